@@ -1,0 +1,165 @@
+// Package app wires everything: settings to stores to toolsets to engine to
+// faces. It is the only package that knows all the others.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/limit"
+	"remit/internal/engine/stats"
+	"remit/internal/faces/cli"
+	"remit/internal/faces/mcp"
+	"remit/internal/stores/memlog"
+	"remit/internal/stores/workspace"
+	"remit/internal/toolsets/learning"
+)
+
+// Version is the version of the program.
+const Version = "0.1.0"
+
+// memoryFolder is where the memory files live beneath the root.
+const memoryFolder = ".claude/memory"
+
+// Main runs one command line and returns the exit code.
+func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program := &cli.Program{
+		Version: Version,
+		Catalog: catalog.Load,
+		Logger:  newLogger,
+		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
+			return Open(ctx, s, log)
+		},
+		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
+	}
+	return program.Main(ctx)
+}
+
+// App is an opened workspace with everything that serves it.
+type App struct {
+	log     *slog.Logger
+	root    *workspace.Root
+	data    *dataFolder
+	memory  *memlog.Memory
+	records *memlog.Daily
+	waiting *approvals
+	stats   *stats.Stats
+	engine  *engine.Engine
+	sets    []*contract.Set
+}
+
+var _ cli.Workspace = (*App)(nil)
+
+// Open opens a workspace. Nothing is written before the first call.
+func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
+	known, err := catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	sets, err := catalog.Select(known, s.Toolsets)
+	if err != nil {
+		return nil, err
+	}
+	root, err := workspace.Open(s.Root, s.Data, s.Config)
+	if err != nil {
+		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
+	}
+	data := &dataFolder{path: s.Data}
+	auditFolder := filepath.Join(s.Data, "audit")
+	a := &App{
+		log: log, root: root, data: data, sets: sets, stats: &stats.Stats{},
+		memory:  &memlog.Memory{Files: root, Folder: memoryFolder},
+		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
+		waiting: &approvals{mode: s.Approve, url: s.Database, prepare: data.prepare},
+	}
+	if a.engine, err = a.newEngine(known, s); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *App) newEngine(known []*contract.Set, s cli.Settings) (*engine.Engine, error) {
+	tools := &learning.Tools{Memory: a.memory, Now: time.Now}
+	handlers := engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}
+	options := engine.Options{
+		Approvals: a.waiting,
+		Audit:     &audit.Log{Keeper: a.records},
+		Observer:  a.stats,
+		Judge:     a.judge,
+		Now:       time.Now,
+		Log:       a.log,
+		ReadOnly:  s.ReadOnly,
+	}
+	if s.RateLimits {
+		options.Limiter = limit.NewMemory()
+	}
+	return engine.New(a.sets, handlers, options)
+}
+
+func (a *App) judge(name string, policy *contract.PathPolicy) (engine.File, error) {
+	file, err := a.root.Judge(name, policy)
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
+}
+
+// Engine gives the engine of the workspace.
+func (a *App) Engine() *engine.Engine { return a.engine }
+
+// Approvals opens the store of approvals.
+func (a *App) Approvals(ctx context.Context) (approval.Store, error) { return a.waiting.open(ctx) }
+
+// AuditFiles is the folder of the audit records.
+func (a *App) AuditFiles() fs.FS { return a.records.Folder }
+
+// ServeStdio speaks MCP on a pair of streams until in ends.
+func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	var instructions []string
+	for _, set := range a.sets {
+		instructions = append(instructions, set.Instructions)
+	}
+	server := &mcp.Server{
+		Engine: a.engine, Principal: cli.Local, Version: Version, Log: a.log,
+		Instructions: strings.Join(instructions, "\n\n"),
+	}
+	return server.ServeStdio(ctx, in, out)
+}
+
+// Close finishes what is under way, in the order in which it depends on others.
+func (a *App) Close() error {
+	for _, l := range a.stats.Snapshot() {
+		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
+	}
+	err := errors.Join(a.memory.Close(), a.waiting.close(), a.root.Close())
+	if auditErr := a.records.Close(); auditErr != nil {
+		a.log.Warn("audit records of reads were not kept", "error", auditErr)
+	}
+	return err
+}
+
+// reason leaves out the path that the message names already.
+func reason(err error) error {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err
+	}
+	return err
+}

@@ -1,0 +1,128 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/stores/memlog"
+	"remit/internal/stores/sqlstore"
+)
+
+// dataFolder is Remit's own folder. It is made when something is first kept
+// there, and keeps itself out of git.
+type dataFolder struct {
+	path string
+	once sync.Once
+	err  error
+}
+
+func (d *dataFolder) prepare() error {
+	d.once.Do(func() { d.err = d.create() })
+	return d.err
+}
+
+func (d *dataFolder) create() error {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return fmt.Errorf("make the data folder: %w", err)
+	}
+	ignore, err := os.OpenFile(filepath.Join(d.path, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("keep the data folder out of git: %w", err)
+	}
+	_, err = ignore.WriteString("*\n")
+	return errors.Join(err, ignore.Close())
+}
+
+// files opens the files of a folder in it.
+func (d *dataFolder) files(folder string) memlog.Files {
+	return preparedFiles{d, memlog.Dir(filepath.Join(d.path, folder))}
+}
+
+// preparedFiles are files of the data folder; the folder is made with the first.
+type preparedFiles struct {
+	data *dataFolder
+	dir  memlog.Dir
+}
+
+// OpenAppend keeps the promise of memlog.Files.
+func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
+	if err := p.data.prepare(); err != nil {
+		return nil, err
+	}
+	return p.dir.OpenAppend(name)
+}
+
+// approvals opens the database when the first approval is needed: most runs
+// never need one, and a start should cost nothing.
+type approvals struct {
+	mode    approval.Mode
+	url     string
+	prepare func() error
+
+	mu sync.Mutex
+	db *sqlstore.DB
+}
+
+var _ engine.Approver = (*approvals)(nil)
+
+// Pass lets a guarded call pass, or says why not. Only asking needs the store.
+func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+	gate := &approval.Gate{Mode: a.mode}
+	if a.mode == approval.Ask {
+		store, err := a.open(ctx)
+		if err != nil {
+			return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).Because(err)
+		}
+		gate.Store = store
+	}
+	return gate.Pass(ctx, s, ask)
+}
+
+func (a *approvals) open(ctx context.Context) (approval.Store, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.db == nil {
+		if err := a.prepare(); err != nil {
+			return nil, err
+		}
+		db, err := sqlstore.Open(ctx, a.url)
+		if err != nil {
+			return nil, fmt.Errorf("open the database: %w", err)
+		}
+		a.db = db
+	}
+	return a.db.Approvals(), nil
+}
+
+func (a *approvals) close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.db == nil {
+		return nil
+	}
+	return a.db.Close()
+}
+
+// newLogger writes to a person's terminal in colour, to anything else plainly.
+func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+	file, ok := w.(*os.File)
+	colour := ok && term.IsTerminal(int(file.Fd()))
+	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339, NoColor: !colour}))
+}

@@ -1,0 +1,55 @@
+// Command generate compiles the contracts of all toolsets into catalog.json and
+// writes docs/tools.md from them. It refuses a contract that changed more than
+// its version says.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+)
+
+func main() {
+	// go generate runs this in internal/contract/catalog.
+	if err := generate("../../.."); err != nil {
+		fmt.Fprintln(os.Stderr, "generate:", err)
+		os.Exit(1)
+	}
+}
+
+func generate(root string) error {
+	built, err := catalog.Build(os.DirFS(filepath.Join(root, "internal/toolsets")))
+	if err != nil {
+		return err
+	}
+	published := filepath.Join(root, "internal/contract/catalog/catalog.json")
+	if err := gate(published, built.Sets); err != nil {
+		return err
+	}
+	if err := os.WriteFile(published, built.JSON, 0o644); err != nil {
+		return fmt.Errorf("write catalog: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "docs/tools.md"), built.Markdown, 0o644); err != nil {
+		return fmt.Errorf("write documents: %w", err)
+	}
+	return nil
+}
+
+// gate compares with what is published; an empty catalog is no base.
+func gate(published string, sets []*contract.Set) error {
+	data, err := os.ReadFile(published)
+	if err != nil {
+		return fmt.Errorf("read the published catalog: %w", err)
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	old, err := catalog.Decode(data)
+	if err != nil {
+		return err
+	}
+	return contract.Gate(old, sets)
+}

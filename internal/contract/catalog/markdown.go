@@ -1,0 +1,192 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+)
+
+// Markdown writes the reference of all sets for people.
+func Markdown(sets []*contract.Set) []byte {
+	p := &page{}
+	p.line("<!-- %s -->", note)
+	p.line("# Tools\n")
+	p.line("Every tool is bound by a contract: what it takes, what it gives, what it refuses. This page is made from them.\n")
+	p.overview(sets)
+	for _, set := range sets {
+		p.line("## Toolset `%s`: %s\n", set.Name, set.Title)
+		p.line("%s\n", set.Description)
+		for _, c := range set.Contracts {
+			p.tool(c)
+		}
+	}
+	return []byte(strings.TrimRight(p.String(), "\n") + "\n")
+}
+
+// Page writes the reference of one tool.
+func Page(c *contract.Contract) []byte {
+	p := &page{}
+	p.tool(c)
+	return []byte(strings.TrimRight(p.String(), "\n"))
+}
+
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+func (p *page) overview(sets []*contract.Set) {
+	p.line("| toolset | tool | version | does |")
+	p.line("|---|---|---|---|")
+	for _, set := range sets {
+		for _, c := range set.Contracts {
+			p.line("| `%s` | [`%s`](#%s%s) | %s | %s |", set.Name, c.Name, set.Name, c.Name, c.Version, c.Description)
+		}
+	}
+	p.line("")
+}
+
+func (p *page) tool(c *contract.Contract) {
+	p.line("### `%s/%s`\n", c.Set, c.Name)
+	p.line("%s\n", c.Description)
+	p.line("%s\n", strings.Join(Promises(c), " · "))
+	p.fields("Takes", &c.Input)
+	p.fields("Gives", &c.Output)
+	p.paths(c)
+	p.errors(c)
+	for _, e := range c.Examples {
+		p.example(c, &e)
+	}
+}
+
+// Promises sums up in a few words each what a contract promises beside its schemas.
+func Promises(c *contract.Contract) []string {
+	words := []string{"version " + c.Version.String()}
+	hint := func(is bool, yes, no string) {
+		if is {
+			words = append(words, yes)
+		} else if no != "" {
+			words = append(words, no)
+		}
+	}
+	hint(c.Hints.ReadOnly, "reads only", "writes")
+	hint(c.Hints.Destructive, "may destroy", "")
+	hint(c.Hints.Idempotent, "idempotent", "not idempotent")
+	hint(c.Hints.OpenWorld, "reaches outside", "")
+	hint(c.Access == contract.Public, "public", "")
+	hint(!c.Rate.IsZero(), c.Rate.String()+" a caller", "")
+	hint(c.Approval.Required, "a person approves", "")
+	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
+		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
+	}
+	return append(words, fmt.Sprintf("within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
+}
+
+func (p *page) fields(title string, s *jsontree.Value) {
+	props := s.Field("properties")
+	if len(props.Members) == 0 {
+		p.line("%s nothing.\n", title)
+		return
+	}
+	p.line("| %s | type | | |", strings.ToLower(title))
+	p.line("|---|---|---|---|")
+	p.rows("", s)
+	p.line("")
+}
+
+func (p *page) rows(prefix string, s *jsontree.Value) {
+	props, required := s.Field("properties"), s.Field("required")
+	for _, m := range props.Members {
+		need := "optional"
+		if slices.ContainsFunc(required.Members, func(r jsontree.Member) bool { return r.Value.Text == m.Key }) {
+			need = "required"
+		}
+		kind, about := m.Value.Field("type"), m.Value.Field("description")
+		p.line("| `%s%s` | %s | %s | %s |", prefix, m.Key, kind.Text, need, about.Text+rules(&m.Value))
+		p.rows(prefix+m.Key+".", &m.Value)
+	}
+}
+
+func rules(s *jsontree.Value) string {
+	var words []string
+	for _, m := range s.Members {
+		switch m.Key {
+		case "enum":
+			values := make([]string, len(m.Value.Members))
+			for i, e := range m.Value.Members {
+				values[i] = "`" + e.Value.Text + "`"
+			}
+			words = append(words, "one of "+strings.Join(values, ", "))
+		case "default", "pattern", "format", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems":
+			words = append(words, fmt.Sprintf("%s `%s`", m.Key, m.Value.Text))
+		}
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(words, "; ") + ")"
+}
+
+func (p *page) paths(c *contract.Contract) {
+	for _, policy := range c.Paths {
+		if len(policy.Allow) > 0 {
+			p.line("Paths in `%s`: only %s.\n", policy.Arg, patterns(policy.Allow))
+		}
+		if len(policy.Deny) > 0 {
+			p.line("Never, at any depth and in any letter case: %s; nothing above the root, no link that leads there.\n", patterns(policy.Deny))
+		}
+		if policy.Max > 0 {
+			p.line("Files of at most %s.\n", policy.Max)
+		}
+	}
+}
+
+func patterns(list []string) string {
+	quoted := make([]string, len(list))
+	for i, pattern := range list {
+		quoted[i] = "`" + pattern + "`"
+	}
+	return strings.Join(quoted, ", ")
+}
+
+func (p *page) errors(c *contract.Contract) {
+	p.line("| error | code | when |")
+	p.line("|---|---|---|")
+	for _, kind := range contract.Kinds() {
+		rule := c.Errors[kind]
+		p.line("| %s | %s | %s |", kind, rule.Code, rule.When)
+	}
+	p.line("")
+}
+
+func (p *page) example(c *contract.Contract, e *contract.Example) {
+	p.line("**%s**\n", e.Title)
+	answer := e.Result
+	if answer.Kind == jsontree.Null {
+		answer = e.Error
+	}
+	p.line("```json\n%s(%s)\n→ %s\n```\n", c.Name, spaced(&e.Arguments), spaced(&answer))
+}
+
+// spaced writes JSON with a space after each colon and comma, for reading.
+func spaced(v *jsontree.Value) string {
+	parts := make([]string, len(v.Members))
+	for i, m := range v.Members {
+		parts[i] = spaced(&m.Value)
+		if v.Kind == jsontree.Object {
+			parts[i] = string(jsontree.AppendString(nil, m.Key)) + ": " + parts[i]
+		}
+	}
+	switch v.Kind {
+	case jsontree.Object:
+		return "{" + strings.Join(parts, ", ") + "}"
+	case jsontree.Array:
+		return "[" + strings.Join(parts, ", ") + "]"
+	default:
+		return string(v.Append(nil))
+	}
+}

@@ -1,0 +1,152 @@
+// Package contract holds what a tool promises to its callers: it parses, checks,
+// explains, renders and compares those promises, and runs nothing.
+package contract
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Set is a family of tools that share an error shape, defaults and a version.
+type Set struct {
+	Name         string      `json:"name" yaml:"name"`
+	Title        string      `json:"title" yaml:"title"`
+	Description  string      `json:"description" yaml:"description"`
+	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // what a client's model is told of the set
+	Shape        Shape       `json:"shape" yaml:"shape"`
+	Contracts    []*Contract `json:"contracts" yaml:"-"`
+}
+
+// Find returns the contract of a tool of the set, or nil.
+func (s *Set) Find(name string) *Contract {
+	for _, c := range s.Contracts {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// Contract is everything a caller may rely on when calling one tool.
+type Contract struct {
+	Name        string             `json:"name" yaml:"name"`
+	Title       string             `json:"title" yaml:"title"`
+	Version     Version            `json:"version" yaml:"version"`
+	Description string             `json:"description" yaml:"description"`
+	Hints       Hints              `json:"hints" yaml:"hints"`
+	Access      Access             `json:"access" yaml:"access"`
+	Input       jsontree.Value     `json:"input" yaml:"input"`
+	Output      jsontree.Value     `json:"output" yaml:"output"`
+	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
+	Deadline    Deadline           `json:"deadline" yaml:"deadline"`
+	Size        Size               `json:"size" yaml:"size"`
+	Paths       []PathPolicy       `json:"paths,omitempty" yaml:"paths"`
+	Approval    Approval           `json:"approval,omitzero" yaml:"approval"`
+	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
+	Examples    []Example          `json:"examples" yaml:"examples"`
+
+	// Digest identifies the exact text: sha256 of the canonical contract.
+	Digest string `json:"digest" yaml:"-"`
+
+	Set   string `json:"-" yaml:"-"` // the set's name
+	Shape Shape  `json:"-" yaml:"-"` // the set's error shape
+
+	compileOnce sync.Once
+	input       *schema
+	output      *schema
+	compileErr  error
+}
+
+// Hints are the four promises of behaviour that MCP clients show to people.
+type Hints struct {
+	ReadOnly    bool `json:"readOnly" yaml:"readOnly"`
+	Destructive bool `json:"destructive" yaml:"destructive"`
+	Idempotent  bool `json:"idempotent" yaml:"idempotent"`
+	OpenWorld   bool `json:"openWorld" yaml:"openWorld"`
+}
+
+// Access says who may call: anybody, or callers that identity has named.
+type Access string
+
+// The two kinds of access.
+const (
+	Public Access = "public"
+	Caller Access = "caller"
+)
+
+// Deadline says how long a call should take and when it is given up.
+type Deadline struct {
+	Target Duration `json:"target" yaml:"target"`
+	Max    Duration `json:"max" yaml:"max"`
+}
+
+// Size bounds what a caller may send: the whole of the arguments, and single
+// arguments by name (a string by its UTF-8 bytes, anything else by its JSON as sent).
+type Size struct {
+	Request Bytes            `json:"request" yaml:"request"`
+	Args    map[string]Bytes `json:"args,omitempty" yaml:"args"`
+}
+
+// Approval says whether a person has to agree before the tool runs, and for how
+// long a question, and then its answer, stays valid.
+type Approval struct {
+	Required bool     `json:"required,omitempty" yaml:"required"`
+	Window   Duration `json:"window,omitempty" yaml:"window"`
+}
+
+// Example is a documented call. It is replayed as a test on every face.
+type Example struct {
+	Title     string            `json:"title" yaml:"title"`
+	Given     map[string]string `json:"given,omitempty" yaml:"given"` // files of the workspace, by path
+	Approve   string            `json:"approve,omitempty" yaml:"approve"`
+	Arguments jsontree.Value    `json:"arguments" yaml:"arguments"`
+	Result    jsontree.Value    `json:"result,omitzero" yaml:"result"`
+	Error     jsontree.Value    `json:"error,omitzero" yaml:"error"`
+	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // result fields that differ from run to run
+}
+
+// seal computes the digest over everything else that the contract says.
+func (c *Contract) seal() error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode contract %s: %w", c.Name, err)
+	}
+	tree, err := jsontree.Parse(data)
+	if err != nil {
+		return fmt.Errorf("read back contract %s: %w", c.Name, err)
+	}
+	tree.Members = slices.DeleteFunc(tree.Members, func(m jsontree.Member) bool { return m.Key == "digest" })
+	tree.Members = append(tree.Members, jsontree.M("set", jsontree.Str(c.Set)), jsontree.M("shape", jsontree.Str(string(c.Shape))))
+	sum := sha256.Sum256(tree.Canonical())
+	c.Digest = "sha256:" + hex.EncodeToString(sum[:])
+	return nil
+}
+
+// PathPolicy returns the policy of an argument, or nil.
+func (c *Contract) PathPolicy(arg string) *PathPolicy {
+	for i := range c.Paths {
+		if c.Paths[i].Arg == arg {
+			return &c.Paths[i]
+		}
+	}
+	return nil
+}
+
+// compile prepares both schemas, the first time a call needs them.
+func (c *Contract) compile() error {
+	c.compileOnce.Do(func() {
+		if c.input, c.compileErr = compileSchema(&c.Input, ""); c.compileErr == nil {
+			c.output, c.compileErr = compileSchema(&c.Output, "")
+		}
+		if c.compileErr != nil {
+			c.compileErr = fmt.Errorf("compile contract %s/%s: %w", c.Set, c.Name, c.compileErr)
+		}
+	})
+	return c.compileErr
+}

@@ -1,0 +1,360 @@
+package contract
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Bump is how much a change asks of the version, by the rule of seed 002.
+type Bump int
+
+// The bumps, from none to the greatest.
+const (
+	None  Bump = iota
+	Patch      // bug fixes, documentation, and the rest
+	Minor      // new optional parameters or response fields
+	Major      // breaking changes to parameters or response
+)
+
+func (b Bump) String() string { return [...]string{"none", "PATCH", "MINOR", "MAJOR"}[b] }
+
+// MarshalText writes the bump's name.
+func (b Bump) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// Change is one difference between two contracts.
+type Change struct {
+	Bump  Bump   `json:"bump"`
+	Where string `json:"where"` // input.file, output.size, approval, ...
+	What  string `json:"what"`  // what happened there, and which rule that makes it
+}
+
+// Compare lists what changed from old to updated, the greatest bump first.
+func Compare(old, updated *Contract) []Change {
+	d := &differ{}
+	d.schemas("input", &old.Input, &updated.Input)
+	d.schemas("output", &old.Output, &updated.Output)
+	d.promises(old, updated)
+	d.rest(old, updated)
+	slices.SortStableFunc(d.changes, func(a, b Change) int { return int(b.Bump - a.Bump) })
+	return d.changes
+}
+
+// Needed is the greatest bump among changes.
+func Needed(changes []Change) Bump {
+	needed := None
+	for _, c := range changes {
+		needed = max(needed, c.Bump)
+	}
+	return needed
+}
+
+// ToolReview is the judgement on one tool's change.
+type ToolReview struct {
+	Tool    string   `json:"tool"` // set/name
+	Old     Version  `json:"old"`
+	New     Version  `json:"new"`
+	Needed  Bump     `json:"needed"`
+	Enough  bool     `json:"enough"` // the version was raised by as much as is needed
+	Changes []Change `json:"changes"`
+}
+
+// Sentence says what is wrong with a version that was raised too little.
+func (r *ToolReview) Sentence() string {
+	c := r.Changes[0]
+	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",
+		r.Tool, c.Where, c.What, r.Needed, r.Old, r.Old.next(r.Needed))
+}
+
+// Review judges every tool that differs between two catalogs.
+func Review(old, updated []*Set) []ToolReview {
+	var reviews []ToolReview
+	for _, set := range old {
+		for _, c := range set.Contracts {
+			if r := review(c, findContract(updated, set.Name, c.Name)); len(r.Changes) > 0 {
+				r.Tool = set.Name + "/" + c.Name
+				reviews = append(reviews, r)
+			}
+		}
+	}
+	for _, set := range updated {
+		for _, c := range set.Contracts {
+			if findContract(old, set.Name, c.Name) == nil {
+				added := Change{Minor, "tool", "it is new"}
+				reviews = append(reviews, ToolReview{Tool: set.Name + "/" + c.Name, New: c.Version, Needed: Minor, Enough: true, Changes: []Change{added}})
+			}
+		}
+	}
+	return reviews
+}
+
+func review(old, updated *Contract) ToolReview {
+	if updated == nil {
+		gone := Change{Major, "tool", "it was removed, which breaks every caller"}
+		return ToolReview{Old: old.Version, Needed: Major, Changes: []Change{gone}}
+	}
+	r := ToolReview{Old: old.Version, New: updated.Version, Changes: Compare(old, updated)}
+	r.Needed = Needed(r.Changes)
+	r.Enough = bumpBetween(old.Version, updated.Version) >= r.Needed
+	return r
+}
+
+// Gate returns an error when a contract changed more than its version says. Each
+// sentence of it names the rule.
+func Gate(old, updated []*Set) error {
+	var problems []error
+	for _, r := range Review(old, updated) {
+		if !r.Enough {
+			problems = append(problems, errors.New(r.Sentence()))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func findContract(sets []*Set, set, name string) *Contract {
+	if s := findSet(sets, set); s != nil {
+		return s.Find(name)
+	}
+	return nil
+}
+
+func findSet(sets []*Set, name string) *Set {
+	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == name }); i >= 0 {
+		return sets[i]
+	}
+	return nil
+}
+
+func (v Version) next(b Bump) Version {
+	switch b {
+	case Major:
+		return Version{v.Major + 1, 0, 0}
+	case Minor:
+		return Version{v.Major, v.Minor + 1, 0}
+	default:
+		return Version{v.Major, v.Minor, v.Patch + 1}
+	}
+}
+
+// bumpBetween is the bump that was made; going back is none.
+func bumpBetween(old, updated Version) Bump {
+	switch {
+	case updated.Major != old.Major:
+		return bumpIf(updated.Major > old.Major, Major)
+	case updated.Minor != old.Minor:
+		return bumpIf(updated.Minor > old.Minor, Minor)
+	default:
+		return bumpIf(updated.Patch > old.Patch, Patch)
+	}
+}
+
+func bumpIf(raised bool, b Bump) Bump {
+	if raised {
+		return b
+	}
+	return None
+}
+
+type differ struct{ changes []Change }
+
+func (d *differ) add(b Bump, where, format string, args ...any) {
+	d.changes = append(d.changes, Change{b, where, fmt.Sprintf(format, args...)})
+}
+
+// schemas compares two schemas member by member. at begins with input or output,
+// which decides whether a looser rule is harmless (input) or breaking (output).
+func (d *differ) schemas(at string, old, updated *jsontree.Value) {
+	d.properties(at, old, updated)
+	d.required(at, old, updated)
+	for _, keyword := range keywords() {
+		was, had := old.Get(keyword)
+		is, has := updated.Get(keyword)
+		if had != has || had && !was.Equal(&is) {
+			d.keyword(at, keyword, &was, &is)
+		}
+	}
+}
+
+func (d *differ) properties(at string, old, updated *jsontree.Value) {
+	was, is := old.Field("properties"), updated.Field("properties")
+	for i := range was.Members {
+		name := was.Members[i].Key
+		if other, ok := is.Get(name); ok {
+			d.schemas(at+"."+name, &was.Members[i].Value, &other)
+		} else {
+			d.add(Major, at+"."+name, "the field was removed, a breaking change to %s", sideOf(at))
+		}
+	}
+	for i := range is.Members {
+		name := is.Members[i].Key
+		if _, ok := was.Get(name); ok {
+			continue
+		}
+		if strings.HasPrefix(at, "input") && lists(updated, "required", name) {
+			d.add(Major, at+"."+name, "a required field was added, a breaking change to %s", sideOf(at))
+		} else {
+			d.add(Minor, at+"."+name, "an optional field was added, a new part of %s", sideOf(at))
+		}
+	}
+}
+
+func sideOf(at string) string {
+	if strings.HasPrefix(at, "input") {
+		return "the parameters"
+	}
+	return "the response"
+}
+
+func lists(schema *jsontree.Value, keyword, name string) bool {
+	list := schema.Field(keyword)
+	return slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+}
+
+// keyword judges one changed keyword. Whatever closes a vocabulary (type, enum,
+// required, pattern, format) is part of the format: any change of it breaks
+// somebody. Bounds break only in the direction that refuses what was accepted.
+func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
+	shownWas, shownIs := orNothing(was), orNothing(is)
+	switch keyword {
+	case "properties", "required": // compared one by one
+	case "title", "description", "examples", "deprecated", "x-redact":
+		d.add(Patch, at, "%s was reworded, a documentation change", keyword)
+	case "default":
+		d.add(Minor, at, "default went from %s to %s, which changes what an absent argument means", shownWas, shownIs)
+	case "items":
+		d.schemas(at+"[]", was, is)
+	case "minLength", "minimum", "minItems":
+		d.bound(at, keyword, less(was, is), shownWas, shownIs)
+	case "maxLength", "maximum", "maxItems":
+		d.bound(at, keyword, less(is, was), shownWas, shownIs)
+	default:
+		d.add(Major, at, "%s went from %s to %s, a breaking change to %s", keyword, shownWas, shownIs, sideOf(at))
+	}
+}
+
+// required compares the lists of required fields. A field that is new or gone is
+// told of once, by properties.
+func (d *differ) required(at string, old, updated *jsontree.Value) {
+	was, is := old.Field("properties"), updated.Field("properties")
+	for i := range was.Members {
+		name := was.Members[i].Key
+		if _, kept := is.Get(name); !kept {
+			continue
+		}
+		switch before, after := lists(old, "required", name), lists(updated, "required", name); {
+		case before && !after:
+			d.add(Major, at+"."+name, "the field is no longer required, a breaking change to %s", sideOf(at))
+		case after && !before:
+			d.add(Major, at+"."+name, "the field became required, a breaking change to %s", sideOf(at))
+		}
+	}
+}
+
+// less compares two bounds, where an absent lower bound is the lowest.
+func less(a, b *jsontree.Value) bool {
+	x, errX := number(a)
+	y, errY := number(b)
+	switch {
+	case errX != nil:
+		return true
+	case errY != nil:
+		return false
+	default:
+		return *x < *y
+	}
+}
+
+func (d *differ) bound(at, keyword string, tighter bool, was, is string) {
+	breaks := tighter == strings.HasPrefix(at, "input")
+	if breaks {
+		d.add(Major, at, "%s went from %s to %s, a breaking change to %s", keyword, was, is, sideOf(at))
+	} else {
+		d.add(Minor, at, "%s went from %s to %s, which leaves old callers alone", keyword, was, is)
+	}
+}
+
+func orNothing(v *jsontree.Value) string {
+	if v.Kind == jsontree.Null {
+		return "nothing"
+	}
+	return cut(string(v.Append(nil)))
+}
+
+// promises compares what else a caller's program may have been built on.
+func (d *differ) promises(old, updated *Contract) {
+	if old.Name != updated.Name {
+		d.add(Major, "name", "the tool was renamed from %s to %s", old.Name, updated.Name)
+	}
+	if old.Shape != updated.Shape {
+		d.add(Major, "shape", "errors went from shape %s to %s, a breaking change to the response", old.Shape, updated.Shape)
+	}
+	if old.Access == Public && updated.Access != Public {
+		d.add(Major, "access", "the tool is no longer public")
+	}
+	if !old.Approval.Required && updated.Approval.Required {
+		d.add(Major, "approval", "calls that went through now wait for a person")
+	}
+	d.sizes(old, updated)
+	for _, kind := range Kinds() {
+		was, is := old.Errors[kind], updated.Errors[kind]
+		if was.Code != is.Code {
+			d.add(Major, "errors."+string(kind), "the code went from %q to %q, a breaking change to the response", was.Code, is.Code)
+		}
+		for _, detail := range was.Details {
+			if !slices.Contains(is.Details, detail) {
+				d.add(Major, "errors."+string(kind), "the detail %s was removed, a breaking change to the response", detail)
+			}
+		}
+		for _, detail := range is.Details {
+			if !slices.Contains(was.Details, detail) {
+				d.add(Minor, "errors."+string(kind), "the detail %s was added, a new part of the response", detail)
+			}
+		}
+	}
+}
+
+func (d *differ) sizes(old, updated *Contract) {
+	if updated.Size.Request < old.Size.Request {
+		d.add(Major, "size.request", "went from %s to %s, a breaking change to the parameters", old.Size.Request, updated.Size.Request)
+	}
+	for _, arg := range slices.Sorted(maps.Keys(updated.Size.Args)) {
+		limit := updated.Size.Args[arg]
+		if was, had := old.Size.Args[arg]; !had || limit < was {
+			d.add(Major, "size.args."+arg, "the limit is now %s, a breaking change to the parameters", limit)
+		}
+	}
+}
+
+// rest finds whatever else differs, so that no change goes without a bump.
+func (d *differ) rest(old, updated *Contract) {
+	was, is := fieldsOf(old), fieldsOf(updated)
+	for _, name := range slices.Sorted(maps.Keys(was)) {
+		if was[name] != is[name] && !slices.ContainsFunc(d.changes, func(c Change) bool {
+			return c.Where == name || strings.HasPrefix(c.Where, name+".")
+		}) {
+			d.add(Patch, name, "it was changed, with no breaking change to parameters or response")
+		}
+	}
+}
+
+func fieldsOf(c *Contract) map[string]string {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return nil
+	}
+	tree, err := jsontree.Parse(data)
+	if err != nil {
+		return nil
+	}
+	fields := map[string]string{}
+	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "rate", "deadline", "size", "paths", "approval", "errors", "examples"} {
+		v := tree.Field(name)
+		fields[name] = string(v.Canonical())
+	}
+	return fields
+}

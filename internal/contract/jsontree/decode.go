@@ -1,0 +1,163 @@
+package jsontree
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Decode stores the value in what into points to, by the rules of encoding/json
+// with json tags: members that the struct does not name are passed over, a type
+// with an UnmarshalJSON of its own gets the bytes as they were sent.
+func (v *Value) Decode(into any) error {
+	return v.decode(reflect.ValueOf(into).Elem())
+}
+
+var (
+	valueType       = reflect.TypeFor[Value]()
+	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
+	textType        = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+func (v *Value) decode(target reflect.Value) error {
+	t := target.Type()
+	switch {
+	case t == valueType:
+		target.Set(reflect.ValueOf(*v))
+		return nil
+	case reflect.PointerTo(t).Implements(unmarshalerType):
+		return target.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(v.bytes())
+	case v.Kind == Null:
+		target.SetZero()
+		return nil
+	case v.Kind == String && reflect.PointerTo(t).Implements(textType):
+		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(v.Text))
+	}
+	switch target.Kind() {
+	case reflect.Struct:
+		return v.decodeStruct(target)
+	case reflect.Slice:
+		return v.decodeSlice(target)
+	case reflect.Map:
+		return v.decodeMap(target)
+	case reflect.Pointer:
+		target.Set(reflect.New(t.Elem()))
+		return v.decode(target.Elem())
+	default:
+		return v.decodeScalar(target)
+	}
+}
+
+// bytes are the value as it was sent, or as it would be written.
+func (v *Value) bytes() []byte {
+	if v.Raw != nil {
+		return v.Raw
+	}
+	return v.Append(nil)
+}
+
+func (v *Value) decodeScalar(target reflect.Value) error {
+	switch {
+	case v.Kind == String && target.Kind() == reflect.String:
+		target.SetString(v.Text)
+		return nil
+	case v.Kind == Bool && target.Kind() == reflect.Bool:
+		target.SetBool(v.True())
+		return nil
+	case v.Kind == Number && target.CanInt():
+		n, err := strconv.ParseInt(v.Text, 10, target.Type().Bits())
+		if err == nil {
+			target.SetInt(n)
+			return nil
+		}
+	}
+	return json.Unmarshal(v.bytes(), target.Addr().Interface()) // floats, 2.0 as an integer, and mismatches
+}
+
+func (v *Value) decodeStruct(target reflect.Value) error {
+	if v.Kind != Object {
+		return fmt.Errorf("%s cannot be read into %s", v.Kind, target.Type())
+	}
+	for i := range v.Members {
+		field, ok := FieldNamed(target.Type(), v.Members[i].Key)
+		if !ok {
+			continue
+		}
+		if err := v.Members[i].Value.decode(target.Field(field.Index)); err != nil {
+			return fmt.Errorf("%s: %w", v.Members[i].Key, err)
+		}
+	}
+	return nil
+}
+
+func (v *Value) decodeSlice(target reflect.Value) error {
+	if v.Kind != Array {
+		return json.Unmarshal(v.bytes(), target.Addr().Interface())
+	}
+	target.Set(reflect.MakeSlice(target.Type(), len(v.Members), len(v.Members)))
+	for i := range v.Members {
+		if err := v.Members[i].Value.decode(target.Index(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *Value) decodeMap(target reflect.Value) error {
+	t := target.Type()
+	if v.Kind != Object || t.Key().Kind() != reflect.String {
+		return json.Unmarshal(v.bytes(), target.Addr().Interface())
+	}
+	target.Set(reflect.MakeMapWithSize(t, len(v.Members)))
+	for i := range v.Members {
+		element := reflect.New(t.Elem()).Elem()
+		if err := v.Members[i].Value.decode(element); err != nil {
+			return fmt.Errorf("%s: %w", v.Members[i].Key, err)
+		}
+		target.SetMapIndex(reflect.ValueOf(v.Members[i].Key).Convert(t.Key()), element)
+	}
+	return nil
+}
+
+// Field is a struct field with a name in JSON.
+type Field struct {
+	Name      string
+	Index     int
+	Type      reflect.Type
+	omitEmpty bool
+}
+
+// plans remembers the fields of struct types, since reading tags is slow. Types
+// are few, so it stays small.
+var plans sync.Map // of []Field by reflect.Type
+
+// Fields lists the fields of a struct type that have a name in JSON.
+func Fields(t reflect.Type) []Field {
+	if known, ok := plans.Load(t); ok {
+		return known.([]Field)
+	}
+	var fields []Field
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields = append(fields, Field{name, i, t.Field(i).Type, options == "omitempty"})
+		}
+	}
+	plans.Store(t, fields)
+	return fields
+}
+
+// FieldNamed finds the field of a struct type with this name in JSON.
+func FieldNamed(t reflect.Type, name string) (Field, bool) {
+	fields := Fields(t)
+	for i := range fields {
+		if fields[i].Name == name {
+			return fields[i], true
+		}
+	}
+	return Field{}, false
+}

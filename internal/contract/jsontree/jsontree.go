@@ -1,0 +1,157 @@
+// Package jsontree reads JSON once into a tree that keeps the order of keys, the
+// spelling of numbers and the bytes as sent, and writes such trees back.
+package jsontree
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is the JSON type of a value.
+type Kind uint8
+
+// The six types of JSON.
+const (
+	Null Kind = iota
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String gives the type's name with its article, as an explanation needs it.
+func (k Kind) String() string {
+	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
+}
+
+// Value is one JSON value. Its zero value is null.
+type Value struct {
+	Kind    Kind
+	Text    string   // a string's content, a number as spelt, "true" or "false"
+	Members []Member // an array's elements (without keys) or an object's members, in order
+	Raw     []byte   // the bytes it was parsed from; nil when it was made in Go
+}
+
+// Member is one entry of an object, or one element of an array.
+type Member struct {
+	Key   string
+	Value Value
+}
+
+// Str makes a string.
+func Str(s string) Value { return Value{Kind: String, Text: s} }
+
+// Int makes a number.
+func Int(n int64) Value { return Value{Kind: Number, Text: strconv.FormatInt(n, 10)} }
+
+// Float makes a number.
+func Float(f float64) Value {
+	return Value{Kind: Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
+}
+
+// Boolean makes true or false.
+func Boolean(b bool) Value { return Value{Kind: Bool, Text: strconv.FormatBool(b)} }
+
+// M makes a member of an object.
+func M(key string, v Value) Member { return Member{key, v} }
+
+// Obj makes an object of the members, in their order.
+func Obj(members ...Member) Value { return Value{Kind: Object, Members: members} }
+
+// Arr makes an array.
+func Arr(elements ...Value) Value {
+	v := Value{Kind: Array, Members: make([]Member, len(elements))}
+	for i, e := range elements {
+		v.Members[i].Value = e
+	}
+	return v
+}
+
+// Get finds a member of an object.
+func (v *Value) Get(key string) (Value, bool) {
+	if v.Kind == Object {
+		for i := range v.Members {
+			if v.Members[i].Key == key {
+				return v.Members[i].Value, true
+			}
+		}
+	}
+	return Value{}, false
+}
+
+// Field returns a member of an object, or null.
+func (v *Value) Field(key string) Value {
+	found, _ := v.Get(key)
+	return found
+}
+
+// True tells whether the value is the boolean true.
+func (v *Value) True() bool { return v.Kind == Bool && v.Text == "true" }
+
+// Equal compares two values as JSON does: the order of keys does not count,
+// and numbers compare by value.
+func (v *Value) Equal(w *Value) bool {
+	if v.Kind != w.Kind || len(v.Members) != len(w.Members) {
+		return false
+	}
+	switch v.Kind {
+	case Number:
+		return sameNumber(v.Text, w.Text)
+	case Object:
+		for i := range v.Members {
+			other, ok := w.Get(v.Members[i].Key)
+			if !ok || !v.Members[i].Value.Equal(&other) {
+				return false
+			}
+		}
+		return true
+	case Array:
+		for i := range v.Members {
+			if !v.Members[i].Value.Equal(&w.Members[i].Value) {
+				return false
+			}
+		}
+		return true
+	default:
+		return v.Text == w.Text
+	}
+}
+
+func sameNumber(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return errX == nil && errY == nil && x == y
+}
+
+// Canonical returns the compact form with keys in order of their bytes: two
+// trees with the same canonical form say the same.
+func (v *Value) Canonical() []byte {
+	sorted := v.sorted()
+	return sorted.Append(nil)
+}
+
+func (v *Value) sorted() Value {
+	out := Value{Kind: v.Kind, Text: v.Text, Members: slices.Clone(v.Members)}
+	for i := range out.Members {
+		out.Members[i].Value = out.Members[i].Value.sorted()
+	}
+	if v.Kind == Object {
+		slices.SortFunc(out.Members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+	}
+	return out
+}
+
+// Clone returns a copy that no longer holds on to the bytes it was parsed from.
+func (v *Value) Clone() Value {
+	out := Value{Kind: v.Kind, Text: v.Text, Members: slices.Clone(v.Members), Raw: bytes.Clone(v.Raw)}
+	for i := range out.Members {
+		out.Members[i].Value = out.Members[i].Value.Clone()
+	}
+	return out
+}

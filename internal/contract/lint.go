@@ -1,0 +1,166 @@
+package contract
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Finding is one way in which a contract is not fit to be published.
+type Finding struct {
+	Tool  string `json:"tool"`
+	Where string `json:"where"`
+	What  string `json:"what"`
+}
+
+func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Tool, f.Where, f.What) }
+
+// toolName is compiled on first use: a start should not pay for it.
+var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`) })
+
+// Lint checks that every client can use the set's definitions, and that every
+// promise in them can be kept.
+func (s *Set) Lint() []Finding {
+	l := &linter{tool: s.Name}
+	l.need(s.Name != "", "name", "is missing in _set.yaml")
+	l.need(s.Title != "", "title", "is missing in _set.yaml")
+	l.need(slices.Contains(Shapes(), s.Shape), "shape", "%q is not one of %v", s.Shape, Shapes())
+	for _, c := range s.Contracts {
+		l.findings = append(l.findings, c.Lint()...)
+	}
+	return l.findings
+}
+
+// Lint checks one contract.
+func (c *Contract) Lint() []Finding {
+	l := &linter{tool: c.Set + "/" + c.Name}
+	l.naming(c)
+	l.limits(c)
+	l.definition("input", &c.Input)
+	l.definition("output", &c.Output)
+	if err := c.compile(); err != nil {
+		l.need(false, "schema", "%v", err)
+		return l.findings
+	}
+	l.arguments(c)
+	l.errors(c)
+	l.examples(c)
+	return l.findings
+}
+
+type linter struct {
+	tool     string
+	findings []Finding
+}
+
+func (l *linter) need(ok bool, where, format string, args ...any) {
+	if !ok {
+		l.findings = append(l.findings, Finding{l.tool, where, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (l *linter) naming(c *Contract) {
+	l.need(toolName().MatchString(c.Name), "name", "%q must match %s", c.Name, toolName())
+	l.need(c.Title != "", "title", "is missing")
+	l.need(c.Description != "", "description", "is missing; say what the tool does and when to use it")
+	l.need(c.Version != Version{}, "version", "is missing; start with 1.0.0")
+	l.need(c.Access == Public || c.Access == Caller, "access", "%q is not one of public, caller", c.Access)
+	l.need(!c.Hints.ReadOnly || !c.Hints.Destructive, "hints", "a tool that only reads destroys nothing")
+	l.need(!c.Hints.ReadOnly || c.Hints.Idempotent, "hints", "a tool that only reads is idempotent")
+}
+
+func (l *linter) limits(c *Contract) {
+	l.need(c.Deadline.Max > 0, "deadline.max", "is missing")
+	l.need(c.Deadline.Target > 0 && c.Deadline.Target <= c.Deadline.Max, "deadline.target", "must be set and not over the maximum")
+	l.need(c.Size.Request > 0, "size.request", "is missing")
+	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; say how long a question stays open")
+}
+
+// definition checks what some client or other refuses in a published schema.
+func (l *linter) definition(at string, s *jsontree.Value) {
+	kind := s.Field("type")
+	l.need(at != "input" && at != "output" || kind.Text == "object", at, "the root must be an object")
+	if kind.Text == "object" {
+		_, stated := s.Get("additionalProperties")
+		l.need(stated, at, "must state additionalProperties")
+	}
+	if kind.Text == "array" {
+		_, stated := s.Get("items")
+		l.need(stated, at, "an array must state its items")
+	}
+	for _, m := range s.Field("properties").Members {
+		where := at + "." + m.Key
+		about := m.Value.Field("description")
+		_, either := m.Value.Get("anyOf")
+		l.need(about.Text != "", where, "has no description")
+		l.need(either || m.Value.Field("type").Kind == jsontree.String, where, "must have exactly one type")
+		l.need(strings.Count(where, ".") == 1 || m.Value.Field("default").Kind == jsontree.Null, where, "only an argument itself can have a default")
+		l.definition(where, &m.Value)
+	}
+	for _, e := range s.Field("enum").Members {
+		l.need(e.Value.Kind == jsontree.String, at, "enum values must be strings")
+	}
+	if items, ok := s.Get("items"); ok {
+		l.definition(at+"[]", &items)
+	}
+}
+
+func (l *linter) arguments(c *Contract) {
+	l.need(c.input.closed, "input", "must refuse unknown arguments: additionalProperties: false")
+	for _, p := range c.input.props {
+		if p.schema.fallback != nil {
+			var check checker
+			check.check(p.schema, p.schema.fallback, &place{nil, p.name})
+			l.need(len(check.problems) == 0, "input."+p.name, "its default breaks its own schema")
+			l.need(!c.input.requires(p.name), "input."+p.name, "is required, so its default is never used")
+		}
+	}
+	for arg := range c.Size.Args {
+		l.need(c.input.prop(arg) != nil, "size.args."+arg, "there is no such argument")
+	}
+	for _, policy := range c.Paths {
+		where := "paths." + policy.Arg
+		l.need(c.input.prop(policy.Arg) != nil, where, "there is no such argument")
+		for _, pattern := range append(slices.Clone(policy.Allow), policy.Deny...) {
+			l.need(doublestar.ValidatePattern(pattern), where, "%q is not a valid pattern", pattern)
+		}
+		for _, pattern := range policy.Deny {
+			l.need(pattern == strings.ToLower(pattern), where, "write %q in small letters; denying ignores case", pattern)
+		}
+	}
+}
+
+func (l *linter) errors(c *Contract) {
+	for kind := range c.Errors {
+		l.need(slices.Contains(Kinds(), kind), "errors", "%q is not one of %v", kind, Kinds())
+	}
+	for _, kind := range Kinds() {
+		rule, stated := c.Errors[kind]
+		l.need(stated, "errors", "say what a caller gets for kind %s", kind)
+		l.need(!stated || c.Shape == Plain || rule.Code != "", "errors."+string(kind), "shape %s needs a code", c.Shape)
+	}
+}
+
+func (l *linter) examples(c *Contract) {
+	l.need(slices.ContainsFunc(c.Examples, func(e Example) bool { return e.Result.Kind != jsontree.Null }), "examples", "show at least one call that succeeds")
+	for _, e := range c.Examples {
+		where := fmt.Sprintf("examples %q", e.Title)
+		l.need(e.Title != "", "examples", "each needs a title")
+		l.need((e.Result.Kind == jsontree.Null) != (e.Error.Kind == jsontree.Null), where, "needs either a result or an error")
+		if e.Result.Kind == jsontree.Null {
+			continue
+		}
+		args := e.Arguments.Clone()
+		_, err := c.Accept(args)
+		l.need(err == nil, where, "its arguments are refused: %v", err)
+		result, err := c.Conform(e.Result.Clone())
+		l.need(err == nil, where, "its result breaks the output schema: %v", err)
+		l.need(result.Equal(&e.Result), where, "its result has fields that the output schema does not name")
+	}
+}

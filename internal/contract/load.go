@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// setFile holds what the contracts of one folder share.
+const setFile = "_set.yaml"
+
+// setDocument is _set.yaml: the set, and the defaults of its contracts.
+type setDocument struct {
+	Set      `yaml:",inline"`
+	Defaults struct {
+		Version  Version            `yaml:"version"`
+		Access   Access             `yaml:"access"`
+		Deadline Deadline           `yaml:"deadline"`
+		Size     Size               `yaml:"size"`
+		Errors   map[Kind]ErrorRule `yaml:"errors"`
+	} `yaml:"defaults"`
+}
+
+// LoadAll reads every set beneath a folder: each folder that holds a _set.yaml.
+func LoadAll(tree fs.FS) ([]*Set, error) {
+	var sets []*Set
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Base(name) != setFile {
+			return err
+		}
+		set, err := Load(tree, path.Dir(name))
+		if err != nil {
+			return err
+		}
+		sets = append(sets, set)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(sets, func(a, b *Set) int { return strings.Compare(a.Name, b.Name) })
+	return sets, nil
+}
+
+// Load reads the set in one folder: _set.yaml and one file for each tool.
+func Load(tree fs.FS, dir string) (*Set, error) {
+	var doc setDocument
+	if err := readYAML(tree, path.Join(dir, setFile), &doc); err != nil {
+		return nil, err
+	}
+	files, err := fs.Glob(tree, path.Join(dir, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("list contracts: %w", err)
+	}
+	set := doc.Set
+	for _, file := range files {
+		if path.Base(file) == setFile {
+			continue
+		}
+		c, err := doc.contract(tree, file)
+		if err != nil {
+			return nil, err
+		}
+		set.Contracts = append(set.Contracts, c)
+	}
+	return &set, nil
+}
+
+// LoadFile reads one contract with the defaults of the _set.yaml beside it.
+func LoadFile(tree fs.FS, file string) (*Contract, error) {
+	var doc setDocument
+	err := readYAML(tree, path.Join(path.Dir(file), setFile), &doc)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return doc.contract(tree, file)
+}
+
+func (doc *setDocument) contract(tree fs.FS, file string) (*Contract, error) {
+	c := &Contract{
+		Version: doc.Defaults.Version, Access: doc.Defaults.Access,
+		Deadline: doc.Defaults.Deadline, Size: doc.Defaults.Size,
+	}
+	if err := readYAML(tree, file, c); err != nil {
+		return nil, err
+	}
+	errorRules := maps.Clone(doc.Defaults.Errors)
+	if errorRules == nil {
+		errorRules = map[Kind]ErrorRule{}
+	}
+	maps.Copy(errorRules, c.Errors)
+	c.Errors = errorRules
+	c.adopt(&doc.Set)
+	return c, c.seal()
+}
+
+// adopt tells a contract which set it belongs to.
+func (c *Contract) adopt(s *Set) {
+	c.Set, c.Shape = s.Name, s.Shape
+}
+
+// Adopt tells every contract of the set where it belongs, after decoding.
+func (s *Set) Adopt() {
+	for _, c := range s.Contracts {
+		c.adopt(s)
+	}
+}
+
+func readYAML(tree fs.FS, name string, into any) error {
+	data, err := fs.ReadFile(tree, name)
+	if err != nil {
+		return fmt.Errorf("read contract: %w", err)
+	}
+	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict()); err != nil {
+		return fmt.Errorf("%s: %s", name, yaml.FormatError(err, false, false))
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package contract
+
+import (
+	"strconv"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Nearest returns the candidate that a person most likely meant by word, or ""
+// if none is near.
+func Nearest(word string, candidates []string) string {
+	best, bestDistance := "", len(word)/3+2
+	for _, candidate := range candidates {
+		if d := distance(word, candidate); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// suggest gives the end of a sentence that names the nearest candidate.
+func suggest(word string, candidates []string) string {
+	if near := Nearest(word, candidates); near != "" {
+		return "; did you mean " + strconv.Quote(near) + "?"
+	}
+	return ""
+}
+
+func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {
+	if v.Kind != jsontree.String {
+		return ""
+	}
+	candidates := make([]string, len(enum))
+	for i := range enum {
+		candidates[i] = enum[i].Text
+	}
+	return suggest(v.Text, candidates)
+}
+
+// distance is how many single-letter edits turn a into b. Long words are never
+// near to anything we name, so they cost nothing.
+func distance(a, b string) int {
+	const longest = 64
+	if len(a) > longest || len(b) > longest {
+		return longest
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}

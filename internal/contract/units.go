@@ -1,0 +1,131 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Bytes is a size. In text it is written with binary units: 10KiB, 1MiB.
+type Bytes int64
+
+var byteUnits = []struct {
+	name string
+	size Bytes
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+
+// String writes the size with the largest unit that divides it.
+func (b Bytes) String() string {
+	for _, unit := range byteUnits {
+		if b != 0 && b%unit.size == 0 {
+			return strconv.FormatInt(int64(b/unit.size), 10) + unit.name
+		}
+	}
+	return "0B"
+}
+
+// MarshalText writes the size with its unit.
+func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
+
+// UnmarshalText reads a size with its unit.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	for _, unit := range byteUnits {
+		digits, ok := strings.CutSuffix(string(text), unit.name)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseInt(digits, 10, 32)
+		if err != nil || n < 0 {
+			break
+		}
+		*b = Bytes(n) * unit.size
+		return nil
+	}
+	return fmt.Errorf("%q is not a size; write it like 10KiB or 1MiB", text)
+}
+
+// Duration is a time.Duration that is written as text: 100ms, 5s.
+type Duration time.Duration
+
+// MarshalText writes the duration as Go does.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText reads a duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed < 0 {
+		return fmt.Errorf("%q is not a duration; write it like 100ms, 5s or 1h", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// Rate is how often one caller may call: N calls in a sliding span of time. The
+// zero value means no limit. In text it is written like 100/min.
+type Rate struct {
+	Requests int
+	Per      time.Duration
+}
+
+var rateSpans = []struct {
+	name string
+	span time.Duration
+}{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}}
+
+// IsZero tells whether there is no limit.
+func (r Rate) IsZero() bool { return r.Requests == 0 }
+
+func (r Rate) String() string {
+	for _, s := range rateSpans {
+		if r.Per == s.span {
+			return fmt.Sprintf("%d/%s", r.Requests, s.name)
+		}
+	}
+	return "none"
+}
+
+// MarshalText writes the rate.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a rate.
+func (r *Rate) UnmarshalText(text []byte) error {
+	count, span, _ := strings.Cut(string(text), "/")
+	n, err := strconv.Atoi(count)
+	if err == nil && n > 0 {
+		for _, s := range rateSpans {
+			if s.name == span {
+				*r = Rate{Requests: n, Per: s.span}
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%q is not a rate; write it like 100/min, 10/s or 1000/h", text)
+}
+
+// Version is a semantic version: MAJOR.MINOR.PATCH.
+type Version struct{ Major, Minor, Patch int }
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+
+// MarshalText writes the version.
+func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+var errVersion = errors.New("a version has three numbers, like 1.0.0")
+
+// UnmarshalText reads a version.
+func (v *Version) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), ".")
+	if len(parts) != 3 {
+		return errVersion
+	}
+	for i, to := range []*int{&v.Major, &v.Minor, &v.Patch} {
+		n, err := strconv.ParseUint(parts[i], 10, 16)
+		if err != nil {
+			return errVersion
+		}
+		*to = int(n)
+	}
+	return nil
+}

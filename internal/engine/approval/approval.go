@@ -1,0 +1,148 @@
+// Package approval asks a person before a call that its contract guards, and
+// remembers the answer.
+//
+// An approval is bound to who calls, which tool, under which contract and with
+// which exact arguments. It is good for one call, for a limited time, and it
+// survives a restart. Whoever calls can ask for it but never give it.
+package approval
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// Mode says what happens to a call that needs a person's approval.
+type Mode string
+
+// The modes. The zero Mode asks as well: nothing passes for want of a setting.
+const (
+	Ask  Mode = "ask"  // a person decides about each call
+	Auto Mode = "auto" // every call goes on, nobody is asked
+	Deny Mode = "deny" // no call goes on, nobody is asked
+)
+
+// ParseMode reads a mode from a flag or a configuration file.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case Ask, Auto, Deny:
+		return m, nil
+	}
+	return "", fmt.Errorf("approval mode %q: must be ask, auto or deny", s)
+}
+
+// DefaultWindow is the window of a Subject that states none.
+const DefaultWindow = time.Hour
+
+// Subject is the call that a person is asked about.
+type Subject struct {
+	Principal string        // who calls
+	Tool      string        // "set/name"
+	Version   string        // of the contract, for people
+	Digest    string        // of the contract, for Key
+	Arguments []byte        // canonical JSON
+	Window    time.Duration // how long a question, and then its answer, stays valid; zero is DefaultWindow
+	Summary   string        // the call in words, for whoever decides
+}
+
+// Key is what an approval is bound to: the principal, the tool, the digest of
+// the contract and the exact arguments.
+func (s Subject) Key() string {
+	h := sha256.New()
+	for _, part := range [][]byte{[]byte(s.Principal), []byte(s.Tool), []byte(s.Digest), s.Arguments} {
+		// The length in front keeps "ab"+"c" and "a"+"bc" apart.
+		var size [8]byte
+		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
+		h.Write(size[:])
+		h.Write(part)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (s Subject) window() time.Duration {
+	if s.Window <= 0 {
+		return DefaultWindow
+	}
+	return s.Window
+}
+
+// State is how far a request has come. Expired is no state: it follows from the time.
+type State string
+
+// The states of a request.
+const (
+	Pending  State = "pending"
+	Approved State = "approved"
+	Denied   State = "denied"
+)
+
+// Request is one question to a person, and its answer once there is one.
+type Request struct {
+	ID        string
+	Key       string
+	Principal string
+	Tool      string
+	Version   string
+	Digest    string
+	Arguments []byte
+	Summary   string
+	State     State
+	CreatedAt time.Time
+	ExpiresAt time.Time // of the question; once decided, of the answer
+	DecidedAt time.Time // zero while pending
+	DecidedBy string
+	Reason    string
+	SpentAt   time.Time // when a call used the answer; zero before
+}
+
+// Expired says whether the request no longer counts. It counts until the
+// instant before ExpiresAt.
+func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
+
+// Verdict is a person's answer.
+type Verdict struct {
+	Approve bool
+	By      string // who decided, or the face it came in by
+	Reason  string // told to the caller when denied
+}
+
+// ListOptions choose what List returns.
+type ListOptions struct {
+	All   bool      // also what is decided or expired
+	Limit int       // zero is 100
+	Now   time.Time // what Expired is judged by
+}
+
+// Store keeps requests. What a method has acknowledged survives a crash. Every
+// method is safe for concurrent use, also by several processes. Errors of kind
+// not_found, conflict and invalid are as stated; any other error means that the
+// store failed.
+type Store interface {
+	// Ask returns the pending request with r's key that is unexpired at
+	// r.CreatedAt, if there is one; otherwise it keeps r and returns it. So
+	// there is never more than one open question about the same call.
+	Ask(ctx context.Context, r Request) (Request, error)
+
+	// Take spends the oldest request with this key that is decided, unspent
+	// and unexpired, and returns it; false if there is none. No request is
+	// ever returned to two callers.
+	Take(ctx context.Context, key string, now time.Time) (Request, bool, error)
+
+	// Decide keeps the verdict on a pending request and lets it count until
+	// expires. It returns a contract.NotFound error if there is no such id,
+	// and a contract.Conflict error, which says what happened when and by
+	// whom, if the request is decided or expired already.
+	Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error)
+
+	// Get returns the request with this id; an unambiguous prefix is enough.
+	// It returns a contract.NotFound error if there is none, and a
+	// contract.Invalid error that lists the ids if there are several.
+	Get(ctx context.Context, id string) (Request, error)
+
+	// List returns requests, newest first: those pending and unexpired, or
+	// with All every one.
+	List(ctx context.Context, o ListOptions) ([]Request, error)
+}

@@ -1,0 +1,424 @@
+// Package approvaltest holds the one suite that every approval.Store passes.
+package approvaltest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+// Suite checks the promises on approval.Store. open returns an empty store that
+// lives until the end of the test it is given.
+func Suite(t *testing.T, open func(t *testing.T) approval.Store) {
+	for name, check := range map[string]func(*testing.T, approval.Store){
+		"ask keeps every field":            askKeeps,
+		"ask finds the open question":      askFinds,
+		"ask anew after expiry":            askAfterExpiry,
+		"ask anew after a decision":        askAfterDecision,
+		"ask at once is one question":      askAtOnce,
+		"take only what is decided":        takeDecided,
+		"take the oldest first":            takeOldest,
+		"take nothing that has expired":    takeExpired,
+		"take at once goes to one":         takeAtOnce,
+		"decide keeps the verdict":         decideKeeps,
+		"decide refuses and says why":      decideRefuses,
+		"decide at once is one decision":   decideAtOnce,
+		"get by id and by prefix":          getByPrefix,
+		"get refuses an ambiguous prefix":  getAmbiguous,
+		"list what waits, newest first":    listPending,
+		"list everything":                  listAll,
+		"large arguments stay whole":       largeArguments,
+		"a cancelled call changes nothing": cancelled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+// noon is the time at which the suite plays. Stores keep microseconds.
+var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
+
+func request(id, key string) approval.Request {
+	return approval.Request{
+		ID: id, Key: key,
+		Principal: "ada", Tool: "learning-os/write_file", Version: "1.2.0", Digest: "sha256:abc",
+		Arguments: []byte(`{"path":"docs/ü.md"}`), Summary: "Write docs/ü.md",
+		State: approval.Pending, CreatedAt: noon, ExpiresAt: noon.Add(time.Hour),
+	}
+}
+
+func askKeeps(t *testing.T, s approval.Store) {
+	want := request("a1", "k")
+	got := ask(t, s, want)
+	equal(t, got, want)
+	equal(t, get(t, s, "a1"), want)
+}
+
+func askFinds(t *testing.T, s approval.Store) {
+	first := ask(t, s, request("a1", "k"))
+	again := request("a2", "k")
+	again.CreatedAt = first.ExpiresAt.Add(-time.Microsecond)
+	equal(t, ask(t, s, again), first)
+
+	if other := ask(t, s, request("a3", "another key")); other.ID != "a3" {
+		t.Errorf("another key was answered with request %s", other.ID)
+	}
+}
+
+func askAfterExpiry(t *testing.T, s approval.Store) {
+	first := ask(t, s, request("a1", "k"))
+	later := request("a2", "k")
+	later.CreatedAt, later.ExpiresAt = first.ExpiresAt, first.ExpiresAt.Add(time.Hour)
+	equal(t, ask(t, s, later), later)
+	equal(t, get(t, s, "a1"), first)
+}
+
+func askAfterDecision(t *testing.T, s approval.Store) {
+	ask(t, s, request("a1", "k"))
+	decide(t, s, "a1", true)
+	if got := ask(t, s, request("a2", "k")); got.ID != "a2" {
+		t.Errorf("a decided request was returned as the open question: %s", got.ID)
+	}
+}
+
+func askAtOnce(t *testing.T, s approval.Store) {
+	var ids sync.Map
+	together(16, func(i int) {
+		r, err := s.Ask(t.Context(), request(fmt.Sprintf("a%02d", i), "k"))
+		if err != nil {
+			t.Errorf("ask: %v", err)
+		}
+		ids.Store(r.ID, true)
+	})
+	if n := size(&ids); n != 1 {
+		t.Errorf("%d open questions about one call, want 1", n)
+	}
+	if n := len(list(t, s, approval.ListOptions{All: true, Now: noon})); n != 1 {
+		t.Errorf("%d requests kept, want 1", n)
+	}
+}
+
+func takeDecided(t *testing.T, s approval.Store) {
+	ask(t, s, request("a1", "k"))
+	untaken(t, s, "k", noon)
+	decide(t, s, "a1", true)
+	untaken(t, s, "another key", noon)
+
+	want := get(t, s, "a1")
+	want.SpentAt = noon.Add(2 * time.Minute)
+	equal(t, take(t, s, "k", want.SpentAt), want)
+	equal(t, get(t, s, "a1"), want)
+	untaken(t, s, "k", noon.Add(2*time.Minute))
+}
+
+func takeOldest(t *testing.T, s approval.Store) {
+	for i, id := range []string{"z1", "a2", "m3"} {
+		r := request(id, "k")
+		r.CreatedAt = noon.Add(time.Duration(i) * time.Second)
+		ask(t, s, r)
+		decide(t, s, id, i != 1)
+	}
+	for _, want := range []string{"z1", "a2", "m3"} {
+		if got := take(t, s, "k", noon.Add(2*time.Minute)); got.ID != want {
+			t.Errorf("took %s, want %s", got.ID, want)
+		}
+	}
+}
+
+func takeExpired(t *testing.T, s approval.Store) {
+	ask(t, s, request("a1", "k"))
+	decided := decide(t, s, "a1", true)
+	untaken(t, s, "k", decided.ExpiresAt)
+	untaken(t, s, "k", decided.ExpiresAt.Add(time.Hour))
+	take(t, s, "k", decided.ExpiresAt.Add(-time.Microsecond))
+}
+
+func takeAtOnce(t *testing.T, s approval.Store) {
+	for round := range 8 {
+		key := fmt.Sprint("k", round)
+		ask(t, s, request(fmt.Sprint("a", round), key))
+		decide(t, s, fmt.Sprint("a", round), true)
+
+		var winners sync.Map
+		together(16, func(i int) {
+			_, found, err := s.Take(t.Context(), key, noon)
+			if err != nil {
+				t.Errorf("take: %v", err)
+			}
+			if found {
+				winners.Store(i, true)
+			}
+		})
+		if n := size(&winners); n != 1 {
+			t.Errorf("round %d: %d callers got one approval, want 1", round, n)
+		}
+	}
+}
+
+func decideKeeps(t *testing.T, s approval.Store) {
+	for _, v := range []approval.Verdict{
+		{Approve: true, By: "grace"},
+		{Approve: false, By: "client", Reason: "not on a Friday"},
+	} {
+		want := ask(t, s, request("id-"+v.By, "key of "+v.By))
+		want.State = approval.Approved
+		if !v.Approve {
+			want.State = approval.Denied
+		}
+		want.DecidedBy, want.Reason = v.By, v.Reason
+		want.DecidedAt, want.ExpiresAt = noon.Add(time.Minute), noon.Add(3*time.Hour)
+
+		got, err := s.Decide(t.Context(), want.ID, v, want.DecidedAt, want.ExpiresAt)
+		if err != nil {
+			t.Fatalf("decide: %v", err)
+		}
+		equal(t, got, want)
+		equal(t, get(t, s, want.ID), want)
+	}
+}
+
+func decideRefuses(t *testing.T, s approval.Store) {
+	approve := func(id string, now time.Time) error {
+		_, err := s.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "eve"}, now, now.Add(time.Hour))
+		return err
+	}
+	fails(t, approve("nothing", noon), contract.NotFound, "nothing")
+
+	ask(t, s, request("a1", "k"))
+	fails(t, approve("a", noon), contract.NotFound, "a") // a prefix is enough to read, not to decide
+	before := decide(t, s, "a1", false)
+	fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
+	equal(t, get(t, s, "a1"), before)
+
+	late := ask(t, s, request("b1", "k"))
+	fails(t, approve("b1", late.ExpiresAt), contract.Conflict, "b1", "expired", "2026-08-01T13:00:00Z")
+	equal(t, get(t, s, "b1"), late)
+}
+
+func decideAtOnce(t *testing.T, s approval.Store) {
+	ask(t, s, request("a1", "k"))
+	var winners sync.Map
+	together(16, func(i int) {
+		v := approval.Verdict{Approve: i%2 == 0, By: fmt.Sprint(i)}
+		_, err := s.Decide(t.Context(), "a1", v, noon, noon.Add(time.Hour))
+		switch {
+		case err == nil:
+			winners.Store(v.By, v)
+		case contract.AsError(err).Kind != contract.Conflict:
+			t.Errorf("decide: %v", err)
+		}
+	})
+	if n := size(&winners); n != 1 {
+		t.Fatalf("%d decisions on one request, want 1", n)
+	}
+	if by := get(t, s, "a1").DecidedBy; !has(&winners, by) {
+		t.Errorf("kept the decision of %s, who was told of a conflict", by)
+	}
+}
+
+func getByPrefix(t *testing.T, s approval.Store) {
+	for _, id := range []string{"7kq2m", "7kz9w", "7kq2m9"} {
+		ask(t, s, request(id, "key of "+id))
+	}
+	for prefix, want := range map[string]string{"7kz": "7kz9w", "7kz9w": "7kz9w", "7kq2m9": "7kq2m9", "7kq2m": "7kq2m"} {
+		if got := get(t, s, prefix); got.ID != want {
+			t.Errorf("get %s returned %s, want %s", prefix, got.ID, want)
+		}
+	}
+	// Nothing that a person can type is a pattern.
+	for _, id := range []string{"9", "7kz9w0", "7k%", "7k_9", "%", "*", "K"} {
+		_, err := s.Get(t.Context(), id)
+		fails(t, err, contract.NotFound, id)
+	}
+	_, err := s.Get(t.Context(), "")
+	fails(t, err, contract.Invalid)
+}
+
+func getAmbiguous(t *testing.T, s approval.Store) {
+	for _, id := range []string{"7kq2m", "7kz9w", "8aaaa"} {
+		ask(t, s, request(id, "key of "+id))
+	}
+	_, err := s.Get(t.Context(), "7k")
+	fails(t, err, contract.Invalid, "7kq2m", "7kz9w")
+	if strings.Contains(err.Error(), "8aaaa") {
+		t.Errorf("an id with another prefix is listed: %v", err)
+	}
+}
+
+func listPending(t *testing.T, s approval.Store) {
+	if got := list(t, s, approval.ListOptions{Now: noon}); len(got) != 0 {
+		t.Errorf("an empty store lists %v", ids(got))
+	}
+	for i := range 5 {
+		r := request(fmt.Sprint("a", i), fmt.Sprint("k", i))
+		r.CreatedAt = noon.Add(time.Duration(i) * time.Second)
+		ask(t, s, r)
+	}
+	expired := request("b1", "k of b1")
+	expired.ExpiresAt = noon.Add(time.Minute)
+	ask(t, s, expired)
+	decide(t, s, "a3", true)
+
+	at := noon.Add(time.Minute)
+	equal(t, ids(list(t, s, approval.ListOptions{Now: at})), "a4 a2 a1 a0")
+	equal(t, ids(list(t, s, approval.ListOptions{Now: at, Limit: 2})), "a4 a2")
+}
+
+func listAll(t *testing.T, s approval.Store) {
+	for i := range 120 {
+		r := request(fmt.Sprintf("a%03d", i), fmt.Sprint("k", i))
+		r.CreatedAt = noon.Add(time.Duration(i) * time.Second)
+		ask(t, s, r)
+	}
+	decide(t, s, "a119", false)
+
+	got := list(t, s, approval.ListOptions{All: true, Limit: 1000, Now: noon.Add(24 * time.Hour)})
+	if len(got) != 120 || got[0].ID != "a119" || got[119].ID != "a000" {
+		t.Errorf("listed %d requests: %s", len(got), ids(got))
+	}
+	equal(t, got[0], get(t, s, "a119"))
+	if n := len(list(t, s, approval.ListOptions{All: true, Now: noon})); n != 100 {
+		t.Errorf("no limit listed %d requests, want 100", n)
+	}
+}
+
+func largeArguments(t *testing.T, s approval.Store) {
+	r := request("a1", "k")
+	r.Arguments = bytes.Repeat([]byte("\x00\xffremit"), 1<<17)
+	ask(t, s, r)
+	if got := get(t, s, "a1"); !bytes.Equal(got.Arguments, r.Arguments) {
+		t.Errorf("%d bytes of arguments came back as %d others", len(r.Arguments), len(got.Arguments))
+	}
+}
+
+func cancelled(t *testing.T, s approval.Store) {
+	ask(t, s, request("a1", "k"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Decide(ctx, "a1", approval.Verdict{Approve: true}, noon, noon.Add(time.Hour)); err == nil {
+		t.Error("a cancelled decision was acknowledged")
+	}
+	if got := get(t, s, "a1"); got.State != approval.Pending {
+		t.Errorf("a cancelled decision was kept: %s", got.State)
+	}
+}
+
+func ask(t *testing.T, s approval.Store, r approval.Request) approval.Request {
+	t.Helper()
+	got, err := s.Ask(t.Context(), r)
+	if err != nil {
+		t.Fatalf("ask %s: %v", r.ID, err)
+	}
+	return got
+}
+
+// decide lets grace answer one minute after noon, for another hour.
+func decide(t *testing.T, s approval.Store, id string, approve bool) approval.Request {
+	t.Helper()
+	at := noon.Add(time.Minute)
+	got, err := s.Decide(t.Context(), id, approval.Verdict{Approve: approve, By: "grace"}, at, at.Add(time.Hour))
+	if err != nil {
+		t.Fatalf("decide %s: %v", id, err)
+	}
+	return got
+}
+
+func take(t *testing.T, s approval.Store, key string, now time.Time) approval.Request {
+	t.Helper()
+	got, found, err := s.Take(t.Context(), key, now)
+	if err != nil || !found {
+		t.Fatalf("take %s: found %v, error %v", key, found, err)
+	}
+	return got
+}
+
+func untaken(t *testing.T, s approval.Store, key string, now time.Time) {
+	t.Helper()
+	if got, found, err := s.Take(t.Context(), key, now); err != nil || found {
+		t.Errorf("take %s: got %q, error %v, want nothing", key, got.ID, err)
+	}
+}
+
+func get(t *testing.T, s approval.Store, id string) approval.Request {
+	t.Helper()
+	got, err := s.Get(t.Context(), id)
+	if err != nil {
+		t.Fatalf("get %s: %v", id, err)
+	}
+	return got
+}
+
+func list(t *testing.T, s approval.Store, o approval.ListOptions) []approval.Request {
+	t.Helper()
+	got, err := s.List(t.Context(), o)
+	if err != nil {
+		t.Fatalf("list: %v", err)
+	}
+	return got
+}
+
+func ids(requests []approval.Request) string {
+	var b strings.Builder
+	for _, r := range requests {
+		b.WriteString(r.ID + " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func equal[T any](t *testing.T, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("differs (-want +got):\n%s", diff)
+	}
+}
+
+// fails checks the kind of err and that its message tells each of the words.
+func fails(t *testing.T, err error, kind contract.Kind, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("no error, want one of kind %s", kind)
+		return
+	}
+	e := contract.AsError(err)
+	if e.Kind != kind {
+		t.Errorf("error of kind %s, want %s: %v", e.Kind, kind, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(e.Message, word) {
+			t.Errorf("message %q does not tell %q", e.Message, word)
+		}
+	}
+}
+
+// together runs f n times at once and waits for all.
+func together(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for i := range n {
+		wg.Go(func() {
+			<-start
+			f(i)
+		})
+	}
+	close(start)
+	wg.Wait()
+}
+
+func size(m *sync.Map) int {
+	n := 0
+	m.Range(func(any, any) bool { n++; return true })
+	return n
+}
+
+func has(m *sync.Map, key any) bool {
+	_, ok := m.Load(key)
+	return ok
+}

@@ -1,0 +1,195 @@
+package approval
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"remit/internal/contract"
+)
+
+// Answer is what came of showing a question in the caller's own client.
+type Answer int
+
+// The answers. The zero Answer is that nobody saw the question, so that a
+// forgotten value approves nothing.
+const (
+	NotShown Answer = iota
+	Accepted
+	Declined
+)
+
+// Asker shows a question to the person at the caller's client and waits for the
+// answer. An error counts as NotShown. It is nil when that client cannot ask.
+type Asker func(ctx context.Context, q Request) (Answer, error)
+
+// glance is the least time in which a person can say no. Clients that cannot
+// show a question decline it at once instead of saying so.
+const glance = 300 * time.Millisecond
+
+// byClient is who decided when the answer came through the caller's client.
+const byClient = "client"
+
+// Gate is the step of a call at which a person is asked.
+type Gate struct {
+	Mode  Mode // the zero Mode asks
+	Store Store
+	Now   func() time.Time // nil is time.Now
+	NewID func() string    // nil is ten random characters
+}
+
+// Pass returns nil when the call may go on; it never proceeds because nobody
+// could be asked. Otherwise the error is of kind denied, of kind pending with
+// the request that waits, of kind unavailable, or the context's own.
+func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
+	switch g.Mode {
+	case Auto:
+		return nil
+	case Deny:
+		return contract.Errorf(contract.Denied, "Approval is switched off here (--approve deny): %s was not run", s.Tool)
+	}
+	if settled, err := g.settle(ctx, s); settled {
+		return err
+	}
+	if ask == nil {
+		return g.wait(ctx, s, nil)
+	}
+	return g.passBy(ctx, s, ask)
+}
+
+// passBy asks through the caller's client, and falls back to waiting.
+func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
+	q, err := g.question(ctx, s)
+	if err != nil {
+		return err
+	}
+	answer, unshown := g.show(ctx, q, ask)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err := g.decide(ctx, s, q, answer); err != nil {
+		return err
+	}
+	// Whatever the client answered, another face may have decided meanwhile,
+	// and an identical call may have spent what this one brought about.
+	if settled, err := g.settle(ctx, s); settled {
+		return err
+	}
+	return g.wait(ctx, s, unshown)
+}
+
+// settle goes by a decision that is already there; false if there is none.
+func (g *Gate) settle(ctx context.Context, s Subject) (bool, error) {
+	r, found, err := g.Store.Take(ctx, s.Key(), g.now())
+	switch {
+	case err != nil:
+		return true, storeFailed(ctx, s, err)
+	case !found:
+		return false, nil
+	case r.State != Approved:
+		return true, denial(r)
+	}
+	return true, nil
+}
+
+// question returns the open question about s, a new one if there is none.
+func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
+	now := g.now()
+	q, err := g.Store.Ask(ctx, Request{
+		ID: g.newID(), Key: s.Key(),
+		Principal: s.Principal, Tool: s.Tool, Version: s.Version, Digest: s.Digest,
+		Arguments: s.Arguments, Summary: s.Summary,
+		State: Pending, CreatedAt: now, ExpiresAt: now.Add(s.window()),
+	})
+	if err != nil {
+		return Request{}, storeFailed(ctx, s, err)
+	}
+	return q, nil
+}
+
+// show puts q to the person at the client. The error is why it was not shown.
+func (g *Gate) show(ctx context.Context, q Request, ask Asker) (Answer, error) {
+	start := g.now()
+	answer, err := ask(ctx, q)
+	if err != nil {
+		return NotShown, err
+	}
+	if answer == Declined && g.now().Sub(start) < glance {
+		return NotShown, errors.New("the client declined before a person could have seen the question")
+	}
+	return answer, nil
+}
+
+// decide keeps the answer of the client, if a person gave one.
+func (g *Gate) decide(ctx context.Context, s Subject, q Request, answer Answer) error {
+	if answer != Accepted && answer != Declined {
+		return nil
+	}
+	now := g.now()
+	v := Verdict{Approve: answer == Accepted, By: byClient}
+	_, err := g.Store.Decide(ctx, q.ID, v, now, now.Add(s.window()))
+	if err == nil || contract.AsError(err).Kind == contract.Conflict {
+		return nil // on a conflict the decision that came first counts
+	}
+	return storeFailed(ctx, s, err)
+}
+
+// wait ends the call with the question that a person has yet to answer.
+func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
+	q, err := g.question(ctx, s)
+	if err != nil {
+		return err
+	}
+	return contract.Errorf(contract.Pending,
+		`Approval needed: request %[1]s waits for a person. Approve it with "remit approvals approve %[1]s", then repeat the same call.`, q.ID).
+		With("approval", map[string]any{
+			"id":         q.ID,
+			"status":     string(Pending),
+			"expires_at": q.ExpiresAt.UTC().Format(time.RFC3339),
+		}).
+		Because(unshown)
+}
+
+func denial(r Request) error {
+	message := "A person denied this call"
+	if r.Reason != "" {
+		message += ": " + r.Reason
+	}
+	return contract.Errorf(contract.Denied, "%s", message).
+		With("approval", map[string]any{"id": r.ID, "status": string(Denied)})
+}
+
+func storeFailed(ctx context.Context, s Subject, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).
+		Because(err)
+}
+
+func (g *Gate) now() time.Time {
+	if g.Now == nil {
+		return time.Now()
+	}
+	return g.Now()
+}
+
+func (g *Gate) newID() string {
+	if g.NewID == nil {
+		return randomID()
+	}
+	return g.NewID()
+}
+
+// randomID returns ten characters of Crockford's base32: fifty bits, with no
+// letter that a person could misread when typing it from a screen.
+func randomID() string {
+	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+	id := make([]byte, 10)
+	rand.Read(id) // never fails
+	for i, b := range id {
+		id[i] = alphabet[b%32]
+	}
+	return string(id)
+}

@@ -1,0 +1,142 @@
+package approval_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/approval/approvaltest"
+)
+
+// fake is a Store in memory. It passes the suite, so that what the gate's tests
+// show holds for the real ones.
+type fake struct {
+	mu       sync.Mutex
+	requests []approval.Request // oldest first
+	fail     error              // what every method returns, if set
+}
+
+var _ approval.Store = (*fake)(nil)
+
+func TestFake(t *testing.T) {
+	approvaltest.Suite(t, func(*testing.T) approval.Store { return &fake{} })
+}
+
+func (f *fake) enter(ctx context.Context) (leave func(), err error) {
+	f.mu.Lock()
+	if f.fail != nil {
+		err = f.fail
+	} else {
+		err = ctx.Err()
+	}
+	return f.mu.Unlock, err
+}
+
+// find returns the first request that fits, nil if there is none.
+func (f *fake) find(fits func(approval.Request) bool) *approval.Request {
+	if i := slices.IndexFunc(f.requests, fits); i >= 0 {
+		return &f.requests[i]
+	}
+	return nil
+}
+
+func (f *fake) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return approval.Request{}, err
+	}
+	open := f.find(func(o approval.Request) bool {
+		return o.Key == r.Key && o.State == approval.Pending && !o.Expired(r.CreatedAt)
+	})
+	if open != nil {
+		return *open, nil
+	}
+	f.requests = append(f.requests, r)
+	return r, nil
+}
+
+func (f *fake) Take(ctx context.Context, key string, now time.Time) (approval.Request, bool, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return approval.Request{}, false, err
+	}
+	r := f.find(func(r approval.Request) bool {
+		return r.Key == key && r.State != approval.Pending && r.SpentAt.IsZero() && !r.Expired(now)
+	})
+	if r == nil {
+		return approval.Request{}, false, nil
+	}
+	r.SpentAt = now
+	return *r, true, nil
+}
+
+func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return approval.Request{}, err
+	}
+	r := f.find(func(r approval.Request) bool { return r.ID == id })
+	switch {
+	case r == nil:
+		return approval.Request{}, contract.Errorf(contract.NotFound, "No request %s", id)
+	case r.State != approval.Pending:
+		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s %s %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+	case r.Expired(now):
+		return approval.Request{}, contract.Errorf(contract.Conflict, "%s expired %s", id, r.ExpiresAt.Format(time.RFC3339))
+	}
+	r.State = approval.Denied
+	if v.Approve {
+		r.State = approval.Approved
+	}
+	r.DecidedAt, r.ExpiresAt, r.DecidedBy, r.Reason = now, expires, v.By, v.Reason
+	return *r, nil
+}
+
+func (f *fake) Get(ctx context.Context, id string) (approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if err != nil {
+		return approval.Request{}, err
+	}
+	var found []string
+	for _, r := range f.requests {
+		if r.ID == id {
+			return r, nil
+		}
+		if strings.HasPrefix(r.ID, id) {
+			found = append(found, r.ID)
+		}
+	}
+	switch {
+	case id == "" || len(found) > 1:
+		return approval.Request{}, contract.Errorf(contract.Invalid, "Several: %v", found)
+	case len(found) == 0:
+		return approval.Request{}, contract.Errorf(contract.NotFound, "No request %s", id)
+	}
+	return *f.find(func(r approval.Request) bool { return r.ID == found[0] }), nil
+}
+
+func (f *fake) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
+	leave, err := f.enter(ctx)
+	defer leave()
+	if o.Limit == 0 {
+		o.Limit = 100
+	}
+	var list []approval.Request
+	for _, r := range slices.Backward(f.requests) {
+		if o.All || r.State == approval.Pending && !r.Expired(o.Now) {
+			list = append(list, r)
+		}
+	}
+	// The suite does not always ask in the order of time.
+	slices.SortStableFunc(list, func(a, b approval.Request) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	return list[:min(o.Limit, len(list))], err
+}

@@ -1,0 +1,128 @@
+// Package audit keeps one hash-chained record of every call, and finds the first
+// record that does not fit the chain.
+package audit
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"time"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Record says who called what, when, and how it ended. Arguments are redacted
+// before they get here.
+type Record struct {
+	Time      time.Time
+	Principal string
+	Face      string // stdio, cli, http, console
+	Client    string // how the client names itself
+	Tool      string // set/name
+	Version   string // of the contract
+	Arguments jsontree.Value
+	Outcome   string // ok, or the kind of failure
+	Duration  time.Duration
+	Bytes     int // size of the answer
+}
+
+// Keeper appends records to the file of a day, sealing each with Seal.
+type Keeper interface {
+	// Keep queues a record and returns at once. The returned function waits until
+	// a durable record is on disk; for others it need not be called.
+	// Safe for concurrent use.
+	Keep(day string, record []byte, durable bool) (wait func(context.Context) error)
+}
+
+// Log turns records into lines and gives them to a Keeper.
+type Log struct{ Keeper Keeper }
+
+// Write keeps one record. A durable one is on disk when Write returns.
+func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
+	wait := l.Keeper.Keep(r.Time.UTC().Format(time.DateOnly), r.encode(), durable)
+	if !durable {
+		return nil
+	}
+	return wait(ctx)
+}
+
+// encode writes the record by hand: it is on the path of every call.
+func (r *Record) encode() []byte {
+	b := make([]byte, 0, 384)
+	b = append(b, `{"time":"`...)
+	b = r.Time.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = append(b, '"')
+	b = appendText(b, "principal", r.Principal)
+	b = appendText(b, "face", r.Face)
+	b = appendText(b, "client", r.Client)
+	b = appendText(b, "tool", r.Tool)
+	b = appendText(b, "version", r.Version)
+	b = append(b, `,"arguments":`...)
+	b = r.Arguments.Append(b)
+	b = appendText(b, "outcome", r.Outcome)
+	b = append(b, `,"micros":`...)
+	b = strconv.AppendInt(b, r.Duration.Microseconds(), 10)
+	b = append(b, `,"bytes":`...)
+	b = strconv.AppendInt(b, int64(r.Bytes), 10)
+	return append(b, '}')
+}
+
+func appendText(b []byte, key, value string) []byte {
+	b = append(b, ',', '"')
+	b = append(b, key...)
+	b = append(b, '"', ':')
+	return jsontree.AppendString(b, value)
+}
+
+// The end of every line: ,"prev":"HASH","hash":"HASH"}
+const (
+	prevMark = `,"prev":"`
+	hashMark = `","hash":"`
+	ending   = `"}`
+	hexSize  = 2 * sha256.Size
+	tailSize = len(prevMark) + hexSize + len(hashMark) + hexSize + len(ending)
+)
+
+// Genesis stands for the record before the very first one.
+var Genesis = hex.EncodeToString(make([]byte, sha256.Size))
+
+// Seal turns a record into its line: the hash of the line before it, and the
+// hash of all that precedes it on the line itself.
+func Seal(prevHash string, record []byte) []byte {
+	line := make([]byte, 0, len(record)+tailSize)
+	line = append(line, record[:len(record)-1]...)
+	line = append(line, prevMark...)
+	line = append(line, prevHash...)
+	sum := sha256.Sum256(line)
+	line = append(line, hashMark...)
+	line = hex.AppendEncode(line, sum[:])
+	return append(line, ending...)
+}
+
+// HashOf returns the hash that the next line refers to. A line that lost its
+// hash still has one, so that the chain goes on after damage.
+func HashOf(line []byte) string {
+	if _, _, hash, ok := split(line); ok {
+		return hash
+	}
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:])
+}
+
+// split takes a line apart: what is hashed, and the two hashes.
+func split(line []byte) (hashed []byte, prev, hash string, ok bool) {
+	if len(line) < tailSize {
+		return nil, "", "", false
+	}
+	tail := line[len(line)-tailSize:]
+	hashAt := len(prevMark) + hexSize
+	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) || !bytes.HasSuffix(tail, []byte(ending)) {
+		return nil, "", "", false
+	}
+	hashed = line[:len(line)-tailSize+hashAt]
+	prev = string(tail[len(prevMark):hashAt])
+	hash = string(tail[hashAt+len(hashMark) : len(tail)-len(ending)])
+	return hashed, prev, hash, true
+}

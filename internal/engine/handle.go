@@ -1,0 +1,145 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"reflect"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+)
+
+// FileInfo describes a file that was read.
+type FileInfo = fs.FileInfo
+
+// Path is a path argument after the engine has judged it. A handler opens what
+// was judged, and nothing else.
+type Path struct{ File }
+
+// Handler is a plain Go method that can serve a contract.
+type Handler struct {
+	in, out reflect.Type
+	prepare func(fill func(in reflect.Value) error) (invocation, error)
+}
+
+// invocation is a handler with its arguments, ready to run.
+type invocation func(context.Context) (any, error)
+
+// Checker is an In with rules that a schema cannot state. Check runs before a
+// person is asked to approve, so that nobody approves what would fail anyway.
+type Checker interface {
+	// Check returns a contract.Error if the arguments do not go together.
+	Check() error
+}
+
+// Handle makes a Handler of a method. Its In and Out are structs whose json tags
+// name the contract's fields; New checks them against the contract. A type with
+// an UnmarshalJSON of its own gets the bytes as the caller sent them.
+func Handle[In, Out any](method func(context.Context, In) (Out, error)) Handler {
+	return Handler{
+		in:  reflect.TypeFor[In](),
+		out: reflect.TypeFor[Out](),
+		prepare: func(fill func(reflect.Value) error) (invocation, error) {
+			var in In
+			if err := fill(reflect.ValueOf(&in).Elem()); err != nil {
+				return nil, err
+			}
+			if checked, ok := any(in).(Checker); ok {
+				if err := checked.Check(); err != nil {
+					return nil, err
+				}
+			}
+			return func(ctx context.Context) (any, error) { return method(ctx, in) }, nil
+		},
+	}
+}
+
+// Toolset is a family of sets served by one table of handlers. Sets of one
+// family are editions of the same tools: a handler takes and gives the union of
+// their fields, and each contract sends only its own.
+type Toolset struct {
+	Sets     []string
+	Handlers map[string]Handler
+}
+
+// Handlers are all toolsets, with every contract there is, served or not, so that
+// a field that no edition knows is found.
+type Handlers struct {
+	Toolsets []Toolset
+	Catalog  []*contract.Set
+}
+
+// bind joins a contract with its handler.
+func (h Handlers) bind(c *contract.Contract) (*binding, error) {
+	for _, toolset := range h.Toolsets {
+		editions := toolset.editions(h.Catalog, c)
+		if editions == nil {
+			continue
+		}
+		handler, ok := toolset.Handlers[c.Name]
+		if !ok {
+			return nil, fmt.Errorf("%s/%s: the contract has no handler; add a line to the toolset's table", c.Set, c.Name)
+		}
+		if err := toolset.checkTable(h.Catalog); err != nil {
+			return nil, err
+		}
+		return newBinding(c, handler, editions)
+	}
+	return nil, fmt.Errorf("%s/%s: no toolset serves the set %s", c.Set, c.Name, c.Set)
+}
+
+// editions are the contracts of one tool in all sets of the family; nil if c is
+// not of the family.
+func (t *Toolset) editions(catalog []*contract.Set, c *contract.Contract) []*contract.Contract {
+	var editions []*contract.Contract
+	ours := false
+	for _, name := range t.Sets {
+		ours = ours || name == c.Set
+		for _, set := range catalog {
+			if set.Name == name && set.Find(c.Name) != nil {
+				editions = append(editions, set.Find(c.Name))
+			}
+		}
+	}
+	if !ours {
+		return nil
+	}
+	return editions
+}
+
+// checkTable finds a handler that no contract asks for.
+func (t *Toolset) checkTable(catalog []*contract.Set) error {
+	for name := range t.Handlers {
+		if t.editions(catalog, &contract.Contract{Name: name, Set: t.Sets[0]}) == nil {
+			return fmt.Errorf("%s/%s: the handler has no contract; write %s.yaml", t.Sets[0], name, name)
+		}
+	}
+	return nil
+}
+
+// binding is a handler as one contract calls it.
+type binding struct {
+	handler Handler
+	fields  []inField
+}
+
+func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) (*binding, error) {
+	b := &binding{handler: h}
+	var err error
+	if b.fields, err = inFields(c, h.in); err != nil {
+		return nil, err
+	}
+	if err := checkOut(c, h.out); err != nil {
+		return nil, err
+	}
+	if err := checkSurplus(c, h.in, "input", editions); err != nil {
+		return nil, err
+	}
+	return b, checkSurplus(c, h.out, "output", editions)
+}
+
+// prepare decodes the arguments into the handler's struct and checks them.
+func (b *binding) prepare(args *jsontree.Value, files map[string]File) (invocation, error) {
+	return b.handler.prepare(func(in reflect.Value) error { return b.fill(in, args, files) })
+}

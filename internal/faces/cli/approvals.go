@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+)
+
+func (p *Program) approvalsCommand() *cobra.Command {
+	return group("approvals", "See and decide what waits for a person's approval",
+		"Calls that change something wait here until a person agrees. An approval is good for one call\n"+
+			"with exactly the same arguments, and for a limited time.",
+		p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false))
+}
+
+// withApprovals runs a body on the store of approvals.
+func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) func(*cobra.Command, []string) error {
+	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+		store, err := w.Approvals(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return body(cmd.Context(), store, args)
+	})
+}
+
+func (p *Program) approvalsList() *cobra.Command {
+	var all, asJSON bool
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the requests that wait",
+		Example: "  remit approvals list\n  remit approvals list --all --json",
+		Args:    cobra.NoArgs,
+		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
+			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now()})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				views := make([]requestView, len(requests))
+				for i, r := range requests {
+					views[i] = viewOf(r)
+				}
+				return writeJSON(p.Stdout, views)
+			}
+			p.printRequests(requests)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "also what is decided or expired")
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+func (p *Program) printRequests(requests []approval.Request) {
+	if len(requests) == 0 {
+		fmt.Fprintln(p.Stdout, "Nothing waits for approval.")
+		return
+	}
+	var t table
+	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
+	for _, r := range requests {
+		age := time.Since(r.CreatedAt).Round(time.Second).String()
+		t.add(r.ID, viewOf(r).State, age, r.Tool, r.Principal, string(r.Arguments))
+	}
+	t.write(p.Stdout)
+}
+
+// requestView is a request as scripts read it.
+type requestView struct {
+	ID        string         `json:"id"`
+	State     string         `json:"state"`
+	Tool      string         `json:"tool"`
+	Version   string         `json:"version"`
+	Digest    string         `json:"digest"`
+	Principal string         `json:"principal"`
+	Arguments jsontree.Value `json:"arguments"`
+	CreatedAt time.Time      `json:"created_at"`
+	ExpiresAt time.Time      `json:"expires_at"`
+	DecidedAt time.Time      `json:"decided_at,omitzero"`
+	DecidedBy string         `json:"decided_by,omitempty"`
+	Reason    string         `json:"reason,omitempty"`
+	SpentAt   time.Time      `json:"spent_at,omitzero"`
+}
+
+func viewOf(r approval.Request) requestView {
+	args, err := jsontree.Parse(r.Arguments)
+	if err != nil {
+		args = jsontree.Str(string(r.Arguments))
+	}
+	state := string(r.State)
+	switch {
+	case !r.SpentAt.IsZero() && r.State == approval.Approved:
+		state = "used"
+	case r.SpentAt.IsZero() && r.Expired(time.Now()):
+		state = "expired"
+	}
+	return requestView{
+		ID: r.ID, State: state, Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy, Reason: r.Reason, SpentAt: r.SpentAt,
+	}
+}
+
+func (p *Program) approvalsShow() *cobra.Command {
+	return &cobra.Command{
+		Use:     "show ID",
+		Short:   "Show one request in full",
+		Example: "  remit approvals show k3v9q2xa7m",
+		Args:    cobra.ExactArgs(1),
+		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
+			r, err := store.Get(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return writeJSON(p.Stdout, viewOf(r))
+		}),
+	}
+}
+
+func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
+	var reason string
+	c := &cobra.Command{
+		Use:     verb + " ID",
+		Short:   map[bool]string{true: "Let a call happen once", false: "Refuse a call"}[approve],
+		Long:    "The start of an id is enough as long as only one request has it.",
+		Example: "  remit approvals " + verb + " k3v9q2xa7m",
+		Args:    cobra.ExactArgs(1),
+		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
+			asked, err := store.Get(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			verdict := approval.Verdict{Approve: approve, By: "cli:" + osUser(), Reason: reason}
+			// The answer stays valid for as long as the question would have.
+			decided, err := store.Decide(ctx, asked.ID, verdict, now, now.Add(asked.ExpiresAt.Sub(asked.CreatedAt)))
+			if err != nil {
+				return err
+			}
+			p.printDecision(decided, approve)
+			return nil
+		}),
+	}
+	c.Flags().StringVar(&reason, "reason", "", "told to the caller when denied")
+	return c
+}
+
+func (p *Program) printDecision(r approval.Request, approved bool) {
+	if approved {
+		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n", r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
+		return
+	}
+	fmt.Fprintf(p.Stdout, "Denied %s: %s was not run.\n", r.ID, r.Tool)
+}
+
+func osUser() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return "unknown"
+}

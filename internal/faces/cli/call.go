@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+)
+
+// Local is the principal of calls from this machine's own command line and stdio.
+const Local = "local"
+
+func (p *Program) callCommand() *cobra.Command {
+	var document string
+	c := &cobra.Command{
+		Use:   "call TOOL [key=value ...]",
+		Short: "Call a tool and print its answer",
+		Long: "Call a tool and print its answer as JSON on stdout, failures too.\n\n" +
+			"Values are read by the type that the contract gives the argument: text as it is, numbers, true and false,\n" +
+			"objects and arrays as JSON. --json takes all arguments at once; - reads them from stdin.\n\n" +
+			"Exit codes: 0 answered, 1 failed, 2 wrong command line, 3 waits for approval.",
+		Example: "  remit call hello name=Ada\n" +
+			"  remit call read_repo_file path=README.md\n" +
+			"  remit call write_memory_entry --json '{\"file\":\"decisions.jsonl\",\"entry\":{\"timestamp\":\"2026-01-09T10:30:00Z\",\"type\":\"stack\"}}'",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: p.completeTool,
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			return p.call(cmd.Context(), w.Engine(), args[0], args[1:], document)
+		}),
+	}
+	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - for stdin")
+	return c
+}
+
+func (p *Program) call(ctx context.Context, e *engine.Engine, name string, pairs []string, document string) error {
+	tool, err := e.Find(name)
+	if err != nil {
+		return usageError{errors.New(contract.AsError(err).Message)}
+	}
+	args, err := p.arguments(tool, pairs, document)
+	if err != nil {
+		return usageError{err}
+	}
+	call := engine.Call{Tool: name, Args: args, Principal: Local, Face: "cli", Client: "remit/" + p.Version}
+	if isTerminal(p.Stdin) && isTerminal(p.Stderr) {
+		call.Ask = p.askTerminal
+	}
+	result, err := e.Call(ctx, call)
+	if err != nil {
+		return err
+	}
+	p.printBody(result.Body)
+	switch {
+	case result.Err == nil:
+		return nil
+	case result.Err.Kind == contract.Pending:
+		return failure{ExitPending}
+	default:
+		return failure{ExitFailed}
+	}
+}
+
+// printBody prints JSON: for people on a terminal with line breaks, for scripts
+// to the byte as every other face sends it.
+func (p *Program) printBody(body []byte) {
+	if isTerminal(p.Stdout) {
+		var pretty bytes.Buffer
+		if json.Indent(&pretty, body, "", "  ") == nil {
+			body = pretty.Bytes()
+		}
+	}
+	fmt.Fprintf(p.Stdout, "%s\n", body)
+}
+
+func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) (jsontree.Value, error) {
+	args := jsontree.Obj()
+	if document != "" {
+		parsed, err := p.parseDocument(document)
+		if err != nil {
+			return args, err
+		}
+		args = parsed
+	}
+	if len(pairs) > 0 && args.Kind != jsontree.Object {
+		return args, errors.New("--json must be an object when key=value arguments follow")
+	}
+	for _, pair := range pairs {
+		key, text, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return args, fmt.Errorf("argument %q is not of the form key=value", pair)
+		}
+		if _, twice := args.Get(key); twice {
+			return args, fmt.Errorf("argument %q is given twice", key)
+		}
+		args.Members = append(args.Members, jsontree.Member{Key: key, Value: typed(tool, key, text)})
+	}
+	args.Raw = args.Append(nil)
+	return args, nil
+}
+
+func (p *Program) parseDocument(document string) (jsontree.Value, error) {
+	data := []byte(document)
+	if document == "-" {
+		var err error
+		if data, err = io.ReadAll(p.Stdin); err != nil {
+			return jsontree.Value{}, fmt.Errorf("read arguments from stdin: %w", err)
+		}
+	}
+	args, err := jsontree.Parse(data)
+	if err != nil {
+		return args, fmt.Errorf("--json is not valid JSON: %w", err)
+	}
+	return args, nil
+}
+
+// typed reads a value by the type in the contract. What cannot be read so stays
+// text, and the contract's own explanation says what is wrong.
+func typed(tool *engine.Tool, key, text string) jsontree.Value {
+	property := tool.Input.Field("properties")
+	schema := property.Field(key)
+	if kind := schema.Field("type"); kind.Text != "string" && kind.Text != "" {
+		if v, err := jsontree.Parse([]byte(text)); err == nil {
+			return v
+		}
+	}
+	v := jsontree.Str(text)
+	v.Raw = v.Append(nil)
+	return v
+}
+
+// askTerminal asks the person who typed the command.
+func (p *Program) askTerminal(_ context.Context, r approval.Request) (approval.Answer, error) {
+	fmt.Fprintf(p.Stderr, "%s (%s %s) needs your approval:\n  %s\nLet it happen once? [y/N] ", r.Summary, r.Tool, r.Version, r.Arguments)
+	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+	if err != nil {
+		return approval.NotShown, fmt.Errorf("read the answer: %w", err)
+	}
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+		return approval.Accepted, nil
+	}
+	return approval.Declined, nil
+}
+
+func (p *Program) completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	sets, err := p.Catalog()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var words []string
+	for _, set := range sets {
+		for _, c := range set.Contracts {
+			if len(args) == 0 {
+				words = append(words, c.Name+"\t"+c.Description)
+				continue
+			}
+			if c.Name == args[0] {
+				for _, m := range c.Input.Field("properties").Members {
+					words = append(words, m.Key+"=")
+				}
+			}
+		}
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}

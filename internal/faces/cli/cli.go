@@ -1,0 +1,220 @@
+// Package cli is the command line: cobra commands over the engine.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+)
+
+// Exit codes of every command.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1 // the tool or the command said no
+	ExitUsage   = 2 // the command line is wrong
+	ExitPending = 3 // a person has yet to approve
+)
+
+// Workspace is an opened workspace, as far as commands need it.
+type Workspace interface {
+	Engine() *engine.Engine
+	// Approvals opens the store of approvals, the first time it is asked for.
+	Approvals(ctx context.Context) (approval.Store, error)
+	// AuditFiles is the folder of the audit records.
+	AuditFiles() fs.FS
+	// ServeStdio speaks MCP until in ends.
+	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
+	Close() error
+}
+
+// Program is what the commands stand on; package app fills it in.
+type Program struct {
+	Version string
+	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
+	Catalog func() ([]*contract.Set, error)
+	Logger  func(w io.Writer, level slog.Level) *slog.Logger
+
+	Args   []string
+	Env    func(string) (string, bool)
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// usageError is a command line that cannot be carried out as it stands.
+type usageError struct{ error }
+
+// failure ends a command with an exit code; what there is to say has been said.
+type failure struct{ code int }
+
+func (f failure) Error() string { return fmt.Sprintf("exit %d", f.code) }
+
+// Main runs one command line and returns the exit code.
+func (p *Program) Main(ctx context.Context) int {
+	root := p.command()
+	root.SetArgs(p.Args)
+	root.SetIn(p.Stdin)
+	root.SetOut(p.Stdout)
+	root.SetErr(p.Stderr)
+	err := root.ExecuteContext(ctx)
+	var done failure
+	var usage usageError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &done):
+		return done.code
+	case errors.As(err, &usage), isCobraUsage(err):
+		fmt.Fprintf(p.Stderr, "remit: %s\nRun \"remit --help\" for the commands, \"remit COMMAND --help\" for one of them.\n", message(err))
+		return ExitUsage
+	default:
+		fmt.Fprintf(p.Stderr, "remit: %s\n", message(err))
+		return ExitFailed
+	}
+}
+
+// message leaves out the kind that contract.Error puts in front for logs.
+func message(err error) string {
+	var e *contract.Error
+	if errors.As(err, &e) {
+		return e.Message
+	}
+	return err.Error()
+}
+
+// isCobraUsage tells cobra's own complaints about the command line, which it
+// gives as plain text.
+func isCobraUsage(err error) bool {
+	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag"} {
+		if strings.HasPrefix(err.Error(), start) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Program) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "remit",
+		Short: "A workspace for AI agents that they cannot wreck",
+		Long: "Remit gives AI agents tools for files, memory and more, each bound by a contract:\n" +
+			"what it takes, what it gives, what it refuses, and what a person has to approve.",
+		Example: "  remit tools                                    what there is\n" +
+			"  remit call hello name=Ada                      call a tool\n" +
+			"  remit stdio --toolsets booster                 serve an MCP client\n" +
+			"  remit approvals list                           what waits for your approval",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return unknownCommand(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+	}
+	root.SetFlagErrorFunc(p.flagError)
+	addSettingFlags(root.PersistentFlags())
+	root.AddCommand(p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
+		p.contractCommand(), p.configCommand(), p.versionCommand())
+	return root
+}
+
+// flagError names the flag that was probably meant.
+func (p *Program) flagError(cmd *cobra.Command, err error) error {
+	_, name, found := strings.Cut(err.Error(), "unknown flag: --")
+	if !found {
+		return usageError{err}
+	}
+	var known []string
+	for _, line := range strings.Split(cmd.Flags().FlagUsages(), "\n") {
+		if _, rest, ok := strings.Cut(line, "--"); ok {
+			known = append(known, strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '[' || r == '=' })[0])
+		}
+	}
+	if near := contract.Nearest(name, known); near != "" {
+		return usageError{fmt.Errorf("unknown flag --%s; did you mean --%s?", name, near)}
+	}
+	return usageError{fmt.Errorf("unknown flag --%s", name)}
+}
+
+func unknownCommand(cmd *cobra.Command, name string) error {
+	var known []string
+	for _, c := range cmd.Commands() {
+		known = append(known, c.Name())
+	}
+	if near := contract.Nearest(name, known); near != "" {
+		return usageError{fmt.Errorf("unknown command %q; did you mean %q?", strings.TrimSpace(cmd.CommandPath()+" "+name), near)}
+	}
+	return usageError{fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))}
+}
+
+// group makes a command that only holds others.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return cmd.Help()
+	}
+	c.AddCommand(commands...)
+	return c
+}
+
+// open opens the workspace that the settings name.
+func (p *Program) open(cmd *cobra.Command) (Workspace, error) {
+	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return p.Open(cmd.Context(), settings, p.Logger(p.Stderr, settings.LogLevel))
+}
+
+// with runs a command's body on an opened workspace, and closes it.
+func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		w, err := p.open(cmd)
+		if err != nil {
+			return err
+		}
+		return errors.Join(body(cmd, w, args), w.Close())
+	}
+}
+
+func (p *Program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of this program",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Fprintln(p.Stdout, "remit", p.Version)
+			return nil
+		},
+	}
+}
+
+func (p *Program) stdioCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "stdio",
+		Short: "Serve one MCP client on stdin and stdout",
+		Long: "Serve one MCP client on stdin and stdout. Logs go to stderr.\n" +
+			"The client starts this command itself; it ends when the client closes stdin.",
+		Example: "  remit stdio --root ~/course --toolsets booster\n" +
+			"  claude mcp add remit -- remit stdio --root ~/course",
+		Args: cobra.NoArgs,
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
+			return w.ServeStdio(cmd.Context(), p.Stdin, p.Stdout)
+		}),
+	}
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+)
+
+func (p *Program) contractCommand() *cobra.Command {
+	return group("contract", "Check, scaffold and compare contracts",
+		"A contract is one YAML file a tool; what the tools of a folder share stands in _set.yaml.",
+		p.contractLint(), p.contractNew(), p.contractDiff())
+}
+
+func (p *Program) contractLint() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "lint [DIR]",
+		Short:   "Check the contracts beneath a folder (default: those built in)",
+		Example: "  remit contract lint\n  remit contract lint internal/toolsets",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			sets, err := p.lintTarget(args)
+			if err != nil {
+				return err
+			}
+			return p.reportFindings(sets, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	return c
+}
+
+func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
+	if len(args) == 0 {
+		return p.Catalog()
+	}
+	sets, err := contract.LoadAll(os.DirFS(args[0]))
+	if err == nil && len(sets) == 0 {
+		err = fmt.Errorf("no _set.yaml beneath %s", args[0])
+	}
+	return sets, err
+}
+
+func (p *Program) reportFindings(sets []*contract.Set, asJSON bool) error {
+	findings := []contract.Finding{}
+	count := 0
+	for _, set := range sets {
+		findings = append(findings, set.Lint()...)
+		count += len(set.Contracts)
+	}
+	switch {
+	case asJSON:
+		if err := writeJSON(p.Stdout, findings); err != nil {
+			return err
+		}
+	case len(findings) == 0:
+		fmt.Fprintf(p.Stdout, "%d contracts, no findings.\n", count)
+	default:
+		for _, f := range findings {
+			fmt.Fprintln(p.Stdout, f)
+		}
+	}
+	if len(findings) > 0 {
+		return failure{ExitFailed}
+	}
+	return nil
+}
+
+func (p *Program) contractNew() *cobra.Command {
+	return &cobra.Command{
+		Use:   "new DIR NAME",
+		Short: "Write the first draft of a contract",
+		Long: "Write DIR/NAME.yaml with every key a contract needs, ready to be filled in, and say what comes next.\n" +
+			"If DIR has no _set.yaml yet, one is written too.",
+		Example: "  remit contract new internal/toolsets/learning/contracts/booster count_words",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.scaffold(args[0], args[1])
+		},
+	}
+}
+
+func (p *Program) scaffold(dir, name string) error {
+	draft, err := contract.Draft(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the folder: %w", err)
+	}
+	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(dir))); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	file := filepath.Join(dir, name+".yaml")
+	if err := createFile(file, draft); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+
+		"  1. Fill it in: description, input, output, limits, examples.\n"+
+		"  2. Write the method and its line in the toolset's table:\n\n%s\n"+
+		"  3. Run \"go generate ./... && go test ./...\": the examples are the tests.\n", file, contract.DraftHandler(name))
+	return nil
+}
+
+// createFile writes a file that must not be there yet.
+func createFile(name string, content []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("write the draft: %w", err)
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+func (p *Program) contractDiff() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "diff OLD NEW",
+		Short: "Tell whether a change of contracts is MAJOR, MINOR or PATCH",
+		Long: "Compare two contracts (YAML files) or two catalogs (catalog.json) and classify each change:\n" +
+			"MAJOR breaks parameters or response, MINOR adds optional ones, PATCH is the rest.\n" +
+			"Exit code 1 if a version was raised too little for its change.",
+		Example: "  remit contract diff old/add_task.yaml new/add_task.yaml\n" +
+			"  git show HEAD:internal/contract/catalog/catalog.json > /tmp/old.json\n" +
+			"  remit contract diff /tmp/old.json internal/contract/catalog/catalog.json",
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return p.diff(args[0], args[1], asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+func (p *Program) diff(oldFile, newFile string, asJSON bool) error {
+	old, err := loadContracts(oldFile)
+	if err != nil {
+		return err
+	}
+	updated, err := loadContracts(newFile)
+	if err != nil {
+		return err
+	}
+	report := contract.Review(old, updated)
+	if asJSON {
+		if err := writeJSON(p.Stdout, report); err != nil {
+			return err
+		}
+	} else {
+		p.printReview(report)
+	}
+	for _, r := range report {
+		if !r.Enough {
+			return failure{ExitFailed}
+		}
+	}
+	return nil
+}
+
+func (p *Program) printReview(report []contract.ToolReview) {
+	if len(report) == 0 {
+		fmt.Fprintln(p.Stdout, "Nothing changed.")
+		return
+	}
+	for _, r := range report {
+		verdict := "enough"
+		if !r.Enough {
+			verdict = "too little"
+		}
+		fmt.Fprintf(p.Stdout, "%s: %s (version %s -> %s: %s)\n", r.Tool, r.Needed, r.Old, r.New, verdict)
+		for _, c := range r.Changes {
+			fmt.Fprintf(p.Stdout, "  %-5s  %s: %s\n", c.Bump, c.Where, c.What)
+		}
+	}
+}
+
+// loadContracts reads a catalog, or a single contract as a set of its own.
+func loadContracts(file string) ([]*contract.Set, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read contracts: %w", err)
+	}
+	if strings.HasSuffix(file, ".json") || bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return catalog.Decode(data)
+	}
+	c, err := contract.LoadFile(os.DirFS(filepath.Dir(file)), path.Base(filepath.ToSlash(file)))
+	if err != nil {
+		return nil, err
+	}
+	return []*contract.Set{{Name: c.Set, Shape: c.Shape, Contracts: []*contract.Contract{c}}}, nil
+}

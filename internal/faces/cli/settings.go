@@ -1,0 +1,251 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/pflag"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+// Settings are the effective configuration of a command.
+type Settings struct {
+	Root       string
+	Data       string
+	Toolsets   []string
+	ReadOnly   bool
+	Approve    approval.Mode
+	Database   string
+	Config     string // the file that was, or would be, read
+	RateLimits bool
+	LogLevel   slog.Level
+
+	values []value // as printed by config print
+}
+
+// Origin says where a value came from; the greater one wins.
+type Origin string
+
+// The origins, in the order of precedence.
+const (
+	FromFlag    Origin = "flag"
+	FromEnv     Origin = "environment"
+	FromFile    Origin = "file"
+	FromDefault Origin = "default"
+)
+
+type value struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin Origin `json:"origin"`
+}
+
+// setting is one thing that can be set by flag, environment and file. The flag is
+// the key with dashes, the variable is REMIT_ and the key in capitals.
+type setting struct {
+	key, fallback, about string
+}
+
+// settingsTable lists every setting once. Where a default hangs on others, it is
+// worked out after them.
+var settingsTable = []setting{
+	{"root", ".", "folder that the tools work in"},
+	{"data", "ROOT/.remit", "folder for Remit's own data"},
+	{"toolsets", "learning-os", "toolsets to serve, separated by commas"},
+	{"read_only", "false", "refuse every tool that writes"},
+	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
+	{"database", "sqlite://DATA/remit.db", "where shared state is kept"},
+	{"config", "ROOT/remit.yaml", "configuration file"},
+	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
+	{"log_level", "warn", "debug, info, warn or error"},
+}
+
+func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
+
+func (s setting) variable() string { return "REMIT_" + strings.ToUpper(s.key) }
+
+func settingKeys() []string {
+	keys := make([]string, len(settingsTable))
+	for i, s := range settingsTable {
+		keys[i] = s.key
+	}
+	return keys
+}
+
+// addSettingFlags gives a command the flags of all settings.
+func addSettingFlags(flags *pflag.FlagSet) {
+	for _, s := range settingsTable {
+		about := fmt.Sprintf("%s (%s)", s.about, s.variable())
+		if s.key == "read_only" {
+			flags.Bool(s.flag(), false, about)
+			continue
+		}
+		flags.String(s.flag(), s.fallback, about)
+	}
+}
+
+// resolver looks values up in the four layers.
+type resolver struct {
+	flags *pflag.FlagSet
+	env   func(string) (string, bool)
+	file  map[string]string
+	found []value
+}
+
+// resolveSettings works out every setting.
+func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Settings, error) {
+	r := &resolver{flags: flags, env: env}
+	var s Settings
+	var err error
+	if s.Root, err = filepath.Abs(r.get("root")); err != nil {
+		return s, fmt.Errorf("find the root folder: %w", err)
+	}
+	config, origin := r.lookup("config")
+	s.Config = r.path(&s, "config")
+	if r.file, err = readConfig(s.Config, origin != FromDefault || config == ""); err != nil {
+		return s, err
+	}
+	s.Data = r.path(&s, "data")
+	s.Toolsets = splitList(r.get("toolsets"))
+	s.Database = strings.ReplaceAll(r.get("database"), "DATA", s.Data)
+	err = errors.Join(
+		r.parse("read_only", oneOf(&s.ReadOnly, "true", "false")),
+		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
+		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
+		r.parse("log_level", func(text string) error { return s.LogLevel.UnmarshalText([]byte(text)) }),
+	)
+	s.values = r.found
+	return s, err
+}
+
+// lookup finds a value and its origin.
+func (r *resolver) lookup(key string) (string, Origin) {
+	i := slices.IndexFunc(settingsTable, func(s setting) bool { return s.key == key })
+	s := settingsTable[i]
+	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed {
+		return f.Value.String(), FromFlag
+	}
+	if text, ok := r.env(s.variable()); ok && text != "" {
+		return text, FromEnv
+	}
+	if text, ok := r.file[key]; ok {
+		return text, FromFile
+	}
+	return s.fallback, FromDefault
+}
+
+// get finds a value and notes it for config print.
+func (r *resolver) get(key string) string {
+	text, origin := r.lookup(key)
+	r.note(key, text, origin)
+	return text
+}
+
+func (r *resolver) note(key, text string, origin Origin) {
+	r.found = append(r.found, value{key, text, origin})
+}
+
+// path finds a path. One from the file is relative to the root, one from a
+// person's shell to where they stand.
+func (r *resolver) path(s *Settings, key string) string {
+	text, origin := r.lookup(key)
+	text = strings.Replace(text, "ROOT", s.Root, 1)
+	if origin == FromFile && !filepath.IsAbs(text) {
+		text = filepath.Join(s.Root, text)
+	}
+	if abs, err := filepath.Abs(text); err == nil {
+		text = abs
+	}
+	r.note(key, text, origin)
+	return text
+}
+
+// parse reads a value, and says which setting is wrong and where it was set.
+func (r *resolver) parse(key string, read func(string) error) error {
+	text, origin := r.lookup(key)
+	r.note(key, text, origin)
+	if err := read(text); err != nil {
+		return fmt.Errorf("%s (from %s): %w", key, origin, err)
+	}
+	return nil
+}
+
+func oneOf(target *bool, yes, no string) func(string) error {
+	return func(text string) error {
+		if text != yes && text != no {
+			return fmt.Errorf("%q must be %s or %s", text, yes, no)
+		}
+		*target = text == yes
+		return nil
+	}
+}
+
+func splitList(text string) []string {
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
+// be a setting that silently is not made.
+func readConfig(name string, mustExist bool) (map[string]string, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && !mustExist {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration: %w", err)
+	}
+	var raw map[string]any
+	if err := yaml.Unmarshal(data, &raw); err != nil {
+		return nil, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, true))
+	}
+	file := map[string]string{}
+	for key, v := range raw {
+		if !slices.Contains(settingKeys(), key) || key == "root" || key == "config" {
+			return nil, unknownKey(name, key)
+		}
+		if file[key], err = scalar(v); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", name, key, err)
+		}
+	}
+	return file, nil
+}
+
+func unknownKey(name, key string) error {
+	if key == "root" || key == "config" {
+		return fmt.Errorf("%s: %s cannot be set in the file itself; use --%s", name, key, key)
+	}
+	if near := contract.Nearest(key, settingKeys()); near != "" {
+		return fmt.Errorf("%s: unknown key %q; did you mean %q?", name, key, near)
+	}
+	return fmt.Errorf("%s: unknown key %q; known are %s", name, key, strings.Join(settingKeys(), ", "))
+}
+
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case []any:
+		parts := make([]string, len(v))
+		for i := range v {
+			parts[i] = fmt.Sprint(v[i])
+		}
+		return strings.Join(parts, ","), nil
+	case map[string]any, nil:
+		return "", errors.New("must be a single value")
+	default:
+		return fmt.Sprint(v), nil
+	}
+}

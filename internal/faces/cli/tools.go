@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract/catalog"
+	"remit/internal/engine"
+)
+
+func (p *Program) toolsCommand() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "tools [TOOL]",
+		Short: "List the tools, or show the contract of one",
+		Example: "  remit tools\n" +
+			"  remit tools read_repo_file --toolsets booster\n" +
+			"  remit tools --json",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: p.completeTool,
+		RunE: p.with(func(_ *cobra.Command, w Workspace, args []string) error {
+			if len(args) == 1 {
+				return p.showTool(w.Engine(), args[0], asJSON)
+			}
+			return p.listTools(w.Engine(), asJSON)
+		}),
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the contracts as JSON")
+	return c
+}
+
+func (p *Program) listTools(e *engine.Engine, asJSON bool) error {
+	if asJSON {
+		list := []any{}
+		for _, t := range e.Tools() {
+			list = append(list, t.Contract)
+		}
+		return writeJSON(p.Stdout, list)
+	}
+	var t table
+	t.add("TOOLSET", "TOOL", "VERSION", "PROMISES", "DESCRIPTION")
+	for _, tool := range e.Tools() {
+		t.add(tool.Set, tool.Name, tool.Version.String(), promises(tool), tool.Description)
+	}
+	t.write(p.Stdout)
+	return nil
+}
+
+// promises says in a word or two what a tool may do.
+func promises(t *engine.Tool) string {
+	words := []string{"reads"}
+	if !t.Hints.ReadOnly {
+		words[0] = "writes"
+	}
+	if t.Approval.Required {
+		words = append(words, "approval")
+	}
+	if !t.Rate.IsZero() {
+		words = append(words, t.Rate.String())
+	}
+	return strings.Join(words, ", ")
+}
+
+func (p *Program) showTool(e *engine.Engine, name string, asJSON bool) error {
+	tool, err := e.Find(name)
+	if err != nil {
+		return usageError{err}
+	}
+	if asJSON {
+		return writeJSON(p.Stdout, tool.Contract)
+	}
+	fmt.Fprintf(p.Stdout, "%s\n", catalog.Page(tool.Contract))
+	return nil
+}

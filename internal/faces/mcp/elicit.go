@@ -1,0 +1,142 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+)
+
+// questions are the requests that we sent to the client and that wait for an answer.
+type questions struct {
+	send    func(line []byte)
+	mu      sync.Mutex
+	last    int
+	waiting map[string]chan message
+	closed  bool
+}
+
+var errNobody = errors.New("the client is gone")
+
+// put sends a request and waits for the client's answer to it.
+func (q *questions) put(ctx context.Context, method string, params []byte) (message, error) {
+	id, answer, err := q.open()
+	if err != nil {
+		return message{}, err
+	}
+	q.send(appendRequest(nil, id, method, params))
+	select {
+	case m, open := <-answer:
+		if !open {
+			return m, errNobody
+		}
+		return m, nil
+	case <-ctx.Done():
+		q.forget(id)
+		withdrawn := jsontree.Obj(jsontree.M("requestId", jsontree.Str(id)))
+		q.send(appendNotification(nil, "notifications/cancelled", withdrawn.Append(nil)))
+		return message{}, ctx.Err()
+	}
+}
+
+func (q *questions) open() (string, chan message, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return "", nil, errNobody
+	}
+	if q.waiting == nil {
+		q.waiting = map[string]chan message{}
+	}
+	q.last++
+	id := "remit-" + strconv.Itoa(q.last)
+	answer := make(chan message, 1)
+	q.waiting[id] = answer
+	return id, answer, nil
+}
+
+func (q *questions) forget(id string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, id)
+}
+
+// answer hands a response to whoever waits for it; one that nobody waits for is
+// dropped.
+func (q *questions) answer(m *message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if waiting, ok := q.waiting[m.id.Text]; ok && m.id.Kind == jsontree.String {
+		delete(q.waiting, m.id.Text)
+		waiting <- *m
+	}
+}
+
+// close tells everyone who waits that no answer will come.
+func (q *questions) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for id, waiting := range q.waiting {
+		delete(q.waiting, id)
+		close(waiting)
+	}
+}
+
+// asker asks the person at a connection's client to approve.
+type asker struct{ conn *stdio }
+
+// ask shows exactly what is to be done. While the person thinks, the call gives
+// up its slot, so that other calls, and the answer itself, can be read.
+func (a asker) ask(ctx context.Context, r approval.Request) (approval.Answer, error) {
+	<-a.conn.slots
+	defer func() { a.conn.slots <- struct{}{} }()
+	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
+	defer cancel()
+	params := jsontree.Obj(
+		jsontree.M("message", jsontree.Str(wording(&r))),
+		jsontree.M("requestedSchema", jsontree.Obj(
+			jsontree.M("type", jsontree.Str("object")),
+			jsontree.M("properties", jsontree.Obj()),
+		)),
+	)
+	m, err := a.conn.questions.put(ctx, "elicitation/create", params.Append(nil))
+	if err != nil {
+		return approval.NotShown, fmt.Errorf("ask the client: %w", err)
+	}
+	action := m.result.Field("action")
+	switch {
+	case m.failed:
+		return approval.NotShown, nil
+	case action.Text == "accept":
+		return approval.Accepted, nil
+	case action.Text == "decline":
+		return approval.Declined, nil
+	default: // cancel: the dialog was closed without a choice
+		return approval.NotShown, nil
+	}
+}
+
+// wording says who wants to do what, argument by argument.
+func wording(r *approval.Request) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s, contract %s) asks for your approval.\n", r.Summary, r.Tool, r.Version)
+	args, err := jsontree.Parse(r.Arguments)
+	if err != nil {
+		fmt.Fprintf(&b, "\n%s\n", r.Arguments)
+	}
+	for _, m := range args.Members {
+		text := m.Value.Text
+		if m.Value.Kind != jsontree.String {
+			text = string(m.Value.Append(nil))
+		}
+		fmt.Fprintf(&b, "\n%s: %s", m.Key, text)
+	}
+	fmt.Fprintf(&b, "\n\nAccept to let it happen once; decline to refuse. (Request %s)", r.ID)
+	return b.String()
+}

@@ -1,0 +1,226 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// maxLine bounds one message, and so what a client can make us hold.
+const maxLine = 32 << 20
+
+// maxRunning is how many calls of one connection run side by side; more wait
+// unread. A call that waits for a person does not count.
+const maxRunning = 256
+
+// ServeStdio speaks over one pair of streams until in ends or ctx is cancelled.
+// It then finishes the calls that run and sends their answers.
+func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	c := &stdio{
+		server:  s,
+		out:     newWriter(out),
+		running: map[string]context.CancelFunc{},
+		slots:   make(chan struct{}, maxRunning),
+	}
+	c.questions.send = c.out.send
+	err := c.readAll(ctx, in)
+	c.questions.close() // nobody is left to answer
+	c.calls.Wait()
+	return errors.Join(err, c.out.close())
+}
+
+// stdio is one connection.
+type stdio struct {
+	server    *Server
+	out       *writer
+	from      caller
+	questions questions
+	lane      engine.Lane
+
+	calls sync.WaitGroup
+	slots chan struct{}
+
+	mu      sync.Mutex
+	running map[string]context.CancelFunc // by id as sent
+}
+
+// readAll handles every line. Reading happens in a goroutine of its own, because
+// a read of stdin cannot be interrupted when the program is told to end.
+func (c *stdio) readAll(ctx context.Context, in io.Reader) error {
+	lines := make(chan []byte, 64)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(lines)
+		failed <- readLines(in, func(line []byte) {
+			select {
+			case lines <- line:
+			case <-ctx.Done():
+			}
+		})
+	}()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case line, more := <-lines:
+			if !more {
+				return <-failed
+			}
+			c.receive(ctx, line)
+		}
+	}
+}
+
+// readLines gives each line a buffer of its own, since trees keep pointing into
+// it. A line that is too long is skipped and given as nil.
+func readLines(in io.Reader, visit func(line []byte)) error {
+	reader := bufio.NewReaderSize(in, 1<<16)
+	var line []byte
+	tooLong := false
+	for {
+		part, err := reader.ReadSlice('\n')
+		if !tooLong {
+			line = append(line, part...)
+			tooLong = len(line) > maxLine
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		switch {
+		case tooLong:
+			visit(nil)
+		case len(bytes.TrimSpace(line)) > 0:
+			visit(line)
+		}
+		line, tooLong = nil, false
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read messages: %w", err)
+		}
+	}
+}
+
+func (c *stdio) receive(ctx context.Context, line []byte) {
+	if line == nil {
+		c.out.send(errorReply(nil, codeInvalid, fmt.Sprintf("Invalid request: a message may have at most %d bytes", maxLine)))
+		return
+	}
+	m, fault := readMessage(line)
+	switch {
+	case fault != nil:
+		c.out.send(fault)
+	case m.isResponse():
+		c.questions.answer(&m)
+	case !m.hasID:
+		c.notified(&m)
+	default:
+		c.request(ctx, &m)
+	}
+}
+
+func (c *stdio) notified(m *message) {
+	if m.method != "notifications/cancelled" {
+		return // what else a client tells us changes nothing
+	}
+	id := m.params.Field("requestId")
+	c.mu.Lock()
+	cancel := c.running[string(id.Raw)]
+	delete(c.running, string(id.Raw))
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+func (c *stdio) request(ctx context.Context, m *message) {
+	id := m.id.Raw
+	switch m.method {
+	case "initialize":
+		requested := m.params.Field("protocolVersion")
+		_, result := c.server.initializeResult(requested.Text)
+		c.from = callerFrom(&m.params)
+		c.out.send(appendResult(nil, id, result))
+	case "ping":
+		c.out.send(appendResult(nil, id, []byte("{}")))
+	case "tools/list":
+		c.out.send(appendResult(nil, id, c.server.toolList()))
+	case "tools/call":
+		c.toolCall(ctx, m)
+	default:
+		c.out.send(errorReply(id, codeNoMethod, "Method not found: "+m.method))
+	}
+}
+
+// toolCall starts a call; its answer is sent when it is there.
+func (c *stdio) toolCall(ctx context.Context, m *message) {
+	name := m.params.Field("name")
+	if name.Kind != jsontree.String {
+		c.out.send(errorReply(m.id.Raw, codeInvalidParams, "Invalid params: name must say which tool to call"))
+		return
+	}
+	tool, err := c.server.Engine.Find(name.Text)
+	if err != nil {
+		c.out.send(errorReply(m.id.Raw, codeInvalidParams, contract.AsError(err).Message))
+		return
+	}
+	// A call that was read is finished even if the program is told to end.
+	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	if !c.start(m.id.Raw, cancel) {
+		cancel()
+		c.out.send(errorReply(m.id.Raw, codeInvalid, "Invalid request: a call with this id is still running"))
+		return
+	}
+	leave := func() {}
+	if !tool.Hints.ReadOnly {
+		callCtx, leave = c.lane.Enter(callCtx)
+	}
+	c.slots <- struct{}{}
+	c.calls.Go(func() {
+		defer func() { <-c.slots }()
+		defer cancel()
+		defer leave()
+		c.run(callCtx, m.id.Raw, name.Text, m.params.Field("arguments"))
+	})
+}
+
+// run carries a call out and answers it, unless the client took it back.
+func (c *stdio) run(ctx context.Context, id []byte, name string, args jsontree.Value) {
+	result, err := c.server.call(ctx, name, args, c.from, asker{c})
+	if !c.finish(id) {
+		return
+	}
+	if err != nil {
+		c.out.send(errorReply(id, codeInvalidParams, contract.AsError(err).Message))
+		return
+	}
+	c.out.send(appendCallResult(make([]byte, 0, 2*len(result.Body)+128), id, &result))
+}
+
+func (c *stdio) start(id []byte, cancel context.CancelFunc) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.running[string(id)]; taken {
+		return false
+	}
+	c.running[string(id)] = cancel
+	return true
+}
+
+// finish tells whether the call was still wanted.
+func (c *stdio) finish(id []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, wanted := c.running[string(id)]
+	delete(c.running, string(id))
+	return wanted
+}

@@ -1,0 +1,232 @@
+package memlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// keepBuffer is the most memory that stays with a log from one batch to the next.
+const keepBuffer = 1 << 20
+
+// file is the file behind a log. It belongs to the log's goroutine. A batch goes
+// begin, store, end; the file is locked from begin to end.
+type file struct {
+	Options
+	sync func(*os.File) error // replaced by tests: no real disk fails on demand
+
+	f     *os.File    // nil until opened, and again after any failure
+	info  os.FileInfo // tells f from other files
+	named bool        // whether f's name is durable too
+
+	known whole // the whole lines in f
+	open  int64 // bytes after them, of a last line that only lacks its newline
+	buf   []byte
+}
+
+// begin locks the file that the name refers to and learns what is in it.
+func (s *file) begin() error {
+	if err := s.lock(); err != nil {
+		return err
+	}
+	return s.look()
+}
+
+// end unlocks the file. After a failure nothing we believe about the file counts:
+// it is closed, and examined anew by the next batch.
+func (s *file) end(err error) error {
+	if cap(s.buf) > keepBuffer {
+		s.buf = nil
+	}
+	if err == nil {
+		err = unlock(s.f)
+	}
+	if err == nil {
+		return nil
+	}
+	_ = s.close() // the failure that brought us here is the one to report
+	return fmt.Errorf("append to %s: %w", s.Name, err)
+}
+
+func (s *file) close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := s.f.Close()
+	s.f, s.info, s.known, s.open = nil, nil, whole{}, 0
+	return err
+}
+
+// lock takes the lock, and takes it again on the file's successor if somebody
+// has renamed, deleted or replaced the file meanwhile.
+func (s *file) lock() error {
+	if s.f == nil {
+		f, err := s.Files.OpenAppend(s.Name)
+		if err != nil {
+			return fmt.Errorf("open: %w", err)
+		}
+		if err := s.adopt(f); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := lock(s.f); err != nil {
+			return fmt.Errorf("lock: %w", err)
+		}
+		next, err := s.successor()
+		if err != nil || next == nil {
+			return err
+		}
+		_ = s.close() // everything acknowledged in it is synced
+		if err := s.adopt(next); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *file) adopt(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file")
+	}
+	if err != nil {
+		_ = f.Close() // nothing was written to it
+		return fmt.Errorf("examine: %w", err)
+	}
+	s.f, s.info, s.named = f, info, false
+	return nil
+}
+
+// successor returns the file that the name refers to now, or nil if that is ours.
+// To find our own file under the path we opened settles it cheaply; anything else
+// is for Files to say, which knows what the name means.
+func (s *file) successor() (*os.File, error) {
+	if at, err := os.Lstat(s.f.Name()); err == nil && os.SameFile(at, s.info) {
+		return nil, nil
+	}
+	next, err := s.Files.OpenAppend(s.Name)
+	if err != nil {
+		return nil, fmt.Errorf("reopen: %w", err)
+	}
+	info, err := next.Stat()
+	if err == nil && !os.SameFile(info, s.info) {
+		return next, nil
+	}
+	_ = next.Close() // nothing was written to it
+	return nil, err
+}
+
+// store writes a batch and tells each ticket its place.
+func (s *file) store(batch []*Ticket) error {
+	next, err := s.encode(batch)
+	if err != nil {
+		return err
+	}
+	start, err := s.write()
+	if err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if err := s.place(batch, start, next); err != nil {
+		return fmt.Errorf("read back: %w", err)
+	}
+	if slices.ContainsFunc(batch, func(t *Ticket) bool { return t.durable }) {
+		if err := s.flush(); err != nil {
+			return fmt.Errorf("sync: %w", err)
+		}
+	}
+	return s.known.stamp(s.f)
+}
+
+// encode fills the buffer with a batch, and returns the line number after it.
+func (s *file) encode(batch []*Ticket) (next int64, err error) {
+	s.buf = s.buf[:0]
+	next = s.known.lines + 1
+	prev, err := s.lastLine()
+	if err != nil {
+		return 0, fmt.Errorf("read last line: %w", err)
+	}
+	if s.open > 0 {
+		s.buf = append(s.buf, '\n')
+		next++
+	}
+	start := 0
+	for _, t := range batch {
+		line := t.body
+		if s.Seal != nil {
+			line = s.Seal(prev, next, t.body)
+			prev = line[bytes.LastIndexByte(line, '\n')+1:]
+		}
+		s.buf = append(append(s.buf, line...), '\n')
+		t.place = Place{Line: next, Bytes: len(s.buf) - start}
+		next += 1 + int64(bytes.Count(line, []byte{'\n'}))
+		start = len(s.buf)
+	}
+	return next, nil
+}
+
+// lastLine reads the line that a seal builds on, nil if there is none. It is read
+// anew for each batch: a seal should rest on what the file says, not on a memory.
+func (s *file) lastLine() ([]byte, error) {
+	from, to := s.known.last, s.known.size-1
+	if s.open > 0 {
+		from, to = s.known.size, s.known.size+s.open
+	}
+	if s.Seal == nil || to < from {
+		return nil, nil
+	}
+	line := make([]byte, to-from)
+	return line, readFull(s.f, line, from)
+}
+
+// write appends the buffer in one go and returns where it went: the kernel chooses
+// that, and only then does the offset tell. If writing fails the part that got
+// through is cut off again, so that no half line stays.
+func (s *file) write() (start int64, err error) {
+	n, err := s.f.Write(s.buf)
+	if n == 0 {
+		return 0, err
+	}
+	end, seekErr := s.f.Seek(0, io.SeekCurrent)
+	if seekErr != nil {
+		return 0, errors.Join(err, seekErr)
+	}
+	start = end - int64(n)
+	if err != nil {
+		err = errors.Join(err, truncate(s.f, start))
+	}
+	return start, err
+}
+
+// place takes the batch into what is known. Somebody who takes no lock may have
+// written or cut the file between our look and our write; then the lines are not
+// where encode thought they would be, and the tickets are told.
+func (s *file) place(batch []*Ticket, start, next int64) error {
+	if start < s.known.size {
+		s.known = whole{}
+	}
+	if err := s.known.extend(s.f, start+int64(len(s.buf))); err != nil {
+		return err
+	}
+	if late := s.known.lines + 1 - next; late != 0 {
+		for _, t := range batch {
+			t.place.Line += late
+		}
+	}
+	return nil
+}
+
+// flush makes the file durable and, if it may be new, its name.
+func (s *file) flush() error {
+	if err := s.sync(s.f); err != nil {
+		return err
+	}
+	if s.named {
+		return nil
+	}
+	s.named = true
+	return syncFolder(filepath.Dir(s.f.Name()))
+}

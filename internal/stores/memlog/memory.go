@@ -1,0 +1,59 @@
+package memlog
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+
+	"remit/internal/toolsets/learning"
+)
+
+// Memory keeps the memory files of a workspace, one log a file.
+type Memory struct {
+	Files  Files
+	Folder string // of the memory files, beneath Files
+
+	mu   sync.Mutex
+	logs map[string]*Log
+}
+
+var _ learning.Memory = (*Memory)(nil)
+
+// Append keeps the promise of learning.Memory.
+func (m *Memory) Append(file string, entry []byte) func(context.Context) (learning.Place, error) {
+	ticket := m.log(file).Append(entry, true)
+	return func(ctx context.Context) (learning.Place, error) {
+		place, err := ticket.Wait(ctx)
+		return learning.Place(place), err
+	}
+}
+
+func (m *Memory) log(file string) *Log {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l, ok := m.logs[file]; ok {
+		return l
+	}
+	format := Text
+	if strings.HasSuffix(file, ".jsonl") {
+		format = JSONLines
+	}
+	if m.logs == nil {
+		m.logs = map[string]*Log{}
+	}
+	m.logs[file] = New(Options{Files: m.Files, Name: path.Join(m.Folder, file), Format: format})
+	return m.logs[file]
+}
+
+// Close writes what is queued and closes the files.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var problems []error
+	for _, l := range m.logs {
+		problems = append(problems, l.Close())
+	}
+	return errors.Join(problems...)
+}

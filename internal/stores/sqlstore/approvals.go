@@ -1,0 +1,207 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+// approvals keeps approval requests.
+type approvals struct{ db *DB }
+
+var _ approval.Store = approvals{}
+
+// Approvals returns the approval requests of this database.
+func (db *DB) Approvals() approval.Store { return approvals{db} }
+
+// columns are those of an approval, in the order in which scan reads them.
+const columns = `id, key, principal, tool, version, digest, arguments, summary, state,
+	created_at, expires_at, decided_at, decided_by, reason, spent_at`
+
+const closeExpired = `
+UPDATE approvals SET open_key = NULL
+WHERE open_key = $1 AND expires_at <= $2`
+
+// The update changes nothing: it makes RETURNING tell the row in the way.
+const openQuestion = `
+INSERT INTO approvals (id, key, open_key, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
+VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $10)
+ON CONFLICT (open_key) DO UPDATE SET open_key = excluded.open_key
+RETURNING ` + columns
+
+func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
+	err := s.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
+			return fmt.Errorf("close expired question: %w", err)
+		}
+		var err error
+		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Principal, r.Tool, r.Version, r.Digest,
+			r.Arguments, r.Summary, micros(r.CreatedAt), micros(r.ExpiresAt)))
+		return err
+	})
+	if err != nil {
+		return approval.Request{}, fmt.Errorf("ask for approval: %w", err)
+	}
+	return r, nil
+}
+
+// spent_at is checked twice for PostgreSQL, where a row found by the inner
+// query may have been spent by the time the outer one has locked it.
+const spend = `
+UPDATE approvals SET spent_at = $2
+WHERE spent_at IS NULL AND id = (
+	SELECT id FROM approvals
+	WHERE key = $1 AND spent_at IS NULL AND state <> 'pending' AND expires_at > $2
+	ORDER BY created_at, id LIMIT 1)
+RETURNING ` + columns
+
+func (s approvals) Take(ctx context.Context, key string, now time.Time) (r approval.Request, found bool, err error) {
+	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
+		r, err = scan(tx.QueryRowContext(ctx, spend, key, micros(now)))
+		return err
+	})
+	if errors.Is(err, sql.ErrNoRows) {
+		return approval.Request{}, false, nil
+	}
+	if err != nil {
+		return approval.Request{}, false, fmt.Errorf("take approval: %w", err)
+	}
+	return r, true, nil
+}
+
+const settle = `
+UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, open_key = NULL
+WHERE id = $1 AND state = 'pending' AND expires_at > $5
+RETURNING ` + columns
+
+const byID = `SELECT ` + columns + ` FROM approvals WHERE id = $1`
+
+func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (r approval.Request, err error) {
+	state := approval.Denied
+	if v.Approve {
+		state = approval.Approved
+	}
+	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
+		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, v.Reason, micros(now), micros(expires)))
+		if errors.Is(err, sql.ErrNoRows) {
+			return whyNot(ctx, tx, id)
+		}
+		return err
+	})
+	if err != nil {
+		return approval.Request{}, fmt.Errorf("decide about %s: %w", id, err)
+	}
+	return r, nil
+}
+
+// whyNot tells why the request with this id cannot be decided about.
+func whyNot(ctx context.Context, tx *sql.Tx, id string) error {
+	r, err := scan(tx.QueryRowContext(ctx, byID, id))
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return notFound(id)
+	case err != nil:
+		return err
+	case r.State == approval.Pending:
+		return contract.Errorf(contract.Conflict, "Request %s expired at %s", id, r.ExpiresAt.Format(time.RFC3339))
+	}
+	return contract.Errorf(contract.Conflict, "Request %s was %s at %s by %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+}
+
+func (s approvals) Get(ctx context.Context, id string) (approval.Request, error) {
+	if id == "" {
+		return approval.Request{}, contract.Errorf(contract.Invalid, "Name a request by its id, or by the start of it")
+	}
+	r, err := scan(s.db.read.QueryRowContext(ctx, byID, id))
+	if errors.Is(err, sql.ErrNoRows) {
+		r, err = s.getByPrefix(ctx, id)
+	}
+	if err != nil {
+		return approval.Request{}, fmt.Errorf("get approval: %w", err)
+	}
+	return r, nil
+}
+
+// LIKE would take a caller's % as a pattern, and ignores case in SQLite alone.
+const idsByPrefix = `
+SELECT id FROM approvals WHERE substr(id, 1, length($1)) = $1 ORDER BY id LIMIT $2`
+
+func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Request, error) {
+	const enough = 10 // to tell a person which ids to choose from
+	rows, err := s.db.read.QueryContext(ctx, idsByPrefix, prefix, enough)
+	if err != nil {
+		return approval.Request{}, err
+	}
+	ids, err := collect(rows, func(rows scanner) (id string, err error) { return id, rows.Scan(&id) })
+	switch {
+	case err != nil:
+		return approval.Request{}, err
+	case len(ids) == 0:
+		return approval.Request{}, notFound(prefix)
+	case len(ids) > 1:
+		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
+	}
+	return scan(s.db.read.QueryRowContext(ctx, byID, ids[0]))
+}
+
+const listPending = `
+SELECT ` + columns + ` FROM approvals WHERE state = 'pending' AND expires_at > $2
+ORDER BY created_at DESC, id DESC LIMIT $1`
+
+const listAll = `
+SELECT ` + columns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
+
+func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
+	if o.Limit <= 0 {
+		o.Limit = 100
+	}
+	query, args := listPending, []any{o.Limit, micros(o.Now)}
+	if o.All {
+		query, args = listAll, args[:1]
+	}
+	rows, err := s.db.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list approvals: %w", err)
+	}
+	list, err := collect(rows, scan)
+	if err != nil {
+		return nil, fmt.Errorf("list approvals: %w", err)
+	}
+	return list, nil
+}
+
+func notFound(id string) error {
+	return contract.Errorf(contract.NotFound, "There is no request %s", id)
+}
+
+// scanner is a row, of one or of many.
+type scanner interface{ Scan(dest ...any) error }
+
+func scan(row scanner) (r approval.Request, err error) {
+	var created, expires, decided, spent sql.NullInt64
+	err = row.Scan(&r.ID, &r.Key, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
+		&created, &expires, &decided, &r.DecidedBy, &r.Reason, &spent)
+	r.CreatedAt, r.ExpiresAt = fromMicros(created), fromMicros(expires)
+	r.DecidedAt, r.SpentAt = fromMicros(decided), fromMicros(spent)
+	return r, err
+}
+
+// collect reads rows to their end and closes them.
+func collect[T any](rows *sql.Rows, read func(scanner) (T, error)) ([]T, error) {
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := read(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,115 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// openFile opens the database file at an absolute path.
+func openFile(ctx context.Context, path string) (*DB, error) {
+	if err := createFile(path); err != nil {
+		return nil, err
+	}
+	// FULL syncs each commit: under WAL, less can lose acknowledged commits
+	// when the power fails.
+	write, err := pool(path, 1, "_txlock=immediate", "_synchronous=FULL", "_foreign_keys=on", "_busy_timeout=5000")
+	if err != nil {
+		return nil, err
+	}
+	read, err := pool(path, max(4, runtime.GOMAXPROCS(0)), "_query_only=on", "_foreign_keys=on", "_busy_timeout=5000")
+	if err != nil {
+		return nil, errors.Join(err, write.Close())
+	}
+	db := &DB{write: write, read: read}
+	if err := upgrade(ctx, write, path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// createFile makes a missing file, and its folder, for the owner alone. SQLite
+// gives its log files the mode of the database.
+func createFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// An existing file is not opened here: closing any descriptor of a file
+	// drops the locks that SQLite holds on it anywhere in this process.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return notFolder(path)
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func notFolder(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		return errors.New("it is a folder")
+	}
+	return err
+}
+
+// pool opens up to size connections to the file as they are needed, and keeps them.
+func pool(path string, size int, options ...string) (*sql.DB, error) {
+	connector, err := sqlite.NewConnector(dataSource(path, options))
+	if err != nil {
+		return nil, fmt.Errorf("prepare connection: %w", err)
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(size)
+	db.SetMaxIdleConns(size)
+	return db, nil
+}
+
+// dataSource is the driver's name for the file. mode=rw leaves creating it to
+// createFile, which sets the permissions.
+func dataSource(path string, options []string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // C:/x becomes file:///C:/x
+	}
+	u := url.URL{Scheme: "file", Path: path, RawQuery: "mode=rw&" + strings.Join(options, "&")}
+	return u.String()
+}
+
+// explain says in plain words what SQLite means by the errors that an operator
+// can do something about.
+func explain(err error) error {
+	switch errorCode(err) {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("the file is not a SQLite database: %w", err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("the file is damaged: %w", err)
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("the file or its folder cannot be read and written: %w", err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("another program keeps the file locked: %w", err)
+	}
+	return err
+}
+
+func isBusy(err error) bool { return errorCode(err) == sqlite3.SQLITE_BUSY }
+
+// errorCode is SQLite's primary code for err, zero if err is not SQLite's.
+func errorCode(err error) int {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return 0
+	}
+	return e.Code() & 0xff // the upper bits hold details
+}

@@ -1,0 +1,59 @@
+package workspace
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"remit/internal/contract"
+)
+
+// The answers below name the path as the caller spelled it and nothing else of
+// the host; what really happened goes into the cause.
+
+func (q request) denied(cause error) error {
+	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).Because(cause)
+}
+
+func (q request) notFound(cause error) error {
+	return contract.Errorf(contract.NotFound, "File not found: %s", q.name).With("path", q.name).Because(cause)
+}
+
+func (q request) isFolder() error {
+	return contract.Errorf(contract.Invalid, "%s is a folder, not a file", q.name).With("path", q.name)
+}
+
+func (q request) isSpecial() error {
+	return contract.Errorf(contract.Invalid, "%s is not a regular file", q.name).With("path", q.name)
+}
+
+func (q request) tooLarge(size, limit int64) error {
+	return contract.Errorf(contract.TooLarge, "%s is %d bytes; at most %d bytes can be read", q.name, size, limit).
+		With("path", q.name).With("size", size).With("max", limit)
+}
+
+// failed turns what the system said into an answer. An answer passes unchanged.
+func (q request) failed(err error) error {
+	var answer *contract.Error
+	switch {
+	case errors.As(err, &answer):
+		return answer
+	case isAny(err, fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.EILSEQ):
+		// The last two: a name that this disk cannot even hold.
+		return q.notFound(err)
+	case isAny(err, fs.ErrPermission, syscall.ELOOP):
+		return q.denied(err)
+	default:
+		return contract.Errorf(contract.Unavailable, "%s cannot be read right now", q.name).
+			With("path", q.name).Because(err)
+	}
+}
+
+func isAny(err error, targets ...error) bool {
+	for _, target := range targets {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	return false
+}

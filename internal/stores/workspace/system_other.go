@@ -1,0 +1,166 @@
+//go:build !unix
+
+package workspace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+// Systems without openat get os.Root, which cannot leave the root, and no links
+// at all: there is then nothing to resolve, and nothing that could lead astray.
+
+type handle = *os.Root
+
+func openHandle(dir string) (handle, error) { return os.OpenRoot(dir) }
+
+// resolve makes sure that no step of a clean path is a link or hidden.
+func (q request) resolve(clean string) (string, error) {
+	_, err := q.inspect(clean)
+	return clean, err
+}
+
+// inspect tells what stands at the end of a clean path.
+func (q request) inspect(clean string) (fs.FileInfo, error) {
+	secrets := q.root.hidden.infos()
+	here, err := q.look(".", secrets)
+	for i, steps := 0, segments(clean); err == nil && i < len(steps); i++ {
+		if hasAlias(steps[i]) {
+			return nil, q.denied(errors.New("the name may stand for another"))
+		}
+		if !here.IsDir() {
+			return nil, q.notFound(syscall.ENOTDIR)
+		}
+		here, err = q.look(path.Join(steps[:i+1]...), secrets)
+	}
+	return here, err
+}
+
+func (q request) look(at string, secrets []fs.FileInfo) (fs.FileInfo, error) {
+	here, err := q.root.dir.Lstat(at)
+	if err != nil {
+		return nil, fmt.Errorf("look at %s: %w", at, err)
+	}
+	if isLink(here) || isSecret(here, secrets) {
+		return nil, q.denied(errors.New("the path leads through a link or a hidden path"))
+	}
+	return here, nil
+}
+
+// hasAlias tells whether Windows may read a step as another name: a stream, a
+// short name, or one with dots and spaces that it drops.
+func hasAlias(step string) bool {
+	return strings.ContainsAny(step, ":~") || strings.TrimRight(step, ". ") != step
+}
+
+// isLink counts junctions and other things that redirect as links.
+func isLink(info fs.FileInfo) bool {
+	return info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0
+}
+
+// infos finds the hidden things that exist now.
+func (h *hidden) infos() []fs.FileInfo {
+	var found []fs.FileInfo
+	for _, host := range h.hosts {
+		if info, err := os.Stat(host); err == nil {
+			found = append(found, info)
+		}
+	}
+	return found
+}
+
+func isSecret(info fs.FileInfo, secrets []fs.FileInfo) bool {
+	for _, secret := range secrets {
+		if os.SameFile(info, secret) {
+			return true
+		}
+	}
+	return false
+}
+
+// open opens the path after another look, and makes sure that what it opened is
+// what it saw.
+func (f *File) open() (*os.File, error) {
+	seen, err := f.inspect(f.resolved)
+	switch {
+	case err != nil:
+		return nil, err
+	case seen.IsDir():
+		return nil, f.isFolder()
+	case !seen.Mode().IsRegular():
+		return nil, f.isSpecial()
+	}
+	file, err := f.root.dir.Open(f.resolved)
+	if err != nil {
+		return nil, fmt.Errorf("open judged path: %w", err)
+	}
+	if info, err := file.Stat(); err != nil || !os.SameFile(seen, info) {
+		return nil, f.denied(errors.Join(errors.New("the path changed after it was judged"), err, file.Close()))
+	}
+	return file, nil
+}
+
+// OpenAppend opens a file of ours beneath the root for reading and appending
+// and makes it, and the folders it lies in, if need be. It refuses to go through
+// a link. The name is one of ours, not a caller's: no policy is asked.
+func (r *Root) OpenAppend(name string) (*os.File, error) {
+	if !isOurs(name) {
+		return nil, fmt.Errorf("open %q to append: %w", name, fs.ErrInvalid)
+	}
+	if err := r.makeFolders(path.Dir(name)); err != nil {
+		return nil, fmt.Errorf("open %s to append: %w", name, err)
+	}
+	// To open a link that leads nowhere would make what it leads to.
+	if at, err := r.dir.Lstat(name); err == nil && isLink(at) {
+		return nil, fmt.Errorf("open %s to append: it is a link", name)
+	}
+	file, err := r.dir.OpenFile(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open %s to append: %w", name, err)
+	}
+	if err := r.isPlain(name, file); err != nil {
+		return nil, fmt.Errorf("open %s to append: %w", name, errors.Join(err, file.Close()))
+	}
+	return file, nil
+}
+
+// isPlain makes sure that name is the open file itself, not a link to it.
+func (r *Root) isPlain(name string, file *os.File) error {
+	at, err := r.dir.Lstat(name)
+	if err != nil {
+		return fmt.Errorf("look at file: %w", err)
+	}
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return fmt.Errorf("stat open file: %w", err)
+	case isLink(at):
+		return fmt.Errorf("%s is a link", name)
+	case !info.Mode().IsRegular() || !os.SameFile(at, info):
+		return fmt.Errorf("%s is not a regular file", name)
+	}
+	return nil
+}
+
+func (r *Root) makeFolders(folder string) error {
+	steps := segments(folder)
+	for i := range steps {
+		at := path.Join(steps[:i+1]...)
+		if err := r.dir.Mkdir(at, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make folder: %w", err)
+		}
+		info, err := r.dir.Lstat(at)
+		if err != nil {
+			return fmt.Errorf("look at folder: %w", err)
+		}
+		if isLink(info) {
+			return fmt.Errorf("%s is a link", at)
+		}
+	}
+	return nil
+}
