@@ -29,22 +29,29 @@ func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 	var check checker
 	check.check(c.input, &args, nil)
 	if len(check.problems) > 0 {
-		return args, c.explain(check.problems)
+		return args, explain(&check)
 	}
 	return args, c.checkSizes(&args)
 }
 
+// withoutNulls leaves the caller's own members as they are: the audit record is
+// made of them later.
 func (c *Contract) withoutNulls(members []jsontree.Member) []jsontree.Member {
-	return slices.DeleteFunc(members, func(m jsontree.Member) bool {
+	absent := func(m jsontree.Member) bool {
 		if m.Value.Kind != jsontree.Null || c.input.requires(m.Key) {
 			return false
 		}
 		known := c.input.prop(m.Key)
 		return known != nil && !known.allowsNull()
-	})
+	}
+	if !slices.ContainsFunc(members, absent) {
+		return members
+	}
+	return slices.DeleteFunc(slices.Clone(members), absent)
 }
 
 func (c *Contract) withDefaults(members []jsontree.Member) []jsontree.Member {
+	members = slices.Clip(members)
 	for _, p := range c.input.props {
 		if p.schema.fallback == nil {
 			continue
@@ -57,36 +64,38 @@ func (c *Contract) withDefaults(members []jsontree.Member) []jsontree.Member {
 }
 
 // explain makes one Error of all problems; the first gives code and details.
-func (c *Contract) explain(problems []Problem) error {
-	words := make([]string, len(problems))
-	for i, p := range problems {
-		words[i] = p.Message
-	}
-	first := problems[0]
+func explain(check *checker) error {
+	first, words := check.problems[0], check.words()
 	e := Errorf(Invalid, "%s", strings.Join(words, "; ")).With("field", first.Field).With("problems", words)
 	if first.Rule != "required" {
-		e.Details["value"] = first.Value
+		e.With("value", first.Value)
 	}
 	e.Code = first.Code
 	return e
 }
 
 func (c *Contract) checkSizes(args *jsontree.Value) error {
-	for name, limit := range c.Size.Args {
-		v, ok := args.Get(name)
-		if !ok {
+	for i := range args.Members {
+		name, v := args.Members[i].Key, &args.Members[i].Value
+		limit, limited := c.Size.Args[name]
+		if !limited {
 			continue
 		}
-		size := len(v.Raw)
-		if v.Kind == jsontree.String {
-			size = len(v.Text)
-		}
-		if Bytes(size) > limit {
+		if size := len(content(v)); Bytes(size) > limit {
 			return Errorf(TooLarge, "%s is %d bytes; at most %d bytes (%s) are allowed", name, size, limit, limit).
 				With("field", name).With("size", size).With("max", int(limit))
 		}
 	}
 	return nil
+}
+
+// content is what counts as an argument's bytes: a string's text, the JSON of
+// anything else as it was sent.
+func content(v *jsontree.Value) []byte {
+	if v.Kind == jsontree.String {
+		return []byte(v.Text)
+	}
+	return v.Source()
 }
 
 // Conform reduces a handler's answer to the fields that the output schema names,
@@ -102,17 +111,15 @@ func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 	if len(check.problems) == 0 {
 		return answer, nil
 	}
-	words := make([]string, len(check.problems))
-	for i, p := range check.problems {
-		words[i] = p.Message
-	}
 	return answer, Errorf(Internal, "Internal error").
-		Because(fmt.Errorf("the answer breaks its contract: %s", strings.Join(words, "; ")))
+		Because(fmt.Errorf("the answer breaks its contract: %s", strings.Join(check.words(), "; ")))
 }
 
+// project makes v of what the schema names. It leaves the members of v alone.
 func (s *schema) project(v jsontree.Value) jsontree.Value {
 	switch {
 	case v.Kind == jsontree.Array && s.items != nil:
+		v.Members = slices.Clone(v.Members)
 		for i := range v.Members {
 			v.Members[i].Value = s.items.project(v.Members[i].Value)
 		}
@@ -124,49 +131,84 @@ func (s *schema) project(v jsontree.Value) jsontree.Value {
 			}
 		}
 		v.Members = kept
+	case v.Kind == jsontree.Object:
+		v.Members = slices.Clone(v.Members)
+		for i := range v.Members {
+			if known := s.member(v.Members[i].Key); known != nil {
+				v.Members[i].Value = known.project(v.Members[i].Value)
+			}
+		}
+	default:
+		return v
+	}
+	return s.projectAnyOf(v)
+}
+
+// projectAnyOf projects onto the first option that then holds.
+func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
+	for _, option := range s.anyOf {
+		var check checker
+		projected := option.project(v)
+		if check.check(option, &projected, nil); len(check.problems) == 0 {
+			return projected
+		}
 	}
 	return v
 }
 
 // Redacted returns arguments as the audit record may keep them: what the
-// contract marks, what looks like a secret by its name, and whatever is long, is
-// replaced by its size and the start of its hash.
+// contract marks, what it does not know, what looks like a secret by its name,
+// and whatever is long, is replaced by its size and the start of its hash.
 func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
-	if args.Kind != jsontree.Object {
+	const most = 64 // arguments; no contract has so many
+	if args.Kind != jsontree.Object || len(args.Members) > most || c.compile() != nil {
 		return digestOf(args)
 	}
-	out := jsontree.Value{Kind: jsontree.Object, Members: slices.Clone(args.Members)}
+	return c.input.redactedMembers(args)
+}
+
+func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
+	out := jsontree.Value{Kind: v.Kind, Members: slices.Clone(v.Members)}
 	for i := range out.Members {
-		m := &out.Members[i]
-		var known *schema
-		if c.compile() == nil {
-			known = c.input.prop(m.Key)
+		m, known := &out.Members[i], s.items
+		if v.Kind == jsontree.Object {
+			known = s.member(m.Key)
 		}
-		if known == nil || known.redact || isSecretName(m.Key) || isLong(&m.Value) {
-			m.Value = digestOf(&m.Value)
+		if isSecretName(m.Key) {
+			known = nil
 		}
+		m.Value = known.redacted(&m.Value)
+		m.Key = cut(m.Key)
 	}
 	return out
 }
 
-const longest = 256
+func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
+	switch {
+	case s == nil || s.hides() || len(v.Source()) > longest:
+		return digestOf(v)
+	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
+		return s.redactedMembers(v)
+	default:
+		return *v
+	}
+}
 
-func isLong(v *jsontree.Value) bool { return len(v.Text) > longest || len(v.Raw) > longest }
+func (s *schema) hides() bool { return s.redact || slices.ContainsFunc(s.anyOf, (*schema).hides) }
+
+const longest = 256
 
 func isSecretName(name string) bool {
 	lower := strings.ToLower(name)
-	return slices.ContainsFunc([]string{"secret", "password", "token", "api_key", "apikey", "credential"},
+	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential"},
 		func(word string) bool { return strings.Contains(lower, word) })
 }
 
 func digestOf(v *jsontree.Value) jsontree.Value {
-	body := v.Raw
-	if v.Kind == jsontree.String {
-		body = []byte(v.Text)
-	}
+	body := content(v)
 	sum := sha256.Sum256(body)
 	return jsontree.Obj(
-		jsontree.M("bytes", jsontree.Int(int64(len(body)))),
-		jsontree.M("sha256", jsontree.Str(hex.EncodeToString(sum[:8]))),
+		jsontree.Member{Key: "bytes", Value: jsontree.Int(int64(len(body)))},
+		jsontree.Member{Key: "sha256", Value: jsontree.Str(hex.EncodeToString(sum[:8]))},
 	)
 }

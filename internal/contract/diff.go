@@ -67,9 +67,15 @@ type ToolReview struct {
 // Sentence says what is wrong with a version that was raised too little.
 func (r *ToolReview) Sentence() string {
 	c := r.Changes[0]
+	if c.Where == removed.Where && c.What == removed.What {
+		return fmt.Sprintf("%s: %s: %s. No version of it can say that: keep the tool, or first give its callers another", r.Tool, c.Where, c.What)
+	}
 	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",
 		r.Tool, c.Where, c.What, r.Needed, r.Old, r.Old.next(r.Needed))
 }
+
+// removed is the change of a tool that is gone.
+var removed = Change{Major, "tool", "it was removed, which breaks every caller"}
 
 // Review judges every tool that differs between two catalogs.
 func Review(old, updated []*Set) []ToolReview {
@@ -95,10 +101,12 @@ func Review(old, updated []*Set) []ToolReview {
 
 func review(old, updated *Contract) ToolReview {
 	if updated == nil {
-		gone := Change{Major, "tool", "it was removed, which breaks every caller"}
-		return ToolReview{Old: old.Version, Needed: Major, Changes: []Change{gone}}
+		return ToolReview{Old: old.Version, Needed: Major, Changes: []Change{removed}}
 	}
 	r := ToolReview{Old: old.Version, New: updated.Version, Changes: Compare(old, updated)}
+	if back := (Change{Patch, "version", fmt.Sprintf("it went back from %s to %s, so callers cannot tell which is newer", old.Version, updated.Version)}); bumpBetween(updated.Version, old.Version) > None {
+		r.Changes = append(r.Changes, back)
+	}
 	r.Needed = Needed(r.Changes)
 	r.Enough = bumpBetween(old.Version, updated.Version) >= r.Needed
 	return r
@@ -195,10 +203,13 @@ func (d *differ) properties(at string, old, updated *jsontree.Value) {
 		if _, ok := was.Get(name); ok {
 			continue
 		}
-		if strings.HasPrefix(at, "input") && lists(updated, "required", name) {
+		switch isInput := strings.HasPrefix(at, "input"); {
+		case isInput && lists(updated, "required", name):
 			d.add(Major, at+"."+name, "a required field was added, a breaking change to %s", sideOf(at))
-		} else {
+		case isInput:
 			d.add(Minor, at+"."+name, "an optional field was added, a new part of %s", sideOf(at))
+		default:
+			d.add(Minor, at+"."+name, "a field was added, a new part of %s", sideOf(at))
 		}
 	}
 }
@@ -222,16 +233,23 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 	shownWas, shownIs := orNothing(was), orNothing(is)
 	switch keyword {
 	case "properties", "required": // compared one by one
-	case "title", "description", "examples", "deprecated", "x-redact":
+	case "title", "description", "examples", "deprecated", "x-message":
 		d.add(Patch, at, "%s was reworded, a documentation change", keyword)
+	case "x-redact":
+		d.add(Patch, at, "%s went from %s to %s, which only the audit record shows", keyword, shownWas, shownIs)
 	case "default":
 		d.add(Minor, at, "default went from %s to %s, which changes what an absent argument means", shownWas, shownIs)
 	case "items":
 		d.schemas(at+"[]", was, is)
 	case "minLength", "minimum", "minItems":
-		d.bound(at, keyword, less(was, is), shownWas, shownIs)
+		d.bound(at, keyword, isTighter(was, is, 1), shownWas, shownIs)
 	case "maxLength", "maximum", "maxItems":
-		d.bound(at, keyword, less(is, was), shownWas, shownIs)
+		d.bound(at, keyword, isTighter(was, is, -1), shownWas, shownIs)
+	case "anyOf", "additionalProperties":
+		if d.parts(at, keyword, was, is) {
+			return
+		}
+		fallthrough
 	default:
 		d.add(Major, at, "%s went from %s to %s, a breaking change to %s", keyword, shownWas, shownIs, sideOf(at))
 	}
@@ -255,18 +273,29 @@ func (d *differ) required(at string, old, updated *jsontree.Value) {
 	}
 }
 
-// less compares two bounds, where an absent lower bound is the lowest.
-func less(a, b *jsontree.Value) bool {
-	x, errX := number(a)
-	y, errY := number(b)
+// parts compares the schemas within a keyword one by one, if they correspond.
+func (d *differ) parts(at, keyword string, was, is *jsontree.Value) bool {
 	switch {
-	case errX != nil:
+	case keyword == "additionalProperties" && was.Kind == jsontree.Object && is.Kind == jsontree.Object:
+		d.schemas(at+".*", was, is)
 		return true
-	case errY != nil:
-		return false
+	case keyword == "anyOf" && len(was.Members) == len(is.Members):
+		for i := range was.Members {
+			d.schemas(fmt.Sprintf("%s(%d)", at, i+1), &was.Members[i].Value, &is.Members[i].Value)
+		}
+		return true
 	default:
-		return *x < *y
+		return false
 	}
+}
+
+// isTighter tells whether a bound refuses more than it did. The direction is 1
+// for a lower bound and -1 for an upper one; an absent bound refuses nothing.
+func isTighter(was, is *jsontree.Value, direction int) bool {
+	if is.Kind != jsontree.Number || was.Kind != jsontree.Number {
+		return is.Kind == jsontree.Number
+	}
+	return jsontree.CompareNumbers(is.Text, was.Text) == direction
 }
 
 func (d *differ) bound(at, keyword string, tighter bool, was, is string) {

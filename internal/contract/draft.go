@@ -2,7 +2,10 @@ package contract
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
 // Draft is the first version of a contract file, with every key that it needs.
@@ -39,7 +42,16 @@ examples:
   - title: A short text
     arguments: {text: hello}
     result: {length: 5}
-`, name, strings.ToUpper(title[:1])+title[1:]), nil
+`, scalar(name), scalar(strings.ToUpper(title[:1])+title[1:])), nil
+}
+
+// scalar writes text so that YAML reads a string: null and "a: b" need quotes.
+func scalar(text string) string {
+	quoted, err := yaml.Marshal(text)
+	if err != nil {
+		return strconv.Quote(text)
+	}
+	return strings.TrimSpace(string(quoted))
 }
 
 // DraftSet is the first version of a _set.yaml.
@@ -63,7 +75,7 @@ defaults:
     pending: {when: A person has yet to approve.}
     unavailable: {when: The deadline passed or a store is down.}
     internal: {message: Internal error, when: A fault of the server.}
-`, name, name)
+`, scalar(name), scalar(name))
 }
 
 // DraftHandler is the Go that goes with Draft.

@@ -2,8 +2,12 @@ package contract
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -20,12 +24,15 @@ var formats = []struct {
 }
 
 func knownFormat(v *jsontree.Value) (string, error) {
-	for _, f := range formats {
-		if f.name == v.Text {
-			return f.name, nil
-		}
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
 	}
-	return "", fmt.Errorf("format %q is not known", v.Text)
+	err := isText(v)
+	if err == nil && !slices.Contains(names, v.Text) {
+		err = fmt.Errorf("%q is not a known format%s", v.Text, suggestOrList(v.Text, names))
+	}
+	return v.Text, err
 }
 
 // formatFault returns an example of what was wanted, or "" if text is fine.
@@ -48,22 +55,20 @@ func isDate(s string) bool {
 	return err == nil
 }
 
-// isDateTime follows RFC 3339, where T and Z may be small and a leap second
-// may stand at the end of a UTC day.
+// isDateTime follows RFC 3339, where T and Z may be small and a leap second may
+// stand at the end of a UTC day. time.Parse alone is laxer: it takes one digit for
+// an hour and an offset of 24 hours.
 func isDateTime(s string) bool {
-	if len(s) < len("2026-01-09T10:30:00Z") || s[10] != 'T' && s[10] != 't' || s[19] == ',' {
+	const seconds = len("2026-01-09T10:30:00")
+	if len(s) <= seconds || !hasDigitsAs(s[:10], "0000-00-00") || !hasDigitsAs(s[11:seconds], "00:00:00") || !isOffset(afterFraction(s[seconds:])) {
 		return false
 	}
-	b := []byte(s)
-	b[10] = 'T'
-	if last := len(b) - 1; b[last] == 'z' {
-		b[last] = 'Z'
-	}
+	b := []byte(strings.ToUpper(s))
 	leap := string(b[17:19]) == "60"
 	if leap {
 		b[17], b[18] = '5', '9'
 	}
-	t, err := time.Parse(time.RFC3339Nano, string(b))
+	t, err := time.Parse(time.RFC3339, string(b))
 	if err != nil {
 		return false
 	}
@@ -71,7 +76,57 @@ func isDateTime(s string) bool {
 	return !leap || u.Hour() == 23 && u.Minute() == 59
 }
 
+// hasDigitsAs tells whether s has a digit wherever the sample has a 0, and is the
+// sample elsewhere.
+func hasDigitsAs(s, sample string) bool {
+	if len(s) != len(sample) {
+		return false
+	}
+	for i := range len(s) {
+		if digit := s[i] >= '0' && s[i] <= '9'; digit != (sample[i] == '0') || !digit && s[i] != sample[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// afterFraction skips the fraction of a second, if there is one.
+func afterFraction(s string) string {
+	digits, ok := strings.CutPrefix(s, ".")
+	if rest := strings.TrimLeft(digits, "0123456789"); ok && rest != digits {
+		return rest
+	}
+	return s
+}
+
+func isOffset(s string) bool {
+	if s == "Z" || s == "z" {
+		return true
+	}
+	return len(s) == 6 && (s[0] == '+' || s[0] == '-') && hasDigitsAs(s[1:], "00:00") && s[1:3] < "24" && s[4] < '6'
+}
+
+// uriAlphabet is the outline of a URI in RFC 3986: a scheme, then nothing but the
+// letters it knows, brackets around an IPv6 host alone. net/url checks the rest,
+// but would let spaces, <>, backslashes and any Unicode through.
+var uriAlphabet = sync.OnceValue(func() *regexp.Regexp {
+	const part = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*`
+	const query = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*`
+	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*:` +
+		`(?://(?:[A-Za-z0-9._~!$&'()*+,;=:-]*@)?\[[0-9A-Fa-f:.]+\](?::[0-9]*)?(?:/` + part + `)?|` + part + `)` +
+		`(?:\?` + query + `)?(?:#` + query + `)?$`)
+})
+
 func isURI(s string) bool {
+	if !uriAlphabet().MatchString(s) {
+		return false
+	}
 	u, err := url.Parse(s)
-	return err == nil && u.IsAbs()
+	if err != nil {
+		return false
+	}
+	if host := u.Hostname(); strings.Contains(host, ":") {
+		_, err = netip.ParseAddr(host)
+	}
+	return err == nil
 }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,8 +32,9 @@ func (s *Set) Lint() []Finding {
 	l.need(s.Name != "", "name", "is missing in _set.yaml")
 	l.need(s.Title != "", "title", "is missing in _set.yaml")
 	l.need(slices.Contains(Shapes(), s.Shape), "shape", "%q is not one of %v", s.Shape, Shapes())
-	for _, c := range s.Contracts {
+	for i, c := range s.Contracts {
 		l.findings = append(l.findings, c.Lint()...)
+		l.need(s.Find(c.Name) == s.Contracts[i], c.Name, "there are two tools of this name")
 	}
 	return l.findings
 }
@@ -100,15 +102,28 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 		_, either := m.Value.Get("anyOf")
 		l.need(about.Text != "", where, "has no description")
 		l.need(either || m.Value.Field("type").Kind == jsontree.String, where, "must have exactly one type")
-		l.need(strings.Count(where, ".") == 1 || m.Value.Field("default").Kind == jsontree.Null, where, "only an argument itself can have a default")
-		l.definition(where, &m.Value)
+		l.part(where, &m.Value, at == "input")
 	}
 	for _, e := range s.Field("enum").Members {
 		l.need(e.Value.Kind == jsontree.String, at, "enum values must be strings")
 	}
 	if items, ok := s.Get("items"); ok {
-		l.definition(at+"[]", &items)
+		l.part(at+"[]", &items, false)
 	}
+	if more := s.Field("additionalProperties"); more.Kind == jsontree.Object {
+		l.part(at+".*", &more, false)
+	}
+	for i, option := range s.Field("anyOf").Members {
+		l.part(fmt.Sprintf("%s(%d)", at, i+1), &option.Value, false)
+	}
+}
+
+// part checks a schema within a schema. Only an argument can have a default:
+// elsewhere nothing would fill it in.
+func (l *linter) part(at string, s *jsontree.Value, isArgument bool) {
+	_, fallback := s.Get("default")
+	l.need(isArgument || !fallback, at, "only an argument itself can have a default")
+	l.definition(at, s)
 }
 
 func (l *linter) arguments(c *Contract) {
@@ -121,12 +136,14 @@ func (l *linter) arguments(c *Contract) {
 			l.need(!c.input.requires(p.name), "input."+p.name, "is required, so its default is never used")
 		}
 	}
-	for arg := range c.Size.Args {
+	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		l.need(c.input.prop(arg) != nil, "size.args."+arg, "there is no such argument")
 	}
 	for _, policy := range c.Paths {
 		where := "paths." + policy.Arg
-		l.need(c.input.prop(policy.Arg) != nil, where, "there is no such argument")
+		named := c.input.prop(policy.Arg)
+		l.need(named != nil, where, "there is no such argument")
+		l.need(named == nil || slices.Equal(named.types, []string{"string"}), where, "a path is a string; nothing else would be judged")
 		for _, pattern := range append(slices.Clone(policy.Allow), policy.Deny...) {
 			l.need(doublestar.ValidatePattern(pattern), where, "%q is not a valid pattern", pattern)
 		}
@@ -137,13 +154,17 @@ func (l *linter) arguments(c *Contract) {
 }
 
 func (l *linter) errors(c *Contract) {
-	for kind := range c.Errors {
+	for _, kind := range slices.Sorted(maps.Keys(c.Errors)) {
 		l.need(slices.Contains(Kinds(), kind), "errors", "%q is not one of %v", kind, Kinds())
 	}
 	for _, kind := range Kinds() {
 		rule, stated := c.Errors[kind]
 		l.need(stated, "errors", "say what a caller gets for kind %s", kind)
 		l.need(!stated || c.Shape == Plain || rule.Code != "", "errors."+string(kind), "shape %s needs a code", c.Shape)
+		for _, detail := range rule.Details {
+			own := slices.Contains([]string{"error", "code", "message"}, detail) && c.Shape != Envelope
+			l.need(!own, "errors."+string(kind), "the detail %s would stand beside the error's own %s", detail, detail)
+		}
 	}
 }
 

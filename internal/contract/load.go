@@ -1,8 +1,10 @@
 package contract
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -117,8 +119,12 @@ func readYAML(tree fs.FS, name string, into any) error {
 	if err != nil {
 		return fmt.Errorf("read contract: %w", err)
 	}
-	if err := yaml.UnmarshalWithOptions(data, into, yaml.Strict()); err != nil {
+	decoder := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: %s", name, yaml.FormatError(err, false, false))
+	}
+	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: there is a second document after ---, which nothing would read", name)
 	}
 	return nil
 }

@@ -14,13 +14,22 @@ func (c *Contract) PublicInput() jsontree.Value { return public(&c.Input) }
 // PublicOutput is the output schema as clients get it.
 func (c *Contract) PublicOutput() jsontree.Value { return public(&c.Output) }
 
-func public(v *jsontree.Value) jsontree.Value {
-	out := *v
-	out.Members = slices.DeleteFunc(slices.Clone(v.Members), func(m jsontree.Member) bool {
-		return v.Kind == jsontree.Object && strings.HasPrefix(m.Key, "x-")
+func public(schema *jsontree.Value) jsontree.Value {
+	out := *schema
+	out.Members = slices.DeleteFunc(slices.Clone(schema.Members), func(m jsontree.Member) bool {
+		return strings.HasPrefix(m.Key, "x-")
 	})
 	for i := range out.Members {
-		out.Members[i].Value = public(&out.Members[i].Value)
+		m := &out.Members[i]
+		switch m.Key {
+		case "items", "additionalProperties":
+			m.Value = public(&m.Value)
+		case "properties", "anyOf": // whose keys are the contract's own names
+			m.Value.Members = slices.Clone(m.Value.Members)
+			for j := range m.Value.Members {
+				m.Value.Members[j].Value = public(&m.Value.Members[j].Value)
+			}
+		}
 	}
 	return out
 }

@@ -71,31 +71,46 @@ func codeValue(code string) jsontree.Value {
 	return jsontree.Str(code)
 }
 
+// words fills the template in one pass, so that a brace in a value is only a brace.
+// A template that names a detail which the failure lacks gives way to the
+// failure's own message.
 func (r ErrorRule) words(e *Error) string {
-	if r.Message == "" {
-		return e.Message
-	}
-	text := strings.ReplaceAll(r.Message, "{message}", e.Message)
-	for name, value := range e.Details {
-		if s, ok := value.(string); ok {
-			text = strings.ReplaceAll(text, "{"+name+"}", s)
+	var text strings.Builder
+	rest := r.Message
+	for {
+		before, from, found := strings.Cut(rest, "{")
+		text.WriteString(before)
+		if !found {
+			break
 		}
+		name, after, closed := strings.Cut(from, "}")
+		value, known := e.detailText(name)
+		if !closed || !known {
+			return e.Message
+		}
+		text.WriteString(value)
+		rest = after
 	}
-	if strings.Contains(text, "{") && strings.Contains(r.Message, "{") && unfilled(r.Message, e) {
+	if text.Len() == 0 {
 		return e.Message
 	}
-	return text
+	return text.String()
 }
 
-// unfilled tells whether a template names a detail that the failure lacks.
-func unfilled(template string, e *Error) bool {
-	for part := range strings.SplitSeq(template, "{") {
-		name, _, found := strings.Cut(part, "}")
-		if _, isText := e.Details[name].(string); found && name != "message" && !isText {
-			return true
-		}
+// detailText is a detail as words can hold it.
+func (e *Error) detailText(name string) (string, bool) {
+	if name == "message" {
+		return e.Message, true
 	}
-	return false
+	detail, ok := e.Details[name]
+	if !ok {
+		return "", false
+	}
+	v := detailValue(detail)
+	if v.Kind == jsontree.String {
+		return v.Text, true
+	}
+	return string(v.Append(nil)), true
 }
 
 func sentDetails(e *Error, rule ErrorRule) []jsontree.Member {
@@ -104,13 +119,17 @@ func sentDetails(e *Error, rule ErrorRule) []jsontree.Member {
 		if !slices.Contains(rule.Details, name) && !slices.Contains(alwaysSent, name) {
 			continue
 		}
-		v, err := jsontree.Of(e.Details[name])
-		if err != nil {
-			v = jsontree.Str(fmt.Sprint(e.Details[name]))
-		}
-		out = append(out, jsontree.Member{Key: name, Value: v})
+		out = append(out, jsontree.Member{Key: name, Value: detailValue(e.Details[name])})
 	}
 	return out
+}
+
+func detailValue(detail any) jsontree.Value {
+	v, err := jsontree.Of(detail)
+	if err != nil {
+		return jsontree.Str(fmt.Sprint(detail))
+	}
+	return v
 }
 
 // Status is the HTTP status that a kind of failure stands for.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,8 +25,8 @@ type schema struct {
 	maxLength  int // -1 means no limit
 	pattern    *regexp.Regexp
 	format     string
-	minimum    *float64
-	maximum    *float64
+	minimum    string // as spelt; "" means no limit
+	maximum    string
 	items      *schema
 	minItems   int
 	maxItems   int // -1 means no limit
@@ -51,20 +52,29 @@ func (s *schema) prop(name string) *schema {
 	return nil
 }
 
+// member is the schema of an object's member, or nil if it has none.
+func (s *schema) member(name string) *schema {
+	if known := s.prop(name); known != nil {
+		return known
+	}
+	return s.additional
+}
+
 func (s *schema) requires(name string) bool { return slices.Contains(s.required, name) }
 
 func (s *schema) allowsNull() bool {
-	if slices.Contains(s.types, "null") {
-		return true
-	}
-	return slices.ContainsFunc(s.anyOf, (*schema).allowsNull)
+	var c checker
+	c.check(s, &jsontree.Value{}, nil)
+	return len(c.problems) == 0
 }
 
 // schemaTypes are the names that the keyword type may have.
 var schemaTypes = []string{"object", "array", "string", "integer", "number", "boolean", "null"}
 
 // annotations are keywords that only people and clients read.
-var annotations = []string{"title", "description", "examples", "deprecated"}
+var annotations = map[string]func(*jsontree.Value) error{
+	"title": isText, "description": isText, "examples": isList, "deprecated": isSwitch,
+}
 
 func compileSchema(doc *jsontree.Value, at string) (*schema, error) {
 	if doc.Kind != jsontree.Object {
@@ -113,7 +123,7 @@ func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) 
 	case "maxLength":
 		s.maxLength, err = count(v)
 	case "pattern":
-		s.pattern, err = regexp.Compile(v.Text)
+		s.pattern, err = expression(v)
 	case "format":
 		s.format, err = knownFormat(v)
 	case "minimum":
@@ -127,21 +137,23 @@ func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) 
 	case "maxItems":
 		s.maxItems, err = count(v)
 	case "uniqueItems":
-		s.unique = v.True()
+		s.unique, err = v.True(), isSwitch(v)
 	case "anyOf":
 		s.anyOf, err = compileList(v, at)
 	case "default":
 		s.fallback = v
 	case "x-redact":
-		s.redact = v.True()
+		s.redact, err = v.True(), isSwitch(v)
 	case "x-code":
-		s.code = v.Text
+		s.code, err = v.Text, isText(v)
 	case "x-message":
-		s.message = v.Text
+		s.message, err = v.Text, isText(v)
 	default:
-		if !slices.Contains(annotations, name) {
+		check, known := annotations[name]
+		if !known {
 			return fmt.Errorf("keyword %q is not in the dialect%s", name, suggest(name, keywords()))
 		}
+		err = check(v)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -150,19 +162,23 @@ func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) 
 }
 
 func keywords() []string {
-	return append([]string{
+	return []string{
 		"type", "properties", "required", "additionalProperties", "enum", "minLength", "maxLength", "pattern", "format",
 		"minimum", "maximum", "items", "minItems", "maxItems", "uniqueItems", "anyOf", "default", "x-redact", "x-code", "x-message",
-	}, annotations...)
+		"title", "description", "examples", "deprecated",
+	}
 }
 
 func typeNames(v *jsontree.Value) ([]string, error) {
-	names := []string{v.Text}
+	names, err := []string{v.Text}, isText(v)
 	if v.Kind == jsontree.Array {
-		var err error
-		if names, err = stringList(v); err != nil {
-			return nil, err
-		}
+		names, err = stringList(v)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, errors.New("want at least one type")
 	}
 	for _, name := range names {
 		if !slices.Contains(schemaTypes, name) {
@@ -205,8 +221,11 @@ func compileList(v *jsontree.Value, at string) ([]*schema, error) {
 }
 
 func elements(v *jsontree.Value) ([]jsontree.Value, error) {
-	if v.Kind != jsontree.Array || len(v.Members) == 0 {
+	if v.Kind != jsontree.Array {
 		return nil, fmt.Errorf("want a list with at least one element, not %s", v.Kind)
+	}
+	if len(v.Members) == 0 {
+		return nil, errors.New("want a list with at least one element, not an empty one")
 	}
 	out := make([]jsontree.Value, len(v.Members))
 	for i := range v.Members {
@@ -225,8 +244,39 @@ func stringList(v *jsontree.Value) ([]string, error) {
 			return nil, fmt.Errorf("want a list of strings, not %s in it", v.Members[i].Value.Kind)
 		}
 		out[i] = v.Members[i].Value.Text
+		if slices.Contains(out[:i], out[i]) {
+			return nil, fmt.Errorf("%q is there twice", out[i])
+		}
 	}
 	return out, nil
+}
+
+func isText(v *jsontree.Value) error {
+	if v.Kind != jsontree.String {
+		return fmt.Errorf("want a string, not %s", v.Kind)
+	}
+	return nil
+}
+
+func isSwitch(v *jsontree.Value) error {
+	if v.Kind != jsontree.Bool {
+		return fmt.Errorf("want true or false, not %s", v.Kind)
+	}
+	return nil
+}
+
+func isList(v *jsontree.Value) error {
+	if v.Kind != jsontree.Array {
+		return fmt.Errorf("want a list, not %s", v.Kind)
+	}
+	return nil
+}
+
+func expression(v *jsontree.Value) (*regexp.Regexp, error) {
+	if err := isText(v); err != nil {
+		return nil, err
+	}
+	return regexp.Compile(v.Text)
 }
 
 func count(v *jsontree.Value) (int, error) {
@@ -237,12 +287,11 @@ func count(v *jsontree.Value) (int, error) {
 	return int(n), nil
 }
 
-func number(v *jsontree.Value) (*float64, error) {
-	f, err := strconv.ParseFloat(v.Text, 64)
-	if err != nil || v.Kind != jsontree.Number {
-		return nil, fmt.Errorf("want a number, not %s", v.Append(nil))
+func number(v *jsontree.Value) (string, error) {
+	if v.Kind != jsontree.Number {
+		return "", fmt.Errorf("want a number, not %s", v.Append(nil))
 	}
-	return &f, nil
+	return v.Text, nil
 }
 
 func join(at, name string) string {

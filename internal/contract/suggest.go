@@ -2,6 +2,7 @@ package contract
 
 import (
 	"strconv"
+	"strings"
 
 	"remit/internal/contract/jsontree"
 )
@@ -11,7 +12,8 @@ import (
 func Nearest(word string, candidates []string) string {
 	best, bestDistance := "", len(word)/3+2
 	for _, candidate := range candidates {
-		if d := distance(word, candidate); d < bestDistance {
+		// Changing every letter is not a slip of the finger.
+		if d := distance(word, candidate); d < bestDistance && d < len(candidate) {
 			best, bestDistance = candidate, d
 		}
 	}
@@ -21,9 +23,17 @@ func Nearest(word string, candidates []string) string {
 // suggest gives the end of a sentence that names the nearest candidate.
 func suggest(word string, candidates []string) string {
 	if near := Nearest(word, candidates); near != "" {
-		return "; did you mean " + strconv.Quote(near) + "?"
+		return " (did you mean " + strconv.Quote(near) + "?)"
 	}
 	return ""
+}
+
+// suggestOrList names the nearest candidate, or else all there are.
+func suggestOrList(word string, candidates []string) string {
+	if hint := suggest(word, candidates); hint != "" || len(candidates) == 0 {
+		return hint
+	}
+	return " (known are " + strings.Join(candidates, ", ") + ")"
 }
 
 func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {

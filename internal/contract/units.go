@@ -3,6 +3,7 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +37,8 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 		if !ok {
 			continue
 		}
-		n, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil || n < 0 {
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || Bytes(n) > math.MaxInt64/unit.size {
 			break
 		}
 		*b = Bytes(n) * unit.size
@@ -92,11 +93,11 @@ func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 // UnmarshalText reads a rate.
 func (r *Rate) UnmarshalText(text []byte) error {
 	count, span, _ := strings.Cut(string(text), "/")
-	n, err := strconv.Atoi(count)
+	n, err := strconv.ParseUint(count, 10, 31)
 	if err == nil && n > 0 {
 		for _, s := range rateSpans {
 			if s.name == span {
-				*r = Rate{Requests: n, Per: s.span}
+				*r = Rate{Requests: int(n), Per: s.span}
 				return nil
 			}
 		}

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,13 +30,42 @@ func (p *place) String() string {
 	if p == nil {
 		return ""
 	}
-	return join(p.above.String(), p.name)
+	return join(p.above.String(), cut(p.name))
 }
 
-// checker collects the problems of one value.
-type checker struct{ problems []Problem }
+// checker collects the problems of one value: the first few, since nobody reads
+// ten thousand.
+type checker struct {
+	problems []Problem
+	more     bool // there are further problems
+}
+
+const mostProblems = 10
+
+// isFull tells whether one more problem would be too many, and remembers it.
+func (c *checker) isFull() bool {
+	c.more = c.more || len(c.problems) == mostProblems
+	return c.more
+}
+
+// words are the messages of all problems, each once.
+func (c *checker) words() []string {
+	var words []string
+	for _, p := range c.problems {
+		if !slices.Contains(words, p.Message) {
+			words = append(words, p.Message)
+		}
+	}
+	if c.more {
+		words = append(words, "and more")
+	}
+	return words
+}
 
 func (c *checker) report(s *schema, v *jsontree.Value, at *place, rule, format string, args ...any) {
+	if c.isFull() {
+		return
+	}
 	field := at.String()
 	p := Problem{Field: field, Rule: rule, Code: s.code, Message: s.message, Value: *v}
 	if p.Message == "" {
@@ -76,14 +104,14 @@ func (c *checker) checkString(s *schema, v *jsontree.Value, at *place) {
 	if s.minLength > 0 || s.maxLength >= 0 {
 		n := utf8.RuneCountInString(v.Text)
 		if n < s.minLength {
-			c.report(s, v, at, "minLength", "must have at least %s, not %d", plural(s.minLength, "character"), n)
+			c.tooFew(s, v, at, "minLength", s.minLength, "character", n)
 		}
 		if s.maxLength >= 0 && n > s.maxLength {
 			c.report(s, v, at, "maxLength", "must have at most %s, not %d", plural(s.maxLength, "character"), n)
 		}
 	}
 	if s.pattern != nil && !s.pattern.MatchString(v.Text) {
-		c.report(s, v, at, "pattern", "must match %s; %s does not", s.pattern, describe(v))
+		c.report(s, v, at, "pattern", "must match %s, and %s does not", s.pattern, describe(v))
 	}
 	if s.format != "" {
 		if example := formatFault(s.format, v.Text); example != "" {
@@ -92,23 +120,27 @@ func (c *checker) checkString(s *schema, v *jsontree.Value, at *place) {
 	}
 }
 
-func (c *checker) checkNumber(s *schema, v *jsontree.Value, at *place) {
-	if s.minimum == nil && s.maximum == nil {
+func (c *checker) tooFew(s *schema, v *jsontree.Value, at *place, rule string, least int, noun string, n int) {
+	if least == 1 {
+		c.report(s, v, at, rule, "must not be empty")
 		return
 	}
-	n, _ := strconv.ParseFloat(v.Text, 64) // out of range gives an infinity, which compares as it should
-	if s.minimum != nil && n < *s.minimum {
-		c.report(s, v, at, "minimum", "must be at least %v, not %s", *s.minimum, v.Text)
+	c.report(s, v, at, rule, "must have at least %s, not %d", plural(least, noun), n)
+}
+
+func (c *checker) checkNumber(s *schema, v *jsontree.Value, at *place) {
+	if s.minimum != "" && jsontree.CompareNumbers(v.Text, s.minimum) < 0 {
+		c.report(s, v, at, "minimum", "must be at least %s, not %s", s.minimum, cut(v.Text))
 	}
-	if s.maximum != nil && n > *s.maximum {
-		c.report(s, v, at, "maximum", "must be at most %v, not %s", *s.maximum, v.Text)
+	if s.maximum != "" && jsontree.CompareNumbers(v.Text, s.maximum) > 0 {
+		c.report(s, v, at, "maximum", "must be at most %s, not %s", s.maximum, cut(v.Text))
 	}
 }
 
 func (c *checker) checkArray(s *schema, v *jsontree.Value, at *place) {
 	n := len(v.Members)
 	if n < s.minItems {
-		c.report(s, v, at, "minItems", "must have at least %s, not %d", plural(s.minItems, "element"), n)
+		c.tooFew(s, v, at, "minItems", s.minItems, "element", n)
 	}
 	if s.maxItems >= 0 && n > s.maxItems {
 		c.report(s, v, at, "maxItems", "must have at most %s, not %d", plural(s.maxItems, "element"), n)
@@ -128,7 +160,7 @@ func (c *checker) checkArray(s *schema, v *jsontree.Value, at *place) {
 func hasRepeats(members []jsontree.Member) bool {
 	seen := make(map[string]struct{}, len(members))
 	for i := range members {
-		key := string(members[i].Value.Canonical())
+		key := members[i].Value.Key()
 		if _, repeated := seen[key]; repeated {
 			return true
 		}
@@ -157,18 +189,17 @@ func (c *checker) checkObject(s *schema, v *jsontree.Value, at *place) {
 }
 
 func (c *checker) unknown(s *schema, m *jsontree.Member, at *place) {
+	if c.isFull() {
+		return
+	}
 	names := make([]string, len(s.props))
 	for i := range s.props {
 		names[i] = s.props[i].name
 	}
-	hint := suggest(m.Key, names)
-	if hint == "" && len(names) > 0 {
-		hint = "; known are " + strings.Join(names, ", ")
-	}
-	field := join(at.String(), m.Key)
+	field := (&place{at, m.Key}).String()
 	c.problems = append(c.problems, Problem{
 		Field: field, Rule: "additionalProperties", Value: m.Value,
-		Message: fmt.Sprintf("%s is not a known argument%s", strconv.Quote(field), hint),
+		Message: fmt.Sprintf("%s is not a known argument%s", strconv.Quote(field), suggestOrList(m.Key, names)),
 	})
 }
 
@@ -176,18 +207,42 @@ func (c *checker) checkAnyOf(s *schema, v *jsontree.Value, at *place) {
 	if len(s.anyOf) == 0 {
 		return
 	}
-	var first []Problem
+	var best, try checker
+	var types []string
 	for _, option := range s.anyOf {
-		var try checker
+		try = checker{}
 		if try.check(option, v, at); len(try.problems) == 0 {
 			return
 		}
-		// The option of the right type explains best what is wrong.
-		if first == nil || option.hasType(v) {
-			first = try.problems
+		// The option of the right type with the fewest faults explains best.
+		if option.hasType(v) && (best.problems == nil || len(try.problems) < len(best.problems)) {
+			best = try
 		}
+		types = append(types, option.types...)
 	}
-	c.problems = append(c.problems, first...)
+	if best.problems == nil {
+		c.report(s, v, at, "type", "must be %s, not %s", typeWords(types), describe(v))
+		return
+	}
+	c.adopt(s, at.String(), &best)
+}
+
+// adopt takes over the problems of an option. What the schema around it says of
+// failures here goes for those of the option, too.
+func (c *checker) adopt(s *schema, here string, option *checker) {
+	for _, p := range option.problems {
+		if c.isFull() {
+			return
+		}
+		if p.Field == here && p.Code == "" {
+			p.Code = s.code
+		}
+		if p.Field == here && s.message != "" {
+			p.Message = s.message
+		}
+		c.problems = append(c.problems, p)
+	}
+	c.more = c.more || option.more
 }
 
 func (s *schema) hasType(v *jsontree.Value) bool {
@@ -207,35 +262,29 @@ func isType(name string, v *jsontree.Value) bool {
 	case jsontree.Object:
 		return name == "object"
 	default:
-		return name == "number" || name == "integer" && isInteger(v.Text)
+		return name == "number" || name == "integer" && v.IsInteger()
 	}
-}
-
-// isInteger follows JSON Schema, where 2.0 and 1e3 are integers too.
-func isInteger(text string) bool {
-	if _, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return true
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return !strings.ContainsAny(text, ".-eE") // more digits than a float holds
-	}
-	return f == math.Trunc(f)
 }
 
 func typeWords(types []string) string {
-	words := make([]string, len(types))
-	for i, name := range types {
+	var words []string
+	for _, name := range types {
+		word := "a " + name
 		switch name {
 		case "null":
-			words[i] = name
+			word = name
 		case "object", "array", "integer":
-			words[i] = "an " + name
-		default:
-			words[i] = "a " + name
+			word = "an " + name
+		}
+		if !slices.Contains(words, word) {
+			words = append(words, word)
 		}
 	}
-	return strings.Join(words, " or ")
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // describe shows a value in an explanation: short ones whole, long ones cut.
@@ -248,7 +297,7 @@ func describe(v *jsontree.Value) string {
 	case jsontree.String:
 		return "the string " + strconv.Quote(cut(v.Text))
 	default:
-		return v.Kind.String()[2:] + " " + cut(v.Text)
+		return "the " + strings.TrimPrefix(v.Kind.String(), "a ") + " " + cut(v.Text)
 	}
 }
 
@@ -265,6 +314,9 @@ func choices(enum []jsontree.Value) string {
 	words := make([]string, len(enum))
 	for i := range enum {
 		words[i] = enum[i].Text
+		if enum[i].Kind != jsontree.String {
+			words[i] = cut(string(enum[i].Append(nil)))
+		}
 	}
 	if len(words) == 1 {
 		return words[0]

@@ -125,6 +125,9 @@ type binding struct {
 }
 
 func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) (*binding, error) {
+	if h.in.Kind() != reflect.Struct || h.out.Kind() != reflect.Struct {
+		return nil, mismatch(c, "the handler must take and give a struct, not %s and %s", h.in, h.out)
+	}
 	b := &binding{handler: h}
 	var err error
 	if b.fields, err = inFields(c, h.in); err != nil {

@@ -37,6 +37,7 @@ func (t turn) giveWay() {
 	l := t.lane
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.waiting, t.number)
 	if t.number > l.first {
 		if l.gone == nil {
 			l.gone = map[uint64]bool{}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ func Decode(data []byte) ([]*contract.Set, error) {
 		return nil, fmt.Errorf("read catalog: %w", err)
 	}
 	for _, set := range doc.Sets {
+		if set == nil || slices.Contains(set.Contracts, nil) {
+			return nil, errors.New("read catalog: null is neither a set nor a contract")
+		}
 		set.Adopt()
 	}
 	return doc.Sets, nil

@@ -30,7 +30,7 @@ func (v *Value) decode(target reflect.Value) error {
 		target.Set(reflect.ValueOf(*v))
 		return nil
 	case reflect.PointerTo(t).Implements(unmarshalerType):
-		return target.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(v.bytes())
+		return target.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(v.Source())
 	case v.Kind == Null:
 		target.SetZero()
 		return nil
@@ -52,8 +52,8 @@ func (v *Value) decode(target reflect.Value) error {
 	}
 }
 
-// bytes are the value as it was sent, or as it would be written.
-func (v *Value) bytes() []byte {
+// Source is the value as it was sent, or as it would be written if it was made in Go.
+func (v *Value) Source() []byte {
 	if v.Raw != nil {
 		return v.Raw
 	}
@@ -75,15 +75,19 @@ func (v *Value) decodeScalar(target reflect.Value) error {
 			return nil
 		}
 	}
-	return json.Unmarshal(v.bytes(), target.Addr().Interface()) // floats, 2.0 as an integer, and mismatches
+	if digits, ok := wholeDigits(v.Text); ok && v.Kind == Number && (target.CanInt() || target.CanUint()) {
+		return json.Unmarshal([]byte(digits), target.Addr().Interface()) // 2.0 and 1e3 are integers too
+	}
+	return json.Unmarshal(v.Source(), target.Addr().Interface()) // floats and mismatches
 }
 
 func (v *Value) decodeStruct(target reflect.Value) error {
 	if v.Kind != Object {
 		return fmt.Errorf("%s cannot be read into %s", v.Kind, target.Type())
 	}
+	fields := Fields(target.Type())
 	for i := range v.Members {
-		field, ok := FieldNamed(target.Type(), v.Members[i].Key)
+		field, ok := named(fields, v.Members[i].Key)
 		if !ok {
 			continue
 		}
@@ -96,7 +100,7 @@ func (v *Value) decodeStruct(target reflect.Value) error {
 
 func (v *Value) decodeSlice(target reflect.Value) error {
 	if v.Kind != Array {
-		return json.Unmarshal(v.bytes(), target.Addr().Interface())
+		return json.Unmarshal(v.Source(), target.Addr().Interface())
 	}
 	target.Set(reflect.MakeSlice(target.Type(), len(v.Members), len(v.Members)))
 	for i := range v.Members {
@@ -110,7 +114,7 @@ func (v *Value) decodeSlice(target reflect.Value) error {
 func (v *Value) decodeMap(target reflect.Value) error {
 	t := target.Type()
 	if v.Kind != Object || t.Key().Kind() != reflect.String {
-		return json.Unmarshal(v.bytes(), target.Addr().Interface())
+		return json.Unmarshal(v.Source(), target.Addr().Interface())
 	}
 	target.Set(reflect.MakeMapWithSize(t, len(v.Members)))
 	for i := range v.Members {
@@ -153,7 +157,10 @@ func Fields(t reflect.Type) []Field {
 
 // FieldNamed finds the field of a struct type with this name in JSON.
 func FieldNamed(t reflect.Type, name string) (Field, bool) {
-	fields := Fields(t)
+	return named(Fields(t), name)
+}
+
+func named(fields []Field, name string) (Field, bool) {
 	for i := range fields {
 		if fields[i].Name == name {
 			return fields[i], true

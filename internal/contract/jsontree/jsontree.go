@@ -99,7 +99,7 @@ func (v *Value) Equal(w *Value) bool {
 	}
 	switch v.Kind {
 	case Number:
-		return sameNumber(v.Text, w.Text)
+		return v.Text == w.Text || CompareNumbers(v.Text, w.Text) == 0
 	case Object:
 		for i := range v.Members {
 			other, ok := w.Get(v.Members[i].Key)
@@ -120,20 +120,28 @@ func (v *Value) Equal(w *Value) bool {
 	}
 }
 
-func sameNumber(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	return errX == nil && errY == nil && x == y
-}
-
 // Canonical returns the compact form with keys in order of their bytes: two
 // trees with the same canonical form say the same.
 func (v *Value) Canonical() []byte {
 	sorted := v.sorted()
 	return sorted.Append(nil)
+}
+
+// Key returns text that two values share exactly when they are Equal: canonical,
+// with every number spelt one way.
+func (v *Value) Key() string {
+	sorted := v.sorted()
+	sorted.respell()
+	return string(sorted.Append(nil))
+}
+
+func (v *Value) respell() {
+	if v.Kind == Number {
+		v.Text = decimalOf(v.Text).String()
+	}
+	for i := range v.Members {
+		v.Members[i].Value.respell()
+	}
 }
 
 func (v *Value) sorted() Value {

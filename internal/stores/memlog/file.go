@@ -43,9 +43,9 @@ func (s *file) end(err error) error {
 		s.buf = nil
 	}
 	if err == nil {
-		err = unlock(s.f)
-	}
-	if err == nil {
+		if unlock(s.f) != nil {
+			_ = s.close() // which unlocks as well; the batch is stored either way
+		}
 		return nil
 	}
 	_ = s.close() // the failure that brought us here is the one to report

@@ -1,0 +1,155 @@
+package audit_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// keeper is a Keeper in memory, sealing as a store does.
+type keeper struct {
+	days    map[string][]byte
+	last    string
+	durable int
+}
+
+func (k *keeper) Keep(day string, record []byte, durable bool) func(context.Context) error {
+	if k.last == "" {
+		k.last = audit.Genesis
+	}
+	line := audit.Seal(k.last, record)
+	k.last = audit.HashOf(line)
+	k.days[day] = append(append(k.days[day], line...), '\n')
+	return func(context.Context) error { k.durable++; return nil }
+}
+
+func (k *keeper) files() fstest.MapFS {
+	files := fstest.MapFS{}
+	for day, data := range k.days {
+		files[audit.FileOf(day)] = &fstest.MapFile{Data: data}
+	}
+	return files
+}
+
+// write makes n records on each of two days.
+func write(t *testing.T, n int) *keeper {
+	t.Helper()
+	k := &keeper{days: map[string][]byte{}}
+	log := &audit.Log{Keeper: k}
+	for day := range 2 {
+		for i := range n {
+			r := &audit.Record{
+				Time:      time.Date(2026, 1, 9+day, 10, 0, i, 0, time.UTC),
+				Principal: "ann", Face: "stdio", Client: `odd "client"`, Tool: "demo/note", Version: "1.0.0",
+				Arguments: jsontree.Obj(jsontree.M("n", jsontree.Int(int64(i)))),
+				Outcome:   "ok", Duration: 42 * time.Microsecond, Bytes: 7,
+			}
+			if err := log.Write(t.Context(), r, i == 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return k
+}
+
+func TestChainHolds(t *testing.T) {
+	k := write(t, 5)
+	if n, err := audit.Verify(k.files()); err != nil || n != 10 {
+		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
+	}
+	if k.durable != 2 {
+		t.Errorf("waited for %d records, want the 2 durable ones", k.durable)
+	}
+	line, _, _ := bytes.Cut(k.days["2026-01-09"], []byte("\n"))
+	var record map[string]any
+	if err := json.Unmarshal(line, &record); err != nil || record["client"] != `odd "client"` || record["time"] != "2026-01-09T10:00:00.000000Z" {
+		t.Errorf("record %s: %v", line, err)
+	}
+}
+
+// TestFirstBrokenRecordIsNamed damages the chain in each way it can be damaged.
+func TestFirstBrokenRecordIsNamed(t *testing.T) {
+	const first, second = "2026-01-09", "2026-01-10"
+	lines := func(k *keeper, day string) [][]byte {
+		return bytes.SplitAfter(bytes.TrimSuffix(k.days[day], []byte("\n")), []byte("\n"))
+	}
+	join := func(parts ...[]byte) []byte {
+		joined := bytes.Join(parts, nil)
+		return append(bytes.TrimSuffix(joined, []byte("\n")), '\n')
+	}
+	for _, tc := range []struct {
+		name   string
+		damage func(k *keeper)
+		file   string
+		line   int
+		reason string
+	}{
+		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3, "altered"},
+		{"removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
+		{"swapped", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
+		{"put in", func(k *keeper) {
+			l := lines(k, first)
+			k.days[first] = join(l[0], []byte("{\"fake\":true}\n"), l[1], l[2])
+		}, first, 2, "not a sealed record"},
+		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
+		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
+		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1, "does not follow the day before"},
+		{"torn", func(k *keeper) { k.days[second] = k.days[second][:len(k.days[second])-20] }, second, 5, "not a sealed record"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			k := write(t, 5)
+			tc.damage(k)
+			_, err := audit.Verify(k.files())
+			var broken *audit.BrokenError
+			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line || !strings.Contains(broken.Reason, tc.reason) {
+				t.Errorf("Verify = %v, want %s line %d: %s", err, tc.file, tc.line, tc.reason)
+			}
+		})
+	}
+}
+
+func TestEmptyFolderHolds(t *testing.T) {
+	if n, err := audit.Verify(fstest.MapFS{}); n != 0 || err != nil {
+		t.Errorf("Verify = %d, %v", n, err)
+	}
+}
+
+func TestLastHash(t *testing.T) {
+	k := write(t, 2)
+	for day, want := range map[string]string{"2026-01-09": audit.Genesis, "2026-01-11": k.last} {
+		if got, err := audit.LastHash(k.files(), day); err != nil || got != want {
+			t.Errorf("LastHash before %s = %s, %v; want %s", day, got, err, want)
+		}
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	log := &audit.Log{Keeper: discard{}}
+	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello", Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := log.Write(context.Background(), r, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+type discard struct{}
+
+func (discard) Keep(string, []byte, bool) func(context.Context) error {
+	return func(context.Context) error { return nil }
+}
+
+func ExampleBrokenError() {
+	fmt.Println(&audit.BrokenError{File: "2026-01-09.jsonl", Line: 3, Reason: "it was altered"})
+	// Output: 2026-01-09.jsonl line 3: it was altered
+}

@@ -1,0 +1,98 @@
+package memlog_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/stores/memlog"
+)
+
+func record(i int) []byte { return fmt.Appendf(nil, `{"i":%d}`, i) }
+
+// TestDailyChain writes over three days from two keepers at once, as two
+// processes would, and follows the chain.
+func TestDailyChain(t *testing.T) {
+	dir := t.TempDir()
+	keepers := []*memlog.Daily{
+		{Files: memlog.Dir(dir), Folder: os.DirFS(dir)},
+		{Files: memlog.Dir(dir), Folder: os.DirFS(dir)},
+	}
+	for day := range 3 {
+		var writers sync.WaitGroup
+		for k, keeper := range keepers {
+			writers.Go(func() {
+				for i := range 100 {
+					wait := keeper.Keep(fmt.Sprintf("2026-01-%02d", 9+day), record(1000*k+i), i%10 == 0)
+					if i%10 == 0 {
+						if err := wait(t.Context()); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		writers.Wait()
+	}
+	for _, keeper := range keepers {
+		if err := keeper.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := audit.Verify(os.DirFS(dir)); err != nil || n != 600 {
+		t.Errorf("Verify = %d, %v; want 600, nil", n, err)
+	}
+}
+
+func TestDailyGoesOnAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 3 {
+		keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+		keeper.Keep("2026-01-09", record(i), false)
+		if err := keeper.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := audit.Verify(os.DirFS(dir)); err != nil || n != 3 {
+		t.Errorf("Verify = %d, %v; want 3, nil", n, err)
+	}
+}
+
+// TestReadsAreKeptSoon: a record nobody waits for is on its way within a lull.
+func TestReadsAreKeptSoon(t *testing.T) {
+	dir := t.TempDir()
+	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
+	keeper.Keep("2026-01-09", record(1), false)
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		if n, err := audit.Verify(os.DirFS(dir)); err == nil && n == 1 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the record never reached the file")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := keeper.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDailyCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(filepath.Dir(dir))}
+	if err := keeper.Keep("2026-01-09", record(1), true)(t.Context()); err == nil {
+		t.Error("a durable record was acknowledged though its folder is a file")
+	}
+	keeper.Keep("2026-01-09", record(2), false)
+	if err := keeper.Close(); err == nil {
+		t.Error("Close says nothing of the lost record")
+	}
+}

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Passes all tests on a fresh Debian machine with Go and Node. It installs what is
+# missing when it can, and says loudly what it could not run.
+#
+#   ./test.sh           everything that is quick enough for every change
+#   ./test.sh --full    also the slow proofs: fuzzing 30 s a target, other systems
+set -euo pipefail
+cd "$(dirname "$0")"
+
+full=false
+case "${1:-}" in
+  "") ;;
+  --full) full=true ;;
+  *) echo "usage: ./test.sh [--full]" >&2; exit 2 ;;
+esac
+
+left_out=()
+# leave_out notes what could not run. In CI that is a failure.
+leave_out() {
+  left_out+=("$1")
+  printf '\n!!! NOT RUN: %s\n\n' "$1" >&2
+}
+
+step() { printf '\n== %s\n' "$*"; }
+
+# have finds a command, or installs the Debian package that brings it.
+have() {
+  local command=$1 package=$2
+  command -v "$command" >/dev/null && return 0
+  command -v apt-get >/dev/null || return 1
+  local run=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || return 1
+    run=(sudo -n)
+  fi
+  echo "installing $package"
+  "${run[@]}" apt-get update -qq && "${run[@]}" apt-get install -y -qq "$package" >/dev/null && command -v "$command" >/dev/null
+}
+
+have go golang-go || { echo "Go is needed: https://go.dev/dl" >&2; exit 1; }
+
+race=()
+export CGO_ENABLED=0
+if have gcc gcc && echo '#include <stdlib.h>' | gcc -fsyntax-only -x c - 2>/dev/null || have gcc build-essential; then
+  race=(-race)
+  export CGO_ENABLED=1
+else
+  leave_out "the race detector: it needs gcc"
+fi
+have node nodejs && have npm npm || leave_out "the official TypeScript clients: they need Node and npm"
+have git git || leave_out "the version gate against the last commit: it needs git"
+
+step "format and lint"
+if go tool -modfile=tools/go.mod golangci-lint version >/dev/null 2>&1; then
+  go tool -modfile=tools/go.mod golangci-lint run ./...
+else
+  leave_out "golangci-lint: its modules could not be had"
+  unformatted=$(gofmt -l cmd internal e2e bench)
+  [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; exit 1; }
+fi
+go vet ./...
+
+step "tests"
+go test "${race[@]}" -timeout 10m ./...
+
+if $full; then
+  step "fuzzing, 30 s a target"
+  for file in $(grep -rl --include='*_test.go' '^func Fuzz' internal); do
+    for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' "$file"); do
+      go test -run '^$' -fuzz "^$target\$" -fuzztime 30s "./$(dirname "$file")"
+    done
+  done
+  step "other systems"
+  for system in darwin windows; do
+    CGO_ENABLED=0 GOOS=$system go build ./...
+  done
+fi
+
+echo
+if [ ${#left_out[@]} -gt 0 ]; then
+  echo "Passed, but ${#left_out[@]} could not run here:"
+  printf '  - %s\n' "${left_out[@]}"
+  [ "${CI:-}" != true ] || exit 1
+else
+  echo "All passed."
+fi
