@@ -73,11 +73,12 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	sets, err := catalog.Select(known, s.Toolsets)
+	sets, err := chooseTools(known, s)
 	if err != nil {
 		return nil, err
 	}
-	root, err := workspace.Open(s.Root, s.Data, s.Config)
+	// The usual places stay out of reach even when others are in use.
+	root, err := workspace.Open(s.Root, s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml"))
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
@@ -93,6 +94,18 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// chooseTools selects the toolsets and applies the operator's rules to them.
+func chooseTools(known []*contract.Set, s cli.Settings) ([]*contract.Set, error) {
+	sets, err := catalog.Select(known, s.Toolsets)
+	if err != nil {
+		return nil, err
+	}
+	if err := contract.CheckTools(known, s.Tools); err != nil {
+		return nil, err
+	}
+	return contract.Tighten(sets, s.Tools)
 }
 
 func (a *App) newEngine(known []*contract.Set, s cli.Settings) (*engine.Engine, error) {

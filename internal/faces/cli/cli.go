@@ -125,9 +125,33 @@ func (p *Program) command() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(p.flagError)
 	addSettingFlags(root.PersistentFlags())
+	p.completeFlags(root)
 	root.AddCommand(p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
 		p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
+}
+
+// completeFlags lets a shell complete the values that a setting may have.
+func (p *Program) completeFlags(root *cobra.Command) {
+	values := map[string][]string{
+		"approve":     {"ask", "auto", "deny"},
+		"rate-limits": {"on", "off"},
+		"log-level":   {"debug", "info", "warn", "error"},
+	}
+	for name, words := range values {
+		_ = root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+	}
+	_ = root.RegisterFlagCompletionFunc("toolsets", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		sets, err := p.Catalog()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, set := range sets {
+			names = append(names, set.Name+"\t"+set.Title)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	})
 }
 
 // flagError names the flag that was probably meant.

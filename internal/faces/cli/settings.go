@@ -28,6 +28,7 @@ type Settings struct {
 	Config     string // the file that was, or would be, read
 	RateLimits bool
 	LogLevel   slog.Level
+	Tools      map[string]contract.Tightening // by tool name; only from the file
 
 	values []value // as printed by config print
 }
@@ -97,8 +98,14 @@ func addSettingFlags(flags *pflag.FlagSet) {
 type resolver struct {
 	flags *pflag.FlagSet
 	env   func(string) (string, bool)
-	file  map[string]string
+	file  configFile
 	found []value
+}
+
+// configFile is remit.yaml: a value for each setting, and the operator's rules.
+type configFile struct {
+	settings map[string]string
+	tools    map[string]contract.Tightening
 }
 
 // resolveSettings works out every setting.
@@ -114,6 +121,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	if r.file, err = readConfig(s.Config, origin != FromDefault || config == ""); err != nil {
 		return s, err
 	}
+	s.Tools = r.file.tools
 	s.Data = r.path(&s, "data")
 	s.Toolsets = splitList(r.get("toolsets"))
 	s.Database = strings.ReplaceAll(r.get("database"), "DATA", s.Data)
@@ -137,7 +145,7 @@ func (r *resolver) lookup(key string) (string, Origin) {
 	if text, ok := r.env(s.variable()); ok && text != "" {
 		return text, FromEnv
 	}
-	if text, ok := r.file[key]; ok {
+	if text, ok := r.file.settings[key]; ok {
 		return text, FromFile
 	}
 	return s.fallback, FromDefault
@@ -201,38 +209,59 @@ func splitList(text string) []string {
 
 // readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
 // be a setting that silently is not made.
-func readConfig(name string, mustExist bool) (map[string]string, error) {
+func readConfig(name string, mustExist bool) (configFile, error) {
+	file := configFile{settings: map[string]string{}}
 	data, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) && !mustExist {
-		return nil, nil
+		return file, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the configuration: %w", err)
+		return file, fmt.Errorf("read the configuration: %w", err)
 	}
 	var raw map[string]any
 	if err := yaml.Unmarshal(data, &raw); err != nil {
-		return nil, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, true))
+		return file, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, true))
 	}
-	file := map[string]string{}
+	if file.tools, err = readRules(raw["tools"]); err != nil {
+		return file, fmt.Errorf("%s: tools: %w", name, err)
+	}
+	delete(raw, "tools")
 	for key, v := range raw {
 		if !slices.Contains(settingKeys(), key) || key == "root" || key == "config" {
-			return nil, unknownKey(name, key)
+			return file, unknownKey(name, key)
 		}
-		if file[key], err = scalar(v); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, key, err)
+		if file.settings[key], err = scalar(v); err != nil {
+			return file, fmt.Errorf("%s: %s: %w", name, key, err)
 		}
 	}
 	return file, nil
+}
+
+// readRules reads the operator's rules for tools.
+func readRules(raw any) (map[string]contract.Tightening, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	data, err := yaml.Marshal(raw)
+	if err != nil {
+		return nil, err
+	}
+	var rules map[string]contract.Tightening
+	if err := yaml.UnmarshalWithOptions(data, &rules, yaml.Strict()); err != nil {
+		return nil, errors.New(yaml.FormatError(err, false, false))
+	}
+	return rules, nil
 }
 
 func unknownKey(name, key string) error {
 	if key == "root" || key == "config" {
 		return fmt.Errorf("%s: %s cannot be set in the file itself; use --%s", name, key, key)
 	}
-	if near := contract.Nearest(key, settingKeys()); near != "" {
+	known := append(settingKeys(), "tools")
+	if near := contract.Nearest(key, known); near != "" {
 		return fmt.Errorf("%s: unknown key %q; did you mean %q?", name, key, near)
 	}
-	return fmt.Errorf("%s: unknown key %q; known are %s", name, key, strings.Join(settingKeys(), ", "))
+	return fmt.Errorf("%s: unknown key %q; known are %s", name, key, strings.Join(known, ", "))
 }
 
 func scalar(v any) (string, error) {

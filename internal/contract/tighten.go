@@ -1,0 +1,121 @@
+package contract
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Tightening is what an operator may change about a tool. It can only take away:
+// a rule that would allow more than the contract does is refused.
+type Tightening struct {
+	Hide        bool     `yaml:"hide"`        // leave the tool out
+	Title       string   `yaml:"title"`       // other words for people
+	Description string   `yaml:"description"` // other words for models
+	Rate        Rate     `yaml:"rate"`
+	Deadline    Duration `yaml:"deadline"` // the maximum
+	Request     Bytes    `yaml:"request"`  // size of the arguments
+	Approval    bool     `yaml:"approval"` // a person has to agree
+	Deny        []string `yaml:"deny"`     // further paths that are never reached
+}
+
+// approvalWindow is how long a question stays open where only the operator asks
+// for approval.
+const approvalWindow = Duration(time.Hour)
+
+// Tighten applies an operator's rules, by tool name, to the contracts of sets. It
+// returns new sets without the hidden tools; the contracts are changed in place.
+func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
+	var problems []error
+	tightened := make([]*Set, len(sets))
+	for i, set := range sets {
+		changed := *set
+		changed.Contracts = slices.DeleteFunc(slices.Clone(set.Contracts), func(c *Contract) bool { return rules[c.Name].Hide })
+		for _, c := range changed.Contracts {
+			if rule, ok := rules[c.Name]; ok {
+				problems = append(problems, c.tighten(rule))
+			}
+		}
+		tightened[i] = &changed
+	}
+	return tightened, errors.Join(problems...)
+}
+
+// CheckTools finds a rule for a tool that no set has.
+func CheckTools(known []*Set, rules map[string]Tightening) error {
+	var names []string
+	for _, set := range known {
+		for _, c := range set.Contracts {
+			names = append(names, c.Name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("tools: there is no tool %q%s", name, suggest(name, names))
+		}
+	}
+	return nil
+}
+
+func (c *Contract) tighten(t Tightening) error {
+	refuse := func(what string, asked, promised any) error {
+		return fmt.Errorf("tools.%s: %s %s is looser than the contract's %s; it can only be tightened", c.Name, what, asked, promised)
+	}
+	switch {
+	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.perSecond() > c.Rate.perSecond():
+		return refuse("rate", t.Rate, c.Rate)
+	case t.Deadline > c.Deadline.Max:
+		return refuse("deadline", time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
+	case t.Request > c.Size.Request:
+		return refuse("request", t.Request, c.Size.Request)
+	case len(t.Deny) > 0 && len(c.Paths) == 0:
+		return fmt.Errorf("tools.%s: deny has no effect, because the tool takes no path", c.Name)
+	}
+	for _, pattern := range t.Deny {
+		if !doublestar.ValidatePattern(pattern) {
+			return fmt.Errorf("tools.%s: deny: %q is not a valid pattern", c.Name, pattern)
+		}
+	}
+	c.apply(t)
+	return c.seal()
+}
+
+func (c *Contract) apply(t Tightening) {
+	if t.Title != "" {
+		c.Title = t.Title
+	}
+	if t.Description != "" {
+		c.Description = t.Description
+	}
+	if !t.Rate.IsZero() {
+		c.Rate = t.Rate
+	}
+	if t.Deadline > 0 {
+		c.Deadline = Deadline{Target: min(c.Deadline.Target, t.Deadline), Max: t.Deadline}
+	}
+	if t.Request > 0 {
+		c.Size.Request = t.Request
+	}
+	if t.Approval && !c.Approval.Required {
+		c.Approval = Approval{Required: true, Window: approvalWindow}
+	}
+	for i := range c.Paths {
+		c.Paths[i].Deny = append(slices.Clone(c.Paths[i].Deny), lowerAll(t.Deny)...)
+	}
+}
+
+func (r Rate) perSecond() float64 { return float64(r.Requests) / r.Per.Seconds() }
+
+// lowerAll writes patterns as Denies compares them.
+func lowerAll(patterns []string) []string {
+	lower := make([]string, len(patterns))
+	for i, pattern := range patterns {
+		lower[i] = strings.ToLower(pattern)
+	}
+	return lower
+}

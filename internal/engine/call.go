@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/limit"
+)
+
+// Call is one call of a tool as a face hands it over.
+type Call struct {
+	Tool      string
+	Args      jsontree.Value // decoded by the face, once; null means none
+	Principal string         // who calls; "" is nobody in particular
+	Face      string         // the face it came in by
+	Client    string         // how the client names itself
+	Ask       approval.Asker // asks the person at the client; nil if it cannot
+}
+
+// Result is what a call came to.
+type Result struct {
+	Tool *Tool
+	Body []byte          // compact JSON: the answer, or the error in the set's shape
+	Err  *contract.Error // nil on success
+}
+
+// Call runs one call to its end. The error is only for a tool that does not
+// exist; every other failure is a Result in the shape that its set promises.
+func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
+	tool, err := e.Find(call.Tool)
+	if err != nil {
+		return Result{}, err
+	}
+	w := &work{engine: e, tool: tool, call: &call, started: e.Now()}
+	answer, err := w.run(ctx)
+	return w.conclude(answer, err), nil
+}
+
+// work is one call on its way through the engine.
+type work struct {
+	engine  *Engine
+	tool    *Tool
+	call    *Call
+	started time.Time
+	ran     bool // the handler was reached: something may have happened
+}
+
+// run is the policy of Remit: what happens to every call, in this order.
+func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
+	defer w.contain(&err)
+	if err := w.access(); err != nil {
+		return answer, err
+	}
+	if err := w.rate(ctx); err != nil {
+		return answer, err
+	}
+	if err := w.requestSize(); err != nil {
+		return answer, err
+	}
+	args, err := w.tool.Accept(w.call.Args) // nulls, defaults, input schema, sizes
+	if err != nil {
+		return answer, err
+	}
+	files, err := w.paths(&args)
+	if err != nil {
+		return answer, err
+	}
+	invoke, err := w.tool.handler.prepare(&args, files) // into the handler's struct, and its own checks
+	if err != nil {
+		return answer, err
+	}
+	if err := w.approval(ctx, &args); err != nil {
+		return answer, err
+	}
+	if answer, err = w.handle(ctx, invoke); err != nil {
+		return answer, err
+	}
+	return w.tool.Conform(answer) // promised fields only, output schema
+}
+
+// contain turns a panic into a fault of ours; the stack goes to the log alone.
+func (w *work) contain(err *error) {
+	if fault := recover(); fault != nil {
+		w.engine.Log.Error("panic in a call", "tool", w.tool.ID, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+		*err = contract.Errorf(contract.Internal, "Internal error").Because(fmt.Errorf("panic: %v", fault))
+	}
+}
+
+func (w *work) access() error {
+	if w.engine.ReadOnly && !w.tool.Hints.ReadOnly {
+		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
+	}
+	if w.tool.Access != contract.Public && w.call.Principal == "" {
+		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name)
+	}
+	return nil
+}
+
+func (w *work) rate(ctx context.Context) error {
+	if w.tool.Rate.IsZero() || w.engine.Limiter == nil {
+		return nil
+	}
+	rate := limit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
+	wait, err := w.engine.Limiter.Allow(ctx, w.call.Principal+"\x00"+w.tool.ID, rate, w.started)
+	if err != nil {
+		return contract.Errorf(contract.Unavailable, "The rate limit cannot be checked; try again").Because(err)
+	}
+	if wait == 0 {
+		return nil
+	}
+	seconds := int(math.Ceil(wait.Seconds()))
+	return contract.Errorf(contract.Limited, "Rate limit exceeded: %s; try again in %d s", w.tool.Rate, seconds).
+		With("retry_after", seconds)
+}
+
+func (w *work) requestSize() error {
+	size := contract.Bytes(len(w.call.Args.Raw))
+	if size <= w.tool.Size.Request {
+		return nil
+	}
+	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size, w.tool.Size.Request, w.tool.Size.Request).
+		With("size", int(size)).With("max", int(w.tool.Size.Request))
+}
+
+// paths judges every path argument, once.
+func (w *work) paths(args *jsontree.Value) (map[string]File, error) {
+	if len(w.tool.Paths) == 0 {
+		return nil, nil
+	}
+	files := make(map[string]File, len(w.tool.Paths))
+	for i := range w.tool.Paths {
+		policy := &w.tool.Paths[i]
+		name, ok := args.Get(policy.Arg)
+		if !ok {
+			continue
+		}
+		file, err := w.engine.Judge(name.Text, policy)
+		if err != nil {
+			return nil, err
+		}
+		files[policy.Arg] = file
+	}
+	return files, nil
+}
+
+func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
+	if !w.tool.Approval.Required {
+		return nil
+	}
+	ask := w.call.Ask
+	if ask != nil {
+		// A person takes their time; later writes do not wait for them.
+		ask = func(ctx context.Context, q approval.Request) (approval.Answer, error) {
+			Placed(ctx)
+			return w.call.Ask(ctx, q)
+		}
+	}
+	return w.engine.Approvals.Pass(ctx, approval.Subject{
+		Principal: w.call.Principal,
+		Tool:      w.tool.ID,
+		Version:   w.tool.Version.String(),
+		Digest:    w.tool.Digest,
+		Arguments: args.Canonical(),
+		Window:    time.Duration(w.tool.Approval.Window),
+		Summary:   w.tool.Title,
+	}, ask)
+}
+
+// handle runs the tool's own code under the contract's deadline.
+func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, error) {
+	limited, cancel := context.WithTimeout(ctx, time.Duration(w.tool.Deadline.Max))
+	defer cancel()
+	if !w.tool.Hints.ReadOnly {
+		awaitTurn(limited)
+	}
+	if err := limited.Err(); err != nil {
+		return jsontree.Value{}, w.late(ctx, err)
+	}
+	w.ran = true
+	answer, err := invoke(limited)
+	if err == nil {
+		return jsontree.Of(answer)
+	}
+	if limited.Err() != nil && errors.Is(err, limited.Err()) {
+		return jsontree.Value{}, w.late(ctx, err)
+	}
+	return jsontree.Value{}, err
+}
+
+// late words a call that was given up: by its caller, or by the clock.
+func (w *work) late(caller context.Context, cause error) error {
+	if caller.Err() != nil {
+		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
+	}
+	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was given up; try again", w.tool.Name, time.Duration(w.tool.Deadline.Max)).Because(cause)
+}
+
+// conclude renders what the call came to, and is the one place that logs,
+// counts and records it.
+func (w *work) conclude(answer jsontree.Value, err error) Result {
+	result := Result{Tool: w.tool}
+	took := w.engine.Now().Sub(w.started)
+	if err == nil {
+		result.Body = answer.Append(make([]byte, 0, 256))
+	} else {
+		result.fail(contract.AsError(err))
+	}
+	if auditErr := w.record(&result, took); auditErr != nil {
+		w.engine.Log.Error("the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
+		if w.wrote() {
+			result.fail(contract.Errorf(contract.Unavailable,
+				"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
+		}
+	}
+	w.engine.Observer.Observe(w.tool.ID, result.outcome(), took)
+	w.log(&result, took)
+	return result
+}
+
+func (r *Result) fail(e *contract.Error) {
+	r.Err = e
+	r.Body = r.Tool.Render(e)
+}
+
+func (r *Result) outcome() string {
+	if r.Err == nil {
+		return "ok"
+	}
+	return string(r.Err.Kind)
+}
+
+func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
+
+// record keeps the audit record; that of a write is durable before the answer,
+// even if the caller has gone meanwhile.
+func (w *work) record(result *Result, took time.Duration) error {
+	return w.engine.Audit.Write(context.Background(), &audit.Record{
+		Time:      w.started,
+		Principal: w.call.Principal,
+		Face:      w.call.Face,
+		Client:    w.call.Client,
+		Tool:      w.tool.ID,
+		Version:   w.tool.Version.String(),
+		Arguments: w.tool.Redacted(&w.call.Args),
+		Outcome:   result.outcome(),
+		Duration:  took,
+		Bytes:     len(result.Body),
+	}, w.wrote())
+}
+
+func (w *work) log(result *Result, took time.Duration) {
+	level := slog.LevelInfo
+	switch {
+	case result.Err != nil && result.Err.Kind == contract.Internal:
+		level = slog.LevelError
+	case took > time.Duration(w.tool.Deadline.Max) && w.ran:
+		level = slog.LevelWarn
+	}
+	if !w.engine.Log.Enabled(context.Background(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("tool", w.tool.ID),
+		slog.String("caller", w.call.Principal),
+		slog.String("outcome", result.outcome()),
+		slog.Duration("took", took),
+		slog.Int("bytes", len(result.Body)),
+	}
+	if result.Err != nil && result.Err.Cause != nil {
+		attrs = append(attrs, slog.Any("cause", result.Err.Cause))
+	}
+	w.engine.Log.LogAttrs(context.Background(), level, "call", attrs...)
+}
