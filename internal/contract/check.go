@@ -68,7 +68,7 @@ func explain(check *checker) error {
 	first, words := check.problems[0], check.words()
 	e := Errorf(Invalid, "%s", strings.Join(words, "; ")).With("field", first.Field).With("problems", words)
 	if first.Rule != "required" {
-		e.With("value", first.Value)
+		e = e.With("value", first.Value)
 	}
 	e.Code = first.Code
 	return e
@@ -161,6 +161,9 @@ func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
 // and whatever is long, is replaced by its size and the start of its hash.
 func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
 	const most = 64 // arguments; no contract has so many
+	if args.Kind == jsontree.Null {
+		return jsontree.Obj()
+	}
 	if args.Kind != jsontree.Object || len(args.Members) > most || c.compile() != nil {
 		return digestOf(args)
 	}

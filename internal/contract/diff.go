@@ -67,7 +67,7 @@ type ToolReview struct {
 // Sentence says what is wrong with a version that was raised too little.
 func (r *ToolReview) Sentence() string {
 	c := r.Changes[0]
-	if c.Where == removed.Where && c.What == removed.What {
+	if c == removed {
 		return fmt.Sprintf("%s: %s: %s. No version of it can say that: keep the tool, or first give its callers another", r.Tool, c.Where, c.What)
 	}
 	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",
@@ -104,8 +104,8 @@ func review(old, updated *Contract) ToolReview {
 		return ToolReview{Old: old.Version, Needed: Major, Changes: []Change{removed}}
 	}
 	r := ToolReview{Old: old.Version, New: updated.Version, Changes: Compare(old, updated)}
-	if back := (Change{Patch, "version", fmt.Sprintf("it went back from %s to %s, so callers cannot tell which is newer", old.Version, updated.Version)}); bumpBetween(updated.Version, old.Version) > None {
-		r.Changes = append(r.Changes, back)
+	if bumpBetween(updated.Version, old.Version) > None {
+		r.Changes = append(r.Changes, Change{Patch, "version", fmt.Sprintf("it went back from %s to %s, so callers cannot tell which is newer", old.Version, updated.Version)})
 	}
 	r.Needed = Needed(r.Changes)
 	r.Enough = bumpBetween(old.Version, updated.Version) >= r.Needed

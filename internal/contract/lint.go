@@ -44,8 +44,8 @@ func (c *Contract) Lint() []Finding {
 	l := &linter{tool: c.Set + "/" + c.Name}
 	l.naming(c)
 	l.limits(c)
-	l.definition("input", &c.Input)
-	l.definition("output", &c.Output)
+	l.part("input", &c.Input, false)
+	l.part("output", &c.Output, false)
 	if err := c.compile(); err != nil {
 		l.need(false, "schema", "%v", err)
 		return l.findings

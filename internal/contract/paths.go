@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"path"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -28,7 +27,7 @@ func (p *PathPolicy) Allows(clean string) bool {
 // pattern. Letter case does not count, because on many disks it does not.
 func (p *PathPolicy) Denies(clean string) bool {
 	lower := strings.ToLower(clean)
-	for at := lower; at != "." && at != "/" && at != ""; at = path.Dir(at) {
+	for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
 		if matchesAny(p.Deny, at) {
 			return true
 		}

@@ -131,25 +131,3 @@ func detailValue(detail any) jsontree.Value {
 	}
 	return v
 }
-
-// Status is the HTTP status that a kind of failure stands for.
-func (k Kind) Status() int {
-	switch k {
-	case Invalid:
-		return 400
-	case Denied, Pending:
-		return 403
-	case NotFound:
-		return 404
-	case Conflict:
-		return 409
-	case TooLarge:
-		return 413
-	case Limited:
-		return 429
-	case Unavailable:
-		return 503
-	default:
-		return 500
-	}
-}

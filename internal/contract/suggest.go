@@ -8,12 +8,13 @@ import (
 )
 
 // Nearest returns the candidate that a person most likely meant by word, or ""
-// if none is near.
+// if none is near. Letter case is no distance.
 func Nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
 	best, bestDistance := "", len(word)/3+2
 	for _, candidate := range candidates {
 		// Changing every letter is not a slip of the finger.
-		if d := distance(word, candidate); d < bestDistance && d < len(candidate) {
+		if d := distance(word, strings.ToLower(candidate)); d < bestDistance && d < len(candidate) {
 			best, bestDistance = candidate, d
 		}
 	}

@@ -67,7 +67,7 @@ func (c *Contract) tighten(t Tightening) error {
 		return fmt.Errorf("tools.%s: %s %s is looser than the contract's %s; it can only be tightened", c.Name, what, asked, promised)
 	}
 	switch {
-	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.perSecond() > c.Rate.perSecond():
+	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.isLooser(c.Rate):
 		return refuse("rate", t.Rate, c.Rate)
 	case t.Deadline > c.Deadline.Max:
 		return refuse("deadline", time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
@@ -109,7 +109,11 @@ func (c *Contract) apply(t Tightening) {
 	}
 }
 
-func (r Rate) perSecond() float64 { return float64(r.Requests) / r.Per.Seconds() }
+// isLooser tells whether r lets more through, at once or in the long run: 5000/h is
+// less than 100/min by the hour, but lets 5000 through in a minute.
+func (r Rate) isLooser(than Rate) bool {
+	return r.Requests > than.Requests || float64(r.Requests)/r.Per.Seconds() > float64(than.Requests)/than.Per.Seconds()
+}
 
 // lowerAll writes patterns as Denies compares them.
 func lowerAll(patterns []string) []string {

@@ -112,7 +112,7 @@ func fits(kind string, t reflect.Type) bool {
 }
 
 // fill decodes the arguments into the handler's struct. The schema has been
-// checked, so whatever fails here is a fault of ours.
+// checked, so all that can fail here is a number that Go cannot hold.
 func (b *binding) fill(in reflect.Value, args *jsontree.Value, files map[string]File) error {
 	for _, f := range b.fields {
 		target := in.Field(f.index)
@@ -124,7 +124,7 @@ func (b *binding) fill(in reflect.Value, args *jsontree.Value, files map[string]
 		}
 		if v, ok := args.Get(f.name); ok {
 			if err := v.Decode(target.Addr().Interface()); err != nil {
-				return fmt.Errorf("decode argument %s: %w", f.name, err)
+				return contract.Errorf(contract.Invalid, "%s is out of range", f.name).With("field", f.name).Because(err)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (p *page) overview(sets []*contract.Set) {
 	p.line("|---|---|---|---|")
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			p.line("| `%s` | [`%s`](#%s%s) | %s | %s |", set.Name, c.Name, set.Name, c.Name, c.Version, c.Description)
+			p.line("| `%s` | [`%s`](#%s%s) | %s | %s |", set.Name, c.Name, set.Name, c.Name, c.Version, cell(c.Description))
 		}
 	}
 	p.line("")
@@ -105,10 +105,29 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 		if slices.ContainsFunc(required.Members, func(r jsontree.Member) bool { return r.Value.Text == m.Key }) {
 			need = "required"
 		}
-		kind, about := m.Value.Field("type"), m.Value.Field("description")
-		p.line("| `%s%s` | %s | %s | %s |", prefix, m.Key, kind.Text, need, about.Text+rules(&m.Value))
+		about := m.Value.Field("description")
+		p.line("| `%s%s` | %s | %s | %s |", prefix, m.Key, kindOf(&m.Value), need, cell(about.Text+rules(&m.Value)))
 		p.rows(prefix+m.Key+".", &m.Value)
+		items := m.Value.Field("items")
+		p.rows(prefix+m.Key+"[].", &items)
 	}
+}
+
+// kindOf names the type of a field, or those of its options.
+func kindOf(s *jsontree.Value) string {
+	if kind := s.Field("type"); kind.Text != "" {
+		return kind.Text
+	}
+	var kinds []string
+	for _, option := range s.Field("anyOf").Members {
+		kinds = append(kinds, kindOf(&option.Value))
+	}
+	return strings.Join(kinds, " or ")
+}
+
+// cell makes text fit for a cell of a table.
+func cell(text string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }
 
 func rules(s *jsontree.Value) string {
@@ -122,7 +141,11 @@ func rules(s *jsontree.Value) string {
 			}
 			words = append(words, "one of "+strings.Join(values, ", "))
 		case "default", "pattern", "format", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems":
-			words = append(words, fmt.Sprintf("%s `%s`", m.Key, m.Value.Text))
+			value := m.Value.Text
+			if value == "" {
+				value = spaced(&m.Value)
+			}
+			words = append(words, fmt.Sprintf("%s `%s`", m.Key, value))
 		}
 	}
 	if len(words) == 0 {
@@ -158,7 +181,7 @@ func (p *page) errors(c *contract.Contract) {
 	p.line("|---|---|---|")
 	for _, kind := range contract.Kinds() {
 		rule := c.Errors[kind]
-		p.line("| %s | %s | %s |", kind, rule.Code, rule.When)
+		p.line("| %s | %s | %s |", kind, rule.Code, cell(rule.When))
 	}
 	p.line("")
 }

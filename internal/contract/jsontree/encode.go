@@ -1,6 +1,7 @@
 package jsontree
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -8,8 +9,10 @@ import (
 )
 
 var (
+	bytesType     = reflect.TypeFor[[]byte]()
 	timeType      = reflect.TypeFor[time.Time]()
 	marshalerType = reflect.TypeFor[json.Marshaler]()
+	texterType    = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
 // Of turns a Go value into a tree, in the order of its fields, by the rules of
@@ -28,7 +31,7 @@ func of(v reflect.Value) (Value, error) {
 		return Str(v.Interface().(time.Time).UTC().Format(time.RFC3339)), nil
 	case t == valueType:
 		return v.Interface().(Value), nil
-	case t.Implements(marshalerType):
+	case t.Implements(marshalerType), t.Implements(texterType), t == bytesType:
 		return ofMarshaled(v)
 	}
 	switch v.Kind() {

@@ -47,11 +47,6 @@ func Str(s string) Value { return Value{Kind: String, Text: s} }
 // Int makes a number.
 func Int(n int64) Value { return Value{Kind: Number, Text: strconv.FormatInt(n, 10)} }
 
-// Float makes a number.
-func Float(f float64) Value {
-	return Value{Kind: Number, Text: strconv.FormatFloat(f, 'g', -1, 64)}
-}
-
 // Boolean makes true or false.
 func Boolean(b bool) Value { return Value{Kind: Bool, Text: strconv.FormatBool(b)} }
 
@@ -157,8 +152,9 @@ func (v *Value) sorted() Value {
 
 // Clone returns a copy that no longer holds on to the bytes it was parsed from.
 func (v *Value) Clone() Value {
-	out := Value{Kind: v.Kind, Text: v.Text, Members: slices.Clone(v.Members), Raw: bytes.Clone(v.Raw)}
+	out := Value{Kind: v.Kind, Text: strings.Clone(v.Text), Members: slices.Clone(v.Members), Raw: bytes.Clone(v.Raw)}
 	for i := range out.Members {
+		out.Members[i].Key = strings.Clone(out.Members[i].Key)
 		out.Members[i].Value = out.Members[i].Value.Clone()
 	}
 	return out

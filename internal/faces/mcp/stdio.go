@@ -184,18 +184,19 @@ func (c *stdio) toolCall(ctx context.Context, m *message) {
 	if !tool.Hints.ReadOnly {
 		callCtx, leave = c.lane.Enter(callCtx)
 	}
+	from := c.from // what is known of the client when the call is read
 	c.slots <- struct{}{}
 	c.calls.Go(func() {
 		defer func() { <-c.slots }()
 		defer cancel()
 		defer leave()
-		c.run(callCtx, m.id.Raw, name.Text, m.params.Field("arguments"))
+		c.run(callCtx, from, m.id.Raw, name.Text, m.params.Field("arguments"))
 	})
 }
 
 // run carries a call out and answers it, unless the client took it back.
-func (c *stdio) run(ctx context.Context, id []byte, name string, args jsontree.Value) {
-	result, err := c.server.call(ctx, name, args, c.from, asker{c})
+func (c *stdio) run(ctx context.Context, from caller, id []byte, name string, args jsontree.Value) {
+	result, err := c.server.call(ctx, name, args, from, asker{c})
 	if !c.finish(id) {
 		return
 	}

@@ -1,0 +1,310 @@
+package catalog_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+	"remit/internal/contract/jsontree"
+)
+
+const source = "../../toolsets"
+
+func sourceSets(t *testing.T) []*contract.Set {
+	t.Helper()
+	sets, err := contract.LoadAll(os.DirFS(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sets
+}
+
+func compiledSets(t testing.TB) []*contract.Set {
+	t.Helper()
+	sets, err := catalog.Load()
+	if err != nil {
+		t.Fatalf("%v; run go generate ./...", err)
+	}
+	return sets
+}
+
+// TestVersionGate: a contract that changed has a version that says so. It stands
+// apart from TestUpToDate, so that its sentence is seen whether or not somebody
+// has run go generate.
+func TestVersionGate(t *testing.T) {
+	t.Run("against catalog.json", func(t *testing.T) {
+		if err := contract.Gate(compiledSets(t), sourceSets(t)); err != nil {
+			t.Errorf("a contract changed more than its version says:\n%v", err)
+		}
+	})
+	t.Run("against the last commit", func(t *testing.T) {
+		data, err := exec.Command("git", "show", "HEAD:./catalog.json").Output()
+		if err != nil || len(data) == 0 {
+			t.Skip("there is no git here, or no catalog in the last commit")
+		}
+		committed, err := catalog.Decode(data)
+		if err != nil {
+			t.Fatalf("the catalog of the last commit: %v", err)
+		}
+		if err := contract.Gate(committed, sourceSets(t)); err != nil {
+			t.Errorf("a contract changed more than its version says:\n%v", err)
+		}
+	})
+}
+
+// TestUpToDate: what is generated is what the contract files say now.
+func TestUpToDate(t *testing.T) {
+	built, err := catalog.Build(os.DirFS(source))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string][]byte{"catalog.json": built.JSON, "../../../docs/tools.md": built.Markdown} {
+		got, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(got), string(want)); diff != "" {
+			t.Errorf("%s is stale; run go generate ./...\n%s", file, diff)
+		}
+	}
+	compiled, err := catalog.Encode(compiledSets(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(compiled, built.JSON) {
+		t.Error("the catalog that is compiled in does not say the same as the files; run go generate ./...")
+	}
+}
+
+// TestGateOfRealContracts: what issue 2 asks for, on the contracts themselves.
+func TestGateOfRealContracts(t *testing.T) {
+	for _, tc := range []struct{ name, file, was, is, want string }{
+		{
+			"an enum", "learning/contracts/booster/read_repo_file.yaml", "enum: [utf-8, base64]", "enum: [utf-8, base64, hex]",
+			`booster/read_repo_file: input.encoding: enum went from ["utf-8","base64"] to ["utf-8","base64","hex"], a breaking change to the parameters. That takes a MAJOR bump: raise the version from 1.0.0 to at least 2.0.0`,
+		},
+		{
+			"a required field", "learning/contracts/learning-os/hello.yaml", "required: [name]", "required: []",
+			"learning-os/hello: input.name: the field is no longer required, a breaking change to the parameters. That takes a MAJOR bump: raise the version from 1.0.0 to at least 2.0.0",
+		},
+		{
+			"an output field", "learning/contracts/learning-os/write_memory_entry.yaml", "line_number: {type: integer", "line: {type: integer",
+			"learning-os/write_memory_entry: output.line_number: the field was removed, a breaking change to the response. That takes a MAJOR bump: raise the version from 1.0.0 to at least 2.0.0",
+		},
+		{
+			"a word of the set", "learning/contracts/learning-os/_set.yaml", "internal: {message: Internal error,", "internal: {message: Sorry,",
+			"learning-os/hello: errors: it was changed, with no breaking change to parameters or response. That takes a PATCH bump: raise the version from 1.0.0 to at least 1.0.1",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := copied(t, os.DirFS(source))
+			text := string(files[tc.file].Data)
+			if !strings.Contains(text, tc.was) {
+				t.Fatalf("%s does not say %s", tc.file, tc.was)
+			}
+			files[tc.file].Data = []byte(strings.Replace(text, tc.was, tc.is, 1))
+			changed, err := contract.LoadAll(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = contract.Gate(sourceSets(t), changed)
+			if err == nil || !strings.Contains(err.Error()+"\n", tc.want+"\n") {
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// copied is the contract files in memory, to be changed.
+func copied(t *testing.T, tree fs.FS) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".yaml") {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		files[name] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestBuildRefuses: nothing is published that lint objects to.
+func TestBuildRefuses(t *testing.T) {
+	files := copied(t, os.DirFS(source))
+	hello := files["learning/contracts/booster/hello.yaml"]
+	hello.Data = []byte(strings.Replace(string(hello.Data), "title: Say hello\n", "", 1))
+	_, err := catalog.Build(files)
+	if err == nil || err.Error() != "booster/hello: title: is missing" {
+		t.Errorf("Build = %v", err)
+	}
+	hello.Data = []byte("name: [")
+	if _, err := catalog.Build(files); err == nil || !strings.Contains(err.Error(), "booster/hello.yaml") {
+		t.Errorf("Build = %v", err)
+	}
+}
+
+// TestRoundTrip: a catalog read back is the contracts, digests and all.
+func TestRoundTrip(t *testing.T) {
+	want := sourceSets(t)
+	data, err := catalog.Encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := catalog.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(contract.Review(want, got)) != 0 || len(contract.Review(got, want)) != 0 {
+		t.Errorf("they differ: %v", contract.Review(want, got))
+	}
+	for i, set := range want {
+		if set.Instructions != got[i].Instructions || set.Description != got[i].Description || set.Title != got[i].Title {
+			t.Errorf("set %s lost its words", set.Name)
+		}
+		for j, c := range set.Contracts {
+			other := got[i].Contracts[j]
+			if c.Digest != other.Digest || c.Set != other.Set || c.Shape != other.Shape || c.Version != other.Version {
+				t.Errorf("%s/%s became %s/%s %s", c.Set, c.Name, other.Set, other.Name, other.Digest)
+			}
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("{\n  \"note\": \"Code generated")) {
+		t.Error("a generated file says so at its beginning")
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, tc := range []struct{ data, want string }{
+		{"", "read catalog: unexpected end at byte 0"},
+		{"[]", "read catalog: an array cannot be read into catalog.document"},
+		{`{"sets":[null]}`, "read catalog: null is neither a set nor a contract"},
+		{`{"sets":[{"contracts":[null]}]}`, "read catalog: null is neither a set nor a contract"},
+		{`{"sets":[{"contracts":[{"version":"1"}]}]}`, "read catalog: sets: contracts: version: a version has three numbers, like 1.0.0"},
+	} {
+		if _, err := catalog.Decode([]byte(tc.data)); err == nil || err.Error() != tc.want {
+			t.Errorf("Decode(%s) = %v, want %s", tc.data, err, tc.want)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	sets := []*contract.Set{{Name: "booster"}, {Name: "learning-os"}, {Name: "tasks"}}
+	for _, tc := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"tasks", "booster"}, "tasks,booster"},
+		{[]string{"tasks", "tasks"}, "tasks"},
+		{nil, ""},
+		{[]string{"task"}, `there is no toolset "task"; did you mean "tasks"?`},
+		{[]string{"booster", "Learning-OS"}, `there is no toolset "Learning-OS"; did you mean "learning-os"?`},
+		{[]string{"weather"}, `there is no toolset "weather"; there are booster, learning-os, tasks`},
+		{[]string{""}, `there is no toolset ""; there are booster, learning-os, tasks`},
+	} {
+		var names []string
+		selected, err := catalog.Select(sets, tc.names)
+		for _, set := range selected {
+			names = append(names, set.Name)
+		}
+		got := strings.Join(names, ",")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("Select(%q) = %s, want %s", tc.names, got, tc.want)
+		}
+	}
+}
+
+func TestPromises(t *testing.T) {
+	sets := compiledSets(t)
+	chosen, err := catalog.Select(sets, []string{"booster"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, want := range map[string]string{
+		"hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
+		"write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
+	} {
+		if got := strings.Join(catalog.Promises(chosen[0].Find(tool)), " · "); got != want {
+			t.Errorf("%s: %s, want %s", tool, got, want)
+		}
+	}
+}
+
+// TestPage: what a field's schema says reaches the page, and no text of a
+// contract breaks a table.
+func TestPage(t *testing.T) {
+	files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet("demo")}, "x.yaml": {Data: []byte(`name: x
+title: X
+description: "Either a|b"
+input:
+  type: object
+  properties:
+    kind: {type: string, pattern: "^(a|b)$", description: "One\nof two"}
+    list: {type: array, default: [1], items: {type: object, properties: {id: {type: integer, minimum: 1, description: A number}}, required: [id]}, description: Things}
+    due: {anyOf: [{type: string}, {type: "null"}], description: A day}
+output: {type: object}
+`)}}
+	set, err := contract.Load(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(catalog.Page(set.Contracts[0]))
+	for _, want := range []string{
+		"| `kind` | string | optional | One of two (pattern `^(a\\|b)$`) |\n",
+		"| `list` | array | optional | Things (default `[1]`) |\n| `list[].id` | integer | required | A number (minimum `1`) |\n",
+		"| `due` | string or null | optional | A day |\n",
+		"Gives nothing.\n",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if overview := string(catalog.Markdown([]*contract.Set{set})); !strings.Contains(overview, "| Either a\\|b |\n") {
+		t.Errorf("the overview:\n%s", overview)
+	}
+}
+
+// FuzzDecode: a catalog that somebody hands to remit contract diff may be anything.
+func FuzzDecode(f *testing.F) {
+	current := compiledSets(f)
+	data, err := catalog.Encode(current[:1])
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	for _, seed := range []string{`{}`, `{"sets":[{"name":"booster","contracts":[{"name":"hello","input":[],"errors":{"x":{}}}]}]}`, `{"sets":[{"contracts":[{"size":{"args":{"a":"1B"}},"paths":[{}],"examples":[{}]}]}]}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sets, err := catalog.Decode(data)
+		if err != nil {
+			return
+		}
+		_ = contract.Gate(sets, current)
+		_ = contract.Gate(current, sets)
+		catalog.Markdown(sets)
+		for _, set := range sets {
+			set.Lint()
+			for _, c := range set.Contracts {
+				_, err := c.Accept(jsontree.Obj())
+				_ = fmt.Sprint(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,187 @@
+package contract_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+)
+
+func TestGoodContract(t *testing.T) {
+	if findings := load(t, goodYAML).Lint(); len(findings) != 0 {
+		t.Errorf("findings in a good contract: %v", findings)
+	}
+}
+
+// TestLintRules: one thing wrong with a good contract is one finding.
+func TestLintRules(t *testing.T) {
+	for _, tc := range []struct{ name, was, is, where, what string }{
+		{"a name in camel case", "name: add_note", "name: addNote", "name", `"addNote" must match ^[a-z][a-z0-9_]{0,39}$`},
+		{"a long name", "name: add_note", "name: " + strings.Repeat("a", 41), "name", `"` + strings.Repeat("a", 41) + `" must match ^[a-z][a-z0-9_]{0,39}$`},
+		{"no title", "title: Add a note\n", "", "title", "is missing"},
+		{"no description", "description: Adds a note to a file.\n", "", "description", "is missing; say what the tool does and when to use it"},
+		{"no version", "version: 1.2.3", "version: 0.0.0", "version", "is missing; start with 1.0.0"},
+		{"an odd access", "access: caller", "access: friends", "access", `"friends" is not one of public, caller`},
+		{"reads and destroys", "{readOnly: false, destructive: false, idempotent: false", "{readOnly: true, destructive: true, idempotent: true", "hints", "a tool that only reads destroys nothing"},
+		{"reads, but is not idempotent", "readOnly: false", "readOnly: true", "hints", "a tool that only reads is idempotent"},
+		{"no target", "target: 100ms, ", "target: 0s, ", "deadline.target", "must be set and not over the maximum"},
+		{"a target over the maximum", "target: 100ms", "target: 6s", "deadline.target", "must be set and not over the maximum"},
+		{"no size", "request: 64KiB", "request: 0B", "size.request", "is missing"},
+		{"approval without a window", "{required: true, window: 1h}", "{required: true}", "approval.window", "is missing; say how long a question stays open"},
+		{"an object that says nothing of further members", "      required: [name]\n      additionalProperties: false\n", "      required: [name]\n", "input.author", "must state additionalProperties"},
+		{"an array without items", "      items: {type: string}\n", "", "output.tags", "an array must state its items"},
+		{"a field without a description", "description: How important it is", "title: Rank", "input.rank", "has no description"},
+		{"a nested field without a description", "name: {type: string, description: Who wrote it}", "name: {type: string}", "input.author.name", "has no description"},
+		{"two types", "rank: {type: integer,", "rank: {type: [integer, number],", "input.rank", "must have exactly one type"},
+		{"no type", "note: {type: string,", "note: {", "output.note", "must have exactly one type"},
+		{"a default further down", "name: {type: string, description", "name: {type: string, default: Ada, description", "input.author.name", "only an argument itself can have a default"},
+		{"a default of an element", "items: {type: string, maxLength: 10}", "items: {type: string, maxLength: 10, default: x}", "input.tags[]", "only an argument itself can have a default"},
+		{"a default of an option", "{type: string, format: date}, {", "{type: string, format: date, default: x}, {", "input.due(1)", "only an argument itself can have a default"},
+		{"a default in the output", "id: {type: integer,", "id: {type: integer, default: 1,", "output.id", "only an argument itself can have a default"},
+		{"a default of everything", "input:\n", "input:\n  default: {}\n", "input", "only an argument itself can have a default"},
+		{"an object among the options", `{type: "null"}]`, `{type: object}]`, "input.due(2)", "must state additionalProperties"},
+		{"an enum of numbers", "rank: {type: integer,", "rank: {type: integer, enum: [1],", "input.rank", "enum values must be strings"},
+		{"an input that takes anything", "  required: [path, text]\n  additionalProperties: false", "  required: [path, text]\n  additionalProperties: true", "input", "must refuse unknown arguments: additionalProperties: false"},
+		{"a default of a required argument", "required: [path, text]", "required: [path, text, kind]", "input.kind", "is required, so its default is never used"},
+		{"a size of no argument", "args: {text: 1KiB}", "args: {txt: 1KiB}", "size.args.txt", "there is no such argument"},
+		{"a policy of no argument", "arg: path", "arg: file", "paths.file", "there is no such argument"},
+		{"a policy of an array", "arg: path", "arg: tags", "paths.tags", "a path is a string; nothing else would be judged"},
+		{"a policy of either", "arg: path", "arg: due", "paths.due", "a path is a string; nothing else would be judged"},
+		{"a bad pattern to allow", "allow: [notes/**]", `allow: ["notes/["]`, "paths.path", `"notes/[" is not a valid pattern`},
+		{"a bad pattern to deny", `deny: ["**/.env*"]`, `deny: ["{a"]`, "paths.path", `"{a" is not a valid pattern`},
+		{"a pattern in capitals", `deny: ["**/.env*"]`, `deny: ["**/.ENV*"]`, "paths.path", `write "**/.ENV*" in small letters; denying ignores case`},
+		{"an unknown kind", "examples:\n", "errors: {missing: {code: 404}}\nexamples:\n", "errors", `"missing" is not one of [invalid denied not_found conflict too_large limited pending unavailable internal]`},
+		{"a kind without a code", "examples:\n", "errors: {denied: {message: no}}\nexamples:\n", "errors.denied", "shape coded needs a code"},
+		{"a detail that hides the code", "examples:\n", "errors: {denied: {code: 403, details: [path, code]}}\nexamples:\n", "errors.denied", "the detail code would stand beside the error's own code"},
+		{"a schema outside the dialect", "text: {type: string,", "text: {type: string, contentEncoding: base64,", "schema", `compile contract demo/add_note: schema: properties: schema at text: keyword "contentEncoding" is not in the dialect`},
+		{"an example without a title", "title: An empty note", `title: ""`, "examples", "each needs a title"},
+		{"an example without an end", "    error: {error: {code: 400, message: text must not be empty}}\n", "", `examples "An empty note"`, "needs either a result or an error"},
+		{"an example with two ends", "    result: {id: 1, state: new}\n", "    result: {id: 1, state: new}\n    error: {}\n", `examples "A note"`, "needs either a result or an error"},
+		{"an example that is refused", "text: hello", "text: 5", `examples "A note"`, "its arguments are refused: invalid: text must be a string, not the number 5"},
+		{"an example that breaks the promise", "state: new}", "state: old}", `examples "A note"`, `its result breaks the output schema: internal: Internal error: the answer breaks its contract: state must be one of new, known, not the string "old"`},
+		{"an example with more than is promised", "state: new}", "state: new, more: 1}", `examples "A note"`, "its result has fields that the output schema does not name"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := load(t, swap(t, goodYAML, tc.was, tc.is))
+			want := []contract.Finding{{Tool: "demo/" + c.Name, Where: tc.where, What: tc.what}}
+			if diff := cmp.Diff(want, c.Lint()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestLintOfDefaults: a broken default also breaks the examples that rely on it.
+func TestLintOfDefaults(t *testing.T) {
+	want := []contract.Finding{
+		{Tool: "demo/add_note", Where: "input.kind", What: "its default breaks its own schema"},
+		{Tool: "demo/add_note", Where: `examples "A note"`, What: `its arguments are refused: invalid: kind must be one of idea, task, not the string "thought"`},
+	}
+	if diff := cmp.Diff(want, load(t, swap(t, goodYAML, "default: idea", "default: thought")).Lint()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLintOfRoots(t *testing.T) {
+	c := load(t, strings.Replace(goodYAML, "output:\n  type: object", "output:\n  type: array\n  items: {type: string}", 1))
+	want := contract.Finding{Tool: "demo/add_note", Where: "output", What: "the root must be an object"}
+	if findings := c.Lint(); len(findings) == 0 || findings[0] != want {
+		t.Errorf("findings = %v, want %v first", findings, want)
+	}
+}
+
+func TestLintNeedsASuccess(t *testing.T) {
+	before, examples, _ := strings.Cut(goodYAML, "  - title: A note\n")
+	_, failing, _ := strings.Cut(examples, "  - title: An empty")
+	c := load(t, before+"  - title: An empty"+failing)
+	want := []contract.Finding{{Tool: "demo/add_note", Where: "examples", What: "show at least one call that succeeds"}}
+	if diff := cmp.Diff(want, c.Lint()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLintNeedsDeadlineAndErrors(t *testing.T) {
+	c, err := contract.LoadFile(fstest.MapFS{"tool.yaml": {Data: []byte(swap(t, goodYAML, "deadline: {target: 100ms, max: 5s}\n", ""))}}, "tool.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range c.Lint() {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"/add_note: deadline.max: is missing",
+		"/add_note: deadline.target: must be set and not over the maximum",
+	}
+	for _, kind := range contract.Kinds() {
+		want = append(want, "/add_note: errors: say what a caller gets for kind "+string(kind))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLintOfSets(t *testing.T) {
+	for _, tc := range []struct {
+		name, set string
+		files     map[string]string
+		want      contract.Finding
+	}{
+		{"no name", swap(t, setYAML, "name: demo\n", ""), nil, contract.Finding{Where: "name", What: "is missing in _set.yaml"}},
+		{"no title", swap(t, setYAML, "title: Demo\n", ""), nil, contract.Finding{Tool: "demo", Where: "title", What: "is missing in _set.yaml"}},
+		{"an odd shape", swap(t, setYAML, "shape: coded", "shape: round"), nil, contract.Finding{Tool: "demo", Where: "shape", What: `"round" is not one of [coded plain envelope named]`}},
+		{"a tool that is wrong", setYAML, map[string]string{"a.yaml": swap(t, goodYAML, "title: Add a note\n", "")}, contract.Finding{Tool: "demo/add_note", Where: "title", What: "is missing"}},
+		{"two tools of a name", setYAML, map[string]string{"a.yaml": goodYAML, "b.yaml": goodYAML}, contract.Finding{Tool: "demo", Where: "add_note", What: "there are two tools of this name"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			files := fstest.MapFS{"_set.yaml": {Data: []byte(tc.set)}}
+			for name, text := range tc.files {
+				files[name] = &fstest.MapFile{Data: []byte(text)}
+			}
+			set, err := contract.Load(files, ".")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]contract.Finding{tc.want}, set.Lint()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDrafts: what the scaffold writes passes lint as it stands, whatever the name.
+func TestDrafts(t *testing.T) {
+	for _, name := range []string{"count_words", "x", "null", "true", "no", "a1_", strings.Repeat("z", 40)} {
+		draft, err := contract.Draft(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range []string{"contracts", "null", "my: set", "#1", "001", "it's"} {
+			files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet(folder)}, name + ".yaml": {Data: draft}}
+			set, err := contract.Load(files, ".")
+			if err != nil {
+				t.Fatalf("%s in %s: %v", name, folder, err)
+			}
+			if findings := set.Lint(); len(findings) != 0 || set.Name != folder || set.Contracts[0].Name != name {
+				t.Errorf("%s in %s: %s/%s: %v", name, folder, set.Name, set.Contracts[0].Name, findings)
+			}
+		}
+	}
+	for _, name := range []string{"", "Hello", "1st", "a-b", "a b", "_x", strings.Repeat("z", 41), "é", "x\n"} {
+		if _, err := contract.Draft(name); err == nil || !strings.Contains(err.Error(), "a tool's name must match") {
+			t.Errorf("Draft(%q) = %v", name, err)
+		}
+	}
+}
+
+func TestDraftHandler(t *testing.T) {
+	got := contract.DraftHandler("count_words")
+	for _, want := range []string{"type CountWordsIn struct", "func (t *Tools) CountWords(_ context.Context, in CountWordsIn) (CountWordsOut, error)", `"count_words": engine.Handle(t.CountWords)`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the draft lacks %s:\n%s", want, got)
+		}
+	}
+}
