@@ -25,6 +25,9 @@ func TestParseRefuses(t *testing.T) {
 		{"unclosed", `{"a":`, "unexpected end at byte 5"},
 		{"too deep", strings.Repeat("[", 200), "nested too deeply at byte 101"},
 		{"bad escape", `"\x"`, "invalid escape in a string at byte 1"},
+		{"half a surrogate pair", `"a\ud800b"`, "half of a surrogate pair in a string at byte 2"},
+		{"two first halves", `"\ud800\ud800"`, "half of a surrogate pair in a string at byte 1"},
+		{"a second half alone", `"\udc00"`, "half of a surrogate pair in a string at byte 1"},
 		{"bad unicode", `"\u12"`, `invalid \u escape in a string at byte 1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -96,7 +99,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func strictOnPurpose(err error) bool {
-	for _, reason := range []string{"duplicate key", "nested too deeply", "invalid UTF-8"} {
+	for _, reason := range []string{"duplicate key", "nested too deeply", "invalid UTF-8", "half of a surrogate pair"} {
 		if strings.HasPrefix(err.Error(), reason) {
 			return true
 		}

@@ -24,8 +24,9 @@ func (e *SyntaxError) Error() string {
 }
 
 // Parse reads exactly one JSON value. It is stricter than the standard library
-// where leniency is dangerous: invalid UTF-8, a key given twice and very deep
-// nesting are refused, so that no two readers see different values.
+// where leniency is dangerous: invalid UTF-8, half a surrogate pair, a key given
+// twice and very deep nesting are refused, so that no two readers see different
+// values.
 // The tree shares memory with data, strings included, so data must not change
 // afterwards.
 func Parse(data []byte) (Value, error) {
@@ -355,21 +356,22 @@ func (p *parser) escape(out []byte) ([]byte, error) {
 }
 
 // unicode reads \uXXXX and its second half, if it is a surrogate. A half without
-// its other half becomes U+FFFD, as everywhere else in Go.
+// its other half stands for no character; to replace it would make different
+// messages the same.
 func (p *parser) unicode(out []byte) ([]byte, error) {
 	r, ok := p.hex(p.at)
 	if !ok {
 		return nil, p.fail(p.at, "invalid \\u escape in a string")
 	}
-	p.at += 6
+	size := 6
 	if utf16.IsSurrogate(r) {
-		low, ok := p.hex(p.at)
-		if pair := utf16.DecodeRune(r, low); ok && pair != utf8.RuneError {
-			p.at += 6
-			return utf8.AppendRune(out, pair), nil
+		low, _ := p.hex(p.at + size)
+		if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+			return nil, p.fail(p.at, "half of a surrogate pair in a string")
 		}
-		r = utf8.RuneError
+		size = 12
 	}
+	p.at += size
 	return utf8.AppendRune(out, r), nil
 }
 

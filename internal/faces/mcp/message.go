@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
 
 	"remit/internal/contract/jsontree"
@@ -19,6 +21,7 @@ const (
 type message struct {
 	id     jsontree.Value // null for a notification
 	hasID  bool
+	isCall bool // it has a method; otherwise it answers a question of ours
 	method string
 	params jsontree.Value
 	result jsontree.Value // of a response to a question of ours
@@ -30,7 +33,7 @@ type message struct {
 func readMessage(line []byte) (m message, fault []byte) {
 	tree, err := jsontree.Parse(line)
 	if err != nil {
-		return m, errorReply(nil, codeParse, "Parse error: "+err.Error())
+		return m, errorReply(salvageID(line), codeParse, "Parse error: "+err.Error())
 	}
 	if tree.Kind == jsontree.Array {
 		return m, errorReply(nil, codeInvalid, "Invalid request: batches are not supported; send one message a line")
@@ -41,16 +44,40 @@ func readMessage(line []byte) (m message, fault []byte) {
 	return takeApart(&tree)
 }
 
+// salvageID finds the id of a message that we refuse but that others would read,
+// such as one with half a character in a text: its client should not wait in vain.
+func salvageID(line []byte) []byte {
+	var lenient struct {
+		ID ids `json:"id"`
+	}
+	if json.Unmarshal(line, &lenient) != nil || len(lenient.ID) != 1 {
+		return nil
+	}
+	if id, err := jsontree.Parse(lenient.ID[0]); err != nil || id.Kind != jsontree.String && id.Kind != jsontree.Number {
+		return nil
+	}
+	return lenient.ID[0]
+}
+
+// ids collects every id of a message; more than one is as bad as none.
+type ids [][]byte
+
+// UnmarshalJSON is called for each.
+func (i *ids) UnmarshalJSON(data []byte) error {
+	*i = append(*i, bytes.Clone(data))
+	return nil
+}
+
 func takeApart(tree *jsontree.Value) (m message, fault []byte) {
 	m.id, m.hasID = tree.Get("id")
 	if m.hasID && m.id.Kind != jsontree.String && m.id.Kind != jsontree.Number {
 		return m, errorReply(nil, codeInvalid, "Invalid request: id must be a string or a number")
 	}
-	if version := tree.Field("jsonrpc"); version.Text != "2.0" {
+	if version := tree.Field("jsonrpc"); version.Kind != jsontree.String || version.Text != "2.0" {
 		return m, errorReply(m.id.Raw, codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
 	}
 	method, isCall := tree.Get("method")
-	m.method = method.Text
+	m.method, m.isCall = method.Text, isCall
 	m.params = tree.Field("params")
 	var answered bool
 	m.result, answered = tree.Get("result")
@@ -65,8 +92,6 @@ func takeApart(tree *jsontree.Value) (m message, fault []byte) {
 	}
 	return m, nil
 }
-
-func (m *message) isResponse() bool { return m.method == "" }
 
 // appendHead opens a response; id nil means that it could not be read.
 func appendHead(b, id []byte) []byte {

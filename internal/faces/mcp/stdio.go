@@ -119,7 +119,7 @@ func (c *stdio) receive(ctx context.Context, line []byte) {
 	switch {
 	case fault != nil:
 		c.out.send(fault)
-	case m.isResponse():
+	case !m.isCall:
 		c.questions.answer(&m)
 	case !m.hasID:
 		c.notified(&m)

@@ -80,8 +80,10 @@ func TestBadLines(t *testing.T) {
 	}{
 		{"garbage", "hello?", "null", -32700, "unexpected 'h'"},
 		{"truncated", `{"jsonrpc":"2.0","id":1`, "null", -32700, "unexpected end"},
-		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "null", -32700, "invalid UTF-8"},
+		{"invalid UTF-8", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "1", -32700, "invalid UTF-8"},
 		{"key twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`, "null", -32700, `duplicate key "id"`},
+		{"half a character", `{"jsonrpc":"2.0","id":5,"method":"ping","params":{"x":"\ud800"}}`, "5", -32700, "half of a surrogate pair"},
+		{"key twice, but not the id", `{"jsonrpc":"2.0","id":"k","method":"ping","params":{"x":1,"x":2}}`, `"k"`, -32700, `duplicate key "x"`},
 		{"deep", strings.Repeat("[", 500), "null", -32700, "nested too deeply"},
 		{"batch", `[{"jsonrpc":"2.0","id":1,"method":"ping"}]`, "null", -32600, "batches"},
 		{"a number", `7`, "null", -32600, "not a number"},
