@@ -26,6 +26,7 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/faces/mcp"
 	"remit/internal/stores/memlog"
+	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/learning"
 )
@@ -77,8 +78,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The usual places stay out of reach even when others are in use.
-	root, err := workspace.Open(s.Root, s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml"))
+	root, err := workspace.Open(s.Root, hiddenFrom(s)...)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
@@ -94,6 +94,16 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// hiddenFrom lists what no tool may reach: Remit's own data and configuration,
+// where they are and where they usually are.
+func hiddenFrom(s cli.Settings) []string {
+	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
+	if file, ok := sqlstore.File(s.Database); ok {
+		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
+	}
+	return hidden
 }
 
 // chooseTools selects the toolsets and applies the operator's rules to them.
@@ -137,8 +147,14 @@ func (a *App) judge(name string, policy *contract.PathPolicy) (engine.File, erro
 // Engine gives the engine of the workspace.
 func (a *App) Engine() *engine.Engine { return a.engine }
 
-// Approvals opens the store of approvals.
-func (a *App) Approvals(ctx context.Context) (approval.Store, error) { return a.waiting.open(ctx) }
+// Approvals opens the store of approvals. To look at one that was never made
+// leaves no trace.
+func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
+	if !a.waiting.exists() {
+		return nothingAsked{}, nil
+	}
+	return a.waiting.open(ctx)
+}
 
 // AuditFiles is the folder of the audit records.
 func (a *App) AuditFiles() fs.FS { return a.records.Folder }

@@ -111,6 +111,29 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	return a.db.Approvals(), nil
 }
 
+// exists tells whether anything was ever asked.
+func (a *approvals) exists() bool {
+	file, ok := sqlstore.File(a.url)
+	if !ok {
+		return true
+	}
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// nothingAsked is a store without requests, for those who only look or decide.
+type nothingAsked struct{ approval.Store }
+
+// Get finds nothing.
+func (nothingAsked) Get(_ context.Context, id string) (approval.Request, error) {
+	return approval.Request{}, contract.Errorf(contract.NotFound, "There is no request %s", id)
+}
+
+// List lists nothing.
+func (nothingAsked) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
+	return nil, nil
+}
+
 func (a *approvals) close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

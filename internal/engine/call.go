@@ -164,7 +164,7 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 			return w.call.Ask(ctx, q)
 		}
 	}
-	return w.engine.Approvals.Pass(ctx, approval.Subject{
+	err := w.engine.Approvals.Pass(ctx, approval.Subject{
 		Principal: w.call.Principal,
 		Tool:      w.tool.ID,
 		Version:   w.tool.Version.String(),
@@ -173,6 +173,10 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 		Window:    time.Duration(w.tool.Approval.Window),
 		Summary:   w.tool.Title,
 	}, ask)
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return w.late(ctx, err)
+	}
+	return err
 }
 
 // handle runs the tool's own code under the contract's deadline.

@@ -57,11 +57,12 @@ func (t turn) giveWay() {
 	}
 }
 
-// await returns when every earlier turn has given way, or ctx ends.
+// await returns when every earlier turn has given way, or ctx ends. A turn that
+// has given way itself, to ask a person, has nothing left to wait for.
 func (t turn) await(ctx context.Context) {
 	l := t.lane
 	l.mu.Lock()
-	if t.number <= l.first {
+	if t.number <= l.first || l.gone[t.number] {
 		l.mu.Unlock()
 		return
 	}

@@ -57,3 +57,18 @@ func TestLaneLetsCancelledCallsGo(t *testing.T) {
 	awaitTurn(third)
 	leaveThird()
 }
+
+// TestLaneForgetsThoseWhoGaveWay: a call whose person answered goes on, though
+// an earlier one still waits for its own.
+func TestLaneForgetsThoseWhoGaveWay(t *testing.T) {
+	var lane Lane
+	_, leaveFirst := lane.Enter(t.Context())
+	second, leaveSecond := lane.Enter(t.Context())
+	Placed(second)
+	awaitTurn(second) // must not wait for the first
+	leaveSecond()
+	leaveFirst()
+	third, leaveThird := lane.Enter(t.Context())
+	awaitTurn(third)
+	leaveThird()
+}

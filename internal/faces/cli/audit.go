@@ -30,6 +30,9 @@ func (p *Program) auditList() *cobra.Command {
 		Example: "  remit audit list\n  remit audit list --tool write_memory_entry --outcome denied\n  remit audit list --limit 1000 --json",
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(_ *cobra.Command, w Workspace, _ []string) error {
+			if o.limit < 1 {
+				return usageError{fmt.Errorf("--limit must be at least 1, not %d", o.limit)}
+			}
 			records, err := latest(w.AuditFiles(), o)
 			if err != nil {
 				return err
@@ -112,9 +115,10 @@ func localTime(text string) string {
 
 func (p *Program) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify",
-		Short: "Check that no record was altered, removed or put in",
-		Args:  cobra.NoArgs,
+		Use:     "verify",
+		Short:   "Check that no record was altered, removed or put in",
+		Example: "  remit audit verify",
+		Args:    cobra.NoArgs,
 		RunE: p.with(func(_ *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(w.AuditFiles())
 			var broken *audit.BrokenError

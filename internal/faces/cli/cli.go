@@ -124,6 +124,7 @@ func (p *Program) command() *cobra.Command {
 		},
 	}
 	root.SetFlagErrorFunc(p.flagError)
+	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
 	root.AddCommand(p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
@@ -183,6 +184,24 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usageError{fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))}
 }
 
+// helpCommand shows the help of a command; unlike cobra's own it says no to one
+// that is not there.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Example: "  remit help approvals approve",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(found, strings.Join(rest, " "))
+			}
+			found.InitDefaultHelpFlag() // so that both ways to help show the same
+			return found.Help()
+		},
+	}
+}
+
 // group makes a command that only holds others.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs}
@@ -193,6 +212,11 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 		return cmd.Help()
 	}
 	c.AddCommand(commands...)
+	examples := make([]string, len(commands))
+	for i, sub := range commands {
+		examples[i], _, _ = strings.Cut(sub.Example, "\n")
+	}
+	c.Example = strings.Join(examples, "\n")
 	return c
 }
 
@@ -218,9 +242,10 @@ func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string)
 
 func (p *Program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Show the version of this program",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Show the version of this program",
+		Example: "  remit version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(p.Stdout, "remit", p.Version)
 			return nil

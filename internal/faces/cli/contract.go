@@ -45,6 +45,9 @@ func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
 	if len(args) == 0 {
 		return p.Catalog()
 	}
+	if _, err := os.Stat(args[0]); err != nil {
+		return nil, fmt.Errorf("read contracts: %w", err)
+	}
 	sets, err := contract.LoadAll(os.DirFS(args[0]))
 	if err == nil && len(sets) == 0 {
 		err = fmt.Errorf("no _set.yaml beneath %s", args[0])
@@ -99,11 +102,11 @@ func (p *Program) scaffold(dir, name string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
-	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(dir))); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
 	file := filepath.Join(dir, name+".yaml")
 	if err := createFile(file, draft); err != nil {
+		return err
+	}
+	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(dir))); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+

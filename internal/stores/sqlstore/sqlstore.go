@@ -41,6 +41,16 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	return nil, fmt.Errorf("open database: unknown scheme %q; use sqlite://PATH (postgres:// comes with a later version)", scheme)
 }
 
+// File is the file that an address names; false if it names none.
+func File(url string) (string, bool) {
+	name, ok := strings.CutPrefix(url, "sqlite://")
+	if !ok {
+		return "", false
+	}
+	path, err := filePath(name)
+	return path, err == nil
+}
+
 // openSQLite opens the file that the part of the address after sqlite:// names.
 func openSQLite(ctx context.Context, name string) (*DB, error) {
 	path, err := filePath(name)

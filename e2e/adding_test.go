@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestAddingATool follows docs/adding-a-tool.md to the letter in a copy of the
+// repository: two files by hand, fewer than 40 lines, and the examples run.
+func TestAddingATool(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds a copy of the repository")
+	}
+	copied := copyRepository(t)
+	document := read(t, filepath.Join(copied, "docs/adding-a-tool.md"))
+	contractText, file := firstBlock(t, document, "yaml"), ""
+	if match := regexp.MustCompile(`^# (\S+\.yaml)\n`).FindStringSubmatch(contractText); match != nil {
+		file = match[1]
+	}
+	goBlocks := blocks(document, "go")
+	if file == "" || len(goBlocks) != 2 {
+		t.Fatalf("the document shows the file %q and %d blocks of Go, want a file and 2", file, len(goBlocks))
+	}
+	tableLine, method := goBlocks[0], goBlocks[1]
+	if lines := strings.Count(contractText, "\n") + strings.Count(tableLine, "\n") + strings.Count(method, "\n"); lines >= 40 {
+		t.Errorf("the tool takes %d lines by hand, want fewer than 40", lines)
+	}
+	write(t, filepath.Join(copied, file), contractText)
+	source := filepath.Join(copied, "internal/toolsets/learning/learning.go")
+	table := "Handlers: map[string]engine.Handler{\n"
+	code := read(t, source)
+	if !strings.Contains(code, table) {
+		t.Fatal("the table of handlers was not found")
+	}
+	write(t, source, strings.Replace(code, table, table+tableLine, 1)+"\n"+method)
+
+	run(t, copied, "go", "generate", "./...")
+	if out := run(t, copied, "go", "run", "./cmd/remit", "call", "count_words", "text=one two three", "--toolsets", "booster"); out != "{\"words\":3}\n" {
+		t.Errorf("the new tool answers %q", out)
+	}
+	out := run(t, copied, "go", "test", "-count=1", "-v", "-run", "TestExamplesHoldOnEveryFace|TestReadOnly|TestIdempotent|TestGenerated|TestCatalog", "./e2e", "./internal/contract/catalog")
+	if !strings.Contains(out, "count_words") {
+		t.Errorf("the examples of the new tool were not replayed:\n%s", out)
+	}
+}
+
+func copyRepository(t *testing.T) string {
+	t.Helper()
+	target := t.TempDir()
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() && (name == ".git" || name == "node_modules" || name == ".remit") {
+			return filepath.SkipDir
+		}
+		to := filepath.Join(target, strings.TrimPrefix(path, ".."))
+		if entry.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// blocks returns the fenced code blocks of a language.
+func blocks(document, language string) []string {
+	var found []string
+	for _, part := range strings.Split(document, "```"+language+"\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		found = append(found, block)
+	}
+	return found
+}
+
+func firstBlock(t *testing.T, document, language string) string {
+	t.Helper()
+	found := blocks(document, language)
+	if len(found) == 0 {
+		t.Fatalf("the document shows no %s", language)
+	}
+	return found[0]
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s\n%s", name, strings.Join(args, " "), err, out, stderr.String())
+	}
+	return string(out)
+}

@@ -1,0 +1,304 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/app"
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/faces/cli"
+)
+
+// modeOf is how approval goes in an example: nobody is asked unless it says so.
+func modeOf(e contract.Example) string {
+	if e.Approve == "" {
+		return string(approval.Auto)
+	}
+	return e.Approve
+}
+
+// face is one way in which a call reaches the engine. It runs a whole call in a
+// workspace and gives the body of the answer.
+type face struct {
+	name string
+	call func(t *testing.T, s *space, set, tool, mode string, args []byte) toolResult
+}
+
+// faces are all that there are now; a new one is one line and one function.
+var faces = []face{
+	{"stdio", overStdio},
+	{"call", overCommandLine},
+	{"engine", inProcess},
+}
+
+// program runs app.Main as the shell would.
+func program(t *testing.T, s *space, stdin string, args ...string) outcome {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	nothing := func(string) (string, bool) { return "", false }
+	code := app.Main(append(args, "--root", s.root), nothing, strings.NewReader(stdin), &out, &errOut)
+	return outcome{code, out.String(), errOut.String()}
+}
+
+func overStdio(t *testing.T, s *space, set, tool, mode string, args []byte) toolResult {
+	t.Helper()
+	line := requestLine("1", "tools/call", fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args))
+	got := program(t, s, line+"\n", "stdio", "--toolsets", set, "--approve", mode)
+	if got.code != 0 || got.errOut != "" {
+		t.Fatalf("exit %d: %s", got.code, got.errOut)
+	}
+	r := &server{t: t, space: s}
+	return r.result(r.parse([]byte(got.out)))
+}
+
+func overCommandLine(t *testing.T, s *space, set, tool, mode string, args []byte) toolResult {
+	t.Helper()
+	got := program(t, s, "", "call", tool, "--json", string(args), "--toolsets", set, "--approve", mode)
+	if got.errOut != "" || !strings.HasSuffix(got.out, "}\n") {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.errOut)
+	}
+	return toolResult{strings.TrimSuffix(got.out, "\n"), got.code != 0}
+}
+
+func inProcess(t *testing.T, s *space, set, tool, mode string, args []byte) toolResult {
+	t.Helper()
+	data := filepath.Join(s.root, ".remit")
+	opened, err := app.Open(t.Context(), cli.Settings{
+		Root: s.root, Data: data, Toolsets: []string{set}, Approve: approval.Mode(mode), RateLimits: true,
+		Database: "sqlite://" + filepath.Join(data, "remit.db"), Config: filepath.Join(s.root, "remit.yaml"),
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := opened.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	}()
+	tree, err := jsontree.Parse(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := opened.Engine().Call(t.Context(), engine.Call{Tool: tool, Args: tree, Principal: cli.Local, Face: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return toolResult{string(result.Body), result.Err != nil}
+}
+
+// eachExample runs a test for every example of every contract there is.
+func eachExample(t *testing.T, test func(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example)) {
+	t.Helper()
+	for _, set := range loadCatalog(t) {
+		for _, c := range set.Contracts {
+			for _, e := range c.Examples {
+				t.Run(set.Name+"/"+c.Name+"/"+e.Title, func(t *testing.T) {
+					t.Parallel()
+					test(t, set, c, e)
+				})
+			}
+		}
+	}
+}
+
+// Every example holds on every face, and every face says it in the same bytes.
+func TestExamplesHoldOnEveryFace(t *testing.T) {
+	t.Parallel()
+	eachExample(t, func(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example) {
+		var first string
+		for i, f := range faces {
+			s := newSpace(t, e.Given)
+			got := f.call(t, s, set.Name, c.Name, modeOf(e), e.Arguments.Append(nil))
+			checkExample(t, e, got)
+			if t.Failed() {
+				t.Fatalf("on %s", f.name)
+			}
+			text := masked(t, got.text, e.Varies)
+			if i == 0 {
+				first = text
+			}
+			if text != first {
+				t.Errorf("%s and %s differ:\n%s\n%s", faces[0].name, f.name, first, text)
+			}
+		}
+	})
+}
+
+// checkExample compares an answer with what the contract documents.
+func checkExample(t *testing.T, e contract.Example, got toolResult) {
+	t.Helper()
+	want, failed := e.Result.Append(nil), false
+	if e.Error.Members != nil {
+		want, failed = e.Error.Append(nil), true
+	}
+	if got.failed != failed {
+		t.Errorf("failed is %t, want %t: %s", got.failed, failed, clip(got.text))
+		return
+	}
+	documented, answered := exact(t, string(want)), exact(t, got.text)
+	for _, field := range e.Varies {
+		vary(t, field, documented, answered)
+	}
+	if diff := cmp.Diff(documented, answered); diff != "" {
+		t.Errorf("-documented +answered:\n%s", diff)
+	}
+}
+
+// exact decodes JSON without touching its numbers.
+func exact(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&v); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, clip(text))
+	}
+	return v
+}
+
+// vary takes a field that differs from run to run out of the comparison, once it
+// is seen to be there with the right type. A dot leads into an object, and into
+// every element of a list.
+func vary(t *testing.T, field string, documented, answered any) {
+	t.Helper()
+	if list, ok := answered.([]any); ok {
+		old, _ := documented.([]any)
+		for i := range min(len(list), len(old)) {
+			vary(t, field, old[i], list[i])
+		}
+		return
+	}
+	name, rest, deeper := strings.Cut(field, ".")
+	want, _ := documented.(map[string]any)
+	got, _ := answered.(map[string]any)
+	if _, there := got[name]; !there || reflect.TypeOf(got[name]) != reflect.TypeOf(want[name]) {
+		t.Errorf("%s varies, but must be there as a %T; it is a %T", field, want[name], got[name])
+		return
+	}
+	if deeper {
+		vary(t, rest, want[name], got[name])
+		return
+	}
+	got[name] = want[name]
+}
+
+// masked blanks the varying fields out of a JSON text and leaves every other byte.
+func masked(t *testing.T, text string, varies []string) string {
+	t.Helper()
+	if len(varies) == 0 {
+		return text
+	}
+	m := &masker{decoder: json.NewDecoder(strings.NewReader(text)), text: text, varies: varies}
+	if err := m.value(""); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, clip(text))
+	}
+	return m.out.String() + text[m.copied:]
+}
+
+// masker walks through a JSON text and knows at every value how it got there.
+type masker struct {
+	decoder *json.Decoder
+	text    string
+	varies  []string
+	copied  int64
+	out     strings.Builder
+}
+
+func (m *masker) value(at string) error {
+	start := m.decoder.InputOffset()
+	token, err := m.decoder.Token()
+	if err != nil {
+		return err
+	}
+	for open := token; (open == json.Delim('{') || open == json.Delim('[')) && m.decoder.More(); {
+		below := at
+		if open == json.Delim('{') {
+			key, err := m.decoder.Token()
+			if err != nil {
+				return err
+			}
+			below = strings.TrimPrefix(at+"."+key.(string), ".")
+		}
+		if err := m.value(below); err != nil {
+			return err
+		}
+	}
+	if token == json.Delim('{') || token == json.Delim('[') {
+		if _, err := m.decoder.Token(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(m.varies, at) {
+		m.out.WriteString(m.text[m.copied:start] + "?")
+		m.copied = m.decoder.InputOffset()
+	}
+	return nil
+}
+
+// A tool that says it only reads leaves the workspace as it was, to the byte and
+// to the time of the last change.
+func TestReadOnlyToolsChangeNothing(t *testing.T) {
+	t.Parallel()
+	eachExample(t, func(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example) {
+		if !c.Hints.ReadOnly {
+			t.Skip("it writes, and says so")
+		}
+		s := newSpace(t, e.Given)
+		before := s.tree()
+		overCommandLine(t, s, set.Name, c.Name, modeOf(e), e.Arguments.Append(nil))
+		if diff := cmp.Diff(before, s.tree()); diff != "" {
+			t.Errorf("it changed the workspace: -before +after:\n%s", diff)
+		}
+	})
+}
+
+// A tool that says it is idempotent answers a second time as it did the first,
+// and changes nothing more.
+func TestIdempotentToolsMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	eachExample(t, func(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example) {
+		if !c.Hints.Idempotent {
+			t.Skip("every call counts, and it says so")
+		}
+		s := newSpace(t, e.Given)
+		call := func() (string, map[string]string) {
+			got := overCommandLine(t, s, set.Name, c.Name, modeOf(e), e.Arguments.Append(nil))
+			return masked(t, got.text, e.Varies), s.tree()
+		}
+		first, after := call()
+		second, afterwards := call()
+		if first != second {
+			t.Errorf("the answers differ:\n%s\n%s", first, second)
+		}
+		if diff := cmp.Diff(after, afterwards); diff != "" {
+			t.Errorf("the second call changed something: -first +second:\n%s", diff)
+		}
+	})
+}
+
+// The instruments of this file must be able to tell a difference.
+func TestExamplesAreComparedExactly(t *testing.T) {
+	for _, test := range []struct{ text, varies, want string }{
+		{`{"a":1,"t":"x","b":2}`, "t", `{"a":1,"t"?,"b":2}`},
+		{`{"t":{"x":[1,2]},"b":{"t":3}}`, "t", `{"t"?,"b":{"t":3}}`},
+		{`{"list":[{"id":1,"n":"a"},{"id":2,"n":"b"}]}`, "list.id", `{"list":[{"id"?,"n":"a"},{"id"?,"n":"b"}]}`},
+		{`{"t":"x"}`, "nothing", `{"t":"x"}`},
+	} {
+		if got := masked(t, test.text, []string{test.varies}); got != test.want {
+			t.Errorf("masked(%s, %s) = %s, want %s", test.text, test.varies, got, test.want)
+		}
+	}
+}

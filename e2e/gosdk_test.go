@@ -1,0 +1,452 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+)
+
+// person decides about what a client shows; nil is a client that cannot ask.
+type person func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error)
+
+// session is the official Go client, connected to the binary.
+type session struct {
+	*mcp.ClientSession
+	t      *testing.T
+	stderr *syncBuffer
+}
+
+// client connects the official client to a server of its own.
+func (s *space) client(p person, version string, args ...string) *session {
+	s.t.Helper()
+	cmd := exec.Command(remitBin, append([]string{"stdio", "--root", s.root}, args...)...)
+	cmd.Dir, cmd.Env = s.t.TempDir(), environment()
+	stderr := &syncBuffer{}
+	cmd.Stderr = stderr
+	c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, &mcp.ClientOptions{ElicitationHandler: p})
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	connected, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		s.t.Fatalf("connect: %v; stderr: %s", err, stderr)
+	}
+	session := &session{connected, s.t, stderr}
+	s.t.Cleanup(session.end)
+	return session
+}
+
+// end closes the session; the server must leave with 0 and nothing to complain of.
+func (s *session) end() {
+	s.t.Helper()
+	if err := s.Close(); err != nil {
+		s.t.Errorf("close: %v", err)
+	}
+	if text := s.stderr.String(); text != "" {
+		s.t.Errorf("on stderr: %s", text)
+	}
+}
+
+// call calls a tool and gives the text of its result.
+func (s *session) call(tool string, args any) toolResult {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil {
+		s.t.Fatalf("call %s: %v", tool, err)
+	}
+	return s.result(r)
+}
+
+func (s *session) result(r *mcp.CallToolResult) toolResult {
+	s.t.Helper()
+	if len(r.Content) != 1 {
+		s.t.Fatalf("%d contents", len(r.Content))
+	}
+	text, ok := r.Content[0].(*mcp.TextContent)
+	if !ok {
+		s.t.Fatalf("the content is a %T", r.Content[0])
+	}
+	if r.IsError {
+		if r.StructuredContent != nil {
+			s.t.Errorf("an error has structured content: %v", r.StructuredContent)
+		}
+		return toolResult{text.Text, true}
+	}
+	if diff := cmp.Diff(decoded(s.t, text.Text), r.StructuredContent); diff != "" {
+		s.t.Errorf("text and structuredContent differ:\n%s", diff)
+	}
+	return toolResult{text.Text, false}
+}
+
+func decoded(t *testing.T, text string) any {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("not JSON: %v: %s", err, clip(text))
+	}
+	return v
+}
+
+func TestGoClientNegotiates(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+		t.Run("version "+version, func(t *testing.T) {
+			t.Parallel()
+			c := newSpace(t, nil).client(nil, version, "--toolsets", "booster")
+			got := c.InitializeResult()
+			if got.ServerInfo.Name != "remit" || got.Capabilities.Tools == nil || !strings.Contains(got.Instructions, "read_repo_file") {
+				t.Errorf("initialize: %+v", got)
+			}
+			if version != "" && version <= "2025-11-25" && got.ProtocolVersion != version {
+				t.Errorf("speaks %s, want %s", got.ProtocolVersion, version)
+			}
+			if err := c.Ping(t.Context(), nil); err != nil {
+				t.Errorf("ping: %v", err)
+			}
+		})
+	}
+}
+
+var (
+	toolName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+	digest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	semver   = regexp.MustCompile(`^\d+\.\d+\.\d+$`)
+)
+
+// Every definition is one that every client accepts, and is the contract's own.
+func TestGoClientListsTools(t *testing.T) {
+	t.Parallel()
+	for _, set := range loadCatalog(t) {
+		t.Run(set.Name, func(t *testing.T) {
+			t.Parallel()
+			c := newSpace(t, nil).client(nil, "", "--toolsets", set.Name)
+			list, err := c.ListTools(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if list.NextCursor != "" || len(list.Tools) != len(set.Contracts) {
+				t.Fatalf("%d tools and cursor %q, want %d", len(list.Tools), list.NextCursor, len(set.Contracts))
+			}
+			for _, tool := range list.Tools {
+				checkDefinition(t, tool, set.Find(tool.Name))
+			}
+		})
+	}
+}
+
+func checkDefinition(t *testing.T, tool *mcp.Tool, c *contract.Contract) {
+	t.Helper()
+	switch {
+	case c == nil:
+		t.Errorf("%s is in no contract", tool.Name)
+		return
+	case !toolName.MatchString(tool.Name), tool.Title == "", tool.Description == "", tool.Annotations == nil:
+		t.Errorf("%s: name, title, description or hints are wanting", tool.Name)
+		return
+	}
+	hints := tool.Annotations
+	if hints.DestructiveHint == nil || hints.OpenWorldHint == nil {
+		t.Errorf("%s: not all four hints are stated", tool.Name)
+		return
+	}
+	got := contract.Hints{ReadOnly: hints.ReadOnlyHint, Destructive: *hints.DestructiveHint, Idempotent: hints.IdempotentHint, OpenWorld: *hints.OpenWorldHint}
+	if got != c.Hints {
+		t.Errorf("%s: hints %+v, the contract says %+v", tool.Name, got, c.Hints)
+	}
+	version, _ := tool.Meta["io.remit/version"].(string)
+	sum, _ := tool.Meta["io.remit/digest"].(string)
+	if !semver.MatchString(version) || version != c.Version.String() || !digest.MatchString(sum) || sum != c.Digest {
+		t.Errorf("%s: _meta is %v, want version %s and digest %s", tool.Name, tool.Meta, c.Version, c.Digest)
+	}
+	for side, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
+		compileSchema(t, schema) // it is a schema at all
+		checkSchema(t, tool.Name+" "+side, schema, true)
+	}
+}
+
+// checkSchema holds a published schema to the rules that every client can follow.
+func checkSchema(t *testing.T, at string, schema any, root bool) {
+	t.Helper()
+	s, ok := schema.(map[string]any)
+	if !ok {
+		t.Errorf("%s: the schema is %v", at, schema)
+		return
+	}
+	kind, oneType := s["type"].(string)
+	if !oneType || root && kind != "object" {
+		t.Errorf("%s: type is %v", at, s["type"])
+	}
+	for _, keyword := range []string{"$ref", "oneOf", "anyOf", "allOf", "not", "if"} {
+		if _, has := s[keyword]; has {
+			t.Errorf("%s: has %s", at, keyword)
+		}
+	}
+	for keyword := range s {
+		if strings.HasPrefix(keyword, "x-") && keyword != "x-mcp-header" {
+			t.Errorf("%s: publishes %s", at, keyword)
+		}
+	}
+	if !root && s["description"] == nil {
+		t.Errorf("%s: has no description", at)
+	}
+	if kind == "object" {
+		if _, stated := s["additionalProperties"].(bool); !stated {
+			t.Errorf("%s: additionalProperties is not stated", at)
+		}
+		properties, _ := s["properties"].(map[string]any)
+		for name, property := range properties {
+			checkSchema(t, at+"."+name, property, false)
+		}
+	}
+	if kind == "array" {
+		items, ok := s["items"].(map[string]any)
+		if !ok {
+			t.Errorf("%s: an array without items", at)
+			return
+		}
+		if items["description"] == nil {
+			items["description"] = "of the array"
+		}
+		checkSchema(t, at+"[]", items, false)
+	}
+}
+
+// compileSchema gives a schema to a validator that is not ours.
+func compileSchema(t *testing.T, schema any) *jsonschema.Schema {
+	t.Helper()
+	data, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.AssertFormat()
+	if err := compiler.AddResource("tool.json", document); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := compiler.Compile("tool.json")
+	if err != nil {
+		t.Fatalf("not a schema: %v\n%s", err, data)
+	}
+	return compiled
+}
+
+func loadCatalog(t *testing.T) []*contract.Set {
+	t.Helper()
+	sets, err := catalog.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sets
+}
+
+// Every example of every contract, through the official client; what comes back
+// fits the schema that was published, by the word of another validator.
+func TestGoClientReplaysExamples(t *testing.T) {
+	t.Parallel()
+	for _, set := range loadCatalog(t) {
+		for _, c := range set.Contracts {
+			for _, example := range c.Examples {
+				t.Run(set.Name+"/"+c.Name+"/"+example.Title, func(t *testing.T) {
+					t.Parallel()
+					s := newSpace(t, example.Given)
+					session := s.client(nil, "", "--toolsets", set.Name, "--approve", modeOf(example))
+					list, err := session.ListTools(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := session.call(c.Name, json.RawMessage(example.Arguments.Append(nil)))
+					checkExample(t, example, got)
+					for _, tool := range list.Tools {
+						if tool.Name == c.Name && !got.failed {
+							if err := compileSchema(t, tool.OutputSchema).Validate(decoded(t, got.text)); err != nil {
+								t.Errorf("the answer breaks the published schema: %v", err)
+							}
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+func TestGoClientErrors(t *testing.T) {
+	t.Parallel()
+	c := newSpace(t, nil).client(nil, "", "--toolsets", "booster")
+	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "helo"})
+	var wire *jsonrpc.Error
+	if !errors.As(err, &wire) || wire.Code != -32602 || !strings.Contains(wire.Message, `did you mean "hello"?`) {
+		t.Errorf("unknown tool: %v", err)
+	}
+	wantCoded(t, c.call("read_repo_file", map[string]any{"path": ".env"}), 403, ".env")
+	wantCoded(t, c.call("hello", map[string]any{"name": 5}), 400, "name")
+	if got := c.call("hello", nil); got.failed {
+		t.Errorf("no arguments at all: %s", got.text)
+	}
+}
+
+var decision = map[string]any{
+	"file":  "decisions.jsonl",
+	"entry": map[string]any{"timestamp": "2026-01-09T10:30:00Z", "type": "stack", "decision": "SQLite for tasks"},
+}
+
+// accept agrees at once, after looking at what is shown.
+func accept(t *testing.T) person {
+	return func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		for _, part := range []string{"write_memory_entry", "decisions.jsonl", "SQLite for tasks"} {
+			if !strings.Contains(r.Params.Message, part) {
+				t.Errorf("the question does not show %q:\n%s", part, r.Params.Message)
+			}
+		}
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+	}
+}
+
+// after answers when a person could have read the question, or sooner.
+func after(delay time.Duration, action string) person {
+	return func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+		}
+		return &mcp.ElicitResult{Action: action}, nil
+	}
+}
+
+func TestGoClientElicitation(t *testing.T) {
+	t.Parallel()
+	const thought = 400 * time.Millisecond // more than the 300 ms in which nobody can have decided
+	for _, test := range []struct {
+		name   string
+		person person
+		says   string // in the failure; empty: it is written
+		state  string // of the request afterwards
+	}{
+		{"accepted", accept(t), "", "used"},
+		{"accepted after a thought", after(thought, "accept"), "", "used"},
+		{"declined", after(thought, "decline"), `"status":"denied"`, "denied"},
+		{"declined at once, so not shown", after(0, "decline"), `"status":"pending"`, "pending"},
+		{"closed without a choice", after(thought, "cancel"), `"status":"pending"`, "pending"},
+		{"failed to show", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return nil, errors.New("no window")
+		}, `"status":"pending"`, "pending"},
+		{"cannot ask", nil, `"status":"pending"`, "pending"},
+	} {
+		for _, version := range []string{"2025-06-18", "2025-11-25"} {
+			t.Run(test.name+" "+version, func(t *testing.T) {
+				t.Parallel()
+				s := newSpace(t, nil)
+				got := s.client(test.person, version, "--toolsets", "learning-os").call("write_memory_entry", decision)
+				lines := s.memory("decisions.jsonl")
+				if test.says == "" {
+					wantText(t, got, `{"success":true,"line_number":1}`)
+					if len(lines) != 1 {
+						t.Errorf("%d lines, want 1", len(lines))
+					}
+				} else if !got.failed || !strings.Contains(got.text, test.says) || lines != nil {
+					t.Errorf("want an error with %s and nothing written: %s, %q", test.says, got.text, lines)
+				}
+				if out := s.remit("approvals", "list", "--all").out; !strings.Contains(out, "  "+test.state+"  ") {
+					t.Errorf("the request is not %s:\n%s", test.state, out)
+				}
+			})
+		}
+	}
+}
+
+var approvalID = regexp.MustCompile(`"approval":\{[^}]*"id":"([a-z0-9]+)"`)
+
+// An approval from another terminal lets the same call through once, while the
+// server runs; the next one waits again, and other arguments never ride on it.
+func TestGoClientApprovedElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	c := s.client(nil, "", "--toolsets", "learning-os")
+	pending := func(args any) string {
+		t.Helper()
+		got := c.call("write_memory_entry", args)
+		id := approvalID.FindStringSubmatch(got.text)
+		if !got.failed || id == nil {
+			t.Fatalf("not pending: %s", got.text)
+		}
+		return id[1]
+	}
+	id := pending(decision)
+	if again := pending(decision); again != id {
+		t.Errorf("asked twice about the same call: %s and %s", id, again)
+	}
+	if got := s.remit("approvals", "approve", id); got.code != 0 {
+		t.Fatalf("approve: %s", got.errOut)
+	}
+	other := map[string]any{"file": "progress_log.jsonl", "entry": decision["entry"]}
+	if pending(other) == id {
+		t.Error("changed arguments ride on an old approval")
+	}
+	wantText(t, c.call("write_memory_entry", decision), `{"success":true,"line_number":1}`)
+	if again := pending(decision); again == id {
+		t.Error("an approval was used twice")
+	}
+	if got := s.memory("decisions.jsonl"); len(got) != 1 {
+		t.Errorf("%d lines, want 1", len(got))
+	}
+}
+
+func TestGoClientCancels(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	shown, withdrawn := make(chan struct{}), make(chan struct{})
+	c := s.client(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		close(shown)
+		<-ctx.Done()
+		close(withdrawn)
+		return &mcp.ElicitResult{Action: "accept"}, nil
+	}, "", "--toolsets", "learning-os")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "write_memory_entry", Arguments: decision})
+		done <- err
+	}()
+	within(t, "the question is shown", shown)
+	cancel()
+	within(t, "the question is withdrawn", withdrawn)
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the cancelled call: %v", err)
+	}
+	if got := c.call("hello", map[string]any{"name": "after"}); got.failed {
+		t.Errorf("the next call: %s", got.text)
+	}
+	if err := c.Ping(t.Context(), nil); err != nil {
+		t.Errorf("ping: %v", err)
+	}
+	if got := s.memory("decisions.jsonl"); got != nil {
+		t.Errorf("a cancelled call was carried out: %q", got)
+	}
+}
+
+func within(t *testing.T, what string, happened <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-happened:
+	case <-time.After(patience):
+		t.Fatalf("waited in vain until %s", what)
+	}
+}

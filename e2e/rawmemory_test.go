@@ -1,0 +1,257 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+const kibibyte = 1 << 10
+
+// written writes an entry as booster does, and checks that bytes_written is by
+// how much the file grew. It returns what was appended.
+func (r *server) written(file, entry string) string {
+	r.t.Helper()
+	before := r.space.read(".claude/memory/" + file)
+	got := r.call("write_memory_entry", `{"file":`+quoted(file)+`,"entry":`+quoted(entry)+`}`)
+	var body struct {
+		Success   bool   `json:"success"`
+		Bytes     int    `json:"bytes_written"`
+		Timestamp string `json:"timestamp"`
+	}
+	r.decode([]byte(got.text), &body)
+	after := r.space.read(".claude/memory/" + file)
+	if got.failed || !body.Success || !strings.HasPrefix(after, before) || body.Bytes != len(after)-len(before) || body.Bytes == 0 {
+		r.t.Errorf("%s said of a file that grew by %d bytes", clip(got.text), len(after)-len(before))
+	}
+	return strings.TrimPrefix(after, before)
+}
+
+func TestWritesOfBooster(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{".claude/memory/decisions.jsonl": `{"left":"without newline"}`})
+	r := s.stdio("--toolsets", "booster", "--approve", "auto")
+	atLimit := `"` + strings.Repeat("x", 10*kibibyte-2) + `"`
+	for _, test := range []struct{ name, file, entry, appended string }{
+		{"as sent", "progress_log.jsonl", `{"b": 1,  "a": 2}`, `{"b": 1,  "a": 2}` + "\n"},
+		{"a scalar is JSON", "progress_log.jsonl", `17`, "17\n"},
+		{"numbers are not touched", "progress_log.jsonl", `{"n":12345678901234567890.10,"m":1e400}`, `{"n":12345678901234567890.10,"m":1e400}` + "\n"},
+		{"several lines become one", "progress_log.jsonl", "{\n  \"a\": [1,\r\n 2]\n}\n", `{"a":[1,2]}` + "\n"},
+		{"white space around", "progress_log.jsonl", "  {\"a\":1}  \n", `{"a":1}` + "\n"},
+		{"an escaped line break stays", "progress_log.jsonl", `{"a":"x\ny"}`, `{"a":"x\ny"}` + "\n"},
+		{"line separator", "progress_log.jsonl", "{\"a\":\"x\u2028y\"}", "{\"a\":\"x\u2028y\"}\n"},
+		{"a line that lacks its newline is closed", "decisions.jsonl", `{"a":1}`, "\n" + `{"a":1}` + "\n"},
+		{"Markdown", "best_practices.md", "- One\n  - Two\n", "- One\n  - Two\n"},
+		{"Markdown keeps its indentation", "best_practices.md", "    code", "    code\n"},
+		{"Markdown about scripts", "best_practices.md", "- Describe the script; 1 < 2, on load = fine", "- Describe the script; 1 < 2, on load = fine\n"},
+		{"10 KiB of Markdown", "best_practices.md", strings.Repeat("y", 10*kibibyte), strings.Repeat("y", 10*kibibyte) + "\n"},
+		{"10 KiB of umlauts", "best_practices.md", strings.Repeat("ü", 5*kibibyte), strings.Repeat("ü", 5*kibibyte) + "\n"},
+		{"10 KiB of JSON", "decisions.jsonl", atLimit, atLimit + "\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := r.written(test.file, test.entry); got != test.appended {
+				t.Errorf("appended %q, want %q", clip(got), clip(test.appended))
+			}
+		})
+	}
+	r.end()
+	for _, line := range append(s.memory("progress_log.jsonl"), s.memory("decisions.jsonl")...) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not JSON: %s", clip(line))
+		}
+	}
+}
+
+func TestRefusedWritesOfBooster(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	// Asking mode: what is wrong is told at once, and nobody is asked about it.
+	r := s.stdio("--toolsets", "booster")
+	entry := func(file, text string) string { return `{"file":` + quoted(file) + `,"entry":` + quoted(text) + `}` }
+	for _, test := range []struct {
+		name, args string
+		code       int
+		says       string
+	}{
+		{"empty", entry("decisions.jsonl", ""), 400, "entry cannot be empty"},
+		{"blank", entry("best_practices.md", " \n\t "), 400, "entry cannot be empty"},
+		{"not JSON", entry("progress_log.jsonl", "did it"), 400, "JSON"},
+		{"half JSON", entry("progress_log.jsonl", `{"a":`), 400, "JSON"},
+		{"two values", entry("progress_log.jsonl", `{"a":1} {"b":2}`), 400, "JSON"},
+		{"two lines of JSON", entry("progress_log.jsonl", `{"a":1}`+"\n"+`{"b":2}`), 400, "JSON"},
+		{"10 KiB and one byte", entry("best_practices.md", strings.Repeat("x", 10*kibibyte+1)), 413, "10241"},
+		{"10 KiB and one byte of JSON", entry("decisions.jsonl", `"`+strings.Repeat("x", 10*kibibyte-1)+`"`), 413, "10241"},
+		{"100 KiB", entry("decisions.jsonl", `"`+strings.Repeat("x", 100*kibibyte)+`"`), 413, ""},
+		{"1 MiB", entry("decisions.jsonl", `"`+strings.Repeat("x", mebibyte)+`"`), 413, ""},
+		{"script", entry("best_practices.md", "Hi <script>alert(1)</script>"), 400, "Markdown"},
+		{"script in capitals", entry("best_practices.md", "<SCRIPT src=//x>"), 400, "Markdown"},
+		{"script over two lines", entry("best_practices.md", "<script\n>alert(1)"), 400, "Markdown"},
+		{"event handler", entry("best_practices.md", "<img src=x onerror=alert(1)>"), 400, "Markdown"},
+		{"event handler after a slash", entry("best_practices.md", "<svg/onload=alert(1)>"), 400, "Markdown"},
+		{"event handler after a quote", entry("best_practices.md", `<img src="x"onerror=alert(1)>`), 400, "Markdown"},
+		{"form", entry("best_practices.md", "<form action=javascript:alert(1)>"), 400, "Markdown"},
+		{"javascript in entities", entry("best_practices.md", "[x](java&#115;cript:alert(1))"), 400, "Markdown"},
+		{"javascript link", entry("best_practices.md", "[x](javascript:alert(1))"), 400, "Markdown"},
+		{"frame", entry("best_practices.md", "<iframe src=x>"), 400, "Markdown"},
+		{"another file", entry("notes.md", "x"), 400, "best_practices.md"},
+		{"a path", entry("../../README.md", "x"), 400, "file"},
+		{"near miss", entry("decision.jsonl", "1"), 400, `did you mean \"decisions.jsonl\"?`},
+		{"entry is an object", `{"file":"decisions.jsonl","entry":{"a":1}}`, 400, "entry"},
+		{"no entry", `{"file":"decisions.jsonl"}`, 400, "entry"},
+		{"entry null", `{"file":"decisions.jsonl","entry":null}`, 400, "entry"},
+		{"no file", `{"entry":"1"}`, 400, "file"},
+		{"mode", `{"file":"decisions.jsonl","entry":"1","mode":"overwrite"}`, 400, "mode"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			wantCoded(t, r.call("write_memory_entry", test.args), test.code, test.says)
+		})
+	}
+	r.end()
+	if got := s.tree(); len(got) != 0 {
+		t.Errorf("something was written: %v", got)
+	}
+	if got := s.remit("approvals", "list"); got.out != "Nothing waits for approval.\n" {
+		t.Errorf("a person is asked about calls that would fail: %s", got.out)
+	}
+}
+
+func TestWritesOfLearningOS(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{".claude/memory/progress_log.jsonl": "{\"n\":1}\n{\"n\":2}\n{\"n\":3}"})
+	r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
+	const head = `{"timestamp":"2026-01-09T10:30:00Z","type":"t"`
+	filled := func(size int) string { // an object of exactly so many bytes
+		return head + `,"x":"` + strings.Repeat("x", size-len(head)-len(`,"x":""}`)) + `"}`
+	}
+	for _, test := range []struct {
+		name, file, entry, stored string
+		number                    int
+	}{
+		{"first", "decisions.jsonl", head + "}", head + "}", 1},
+		{"second", "decisions.jsonl", head + "}", head + "}", 2},
+		{"after a line without newline", "progress_log.jsonl", head + "}", head + "}", 4},
+		{"other keys are kept", "decisions.jsonl", head + `,"z":{"y":[1,null]},"a":1.50,"n":12345678901234567890}`, head + `,"z":{"y":[1,null]},"a":1.50,"n":12345678901234567890}`, 3},
+		{"offset in the timestamp", "decisions.jsonl", `{"timestamp":"2026-01-09T10:30:00.123+02:00","type":""}`, `{"timestamp":"2026-01-09T10:30:00.123+02:00","type":""}`, 4},
+		{"exactly 10 KiB", "decisions.jsonl", filled(10 * kibibyte), filled(10 * kibibyte), 5},
+		{"umlauts", "decisions.jsonl", head + `,"x":"Grüße \u00fc"}`, head + `,"x":"Grüße \u00fc"}`, 6},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := r.call("write_memory_entry", `{"file":"`+test.file+`","entry":`+test.entry+`}`)
+			wantText(t, got, fmt.Sprintf(`{"success":true,"line_number":%d}`, test.number))
+			lines := s.memory(test.file)
+			if len(lines) != test.number || lines[test.number-1] != test.stored {
+				t.Errorf("line %d of %d is %q, want %q", test.number, len(lines), clip(lines[len(lines)-1]), clip(test.stored))
+			}
+		})
+	}
+	before := s.tree()
+	for _, test := range []struct{ name, args, says string }{
+		{"10 KiB and one byte", `{"file":"decisions.jsonl","entry":` + filled(10*kibibyte+1) + `}`, "10241"},
+		{"1 MiB", `{"file":"decisions.jsonl","entry":` + filled(mebibyte) + `}`, ""},
+		{"no timestamp", `{"file":"decisions.jsonl","entry":{"type":"x"}}`, "entry.timestamp is required"},
+		{"no type", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z"}}`, "entry.type is required"},
+		{"not a date-time", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09","type":"x"}}`, "entry.timestamp"},
+		{"no such day", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-02-30T10:30:00Z","type":"x"}}`, "entry.timestamp"},
+		{"timestamp null", `{"file":"decisions.jsonl","entry":{"timestamp":null,"type":"x"}}`, "entry.timestamp"},
+		{"type is a number", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":1}}`, "entry.type"},
+		{"entry is text", `{"file":"decisions.jsonl","entry":"x"}`, "entry must be an object"},
+		{"entry is a list", `{"file":"decisions.jsonl","entry":[]}`, "entry must be an object"},
+		{"entry null", `{"file":"decisions.jsonl","entry":null}`, "entry"},
+		{"empty entry", `{"file":"decisions.jsonl","entry":{}}`, "entry.timestamp is required"},
+		{"file of the other edition", `{"file":"best_practices.md","entry":` + head + `}}`, "file"},
+		{"unknown argument", `{"file":"decisions.jsonl","entry":` + head + `},"line":1}`, `\"line\"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := r.call("write_memory_entry", test.args); !got.failed || !strings.HasPrefix(got.text, `{"error":"`) || !strings.Contains(got.text, test.says) {
+				t.Errorf("want an error that says %q: %s", test.says, clip(got.text))
+			}
+		})
+	}
+	r.end()
+	if after := s.tree(); fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("a refused entry changed something")
+	}
+}
+
+// A memory file that was edited by hand, or put there as a link, is treated with care.
+func TestMemoryFilesOfOthers(t *testing.T) {
+	t.Parallel()
+	entry := fmt.Sprintf(entry001, 1)
+	t.Run("an edit between two calls", func(t *testing.T) {
+		s := newSpace(t, nil)
+		r := s.stdio("--toolsets", "learning-os", "--approve", "auto")
+		wantText(t, r.call("write_memory_entry", entry), `{"success":true,"line_number":1}`)
+		s.write(".claude/memory/decisions.jsonl", "{}\n{}\n\n{}\n")
+		wantText(t, r.call("write_memory_entry", entry), `{"success":true,"line_number":5}`)
+		s.check(os.RemoveAll(s.path(".claude")))
+		wantText(t, r.call("write_memory_entry", entry), `{"success":true,"line_number":1}`)
+		r.end()
+		if got := len(s.memory("decisions.jsonl")); got != 1 {
+			t.Errorf("%d lines, want 1", got)
+		}
+	})
+	t.Run("a link is not followed", func(t *testing.T) {
+		outside := newSpace(t, map[string]string{"x.jsonl": ""})
+		s := newSpace(t, nil)
+		s.link(".claude/memory/decisions.jsonl", outside.path("x.jsonl"))
+		s.link(".claude/memory/progress_log.jsonl", "../../inside.jsonl")
+		r := s.stdioWith(nil, "--toolsets", "learning-os", "--approve", "auto", "--log-level", "error")
+		for _, args := range []string{entry, strings.Replace(entry, "decisions", "progress_log", 1)} {
+			if got := r.call("write_memory_entry", args); !got.failed {
+				t.Errorf("written through a link: %s", got.text)
+			}
+		}
+		r.end()
+		if outside.read("x.jsonl") != "" || s.read("inside.jsonl") != "" {
+			t.Error("the link was followed")
+		}
+	})
+}
+
+// An approval is for these arguments and no others, however little they differ.
+func TestApprovalsAreForExactArguments(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, approved, sent string }{
+		{"another text", `"a"`, `"b"`},
+		{"another case", `"a"`, `"A"`},
+		{"text and number", `"1"`, `1`},
+		{"null and nothing", `null`, `0`},
+		{"large numbers", `12345678901234567890`, `12345678901234567891`},
+		{"beyond a float", `9007199254740993`, `9007199254740992`},
+		{"a digit far behind", `0.1`, `0.10000000000000000001`},
+		{"out of range", `1e400`, `1e401`},
+		{"composed and decomposed", `"\u00e9"`, `"e\u0301"`},
+		{"halves of characters", `"\ud800"`, `"\ud801"`},
+		{"half and replacement", `"\ud800"`, `"\ufffd"`},
+		{"order of a list", `[1,2]`, `[2,1]`},
+		{"deep inside", `{"a":[{"b":1}]}`, `{"a":[{"b":2}]}`},
+		{"one key more", `{"a":1}`, `{"a":1,"b":null}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t, nil)
+			r := s.stdio("--toolsets", "learning-os")
+			call := func(x string) message {
+				return r.reply(r.start("write_memory_entry", `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"t","x":`+x+`}}`))
+			}
+			asked := call(test.approved)
+			if asked.Error != nil {
+				return // refused outright: nobody can be asked about it, and nothing can ride on it
+			}
+			id := approvalID.FindStringSubmatch(r.result(asked).text)
+			if id == nil {
+				t.Fatalf("not pending: %s", asked.raw)
+			}
+			if got := s.remit("approvals", "approve", id[1]); got.code != 0 {
+				t.Fatalf("approve: %s", got.errOut)
+			}
+			if got := call(test.sent); s.memory("decisions.jsonl") != nil {
+				t.Errorf("%s rides on the approval of %s: %s", test.sent, test.approved, got.raw)
+			}
+			wantText(t, r.result(call(test.approved)), `{"success":true,"line_number":1}`)
+			r.end()
+		})
+	}
+}

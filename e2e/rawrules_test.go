@@ -1,0 +1,404 @@
+package e2e
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const mebibyte = 1 << 20
+
+// readSpace has something of everything that the path rules speak of.
+func readSpace(t *testing.T) *space {
+	s := newSpace(t, map[string]string{
+		"README.md": "readme", "AGENTS.md": "agents", "main.go": "package main",
+		"docs/a.md": "a", "docs/deep/er/b.md": "b", "docs/.gitignore": "x", "docs/empty.md": "", "docs/utf8.md": "Grüße, 世界 \x00\n",
+		"docs/tokenizer.md": "tok", "docs/a..b.md": "dots", "docs/keys.md": "keys", "docs/environment.md": "env",
+		"paths/Advanced/tracker.md": "# Progress Tracker\n\n...\n", "stacks/go.md": "go", "src/lib/x.ts": "x",
+		".claude/memory/decisions.jsonl": "{}\n", ".claude/settings.json": "{}",
+		"docs/latin1.txt": "caf\xe9", "docs/binary.bin": "\x00\xff\x10",
+	})
+	s.link("CLAUDE.md", "AGENTS.md")
+	s.link("docs/inside.md", "a.md")
+	s.link("docs/chain.md", "inside.md")
+	s.link("docs/up-and-down.md", "../docs/deep/er/b.md")
+	s.link("docs/absolute.md", s.path("docs/a.md"))
+	s.link("docs/folder", "deep")
+	s.link("docs/dangling.md", "nowhere.md")
+	s.link("docs/loop.md", "loop.md")
+	return s
+}
+
+// answer is an expectation: a content, or a failure that says something.
+type answer struct {
+	content string
+	code    int    // booster
+	says    string // part of the message in booster, the whole of it in learning-os
+}
+
+func TestReadRulesOfBooster(t *testing.T) {
+	t.Parallel()
+	r := readSpace(t).stdio("--toolsets", "booster", "--rate-limits", "off")
+	for path, want := range map[string]answer{
+		"README.md":                      {content: "readme"},
+		"main.go":                        {content: "package main"},
+		"src/lib/x.ts":                   {content: "x"},
+		"paths/Advanced/tracker.md":      {content: "# Progress Tracker\n\n...\n"},
+		"docs/.gitignore":                {content: "x"},
+		"docs/tokenizer.md":              {content: "tok"},
+		"docs/keys.md":                   {content: "keys"},
+		"docs/environment.md":            {content: "env"},
+		"docs/a..b.md":                   {content: "dots"},
+		"docs/empty.md":                  {content: ""},
+		"docs/utf8.md":                   {content: "Grüße, 世界 \x00\n"},
+		"./docs/a.md":                    {content: "a"},
+		"docs/./deep//er/b.md":           {content: "b"},
+		"CLAUDE.md":                      {content: "agents"},
+		"docs/inside.md":                 {content: "a"},
+		"docs/chain.md":                  {content: "a"},
+		"docs/up-and-down.md":            {content: "b"},
+		"docs/absolute.md":               {content: "a"},
+		"docs/folder/er/b.md":            {content: "b"},
+		".claude/memory/decisions.jsonl": {content: "{}\n"},
+
+		"docs/missing.md":       {code: 404, says: "docs/missing.md"},
+		"docs/dangling.md":      {code: 404, says: "docs/dangling.md"},
+		"docs/a.md/b.md":        {code: 404, says: "docs/a.md/b.md"},
+		"docs":                  {code: 400, says: "folder"},
+		".":                     {code: 400, says: "folder"},
+		"docs/folder":           {code: 400, says: "folder"},
+		"docs/latin1.txt":       {code: 400, says: "encoding=base64"},
+		"":                      {code: 400, says: "path"},
+		"docs/a b.md":           {code: 400, says: "path"},
+		"docs/ü.md":             {code: 400, says: "path"},
+		`docs\a.md`:             {code: 400, says: "path"},
+		"docs/a.md\n":           {code: 400, says: "path"},
+		"docs/a.md\x00":         {code: 400, says: "path"},
+		"~/.bashrc":             {code: 400, says: "path"},
+		"C:/x":                  {code: 400, says: "path"},
+		"..":                    {code: 403, says: ".."},
+		"../README.md":          {code: 403, says: "../README.md"},
+		"docs/../README.md":     {code: 403, says: "docs/../README.md"},
+		"docs/..":               {code: 403, says: "docs/.."},
+		"a/b/c/../../../../etc": {code: 403, says: "etc"},
+		"/":                     {code: 403, says: "/"},
+		"/etc/passwd":           {code: 403, says: "/etc/passwd"},
+		"//etc/passwd":          {code: 403, says: "//etc/passwd"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
+			if want.code != 0 {
+				wantCoded(t, got, want.code, want.says)
+				return
+			}
+			wantFile(t, got, want.content)
+		})
+	}
+	r.end()
+}
+
+func TestReadRulesOfLearningOS(t *testing.T) {
+	t.Parallel()
+	r := readSpace(t).stdio("--toolsets", "learning-os")
+	for path, want := range map[string]answer{
+		"README.md":                      {content: "readme"},
+		"CLAUDE.md":                      {content: "agents"},
+		"docs/a.md":                      {content: "a"},
+		"docs/deep/er/b.md":              {content: "b"},
+		"docs/utf8.md":                   {content: "Grüße, 世界 \x00\n"},
+		"paths/Advanced/tracker.md":      {content: "# Progress Tracker\n\n...\n"},
+		"stacks/go.md":                   {content: "go"},
+		".claude/memory/decisions.jsonl": {content: "{}\n"},
+		"./README.md":                    {content: "readme"},
+		"docs/chain.md":                  {content: "a"},
+		"docs/absolute.md":               {content: "a"},
+
+		"docs/missing.md":       {says: "File not found: docs/missing.md"},
+		"docs/dangling.md":      {says: "File not found: docs/dangling.md"},
+		"main.go":               {says: "Path not allowed: main.go"},
+		"AGENTS.md":             {says: "Path not allowed: AGENTS.md"},
+		"src/lib/x.ts":          {says: "Path not allowed: src/lib/x.ts"},
+		"missing.go":            {says: "Path not allowed: missing.go"},
+		".claude/settings.json": {says: "Path not allowed: .claude/settings.json"},
+		"other/README.md":       {says: "Path not allowed: other/README.md"},
+		"readme.md":             {says: "Path not allowed: readme.md"},
+		"docsx/a.md":            {says: "Path not allowed: docsx/a.md"},
+		"..":                    {says: "Path not allowed: .."},
+		"docs/../README.md":     {says: "Path not allowed: docs/../README.md"},
+		"docs/../docs/a.md":     {says: "Path not allowed: docs/../docs/a.md"},
+		"docs/a..b.md":          {says: "Path not allowed: docs/a..b.md"},
+		"/etc/passwd":           {says: "Path not allowed: /etc/passwd"},
+		"docs/.env":             {says: "Path not allowed: docs/.env"},
+		"docs/secrets/x.md":     {says: "Path not allowed: docs/secrets/x.md"},
+		"docs/.git/config":      {says: "Path not allowed: docs/.git/config"},
+		".claude/memory/.env":   {says: "Path not allowed: .claude/memory/.env"},
+		"paths/.env.d/x.md":     {says: "Path not allowed: paths/.env.d/x.md"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
+			if want.says != "" {
+				wantText(t, got, `{"error":`+quoted(want.says)+`}`)
+				return
+			}
+			wantFile(t, got, want.content)
+		})
+	}
+	for name, args := range map[string]string{
+		"pattern":          `{"path":"docs/a b.md"}`,
+		"empty":            `{"path":""}`,
+		"longer than 256":  `{"path":"docs/` + strings.Repeat("a", 252) + `"}`,
+		"not a string":     `{"path":1}`,
+		"missing":          `{}`,
+		"null":             `{"path":null}`,
+		"unknown argument": `{"path":"README.md","encoding":"base64"}`,
+		"not UTF-8":        `{"path":"docs/latin1.txt"}`,
+		"binary":           `{"path":"docs/binary.bin"}`,
+		"folder":           `{"path":"docs"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.call("read_repo_file", args); !got.failed || !strings.HasPrefix(got.text, `{"error":"Invalid input: `) {
+				t.Errorf("not an error of this edition: %s", got.text)
+			}
+		})
+	}
+	if got := r.call("read_repo_file", `{"path":"docs/`+strings.Repeat("a", 251)+`"}`); !strings.Contains(got.text, "File not found: docs/aaa") {
+		t.Errorf("a path of exactly 256: %s", clip(got.text))
+	}
+	r.end()
+}
+
+// blocked are the paths that nobody may read, in either edition: here they are
+// all beneath a folder that learning-os allows.
+var blocked = []string{
+	"docs/.env", "docs/.env.local", "docs/.envrc", "docs/a/b/c/.env.production", "docs/.env.d/inside.md", "docs/.ENV",
+	"docs/secrets/k.md", "docs/a/secrets/b/k.md", "docs/Secrets/k.md",
+	"docs/.git/config", "docs/a/.git/hooks/x",
+}
+
+var blockedInBooster = []string{
+	".env", ".env.local", "config/.env.production", "secrets/k.txt", "a/secrets/k.txt", "secrets/deep/er/k.txt", ".git/config", ".git/HEAD",
+	"server.key", "a/b/server.key", "docs/.key", "cert.pem", "a/b/cert.pem", "SERVER.KEY", "a/x.Pem",
+	"node_modules/x/index.js", "a/node_modules/x/index.js", "pkg/__pycache__/m.pyc",
+	"token", "token.json", "api_token.txt", "my-token-v2.md", "a/api.token", "a/credentials", "aws-credentials.md", "credentials/x.md",
+	"password.txt", "db_password", "a/db.password/x.md", "Token.json",
+}
+
+// A denied path gets the same bytes whether or not anything is there.
+func TestDeniedRevealsNothing(t *testing.T) {
+	t.Parallel()
+	for set, paths := range map[string][]string{"booster": append(blockedInBooster, blocked...), "learning-os": blocked} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			empty, full := newSpace(t, map[string]string{"docs/a.md": "a"}), newSpace(t, nil)
+			for i, path := range paths {
+				full.write(path, "SECRET")
+				link := fmt.Sprintf("docs/link%d.md", i)
+				for _, s := range []*space{empty, full} {
+					s.link(link, strings.Repeat("../", strings.Count(link, "/"))+path)
+				}
+				paths = append(paths[:len(paths):len(paths)], link)
+			}
+			without, with := empty.stdio("--toolsets", set, "--rate-limits", "off"), full.stdio("--toolsets", set, "--rate-limits", "off")
+			for _, path := range paths {
+				for _, args := range []string{`{"path":` + quoted(path) + `}`, `{"path":` + quoted("./"+path) + `}`} {
+					missing, there := without.call("read_repo_file", args), with.call("read_repo_file", args)
+					if missing != there {
+						t.Errorf("%s: existence shows:\nmissing: %s\nthere:   %s", args, missing.text, there.text)
+					}
+					if !there.failed || strings.Contains(there.text, "SECRET") {
+						t.Errorf("%s is not denied: %s", args, there.text)
+					}
+					if set == "booster" {
+						wantCoded(t, there, 403, "")
+					} else if !strings.Contains(there.text, "Path not allowed") {
+						t.Errorf("%s is not denied: %s", args, there.text)
+					}
+				}
+			}
+			without.end()
+			with.end()
+		})
+	}
+}
+
+// A link may lead anywhere; reading through it may not.
+func TestLinksOutOfBounds(t *testing.T) {
+	t.Parallel()
+	outside := newSpace(t, map[string]string{"x.md": "OUTSIDE", "sub/y.md": "OUTSIDE"})
+	s := newSpace(t, map[string]string{".env": "SECRET", "secrets/k.md": "SECRET", "docs/a.md": "a", "other/b.md": "b"})
+	s.link("docs/x.md", "../.env")
+	s.link("docs/twice.md", "x.md")
+	s.link("docs/folder", "../secrets")
+	s.link("docs/out.md", outside.path("x.md"))
+	s.link("docs/outfolder", outside.path("sub"))
+	s.link("docs/outmissing.md", outside.path("missing.md"))
+	s.link("docs/above.md", "../../x.md")
+	s.link("docs/passwd", "/etc/passwd")
+	s.link("docs/proc", "/proc/self/environ")
+	s.link("docs/back", "..")
+	s.link("docs/loop.md", "loop.md")
+	for _, set := range []string{"booster", "learning-os"} {
+		t.Run(set, func(t *testing.T) {
+			r := s.stdio("--toolsets", set)
+			for _, path := range []string{
+				"docs/x.md", "docs/twice.md", "docs/folder/k.md", "docs/out.md", "docs/outfolder/y.md", "docs/outmissing.md", "docs/above.md",
+				"docs/passwd", "docs/proc", "docs/back/.env", "docs/back/secrets/k.md",
+			} {
+				got := r.call("read_repo_file", `{"path":`+quoted(path)+`}`)
+				if !strings.Contains(got.text, "Access denied: "+path) && !strings.Contains(got.text, "Path not allowed: "+path) {
+					t.Errorf("%s: %s", path, got.text)
+				}
+			}
+			if got := r.call("read_repo_file", `{"path":"docs/loop.md"}`); !got.failed {
+				t.Errorf("a loop of links: %s", got.text)
+			}
+			r.end()
+		})
+	}
+}
+
+func TestFileSizes(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{
+		"docs/exact.md": strings.Repeat("x", mebibyte), "docs/over.md": strings.Repeat("x", mebibyte+1),
+		"docs/umlauts.md": strings.Repeat("ü", mebibyte/2), "docs/lines.md": strings.Repeat("\"\\\n\t", mebibyte/4),
+	})
+	for _, set := range []string{"booster", "learning-os"} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			r := s.stdio("--toolsets", set)
+			for _, file := range []string{"exact", "umlauts", "lines"} {
+				wantFile(t, r.call("read_repo_file", `{"path":"docs/`+file+`.md"}`), s.read("docs/"+file+".md"))
+			}
+			got := r.call("read_repo_file", `{"path":"docs/over.md"}`)
+			if set == "booster" {
+				wantCoded(t, got, 413, "1048577")
+				wantCoded(t, r.call("read_repo_file", `{"path":"docs/over.md","encoding":"base64"}`), 413, "1048577")
+				exact := r.call("read_repo_file", `{"path":"docs/exact.md","encoding":"base64"}`)
+				if file := wantRead(t, exact); file.Size != mebibyte || file.Content != base64.StdEncoding.EncodeToString([]byte(s.read("docs/exact.md"))) {
+					t.Errorf("exactly 1 MiB as base64: size %d, %d characters", file.Size, len(file.Content))
+				}
+			} else if !got.failed || !strings.Contains(got.text, "1048577") {
+				t.Errorf("one byte more than 1 MiB: %s", clip(got.text))
+			}
+			r.end()
+		})
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	t.Parallel()
+	s := readSpace(t)
+	at := time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)
+	for _, name := range []string{"docs/binary.bin", "docs/a.md"} {
+		s.check(os.Chtimes(s.path(name), at, at))
+	}
+	r := s.stdio("--toolsets", "booster")
+	for args, want := range map[string]string{
+		`{"path":"docs/binary.bin","encoding":"base64"}`: `{"content":"AP8Q","size":3,"modified":"2026-01-09T10:00:00Z"}`,
+		`{"path":"docs/a.md","encoding":"base64"}`:       `{"content":"YQ==","size":1,"modified":"2026-01-09T10:00:00Z"}`,
+		`{"path":"docs/a.md","encoding":"utf-8"}`:        `{"content":"a","size":1,"modified":"2026-01-09T10:00:00Z"}`,
+		`{"path":"docs/a.md","encoding":null}`:           `{"content":"a","size":1,"modified":"2026-01-09T10:00:00Z"}`,
+		`{"encoding":"utf-8","path":"docs/a.md"}`:        `{"content":"a","size":1,"modified":"2026-01-09T10:00:00Z"}`,
+		`{"path":"docs/\u0061.md"}`:                      `{"content":"a","size":1,"modified":"2026-01-09T10:00:00Z"}`,
+	} {
+		got := r.call("read_repo_file", args)
+		if got.failed {
+			t.Errorf("%s: %s", args, got.text)
+		}
+		wantText(t, got, want)
+	}
+	for _, args := range []string{`{"path":"docs/latin1.txt"}`, `{"path":"docs/binary.bin","encoding":"utf-8"}`} {
+		wantCoded(t, r.call("read_repo_file", args), 400, "encoding=base64")
+	}
+	wantCoded(t, r.call("read_repo_file", `{"path":"docs/a.md","encoding":"utf8"}`), 400, `did you mean \"utf-8\"?`)
+	wantCoded(t, r.call("read_repo_file", `{"path":"docs/a.md","encoding":1}`), 400, "encoding")
+	wantCoded(t, r.call("read_repo_file", `{"path":"docs/a.md","encodin":"utf-8"}`), 400, `did you mean \"encoding\"?`)
+	wantCoded(t, r.call("read_repo_file", `{}`), 400, "path")
+	wantCoded(t, r.call("read_repo_file", `[]`), 400, "object")
+	wantCoded(t, r.call("read_repo_file", `"README.md"`), 400, "object")
+	r.end()
+}
+
+func TestHelloRules(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	r := s.stdio("--toolsets", "booster")
+	for args, want := range map[string]string{
+		`{}`: "Hello, World!", `null`: "Hello, World!", `{"name":null}`: "Hello, World!", `{"name":"Learner"}`: "Hello, Learner!",
+		`{"name":"Zoë \"<b>\" 世界"}`: `Hello, Zoë "<b>" 世界!`, `{"name":"\ud83d\ude00"}`: "Hello, 😀!",
+	} {
+		got := r.call("hello", args)
+		var body struct {
+			Message   string    `json:"message"`
+			Timestamp time.Time `json:"timestamp"`
+		}
+		r.decode([]byte(got.text), &body)
+		if got.failed || body.Message != want || time.Since(body.Timestamp).Abs() > patience || !strings.Contains(got.text, `Z"`) {
+			t.Errorf("%s: %s, want %q", args, got.text, want)
+		}
+	}
+	wantCoded(t, r.call("hello", `{"name":1}`), 400, "name")
+	wantCoded(t, r.call("hello", `{"name":"`+strings.Repeat("x", 256*kibibyte)+`"}`), 413, "256KiB")
+	wantCoded(t, r.call("hello", `{"nmae":"x"}`), 400, `did you mean \"name\"?`)
+	r.end()
+
+	r = s.stdio("--toolsets", "learning-os")
+	for args, want := range map[string]string{
+		`{"name":"Ada"}`: `{"greeting":"Hello, Ada!"}`,
+		`{"name":"` + strings.Repeat("ü", 100) + `"}`: `{"greeting":"Hello, ` + strings.Repeat("ü", 100) + `!"}`,
+		`{"name":"` + strings.Repeat("😀", 100) + `"}`: `{"greeting":"Hello, ` + strings.Repeat("😀", 100) + `!"}`,
+	} {
+		wantText(t, r.call("hello", args), want)
+	}
+	for _, args := range []string{`{}`, `null`, `{"name":null}`, `{"name":7}`, `{"name":["Ada"]}`, `{"name":"` + strings.Repeat("a", 101) + `"}`, `{"name":"Ada","x":1}`} {
+		if got := r.call("hello", args); !got.failed || !strings.HasPrefix(got.text, `{"error":"Invalid input: `) {
+			t.Errorf("%s: %s", clip(args), got.text)
+		}
+	}
+	r.end()
+}
+
+// file is what read_repo_file gives.
+type file struct {
+	Content  string `json:"content"`
+	Size     int    `json:"size"`
+	Modified string `json:"modified"`
+}
+
+func wantRead(t *testing.T, got toolResult) file {
+	t.Helper()
+	var f file
+	if err := json.Unmarshal([]byte(got.text), &f); err != nil || got.failed {
+		t.Errorf("not a file: %s (%v)", clip(got.text), err)
+	}
+	return f
+}
+
+func wantFile(t *testing.T, got toolResult, content string) {
+	t.Helper()
+	if f := wantRead(t, got); f.Content != content || f.Size != len(content) {
+		t.Errorf("size %d, content %q; want %d, %q", f.Size, clip(f.Content), len(content), clip(content))
+	}
+}
+
+// wantCoded checks an error in the shape of booster.
+func wantCoded(t *testing.T, got toolResult, code int, says string) {
+	t.Helper()
+	if !got.failed || !strings.HasPrefix(got.text, fmt.Sprintf(`{"error":{"code":%d,"message":"`, code)) || !strings.Contains(got.text, says) {
+		t.Errorf("want an error %d that says %q: %s", code, says, clip(got.text))
+	}
+}
+
+func wantText(t *testing.T, got toolResult, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got.text); diff != "" {
+		t.Errorf("-want +got:\n%s", clip(diff))
+	}
+}
