@@ -415,8 +415,11 @@ func TestGoClientCancels(t *testing.T) {
 	shown, withdrawn := make(chan struct{}), make(chan struct{})
 	c := s.client(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		close(shown)
-		<-ctx.Done()
-		close(withdrawn)
+		select {
+		case <-ctx.Done():
+			close(withdrawn)
+		case <-t.Context().Done(): // the test has failed already
+		}
 		return &mcp.ElicitResult{Action: "accept"}, nil
 	}, "", "--toolsets", "learning-os")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -147,5 +147,5 @@ func (a *approvals) close() error {
 func newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	file, ok := w.(*os.File)
 	colour := ok && term.IsTerminal(int(file.Fd()))
-	return slog.New(tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339, NoColor: !colour}))
+	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339, NoColor: !colour}))
 }

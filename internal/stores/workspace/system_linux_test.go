@@ -102,6 +102,6 @@ func asNobody(t *testing.T, f func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.SetfsuidRetUid(before) //nolint:errcheck // it cannot fail for root
+	defer unix.SetfsuidRetUid(before) // it cannot fail for root
 	f()
 }

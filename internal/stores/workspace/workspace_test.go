@@ -104,8 +104,8 @@ func content(file *workspace.File) answer {
 }
 
 func failure(err error) answer {
-	e, ok := err.(*contract.Error)
-	if !ok {
+	var e *contract.Error
+	if !errors.As(err, &e) {
 		return answer{Message: fmt.Sprintf("not a contract.Error: %T %v", err, err)}
 	}
 	return answer{Kind: e.Kind, Message: e.Message, Details: e.Details}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -207,7 +208,7 @@ func decideAtOnce(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
 	var winners sync.Map
 	together(16, func(i int) {
-		v := approval.Verdict{Approve: i%2 == 0, By: fmt.Sprint(i)}
+		v := approval.Verdict{Approve: i%2 == 0, By: strconv.Itoa(i)}
 		_, err := s.Decide(t.Context(), "a1", v, noon, noon.Add(time.Hour))
 		switch {
 		case err == nil:
