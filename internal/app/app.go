@@ -41,6 +41,8 @@ const memoryFolder = ".claude/memory"
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)   // a second signal ends the program at once
+	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
 	program := &cli.Program{
 		Version: Version,
 		Catalog: catalog.Load,
@@ -88,7 +90,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		log: log, root: root, data: data, sets: sets, stats: &stats.Stats{},
 		memory:  &memlog.Memory{Files: root, Folder: memoryFolder},
 		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
-		waiting: &approvals{mode: s.Approve, url: s.Database, prepare: data.prepare},
+		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), url: s.Database, data: s.Data, prepare: data.prepare, log: log},
 	}
 	if a.engine, err = a.newEngine(known, s); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -182,6 +184,14 @@ func (a *App) Close() error {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}
 	return err
+}
+
+// realPath is the one name of a folder that may be reached by several.
+func realPath(name string) string {
+	if path, err := filepath.EvalSymlinks(name); err == nil {
+		return path
+	}
+	return name
 }
 
 // reason leaves out the path that the message names already.

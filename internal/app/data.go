@@ -39,6 +39,12 @@ func (d *dataFolder) create() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("make the data folder: %w", err)
 	}
+	// A repository may bring links along that would lead our data elsewhere.
+	for _, folder := range []string{d.path, filepath.Join(d.path, "audit"), filepath.Join(d.path, "remit.db")} {
+		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%s is a link; remove it, or name another folder with --data", folder)
+		}
+	}
 	ignore, err := os.OpenFile(filepath.Join(d.path, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -72,18 +78,24 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 // approvals opens the database when the first approval is needed: most runs
 // never need one, and a start should cost nothing.
 type approvals struct {
-	mode    approval.Mode
-	url     string
-	prepare func() error
+	mode      approval.Mode
+	workspace string // an approval is for one workspace
+	url       string
+	data      string // Remit's own folder
+	prepare   func() error
 
-	mu sync.Mutex
-	db *sqlstore.DB
+	log *slog.Logger
+
+	mu     sync.Mutex
+	db     *sqlstore.DB
+	sealed *approval.Sealed
 }
 
 var _ engine.Approver = (*approvals)(nil)
 
 // Pass lets a guarded call pass, or says why not. Only asking needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+	s.Workspace = a.workspace
 	gate := &approval.Gate{Mode: a.mode}
 	if a.mode == approval.Ask {
 		store, err := a.open(ctx)
@@ -98,17 +110,21 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.db == nil {
-		if err := a.prepare(); err != nil {
-			return nil, err
-		}
-		db, err := sqlstore.Open(ctx, a.url)
-		if err != nil {
-			return nil, fmt.Errorf("open the database: %w", err)
-		}
-		a.db = db
+	if a.sealed != nil {
+		return a.sealed, nil
 	}
-	return a.db.Approvals(), nil
+	if err := a.prepare(); err != nil {
+		return nil, err
+	}
+	secret, err := approvalSecret(a.data, a.log)
+	if err != nil {
+		return nil, err
+	}
+	if a.db, err = sqlstore.Open(ctx, a.url); err != nil {
+		return nil, fmt.Errorf("open the database: %w", err)
+	}
+	a.sealed = &approval.Sealed{Store: a.db.Approvals(), Secret: secret}
+	return a.sealed, nil
 }
 
 // exists tells whether anything was ever asked.

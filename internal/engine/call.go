@@ -220,7 +220,7 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 	}
 	if auditErr := w.record(&result, took); auditErr != nil {
 		w.engine.Log.Error("the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
-		if w.wrote() {
+		if w.wrote() && result.Err == nil {
 			result.fail(contract.Errorf(contract.Unavailable,
 				"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
 		}
@@ -247,7 +247,9 @@ func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
 // record keeps the audit record; that of a write is durable before the answer,
 // even if the caller has gone meanwhile.
 func (w *work) record(result *Result, took time.Duration) error {
-	return w.engine.Audit.Write(context.Background(), &audit.Record{
+	ctx, cancel := context.WithTimeout(context.Background(), auditPatience)
+	defer cancel()
+	return w.engine.Audit.Write(ctx, &audit.Record{
 		Time:      w.started,
 		Principal: w.call.Principal,
 		Face:      w.call.Face,
@@ -261,12 +263,16 @@ func (w *work) record(result *Result, took time.Duration) error {
 	}, w.wrote())
 }
 
+// auditPatience is how long a record may take to reach the disk.
+const auditPatience = 10 * time.Second
+
 func (w *work) log(result *Result, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
 	case result.Err != nil && result.Err.Kind == contract.Internal:
 		level = slog.LevelError
-	case took > time.Duration(w.tool.Deadline.Max) && w.ran:
+	case result.Err != nil && result.Err.Kind == contract.Unavailable && !errors.Is(result.Err, context.Canceled),
+		took > time.Duration(w.tool.Deadline.Max) && w.ran:
 		level = slog.LevelWarn
 	}
 	if !w.engine.Log.Enabled(context.Background(), level) {

@@ -24,6 +24,7 @@ func TestParseRefuses(t *testing.T) {
 		{"trailing comma", `[1,]`, "unexpected ']' at byte 3"},
 		{"unclosed", `{"a":`, "unexpected end at byte 5"},
 		{"too deep", strings.Repeat("[", 200), "nested too deeply at byte 101"},
+		{"too many values", "[" + strings.Repeat("1,", jsontree.MaxValues) + "1]", "too many values at byte 262143"},
 		{"bad escape", `"\x"`, "invalid escape in a string at byte 1"},
 		{"half a surrogate pair", `"a\ud800b"`, "half of a surrogate pair in a string at byte 2"},
 		{"two first halves", `"\ud800\ud800"`, "half of a surrogate pair in a string at byte 1"},
@@ -99,7 +100,7 @@ func FuzzParse(f *testing.F) {
 }
 
 func strictOnPurpose(err error) bool {
-	for _, reason := range []string{"duplicate key", "nested too deeply", "invalid UTF-8", "half of a surrogate pair"} {
+	for _, reason := range []string{"duplicate key", "nested too deeply", "invalid UTF-8", "half of a surrogate pair", "too many values"} {
 		if strings.HasPrefix(err.Error(), reason) {
 			return true
 		}

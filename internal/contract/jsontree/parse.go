@@ -13,6 +13,10 @@ import (
 // needs, far less than would hurt.
 const MaxDepth = 100
 
+// MaxValues is how many values one message may hold. A value takes many times the
+// memory of its shortest spelling, so length alone does not bound it.
+const MaxValues = 1 << 17
+
 // SyntaxError says where and why bytes are not acceptable JSON.
 type SyntaxError struct {
 	Offset int
@@ -25,8 +29,8 @@ func (e *SyntaxError) Error() string {
 
 // Parse reads exactly one JSON value. It is stricter than the standard library
 // where leniency is dangerous: invalid UTF-8, half a surrogate pair, a key given
-// twice and very deep nesting are refused, so that no two readers see different
-// values.
+// twice, very deep nesting and very many values are refused, so that no two readers
+// see different values and none is overwhelmed.
 // The tree shares memory with data, strings included, so data must not change
 // afterwards.
 func Parse(data []byte) (Value, error) {
@@ -57,8 +61,9 @@ func firstInvalid(data []byte) int {
 }
 
 type parser struct {
-	data []byte
-	at   int
+	data   []byte
+	at     int
+	values int
 	// open holds the members of every array and object that is not closed yet,
 	// so that each is allocated once, in its final size.
 	open []Member
@@ -104,6 +109,9 @@ func (p *parser) peek() byte {
 func (p *parser) value(depth int) (Value, error) {
 	if depth > MaxDepth {
 		return Value{}, p.fail(p.at, "nested too deeply")
+	}
+	if p.values++; p.values > MaxValues {
+		return Value{}, p.fail(p.at, "too many values")
 	}
 	var v Value
 	var err error

@@ -39,6 +39,7 @@ const DefaultWindow = time.Hour
 
 // Subject is the call that a person is asked about.
 type Subject struct {
+	Workspace string        // where the call would take effect
 	Principal string        // who calls
 	Tool      string        // "set/name"
 	Version   string        // of the contract, for people
@@ -48,11 +49,11 @@ type Subject struct {
 	Summary   string        // the call in words, for whoever decides
 }
 
-// Key is what an approval is bound to: the principal, the tool, the digest of
-// the contract and the exact arguments.
+// Key is what an approval is bound to: the workspace, the principal, the tool, the
+// digest of the contract and the exact arguments.
 func (s Subject) Key() string {
 	h := sha256.New()
-	for _, part := range [][]byte{[]byte(s.Principal), []byte(s.Tool), []byte(s.Digest), s.Arguments} {
+	for _, part := range [][]byte{[]byte(s.Workspace), []byte(s.Principal), []byte(s.Tool), []byte(s.Digest), s.Arguments} {
 		// The length in front keeps "ab"+"c" and "a"+"bc" apart.
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
@@ -83,6 +84,7 @@ const (
 type Request struct {
 	ID        string
 	Key       string
+	Workspace string
 	Principal string
 	Tool      string
 	Version   string
@@ -96,6 +98,7 @@ type Request struct {
 	DecidedBy string
 	Reason    string
 	SpentAt   time.Time // when a call used the answer; zero before
+	Seal      string    // proves that the answer was given here; see Sealed
 }
 
 // Expired says whether the request no longer counts. It counts until the
@@ -107,6 +110,7 @@ type Verdict struct {
 	Approve bool
 	By      string // who decided, or the face it came in by
 	Reason  string // told to the caller when denied
+	Seal    string // set by Sealed
 }
 
 // ListOptions choose what List returns.

@@ -98,7 +98,7 @@ func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
 	now := g.now()
 	q, err := g.Store.Ask(ctx, Request{
 		ID: g.newID(), Key: s.Key(),
-		Principal: s.Principal, Tool: s.Tool, Version: s.Version, Digest: s.Digest,
+		Workspace: s.Workspace, Principal: s.Principal, Tool: s.Tool, Version: s.Version, Digest: s.Digest,
 		Arguments: s.Arguments, Summary: s.Summary,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(s.window()),
 	})

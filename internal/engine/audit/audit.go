@@ -30,10 +30,10 @@ type Record struct {
 
 // Keeper appends records to the file of a day, sealing each with Seal.
 type Keeper interface {
-	// Keep queues a record and returns at once. The returned function waits until
-	// a durable record is on disk; for others it need not be called.
-	// Safe for concurrent use.
-	Keep(day string, record []byte, durable bool) (wait func(context.Context) error)
+	// Keep queues a record and returns at once, with an error if it cannot be
+	// kept. wait returns when a durable record is on disk; for others it need not
+	// be called. Safe for concurrent use.
+	Keep(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
 }
 
 // Log turns records into lines and gives them to a Keeper.
@@ -41,9 +41,9 @@ type Log struct{ Keeper Keeper }
 
 // Write keeps one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
-	wait := l.Keeper.Keep(r.Time.UTC().Format(time.DateOnly), r.encode(), durable)
-	if !durable {
-		return nil
+	wait, err := l.Keeper.Keep(r.Time.UTC().Format(time.DateOnly), r.encode(), durable)
+	if err != nil || !durable {
+		return err
 	}
 	return wait(ctx)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -22,14 +23,14 @@ type keeper struct {
 	durable int
 }
 
-func (k *keeper) Keep(day string, record []byte, durable bool) func(context.Context) error {
+func (k *keeper) Keep(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	if k.last == "" {
 		k.last = audit.Genesis
 	}
 	line := audit.Seal(k.last, record)
 	k.last = audit.HashOf(line)
 	k.days[day] = append(append(k.days[day], line...), '\n')
-	return func(context.Context) error { k.durable++; return nil }
+	return func(context.Context) error { k.durable++; return nil }, nil
 }
 
 func (k *keeper) files() fstest.MapFS {
@@ -103,7 +104,11 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
 		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
 		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1, "does not follow the day before"},
-		{"torn", func(k *keeper) { k.days[second] = k.days[second][:len(k.days[second])-20] }, second, 5, "not a sealed record"},
+		{"put in after the day had ended", func(k *keeper) {
+			l := lines(k, first)
+			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
+			k.days[first] = append(append(k.days[first], late...), '\n')
+		}, second, 1, "does not follow the day before"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			k := write(t, 5)
@@ -114,6 +119,45 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 				t.Errorf("Verify = %v, want %s line %d: %s", err, tc.file, tc.line, tc.reason)
 			}
 		})
+	}
+}
+
+// TestMidnight: a process that still writes to the old day breaks nothing.
+func TestMidnight(t *testing.T) {
+	k := write(t, 5)
+	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]), '\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
+	k.days["2026-01-09"] = append(append(k.days["2026-01-09"], line...), '\n')
+	if n, err := audit.Verify(k.files()); err != nil || n != 11 {
+		t.Errorf("Verify = %d, %v; want 11, nil", n, err)
+	}
+}
+
+// TestCrashIsNoForgery: what a crash left of a last line breaks nothing, nor does
+// the day that follows it.
+func TestCrashIsNoForgery(t *testing.T) {
+	k := write(t, 5)
+	for day := range k.days {
+		k.days[day] = append(k.days[day], `{"time":"2026-01-`...)
+	}
+	if n, err := audit.Verify(k.files()); err != nil || n != 10 {
+		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
+	}
+	if got, err := audit.LastHash(k.files(), "2026-01-11"); err != nil || got != k.last {
+		t.Errorf("LastHash = %s, %v; want %s", got, err, k.last)
+	}
+}
+
+// TestOtherFilesArePassedOver: what else lies in the folder cannot stop the record.
+func TestOtherFilesArePassedOver(t *testing.T) {
+	files := write(t, 2).files()
+	files["2020-01-01.jsonl/x"] = &fstest.MapFile{Data: []byte("a folder with the name of a day")}
+	files["notes.jsonl"] = &fstest.MapFile{Data: []byte("{}\n")}
+	files["2020-01-02.jsonl"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
+	if n, err := audit.Verify(files); err != nil || n != 4 {
+		t.Errorf("Verify = %d, %v; want 4, nil", n, err)
+	}
+	if _, err := audit.LastHash(files, "2026-01-11"); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -145,8 +189,8 @@ func BenchmarkWrite(b *testing.B) {
 
 type discard struct{}
 
-func (discard) Keep(string, []byte, bool) func(context.Context) error {
-	return func(context.Context) error { return nil }
+func (discard) Keep(string, []byte, bool) (func(context.Context) error, error) {
+	return func(context.Context) error { return nil }, nil
 }
 
 func ExampleBrokenError() {

@@ -38,7 +38,8 @@ func (p *Program) approvalsList() *cobra.Command {
 		Example: "  remit approvals list\n  remit approvals list --all --json",
 		Args:    cobra.NoArgs,
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
-			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now()})
+			const most = 1000
+			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: most})
 			if err != nil {
 				return err
 			}
@@ -50,6 +51,9 @@ func (p *Program) approvalsList() *cobra.Command {
 				return writeJSON(p.Stdout, views)
 			}
 			p.printRequests(requests)
+			if len(requests) == most {
+				fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
+			}
 			return nil
 		}),
 	}
@@ -67,7 +71,7 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()
-		t.add(r.ID, viewOf(r).State, age, r.Tool, r.Principal, string(r.Arguments))
+		t.add(r.ID, viewOf(r).State, age, r.Tool, r.Principal, approval.Plain(string(r.Arguments)))
 	}
 	t.write(p.Stdout)
 }

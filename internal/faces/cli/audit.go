@@ -115,8 +115,10 @@ func localTime(text string) string {
 
 func (p *Program) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use:     "verify",
-		Short:   "Check that no record was altered, removed or put in",
+		Use:   "verify",
+		Short: "Check that no record was altered, removed or put in",
+		Long: "Follow the chain of hashes through all records and name the first that does not fit.\n" +
+			"Records cut off the very end cannot be missed by the rest: keep a copy elsewhere if that matters.",
 		Example: "  remit audit verify",
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(_ *cobra.Command, w Workspace, _ []string) error {

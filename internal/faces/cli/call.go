@@ -141,7 +141,7 @@ func typed(tool *engine.Tool, key, text string) jsontree.Value {
 
 // askTerminal asks the person who typed the command.
 func (p *Program) askTerminal(_ context.Context, r approval.Request) (approval.Answer, error) {
-	fmt.Fprintf(p.Stderr, "%s (%s %s) needs your approval:\n  %s\nLet it happen once? [y/N] ", r.Summary, r.Tool, r.Version, r.Arguments)
+	fmt.Fprintf(p.Stderr, "%s (%s %s) needs your approval:\n%sLet it happen once? [y/N] ", r.Summary, r.Tool, r.Version, r.Describe())
 	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
 	if err != nil {
 		return approval.NotShown, fmt.Errorf("read the answer: %w", err)

@@ -226,7 +226,11 @@ func (p *Program) open(cmd *cobra.Command) (Workspace, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return p.Open(cmd.Context(), settings, p.Logger(p.Stderr, settings.LogLevel))
+	log := p.Logger(p.Stderr, settings.LogLevel)
+	if loosened := settings.Loosened(); len(loosened) > 0 {
+		log.Warn("the configuration file loosens what Remit guards", "file", settings.Config, "settings", strings.Join(loosened, ", "))
+	}
+	return p.Open(cmd.Context(), settings, log)
 }
 
 // with runs a command's body on an opened workspace, and closes it.

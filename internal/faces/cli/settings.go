@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,18 @@ type Settings struct {
 	Tools      map[string]contract.Tightening // by tool name; only from the file
 
 	values []value // as printed by config print
+}
+
+// Loosened lists what a file that came with the workspace switches off, so that
+// whoever starts Remit is told.
+func (s *Settings) Loosened() []string {
+	var keys []string
+	for _, v := range s.values {
+		if v.Origin == FromFile && (v.Key == "approve" && v.Value == "auto" || v.Key == "rate_limits" && v.Value == "off") {
+			keys = append(keys, v.Key+": "+v.Value)
+		}
+	}
+	return keys
 }
 
 // Origin says where a value came from; the greater one wins.
@@ -116,10 +129,15 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	if s.Root, err = filepath.Abs(r.get("root")); err != nil {
 		return s, fmt.Errorf("find the root folder: %w", err)
 	}
-	config, origin := r.lookup("config")
+	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
-	if r.file, err = readConfig(s.Config, origin != FromDefault || config == ""); err != nil {
+	if r.file, err = readConfig(s.Config, origin != FromDefault); err != nil {
 		return s, err
+	}
+	if origin == FromDefault {
+		if err := r.file.staysBeneath(s.Root); err != nil {
+			return s, fmt.Errorf("%s: %w", s.Config, err)
+		}
 	}
 	s.Tools = r.file.tools
 	s.Data = r.path(&s, "data")
@@ -207,12 +225,59 @@ func splitList(text string) []string {
 	return list
 }
 
+// staysBeneath refuses a file that came with the workspace and would have Remit
+// write elsewhere: whoever owns the machine says so with a flag.
+func (f *configFile) staysBeneath(root string) error {
+	for _, key := range []string{"data", "database"} {
+		text := strings.TrimPrefix(strings.ReplaceAll(f.settings[key], "DATA", "."), "sqlite://")
+		if text == "" {
+			continue
+		}
+		text = strings.Replace(text, "ROOT", root, 1)
+		if !filepath.IsAbs(text) {
+			text = filepath.Join(root, text)
+		}
+		if beneath, err := filepath.Rel(root, text); err != nil || !filepath.IsLocal(beneath) {
+			return fmt.Errorf("%s leads out of the workspace; set it with --%s or REMIT_%s instead", key, key, strings.ToUpper(key))
+		}
+	}
+	return nil
+}
+
+// maxConfig and maxBrackets keep a hostile file from costing more than a look.
+const (
+	maxConfig   = 64 << 10
+	maxBrackets = 500
+)
+
+// readFile reads a configuration file: regular, no link unless it was asked for by
+// name, and of a sane size.
+func readFile(name string, asked bool) ([]byte, error) {
+	info, err := os.Lstat(name)
+	if err == nil && asked {
+		info, err = os.Stat(name)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file; name it with --config if it is meant", name)
+	case info.Size() > maxConfig:
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
+	}
+	data, err := os.ReadFile(name)
+	if err == nil && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("? ")) > maxBrackets {
+		err = fmt.Errorf("%s is nested too deeply", name)
+	}
+	return data, err
+}
+
 // readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
 // be a setting that silently is not made.
-func readConfig(name string, mustExist bool) (configFile, error) {
+func readConfig(name string, asked bool) (configFile, error) {
 	file := configFile{settings: map[string]string{}}
-	data, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) && !mustExist {
+	data, err := readFile(name, asked)
+	if errors.Is(err, fs.ErrNotExist) && !asked {
 		return file, nil
 	}
 	if err != nil {
@@ -220,7 +285,7 @@ func readConfig(name string, mustExist bool) (configFile, error) {
 	}
 	var raw map[string]any
 	if err := yaml.Unmarshal(data, &raw); err != nil {
-		return file, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, true))
+		return file, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, false)) // without its text: it may not be ours
 	}
 	if file.tools, err = readRules(raw["tools"]); err != nil {
 		return file, fmt.Errorf("%s: tools: %w", name, err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 
 	"remit/internal/contract/jsontree"
@@ -21,7 +20,13 @@ type questions struct {
 	closed  bool
 }
 
-var errNobody = errors.New("the client is gone")
+// maxQuestions is how many may be open at a client; no person reads more.
+const maxQuestions = 256
+
+var (
+	errNobody  = errors.New("the client is gone")
+	errTooMany = errors.New("too many questions are open at the client")
+)
 
 // put sends a request and waits for the client's answer to it.
 func (q *questions) put(ctx context.Context, method string, params []byte) (message, error) {
@@ -49,6 +54,9 @@ func (q *questions) open() (string, chan message, error) {
 	defer q.mu.Unlock()
 	if q.closed {
 		return "", nil, errNobody
+	}
+	if len(q.waiting) >= maxQuestions {
+		return "", nil, errTooMany
 	}
 	if q.waiting == nil {
 		q.waiting = map[string]chan message{}
@@ -122,21 +130,9 @@ func (a asker) ask(ctx context.Context, r approval.Request) (approval.Answer, er
 	}
 }
 
-// wording says who wants to do what, argument by argument.
+// wording says who wants to do what, argument by argument. What the caller wrote
+// is quoted, so that it cannot pass for our own words.
 func wording(r *approval.Request) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s, contract %s) asks for your approval.\n", r.Summary, r.Tool, r.Version)
-	args, err := jsontree.Parse(r.Arguments)
-	if err != nil {
-		fmt.Fprintf(&b, "\n%s\n", r.Arguments)
-	}
-	for _, m := range args.Members {
-		text := m.Value.Text
-		if m.Value.Kind != jsontree.String {
-			text = string(m.Value.Append(nil))
-		}
-		fmt.Fprintf(&b, "\n%s: %s", m.Key, text)
-	}
-	fmt.Fprintf(&b, "\n\nAccept to let it happen once; decline to refuse. (Request %s)", r.ID)
-	return b.String()
+	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
+		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
 }

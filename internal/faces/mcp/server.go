@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 
 	"remit/internal/contract/jsontree"
@@ -103,10 +104,19 @@ func callerFrom(params *jsontree.Value) caller {
 	elicitation, declared := capabilities.Get("elicitation")
 	_, form := elicitation.Get("form")
 	return caller{
-		client: name.Text + "/" + version.Text,
+		client: brief(name.Text) + "/" + brief(version.Text),
 		// An empty declaration is the old way to say that forms are shown.
 		canAsk: declared && elicitation.Kind == jsontree.Object && (form || len(elicitation.Members) == 0),
 	}
+}
+
+// brief cuts what a client says of itself: it goes into every audit record.
+func brief(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return strings.Clone(text)
+	}
+	return strings.ToValidUTF8(text[:most], "")
 }
 
 // call runs a tool for a connection.

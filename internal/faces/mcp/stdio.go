@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -18,8 +19,9 @@ import (
 const maxLine = 32 << 20
 
 // maxRunning is how many calls of one connection run side by side; more wait
-// unread. A call that waits for a person does not count.
-const maxRunning = 256
+// unread, so that their answers cannot fill our memory. A call that waits for a
+// person does not count.
+const maxRunning = 32
 
 // ServeStdio speaks over one pair of streams until in ends or ctx is cancelled.
 // It then finishes the calls that run and sends their answers.
@@ -27,15 +29,30 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c := &stdio{
 		server:  s,
 		out:     newWriter(out),
-		running: map[string]context.CancelFunc{},
+		running: map[string]*runningCall{},
 		slots:   make(chan struct{}, maxRunning),
 	}
 	c.questions.send = c.out.send
 	err := c.readAll(ctx, in)
 	c.questions.close() // nobody is left to answer
-	c.calls.Wait()
-	return errors.Join(err, c.out.close())
+	finished := make(chan error, 1)
+	go func() {
+		c.calls.Wait()
+		finished <- c.out.close()
+	}()
+	if ctx.Err() == nil {
+		return errors.Join(err, <-finished)
+	}
+	select { // told to end: a client that does not read cannot hold us for ever
+	case outErr := <-finished:
+		return errors.Join(err, outErr)
+	case <-time.After(drain):
+		return errors.New("gave up on answers that the client does not read")
+	}
 }
+
+// drain is how long answers may take to leave once the program is told to end.
+const drain = 10 * time.Second
 
 // stdio is one connection.
 type stdio struct {
@@ -49,13 +66,20 @@ type stdio struct {
 	slots chan struct{}
 
 	mu      sync.Mutex
-	running map[string]context.CancelFunc // by id as sent
+	running map[string]*runningCall // by id as sent
+}
+
+// runningCall is one call under way. A client may reuse the id of a call that it
+// took back, so the id alone does not tell one from the other.
+type runningCall struct {
+	id     []byte
+	cancel context.CancelFunc
 }
 
 // readAll handles every line. Reading happens in a goroutine of its own, because
 // a read of stdin cannot be interrupted when the program is told to end.
 func (c *stdio) readAll(ctx context.Context, in io.Reader) error {
-	lines := make(chan []byte, 64)
+	lines := make(chan []byte)
 	failed := make(chan error, 1)
 	go func() {
 		defer close(lines)
@@ -134,11 +158,11 @@ func (c *stdio) notified(m *message) {
 	}
 	id := m.params.Field("requestId")
 	c.mu.Lock()
-	cancel := c.running[string(id.Raw)]
+	call := c.running[string(id.Raw)]
 	delete(c.running, string(id.Raw))
 	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if call != nil {
+		call.cancel()
 	}
 }
 
@@ -175,9 +199,10 @@ func (c *stdio) toolCall(ctx context.Context, m *message) {
 	}
 	// A call that was read is finished even if the program is told to end.
 	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	if !c.start(m.id.Raw, cancel) {
+	call := &runningCall{id: bytes.Clone(m.id.Raw), cancel: cancel}
+	if !c.start(call) {
 		cancel()
-		c.out.send(errorReply(m.id.Raw, codeInvalid, "Invalid request: a call with this id is still running"))
+		c.out.send(errorReply(call.id, codeInvalid, "Invalid request: a call with this id is still running"))
 		return
 	}
 	leave := func() {}
@@ -185,43 +210,56 @@ func (c *stdio) toolCall(ctx context.Context, m *message) {
 		callCtx, leave = c.lane.Enter(callCtx)
 	}
 	from := c.from // what is known of the client when the call is read
+	args := slim(m)
 	c.slots <- struct{}{}
 	c.calls.Go(func() {
 		defer func() { <-c.slots }()
 		defer cancel()
 		defer leave()
-		c.run(callCtx, from, m.id.Raw, name.Text, m.params.Field("arguments"))
+		c.run(callCtx, from, call, tool.Name, args)
 	})
 }
 
+// slim returns the arguments of a call without the message around them, if that
+// is much larger: a call may wait for a person for an hour.
+func slim(m *message) jsontree.Value {
+	args := m.params.Field("arguments")
+	if len(m.params.Raw) > 2*len(args.Raw)+4096 {
+		return args.Clone()
+	}
+	return args
+}
+
 // run carries a call out and answers it, unless the client took it back.
-func (c *stdio) run(ctx context.Context, from caller, id []byte, name string, args jsontree.Value) {
+func (c *stdio) run(ctx context.Context, from caller, call *runningCall, name string, args jsontree.Value) {
 	result, err := c.server.call(ctx, name, args, from, asker{c})
-	if !c.finish(id) {
+	if !c.finish(call) {
 		return
 	}
 	if err != nil {
-		c.out.send(errorReply(id, codeInvalidParams, contract.AsError(err).Message))
+		c.out.send(errorReply(call.id, codeInvalidParams, contract.AsError(err).Message))
 		return
 	}
-	c.out.send(appendCallResult(make([]byte, 0, 2*len(result.Body)+128), id, &result))
+	c.out.send(appendCallResult(make([]byte, 0, 2*len(result.Body)+128), call.id, &result))
 }
 
-func (c *stdio) start(id []byte, cancel context.CancelFunc) bool {
+func (c *stdio) start(call *runningCall) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, taken := c.running[string(id)]; taken {
+	if _, taken := c.running[string(call.id)]; taken {
 		return false
 	}
-	c.running[string(id)] = cancel
+	c.running[string(call.id)] = call
 	return true
 }
 
 // finish tells whether the call was still wanted.
-func (c *stdio) finish(id []byte) bool {
+func (c *stdio) finish(call *runningCall) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, wanted := c.running[string(id)]
-	delete(c.running, string(id))
-	return wanted
+	if c.running[string(call.id)] != call {
+		return false
+	}
+	delete(c.running, string(call.id))
+	return true
 }

@@ -225,7 +225,7 @@ func TestManyQuestions(t *testing.T) {
 	c := converse(t, a)
 	c.send(canElicit)
 	c.receive()
-	const n = 300
+	const n = 200
 	for i := range n {
 		c.send(strings.Replace(strings.Replace(write, `"id":1`, `"id":`+jsonInt(1000+i), 1), `"x"`, `"`+jsonInt(i)+`"`, 1))
 		if i%2 == 0 {

@@ -32,32 +32,28 @@ var _ audit.Keeper = (*Daily)(nil)
 const lull = 50 * time.Millisecond
 
 // Keep keeps the promise of audit.Keeper.
-func (d *Daily) Keep(day string, record []byte, durable bool) func(context.Context) error {
+func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return failed(ErrClosed)
+		return nil, ErrClosed
 	}
 	if err := d.turnTo(day); err != nil {
-		return failed(err)
+		return nil, err
 	}
 	if !durable {
 		d.waiting = append(d.waiting, record)
 		if d.timer == nil {
 			d.timer = time.AfterFunc(lull, d.flush)
 		}
-		return failed(nil)
+		return func(context.Context) error { return nil }, nil
 	}
 	d.handOver()
 	ticket := d.log.Append(record, true)
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
 		return err
-	}
-}
-
-func failed(err error) func(context.Context) error {
-	return func(context.Context) error { return err }
+	}, nil
 }
 
 func (d *Daily) flush() {

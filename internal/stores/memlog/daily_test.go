@@ -12,7 +12,21 @@ import (
 	"remit/internal/stores/memlog"
 )
 
-func record(i int) []byte { return fmt.Appendf(nil, `{"i":%d}`, i) }
+func record(i int) []byte { return lateRecord("2026-01-09", i) }
+
+// lateRecord is of the last minute of a day, when processes may turn to the next
+// day one after another.
+func lateRecord(day string, i int) []byte {
+	return fmt.Appendf(nil, `{"time":"%sT23:59:59.000000Z","i":%d}`, day, i)
+}
+
+// keep keeps a record that need not be durable.
+func keep(t *testing.T, d *memlog.Daily, i int) {
+	t.Helper()
+	if _, err := d.Keep("2026-01-09", record(i), false); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestDailyChain writes over three days from two keepers at once, as two
 // processes would, and follows the chain.
@@ -27,11 +41,13 @@ func TestDailyChain(t *testing.T) {
 		for k, keeper := range keepers {
 			writers.Go(func() {
 				for i := range 100 {
-					wait := keeper.Keep(fmt.Sprintf("2026-01-%02d", 9+day), record(1000*k+i), i%10 == 0)
-					if i%10 == 0 {
-						if err := wait(t.Context()); err != nil {
-							t.Error(err)
-						}
+					date := fmt.Sprintf("2026-01-%02d", 9+day)
+					wait, err := keeper.Keep(date, lateRecord(date, 1000*k+i), i%10 == 0)
+					if err == nil && i%10 == 0 {
+						err = wait(t.Context())
+					}
+					if err != nil {
+						t.Error(err)
 					}
 				}
 			})
@@ -52,7 +68,7 @@ func TestDailyGoesOnAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
 		keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
-		keeper.Keep("2026-01-09", record(i), false)
+		keep(t, keeper, i)
 		if err := keeper.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +82,7 @@ func TestDailyGoesOnAfterRestart(t *testing.T) {
 func TestReadsAreKeptSoon(t *testing.T) {
 	dir := t.TempDir()
 	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
-	keeper.Keep("2026-01-09", record(1), false)
+	keep(t, keeper, 1)
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		if n, err := audit.Verify(os.DirFS(dir)); err == nil && n == 1 {
@@ -88,10 +104,14 @@ func TestDailyCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(filepath.Dir(dir))}
-	if err := keeper.Keep("2026-01-09", record(1), true)(t.Context()); err == nil {
+	wait, err := keeper.Keep("2026-01-09", record(1), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t.Context()); err == nil {
 		t.Error("a durable record was acknowledged though its folder is a file")
 	}
-	keeper.Keep("2026-01-09", record(2), false)
+	keep(t, keeper, 2)
 	if err := keeper.Close(); err == nil {
 		t.Error("Close says nothing of the lost record")
 	}

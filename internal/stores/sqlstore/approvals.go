@@ -21,8 +21,8 @@ var _ approval.Store = approvals{}
 func (db *DB) Approvals() approval.Store { return approvals{db} }
 
 // columns are those of an approval, in the order in which scan reads them.
-const columns = `id, key, principal, tool, version, digest, arguments, summary, state,
-	created_at, expires_at, decided_at, decided_by, reason, spent_at`
+const columns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
+	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal`
 
 const closeExpired = `
 UPDATE approvals SET open_key = NULL
@@ -30,8 +30,8 @@ WHERE open_key = $1 AND expires_at <= $2`
 
 // The update changes nothing: it makes RETURNING tell the row in the way.
 const openQuestion = `
-INSERT INTO approvals (id, key, open_key, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
-VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $10)
+INSERT INTO approvals (id, key, open_key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
+VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)
 ON CONFLICT (open_key) DO UPDATE SET open_key = excluded.open_key
 RETURNING ` + columns
 
@@ -41,7 +41,7 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 			return fmt.Errorf("close expired question: %w", err)
 		}
 		var err error
-		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Principal, r.Tool, r.Version, r.Digest,
+		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
 			r.Arguments, r.Summary, micros(r.CreatedAt), micros(r.ExpiresAt)))
 		return err
 	})
@@ -76,7 +76,7 @@ func (s approvals) Take(ctx context.Context, key string, now time.Time) (r appro
 }
 
 const settle = `
-UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, open_key = NULL
+UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, open_key = NULL
 WHERE id = $1 AND state = 'pending' AND expires_at > $5
 RETURNING ` + columns
 
@@ -88,7 +88,7 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 		state = approval.Approved
 	}
 	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
-		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, v.Reason, micros(now), micros(expires)))
+		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, v.Reason, micros(now), micros(expires), v.Seal))
 		if errors.Is(err, sql.ErrNoRows) {
 			return whyNot(ctx, tx, id)
 		}
@@ -185,8 +185,8 @@ type scanner interface{ Scan(dest ...any) error }
 
 func scan(row scanner) (r approval.Request, err error) {
 	var created, expires, decided, spent sql.NullInt64
-	err = row.Scan(&r.ID, &r.Key, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
-		&created, &expires, &decided, &r.DecidedBy, &r.Reason, &spent)
+	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
+		&created, &expires, &decided, &r.DecidedBy, &r.Reason, &spent, &r.Seal)
 	r.CreatedAt, r.ExpiresAt = fromMicros(created), fromMicros(expires)
 	r.DecidedAt, r.SpentAt = fromMicros(decided), fromMicros(spent)
 	return r, err

@@ -131,8 +131,11 @@ func (in WriteIn) Check() error {
 	case in.lines() && !json.Valid([]byte(text)):
 		_, why := jsontree.Parse([]byte(text))
 		return refuse("entry must be valid JSON for %s: %v", in.File, why)
-	case !in.lines() && scripted(text):
-		return refuse("entry must be plain Markdown: scripts, frames and event handlers are not kept in %s", in.File)
+	case in.lines():
+		return nil
+	}
+	if why := unfit(text); why != "" {
+		return refuse("entry must be plain Markdown for %s: %s", in.File, why)
 	}
 	return nil
 }

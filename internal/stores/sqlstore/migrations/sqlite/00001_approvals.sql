@@ -5,6 +5,7 @@ CREATE TABLE approvals (
 	-- The key while the question is open, NULL afterwards: UNIQUE leaves no
 	-- room for two open questions about one call.
 	open_key   TEXT   UNIQUE,
+	workspace  TEXT   NOT NULL,
 	principal  TEXT   NOT NULL,
 	tool       TEXT   NOT NULL,
 	version    TEXT   NOT NULL,
@@ -18,7 +19,9 @@ CREATE TABLE approvals (
 	decided_at BIGINT,
 	decided_by TEXT   NOT NULL DEFAULT '',
 	reason     TEXT   NOT NULL DEFAULT '',
-	spent_at   BIGINT
+	spent_at   BIGINT,
+	-- Proves that the decision was made by a person here; a database can be copied.
+	seal       TEXT   NOT NULL DEFAULT ''
 );
 -- Each index serves one query: what a call may spend, what waits, what was.
 CREATE INDEX approvals_unspent ON approvals (key, created_at, id) WHERE spent_at IS NULL;

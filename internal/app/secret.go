@@ -1,0 +1,83 @@
+package app
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+)
+
+const (
+	secretName = "approvals.key"
+	secretSize = 32
+)
+
+// approvalSecret is what a person's decisions are sealed with. It belongs to the
+// user and lies outside every workspace, because a workspace may come from
+// elsewhere and bring a database along.
+func approvalSecret(data string, log *slog.Logger) ([]byte, error) {
+	home, err := homeFolder()
+	if err == nil {
+		var secret []byte
+		if secret, err = keptSecret(filepath.Join(home, ".config", "remit", secretName)); err == nil {
+			return secret, nil
+		}
+	}
+	log.Warn("approvals are sealed with a key in the data folder, because none can be kept in the home folder", "error", err)
+	return keptSecret(filepath.Join(data, secretName))
+}
+
+// homeFolder asks the system and not the environment, which a client that starts
+// us may have changed.
+func homeFolder() (string, error) {
+	if u, err := user.LookupId(strconv.Itoa(os.Getuid())); err == nil && u.HomeDir != "" {
+		return u.HomeDir, nil
+	}
+	return os.UserHomeDir()
+}
+
+// keptSecret reads a secret, or makes it if there is none yet.
+func keptSecret(name string) ([]byte, error) {
+	secret, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := makeSecret(name); err != nil {
+			return nil, fmt.Errorf("make the key of approvals: %w", err)
+		}
+		secret, err = os.ReadFile(name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the key of approvals: %w", err)
+	}
+	if len(secret) != secretSize {
+		return nil, fmt.Errorf("the key of approvals %s has %d bytes, not %d; remove it", name, len(secret), secretSize)
+	}
+	return secret, nil
+}
+
+// makeSecret lets a new secret appear whole or not at all. Whoever makes one first
+// wins.
+func makeSecret(name string) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	secret := make([]byte, secretSize)
+	_, _ = rand.Read(secret) // never fails
+	temporary, err := os.CreateTemp(filepath.Dir(name), secretName+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(secret)
+	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temporary.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}

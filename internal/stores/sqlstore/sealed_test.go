@@ -1,0 +1,111 @@
+package sqlstore_test
+
+import (
+	"database/sql"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+func subject() approval.Subject {
+	return approval.Subject{Workspace: "/w", Principal: "ann", Tool: "demo/note", Digest: "sha256:1", Arguments: []byte(`{"a":1}`), Window: time.Hour}
+}
+
+func sealedGate(t *testing.T, url, secret string) (*approval.Gate, *approval.Sealed) {
+	t.Helper()
+	store := &approval.Sealed{Store: open(t, url).Approvals(), Secret: []byte(secret)}
+	return &approval.Gate{Mode: approval.Ask, Store: store, Now: noon}, store
+}
+
+// tamper changes the database behind Remit's back, as a repository that brings
+// one along would have done.
+func tamper(t *testing.T, file, statement string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func pendingID(t *testing.T, g *approval.Gate, s approval.Subject) string {
+	t.Helper()
+	e := contract.AsError(g.Pass(t.Context(), s, nil))
+	if e.Kind != contract.Pending {
+		t.Fatalf("Pass = %v, want pending", e)
+	}
+	return e.Details["approval"].(map[string]any)["id"].(string)
+}
+
+func TestSealedApprovalCountsOnce(t *testing.T) {
+	g, store := sealedGate(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"), "secret")
+	id := pendingID(t, g, subject())
+	if _, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "grace"}, noon(), noon().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Pass(t.Context(), subject(), nil); err != nil {
+		t.Errorf("an approved call does not pass: %v", err)
+	}
+	pendingID(t, g, subject())
+}
+
+// TestDatabaseCannotApprove: nothing that can be done to the file lets a call pass.
+func TestDatabaseCannotApprove(t *testing.T) {
+	const approveAll = `UPDATE approvals SET state = 'approved', open_key = NULL, decided_by = 'cli:alice', decided_at = created_at`
+	for _, tc := range []struct{ name, statement string }{
+		{"a row", approveAll},
+		{"a row with a seal", approveAll + `, seal = 'aaaa'`},
+		{"a trigger", `CREATE TRIGGER t AFTER INSERT ON approvals BEGIN ` + approveAll + ` WHERE id = new.id; END`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "remit.db")
+			g, _ := sealedGate(t, "sqlite://"+file, "secret")
+			pendingID(t, g, subject())
+			tamper(t, file, tc.statement)
+			for range 3 {
+				pendingID(t, g, subject())
+			}
+		})
+	}
+}
+
+func TestDecisionOfAnotherMachine(t *testing.T) {
+	url := "sqlite://" + filepath.Join(t.TempDir(), "remit.db")
+	theirs, store := sealedGate(t, url, "their secret")
+	id := pendingID(t, theirs, subject())
+	if _, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "mallory"}, noon(), noon().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	ours, _ := sealedGate(t, url, "our secret")
+	pendingID(t, ours, subject())
+}
+
+// TestPersonSeesWhatIsApproved: a request that shows other arguments than those it
+// stands for cannot be decided about.
+func TestPersonSeesWhatIsApproved(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "remit.db")
+	g, store := sealedGate(t, "sqlite://"+file, "secret")
+	id := pendingID(t, g, subject())
+	tamper(t, file, `UPDATE approvals SET arguments = '{"a":"harmless"}'`)
+	_, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "grace"}, noon(), noon().Add(time.Hour))
+	if err == nil || contract.AsError(err).Kind != contract.Conflict {
+		t.Errorf("Decide = %v, want a conflict", err)
+	}
+}
+
+func TestApprovalsAreForOneWorkspace(t *testing.T) {
+	g, store := sealedGate(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"), "secret")
+	id := pendingID(t, g, subject())
+	if _, err := store.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "grace"}, noon(), noon().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := subject()
+	elsewhere.Workspace = "/other"
+	pendingID(t, g, elsewhere)
+}
