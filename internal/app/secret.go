@@ -71,7 +71,7 @@ func makeSecret(name string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name())
+	defer func() { _ = os.Remove(temporary.Name()) }() // linked by now, or of no use
 	_, err = temporary.Write(secret)
 	if err = errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return err

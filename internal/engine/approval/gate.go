@@ -142,7 +142,7 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 		return err
 	}
 	return contract.Errorf(contract.Pending,
-		`Approval needed: request %[1]s waits for a person. Approve it with "remit approvals approve %[1]s", then repeat the same call.`, q.ID).
+		`Approval needed: request %[1]s waits for a person. Approve it with "remit approvals approve %[1]s" in the workspace, then repeat the same call.`, q.ID).
 		With("approval", map[string]any{
 			"id":         q.ID,
 			"status":     string(Pending),

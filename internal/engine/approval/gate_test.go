@@ -91,7 +91,7 @@ func TestPendingTellsHowToGoOn(t *testing.T) {
 	g := &approval.Gate{Store: &fake{}, Now: func() time.Time { return at }, NewID: func() string { return "7kq2m" }}
 	err := g.Pass(t.Context(), subject(), nil)
 	isError(t, err, contract.Pending, `Approval needed: request 7kq2m waits for a person. `+
-		`Approve it with "remit approvals approve 7kq2m", then repeat the same call.`)
+		`Approve it with "remit approvals approve 7kq2m" in the workspace, then repeat the same call.`)
 	details(t, err, `{"approval":{"expires_at":"2026-08-01T12:10:00Z","id":"7kq2m","status":"pending"}}`)
 }
 

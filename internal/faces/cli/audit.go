@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 )
@@ -33,6 +35,9 @@ func (p *Program) auditList() *cobra.Command {
 			if o.limit < 1 {
 				return usageError{fmt.Errorf("--limit must be at least 1, not %d", o.limit)}
 			}
+			if err := checkOutcome(o.outcome); err != nil {
+				return usageError{err}
+			}
 			records, err := latest(w.AuditFiles(), o)
 			if err != nil {
 				return err
@@ -54,6 +59,17 @@ func (p *Program) auditList() *cobra.Command {
 type auditFilter struct {
 	limit         int
 	tool, outcome string
+}
+
+func checkOutcome(outcome string) error {
+	known := []string{"ok"}
+	for _, kind := range contract.Kinds() {
+		known = append(known, string(kind))
+	}
+	if outcome == "" || slices.Contains(known, outcome) {
+		return nil
+	}
+	return fmt.Errorf("there is no outcome %q; there are %s", outcome, strings.Join(known, ", "))
 }
 
 func (o *auditFilter) wants(record *jsontree.Value) bool {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,6 +37,9 @@ func (p *Program) callCommand() *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
+				return usageError{errors.New("--json is empty; give a JSON object, or - for stdin")}
+			}
 			return p.call(cmd.Context(), w.Engine(), args[0], args[1:], document)
 		}),
 	}
@@ -139,17 +143,32 @@ func typed(tool *engine.Tool, key, text string) jsontree.Value {
 	return v
 }
 
-// askTerminal asks the person who typed the command.
-func (p *Program) askTerminal(_ context.Context, r approval.Request) (approval.Answer, error) {
+// askTerminal asks the person who typed the command. The read itself cannot be
+// interrupted, so it is left behind when the person gives up.
+func (p *Program) askTerminal(ctx context.Context, r approval.Request) (approval.Answer, error) {
 	fmt.Fprintf(p.Stderr, "%s (%s %s) needs your approval:\n%sLet it happen once? [y/N] ", r.Summary, r.Tool, r.Version, r.Describe())
-	line, err := bufio.NewReader(p.Stdin).ReadString('\n')
-	if err != nil {
-		return approval.NotShown, fmt.Errorf("read the answer: %w", err)
+	type reply struct {
+		line string
+		err  error
 	}
-	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
-		return approval.Accepted, nil
+	typed := make(chan reply, 1)
+	go func() {
+		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
+		typed <- reply{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(p.Stderr)
+		return approval.NotShown, ctx.Err()
+	case got := <-typed:
+		if got.err != nil {
+			return approval.NotShown, fmt.Errorf("read the answer: %w", got.err)
+		}
+		if answer := strings.ToLower(strings.TrimSpace(got.line)); answer == "y" || answer == "yes" {
+			return approval.Accepted, nil
+		}
+		return approval.Declined, nil
 	}
-	return approval.Declined, nil
 }
 
 func (p *Program) completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -160,8 +179,10 @@ func (p *Program) completeTool(_ *cobra.Command, args []string, _ string) ([]str
 	var words []string
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			if len(args) == 0 {
+			if len(args) == 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, c.Name+"\t") }) {
 				words = append(words, c.Name+"\t"+c.Description)
+			}
+			if len(args) == 0 {
 				continue
 			}
 			if c.Name == args[0] {
@@ -171,5 +192,9 @@ func (p *Program) completeTool(_ *cobra.Command, args []string, _ string) ([]str
 			}
 		}
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) == 0 {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	slices.Sort(words)
+	return slices.Compact(words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

@@ -113,6 +113,7 @@ func (p *Program) command() *cobra.Command {
 			"  remit call hello name=Ada                      call a tool\n" +
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
 			"  remit approvals list                           what waits for your approval",
+		Version:       p.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -123,6 +124,7 @@ func (p *Program) command() *cobra.Command {
 			return cmd.Help()
 		},
 	}
+	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
@@ -197,6 +199,7 @@ func helpCommand() *cobra.Command {
 				return unknownCommand(found, strings.Join(rest, " "))
 			}
 			found.InitDefaultHelpFlag() // so that both ways to help show the same
+			found.InitDefaultVersionFlag()
 			return found.Help()
 		},
 	}

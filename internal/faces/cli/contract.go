@@ -106,7 +106,11 @@ func (p *Program) scaffold(dir, name string) error {
 	if err := createFile(file, draft); err != nil {
 		return err
 	}
-	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(dir))); err != nil && !errors.Is(err, fs.ErrExist) {
+	set, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("name the set: %w", err)
+	}
+	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set))); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+

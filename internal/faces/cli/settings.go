@@ -126,9 +126,11 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	r := &resolver{flags: flags, env: env}
 	var s Settings
 	var err error
-	if s.Root, err = filepath.Abs(r.get("root")); err != nil {
+	root, rootOrigin := r.lookup("root")
+	if s.Root, err = filepath.Abs(root); err != nil {
 		return s, fmt.Errorf("find the root folder: %w", err)
 	}
+	r.note("root", s.Root, rootOrigin)
 	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
 	if r.file, err = readConfig(s.Config, origin != FromDefault); err != nil {
@@ -141,9 +143,16 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	}
 	s.Tools = r.file.tools
 	s.Data = r.path(&s, "data")
-	s.Toolsets = splitList(r.get("toolsets"))
-	s.Database = strings.ReplaceAll(r.get("database"), "DATA", s.Data)
+	database, databaseOrigin := r.lookup("database")
+	s.Database = strings.ReplaceAll(database, "DATA", s.Data)
+	r.note("database", s.Database, databaseOrigin)
 	err = errors.Join(
+		r.parse("toolsets", func(text string) error {
+			if s.Toolsets = splitList(text); len(s.Toolsets) == 0 {
+				return errors.New("name at least one toolset")
+			}
+			return nil
+		}),
 		r.parse("read_only", oneOf(&s.ReadOnly, "true", "false")),
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
@@ -167,13 +176,6 @@ func (r *resolver) lookup(key string) (string, Origin) {
 		return text, FromFile
 	}
 	return s.fallback, FromDefault
-}
-
-// get finds a value and notes it for config print.
-func (r *resolver) get(key string) string {
-	text, origin := r.lookup(key)
-	r.note(key, text, origin)
-	return text
 }
 
 func (r *resolver) note(key, text string, origin Origin) {
