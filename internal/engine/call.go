@@ -78,6 +78,9 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err != nil {
 		return answer, err
 	}
+	if err := w.recordable(); err != nil {
+		return answer, err
+	}
 	if err := w.approval(ctx, &args); err != nil {
 		return answer, err
 	}
@@ -150,6 +153,17 @@ func (w *work) paths(args *jsontree.Value) (map[string]File, error) {
 		files[policy.Arg] = file
 	}
 	return files, nil
+}
+
+// recordable keeps a write from happening when its record could not be kept.
+func (w *work) recordable() error {
+	if w.tool.Hints.ReadOnly {
+		return nil
+	}
+	if err := w.engine.Audit.Ready(w.started); err != nil {
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later", w.tool.Name).Because(err)
+	}
+	return nil
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {

@@ -25,6 +25,8 @@ type Approver interface {
 
 // Auditor keeps one record a call. A durable one is on disk when Write returns.
 type Auditor interface {
+	// Ready tells, before a write, whether its record could be kept.
+	Ready(now time.Time) error
 	Write(ctx context.Context, r *audit.Record, durable bool) error
 }
 

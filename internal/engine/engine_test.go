@@ -100,6 +100,7 @@ type rig struct {
 	handler   func(ctx context.Context, in noteIn) (noteOut, error)
 	passErr   error
 	auditErr  error
+	readyErr  error
 	observers []string
 }
 
@@ -107,6 +108,8 @@ func (r *rig) Pass(_ context.Context, s approval.Subject, _ approval.Asker) erro
 	r.trail = append(r.trail, "approval "+string(s.Arguments))
 	return r.passErr
 }
+
+func (r *rig) Ready(time.Time) error { return r.readyErr }
 
 func (r *rig) Write(_ context.Context, record *audit.Record, durable bool) error {
 	r.records = append(r.records, *record)
@@ -343,6 +346,18 @@ func TestAuditFailure(t *testing.T) {
 	}
 	if got := r.call(t, `{"path":".env","text":"x"}`); got.Err.Kind != contract.Denied {
 		t.Errorf("a refusal turned into %s because its record was not kept", got.Body)
+	}
+}
+
+func TestNoWriteWithoutRecord(t *testing.T) {
+	r := newRig(t, nil)
+	r.readyErr = errors.New("disk full at /home/ann")
+	got := r.call(t, good)
+	if got.Err == nil || got.Err.Kind != contract.Unavailable || !strings.Contains(got.Err.Message, "was not run") || strings.Contains(string(got.Body), "/home") {
+		t.Errorf("result %s", got.Body)
+	}
+	if len(r.trail) != 1 {
+		t.Errorf("trail %v: nobody is asked, and the handler is not reached", r.trail)
 	}
 }
 

@@ -30,6 +30,9 @@ type Record struct {
 
 // Keeper appends records to the file of a day, sealing each with Seal.
 type Keeper interface {
+	// Ready tells whether a record of this day could be kept. It costs next to
+	// nothing once it was true.
+	Ready(day string) error
 	// Keep queues a record and returns at once, with an error if it cannot be
 	// kept. wait returns when a durable record is on disk; for others it need not
 	// be called. Safe for concurrent use.
@@ -38,6 +41,9 @@ type Keeper interface {
 
 // Log turns records into lines and gives them to a Keeper.
 type Log struct{ Keeper Keeper }
+
+// Ready tells, before a write, whether its record could be kept.
+func (l *Log) Ready(now time.Time) error { return l.Keeper.Ready(now.UTC().Format(time.DateOnly)) }
 
 // Write keeps one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {

@@ -23,6 +23,8 @@ type keeper struct {
 	durable int
 }
 
+func (k *keeper) Ready(string) error { return nil }
+
 func (k *keeper) Keep(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	if k.last == "" {
 		k.last = audit.Genesis
@@ -188,6 +190,8 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 type discard struct{}
+
+func (discard) Ready(string) error { return nil }
 
 func (discard) Keep(string, []byte, bool) (func(context.Context) error, error) {
 	return func(context.Context) error { return nil }, nil

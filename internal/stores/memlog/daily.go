@@ -18,6 +18,7 @@ type Daily struct {
 
 	mu      sync.Mutex
 	day     string
+	proved  string // the day whose file could be opened
 	log     *Log
 	waiting [][]byte // records that need not be durable, not yet handed over
 	timer   *time.Timer
@@ -30,6 +31,24 @@ var _ audit.Keeper = (*Daily)(nil)
 // lull is how long a record that need not be durable may wait for company: it
 // saves a system call or more on every read.
 const lull = 50 * time.Millisecond
+
+// Ready keeps the promise of audit.Keeper: it opens the file of the day once.
+func (d *Daily) Ready(day string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return ErrClosed
+	}
+	if err := d.turnTo(day); err != nil || d.proved == d.day {
+		return err
+	}
+	file, err := d.Files.OpenAppend(audit.FileOf(d.day))
+	if err != nil {
+		return fmt.Errorf("open the audit file: %w", err)
+	}
+	d.proved = d.day
+	return file.Close()
+}
 
 // Keep keeps the promise of audit.Keeper.
 func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {

@@ -104,6 +104,9 @@ func TestDailyCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(filepath.Dir(dir))}
+	if err := keeper.Ready("2026-01-09"); err == nil {
+		t.Error("Ready, though the folder is a file")
+	}
 	wait, err := keeper.Keep("2026-01-09", record(1), true)
 	if err != nil {
 		t.Fatal(err)
