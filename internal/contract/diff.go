@@ -189,7 +189,7 @@ func (d *differ) schemas(at string, old, updated *jsontree.Value) {
 }
 
 func (d *differ) properties(at string, old, updated *jsontree.Value) {
-	was, is := old.Field("properties"), updated.Field("properties")
+	was, is := propertiesOf(old), propertiesOf(updated)
 	for i := range was.Members {
 		name := was.Members[i].Key
 		if other, ok := is.Get(name); ok {
@@ -212,6 +212,14 @@ func (d *differ) properties(at string, old, updated *jsontree.Value) {
 			d.add(Minor, at+"."+name, "a field was added, a new part of %s", sideOf(at))
 		}
 	}
+}
+
+// propertiesOf is empty for what is no schema: lint objects to that, not we.
+func propertiesOf(schema *jsontree.Value) jsontree.Value {
+	if p := schema.Field("properties"); p.Kind == jsontree.Object {
+		return p
+	}
+	return jsontree.Obj()
 }
 
 func sideOf(at string) string {
@@ -258,7 +266,7 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 // required compares the lists of required fields. A field that is new or gone is
 // told of once, by properties.
 func (d *differ) required(at string, old, updated *jsontree.Value) {
-	was, is := old.Field("properties"), updated.Field("properties")
+	was, is := propertiesOf(old), propertiesOf(updated)
 	for i := range was.Members {
 		name := was.Members[i].Key
 		if _, kept := is.Get(name); !kept {

@@ -113,6 +113,10 @@ type Verdict struct {
 	Seal    string // set by Sealed
 }
 
+// MostOpen is how many questions of one principal may wait at once. Nobody reads
+// more, and one that matters would be lost among them.
+const MostOpen = 500
+
 // ListOptions choose what List returns.
 type ListOptions struct {
 	All   bool      // also what is decided or expired
@@ -127,7 +131,8 @@ type ListOptions struct {
 type Store interface {
 	// Ask returns the pending request with r's key that is unexpired at
 	// r.CreatedAt, if there is one; otherwise it keeps r and returns it. So
-	// there is never more than one open question about the same call.
+	// there is never more than one open question about the same call. It returns
+	// a contract.Limited error if MostOpen others of the principal are open.
 	Ask(ctx context.Context, r Request) (Request, error)
 
 	// Take spends the oldest request with this key that is decided, unspent

@@ -164,6 +164,9 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if contract.AsError(err).Kind == contract.Limited {
+		return err
+	}
 	return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).
 		Because(err)
 }

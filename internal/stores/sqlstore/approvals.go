@@ -35,10 +35,27 @@ VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)
 ON CONFLICT (open_key) DO UPDATE SET open_key = excluded.open_key
 RETURNING ` + columns
 
+// What expired a month ago is of no use to anybody; the audit keeps the calls.
+const prune = `DELETE FROM approvals WHERE expires_at <= $1`
+
+const countOthers = `
+SELECT count(*) FROM approvals
+WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
+
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
 	err := s.db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
+			return fmt.Errorf("prune old questions: %w", err)
+		}
 		if _, err := tx.ExecContext(ctx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
 			return fmt.Errorf("close expired question: %w", err)
+		}
+		var others int
+		if err := tx.QueryRowContext(ctx, countOthers, micros(r.CreatedAt), r.Principal, r.Key).Scan(&others); err != nil {
+			return fmt.Errorf("count open questions: %w", err)
+		}
+		if others >= approval.MostOpen {
+			return contract.Errorf(contract.Limited, "%d requests wait for approval already; have some of them decided first", others)
 		}
 		var err error
 		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,

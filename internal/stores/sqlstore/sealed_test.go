@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"database/sql"
+	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -108,4 +109,42 @@ func TestApprovalsAreForOneWorkspace(t *testing.T) {
 	elsewhere := subject()
 	elsewhere.Workspace = "/other"
 	pendingID(t, g, elsewhere)
+}
+
+func TestOpenQuestionsAreFew(t *testing.T) {
+	g, store := sealedGate(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"), "secret")
+	s := subject()
+	var first string
+	for i := range approval.MostOpen {
+		s.Arguments = fmt.Appendf(nil, `{"a":%d}`, i)
+		id := pendingID(t, g, s)
+		if i == 0 {
+			first = id
+		}
+	}
+	pendingID(t, g, s) // one that is open already may be asked about again
+	s.Arguments = []byte(`{"a":"one too many"}`)
+	if err := g.Pass(t.Context(), s, nil); contract.AsError(err).Kind != contract.Limited {
+		t.Errorf("Pass = %v, want limited", err)
+	}
+	other := s
+	other.Principal = "bob"
+	pendingID(t, g, other)
+	if _, err := store.Decide(t.Context(), first, approval.Verdict{By: "grace"}, noon(), noon().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	pendingID(t, g, s)
+}
+
+func TestOldRequestsGo(t *testing.T) {
+	url := "sqlite://" + filepath.Join(t.TempDir(), "remit.db")
+	g, store := sealedGate(t, url, "secret")
+	old := pendingID(t, g, subject())
+	g.Now = func() time.Time { return noon().AddDate(0, 2, 0) }
+	s := subject()
+	s.Arguments = []byte(`{"a":2}`)
+	pendingID(t, g, s)
+	if _, err := store.Get(t.Context(), old); err == nil {
+		t.Error("a request of two months ago is still there")
+	}
 }

@@ -27,3 +27,4 @@ CREATE TABLE approvals (
 CREATE INDEX approvals_unspent ON approvals (key, created_at, id) WHERE spent_at IS NULL;
 CREATE INDEX approvals_pending ON approvals (created_at, id) WHERE state = 'pending';
 CREATE INDEX approvals_created ON approvals (created_at, id);
+CREATE INDEX approvals_expiry ON approvals (expires_at);
