@@ -80,6 +80,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := sqlstore.File(s.Database); !ok {
+		return nil, errors.New("database: use sqlite://PATH; PostgreSQL comes with a later version")
+	}
 	root, err := workspace.Open(s.Root, hiddenFrom(s)...)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
@@ -90,7 +93,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		log: log, root: root, data: data, sets: sets, stats: &stats.Stats{},
 		memory:  &memlog.Memory{Files: root, Folder: memoryFolder},
 		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
-		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), url: s.Database, data: s.Data, prepare: data.prepare, log: log},
+		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), url: s.Database, prepare: data.prepare, log: log},
 	}
 	if a.engine, err = a.newEngine(known, s); err != nil {
 		return nil, errors.Join(err, a.Close())

@@ -81,7 +81,6 @@ type approvals struct {
 	mode      approval.Mode
 	workspace string // an approval is for one workspace
 	url       string
-	data      string // Remit's own folder
 	prepare   func() error
 
 	log *slog.Logger
@@ -116,7 +115,7 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	if err := a.prepare(); err != nil {
 		return nil, err
 	}
-	secret, err := approvalSecret(a.data, a.log)
+	secret, err := approvalSecret(a.log)
 	if err != nil {
 		return nil, err
 	}

@@ -20,16 +20,17 @@ const (
 // approvalSecret is what a person's decisions are sealed with. It belongs to the
 // user and lies outside every workspace, because a workspace may come from
 // elsewhere and bring a database along.
-func approvalSecret(data string, log *slog.Logger) ([]byte, error) {
+func approvalSecret(log *slog.Logger) ([]byte, error) {
 	home, err := homeFolder()
 	if err == nil {
 		var secret []byte
-		if secret, err = keptSecret(filepath.Join(home, ".config", "remit", secretName)); err == nil {
+		if secret, err = keptSecret(filepath.Join(home, ".config", "remit")); err == nil {
 			return secret, nil
 		}
 	}
-	log.Warn("approvals are sealed with a key in the data folder, because none can be kept in the home folder", "error", err)
-	return keptSecret(filepath.Join(data, secretName))
+	folder := filepath.Join(os.TempDir(), "remit-"+strconv.Itoa(os.Getuid()))
+	log.Warn("the key of approvals is kept in the temporary folder, because the home folder cannot keep it", "error", err)
+	return keptSecret(folder)
 }
 
 // homeFolder asks the system and not the environment, which a client that starts
@@ -41,8 +42,9 @@ func homeFolder() (string, error) {
 	return os.UserHomeDir()
 }
 
-// keptSecret reads a secret, or makes it if there is none yet.
-func keptSecret(name string) ([]byte, error) {
+// keptSecret reads the secret in a folder, or makes it if there is none yet.
+func keptSecret(folder string) ([]byte, error) {
+	name := filepath.Join(folder, secretName)
 	secret, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := makeSecret(name); err != nil {

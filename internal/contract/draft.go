@@ -24,6 +24,7 @@ access: caller
 # rate: 100/min                                  how often a caller may call
 # approval: {required: true, window: 1h}         a person agrees first
 # paths: [{arg: path, deny: ["**/.env*"], max: 1MiB}]
+# x-redact: true on a property keeps its content out of the audit
 deadline: {target: 100ms, max: 5s}
 size: {request: 64KiB}
 input:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -115,5 +116,5 @@ func (e *Engine) Find(name string) (*Tool, error) {
 	if near := contract.Nearest(name, names); near != "" {
 		return nil, contract.Errorf(contract.NotFound, "Unknown tool %q; did you mean %q?", name, near)
 	}
-	return nil, contract.Errorf(contract.NotFound, "Unknown tool %q; tools/list names those there are", name)
+	return nil, contract.Errorf(contract.NotFound, "Unknown tool %q; there are %s", name, strings.Join(names, ", "))
 }

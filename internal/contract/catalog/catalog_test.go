@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -41,24 +41,38 @@ func compiledSets(t testing.TB) []*contract.Set {
 // apart from TestUpToDate, so that its sentence is seen whether or not somebody
 // has run go generate.
 func TestVersionGate(t *testing.T) {
-	t.Run("against catalog.json", func(t *testing.T) {
-		if err := contract.Gate(compiledSets(t), sourceSets(t)); err != nil {
-			t.Errorf("a contract changed more than its version says:\n%v", err)
-		}
-	})
-	t.Run("against the last commit", func(t *testing.T) {
-		data, err := exec.Command("git", "show", "HEAD:./catalog.json").Output()
-		if err != nil || len(data) == 0 {
-			t.Skip("there is no git here, or no catalog in the last commit")
-		}
-		committed, err := catalog.Decode(data)
-		if err != nil {
-			t.Fatalf("the catalog of the last commit: %v", err)
-		}
-		if err := contract.Gate(committed, sourceSets(t)); err != nil {
-			t.Errorf("a contract changed more than its version says:\n%v", err)
-		}
-	})
+	published, err := catalog.Published(t.Context(), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := contract.Gate(published, sourceSets(t)); err != nil {
+		t.Errorf("a contract changed more than its version says:\n%v", err)
+	}
+}
+
+// TestPublished: without git the file itself is the base.
+func TestPublished(t *testing.T) {
+	t.Setenv("PATH", "")
+	dir := t.TempDir()
+	if _, err := catalog.Published(t.Context(), dir); err == nil {
+		t.Error("no catalog is no error")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "catalog.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if sets, err := catalog.Published(t.Context(), dir); err != nil || sets != nil {
+		t.Errorf("an empty catalog gives %v, %v", sets, err)
+	}
+	data, err := catalog.Encode(sourceSets(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "catalog.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if sets, err := catalog.Published(t.Context(), dir); err != nil || contract.Gate(sets, sourceSets(t)) != nil {
+		t.Errorf("the catalog gives %v, %v", sets, err)
+	}
 }
 
 // TestUpToDate: what is generated is what the contract files say now.

@@ -116,7 +116,7 @@ func (p *Program) approvalsShow() *cobra.Command {
 		Use:     "show ID",
 		Short:   "Show one request in full",
 		Example: "  remit approvals show k3v9q2xa7m",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, "remit approvals show ID"),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			r, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -134,7 +134,7 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 		Short:   map[bool]string{true: "Let a call happen once", false: "Refuse a call"}[approve],
 		Long:    "The start of an id is enough as long as only one request has it.",
 		Example: "  remit approvals " + verb + " k3v9q2xa7m",
-		Args:    cobra.ExactArgs(1),
+		Args:    exactly(1, "remit approvals "+verb+" ID"),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			asked, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -151,7 +151,7 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().StringVar(&reason, "reason", "", "told to the caller when denied")
+	c.Flags().StringVar(&reason, "reason", "", "kept with the decision, and told to the caller when denied")
 	return c
 }
 

@@ -19,7 +19,7 @@ import (
 
 func (p *Program) auditCommand() *cobra.Command {
 	return group("audit", "See who called what, and verify the record",
-		"Every call leaves one hash-chained record. Contents and secrets are not in it.",
+		"Every call leaves one hash-chained record. Contents, secrets and whatever is long stand in it as size and hash.",
 		p.auditList(), p.auditVerify())
 }
 

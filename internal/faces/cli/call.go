@@ -8,12 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
+	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
@@ -34,7 +34,12 @@ func (p *Program) callCommand() *cobra.Command {
 		Example: "  remit call hello name=Ada\n" +
 			"  remit call read_repo_file path=README.md\n" +
 			"  remit call write_memory_entry --json '{\"file\":\"decisions.jsonl\",\"entry\":{\"timestamp\":\"2026-01-09T10:30:00Z\",\"type\":\"stack\"}}'",
-		Args:              cobra.MinimumNArgs(1),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them")}
+			}
+			return nil
+		},
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
@@ -107,7 +112,11 @@ func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) 
 		if _, twice := args.Get(key); twice {
 			return args, fmt.Errorf("argument %q is given twice", key)
 		}
-		args.Members = append(args.Members, jsontree.Member{Key: key, Value: typed(tool, key, text)})
+		value, err := typed(tool, key, text)
+		if err != nil {
+			return args, err
+		}
+		args.Members = append(args.Members, jsontree.Member{Key: key, Value: value})
 	}
 	args.Raw = args.Append(nil)
 	return args, nil
@@ -129,18 +138,23 @@ func (p *Program) parseDocument(document string) (jsontree.Value, error) {
 }
 
 // typed reads a value by the type in the contract. What cannot be read so stays
-// text, and the contract's own explanation says what is wrong.
-func typed(tool *engine.Tool, key, text string) jsontree.Value {
+// text, and the contract's own explanation says what is wrong; only what was
+// clearly meant as JSON is refused here, with the place of the fault.
+func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	property := tool.Input.Field("properties")
 	schema := property.Field(key)
 	if kind := schema.Field("type"); kind.Text != "string" && kind.Text != "" {
-		if v, err := jsontree.Parse([]byte(text)); err == nil {
-			return v
+		v, err := jsontree.Parse([]byte(text))
+		if err == nil {
+			return v, nil
+		}
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return v, fmt.Errorf("%s is not valid JSON: %w", key, err)
 		}
 	}
 	v := jsontree.Str(text)
 	v.Raw = v.Append(nil)
-	return v
+	return v, nil
 }
 
 // askTerminal asks the person who typed the command. The read itself cannot be
@@ -171,30 +185,42 @@ func (p *Program) askTerminal(ctx context.Context, r approval.Request) (approval
 	}
 }
 
-func (p *Program) completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	sets, err := p.Catalog()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
-	}
+// completeTool completes tool names and then argument names, of the toolsets that
+// the settings choose.
+func (p *Program) completeTool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var words []string
-	for _, set := range sets {
-		for _, c := range set.Contracts {
-			if len(args) == 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, c.Name+"\t") }) {
-				words = append(words, c.Name+"\t"+c.Description)
-			}
-			if len(args) == 0 {
-				continue
-			}
-			if c.Name == args[0] {
-				for _, m := range c.Input.Field("properties").Members {
-					words = append(words, m.Key+"=")
-				}
+	for _, c := range p.chosenContracts(cmd) {
+		switch {
+		case len(args) == 0:
+			words = append(words, c.Name+"\t"+c.Description)
+		case c.Name == args[0]:
+			for _, m := range c.Input.Field("properties").Members {
+				words = append(words, m.Key+"=")
 			}
 		}
 	}
 	if len(args) == 0 {
 		return words, cobra.ShellCompDirectiveNoFileComp
 	}
-	slices.Sort(words)
-	return slices.Compact(words), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (p *Program) chosenContracts(cmd *cobra.Command) []*contract.Contract {
+	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	if err != nil {
+		return nil
+	}
+	known, err := p.Catalog()
+	if err != nil {
+		return nil
+	}
+	sets, err := catalog.Select(known, settings.Toolsets)
+	if err != nil {
+		return nil
+	}
+	var contracts []*contract.Contract
+	for _, set := range sets {
+		contracts = append(contracts, set.Contracts...)
+	}
+	return contracts
 }

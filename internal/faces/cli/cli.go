@@ -54,6 +54,8 @@ type Program struct {
 // usageError is a command line that cannot be carried out as it stands.
 type usageError struct{ error }
 
+func (u usageError) Unwrap() error { return u.error }
+
 // failure ends a command with an exit code; what there is to say has been said.
 type failure struct{ code int }
 
@@ -202,6 +204,16 @@ func helpCommand() *cobra.Command {
 			found.InitDefaultVersionFlag()
 			return found.Help()
 		},
+	}
+}
+
+// exactly asks for n arguments, and says which when there are others.
+func exactly(n int, usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
+		}
+		return nil
 	}
 }
 

@@ -131,6 +131,9 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		return s, fmt.Errorf("find the root folder: %w", err)
 	}
 	r.note("root", s.Root, rootOrigin)
+	if info, err := os.Stat(s.Root); err != nil || !info.IsDir() {
+		return s, fmt.Errorf("root (from %s): there is no folder %s", rootOrigin, s.Root)
+	}
 	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
 	if r.file, err = readConfig(s.Config, origin != FromDefault); err != nil {
@@ -156,7 +159,12 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		r.parse("read_only", oneOf(&s.ReadOnly, "true", "false")),
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
-		r.parse("log_level", func(text string) error { return s.LogLevel.UnmarshalText([]byte(text)) }),
+		r.parse("log_level", func(text string) error {
+			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
+				return fmt.Errorf("%q must be debug, info, warn or error", text)
+			}
+			return nil
+		}),
 	)
 	s.values = r.found
 	return s, err
@@ -294,6 +302,7 @@ func readConfig(name string, asked bool) (configFile, error) {
 	}
 	delete(raw, "tools")
 	for key, v := range raw {
+		key = strings.ReplaceAll(key, "-", "_") // as the flags are spelt
 		if !slices.Contains(settingKeys(), key) || key == "root" || key == "config" {
 			return file, unknownKey(name, key)
 		}

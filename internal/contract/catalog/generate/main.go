@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,31 +26,19 @@ func generate(root string) error {
 	if err != nil {
 		return err
 	}
-	published := filepath.Join(root, "internal/contract/catalog/catalog.json")
-	if err := gate(published, built.Sets); err != nil {
+	folder := filepath.Join(root, "internal/contract/catalog")
+	published, err := catalog.Published(context.Background(), folder)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(published, built.JSON, 0o644); err != nil {
+	if err := contract.Gate(published, built.Sets); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "catalog.json"), built.JSON, 0o644); err != nil {
 		return fmt.Errorf("write catalog: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(root, "docs/tools.md"), built.Markdown, 0o644); err != nil {
 		return fmt.Errorf("write documents: %w", err)
 	}
 	return nil
-}
-
-// gate compares with what is published; an empty catalog is no base.
-func gate(published string, sets []*contract.Set) error {
-	data, err := os.ReadFile(published)
-	if err != nil {
-		return fmt.Errorf("read the published catalog: %w", err)
-	}
-	if len(data) == 0 {
-		return nil
-	}
-	old, err := catalog.Decode(data)
-	if err != nil {
-		return err
-	}
-	return contract.Gate(old, sets)
 }
