@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -105,10 +106,11 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 // where they are and where they usually are.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
-	if file, ok := sqlstore.File(s.Database); ok {
+	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
 	}
-	return hidden
+	slices.Sort(hidden)
+	return slices.Compact(hidden) // each costs a look at the disk
 }
 
 // chooseTools selects the toolsets and applies the operator's rules to them.
