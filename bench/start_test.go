@@ -42,7 +42,7 @@ func main() {
 const helloLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}}}` + "\n"
 
 // TestStartIsNearABareLoop compares start to first answer, interleaved in one
-// run, by the median of many starts. The bar of the issue is 3x.
+// run, by the median of many starts. The bar is 3x.
 func TestStartIsNearABareLoop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds two programs and starts them many times")
