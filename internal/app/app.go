@@ -60,7 +60,6 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 type App struct {
 	log     *slog.Logger
 	root    *workspace.Root
-	data    *dataFolder
 	memory  *memlog.Memory
 	records *memlog.Daily
 	waiting *approvals
@@ -91,7 +90,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	data := &dataFolder{path: s.Data}
 	auditFolder := filepath.Join(s.Data, "audit")
 	a := &App{
-		log: log, root: root, data: data, sets: sets, stats: &stats.Stats{},
+		log: log, root: root, sets: sets, stats: &stats.Stats{},
 		memory:  &memlog.Memory{Files: root, Folder: memoryFolder},
 		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
 		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), url: s.Database, prepare: data.prepare, log: log},
@@ -173,7 +172,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 		instructions = append(instructions, set.Instructions)
 	}
 	server := &mcp.Server{
-		Engine: a.engine, Principal: cli.Local, Version: Version, Log: a.log,
+		Engine: a.engine, Principal: cli.Local, Version: Version,
 		Instructions: strings.Join(instructions, "\n\n"),
 	}
 	return server.ServeStdio(ctx, in, out)

@@ -82,8 +82,7 @@ type approvals struct {
 	workspace string // an approval is for one workspace
 	url       string
 	prepare   func() error
-
-	log *slog.Logger
+	log       *slog.Logger
 
 	mu     sync.Mutex
 	db     *sqlstore.DB
@@ -99,7 +98,7 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 	if a.mode == approval.Ask {
 		store, err := a.open(ctx)
 		if err != nil {
-			return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).Because(err)
+			return approval.Unreachable(s, err)
 		}
 		gate.Store = store
 	}

@@ -45,7 +45,7 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options are what an engine stands on. All but ReadOnly and Log are needed.
+// Options are what an engine stands on. Limiter, Log and ReadOnly may be left out.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver

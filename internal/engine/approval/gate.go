@@ -167,8 +167,13 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 	if contract.AsError(err).Kind == contract.Limited {
 		return err
 	}
+	return Unreachable(s, err)
+}
+
+// Unreachable is what a caller is told when the store fails, or cannot be opened.
+func Unreachable(s Subject, cause error) error {
 	return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).
-		Because(err)
+		Because(cause)
 }
 
 func (g *Gate) now() time.Time {

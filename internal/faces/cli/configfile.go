@@ -25,11 +25,11 @@ type configFile struct {
 // write elsewhere: whoever owns the machine says so with a flag.
 func (f *configFile) staysBeneath(root string) error {
 	for _, key := range []string{"data", "database"} {
-		text := strings.TrimPrefix(strings.ReplaceAll(f.settings[key], "DATA", "."), "sqlite://")
-		if text == "" {
-			continue
+		text := strings.TrimPrefix(f.settings[key], "sqlite://")
+		if text == "" || strings.HasPrefix(text, "DATA/") && filepath.IsLocal(text) {
+			continue // not set, or in the data folder, which is judged itself
 		}
-		text = strings.Replace(text, "ROOT", root, 1)
+		text = within(text, "ROOT/", root+"/")
 		if !filepath.IsAbs(text) {
 			text = filepath.Join(root, text)
 		}

@@ -138,7 +138,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	s.Tools = r.file.tools
 	s.Data = r.path(&s, "data")
 	database, databaseOrigin := r.lookup("database")
-	s.Database = strings.ReplaceAll(database, "DATA", s.Data)
+	s.Database = within(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
 	r.note("database", s.Database, databaseOrigin)
 	err = errors.Join(
 		r.parse("toolsets", func(text string) error {
@@ -185,7 +185,7 @@ func (r *resolver) note(key, text string, origin Origin) {
 // person's shell to where they stand.
 func (r *resolver) path(s *Settings, key string) string {
 	text, origin := r.lookup(key)
-	text = strings.Replace(text, "ROOT", s.Root, 1)
+	text = within(text, "ROOT/", s.Root+"/")
 	if origin == FromFile && !filepath.IsAbs(text) {
 		text = filepath.Join(s.Root, text)
 	}
@@ -193,6 +193,15 @@ func (r *resolver) path(s *Settings, key string) string {
 		text = abs
 	}
 	r.note(key, text, origin)
+	return text
+}
+
+// within puts a folder in the place of the word that stands for it, at the start of
+// a value alone: a path may well have such a word in it.
+func within(text, word, folder string) string {
+	if rest, ok := strings.CutPrefix(text, word); ok {
+		return folder + rest
+	}
 	return text
 }
 

@@ -4,7 +4,6 @@ package mcp
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +21,6 @@ type Server struct {
 	Principal    string // who the caller on a local connection is
 	Version      string // of the program
 	Instructions string // what a client's model is told
-	Log          *slog.Logger
 
 	listOnce sync.Once
 	listBody []byte // the result of tools/list, made once
@@ -73,8 +71,8 @@ func appendTool(b []byte, t *engine.Tool) []byte {
 
 // initializeResult answers a client's greeting. A version that is not spoken
 // gets the newest one that is, as the protocol asks.
-func (s *Server) initializeResult(requested string) (version string, result []byte) {
-	version = versions[0]
+func (s *Server) initializeResult(requested string) []byte {
+	version := versions[0]
 	if slices.Contains(versions, requested) {
 		version = requested
 	}
@@ -88,7 +86,7 @@ func (s *Server) initializeResult(requested string) (version string, result []by
 		)),
 		jsontree.M("instructions", jsontree.Str(s.Instructions)),
 	)
-	return version, body.Append(nil)
+	return body.Append(nil)
 }
 
 // caller is what a connection knows of its client after initialize.

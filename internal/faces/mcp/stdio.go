@@ -171,9 +171,8 @@ func (c *stdio) request(ctx context.Context, m *message) {
 	switch m.method {
 	case "initialize":
 		requested := m.params.Field("protocolVersion")
-		_, result := c.server.initializeResult(requested.Text)
 		c.from = callerFrom(&m.params)
-		c.out.send(appendResult(nil, id, result))
+		c.out.send(appendResult(nil, id, c.server.initializeResult(requested.Text)))
 	case "ping":
 		c.out.send(appendResult(nil, id, []byte("{}")))
 	case "tools/list":
