@@ -43,6 +43,8 @@ type Contract struct {
 	Access      Access             `json:"access" yaml:"access"`
 	Input       jsontree.Value     `json:"input" yaml:"input"`
 	Output      jsontree.Value     `json:"output" yaml:"output"`
+	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks and publishes no output schema
+	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
 	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
 	Deadline    Deadline           `json:"deadline" yaml:"deadline"`
 	Size        Size               `json:"size" yaml:"size"`
@@ -78,6 +80,15 @@ type Access string
 const (
 	Public Access = "public"
 	Caller Access = "caller"
+)
+
+// TaskMode says whether a client may run the tool in the background, as a task.
+type TaskMode string
+
+// The modes. The zero TaskMode answers in the call itself, always.
+const (
+	TaskOptional TaskMode = "optional" // as a task for clients that know tasks
+	TaskRequired TaskMode = "required" // as a task, and never otherwise
 )
 
 // Deadline says how long a call should take and when it is given up.

@@ -21,6 +21,7 @@ type inField struct {
 var (
 	pathType        = reflect.TypeFor[Path]()
 	timeType        = reflect.TypeFor[time.Time]()
+	contentType     = reflect.TypeFor[Content]()
 	treeType        = reflect.TypeFor[jsontree.Value]()
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
@@ -48,6 +49,9 @@ func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 
 // checkOut sees to it that the handler can give every field the contract promises.
 func checkOut(c *contract.Contract, out reflect.Type) error {
+	if gives := out == contentType; gives != c.Content {
+		return mismatch(c, "the handler must give an engine.Content exactly when the contract says content")
+	}
 	for _, m := range propertiesOf(&c.Output) {
 		field, ok := jsontree.FieldNamed(out, m.Key)
 		if !ok {

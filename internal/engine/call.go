@@ -23,14 +23,32 @@ type Call struct {
 	Principal string         // who calls; "" is nobody in particular
 	Face      string         // the face it came in by
 	Client    string         // how the client names itself
-	Ask       approval.Asker // asks the person at the client; nil if it cannot
+	Peer      Peer           // the client while the call runs; nil if it cannot be reached
+	Round     Round          // what earlier rounds of this call came to
+}
+
+// Round is what a call that asks its client remembers from one round to the next.
+// Whoever keeps it must keep it from being forged.
+type Round struct {
+	Number   int       // zero is the first
+	Approved bool      // a person has approved this very call
+	Asked    time.Time // when the round before this one ended
 }
 
 // Result is what a call came to.
 type Result struct {
-	Tool *Tool
-	Body []byte          // compact JSON: the answer, or the error in the set's shape
-	Err  *contract.Error // nil on success
+	Tool    *Tool
+	Body    []byte          // compact JSON: the answer, or the error in the set's shape
+	Content []byte          // of a tool that answers with content: its blocks, as a JSON array
+	Err     *contract.Error // nil on success
+	Need    *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
+}
+
+// Need is what a call waits for, and what it remembers until then. With no
+// questions it is to go on as a task.
+type Need struct {
+	Questions []Question
+	Next      Round
 }
 
 // Call runs one call to its end. The error is only for a tool that does not
@@ -40,7 +58,8 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &work{engine: e, tool: tool, call: &call, started: e.Now()}
+	w := &work{engine: e, tool: tool, call: &call, started: e.Now(), next: call.Round}
+	w.next.Number++
 	answer, err := w.run(ctx)
 	return w.conclude(answer, err), nil
 }
@@ -52,6 +71,7 @@ type work struct {
 	call    *Call
 	started time.Time
 	ran     bool // the handler was reached: something may have happened
+	next    Round
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -90,6 +110,20 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	return w.tool.Conform(answer) // promised fields only, output schema
 }
 
+// paused tells whether err ends a round and not the call, and what is asked.
+func paused(err error) (questions []Question, ok bool) {
+	var s *Suspended
+	var d *Detached
+	switch {
+	case err == nil:
+		return nil, false
+	case errors.As(err, &s):
+		return s.Questions, true
+	default:
+		return nil, errors.As(err, &d)
+	}
+}
+
 // contain turns a panic into a fault of ours; the stack goes to the log alone.
 func (w *work) contain(err *error) {
 	if fault := recover(); fault != nil {
@@ -102,6 +136,9 @@ func (w *work) access() error {
 	if w.engine.ReadOnly && !w.tool.Hints.ReadOnly {
 		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
 	}
+	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
+		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&Incapable{Tasks})
+	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
 		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name)
 	}
@@ -109,8 +146,8 @@ func (w *work) access() error {
 }
 
 func (w *work) rate(ctx context.Context) error {
-	if w.tool.Rate.IsZero() || w.engine.Limiter == nil {
-		return nil
+	if w.tool.Rate.IsZero() || w.engine.Limiter == nil || w.call.Round.Number > 0 {
+		return nil // the first round counted for all
 	}
 	rate := limit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
 	wait, err := w.engine.Limiter.Allow(ctx, w.call.Principal+"\x00"+w.tool.ID, rate, w.started)
@@ -167,16 +204,12 @@ func (w *work) recordable() error {
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
-	if !w.tool.Approval.Required {
+	if !w.tool.Approval.Required || w.call.Round.Approved {
 		return nil
 	}
-	ask := w.call.Ask
-	if ask != nil {
-		// A person takes their time; later writes do not wait for them.
-		ask = func(ctx context.Context, q approval.Request) (approval.Answer, error) {
-			Placed(ctx)
-			return w.call.Ask(ctx, q)
-		}
+	var ask approval.Asker
+	if w.call.Peer != nil {
+		ask = w.askPerson
 	}
 	err := w.engine.Approvals.Pass(ctx, approval.Subject{
 		Principal: w.call.Principal,
@@ -186,11 +219,40 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 		Arguments: args.Canonical(),
 		Window:    time.Duration(w.tool.Approval.Window),
 		Summary:   w.tool.Title,
+		Asked:     w.call.Round.Asked,
 	}, ask)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return w.late(ctx, err)
 	}
+	w.next.Approved = err == nil
 	return err
+}
+
+// askPerson shows the person at the client exactly what is to be done. They take
+// their time; later writes of the connection do not wait for them.
+func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answer, error) {
+	Placed(ctx)
+	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
+	defer cancel()
+	key := "approval-" + r.ID
+	question := Form(key, r.Wording(), YesOrNo())
+	question.Guarded = true
+	answers, err := w.call.Peer.Ask(ctx, []Question{question})
+	if _, later := paused(err); later {
+		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrLater, err)
+	}
+	if err != nil {
+		return approval.NotShown, fmt.Errorf("ask the client: %w", err)
+	}
+	answer := answers[key]
+	switch answer.Field("action").Text {
+	case "accept":
+		return approval.Accepted, nil
+	case "decline":
+		return approval.Declined, nil
+	default: // cancel: the dialog was closed without a choice
+		return approval.NotShown, nil
+	}
 }
 
 // handle runs the tool's own code under the contract's deadline.
@@ -204,7 +266,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, e
 		return jsontree.Value{}, w.late(ctx, err)
 	}
 	w.ran = true
-	answer, err := invoke(limited)
+	answer, err := invoke(withPeer(limited, w.call.Peer))
 	if err == nil {
 		return jsontree.Of(answer)
 	}
@@ -227,9 +289,15 @@ func (w *work) late(caller context.Context, cause error) error {
 func (w *work) conclude(answer jsontree.Value, err error) Result {
 	result := Result{Tool: w.tool}
 	took := w.engine.Now().Sub(w.started)
-	if err == nil {
-		result.Body = answer.Append(make([]byte, 0, 256))
-	} else {
+	questions, waits := paused(err)
+	switch {
+	case waits:
+		w.ran = false // a handler that waits has changed nothing
+		w.next.Asked = w.engine.Now()
+		result.Need = &Need{Questions: questions, Next: w.next}
+	case err == nil:
+		result.succeed(&answer)
+	default:
 		result.fail(contract.AsError(err))
 	}
 	if auditErr := w.record(&result, took); auditErr != nil {
@@ -244,16 +312,28 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 	return result
 }
 
+func (r *Result) succeed(answer *jsontree.Value) {
+	r.Body = answer.Append(make([]byte, 0, 256))
+	if r.Tool.Content {
+		blocks := answer.Field("content")
+		r.Content = blocks.Append(nil)
+	}
+}
+
 func (r *Result) fail(e *contract.Error) {
 	r.Err = e
 	r.Body = r.Tool.Render(e)
 }
 
 func (r *Result) outcome() string {
-	if r.Err == nil {
+	switch {
+	case r.Need != nil:
+		return "asked"
+	case r.Err == nil:
 		return "ok"
+	default:
+		return string(r.Err.Kind)
 	}
-	return string(r.Err.Kind)
 }
 
 func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }

@@ -55,12 +55,20 @@ func Handle[In, Out any](method func(context.Context, In) (Out, error)) Handler 
 	}
 }
 
+// Content is the Out of a tool that answers with more than data: blocks of text,
+// pictures, sound or resources, as the protocol words them.
+type Content struct {
+	Blocks []jsontree.Value `json:"content"`
+}
+
 // Toolset is a family of sets served by one table of handlers. Sets of one
 // family are editions of the same tools: a handler takes and gives the union of
 // their fields, and each contract sends only its own.
 type Toolset struct {
 	Sets     []string
 	Handlers map[string]Handler
+	Shelves  []Shelf  // what can be read while one of the sets is served
+	Prompts  []Prompt // and what can be started from
 }
 
 // Handlers are all toolsets, with every contract there is, served or not, so that
@@ -135,6 +143,9 @@ func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) 
 	}
 	if err := checkOut(c, h.out); err != nil {
 		return nil, err
+	}
+	if c.Content {
+		return b, nil
 	}
 	if err := checkSurplus(c, h.in, "input", editions); err != nil {
 		return nil, err

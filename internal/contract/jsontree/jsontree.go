@@ -83,6 +83,15 @@ func (v *Value) Field(key string) Value {
 	return found
 }
 
+// At follows names from member to member; null if one of them is missing.
+func (v *Value) At(names ...string) Value {
+	at := *v
+	for _, name := range names {
+		at = at.Field(name)
+	}
+	return at
+}
+
 // True tells whether the value is the boolean true.
 func (v *Value) True() bool { return v.Kind == Bool && v.Text == "true" }
 

@@ -47,6 +47,7 @@ type Subject struct {
 	Arguments []byte        // canonical JSON
 	Window    time.Duration // how long a question, and then its answer, stays valid; zero is DefaultWindow
 	Summary   string        // the call in words, for whoever decides
+	Asked     time.Time     // when an earlier round of the call put the question; zero if none did
 }
 
 // Key is what an approval is bound to: the workspace, the principal, the tool, the

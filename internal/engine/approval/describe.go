@@ -33,6 +33,14 @@ func (r Request) Describe() string {
 	return short.String() + long.String()
 }
 
+// Wording is the question as the person at a client reads it: who wants to do
+// what, argument by argument. What the caller wrote is quoted, so that it cannot
+// pass for our own words.
+func (r Request) Wording() string {
+	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
+		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
+}
+
 // Plain spells out the characters of a text that do not show themselves.
 func Plain(text string) string {
 	var b strings.Builder

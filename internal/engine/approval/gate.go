@@ -20,8 +20,13 @@ const (
 	Declined
 )
 
+// ErrLater is what an Asker returns when the question was put, but the answer
+// comes with a later call. The request then stays open.
+var ErrLater = errors.New("the answer comes with a later call")
+
 // Asker shows a question to the person at the caller's client and waits for the
-// answer. An error counts as NotShown. It is nil when that client cannot ask.
+// answer. An error counts as NotShown, except for ErrLater. It is nil when that
+// client cannot ask.
 type Asker func(ctx context.Context, q Request) (Answer, error)
 
 // glance is the least time in which a person can say no. Clients that cannot
@@ -41,7 +46,7 @@ type Gate struct {
 
 // Pass returns nil when the call may go on; it never proceeds because nobody
 // could be asked. Otherwise the error is of kind denied, of kind pending with
-// the request that waits, of kind unavailable, or the context's own.
+// the request that waits, of kind unavailable, ErrLater, or the context's own.
 func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
 	switch g.Mode {
 	case Auto:
@@ -64,9 +69,12 @@ func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
 	if err != nil {
 		return err
 	}
-	answer, unshown := g.show(ctx, q, ask)
+	answer, unshown := g.show(ctx, s, q, ask)
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if errors.Is(unshown, ErrLater) {
+		return unshown
 	}
 	if err := g.decide(ctx, s, q, answer); err != nil {
 		return err
@@ -109,8 +117,11 @@ func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
 }
 
 // show puts q to the person at the client. The error is why it was not shown.
-func (g *Gate) show(ctx context.Context, q Request, ask Asker) (Answer, error) {
-	start := g.now()
+func (g *Gate) show(ctx context.Context, s Subject, q Request, ask Asker) (Answer, error) {
+	start := s.Asked
+	if start.IsZero() {
+		start = g.now()
+	}
 	answer, err := ask(ctx, q)
 	if err != nil {
 		return NotShown, err

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -16,7 +15,6 @@ import (
 	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
 )
 
 // Local is the principal of calls from this machine's own command line and stdio.
@@ -62,9 +60,7 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, name string, pairs
 		return usageError{err}
 	}
 	call := engine.Call{Tool: name, Args: args, Principal: Local, Face: "cli", Client: "remit/" + p.Version}
-	if isTerminal(p.Stdin) && isTerminal(p.Stderr) {
-		call.Ask = p.askTerminal
-	}
+	call.Peer = terminal{p}
 	result, err := e.Call(ctx, call)
 	if err != nil {
 		return err
@@ -155,34 +151,6 @@ func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
 	v := jsontree.Str(text)
 	v.Raw = v.Append(nil)
 	return v, nil
-}
-
-// askTerminal asks the person who typed the command. The read itself cannot be
-// interrupted, so it is left behind when the person gives up.
-func (p *Program) askTerminal(ctx context.Context, r approval.Request) (approval.Answer, error) {
-	fmt.Fprintf(p.Stderr, "%s (%s %s) needs your approval:\n%sLet it happen once? [y/N] ", r.Summary, r.Tool, r.Version, r.Describe())
-	type reply struct {
-		line string
-		err  error
-	}
-	typed := make(chan reply, 1)
-	go func() {
-		line, err := bufio.NewReader(p.Stdin).ReadString('\n')
-		typed <- reply{line, err}
-	}()
-	select {
-	case <-ctx.Done():
-		fmt.Fprintln(p.Stderr)
-		return approval.NotShown, ctx.Err()
-	case got := <-typed:
-		if got.err != nil {
-			return approval.NotShown, fmt.Errorf("read the answer: %w", got.err)
-		}
-		if answer := strings.ToLower(strings.TrimSpace(got.line)); answer == "y" || answer == "yes" {
-			return approval.Accepted, nil
-		}
-		return approval.Declined, nil
-	}
 }
 
 // completeTool completes tool names and then argument names, of the toolsets that

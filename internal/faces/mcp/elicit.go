@@ -3,12 +3,11 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"sync"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
+	"remit/internal/engine"
 )
 
 // questions are the requests that we sent to the client and that wait for an answer.
@@ -96,43 +95,33 @@ func (q *questions) close() {
 	}
 }
 
-// asker asks the person at a connection's client to approve.
-type asker struct{ conn *stdio }
-
-// ask shows exactly what is to be done. While the person thinks, the call gives
-// up its slot, so that other calls, and the answer itself, can be read.
-func (a asker) ask(ctx context.Context, r approval.Request) (approval.Answer, error) {
-	<-a.conn.slots
-	defer func() { a.conn.slots <- struct{}{} }()
-	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
-	defer cancel()
-	params := jsontree.Obj(
-		jsontree.M("message", jsontree.Str(wording(&r))),
-		jsontree.M("requestedSchema", jsontree.Obj(
-			jsontree.M("type", jsontree.Str("object")),
-			jsontree.M("properties", jsontree.Obj()),
-		)),
-	)
-	m, err := a.conn.questions.put(ctx, "elicitation/create", params.Append(nil))
-	if err != nil {
-		return approval.NotShown, fmt.Errorf("ask the client: %w", err)
-	}
-	action := m.result.Field("action")
-	switch {
-	case m.failed:
-		return approval.NotShown, nil
-	case action.Text == "accept":
-		return approval.Accepted, nil
-	case action.Text == "decline":
-		return approval.Declined, nil
-	default: // cancel: the dialog was closed without a choice
-		return approval.NotShown, nil
-	}
+// asker asks the person at a connection's client.
+type asker struct {
+	conn  *stdio
+	forms bool
 }
 
-// wording says who wants to do what, argument by argument. What the caller wrote
-// is quoted, so that it cannot pass for our own words.
-func wording(r *approval.Request) string {
-	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
-		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
+func (asker) Progress(float64, float64, string)        {}
+func (asker) Log(engine.Level, string, jsontree.Value) {}
+func (asker) Can(engine.Capability) bool               { return false }
+func (asker) Background() error                        { return nil }
+func (asker) Release()                                 {}
+
+// Ask shows a question. While the person thinks, the call gives up its slot, so
+// that other calls, and the answer itself, can be read.
+func (a asker) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
+	<-a.conn.slots
+	defer func() { a.conn.slots <- struct{}{} }()
+	answers := map[string]jsontree.Value{}
+	for _, q := range questions {
+		if q.Needs != engine.Forms || !a.forms {
+			return nil, &engine.Incapable{Needs: q.Needs}
+		}
+		m, err := a.conn.questions.put(ctx, "elicitation/create", q.Params.Append(nil))
+		if err != nil {
+			return nil, err
+		}
+		answers[q.Key] = m.result
+	}
+	return answers, nil
 }

@@ -121,7 +121,7 @@ func brief(text string) string {
 func (s *Server) call(ctx context.Context, name string, args jsontree.Value, from caller, ask asker) (engine.Result, error) {
 	call := engine.Call{Tool: name, Args: args, Principal: s.Principal, Face: "stdio", Client: from.client}
 	if from.canAsk {
-		call.Ask = ask.ask
+		call.Peer = ask
 	}
 	return s.Engine.Call(ctx, call)
 }

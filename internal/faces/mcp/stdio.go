@@ -231,7 +231,7 @@ func slim(m *message) jsontree.Value {
 
 // run carries a call out and answers it, unless the client took it back.
 func (c *stdio) run(ctx context.Context, from caller, call *runningCall, name string, args jsontree.Value) {
-	result, err := c.server.call(ctx, name, args, from, asker{c})
+	result, err := c.server.call(ctx, name, args, from, asker{c, from.canAsk})
 	if !c.finish(call) {
 		return
 	}

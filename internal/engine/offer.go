@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Resource is something that can be read by its address.
+type Resource struct {
+	URI, Name, Title, Description, MIME string
+	Size                                int64 // in bytes; zero is not known
+}
+
+// Template is a family of addresses, with {names} in it (RFC 6570, level 1).
+type Template struct {
+	URI, Name, Title, Description, MIME string
+}
+
+// Contents are what an address holds: text, or bytes if Blob is not nil.
+type Contents struct {
+	URI, MIME, Text string
+	Blob            []byte
+}
+
+// Shelf is what a toolset offers to be read. Lists keep a fixed order and do not
+// depend on who asks or what was called before.
+type Shelf interface {
+	Templates() []Template
+	// List gives what there is now.
+	List(ctx context.Context) ([]Resource, error)
+	// Read gives the content at an address, or a contract.NotFound error if this
+	// shelf has no such address.
+	Read(ctx context.Context, uri string) ([]Contents, error)
+	// Stamp changes whenever the content at an address does. It is empty while
+	// there is nothing. It must be cheap: it is asked again and again.
+	Stamp(ctx context.Context, uri string) string
+	// Complete gives values for a variable of a template that begin with prefix.
+	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
+}
+
+// Prompt is a text that people start work with, usually as a slash command.
+type Prompt struct {
+	Name, Title, Description string
+	Arguments                []PromptArgument
+	// Render gives the messages. It may Ask.
+	Render func(ctx context.Context, args map[string]string) ([]Message, error)
+}
+
+// PromptArgument is something that a prompt is told.
+type PromptArgument struct {
+	Name, Title, Description string
+	Required                 bool
+	// Complete gives values that begin with prefix; nil if there is nothing to offer.
+	Complete func(ctx context.Context, prefix string) ([]string, error)
+}
+
+// Message is one turn of a prompt.
+type Message struct {
+	Role    string // user or assistant
+	Content jsontree.Value
+}
+
+// Text is content that is only text.
+func Text(text string) jsontree.Value {
+	return jsontree.Obj(jsontree.M("type", jsontree.Str("text")), jsontree.M("text", jsontree.Str(text)))
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"remit/internal/contract/jsontree"
+)
+
+// Peer is the client at the other end of a call, while the call runs. Every
+// method is safe for concurrent use.
+type Peer interface {
+	// Progress tells how far the call has come; a total of zero is not known.
+	// It is dropped if the client did not ask to hear of it.
+	Progress(done, total float64, message string)
+	// Log sends a message; it is dropped if the client wants less than that.
+	Log(level Level, logger string, data jsontree.Value)
+	// Ask puts questions to the client and returns its answers by key. The error
+	// is *Suspended if they come with a later round, *Incapable if the client
+	// never said that it can answer.
+	Ask(ctx context.Context, questions []Question) (map[string]jsontree.Value, error)
+	// Can tells whether the client declared a capability.
+	Can(c Capability) bool
+	// Background returns nil when a long call may go on as it is, and *Detached
+	// when it is to go on as a task.
+	Background() error
+	// Release lets the connection of a long call go; the client comes back for
+	// the rest, if it can.
+	Release()
+}
+
+// Level is how much a log message matters.
+type Level int
+
+// The levels of RFC 5424, from the least.
+const (
+	Debug Level = iota
+	Info
+	Notice
+	Warning
+	Severe // "error" on the wire
+	Critical
+	Alert
+	Emergency
+)
+
+var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func (l Level) String() string { return levelNames[l] }
+
+// ParseLevel reads a level by its name.
+func ParseLevel(name string) (Level, error) {
+	for i, known := range levelNames {
+		if name == known {
+			return Level(i), nil
+		}
+	}
+	return 0, fmt.Errorf("level %q: must be one of %s", name, strings.Join(levelNames, ", "))
+}
+
+// Capability is what a client must be able to do to answer a question.
+type Capability string
+
+// The capabilities, as clients declare them.
+const (
+	Forms    Capability = "elicitation.form"
+	Links    Capability = "elicitation.url"
+	Sampling Capability = "sampling"
+	Roots    Capability = "roots"
+	Tasks    Capability = "tasks" // the extension of that name
+)
+
+// Question is something that only the client, or the person at it, can answer.
+type Question struct {
+	Key    string // names its answer; the same in every round of a call
+	Needs  Capability
+	Params jsontree.Value // as the protocol words it
+	// Guarded questions decide what a caller may do: an answer counts only if it
+	// is certain that the question was put.
+	Guarded bool
+}
+
+// Form is a question to the person at the client. fields is a flat schema of
+// what they fill in; no properties leave them yes or no.
+func Form(key, message string, fields jsontree.Value) Question {
+	return Question{Key: key, Needs: Forms, Params: jsontree.Obj(
+		jsontree.M("message", jsontree.Str(message)),
+		jsontree.M("requestedSchema", fields),
+	)}
+}
+
+// YesOrNo are the fields of a form that has none.
+func YesOrNo() jsontree.Value {
+	return jsontree.Obj(jsontree.M("type", jsontree.Str("object")), jsontree.M("properties", jsontree.Obj()))
+}
+
+// Link sends the person at the client to a page.
+func Link(key, message, id, url string) Question {
+	return Question{Key: key, Needs: Links, Params: jsontree.Obj(
+		jsontree.M("mode", jsontree.Str("url")),
+		jsontree.M("message", jsontree.Str(message)),
+		jsontree.M("elicitationId", jsontree.Str(id)),
+		jsontree.M("url", jsontree.Str(url)),
+	)}
+}
+
+// Suspended ends a round of a call: its answers come with the next round, which
+// runs the call again from the start. A handler returns it as it is, and has
+// changed nothing before it asks.
+type Suspended struct{ Questions []Question }
+
+func (s *Suspended) Error() string {
+	return fmt.Sprintf("the call waits for %d answers of the client", len(s.Questions))
+}
+
+// Detached ends a call in the foreground: it starts again as a task. A handler
+// returns it as it is.
+type Detached struct{}
+
+func (*Detached) Error() string { return "the call goes on as a task" }
+
+// Incapable is a question that the client cannot answer.
+type Incapable struct{ Needs Capability }
+
+func (i *Incapable) Error() string {
+	return fmt.Sprintf("the client did not declare the capability %s", i.Needs)
+}
+
+// errNoPeer is what a call gets that nobody can be reached for.
+var errNoPeer = errors.New("the client cannot be asked while a call runs")
+
+type peerKey struct{}
+
+// peerOf is the client of a call, nil if it cannot be reached.
+func peerOf(ctx context.Context) Peer {
+	peer, _ := ctx.Value(peerKey{}).(Peer)
+	return peer
+}
+
+// withPeer lets handlers reach the client through ctx.
+func withPeer(ctx context.Context, peer Peer) context.Context {
+	if peer == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, peer)
+}
+
+// Progress tells the client of a handler's call how far it has come.
+func Progress(ctx context.Context, done, total float64, message string) {
+	if peer := peerOf(ctx); peer != nil {
+		peer.Progress(done, total, message)
+	}
+}
+
+// Tell sends the client of a handler's call a log message.
+func Tell(ctx context.Context, level Level, logger string, data jsontree.Value) {
+	if peer := peerOf(ctx); peer != nil {
+		peer.Log(level, logger, data)
+	}
+}
+
+// Ask puts questions to the client of a handler's call. See Peer.Ask.
+func Ask(ctx context.Context, questions ...Question) (map[string]jsontree.Value, error) {
+	peer := peerOf(ctx)
+	if peer == nil {
+		return nil, errNoPeer
+	}
+	return peer.Ask(ctx, questions)
+}
+
+// Can tells whether the client of a handler's call declared a capability.
+func Can(ctx context.Context, c Capability) bool {
+	peer := peerOf(ctx)
+	return peer != nil && peer.Can(c)
+}
+
+// Background is where a handler says that what follows takes long. A client that
+// knows tasks gets one for it; the handler then returns the error as it is.
+func Background(ctx context.Context) error {
+	if peer := peerOf(ctx); peer != nil {
+		return peer.Background()
+	}
+	return nil
+}
+
+// Release lets the connection of a handler's call go. See Peer.Release.
+func Release(ctx context.Context) {
+	if peer := peerOf(ctx); peer != nil {
+		peer.Release()
+	}
+}
+
+// Fault ends a call with an error of the protocol in place of an answer. Only
+// tools that put clients to the test return one.
+type Fault struct {
+	Code    int
+	Message string
+}
+
+func (f *Fault) Error() string { return f.Message }

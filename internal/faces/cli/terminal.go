@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// terminal is the person who typed the command, as a call reaches them.
+type terminal struct{ program *Program }
+
+var _ engine.Peer = terminal{}
+
+// Progress is shown on a terminal alone: a script reads the answer.
+func (t terminal) Progress(done, total float64, message string) {
+	switch {
+	case !isTerminal(t.program.Stderr):
+	case total > 0:
+		fmt.Fprintf(t.program.Stderr, "%3.0f %% %s\n", 100*done/total, message)
+	default:
+		fmt.Fprintf(t.program.Stderr, "%g %s\n", done, message)
+	}
+}
+
+// Log is shown on a terminal alone.
+func (t terminal) Log(level engine.Level, logger string, data jsontree.Value) {
+	if isTerminal(t.program.Stderr) {
+		fmt.Fprintf(t.program.Stderr, "%s: %s %s\n", level, logger, data.Append(nil))
+	}
+}
+
+// Can tells what a command line can do: yes or no, and wait.
+func (t terminal) Can(c engine.Capability) bool {
+	return c == engine.Tasks || c == engine.Forms && t.interactive()
+}
+
+func (t terminal) interactive() bool {
+	return isTerminal(t.program.Stdin) && isTerminal(t.program.Stderr)
+}
+
+// Background never needs a task: whoever typed the command waits for it.
+func (terminal) Background() error { return nil }
+
+// Release has nothing to let go.
+func (terminal) Release() {}
+
+// Ask puts questions that yes or no can answer.
+func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
+	answers := map[string]jsontree.Value{}
+	for _, q := range questions {
+		if !t.Can(q.Needs) {
+			return nil, &engine.Incapable{Needs: q.Needs}
+		}
+		if fields := q.Params.At("requestedSchema", "properties"); len(fields.Members) > 0 {
+			return nil, errors.New("a command line cannot fill in a form")
+		}
+		yes, err := t.confirm(ctx, q.Params.Field("message").Text)
+		if err != nil {
+			return nil, err
+		}
+		action := "decline"
+		if yes {
+			action = "accept"
+		}
+		answers[q.Key] = jsontree.Obj(jsontree.M("action", jsontree.Str(action)))
+	}
+	return answers, nil
+}
+
+// confirm asks the person who typed the command. The read itself cannot be
+// interrupted, so it is left behind when the person gives up.
+func (t terminal) confirm(ctx context.Context, question string) (bool, error) {
+	fmt.Fprintf(t.program.Stderr, "%s\nLet it happen? [y/N] ", question)
+	type reply struct {
+		line string
+		err  error
+	}
+	typed := make(chan reply, 1)
+	go func() {
+		line, err := bufio.NewReader(t.program.Stdin).ReadString('\n')
+		typed <- reply{line, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(t.program.Stderr)
+		return false, ctx.Err()
+	case got := <-typed:
+		if got.err != nil {
+			return false, fmt.Errorf("read the answer: %w", got.err)
+		}
+		answer := strings.ToLower(strings.TrimSpace(got.line))
+		return answer == "y" || answer == "yes", nil
+	}
+}
