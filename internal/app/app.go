@@ -12,8 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -25,15 +25,18 @@ import (
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/cli"
-	"remit/internal/faces/mcp"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
+	"remit/internal/toolsets/conformance"
 	"remit/internal/toolsets/learning"
 )
 
 // Version is the version of the program.
 const Version = "0.1.0"
+
+// started is when the program started, as its metrics tell.
+var started = time.Now()
 
 // memoryFolder is where the memory files live beneath the root.
 const memoryFolder = ".claude/memory"
@@ -44,16 +47,28 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	defer stop()
 	context.AfterFunc(ctx, stop)   // a second signal ends the program at once
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
+	tuneMemory(env)
+	logs := &logs{}
+	defer logs.flush()
 	program := &cli.Program{
 		Version: Version,
 		Catalog: catalog.Load,
-		Logger:  newLogger,
+		Logger:  logs.logger,
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			return Open(ctx, s, log)
 		},
 		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
 	return program.Main(ctx)
+}
+
+// tuneMemory lets the garbage collector run less often: what lives is small, and
+// calls should not pay for looking at it again and again. Whoever sets GOGC knows
+// better.
+func tuneMemory(env func(string) (string, bool)) {
+	if _, set := env("GOGC"); !set {
+		debug.SetGCPercent(400)
+	}
 }
 
 // App is an opened workspace with everything that serves it.
@@ -65,18 +80,27 @@ type App struct {
 	waiting *approvals
 	stats   *stats.Stats
 	engine  *engine.Engine
-	sets    []*contract.Set
+	options engine.Options
+
+	database *database
+	known    []*contract.Set // all that there are
+	sets     []*contract.Set // those that were chosen
+	alone    []*contract.Set // those that can be had one by one, by their address
 }
 
 var _ cli.Workspace = (*App)(nil)
 
 // Open opens a workspace. Nothing is written before the first call.
 func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
-	known, err := catalog.Load()
+	known, err := catalog.Load(s.Toolsets...)
 	if err != nil {
 		return nil, err
 	}
-	sets, err := chooseTools(known, s)
+	sets, err := chooseTools(known, s, s.Toolsets)
+	if err != nil {
+		return nil, err
+	}
+	alone, err := chooseTools(known, s, s.Addressable(known))
 	if err != nil {
 		return nil, err
 	}
@@ -89,13 +113,16 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	data := &dataFolder{path: s.Data}
 	auditFolder := filepath.Join(s.Data, "audit")
+	store := &database{url: s.Database, prepare: data.prepare, log: log}
 	a := &App{
-		log: log, root: root, sets: sets, stats: &stats.Stats{},
-		memory:  &memlog.Memory{Files: root, Folder: memoryFolder},
+		log: log, root: root, stats: &stats.Stats{},
+		known: known, sets: sets, alone: alone, database: store,
+		memory:  &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder},
 		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
-		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), url: s.Database, prepare: data.prepare, log: log},
+		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), database: store},
 	}
-	if a.engine, err = a.newEngine(known, s); err != nil {
+	a.options = a.engineOptions(s)
+	if a.engine, err = a.newEngine(sets); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -113,8 +140,8 @@ func hiddenFrom(s cli.Settings) []string {
 }
 
 // chooseTools selects the toolsets and applies the operator's rules to them.
-func chooseTools(known []*contract.Set, s cli.Settings) ([]*contract.Set, error) {
-	sets, err := catalog.Select(known, s.Toolsets)
+func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*contract.Set, error) {
+	sets, err := catalog.Select(known, names)
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +151,15 @@ func chooseTools(known []*contract.Set, s cli.Settings) ([]*contract.Set, error)
 	return contract.Tighten(sets, s.Tools)
 }
 
-func (a *App) newEngine(known []*contract.Set, s cli.Settings) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.memory, Now: time.Now}
-	handlers := engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}
+// newEngine binds the tools of some sets.
+func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
+	tools := &learning.Tools{Memory: a.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
+	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), conformance.Toolset()}}
+	return engine.New(sets, handlers, a.options)
+}
+
+// engineOptions are what all engines of the workspace share.
+func (a *App) engineOptions(s cli.Settings) engine.Options {
 	options := engine.Options{
 		Approvals: a.waiting,
 		Audit:     &audit.Log{Keeper: a.records},
@@ -139,7 +172,7 @@ func (a *App) newEngine(known []*contract.Set, s cli.Settings) (*engine.Engine, 
 	if s.RateLimits {
 		options.Limiter = limit.NewMemory()
 	}
-	return engine.New(a.sets, handlers, options)
+	return options
 }
 
 func (a *App) judge(name string, policy *contract.PathPolicy) (engine.File, error) {
@@ -156,7 +189,7 @@ func (a *App) Engine() *engine.Engine { return a.engine }
 // Approvals opens the store of approvals. To look at one that was never made
 // leaves no trace.
 func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
-	if !a.waiting.exists() {
+	if !a.database.exists() {
 		return nothingAsked{}, nil
 	}
 	return a.waiting.open(ctx)
@@ -165,25 +198,12 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 // AuditFiles is the folder of the audit records.
 func (a *App) AuditFiles() fs.FS { return a.records.Folder }
 
-// ServeStdio speaks MCP on a pair of streams until in ends.
-func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
-	var instructions []string
-	for _, set := range a.sets {
-		instructions = append(instructions, set.Instructions)
-	}
-	server := &mcp.Server{
-		Engine: a.engine, Principal: cli.Local, Version: Version,
-		Instructions: strings.Join(instructions, "\n\n"),
-	}
-	return server.ServeStdio(ctx, in, out)
-}
-
 // Close finishes what is under way, in the order in which it depends on others.
 func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
-	err := errors.Join(a.memory.Close(), a.waiting.close(), a.root.Close())
+	err := errors.Join(a.memory.Close(), a.database.close(), a.root.Close())
 	if auditErr := a.records.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}

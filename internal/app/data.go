@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -12,12 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lmittmann/tint"
-	"golang.org/x/term"
-
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/background"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
 )
@@ -75,18 +72,91 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 	return p.dir.OpenAppend(name)
 }
 
-// approvals opens the database when the first approval is needed: most runs
-// never need one, and a start should cost nothing.
-type approvals struct {
-	mode      approval.Mode
-	workspace string // an approval is for one workspace
-	url       string
-	prepare   func() error
-	log       *slog.Logger
+// database is opened when something is first kept in it: most runs never need
+// it, and a start should cost nothing.
+type database struct {
+	url     string
+	prepare func() error
+	log     *slog.Logger
 
 	mu     sync.Mutex
 	db     *sqlstore.DB
-	sealed *approval.Sealed
+	secret []byte
+}
+
+func (d *database) open(ctx context.Context) (*sqlstore.DB, []byte, error) {
+	secret, err := d.key()
+	if err != nil {
+		return nil, nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db != nil {
+		return d.db, secret, nil
+	}
+	if err := d.prepare(); err != nil {
+		return nil, nil, err
+	}
+	if d.db, err = sqlstore.Open(ctx, d.url); err != nil {
+		return nil, nil, fmt.Errorf("open the database: %w", err)
+	}
+	return d.db, secret, nil
+}
+
+// key is what the user's approvals, tasks and waiting calls are sealed with.
+func (d *database) key() ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.secret != nil {
+		return d.secret, nil
+	}
+	var err error
+	d.secret, err = approvalSecret(d.log)
+	return d.secret, err
+}
+
+// tasks are the calls in the background.
+func (d *database) tasks(ctx context.Context) (background.Store, error) {
+	db, secret, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &background.Sealed{Store: db.Background(), Secret: secret}, nil
+}
+
+// spend takes note of a token that can be used once.
+func (d *database) spend(ctx context.Context, token string, now, expires time.Time) (bool, error) {
+	db, _, err := d.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	return db.Spend(ctx, token, now, expires)
+}
+
+// exists tells whether anything was ever kept.
+func (d *database) exists() bool {
+	file, ok := sqlstore.File(d.url)
+	if !ok {
+		return true
+	}
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (d *database) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db == nil {
+		return nil
+	}
+	return d.db.Close()
+}
+
+// approvals are the approvals of one workspace.
+type approvals struct {
+	mode      approval.Mode
+	workspace string // an approval is for one workspace
+	database  *database
 }
 
 var _ engine.Approver = (*approvals)(nil)
@@ -106,33 +176,11 @@ func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.A
 }
 
 func (a *approvals) open(ctx context.Context) (approval.Store, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.sealed != nil {
-		return a.sealed, nil
-	}
-	if err := a.prepare(); err != nil {
-		return nil, err
-	}
-	secret, err := approvalSecret(a.log)
+	db, secret, err := a.database.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if a.db, err = sqlstore.Open(ctx, a.url); err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	a.sealed = &approval.Sealed{Store: a.db.Approvals(), Secret: secret}
-	return a.sealed, nil
-}
-
-// exists tells whether anything was ever asked.
-func (a *approvals) exists() bool {
-	file, ok := sqlstore.File(a.url)
-	if !ok {
-		return true
-	}
-	_, err := os.Stat(file)
-	return !errors.Is(err, fs.ErrNotExist)
+	return &approval.Sealed{Store: db.Approvals(), Secret: secret}, nil
 }
 
 // nothingAsked is a store without requests, for those who only look or decide.
@@ -146,20 +194,4 @@ func (nothingAsked) Get(_ context.Context, id string) (approval.Request, error) 
 // List lists nothing.
 func (nothingAsked) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
 	return nil, nil
-}
-
-func (a *approvals) close() error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.db == nil {
-		return nil
-	}
-	return a.db.Close()
-}
-
-// newLogger writes to a person's terminal in colour, to anything else plainly.
-func newLogger(w io.Writer, level slog.Level) *slog.Logger {
-	file, ok := w.(*os.File)
-	colour := ok && term.IsTerminal(int(file.Fd()))
-	return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.RFC3339, NoColor: !colour}))
 }

@@ -42,7 +42,7 @@ func (c *Contract) withoutNulls(members []jsontree.Member) []jsontree.Member {
 			return false
 		}
 		known := c.input.prop(m.Key)
-		return known != nil && !known.allowsNull()
+		return known != nil && !known.holds(&m.Value)
 	}
 	if !slices.ContainsFunc(members, absent) {
 		return members
@@ -115,41 +115,63 @@ func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 		Because(fmt.Errorf("the answer breaks its contract: %s", strings.Join(check.words(), "; ")))
 }
 
-// project makes v of what the schema names. It leaves the members of v alone.
+// project makes v of what the schema names. It leaves the members of v alone. What
+// if decides is only checked: taking fields away could turn the decision.
 func (s *schema) project(v jsontree.Value) jsontree.Value {
 	switch {
-	case v.Kind == jsontree.Array && s.items != nil:
-		v.Members = slices.Clone(v.Members)
-		for i := range v.Members {
-			v.Members[i].Value = s.items.project(v.Members[i].Value)
-		}
+	case v.Kind == jsontree.Array:
+		v = s.projectElements(v)
 	case v.Kind == jsontree.Object && s.closed:
-		kept := make([]jsontree.Member, 0, len(s.props))
-		for _, p := range s.props {
-			if member, ok := v.Get(p.name); ok {
-				kept = append(kept, jsontree.Member{Key: p.name, Value: p.schema.project(member)})
-			}
-		}
-		v.Members = kept
+		v = s.projectPromised(v)
 	case v.Kind == jsontree.Object:
-		v.Members = slices.Clone(v.Members)
-		for i := range v.Members {
-			if known := s.member(v.Members[i].Key); known != nil {
-				v.Members[i].Value = known.project(v.Members[i].Value)
-			}
-		}
+		v = s.projectKnown(v)
 	default:
 		return v
 	}
+	for _, part := range s.all {
+		v = part.project(v)
+	}
 	return s.projectAnyOf(v)
+}
+
+func (s *schema) projectElements(v jsontree.Value) jsontree.Value {
+	if s.items == nil {
+		return v
+	}
+	v.Members = slices.Clone(v.Members)
+	for i := range v.Members {
+		v.Members[i].Value = s.items.project(v.Members[i].Value)
+	}
+	return v
+}
+
+// projectPromised keeps what a closed object names, in its order.
+func (s *schema) projectPromised(v jsontree.Value) jsontree.Value {
+	kept := make([]jsontree.Member, 0, len(s.props))
+	for _, p := range s.props {
+		if member, ok := v.Get(p.name); ok {
+			kept = append(kept, jsontree.Member{Key: p.name, Value: p.schema.project(member)})
+		}
+	}
+	v.Members = kept
+	return v
+}
+
+// projectKnown leaves what an open object does not name as it is.
+func (s *schema) projectKnown(v jsontree.Value) jsontree.Value {
+	v.Members = slices.Clone(v.Members)
+	for i := range v.Members {
+		if known := s.member(v.Members[i].Key); known != nil {
+			v.Members[i].Value = known.project(v.Members[i].Value)
+		}
+	}
+	return v
 }
 
 // projectAnyOf projects onto the first option that then holds.
 func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
 	for _, option := range s.anyOf {
-		var check checker
-		projected := option.project(v)
-		if check.check(option, &projected, nil); len(check.problems) == 0 {
+		if projected := option.project(v); option.holds(&projected) {
 			return projected
 		}
 	}
@@ -188,7 +210,7 @@ func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
 
 func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	switch {
-	case s == nil || s.hides() || len(v.Source()) > longest:
+	case s == nil || s.redact || len(v.Source()) > longest:
 		return digestOf(v)
 	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
 		return s.redactedMembers(v)
@@ -196,8 +218,6 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 		return *v
 	}
 }
-
-func (s *schema) hides() bool { return s.redact || slices.ContainsFunc(s.anyOf, (*schema).hides) }
 
 const longest = 256
 

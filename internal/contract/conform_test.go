@@ -20,8 +20,11 @@ func TestConform(t *testing.T) {
     open: {type: object, properties: {in: {type: object, properties: {x: {type: integer}}, additionalProperties: false}}, additionalProperties: true}
     map: {type: object, additionalProperties: {type: object, properties: {x: {type: integer}}, additionalProperties: false}}
     part: {anyOf: [{type: object, properties: {y: {type: integer}}, required: [y], additionalProperties: false}, {type: object, properties: {x: {type: integer}}, additionalProperties: false}, {type: "null"}]}
+    tree: {$ref: "#/$defs/node"}
+    list: {anyOf: [{type: array, items: {type: object, properties: {x: {type: integer}}, additionalProperties: false}}]}
   required: [id]
   additionalProperties: false
+  $defs: {node: {type: object, properties: {x: {type: integer}, below: {$ref: "#/$defs/node"}}, additionalProperties: false}}
 `
 	for _, tc := range []struct{ name, answer, want, cause string }{
 		{"further fields are dropped", `{"id":1,"secret":"x"}`, `{"id":1}`, ""},
@@ -31,6 +34,9 @@ func TestConform(t *testing.T) {
 		{"under names of the handler's own", `{"id":1,"map":{"k":{"x":1,"y":2}}}`, `{"id":1,"map":{"k":{"x":1}}}`, ""},
 		{"onto the option that holds", `{"id":1,"part":{"x":1,"z":2}}`, `{"id":1,"part":{"x":1}}`, ""},
 		{"onto the first option that holds", `{"id":1,"part":{"x":1,"y":2}}`, `{"id":1,"part":{"y":2}}`, ""},
+		{"onto what a reference leads to", `{"id":1,"tree":{"y":1,"below":{"x":1,"below":{"z":2}}}}`, `{"id":1,"tree":{"below":{"x":1,"below":{}}}}`, ""},
+		{"onto the elements of an option", `{"id":1,"list":[{"x":1,"y":2}]}`, `{"id":1,"list":[{"x":1}]}`, ""},
+		{"what a reference leads to is broken", `{"id":1,"tree":{"below":{"x":"1"}}}`, "", `the answer breaks its contract: tree.below.x must be an integer, not the string "1"`},
 		{"null stays null", `{"id":1,"part":null}`, `{"id":1,"part":null}`, ""},
 		{"a promised field is missing", `{"name":"n"}`, "", "the answer breaks its contract: id is required"},
 		{"a promised type is broken", `{"id":"1"}`, "", `the answer breaks its contract: id must be an integer, not the string "1"`},
@@ -60,6 +66,29 @@ func TestConform(t *testing.T) {
 	}
 }
 
+// TestConformContent: content goes out as it is, if it is a list of typed blocks.
+func TestConformContent(t *testing.T) {
+	c := load(t, "name: demo\ninput: {type: object}\ncontent: true\n")
+	for _, tc := range []struct{ answer, cause string }{
+		{`{"content":[]}`, ""},
+		{`{"content":[{"text":"b","type":"text","annotations":{"priority":1}},{"type":"other"}]}`, ""},
+		{`{"content":[{"text":"b"}]}`, "content[0].type is required"},
+		{`{"content":[{"type":"text"},{"type":1}]}`, "content[1].type must be a string, not the number 1"},
+		{`{"content":["b"]}`, `content[0] must be an object, not the string "b"`},
+		{`{"content":{}}`, "content must be an array, not an object"},
+		{`{}`, "content is required"},
+		{`[]`, "the value must be an object, not an array"},
+	} {
+		got, err := c.Conform(tree(t, tc.answer))
+		switch cause := contract.AsError(err).Cause; {
+		case tc.cause == "" && (err != nil || written(got) != tc.answer):
+			t.Errorf("%s became %s, %v", tc.answer, written(got), err)
+		case tc.cause != "" && (cause == nil || cause.Error() != "the answer breaks its contract: "+tc.cause):
+			t.Errorf("%s: %v, want %s", tc.answer, err, tc.cause)
+		}
+	}
+}
+
 var hash = regexp.MustCompile(`"sha256":"[0-9a-f]{16}"`)
 
 // hashed makes redacted arguments comparable.
@@ -86,7 +115,10 @@ func TestRedacted(t *testing.T) {
     pins: {type: array, items: {type: string, x-redact: true}}
     who: {type: object, properties: {name: {type: string}, passWord: {type: string}, pin: {type: string, x-redact: true}}, additionalProperties: true}
     either: {anyOf: [{type: string, x-redact: true}, {type: integer}]}
+    mail: {$ref: "#/$defs/mail"}
+    size: {$ref: "#/$defs/size"}
   additionalProperties: false
+  $defs: {mail: {allOf: [{if: {type: string}, then: {x-redact: true}}]}, size: {type: integer}}
 `
 	for _, tc := range []struct{ name, args, want string }{
 		{"what is short and known stays", `{"name":"Ada","count":3}`, `{"name":"Ada","count":3}`},
@@ -98,6 +130,7 @@ func TestRedacted(t *testing.T) {
 		{"further down", `{"who":{"name":"Ada","passWord":"CLEAR","pin":"CLEAR","other":"CLEAR"}}`, `{"who":{"name":"Ada","passWord":{"bytes":5,"sha256":"…"},"pin":{"bytes":5,"sha256":"…"},"other":{"bytes":5,"sha256":"…"}}}`},
 		{"in arrays", `{"tags":["a"],"pins":["CLEAR"]}`, `{"tags":["a"],"pins":[{"bytes":5,"sha256":"…"}]}`},
 		{"in an option", `{"either":"CLEAR"}`, `{"either":{"bytes":5,"sha256":"…"}}`},
+		{"behind a reference", `{"mail":"CLEAR","size":3}`, `{"mail":{"bytes":5,"sha256":"…"},"size":3}`},
 		{"of the wrong type", `{"name":{"first":"CLEAR"},"tags":{"a":"CLEAR"}}`, `{"name":{"first":{"bytes":5,"sha256":"…"}},"tags":{"a":{"bytes":5,"sha256":"…"}}}`},
 		{"no object", `["CLEAR"]`, `{"bytes":9,"sha256":"…"}`},
 		{"a string", `"CLEAR"`, `{"bytes":5,"sha256":"…"}`},

@@ -20,6 +20,7 @@ type Set struct {
 	Description  string      `json:"description" yaml:"description"`
 	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // what a client's model is told of the set
 	Shape        Shape       `json:"shape" yaml:"shape"`
+	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served when named, and mentioned nowhere else
 	Contracts    []*Contract `json:"contracts" yaml:"-"`
 }
 
@@ -42,7 +43,7 @@ type Contract struct {
 	Hints       Hints              `json:"hints" yaml:"hints"`
 	Access      Access             `json:"access" yaml:"access"`
 	Input       jsontree.Value     `json:"input" yaml:"input"`
-	Output      jsontree.Value     `json:"output" yaml:"output"`
+	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
 	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks and publishes no output schema
 	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
 	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
@@ -59,9 +60,11 @@ type Contract struct {
 	Set   string `json:"-" yaml:"-"` // the set's name
 	Shape Shape  `json:"-" yaml:"-"` // the set's error shape
 
+	hidden      bool // the set is
 	compileOnce sync.Once
 	input       *schema
 	output      *schema
+	mirrors     []Mirror
 	compileErr  error
 }
 
@@ -152,12 +155,33 @@ func (c *Contract) PathPolicy(arg string) *PathPolicy {
 // compile prepares both schemas, the first time a call needs them.
 func (c *Contract) compile() error {
 	c.compileOnce.Do(func() {
-		if c.input, c.compileErr = compileSchema(&c.Input, ""); c.compileErr == nil {
-			c.output, c.compileErr = compileSchema(&c.Output, "")
-		}
-		if c.compileErr != nil {
+		if c.compileErr = c.compileSchemas(); c.compileErr != nil {
 			c.compileErr = fmt.Errorf("compile contract %s/%s: %w", c.Set, c.Name, c.compileErr)
 		}
 	})
 	return c.compileErr
+}
+
+func (c *Contract) compileSchemas() (err error) {
+	if c.input, err = compileSchema(&c.Input); err != nil {
+		return err
+	}
+	c.mirrors = c.input.mirrors(nil)
+	if c.Content {
+		c.output = blocks()
+		return nil
+	}
+	c.output, err = compileSchema(&c.Output)
+	return err
+}
+
+// blocks is what every tool that answers with content promises: a list of objects
+// that say of which type they are.
+func blocks() *schema {
+	kind, block, list, answer := newSchema(), newSchema(), newSchema(), newSchema()
+	kind.types = []string{"string"}
+	block.types, block.props, block.required = []string{"object"}, []property{{"type", kind}}, []string{"type"}
+	list.types, list.items = []string{"array"}, block
+	answer.types, answer.props, answer.required = []string{"object"}, []property{{"content", list}}, []string{"content"}
+	return answer
 }

@@ -38,7 +38,7 @@ type Change struct {
 func Compare(old, updated *Contract) []Change {
 	d := &differ{}
 	d.schemas("input", &old.Input, &updated.Input)
-	d.schemas("output", &old.Output, &updated.Output)
+	d.answers(old, updated)
 	d.promises(old, updated)
 	d.rest(old, updated)
 	slices.SortStableFunc(d.changes, func(a, b Change) int { return int(b.Bump - a.Bump) })
@@ -185,6 +185,18 @@ func (d *differ) schemas(at string, old, updated *jsontree.Value) {
 		if had != has || had && !was.Equal(&is) {
 			d.keyword(at, keyword, &was, &is)
 		}
+	}
+}
+
+// answers compares what tools answer with: fields, or content blocks.
+func (d *differ) answers(old, updated *Contract) {
+	switch {
+	case old.Content == updated.Content:
+		d.schemas("output", &old.Output, &updated.Output)
+	case updated.Content:
+		d.add(Major, "output", "the answer went from fields to content, a breaking change to the response")
+	default:
+		d.add(Major, "output", "the answer went from content to fields, a breaking change to the response")
 	}
 }
 
@@ -336,6 +348,7 @@ func (d *differ) promises(old, updated *Contract) {
 	if !old.Approval.Required && updated.Approval.Required {
 		d.add(Major, "approval", "calls that went through now wait for a person")
 	}
+	d.tasks(old.Task, updated.Task)
 	d.sizes(old, updated)
 	for _, kind := range Kinds() {
 		was, is := old.Errors[kind], updated.Errors[kind]
@@ -352,6 +365,18 @@ func (d *differ) promises(old, updated *Contract) {
 				d.add(Minor, "errors."+string(kind), "the detail %s was added, a new part of the response", detail)
 			}
 		}
+	}
+}
+
+// tasks compares whether a call may become a task. A client that never asks for
+// one is not told of a new possibility; every other change reaches somebody.
+func (d *differ) tasks(was, is TaskMode) {
+	switch {
+	case was == is:
+	case was == "" && is == TaskOptional:
+		d.add(Minor, "task", "the tool can run as a task, a new part of the response")
+	default:
+		d.add(Major, "task", "it went from %q to %q, a breaking change to the response", was, is)
 	}
 }
 

@@ -149,6 +149,14 @@ func TestReverseRules(t *testing.T) {
 		{"public no more", "access: public", "access: caller", contract.Change{Bump: contract.Major, Where: "access", What: "the tool is no longer public"}},
 		{"approval from now on", "approval: {required: false, window: 1h}", "approval: {required: true, window: 1h}", contract.Change{Bump: contract.Major, Where: "approval", What: "calls that went through now wait for a person"}},
 		{"a detail less", "errors: {invalid: {code: 400, details: [field]}}", "errors: {invalid: {code: 400}}", contract.Change{Bump: contract.Major, Where: "errors.invalid", What: "the detail field was removed, a breaking change to the response"}},
+		{"fields become content", "output: {type: object}", "content: true", contract.Change{Bump: contract.Major, Where: "output", What: "the answer went from fields to content, a breaking change to the response"}},
+		{"content becomes fields", "content: true", "output: {type: object}", contract.Change{Bump: contract.Major, Where: "output", What: "the answer went from content to fields, a breaking change to the response"}},
+		{"a task may be", "content: true", "content: true\ntask: optional", contract.Change{Bump: contract.Minor, Where: "task", What: "the tool can run as a task, a new part of the response"}},
+		{"a task must be", "task: optional", "task: required", contract.Change{Bump: contract.Major, Where: "task", What: `it went from "optional" to "required", a breaking change to the response`}},
+		{"a task no more", "task: optional", "title: Demo", contract.Change{Bump: contract.Major, Where: "task", What: `it went from "optional" to "", a breaking change to the response`}},
+		{"a header came", "input: {properties: {a: {type: string}}}", "input: {properties: {a: {type: string, x-mcp-header: A}}}", contract.Change{Bump: contract.Major, Where: "input.a", What: `x-mcp-header went from nothing to "A", a breaking change to the parameters`}},
+		{"a definition changed", "input: {$defs: {a: {type: string}}}", "input: {$defs: {a: {type: integer}}}", contract.Change{Bump: contract.Major, Where: "input", What: `$defs went from {"a":{"type":"string"}} to {"a":{"type":"integer"}}, a breaking change to the parameters`}},
+		{"a condition came", "input: {}", "input: {if: {}, then: {}}", contract.Change{Bump: contract.Major, Where: "input", What: `if went from nothing to {}, a breaking change to the parameters`}},
 		{"a schema for further members", "output: {type: object, additionalProperties: {type: string}}", "output: {type: object, additionalProperties: {type: integer}}", contract.Change{Bump: contract.Major, Where: "output.*", What: `type went from "string" to "integer", a breaking change to the response`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -25,22 +26,58 @@ var (
 	someURIs = []string{"https://example.com/a", "http://[::1]:80/", "urn:isbn:1", "mailto:a@b.c", "a:", "/relative", "//host/x", "", "http://a b/", "1a:b", "file:///etc", "http://a/%zz", "http://[::1", "HTTP://EXAMPLE.COM", "a.b+c-d:x?y#z"}
 )
 
-func drawSchema(t *rapid.T, depth int) jsontree.Value {
+// drawer draws a schema. It knows where a reference may lead: to judge the same
+// value, only to definitions further on, so that no circle is closed; to judge a
+// value further down, to all.
+type drawer struct {
+	*rapid.T
+	same, further []string
+}
+
+// below is the drawer of schemas for values further down.
+func (t drawer) below() drawer { return drawer{t.T, t.further, t.further} }
+
+// drawDocument draws a whole schema: sometimes with definitions, which it and they
+// may refer to by name and by anchor.
+func drawDocument(r *rapid.T, depth int) jsontree.Value {
+	n := rapid.IntRange(0, 3).Draw(r, "definitions")
+	var refs []string
+	var definitions []jsontree.Member
+	for i := range n {
+		refs = append(refs, fmt.Sprintf("#/$defs/d%d", i), fmt.Sprintf("#a%d", i))
+	}
+	for i := range n {
+		definition := drawSchema(drawer{r, refs[2*i+2:], refs}, depth-1)
+		definition.Members = append(definition.Members, jsontree.M("$anchor", jsontree.Str(fmt.Sprintf("a%d", i))))
+		definitions = append(definitions, jsontree.M(fmt.Sprintf("d%d", i), definition))
+	}
+	doc := drawSchema(drawer{r, refs, refs}, depth)
+	if n > 0 {
+		doc.Members = append(doc.Members, jsontree.M("$defs", jsontree.Obj(definitions...)), jsontree.M("$schema", jsontree.Str(dialect2020)))
+	}
+	return doc
+}
+
+func drawSchema(t drawer, depth int) jsontree.Value {
 	var m []jsontree.Member
 	add := func(key string, v jsontree.Value) { m = append(m, jsontree.Member{Key: key, Value: v}) }
-	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "any", "several"}
+	kinds := []string{"string", "integer", "number", "boolean", "null", "enum", "const", "several", "any"}
 	if depth > 0 {
-		kinds = append(kinds, "object", "object", "array", "array", "anyOf")
+		kinds = append(kinds, "object", "object", "array", "array", "anyOf", "allOf", "if")
 	}
-	kind := rapid.SampledFrom(kinds).Draw(t, "kind")
-	switch kind {
+	if len(t.same) > 0 {
+		kinds = append(kinds, "$ref", "$ref")
+	}
+	switch kind := rapid.SampledFrom(kinds).Draw(t.T, "kind"); kind {
 	case "string", "integer", "number", "boolean", "null", "object", "array":
 		add("type", jsontree.Str(kind))
 		drawKeywords(t, kind, depth, add)
 	case "enum":
-		add("enum", jsontree.Arr(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jsontree.Value { return drawAny(t, 1) }), 1, 4).Draw(t, "enum")...))
+		add("enum", jsontree.Arr(rapid.SliceOfN(rapid.Custom(func(r *rapid.T) jsontree.Value { return drawAny(r, 1) }), 1, 4).Draw(t.T, "enum")...))
+	case "const":
+		add("const", drawAny(t.T, 1))
 	case "several":
-		names := rapid.SliceOfNDistinct(rapid.SampledFrom(schemaTypes), 1, 3, rapid.ID).Draw(t, "types")
+		names := rapid.SliceOfNDistinct(rapid.SampledFrom(schemaTypes), 1, 3, rapid.ID).Draw(t.T, "types")
 		list := make([]jsontree.Value, len(names))
 		for i, name := range names {
 			list[i] = jsontree.Str(name)
@@ -48,21 +85,45 @@ func drawSchema(t *rapid.T, depth int) jsontree.Value {
 		add("type", jsontree.Arr(list...))
 		drawKeywords(t, names[0], depth, add)
 	case "any":
-		drawKeywords(t, rapid.SampledFrom([]string{"string", "number", "array"}).Draw(t, "of"), 0, add)
-	case "anyOf":
-		add("anyOf", jsontree.Arr(rapid.SliceOfN(rapid.Custom(func(t *rapid.T) jsontree.Value { return drawSchema(t, depth-1) }), 1, 3).Draw(t, "anyOf")...))
+		drawKeywords(t, rapid.SampledFrom([]string{"string", "number", "array"}).Draw(t.T, "of"), 0, add)
+	default:
+		drawParts(t, kind, depth, add)
 	}
-	if rapid.IntRange(0, 9).Draw(t, "noted") == 0 {
+	if rapid.IntRange(0, 9).Draw(t.T, "noted") == 0 {
 		add("description", jsontree.Str("words"))
 		add("x-code", jsontree.Str("code"))
 	}
 	return jsontree.Obj(m...)
 }
 
-func drawKeywords(t *rapid.T, kind string, depth int, add func(string, jsontree.Value)) {
-	maybe := func(label string) bool { return rapid.IntRange(0, 2).Draw(t, label) == 0 }
-	small := func(label string) jsontree.Value { return jsontree.Int(int64(rapid.IntRange(0, 4).Draw(t, label))) }
-	pick := func(label string, from []string) string { return rapid.SampledFrom(from).Draw(t, label) }
+// drawParts draws schemas that judge the same value as the one around them.
+func drawParts(t drawer, kind string, depth int, add func(string, jsontree.Value)) {
+	switch kind {
+	case "$ref":
+		add("$ref", jsontree.Str(rapid.SampledFrom(t.same).Draw(t.T, "ref")))
+		drawKeywords(t, rapid.SampledFrom([]string{"string", "number", "array", "object"}).Draw(t.T, "beside"), depth, add)
+	case "anyOf", "allOf":
+		parts := make([]jsontree.Value, rapid.IntRange(1, 3).Draw(t.T, "parts"))
+		for i := range parts {
+			parts[i] = drawSchema(t, depth-1)
+		}
+		add(kind, jsontree.Arr(parts...))
+	case "if":
+		add("if", drawSchema(t, depth-1))
+		branches := rapid.IntRange(1, 3).Draw(t.T, "branches")
+		if branches&1 != 0 {
+			add("then", drawSchema(t, depth-1))
+		}
+		if branches&2 != 0 {
+			add("else", drawSchema(t, depth-1))
+		}
+	}
+}
+
+func drawKeywords(t drawer, kind string, depth int, add func(string, jsontree.Value)) {
+	maybe := func(label string) bool { return rapid.IntRange(0, 2).Draw(t.T, label) == 0 }
+	small := func(label string) jsontree.Value { return jsontree.Int(int64(rapid.IntRange(0, 4).Draw(t.T, label))) }
+	pick := func(label string, from []string) string { return rapid.SampledFrom(from).Draw(t.T, label) }
 	switch kind {
 	case "string":
 		if maybe("minLength") {
@@ -86,7 +147,7 @@ func drawKeywords(t *rapid.T, kind string, depth int, add func(string, jsontree.
 		}
 	case "array":
 		if depth > 0 && !maybe("no items") {
-			add("items", drawSchema(t, depth-1))
+			add("items", drawSchema(t.below(), depth-1))
 		}
 		if maybe("minItems") {
 			add("minItems", small("min"))
@@ -95,35 +156,35 @@ func drawKeywords(t *rapid.T, kind string, depth int, add func(string, jsontree.
 			add("maxItems", small("max"))
 		}
 		if maybe("unique") {
-			add("uniqueItems", jsontree.Boolean(rapid.Bool().Draw(t, "u")))
+			add("uniqueItems", jsontree.Boolean(rapid.Bool().Draw(t.T, "u")))
 		}
 	case "object":
 		drawObject(t, depth, add)
 	}
 }
 
-func drawObject(t *rapid.T, depth int, add func(string, jsontree.Value)) {
+func drawObject(t drawer, depth int, add func(string, jsontree.Value)) {
 	if depth == 0 {
 		return
 	}
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(someKeys), 0, 4, rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(someKeys), 0, 4, rapid.ID).Draw(t.T, "names")
 	var props []jsontree.Member
 	var required []jsontree.Value
 	for _, name := range names {
-		props = append(props, jsontree.Member{Key: name, Value: drawSchema(t, depth-1)})
-		if rapid.Bool().Draw(t, "required") {
+		props = append(props, jsontree.Member{Key: name, Value: drawSchema(t.below(), depth-1)})
+		if rapid.Bool().Draw(t.T, "required") {
 			required = append(required, jsontree.Str(name))
 		}
 	}
 	add("properties", jsontree.Obj(props...))
 	add("required", jsontree.Arr(required...))
-	switch rapid.IntRange(0, 3).Draw(t, "additional") {
+	switch rapid.IntRange(0, 3).Draw(t.T, "additional") {
 	case 0:
 		add("additionalProperties", jsontree.Boolean(false))
 	case 1:
 		add("additionalProperties", jsontree.Boolean(true))
 	case 2:
-		add("additionalProperties", drawSchema(t, depth-1))
+		add("additionalProperties", drawSchema(t.below(), depth-1))
 	}
 }
 
@@ -133,38 +194,72 @@ func drawAny(t *rapid.T, depth int) jsontree.Value {
 	if depth > 0 {
 		kinds = append(kinds, "array", "object")
 	}
-	return drawOf(t, rapid.SampledFrom(kinds).Draw(t, "kind"), &jsontree.Value{}, depth)
+	return drawOf(values{t, &jsontree.Value{}}, rapid.SampledFrom(kinds).Draw(t, "kind"), &jsontree.Value{}, depth)
+}
+
+// values draws values for the schemas of one document.
+type values struct {
+	*rapid.T
+	document *jsontree.Value
+}
+
+// definition is what a reference leads to.
+func (t values) definition(ref string) *jsontree.Value {
+	found := t.document.At("$defs", "d"+ref[len(ref)-1:])
+	return &found
 }
 
 // drawFor draws a value that fits the schema, or nearly so.
-func drawFor(t *rapid.T, schema *jsontree.Value, depth int) jsontree.Value {
-	if rapid.IntRange(0, 11).Draw(t, "stray") == 0 {
-		return drawAny(t, depth)
+func drawFor(t values, schema *jsontree.Value, depth int) jsontree.Value {
+	if rapid.IntRange(0, 11).Draw(t.T, "stray") == 0 {
+		return drawAny(t.T, depth)
 	}
 	if options := schema.Field("enum"); len(options.Members) > 0 {
-		return rapid.SampledFrom(options.Members).Draw(t, "enum").Value
+		return rapid.SampledFrom(options.Members).Draw(t.T, "enum").Value
 	}
-	if options := schema.Field("anyOf"); len(options.Members) > 0 {
-		option := rapid.SampledFrom(options.Members).Draw(t, "option").Value
-		return drawFor(t, &option, depth)
+	if v, ok := schema.Get("const"); ok {
+		return v
+	}
+	if parts := t.parts(schema); len(parts) > 0 {
+		return drawFor(t, rapid.SampledFrom(parts).Draw(t.T, "part"), depth)
 	}
 	kind := schema.Field("type")
 	switch kind.Kind {
 	case jsontree.Array:
-		return drawOf(t, rapid.SampledFrom(kind.Members).Draw(t, "type").Value.Text, schema, depth)
+		return drawOf(t, rapid.SampledFrom(kind.Members).Draw(t.T, "type").Value.Text, schema, depth)
 	case jsontree.String:
 		return drawOf(t, kind.Text, schema, depth)
 	default:
-		return drawAny(t, depth)
+		return drawAny(t.T, depth)
 	}
 }
 
-func drawOf(t *rapid.T, kind string, schema *jsontree.Value, depth int) jsontree.Value {
+// parts are the schemas that judge the same value. Where references come back to
+// themselves, the values end at some depth.
+func (t values) parts(schema *jsontree.Value) []*jsontree.Value {
+	var parts []*jsontree.Value
+	for _, keyword := range []string{"anyOf", "allOf"} {
+		for _, m := range schema.Field(keyword).Members {
+			parts = append(parts, &m.Value)
+		}
+	}
+	for _, keyword := range []string{"if", "then", "else"} {
+		if part, ok := schema.Get(keyword); ok {
+			parts = append(parts, &part)
+		}
+	}
+	if ref, ok := schema.Get("$ref"); ok {
+		parts = append(parts, t.definition(ref.Text))
+	}
+	return parts
+}
+
+func drawOf(t values, kind string, schema *jsontree.Value, depth int) jsontree.Value {
 	switch kind {
 	case "null":
 		return jsontree.Value{}
 	case "boolean":
-		return jsontree.Boolean(rapid.Bool().Draw(t, "b"))
+		return jsontree.Boolean(rapid.Bool().Draw(t.T, "b"))
 	case "integer", "number":
 		texts := someNumbers
 		for _, bound := range []string{"minimum", "maximum"} {
@@ -172,7 +267,7 @@ func drawOf(t *rapid.T, kind string, schema *jsontree.Value, depth int) jsontree
 				texts = append(texts[:len(texts):len(texts)], v.Text, v.Text, v.Text+"0", "1"+strings.TrimPrefix(v.Text, "-"))
 			}
 		}
-		return parse(t, rapid.SampledFrom(texts).Filter(isNumber).Draw(t, "n"))
+		return parse(t, rapid.SampledFrom(texts).Filter(isNumber).Draw(t.T, "n"))
 	case "string":
 		return jsontree.Str(drawText(t, schema))
 	case "array":
@@ -187,29 +282,29 @@ func isNumber(text string) bool {
 	return err == nil && v.Kind == jsontree.Number && !hasHugePower(&v)
 }
 
-func drawText(t *rapid.T, schema *jsontree.Value) string {
+func drawText(t values, schema *jsontree.Value) string {
 	switch format := schema.Field("format"); format.Text {
 	case "date":
-		return rapid.SampledFrom(someDates).Draw(t, "date")
+		return rapid.SampledFrom(someDates).Draw(t.T, "date")
 	case "date-time":
-		return rapid.SampledFrom(someTimes).Draw(t, "time")
+		return rapid.SampledFrom(someTimes).Draw(t.T, "time")
 	case "uri":
-		return rapid.SampledFrom(someURIs).Draw(t, "uri")
+		return rapid.SampledFrom(someURIs).Draw(t.T, "uri")
 	}
 	if _, bounded := schema.Get("maxLength"); bounded {
-		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "é", "😀", "b"}), 0, 5).Draw(t, "runes"), "")
+		return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "é", "😀", "b"}), 0, 5).Draw(t.T, "runes"), "")
 	}
-	return rapid.SampledFrom(someTexts).Draw(t, "text")
+	return rapid.SampledFrom(someTexts).Draw(t.T, "text")
 }
 
-func drawArray(t *rapid.T, schema *jsontree.Value, depth int) jsontree.Value {
+func drawArray(t values, schema *jsontree.Value, depth int) jsontree.Value {
 	if depth == 0 {
 		return jsontree.Arr()
 	}
-	items, n := schema.Field("items"), rapid.IntRange(0, 5).Draw(t, "n")
+	items, n := schema.Field("items"), rapid.IntRange(0, 5).Draw(t.T, "n")
 	list := make([]jsontree.Value, 0, n)
 	for range n {
-		if len(list) > 0 && rapid.IntRange(0, 4).Draw(t, "again") == 0 {
+		if len(list) > 0 && rapid.IntRange(0, 4).Draw(t.T, "again") == 0 {
 			list = append(list, list[0])
 			continue
 		}
@@ -218,18 +313,21 @@ func drawArray(t *rapid.T, schema *jsontree.Value, depth int) jsontree.Value {
 	return jsontree.Arr(list...)
 }
 
-func drawMembers(t *rapid.T, schema *jsontree.Value, depth int) jsontree.Value {
+func drawMembers(t values, schema *jsontree.Value, depth int) jsontree.Value {
 	out := jsontree.Obj()
+	if depth == 0 {
+		return out
+	}
 	for _, p := range schema.Field("properties").Members {
-		if rapid.IntRange(0, 4).Draw(t, "present") > 0 {
-			out.Members = append(out.Members, jsontree.Member{Key: p.Key, Value: drawFor(t, &p.Value, max(depth-1, 0))})
+		if rapid.IntRange(0, 4).Draw(t.T, "present") > 0 {
+			out.Members = append(out.Members, jsontree.Member{Key: p.Key, Value: drawFor(t, &p.Value, depth-1)})
 		}
 	}
-	if rapid.IntRange(0, 3).Draw(t, "extra") == 0 {
-		key := rapid.SampledFrom(someKeys).Draw(t, "key")
+	if rapid.IntRange(0, 3).Draw(t.T, "extra") == 0 {
+		key := rapid.SampledFrom(someKeys).Draw(t.T, "key")
 		more := schema.Field("additionalProperties")
 		if _, there := out.Get(key); !there {
-			out.Members = append(out.Members, jsontree.Member{Key: key, Value: drawFor(t, &more, max(depth-1, 0))})
+			out.Members = append(out.Members, jsontree.Member{Key: key, Value: drawFor(t, &more, depth-1)})
 		}
 	}
 	return out

@@ -27,6 +27,31 @@ func Kinds() []Kind {
 	return []Kind{Invalid, Denied, NotFound, Conflict, TooLarge, Limited, Pending, Unavailable, Internal}
 }
 
+// Status is the HTTP status of a failure. A call that waits for a person has
+// neither failed nor been carried out: it is accepted.
+func (k Kind) Status() int {
+	switch k {
+	case Invalid:
+		return 400
+	case Denied:
+		return 403
+	case NotFound:
+		return 404
+	case Conflict:
+		return 409
+	case TooLarge:
+		return 413
+	case Limited:
+		return 429
+	case Pending:
+		return 202
+	case Unavailable:
+		return 503
+	default:
+		return 500
+	}
+}
+
 // Error is the only failure a caller ever sees. Message and Details are for the
 // caller; Cause is for the log and is never sent.
 type Error struct {

@@ -110,6 +110,43 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
+// TestExplanationsOfParts: what is broken in a part is told as if it stood there
+// itself.
+func TestExplanationsOfParts(t *testing.T) {
+	const schema = `
+  type: object
+  $defs:
+    place: {type: object, properties: {city: {type: string, minLength: 1}}, required: [city]}
+  properties:
+    way: {type: string, enum: [phone, mail]}
+    phone: {type: string}
+    mail: {type: string}
+    unit: {const: kg}
+    home: {$ref: "#/$defs/place"}
+    work: {$ref: "#/$defs/place", x-code: bad_work, x-message: Say where you work}
+  if: {properties: {way: {const: phone}}, required: [way]}
+  then: {required: [phone]}
+  else: {required: [mail]}
+  allOf: [{anyOf: [{required: [phone]}, {required: [mail]}]}]
+  additionalProperties: false
+`
+	for _, tc := range []struct{ name, args, field, code, want string }{
+		{"then", `{"way":"phone","mail":"a"}`, "phone", "", "phone is required"},
+		{"else", `{"phone":"1"}`, "mail", "", "mail is required"},
+		{"both", `{}`, "phone", "", "phone is required; mail is required"},
+		{"a constant", `{"mail":"a","unit":"g"}`, "unit", "", `unit must be kg, not the string "g"`},
+		{"a reference", `{"mail":"a","home":{}}`, "home.city", "", "home.city is required"},
+		{"a reference, of another type", `{"mail":"a","home":"here"}`, "home", "", `home must be an object, not the string "here"`},
+		{"a reference with words of its own", `{"mail":"a","work":"here"}`, "work", "bad_work", "Say where you work"},
+	} {
+		_, err := withInput(t, schema).Accept(tree(t, tc.args))
+		e := contract.AsError(err)
+		if e.Message != tc.want || e.Code != tc.code || e.Details["field"] != tc.field {
+			t.Errorf("%s: %q about %v with code %q, want %q about %s with code %q", tc.name, e.Message, e.Details["field"], e.Code, tc.want, tc.field, tc.code)
+		}
+	}
+}
+
 func TestExplanationCodes(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{`{"name":"ab","title":""}`, "bad_title"},

@@ -22,8 +22,13 @@ type Finding struct {
 
 func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Tool, f.Where, f.What) }
 
-// toolName is compiled on first use: a start should not pay for it.
-var toolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`) })
+// The names of tools, compiled on first use: a start should not pay for them.
+// Clients put their own name for the server in front, and stop at 64 letters;
+// the protocol itself allows 128.
+var (
+	toolName       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`) })
+	hiddenToolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,127}$`) })
+)
 
 // Lint checks that every client can use the set's definitions, and that every
 // promise in them can be kept.
@@ -41,16 +46,17 @@ func (s *Set) Lint() []Finding {
 
 // Lint checks one contract.
 func (c *Contract) Lint() []Finding {
-	l := &linter{tool: c.Set + "/" + c.Name}
+	l := &linter{tool: c.Set + "/" + c.Name, hidden: c.hidden}
 	l.naming(c)
 	l.limits(c)
 	l.part("input", &c.Input, false)
-	l.part("output", &c.Output, false)
+	l.answer(c)
 	if err := c.compile(); err != nil {
 		l.need(false, "schema", "%v", err)
 		return l.findings
 	}
 	l.arguments(c)
+	l.headers(c)
 	l.errors(c)
 	l.examples(c)
 	return l.findings
@@ -58,6 +64,7 @@ func (c *Contract) Lint() []Finding {
 
 type linter struct {
 	tool     string
+	hidden   bool // the set is, so that only clients that ask for it see its definitions
 	findings []Finding
 }
 
@@ -67,8 +74,18 @@ func (l *linter) need(ok bool, where, format string, args ...any) {
 	}
 }
 
+// everyClient checks what some client or other trips over. A hidden set is for
+// clients that want to be put to the test.
+func (l *linter) everyClient(ok bool, where, format string, args ...any) {
+	l.need(ok || l.hidden, where, format, args...)
+}
+
 func (l *linter) naming(c *Contract) {
-	l.need(toolName().MatchString(c.Name), "name", "%q must match %s", c.Name, toolName())
+	name := toolName()
+	if l.hidden {
+		name = hiddenToolName()
+	}
+	l.need(name.MatchString(c.Name), "name", "%q must match %s", c.Name, name)
 	l.need(c.Title != "", "title", "is missing")
 	l.need(c.Description != "", "description", "is missing; say what the tool does and when to use it")
 	l.need(c.Version != Version{}, "version", "is missing; start with 1.0.0")
@@ -84,37 +101,64 @@ func (l *linter) limits(c *Contract) {
 	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; say how long a question stays open")
 }
 
+// answer checks what a tool says of its answer: fields, or content.
+func (l *linter) answer(c *Contract) {
+	fields := c.Output.Kind != jsontree.Null
+	l.need(fields != c.Content, "output", "state either output or content: true")
+	if fields {
+		l.part("output", &c.Output, false)
+	}
+	l.need(slices.Contains([]TaskMode{"", TaskOptional, TaskRequired}, c.Task), "task", "%q is not one of %s, %s", c.Task, TaskOptional, TaskRequired)
+}
+
 // definition checks what some client or other refuses in a published schema.
 func (l *linter) definition(at string, s *jsontree.Value) {
 	kind := s.Field("type")
 	l.need(at != "input" && at != "output" || kind.Text == "object", at, "the root must be an object")
 	if kind.Text == "object" {
 		_, stated := s.Get("additionalProperties")
-		l.need(stated, at, "must state additionalProperties")
+		l.everyClient(stated, at, "must state additionalProperties")
 	}
 	if kind.Text == "array" {
 		_, stated := s.Get("items")
 		l.need(stated, at, "an array must state its items")
 	}
+	for _, e := range s.Field("enum").Members {
+		l.need(e.Value.Kind == jsontree.String, at, "enum values must be strings")
+	}
 	for _, m := range s.Field("properties").Members {
 		where := at + "." + m.Key
 		about := m.Value.Field("description")
 		_, either := m.Value.Get("anyOf")
-		l.need(about.Text != "", where, "has no description")
-		l.need(either || m.Value.Field("type").Kind == jsontree.String, where, "must have exactly one type")
+		l.everyClient(about.Text != "", where, "has no description")
+		l.everyClient(either || m.Value.Field("type").Kind == jsontree.String, where, "must have exactly one type")
 		l.part(where, &m.Value, at == "input")
 	}
-	for _, e := range s.Field("enum").Members {
-		l.need(e.Value.Kind == jsontree.String, at, "enum values must be strings")
+	for i := range s.Members {
+		l.keyword(at, s.Members[i].Key, &s.Members[i].Value)
 	}
-	if items, ok := s.Get("items"); ok {
-		l.part(at+"[]", &items, false)
-	}
-	if more := s.Field("additionalProperties"); more.Kind == jsontree.Object {
-		l.part(at+".*", &more, false)
-	}
-	for i, option := range s.Field("anyOf").Members {
-		l.part(fmt.Sprintf("%s(%d)", at, i+1), &option.Value, false)
+}
+
+// keyword checks the schemas within a keyword, beside the properties.
+func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
+	l.everyClient(!isRare(keyword), at, "some clients refuse %s; only a hidden set may use it", keyword)
+	switch keyword {
+	case "items":
+		l.part(at+"[]", v, false)
+	case "additionalProperties":
+		if v.Kind == jsontree.Object {
+			l.part(at+".*", v, false)
+		}
+	case "anyOf", "allOf":
+		for i := range v.Members {
+			l.part(fmt.Sprintf("%s(%d)", at, i+1), &v.Members[i].Value, false)
+		}
+	case "$defs":
+		for i := range v.Members {
+			l.part(at+"."+keyword+"."+v.Members[i].Key, &v.Members[i].Value, false)
+		}
+	case "if", "then", "else":
+		l.part(at+"."+keyword, v, false)
 	}
 }
 
@@ -153,6 +197,24 @@ func (l *linter) arguments(c *Contract) {
 	}
 }
 
+// headers checks the rules of the protocol for arguments that are repeated in HTTP
+// headers: clients leave out a whole tool that breaks one.
+func (l *linter) headers(c *Contract) {
+	var seen []string
+	for _, m := range c.mirrors {
+		where := "input." + strings.Join(m.Path, ".")
+		name := strings.ToLower(m.Header)
+		l.need(isToken(m.Header), where, "%s %q is not a token that a header's name can hold", headerKeyword, m.Header)
+		l.need(!slices.Contains(seen, name), where, "%s %q is there twice; letter case does not count", headerKeyword, m.Header)
+		seen = append(seen, name)
+		kind := c.input.below(m.Path).types
+		l.need(len(kind) == 1 && slices.Contains([]string{"string", "integer", "boolean"}, kind[0]), where,
+			"%s needs a string, an integer or a boolean", headerKeyword)
+	}
+	l.need(countHeaders(&c.Input)+countHeaders(&c.Output) == len(c.mirrors), "input",
+		"%s must not be empty, and stands on an argument that properties alone lead to", headerKeyword)
+}
+
 func (l *linter) errors(c *Contract) {
 	for _, kind := range slices.Sorted(maps.Keys(c.Errors)) {
 		l.need(slices.Contains(Kinds(), kind), "errors", "%q is not one of %v", kind, Kinds())
@@ -169,7 +231,8 @@ func (l *linter) errors(c *Contract) {
 }
 
 func (l *linter) examples(c *Contract) {
-	l.need(slices.ContainsFunc(c.Examples, func(e Example) bool { return e.Result.Kind != jsontree.Null }), "examples", "show at least one call that succeeds")
+	succeeds := slices.ContainsFunc(c.Examples, func(e Example) bool { return e.Result.Kind != jsontree.Null })
+	l.need(succeeds || l.hidden && len(c.Examples) > 0, "examples", "show at least one call that succeeds")
 	for _, e := range c.Examples {
 		where := fmt.Sprintf("examples %q", e.Title)
 		l.need(e.Title != "", "examples", "each needs a title")

@@ -57,6 +57,18 @@ func TestLintRules(t *testing.T) {
 		{"a kind without a code", "examples:\n", "errors: {denied: {message: no}}\nexamples:\n", "errors.denied", "shape coded needs a code"},
 		{"a detail that hides the code", "examples:\n", "errors: {denied: {code: 403, details: [path, code]}}\nexamples:\n", "errors.denied", "the detail code would stand beside the error's own code"},
 		{"a schema outside the dialect", "text: {type: string,", "text: {type: string, contentEncoding: base64,", "schema", `compile contract demo/add_note: schema: properties: schema at text: keyword "contentEncoding" is not in the dialect`},
+		{"an odd task", "access: caller", "access: caller\ntask: always", "task", `"always" is not one of optional, required`},
+		{"a reference", "rank: {type: integer,", "rank: {type: integer, $anchor: rank,", "input.rank", "some clients refuse $anchor; only a hidden set may use it"},
+		{"a constant", "rank: {type: integer,", "rank: {type: integer, const: 1,", "input.rank", "some clients refuse const; only a hidden set may use it"},
+		{"parts of the output", "output:\n", "output:\n  allOf: [{required: [id]}]\n", "output", "some clients refuse allOf; only a hidden set may use it"},
+		{"a header with a space", "path: {type: string,", "path: {type: string, x-mcp-header: my path,", "input.path", `x-mcp-header "my path" is not a token that a header's name can hold`},
+		{"a header that is not ASCII", "path: {type: string,", "path: {type: string, x-mcp-header: Straße,", "input.path", `x-mcp-header "Straße" is not a token that a header's name can hold`},
+		{"an empty header", "path: {type: string,", `path: {type: string, x-mcp-header: "",`, "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
+		{"a header for an array", "type: array\n      minItems: 1", "type: array\n      x-mcp-header: Tags\n      minItems: 1", "input.tags", "x-mcp-header needs a string, an integer or a boolean"},
+		{"a header for either", "due: {anyOf:", "due: {x-mcp-header: Due, anyOf:", "input.due", "x-mcp-header needs a string, an integer or a boolean"},
+		{"a header for an element", "items: {type: string, maxLength: 10}", "items: {type: string, x-mcp-header: Tag, maxLength: 10}", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
+		{"a header for an option", "{type: string, format: date}, {", "{type: string, x-mcp-header: Due, format: date}, {", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
+		{"a header in the output", "id: {type: integer,", "id: {type: integer, x-mcp-header: Id,", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
 		{"an example without a title", "title: An empty note", `title: ""`, "examples", "each needs a title"},
 		{"an example without an end", "    error: {error: {code: 400, message: text must not be empty}}\n", "", `examples "An empty note"`, "needs either a result or an error"},
 		{"an example with two ends", "    result: {id: 1, state: new}\n", "    result: {id: 1, state: new}\n    error: {}\n", `examples "A note"`, "needs either a result or an error"},
@@ -71,6 +83,105 @@ func TestLintRules(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestLintOfContent: a tool answers with fields or with content, never both.
+func TestLintOfContent(t *testing.T) {
+	before, after, _ := strings.Cut(goodYAML, "output:\n")
+	_, examples, _ := strings.Cut(after, "examples:\n")
+	neither := before + "examples:\n" + examples
+	both := swap(t, goodYAML, "output:\n", "content: true\noutput:\n")
+	want := contract.Finding{Tool: "demo/add_note", Where: "output", What: "state either output or content: true"}
+	for _, text := range []string{neither, both} {
+		if findings := load(t, text).Lint(); len(findings) == 0 || findings[0] != want {
+			t.Errorf("findings = %v, want %v first", findings, want)
+		}
+	}
+	content := before + "content: true\nexamples:\n" + swap(t, examples, "{id: 1, state: new}", "{content: [{type: text, text: kept}]}")
+	if findings := load(t, content).Lint(); len(findings) != 0 {
+		t.Errorf("findings in a good contract: %v", findings)
+	}
+}
+
+// TestLintOfHeaders: two arguments cannot share a header, however it is spelt.
+func TestLintOfHeaders(t *testing.T) {
+	text := swap(t, swap(t, goodYAML, "path: {type: string,", "path: {type: string, x-mcp-header: Place,"),
+		"name: {type: string, d", "name: {type: string, x-mcp-header: PLACE, d")
+	want := []contract.Finding{{Tool: "demo/add_note", Where: "input.author.name", What: `x-mcp-header "PLACE" is there twice; letter case does not count`}}
+	c := load(t, text)
+	if diff := cmp.Diff(want, c.Lint()); diff != "" {
+		t.Error(diff)
+	}
+	mirrors := []contract.Mirror{{Path: []string{"path"}, Header: "Place"}, {Path: []string{"author", "name"}, Header: "PLACE"}}
+	if diff := cmp.Diff(mirrors, c.MirroredArguments()); diff != "" {
+		t.Error(diff)
+	}
+	if got := load(t, goodYAML).MirroredArguments(); got != nil {
+		t.Errorf("the usual tool mirrors %v", got)
+	}
+}
+
+// bareYAML is a contract that only clients that know their JSON Schema can use.
+const bareYAML = `name: test_a_name_that_some_clients_would_cut_off
+title: Bare
+description: For clients that are put to the test.
+hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}
+input:
+  type: object
+  $defs: {place: {type: object, properties: {city: {type: string}}}}
+  properties:
+    home: {$ref: "#/$defs/place"}
+    kind: {const: a}
+  if: {required: [kind]}
+  then: {required: [home]}
+  additionalProperties: false
+content: true
+examples:
+  - {title: It fails, arguments: {}, error: {error: no}}
+`
+
+// TestLintOfHiddenSets: they may have definitions that some clients refuse, and
+// nothing else that an ordinary set may not have.
+func TestLintOfHiddenSets(t *testing.T) {
+	hidden := setYAML + "hidden: true\n"
+	if findings := loadBeside(t, hidden, bareYAML).Lint(); len(findings) != 0 {
+		t.Errorf("findings in a hidden set: %v", findings)
+	}
+	told := map[string]bool{}
+	for _, f := range load(t, bareYAML).Lint() {
+		told[f.Where+": "+f.What] = true
+	}
+	for _, want := range []string{
+		`name: "test_a_name_that_some_clients_would_cut_off" must match ^[a-z][a-z0-9_]{0,39}$`,
+		"input: some clients refuse $defs; only a hidden set may use it",
+		"input: some clients refuse if; only a hidden set may use it",
+		"input: some clients refuse then; only a hidden set may use it",
+		"input.$defs.place: must state additionalProperties",
+		"input.$defs.place.city: has no description",
+		"input.home: some clients refuse $ref; only a hidden set may use it",
+		"input.home: has no description",
+		"input.home: must have exactly one type",
+		"input.kind: some clients refuse const; only a hidden set may use it",
+		"examples: show at least one call that succeeds",
+	} {
+		if !told[want] {
+			t.Errorf("in an ordinary set it is no finding that %s: %v", want, told)
+		}
+	}
+	for _, tc := range []struct{ was, is, where, what string }{
+		{"city: {type: string}", "city: {type: string, default: Ulm}", "input.$defs.place.city", "only an argument itself can have a default"},
+		{"then: {required", "then: {default: {}, required", "input.then", "only an argument itself can have a default"},
+		{"  additionalProperties: false\n", "  additionalProperties: true\n", "input", "must refuse unknown arguments: additionalProperties: false"},
+		{"{const: a}", "{const: a, x-mcp-header: Kind}", "input.kind", "x-mcp-header needs a string, an integer or a boolean"},
+		{"city: {type: string}", "city: {type: string, x-mcp-header: City}", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
+		{"content: true\n", "", "output", "state either output or content: true"},
+		{"examples:\n  - {title: It fails, arguments: {}, error: {error: no}}\n", "examples: []\n", "examples", "show at least one call that succeeds"},
+	} {
+		findings := loadBeside(t, hidden, swap(t, bareYAML, tc.was, tc.is)).Lint()
+		if len(findings) == 0 || findings[0].Where != tc.where || findings[0].What != tc.what {
+			t.Errorf("%s: findings = %v, want %s: %s", tc.is, findings, tc.where, tc.what)
+		}
 	}
 }
 

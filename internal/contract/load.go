@@ -20,6 +20,7 @@ const setFile = "_set.yaml"
 // setDocument is _set.yaml: the set, and the defaults of its contracts.
 type setDocument struct {
 	Set      `yaml:",inline"`
+	Order    []string `yaml:"order"` // tools that come before the others
 	Defaults struct {
 		Version  Version            `yaml:"version"`
 		Access   Access             `yaml:"access"`
@@ -71,7 +72,26 @@ func Load(tree fs.FS, dir string) (*Set, error) {
 		}
 		set.Contracts = append(set.Contracts, c)
 	}
+	if err := set.sort(doc.Order); err != nil {
+		return nil, fmt.Errorf("%s: %w", path.Join(dir, setFile), err)
+	}
 	return &set, nil
+}
+
+// sort puts the tools that are named first; the others stay as they are.
+func (s *Set) sort(first []string) error {
+	rest := s.Contracts
+	s.Contracts = nil
+	for _, name := range first {
+		i := slices.IndexFunc(rest, func(c *Contract) bool { return c.Name == name })
+		if i < 0 {
+			return fmt.Errorf("order: %q is no further tool of the set", name)
+		}
+		s.Contracts = append(s.Contracts, rest[i])
+		rest = slices.Delete(rest, i, i+1)
+	}
+	s.Contracts = append(s.Contracts, rest...)
+	return nil
 }
 
 // LoadFile reads one contract with the defaults of the _set.yaml beside it.
@@ -104,7 +124,7 @@ func (doc *setDocument) contract(tree fs.FS, file string) (*Contract, error) {
 
 // adopt tells a contract which set it belongs to.
 func (c *Contract) adopt(s *Set) {
-	c.Set, c.Shape = s.Name, s.Shape
+	c.Set, c.Shape, c.hidden = s.Name, s.Shape, s.Hidden
 }
 
 // Adopt tells every contract of the set where it belongs, after decoding.

@@ -74,6 +74,9 @@ func TestDigestChanges(t *testing.T) {
 		{"title: A note", "title: A  note"},
 		{"result: {id: 1, state: new}", "result: {id: 1, state: known}"},
 		{"text: hello", "text: Hello"},
+		{"access: caller", "access: caller\ntask: optional"},
+		{"access: caller", "access: caller\ntask: required"},
+		{"access: caller", "access: caller\ncontent: true"},
 	} {
 		see(change[1], load(t, swap(t, goodYAML, change[0], change[1])))
 	}
@@ -117,6 +120,35 @@ func TestLoad(t *testing.T) {
 	}
 	if sets[1].Find("three") != nil {
 		t.Error("there is no three")
+	}
+}
+
+// TestLoadOrder: the tools that a set names come first, the others by the names of
+// their files.
+func TestLoadOrder(t *testing.T) {
+	for _, tc := range []struct{ order, want string }{
+		{"[]", "a b c d"},
+		{"[c]", "c a b d"},
+		{"[d, b]", "d b a c"},
+		{"[e]", `_set.yaml: order: "e" is no further tool of the set`},
+		{"[a, a]", `_set.yaml: order: "a" is no further tool of the set`},
+	} {
+		files := fstest.MapFS{"_set.yaml": {Data: []byte(setYAML + "order: " + tc.order + "\n")}}
+		for _, name := range []string{"d", "b", "a", "c"} {
+			files[name+".yaml"] = &fstest.MapFile{Data: []byte("name: " + name + "\n")}
+		}
+		set, err := contract.Load(files, ".")
+		var names []string
+		if err != nil {
+			names = append(names, err.Error())
+		} else {
+			for _, c := range set.Contracts {
+				names = append(names, c.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != tc.want {
+			t.Errorf("order %s gives %s, want %s", tc.order, got, tc.want)
+		}
 	}
 }
 

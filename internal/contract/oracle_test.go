@@ -93,7 +93,7 @@ func parse(t interface{ Fatalf(string, ...any) }, text string) jsontree.Value {
 
 func compile(t interface{ Fatalf(string, ...any) }, text string) *schema {
 	doc := parse(t, text)
-	s, err := compileSchema(&doc, "")
+	s, err := compileSchema(&doc)
 	if err != nil {
 		t.Fatalf("compile %s: %v", text, err)
 	}
@@ -104,9 +104,9 @@ func compile(t interface{ Fatalf(string, ...any) }, text string) *schema {
 func TestAgreesWithOracle(t *testing.T) {
 	valid, total := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		doc := drawSchema(t, 3)
+		doc := drawDocument(t, 3)
 		text := doc.Append(nil)
-		our, err := compileSchema(&doc, "")
+		our, err := compileSchema(&doc)
 		if err != nil {
 			t.Fatalf("we refuse %s: %v", text, err)
 		}
@@ -115,7 +115,7 @@ func TestAgreesWithOracle(t *testing.T) {
 			t.Fatalf("the oracle refuses %s: %v", text, err)
 		}
 		for range 4 {
-			value := drawFor(t, &doc, 3)
+			value := drawFor(values{t, &doc}, &doc, 4)
 			sent := value.Append(nil)
 			problems, refusal := ours(our, &value), theirs(t, their, sent)
 			if (len(problems) == 0) != (refusal == nil) {
@@ -193,6 +193,27 @@ func TestSpecCases(t *testing.T) {
 		{`{"type":["string","null"]}`, `null`, true},
 		{`{"anyOf":[{"type":"string"},{"minimum":3}],"maxLength":1}`, `"ab"`, false},
 		{`{"format":"date"}`, `5`, true},
+		{`{"const":1}`, `1.0`, true},
+		{`{"const":null}`, `0`, false},
+		{`{"const":null}`, `null`, true},
+		{`{"const":{"a":[1]}}`, `{"a":[1e0]}`, true},
+		{`{"const":"a","enum":["a","b"]}`, `"b"`, false},
+		{`{"allOf":[{"type":"string"},{"maxLength":1}]}`, `"ab"`, false},
+		{`{"allOf":[{"properties":{"a":{}}}],"additionalProperties":false}`, `{"a":1}`, false},
+		{`{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{"b":1}`, true},
+		{`{"properties":{"a":{},"b":{}},"anyOf":[{"required":["a"]},{"required":["b"]}]}`, `{}`, false},
+		{`{"if":{"type":"string"},"then":{"maxLength":1},"else":{"minimum":3}}`, `"ab"`, false},
+		{`{"if":{"type":"string"},"then":{"maxLength":1},"else":{"minimum":3}}`, `2`, false},
+		{`{"if":{"type":"string"},"then":{"maxLength":1},"else":{"minimum":3}}`, `4`, true},
+		{`{"if":{"type":"string"},"then":{"maxLength":1}}`, `2`, true},
+		{`{"if":{"type":"string"},"else":{"minimum":3}}`, `"ab"`, true},
+		{`{"if":{"properties":{"a":{"const":1}}},"then":{"required":["b"]},"properties":{"b":{}}}`, `{}`, false},
+		{`{"$ref":"#/$defs/a","maxLength":1,"$defs":{"a":{"type":"string"}}}`, `"ab"`, false},
+		{`{"$ref":"#/$defs/a","maxLength":1,"$defs":{"a":{"type":"string"}}}`, `1`, false},
+		{`{"items":{"$ref":"#x"},"$defs":{"a":{"$anchor":"x","type":"string"}}}`, `["a",1]`, false},
+		{`{"$anchor":"node","properties":{"next":{"$ref":"#node"},"n":{"type":"integer"}}}`, `{"next":{"next":{"n":1}}}`, true},
+		{`{"$anchor":"node","properties":{"next":{"$ref":"#node"},"n":{"type":"integer"}}}`, `{"next":{"next":{"n":"1"}}}`, false},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"string"}`, `1`, false},
 		{`{}`, `null`, true},
 	} {
 		t.Run(tc.schema+tc.value, func(t *testing.T) {
@@ -218,7 +239,27 @@ func TestOutsideTheDialect(t *testing.T) {
 		{`[]`, "schema: a schema is an object, not an array"},
 		{`true`, "schema: a schema is an object, not a boolean"},
 		{`{"typ":"string"}`, `schema: keyword "typ" is not in the dialect (did you mean "type"?)`},
-		{`{"$ref":"#/x"}`, `schema: keyword "$ref" is not in the dialect`},
+		{`{"$ref":"#/x"}`, `schema: $ref: nothing is at "#/x"; want #/$defs/NAME or #ANCHOR`},
+		{`{"$ref":"#"}`, `schema: $ref: nothing is at "#"; want #/$defs/NAME or #ANCHOR`},
+		{`{"properties":{"a":{"$ref":"other.json"}}}`, `schema at a: $ref: nothing is at "other.json"; want #/$defs/NAME or #ANCHOR`},
+		{`{"$ref":5}`, "schema: $ref: want a string, not a number"},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `schema: $ref: "#/$defs/a" leads back here for the same value, so nothing could ever be told of it`},
+		{`{"$anchor":"a","allOf":[{"if":{"$ref":"#a"},"then":{}}]}`, `schema: $ref: "#a" leads back here for the same value, so nothing could ever be told of it`},
+		{`{"$defs":{"a":{"anyOf":[{"$ref":"#b"}]},"b":{"$anchor":"b","else":{"$ref":"#/$defs/a"},"if":{}}}}`, `schema at a: $ref: "#b" leads back here for the same value, so nothing could ever be told of it`},
+		{`{"$defs":{"a/b":{}}}`, `schema: $defs: the name "a/b" must match ^[A-Za-z0-9_.-]+$`},
+		{`{"$defs":[]}`, "schema: $defs: want an object, not an array"},
+		{`{"items":{"$defs":{}}}`, "schema: items: schema at []: $defs: only the root of a schema can have it"},
+		{`{"anyOf":[{"$schema":"x"}]}`, "schema: anyOf: schema: $schema: only the root of a schema can have it"},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#"}`, `schema: $schema: want https://json-schema.org/draft/2020-12/schema, not "http://json-schema.org/draft-07/schema#"`},
+		{`{"$anchor":"1a"}`, `schema: $anchor: "1a" must match ^[A-Za-z_][A-Za-z0-9_.-]*$`},
+		{`{"$anchor":"a","items":{"$anchor":"a"}}`, "schema: items: schema at []: $anchor: #a is there twice"},
+		{`{"allOf":[]}`, "schema: allOf: want a list with at least one element, not an empty one"},
+		{`{"allOf":[{"required":["a"]}],"properties":{"b":{}}}`, `schema: required "a" is not among the properties`},
+		{`{"properties":{"b":{"required":["b"]}}}`, `schema at b: required "b" is not among the properties`},
+		{`{"if":{}}`, "schema: if goes together with then, else or both"},
+		{`{"then":{}}`, "schema: if goes together with then, else or both"},
+		{`{"if":true,"then":{}}`, "schema: if: schema: a schema is an object, not a boolean"},
+		{`{"x-mcp-header":5}`, "schema: x-mcp-header: want a string, not a number"},
 		{`{"properties":{"a":{"oneOf":[{}]}}}`, `schema: properties: schema at a: keyword "oneOf" is not in the dialect (did you mean "anyOf"?)`},
 		{`{"type":"text"}`, `schema: type: "text" is not a type`},
 		{`{"type":"strng"}`, `schema: type: "strng" is not a type (did you mean "string"?)`},
@@ -258,7 +299,7 @@ func TestOutsideTheDialect(t *testing.T) {
 	} {
 		t.Run(tc.schema, func(t *testing.T) {
 			doc := parse(t, tc.schema)
-			_, err := compileSchema(&doc, "")
+			_, err := compileSchema(&doc)
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("got  %v\nwant %s", err, tc.want)
 			}
@@ -277,6 +318,8 @@ func FuzzValidate(f *testing.F) {
 		{`{"format":"uri"}`, `"https://[::1]:8080/a?b#c"`},
 		{`{"pattern":"^[a-z]+$","x-code":"c","x-message":"m","x-redact":true,"default":1,"title":"t","examples":[],"deprecated":false}`, `"abc"`},
 		{`{"additionalProperties":{"type":"boolean"}}`, `{"x":true,"y":0}`},
+		{`{"$schema":"https://json-schema.org/draft/2020-12/schema","$defs":{"n":{"$anchor":"a","properties":{"n":{"$ref":"#a"}},"additionalProperties":false}},"$ref":"#/$defs/n"}`, `{"n":{"n":{"m":1}}}`},
+		{`{"properties":{"a":{"const":1},"b":{}},"allOf":[{"anyOf":[{"required":["a"]},{"required":["b"]}]}],"if":{"required":["a"]},"then":{"required":["b"]},"else":{"maxItems":1}}`, `{"a":1}`},
 	} {
 		f.Add([]byte(seed[0]), []byte(seed[1]))
 	}
@@ -289,7 +332,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil || hasHugePower(&value) {
 			return
 		}
-		our, err := compileSchema(&doc, "")
+		our, err := compileSchema(&doc)
 		if err != nil {
 			return
 		}

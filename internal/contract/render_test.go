@@ -139,16 +139,27 @@ func TestPublic(t *testing.T) {
     either: {anyOf: [{type: string, x-code: c}], x-message: m, default: {x-a: 1}}
     open: {type: object, additionalProperties: {type: string, x-redact: true}}
     fixed: {enum: [{x-a: 1}]}
+    repeated: {type: string, x-mcp-header: Again, x-redact: true}
+  $defs: {x-def: {type: string, x-code: c}}
+  allOf: [{type: object, x-code: c}]
+  if: {type: object, x-code: c}
+  then: {const: {x-a: 1}, x-code: c}
+  else: {type: object, x-code: c}
   additionalProperties: false
 `)
 	before := written(c.Input)
 	want := `{"type":"object","properties":{"x-ray":{"type":"string"},"list":{"type":"array","items":{"type":"string"}},` +
-		`"either":{"anyOf":[{"type":"string"}],"default":{"x-a":1}},"open":{"type":"object","additionalProperties":{"type":"string"}},"fixed":{"enum":[{"x-a":1}]}},"additionalProperties":false}`
+		`"either":{"anyOf":[{"type":"string"}],"default":{"x-a":1}},"open":{"type":"object","additionalProperties":{"type":"string"}},"fixed":{"enum":[{"x-a":1}]},` +
+		`"repeated":{"type":"string","x-mcp-header":"Again"}},"$defs":{"x-def":{"type":"string"}},"allOf":[{"type":"object"}],` +
+		`"if":{"type":"object"},"then":{"const":{"x-a":1}},"else":{"type":"object"},"additionalProperties":false}`
 	if diff := cmp.Diff(want, written(c.PublicInput())); diff != "" {
 		t.Error(diff)
 	}
 	if got := written(c.PublicOutput()); got != `{"type":"object"}` {
 		t.Errorf("output = %s", got)
+	}
+	if content := load(t, "name: demo\ninput: {type: object}\ncontent: true\n").PublicOutput(); content.Kind != jsontree.Null {
+		t.Errorf("a tool that answers with content publishes %s", written(content))
 	}
 	if written(c.Input) != before {
 		t.Error("publishing changed the contract itself")

@@ -32,8 +32,14 @@ type schema struct {
 	maxItems   int // -1 means no limit
 	unique     bool
 	anyOf      []*schema
+	all        []*schema // allOf, and what $ref leads to
+	condition  *schema   // if
+	then       *schema
+	otherwise  *schema         // else
+	constant   *jsontree.Value // const
 	fallback   *jsontree.Value // default
-	redact     bool            // x-redact: kept out of the audit record
+	redact     bool            // x-redact, here or in a part: kept out of the audit record
+	header     string          // x-mcp-header: the HTTP header that repeats the argument
 	code       string          // x-code: the code of a failure here
 	message    string          // x-message: the words of a failure here
 }
@@ -62,10 +68,23 @@ func (s *schema) member(name string) *schema {
 
 func (s *schema) requires(name string) bool { return slices.Contains(s.required, name) }
 
-func (s *schema) allowsNull() bool {
+// holds tells whether a value fits.
+func (s *schema) holds(v *jsontree.Value) bool {
 	var c checker
-	c.check(s, &jsontree.Value{}, nil)
+	c.check(s, v, nil)
 	return len(c.problems) == 0
+}
+
+// branch is the schema that if chooses for a value, nil if it says nothing of it.
+func (s *schema) branch(v *jsontree.Value) *schema {
+	switch {
+	case s.condition == nil:
+		return nil
+	case s.condition.holds(v):
+		return s.then
+	default:
+		return s.otherwise
+	}
 }
 
 // schemaTypes are the names that the keyword type may have.
@@ -76,24 +95,94 @@ var annotations = map[string]func(*jsontree.Value) error{
 	"title": isText, "description": isText, "examples": isList, "deprecated": isSwitch,
 }
 
-func compileSchema(doc *jsontree.Value, at string) (*schema, error) {
+// compiler makes a schema of a document. References are joined once all of it has
+// been read, since they lead forwards and backwards.
+type compiler struct {
+	root  *schema
+	made  []madeSchema
+	named map[string]*schema // what a $ref can lead to
+	refs  []reference
+}
+
+// madeSchema is a schema, where it stands, and the outermost schema that judges
+// the very same values.
+type madeSchema struct {
+	*schema
+	at  string
+	top *schema
+}
+
+func compileSchema(doc *jsontree.Value) (*schema, error) {
+	var c compiler
+	root, err := c.compile(doc, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.join(); err != nil {
+		return nil, err
+	}
+	return root, c.settle()
+}
+
+// compile makes a schema. top is nil for one that judges values of its own.
+func (c *compiler) compile(doc *jsontree.Value, at string, top *schema) (*schema, error) {
 	if doc.Kind != jsontree.Object {
 		return nil, fmt.Errorf("%s: a schema is an object, not %s", orRoot(at), doc.Kind)
 	}
-	s := &schema{maxLength: -1, maxItems: -1}
+	s := newSchema()
+	if top == nil {
+		top = s
+	}
+	if c.root == nil {
+		c.root = s
+	}
+	c.made = append(c.made, madeSchema{s, at, top})
 	for i := range doc.Members {
 		keyword, value := doc.Members[i].Key, &doc.Members[i].Value
-		if err := s.keyword(keyword, value, at); err != nil {
+		if err := c.keyword(s, keyword, value, at, top); err != nil {
 			return nil, fmt.Errorf("%s: %w", orRoot(at), err)
 		}
 	}
-	for _, name := range s.required {
-		if s.prop(name) == nil {
-			return nil, fmt.Errorf("%s: required %q is not among the properties", orRoot(at), name)
-		}
+	if (s.condition == nil) != (s.then == nil && s.otherwise == nil) {
+		return nil, fmt.Errorf("%s: if goes together with then, else or both", orRoot(at))
 	}
 	return s, nil
 }
+
+// newSchema is the schema that any value fits.
+func newSchema() *schema { return &schema{maxLength: -1, maxItems: -1} }
+
+// settle checks what can only be told of the whole, and spreads what it means.
+func (c *compiler) settle() error {
+	for _, m := range c.made {
+		for _, name := range m.required {
+			if !m.top.knows(name) {
+				return fmt.Errorf("%s: required %q is not among the properties", orRoot(m.at), name)
+			}
+		}
+		m.redact = m.hides()
+	}
+	return nil
+}
+
+// parts are the schemas that judge the same values as s.
+func (s *schema) parts() []*schema {
+	parts := slices.Concat(s.all, s.anyOf)
+	for _, part := range []*schema{s.condition, s.then, s.otherwise} {
+		if part != nil {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// knows tells whether s or a part of it has a property.
+func (s *schema) knows(name string) bool {
+	return s.prop(name) != nil || slices.ContainsFunc(s.parts(), func(part *schema) bool { return part.knows(name) })
+}
+
+// hides tells whether s or a part of it is kept out of the audit record.
+func (s *schema) hides() bool { return s.redact || slices.ContainsFunc(s.parts(), (*schema).hides) }
 
 func orRoot(at string) string {
 	if at == "" {
@@ -102,19 +191,19 @@ func orRoot(at string) string {
 	return "schema at " + at
 }
 
-func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) {
+func (c *compiler) keyword(s *schema, name string, v *jsontree.Value, at string, top *schema) (err error) {
 	switch name {
 	case "type":
 		s.types, err = typeNames(v)
 	case "properties":
-		s.props, err = compileProperties(v, at)
+		s.props, err = c.properties(v, at)
 	case "required":
 		s.required, err = stringList(v)
 	case "additionalProperties":
 		if v.Kind == jsontree.Bool {
 			s.closed = !v.True()
 		} else {
-			s.additional, err = compileSchema(v, join(at, "*"))
+			s.additional, err = c.compile(v, join(at, "*"), nil)
 		}
 	case "enum":
 		s.enum, err = elements(v)
@@ -131,7 +220,7 @@ func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) 
 	case "maximum":
 		s.maximum, err = number(v)
 	case "items":
-		s.items, err = compileSchema(v, join(at, "[]"))
+		s.items, err = c.compile(v, join(at, "[]"), nil)
 	case "minItems":
 		s.minItems, err = count(v)
 	case "maxItems":
@@ -139,11 +228,43 @@ func (s *schema) keyword(name string, v *jsontree.Value, at string) (err error) 
 	case "uniqueItems":
 		s.unique, err = v.True(), isSwitch(v)
 	case "anyOf":
-		s.anyOf, err = compileList(v, at)
+		s.anyOf, err = c.list(v, at, top)
 	case "default":
 		s.fallback = v
+	default:
+		return c.further(s, name, v, at, top)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// further reads the keywords that few contracts have.
+func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string, top *schema) (err error) {
+	switch name {
+	case "$schema":
+		err = c.dialect(s, v)
+	case "$defs":
+		err = c.definitions(s, v)
+	case "$anchor":
+		err = c.anchor(s, v)
+	case "$ref":
+		err = c.reference(s, v, at)
+	case "allOf":
+		s.all, err = c.list(v, at, top)
+	case "if":
+		s.condition, err = c.compile(v, at, top)
+	case "then":
+		s.then, err = c.compile(v, at, top)
+	case "else":
+		s.otherwise, err = c.compile(v, at, top)
+	case "const":
+		s.constant = v
 	case "x-redact":
 		s.redact, err = v.True(), isSwitch(v)
+	case headerKeyword:
+		s.header, err = v.Text, isText(v)
 	case "x-code":
 		s.code, err = v.Text, isText(v)
 	case "x-message":
@@ -165,8 +286,24 @@ func keywords() []string {
 	return []string{
 		"type", "properties", "required", "additionalProperties", "enum", "minLength", "maxLength", "pattern", "format",
 		"minimum", "maximum", "items", "minItems", "maxItems", "uniqueItems", "anyOf", "default", "x-redact", "x-code", "x-message",
-		"title", "description", "examples", "deprecated",
+		headerKeyword, "title", "description", "examples", "deprecated",
+		"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const",
 	}
+}
+
+// holdsSchema tells the keywords whose value is a schema, if it is an object.
+func holdsSchema(keyword string) bool {
+	return slices.Contains([]string{"items", "additionalProperties", "if", "then", "else"}, keyword)
+}
+
+// holdsSchemas tells the keywords whose value is a list or a table of schemas.
+func holdsSchemas(keyword string) bool {
+	return slices.Contains([]string{"properties", "anyOf", "allOf", "$defs"}, keyword)
+}
+
+// isRare tells the keywords of JSON Schema that some clients refuse or drop.
+func isRare(keyword string) bool {
+	return slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
 }
 
 func typeNames(v *jsontree.Value) ([]string, error) {
@@ -188,14 +325,14 @@ func typeNames(v *jsontree.Value) ([]string, error) {
 	return names, nil
 }
 
-func compileProperties(v *jsontree.Value, at string) ([]property, error) {
+func (c *compiler) properties(v *jsontree.Value, at string) ([]property, error) {
 	if v.Kind != jsontree.Object {
 		return nil, fmt.Errorf("want an object, not %s", v.Kind)
 	}
 	props := make([]property, 0, len(v.Members))
 	for i := range v.Members {
 		name := v.Members[i].Key
-		s, err := compileSchema(&v.Members[i].Value, join(at, name))
+		s, err := c.compile(&v.Members[i].Value, join(at, name), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -204,14 +341,14 @@ func compileProperties(v *jsontree.Value, at string) ([]property, error) {
 	return props, nil
 }
 
-func compileList(v *jsontree.Value, at string) ([]*schema, error) {
+func (c *compiler) list(v *jsontree.Value, at string, top *schema) ([]*schema, error) {
 	docs, err := elements(v)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]*schema, 0, len(docs))
 	for i := range docs {
-		s, err := compileSchema(&docs[i], at)
+		s, err := c.compile(&docs[i], at, top)
 		if err != nil {
 			return nil, err
 		}

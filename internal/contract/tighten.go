@@ -48,15 +48,18 @@ func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
 
 // CheckTools finds a rule for a tool that no set has.
 func CheckTools(known []*Set, rules map[string]Tightening) error {
-	var names []string
+	var names, told []string
 	for _, set := range known {
 		for _, c := range set.Contracts {
 			names = append(names, c.Name)
+			if !set.Hidden {
+				told = append(told, c.Name)
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("tools: there is no tool %q%s", name, suggest(name, names))
+			return fmt.Errorf("tools: there is no tool %q%s", name, suggest(name, told))
 		}
 	}
 	return nil

@@ -80,4 +80,11 @@ func TestCheckTools(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `did you mean "hello"?`) {
 		t.Errorf("error %v", err)
 	}
+	hidden := []*contract.Set{{Name: "h", Hidden: true, Contracts: []*contract.Contract{{Name: "greet"}}}}
+	if err := contract.CheckTools(hidden, map[string]contract.Tightening{"greet": {}}); err != nil {
+		t.Errorf("a tool of a hidden set: %v", err)
+	}
+	if err := contract.CheckTools(hidden, map[string]contract.Tightening{"grete": {}}); err == nil || strings.Contains(err.Error(), "greet") {
+		t.Errorf("nobody is told of a hidden set: %v", err)
+	}
 }

@@ -87,6 +87,10 @@ func (c *checker) check(s *schema, v *jsontree.Value, at *place) {
 		c.report(s, v, at, "enum", "must be %s, not %s%s", choices(s.enum), describe(v), suggestValue(v, s.enum))
 		return
 	}
+	if s.constant != nil && !s.constant.Equal(v) {
+		c.report(s, v, at, "const", "must be %s, not %s", choices([]jsontree.Value{*s.constant}), describe(v))
+		return
+	}
 	switch v.Kind {
 	case jsontree.String:
 		c.checkString(s, v, at)
@@ -97,7 +101,21 @@ func (c *checker) check(s *schema, v *jsontree.Value, at *place) {
 	case jsontree.Object:
 		c.checkObject(s, v, at)
 	}
+	for _, part := range s.all {
+		c.checkPart(s, part, v, at)
+	}
+	if branch := s.branch(v); branch != nil {
+		c.checkPart(s, branch, v, at)
+	}
 	c.checkAnyOf(s, v, at)
+}
+
+// checkPart checks a schema that has to hold just as the one around it.
+func (c *checker) checkPart(s, part *schema, v *jsontree.Value, at *place) {
+	var try checker
+	if try.check(part, v, at); len(try.problems) > 0 {
+		c.adopt(s, at.String(), &try)
+	}
 }
 
 func (c *checker) checkString(s *schema, v *jsontree.Value, at *place) {
@@ -227,10 +245,10 @@ func (c *checker) checkAnyOf(s *schema, v *jsontree.Value, at *place) {
 	c.adopt(s, at.String(), &best)
 }
 
-// adopt takes over the problems of an option. What the schema around it says of
-// failures here goes for those of the option, too.
-func (c *checker) adopt(s *schema, here string, option *checker) {
-	for _, p := range option.problems {
+// adopt takes over the problems of a part. What the schema around it says of
+// failures here goes for those of the part, too.
+func (c *checker) adopt(s *schema, here string, part *checker) {
+	for _, p := range part.problems {
 		if c.isFull() {
 			return
 		}
@@ -242,7 +260,7 @@ func (c *checker) adopt(s *schema, here string, option *checker) {
 		}
 		c.problems = append(c.problems, p)
 	}
-	c.more = c.more || option.more
+	c.more = c.more || part.more
 }
 
 func (s *schema) hasType(v *jsontree.Value) bool {

@@ -266,12 +266,15 @@ func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, e
 		return jsontree.Value{}, w.late(ctx, err)
 	}
 	w.ran = true
-	answer, err := invoke(withPeer(limited, w.call.Peer))
+	answer, err := invoke(w.engine.announcing(withPeer(limited, w.call.Peer)))
 	if err == nil {
 		return jsontree.Of(answer)
 	}
 	if limited.Err() != nil && errors.Is(err, limited.Err()) {
 		return jsontree.Value{}, w.late(ctx, err)
+	}
+	if missing := (*Incapable)(nil); errors.As(err, &missing) {
+		return jsontree.Value{}, contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
 	}
 	return jsontree.Value{}, err
 }
@@ -341,8 +344,12 @@ func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
 // record keeps the audit record; that of a write is durable before the answer,
 // even if the caller has gone meanwhile.
 func (w *work) record(result *Result, took time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.Background(), auditPatience)
-	defer cancel()
+	ctx := context.Background()
+	if w.wrote() { // the record of a read is not waited for
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, auditPatience)
+		defer cancel()
+	}
 	return w.engine.Audit.Write(ctx, &audit.Record{
 		Time:      w.started,
 		Principal: w.call.Principal,

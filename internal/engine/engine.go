@@ -64,6 +64,8 @@ type Engine struct {
 	Options
 	tools map[string]*Tool
 	list  []*Tool
+	library
+	changes changes
 }
 
 // Tool is a contract bound to its handler.
@@ -94,6 +96,9 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 			e.tools[c.Name] = t
 			e.list = append(e.list, t)
 		}
+	}
+	if err := e.stock(sets, handlers.Toolsets); err != nil {
+		return nil, err
 	}
 	return e, nil
 }

@@ -144,11 +144,8 @@ func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) 
 	if err := checkOut(c, h.out); err != nil {
 		return nil, err
 	}
-	if c.Content {
-		return b, nil
-	}
-	if err := checkSurplus(c, h.in, "input", editions); err != nil {
-		return nil, err
+	if err := checkSurplus(c, h.in, "input", editions); err != nil || c.Content {
+		return b, err
 	}
 	return b, checkSurplus(c, h.out, "output", editions)
 }

@@ -43,6 +43,9 @@ type Shelf interface {
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []PromptArgument
+	// Tools are those that the prompt relies on. While one of them is not served
+	// the prompt is not offered.
+	Tools []string
 	// Render gives the messages. It may Ask.
 	Render func(ctx context.Context, args map[string]string) ([]Message, error)
 }

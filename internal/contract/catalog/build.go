@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"remit/internal/contract"
 )
@@ -12,6 +13,7 @@ import (
 type Built struct {
 	Sets     []*contract.Set
 	JSON     []byte // catalog.json
+	Hidden   []byte // hidden.json
 	Markdown []byte // docs/tools.md
 }
 
@@ -25,11 +27,16 @@ func Build(tree fs.FS) (*Built, error) {
 	if err := lint(sets); err != nil {
 		return nil, err
 	}
-	data, err := Encode(sets)
+	told := visible(sets)
+	data, err := Encode(told)
 	if err != nil {
 		return nil, err
 	}
-	return &Built{Sets: sets, JSON: data, Markdown: Markdown(sets)}, nil
+	hidden, err := Encode(slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return !set.Hidden }))
+	if err != nil {
+		return nil, err
+	}
+	return &Built{Sets: sets, JSON: data, Hidden: hidden, Markdown: Markdown(told)}, nil
 }
 
 func lint(sets []*contract.Set) error {

@@ -20,6 +20,16 @@ import (
 //go:embed catalog.json
 var compiled []byte
 
+//go:embed hidden.json
+var compiledHidden []byte
+
+// The files of the compiled contracts. The hidden sets have one of their own, so
+// that no start pays for reading them.
+const (
+	catalogFile = "catalog.json"
+	hiddenFile  = "hidden.json"
+)
+
 // document is the form of catalog.json.
 type document struct {
 	Note string          `json:"note"`
@@ -28,8 +38,33 @@ type document struct {
 
 const note = "Code generated from internal/toolsets/*/contracts by go generate; DO NOT EDIT."
 
-// Load returns every set that is compiled into the program.
-func Load() ([]*contract.Set, error) { return Decode(compiled) }
+// Load returns the sets that are compiled into the program: those that everybody
+// is told of, and the hidden ones too if a name is given that is not among them.
+func Load(names ...string) ([]*contract.Set, error) {
+	sets, err := Decode(compiled)
+	if err != nil {
+		return nil, err
+	}
+	unknown := func(name string) bool { return !slices.Contains(namesOf(sets), name) }
+	if !slices.ContainsFunc(names, unknown) {
+		return sets, nil
+	}
+	hidden, err := Decode(compiledHidden)
+	return append(sets, hidden...), err
+}
+
+func namesOf(sets []*contract.Set) []string {
+	names := make([]string, len(sets))
+	for i, set := range sets {
+		names[i] = set.Name
+	}
+	return names
+}
+
+// visible are the sets that everybody is told of.
+func visible(sets []*contract.Set) []*contract.Set {
+	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
+}
 
 // Decode reads a catalog.json.
 func Decode(data []byte) ([]*contract.Set, error) {
@@ -62,20 +97,18 @@ func Encode(sets []*contract.Set) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Select returns the sets with these names, in the order of the names.
+// Select returns the sets with these names, in the order of the names. It finds
+// hidden sets, but names none of them to somebody who did not.
 func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
-	var known []string
-	for _, set := range sets {
-		known = append(known, set.Name)
-	}
+	known, told := namesOf(sets), namesOf(visible(sets))
 	var selected []*contract.Set
 	for _, name := range names {
 		i := slices.Index(known, name)
 		switch {
-		case i < 0 && contract.Nearest(name, known) != "":
-			return nil, fmt.Errorf("there is no toolset %q; did you mean %q?", name, contract.Nearest(name, known))
+		case i < 0 && contract.Nearest(name, told) != "":
+			return nil, fmt.Errorf("there is no toolset %q; did you mean %q?", name, contract.Nearest(name, told))
 		case i < 0:
-			return nil, fmt.Errorf("there is no toolset %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("there is no toolset %q; there are %s", name, strings.Join(told, ", "))
 		case !slices.Contains(selected, sets[i]):
 			selected = append(selected, sets[i])
 		}

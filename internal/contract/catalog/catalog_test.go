@@ -37,6 +37,32 @@ func compiledSets(t testing.TB) []*contract.Set {
 	return sets
 }
 
+// TestHiddenSets: nobody is told of them who does not name them.
+func TestHiddenSets(t *testing.T) {
+	for _, set := range compiledSets(t) {
+		if set.Hidden {
+			t.Errorf("everybody is told of %s", set.Name)
+		}
+	}
+	all, err := catalog.Load("booster", "conformance")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen, err := catalog.Select(all, []string{"conformance"})
+	if err != nil || !chosen[0].Hidden || chosen[0].Contracts[0].Name != "test_simple_text" {
+		t.Fatalf("Select = %v, %v", chosen, err)
+	}
+	if findings := chosen[0].Lint(); len(findings) != 0 {
+		t.Errorf("a hidden set is not read back as one: %v", findings)
+	}
+	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nGives content: ") {
+		t.Errorf("the page of a tool:\n%s", page)
+	}
+	if known, err := catalog.Load("booster", "learning-os"); err != nil || len(known) != len(compiledSets(t)) {
+		t.Errorf("to serve the others, %d sets are read, %v", len(known), err)
+	}
+}
+
 // TestVersionGate: a contract that changed has a version that says so. It stands
 // apart from TestUpToDate, so that its sentence is seen whether or not somebody
 // has run go generate.
@@ -57,20 +83,25 @@ func TestPublished(t *testing.T) {
 	if _, err := catalog.Published(t.Context(), dir); err == nil {
 		t.Error("no catalog is no error")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "catalog.json"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{"catalog.json", "hidden.json"} {
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if sets, err := catalog.Published(t.Context(), dir); err != nil || sets != nil {
 		t.Errorf("an empty catalog gives %v, %v", sets, err)
 	}
-	data, err := catalog.Encode(sourceSets(t))
+	built, err := catalog.Build(os.DirFS(source))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "catalog.json"), data, 0o600); err != nil {
-		t.Fatal(err)
+	for file, data := range map[string][]byte{"catalog.json": built.JSON, "hidden.json": built.Hidden} {
+		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if sets, err := catalog.Published(t.Context(), dir); err != nil || contract.Gate(sets, sourceSets(t)) != nil {
+	sets, err := catalog.Published(t.Context(), dir)
+	if err != nil || len(contract.Review(sets, sourceSets(t))) != 0 || len(sets) != len(built.Sets) {
 		t.Errorf("the catalog gives %v, %v", sets, err)
 	}
 }
@@ -81,7 +112,7 @@ func TestUpToDate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string][]byte{"catalog.json": built.JSON, "../../../docs/tools.md": built.Markdown} {
+	for file, want := range map[string][]byte{"catalog.json": built.JSON, "hidden.json": built.Hidden, "../../../docs/tools.md": built.Markdown} {
 		got, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -177,13 +208,14 @@ func TestDecodeRefuses(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	sets := []*contract.Set{{Name: "booster"}, {Name: "learning-os"}, {Name: "tasks"}}
+	sets := []*contract.Set{{Name: "booster"}, {Name: "learning-os"}, {Name: "tasks"}, {Name: "weathered", Hidden: true}}
 	for _, tc := range []struct {
 		names []string
 		want  string
 	}{
 		{[]string{"tasks", "booster"}, "tasks,booster"},
 		{[]string{"tasks", "tasks"}, "tasks"},
+		{[]string{"weathered"}, "weathered"},
 		{nil, ""},
 		{[]string{"task"}, `there is no toolset "task"; did you mean "tasks"?`},
 		{[]string{"booster", "Learning-OS"}, `there is no toolset "Learning-OS"; did you mean "learning-os"?`},
@@ -210,6 +242,12 @@ func TestPromises(t *testing.T) {
 	chosen, err := catalog.Select(sets, []string{"booster"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for mode, want := range map[contract.TaskMode]string{"": "writes · not idempotent", contract.TaskOptional: "writes · not idempotent · may run as a task", contract.TaskRequired: "writes · not idempotent · runs as a task"} {
+		promises := catalog.Promises(&contract.Contract{Task: mode})
+		if got := strings.Join(promises[1:len(promises)-1], " · "); got != want {
+			t.Errorf("task %q: %s, want %s", mode, got, want)
+		}
 	}
 	for tool, want := range map[string]string{
 		"hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",

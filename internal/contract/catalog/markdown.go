@@ -55,7 +55,11 @@ func (p *page) tool(c *contract.Contract) {
 	p.line("%s\n", c.Description)
 	p.line("%s\n", strings.Join(Promises(c), " · "))
 	p.fields("Takes", &c.Input)
-	p.fields("Gives", &c.Output)
+	if c.Content {
+		p.line("Gives content: texts, pictures, sounds or resources.\n")
+	} else {
+		p.fields("Gives", &c.Output)
+	}
 	p.paths(c)
 	p.errors(c)
 	for _, e := range c.Examples {
@@ -80,6 +84,8 @@ func Promises(c *contract.Contract) []string {
 	hint(c.Access == contract.Public, "public", "")
 	hint(!c.Rate.IsZero(), c.Rate.String()+" a caller", "")
 	hint(c.Approval.Required, "a person approves", "")
+	hint(c.Task == contract.TaskOptional, "may run as a task", "")
+	hint(c.Task == contract.TaskRequired, "runs as a task", "")
 	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
 	}
@@ -113,10 +119,13 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 	}
 }
 
-// kindOf names the type of a field, or those of its options.
+// kindOf names the type of a field, where it is defined, or those of its options.
 func kindOf(s *jsontree.Value) string {
 	if kind := s.Field("type"); kind.Text != "" {
 		return kind.Text
+	}
+	if elsewhere := s.Field("$ref"); elsewhere.Text != "" {
+		return elsewhere.Text
 	}
 	var kinds []string
 	for _, option := range s.Field("anyOf").Members {

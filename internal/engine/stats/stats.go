@@ -1,75 +1,112 @@
-// Package stats counts calls by tool and outcome, with how long they took.
+// Package stats counts calls by tool and outcome, with how long they took, and
+// how long sessions lasted.
 package stats
 
 import (
-	"math/bits"
+	"cmp"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// Stats counts without locks, so that calls never wait for one another.
+// Other stands for every tool beyond the first MaxSeries pairs of tool and outcome.
+const Other = "_OTHER"
+
+// MaxSeries bounds the memory and the length of a report, whatever names are
+// observed. It is far more than the tools there are have outcomes.
+const MaxSeries = 2000
+
+// Stats counts without locks, so that calls never wait for one another. Its zero
+// value is ready. A pair that is seen for the first time copies the table.
 type Stats struct {
-	counters sync.Map // of *counter by key
+	table    atomic.Pointer[map[series]*histogram]
+	growing  sync.Mutex // held while the table is copied
+	sessions histogram
 }
 
-type key struct{ tool, outcome string }
-
-// counter holds the calls of one tool with one outcome. Bucket i counts those
-// that took less than 2^i microseconds (and at least half of that).
-type counter struct {
-	buckets [40]atomic.Uint64
-}
+type series struct{ tool, outcome string }
 
 // Observe counts one call.
 func (s *Stats) Observe(tool, outcome string, took time.Duration) {
-	found, ok := s.counters.Load(key{tool, outcome})
-	if !ok {
-		found, _ = s.counters.LoadOrStore(key{tool, outcome}, &counter{})
+	s.of(series{tool, outcome}).add(callBounds[:], took)
+}
+
+// ObserveSession counts one session that has ended.
+func (s *Stats) ObserveSession(lasted time.Duration) {
+	s.sessions.add(sessionBounds[:], lasted)
+}
+
+func (s *Stats) of(wanted series) *histogram {
+	if table := s.table.Load(); table != nil {
+		if h, ok := (*table)[wanted]; ok {
+			return h
+		}
 	}
-	c := found.(*counter)
-	i := min(bits.Len64(uint64(max(took.Microseconds(), 0))), len(c.buckets)-1)
-	c.buckets[i].Add(1)
+	return s.grow(wanted)
+}
+
+// grow adds a pair to a copy of the table, since others read the table meanwhile.
+func (s *Stats) grow(wanted series) *histogram {
+	s.growing.Lock()
+	defer s.growing.Unlock()
+	table := map[series]*histogram{}
+	if old := s.table.Load(); old != nil {
+		if h, ok := (*old)[wanted]; ok {
+			return h // another call was faster
+		}
+		if len(*old) >= MaxSeries {
+			return s.overflow(*old)
+		}
+		table = maps.Clone(*old)
+	}
+	h := &histogram{}
+	table[wanted] = h
+	s.table.Store(&table)
+	return h
+}
+
+// overflow is where pairs are counted that the table has no room for.
+func (s *Stats) overflow(full map[series]*histogram) *histogram {
+	rest := series{Other, Other}
+	if h, ok := full[rest]; ok {
+		return h
+	}
+	h := &histogram{}
+	table := maps.Clone(full)
+	table[rest] = h
+	s.table.Store(&table)
+	return h
 }
 
 // Line sums up one tool with one outcome.
 type Line struct {
 	Tool, Outcome string
 	Calls         uint64
-	P50, P95, P99 time.Duration // upper bounds, exact to a factor of two
+	P50, P95, P99 time.Duration // upper bounds, exact to the width of a bucket
+	Took          Distribution
 }
 
 // Snapshot returns what was counted so far, by tool and outcome.
 func (s *Stats) Snapshot() []Line {
-	var lines []Line
-	s.counters.Range(func(k, v any) bool {
-		lines = append(lines, v.(*counter).line(k.(key)))
-		return true
-	})
+	table := s.table.Load()
+	if table == nil {
+		return nil
+	}
+	lines := make([]Line, 0, len(*table))
+	for of, h := range *table {
+		took := h.snapshot(callBounds[:])
+		lines = append(lines, Line{
+			Tool: of.tool, Outcome: of.outcome, Calls: took.Total(), Took: took,
+			P50: took.Below(.50), P95: took.Below(.95), P99: took.Below(.99),
+		})
+	}
 	slices.SortFunc(lines, func(a, b Line) int {
-		return strings.Compare(a.Tool+" "+a.Outcome, b.Tool+" "+b.Outcome)
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	return lines
 }
 
-func (c *counter) line(k key) Line {
-	var counts [len(c.buckets)]uint64
-	l := Line{Tool: k.tool, Outcome: k.outcome}
-	for i := range c.buckets {
-		counts[i] = c.buckets[i].Load()
-		l.Calls += counts[i]
-	}
-	below := func(share float64) time.Duration {
-		var seen uint64
-		for i, n := range counts {
-			if seen += n; float64(seen) >= share*float64(l.Calls) {
-				return time.Duration(1<<i) * time.Microsecond
-			}
-		}
-		return 0
-	}
-	l.P50, l.P95, l.P99 = below(.50), below(.95), below(.99)
-	return l
-}
+// Sessions returns how long the sessions that have ended lasted.
+func (s *Stats) Sessions() Distribution { return s.sessions.snapshot(sessionBounds[:]) }

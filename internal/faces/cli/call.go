@@ -178,7 +178,7 @@ func (p *Program) chosenContracts(cmd *cobra.Command) []*contract.Contract {
 	if err != nil {
 		return nil
 	}
-	known, err := p.Catalog()
+	known, err := p.Catalog(settings.Toolsets...)
 	if err != nil {
 		return nil
 	}

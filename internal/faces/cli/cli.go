@@ -34,6 +34,8 @@ type Workspace interface {
 	AuditFiles() fs.FS
 	// ServeStdio speaks MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
+	// Serve answers HTTP until ctx ends; ready is told the address.
+	Serve(ctx context.Context, addr string, ready func(url string)) error
 	Close() error
 }
 
@@ -41,7 +43,7 @@ type Workspace interface {
 type Program struct {
 	Version string
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
-	Catalog func() ([]*contract.Set, error)
+	Catalog func(names ...string) ([]*contract.Set, error) // the hidden sets only if named
 	Logger  func(w io.Writer, level slog.Level) *slog.Logger
 
 	Args   []string
@@ -113,6 +115,7 @@ func (p *Program) command() *cobra.Command {
 			"what it takes, what it gives, what it refuses, and what a person has to approve.",
 		Example: "  remit tools                                    what there is\n" +
 			"  remit call hello name=Ada                      call a tool\n" +
+			"  remit serve                                    serve MCP clients and scripts over HTTP\n" +
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
 			"  remit approvals list                           what waits for your approval",
 		Version:       p.Version,
@@ -131,7 +134,7 @@ func (p *Program) command() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
-	root.AddCommand(p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
+	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
 		p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
@@ -241,6 +244,9 @@ func (p *Program) open(cmd *cobra.Command) (Workspace, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	if cmd.Name() == "serve" && settings.origin("log_level") == FromDefault {
+		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does
+	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
 	if loosened := settings.Loosened(); len(loosened) > 0 {
 		log.Warn("the configuration file loosens what Remit guards", "file", settings.Config, "settings", strings.Join(loosened, ", "))
@@ -270,6 +276,33 @@ func (p *Program) versionCommand() *cobra.Command {
 			return nil
 		},
 	}
+}
+
+func (p *Program) serveCommand() *cobra.Command {
+	var addr string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve MCP clients and scripts over HTTP",
+		Long: "Serve MCP clients and scripts over HTTP, until Ctrl-C or SIGTERM. Calls under way are finished first.\n\n" +
+			"  /mcp             MCP, all toolsets that are served, every version of the protocol\n" +
+			"  /mcp/{toolset}   MCP, one toolset\n" +
+			"  /tools           GET lists the tools, POST /tools/{name} calls one with its arguments as JSON\n" +
+			"  /health          for load balancers\n" +
+			"  /metrics         for Prometheus\n\n" +
+			"Only this machine can connect: names and web pages of other machines are refused.",
+		Example: "  remit serve                                     on http://127.0.0.1:8722\n" +
+			"  remit serve --addr 127.0.0.1:0                  on any free port\n" +
+			"  claude mcp add --transport http remit http://127.0.0.1:8722/mcp\n" +
+			"  curl -d '{\"name\":\"Ada\"}' http://127.0.0.1:8722/tools/hello",
+		Args: cobra.NoArgs,
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
+			return w.Serve(cmd.Context(), addr, func(url string) {
+				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Ctrl-C ends it.\n", p.Version, url, url)
+			})
+		}),
+	}
+	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8722", "where to listen; port 0 takes any that is free")
+	return c
 }
 
 func (p *Program) stdioCommand() *cobra.Command {

@@ -43,6 +43,31 @@ func (s *Settings) Loosened() []string {
 	return keys
 }
 
+// Addressable are the toolsets that each have an address of their own when HTTP
+// is served: those that were chosen, and all that people are told of if nobody
+// chose.
+func (s *Settings) Addressable(known []*contract.Set) []string {
+	if s.origin("toolsets") != FromDefault {
+		return s.Toolsets
+	}
+	var names []string
+	for _, set := range known {
+		if !set.Hidden {
+			names = append(names, set.Name)
+		}
+	}
+	return names
+}
+
+func (s *Settings) origin(key string) Origin {
+	for _, v := range s.values {
+		if v.Key == key {
+			return v.Origin
+		}
+	}
+	return FromDefault
+}
+
 // Origin says where a value came from; the greater one wins.
 type Origin string
 
@@ -77,7 +102,7 @@ var settingsTable = []setting{
 	{"database", "sqlite://DATA/remit.db", "where shared state is kept"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
-	{"log_level", "warn", "debug, info, warn or error"},
+	{"log_level", "warn", "debug, info, warn or error; info for serve"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }

@@ -3,45 +3,83 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine"
-)
-
-// The error codes of JSON-RPC.
-const (
-	codeParse         = -32700
-	codeInvalid       = -32600
-	codeNoMethod      = -32601
-	codeInvalidParams = -32602
 )
 
 // message is one JSON-RPC message, taken apart.
 type message struct {
-	id     jsontree.Value // null for a notification
-	hasID  bool
-	isCall bool // it has a method; otherwise it answers a question of ours
-	method string
+	id     []byte // as it was sent; nil for a notification
+	method string // empty if it answers a question of ours
 	params jsontree.Value
-	result jsontree.Value // of a response to a question of ours
-	failed bool           // that response is an error
+	result jsontree.Value // of an answer
+	failed bool           // that answer is an error
 }
 
-// readMessage takes a line apart. fault is the reply to a line that is no
-// message, nil if it is one.
-func readMessage(line []byte) (m message, fault []byte) {
-	tree, err := jsontree.Parse(line)
+func (m *message) isAnswer() bool       { return m.method == "" }
+func (m *message) isNotification() bool { return m.id == nil }
+
+// maxBatch is how many messages a batch may hold.
+const maxBatch = 100
+
+// readMessages takes apart what a client sent at once: one message, or a batch
+// where the version has batches. The fault is about all of it.
+func readMessages(data []byte, batches bool) (all []message, batch bool, fault *Fault) {
+	tree, err := jsontree.Parse(data)
 	if err != nil {
-		return m, errorReply(salvageID(line), codeParse, "Parse error: "+err.Error())
+		return nil, false, faultf(codeParse, "Parse error: %v", err).about(salvageID(data))
 	}
-	if tree.Kind == jsontree.Array {
-		return m, errorReply(nil, codeInvalid, "Invalid request: batches are not supported; send one message a line")
+	switch {
+	case tree.Kind == jsontree.Array && !batches:
+		return nil, true, faultf(codeInvalid, "Invalid request: this version of the protocol has no batches; send one message at a time")
+	case tree.Kind == jsontree.Array && (len(tree.Members) == 0 || len(tree.Members) > maxBatch):
+		return nil, true, faultf(codeInvalid, "Invalid request: a batch holds 1 to %d messages, not %d", maxBatch, len(tree.Members))
+	case tree.Kind == jsontree.Array:
+		for i := range tree.Members {
+			m, fault := takeApart(&tree.Members[i].Value)
+			if fault != nil {
+				return nil, true, fault.about(m.id)
+			}
+			all = append(all, m)
+		}
+		return all, true, nil
 	}
+	m, fault := takeApart(&tree)
+	if fault != nil {
+		return nil, false, fault.about(m.id)
+	}
+	return []message{m}, false, nil
+}
+
+// takeApart checks one message. With a fault, the message has its id at most.
+func takeApart(tree *jsontree.Value) (m message, fault *Fault) {
 	if tree.Kind != jsontree.Object {
-		return m, errorReply(nil, codeInvalid, "Invalid request: a message is an object, not "+tree.Kind.String())
+		return m, faultf(codeInvalid, "Invalid request: a message is an object, not %s", tree.Kind)
 	}
-	return takeApart(&tree)
+	id, hasID := tree.Get("id")
+	if hasID && id.Kind != jsontree.String && id.Kind != jsontree.Number {
+		return m, faultf(codeInvalid, "Invalid request: id must be a string or a number")
+	}
+	if hasID {
+		m.id = id.Raw
+	}
+	if version := tree.Field("jsonrpc"); version.Kind != jsontree.String || version.Text != "2.0" {
+		return m, faultf(codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
+	}
+	method, isCall := tree.Get("method")
+	result, answered := tree.Get("result")
+	_, failed := tree.Get("error")
+	params := tree.Field("params")
+	switch {
+	case isCall && (method.Kind != jsontree.String || method.Text == ""):
+		return m, faultf(codeInvalid, "Invalid request: method must be a string")
+	case !isCall && (!hasID || answered == failed):
+		return m, faultf(codeInvalid, "Invalid request: a message has a method, or an id with either a result or an error")
+	case isCall && params.Kind != jsontree.Object && params.Kind != jsontree.Null:
+		return m, faultf(codeInvalidParams, "Invalid params: params must be an object, not %s", params.Kind)
+	}
+	m.method, m.params, m.result, m.failed = method.Text, params, result, failed
+	return m, nil
 }
 
 // salvageID finds the id of a message that we refuse but that others would read,
@@ -68,60 +106,26 @@ func (i *ids) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func takeApart(tree *jsontree.Value) (m message, fault []byte) {
-	m.id, m.hasID = tree.Get("id")
-	if m.hasID && m.id.Kind != jsontree.String && m.id.Kind != jsontree.Number {
-		return m, errorReply(nil, codeInvalid, "Invalid request: id must be a string or a number")
-	}
-	if version := tree.Field("jsonrpc"); version.Kind != jsontree.String || version.Text != "2.0" {
-		return m, errorReply(m.id.Raw, codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
-	}
-	method, isCall := tree.Get("method")
-	m.method, m.isCall = method.Text, isCall
-	m.params = tree.Field("params")
-	var answered bool
-	m.result, answered = tree.Get("result")
-	_, m.failed = tree.Get("error")
+// appendHead opens a response. An id that could not be read is null, as JSON-RPC
+// has it, except in the modern era, whose schema wants it left out.
+func appendHead(b, id []byte, e era) []byte {
+	b = append(b, `{"jsonrpc":"2.0",`...)
 	switch {
-	case isCall && method.Kind != jsontree.String:
-		return m, errorReply(m.id.Raw, codeInvalid, "Invalid request: method must be a string")
-	case !isCall && !answered && !m.failed:
-		return m, errorReply(m.id.Raw, codeInvalid, "Invalid request: a message has a method, a result or an error")
-	case isCall && m.params.Kind != jsontree.Object && m.params.Kind != jsontree.Null:
-		return m, errorReply(m.id.Raw, codeInvalidParams, "Invalid params: params must be an object, not "+m.params.Kind.String())
+	case id != nil:
+		b = append(append(append(b, `"id":`...), id...), ',')
+	case e == legacy:
+		b = append(b, `"id":null,`...)
 	}
-	return m, nil
+	return b
 }
 
-// appendHead opens a response; id nil means that it could not be read.
-func appendHead(b, id []byte) []byte {
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	if id == nil {
-		return append(b, "null"...)
-	}
-	return append(b, id...)
-}
-
-func appendResult(b, id, result []byte) []byte {
-	b = append(appendHead(b, id), `,"result":`...)
-	return append(append(b, result...), '}')
-}
-
-func errorReply(id []byte, code int, text string) []byte {
-	b := append(appendHead(nil, id), `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(code), 10)
-	b = append(b, `,"message":`...)
-	return append(jsontree.AppendString(b, text), '}', '}')
-}
-
-func appendRequest(b []byte, id, method string, params []byte) []byte {
-	b = append(b, `{"jsonrpc":"2.0","id":`...)
-	b = jsontree.AppendString(b, id)
+func question(id, method string, params []byte) []byte {
+	b := jsontree.AppendString([]byte(`{"jsonrpc":"2.0","id":`), id)
 	return appendCall(b, method, params)
 }
 
-func appendNotification(b []byte, method string, params []byte) []byte {
-	return appendCall(append(b, `{"jsonrpc":"2.0"`...), method, params)
+func notification(method string, params []byte) []byte {
+	return appendCall([]byte(`{"jsonrpc":"2.0"`), method, params)
 }
 
 func appendCall(b []byte, method string, params []byte) []byte {
@@ -129,18 +133,4 @@ func appendCall(b []byte, method string, params []byte) []byte {
 	b = jsontree.AppendString(b, method)
 	b = append(b, `,"params":`...)
 	return append(append(b, params...), '}')
-}
-
-// appendCallResult writes what a tool came to: the JSON as text and, on success,
-// as structure too. A failure has no structure, because clients would check it
-// against the output schema.
-func appendCallResult(b, id []byte, r *engine.Result) []byte {
-	b = append(appendHead(b, id), `,"result":{"content":[{"type":"text","text":`...)
-	b = jsontree.AppendString(b, string(r.Body))
-	b = append(b, `}]`...)
-	if r.Err != nil {
-		return append(b, `,"isError":true}}`...)
-	}
-	b = append(b, `,"structuredContent":`...)
-	return append(append(b, r.Body...), '}', '}')
 }

@@ -1,127 +1,118 @@
 // Package mcp speaks the Model Context Protocol: JSON-RPC in, engine calls out,
-// and back. It knows the protocol and no tool.
+// and back, in both eras, over stdio and over streamable HTTP. It knows the
+// protocol and no tool.
 package mcp
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
+	"time"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/background"
 )
 
-// The protocol versions that are spoken, the newest first.
-var versions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
-
-// Server answers for one endpoint. One Server may serve many connections.
+// Server answers for one endpoint. It serves any number of connections at once.
 type Server struct {
 	Engine       *engine.Engine
-	Principal    string // who the caller on a local connection is
-	Version      string // of the program
-	Instructions string // what a client's model is told
+	Tasks        *background.Runner // runs calls as tasks; nil if none can
+	States       *States            // of calls that wait for answers in the modern era; nil if none can wait
+	Version      string             // of the program
+	Instructions string             // what a client's model is told
+	PageSize     int                // of lists; zero is 200
 
-	listOnce sync.Once
-	listBody []byte // the result of tools/list, made once
+	made      sync.Once
+	tools     []item // ready to send, in the order of the list
+	prompts   []item
+	templates []item
+	modernEnd []byte // what closes every result of the modern era
 }
 
-// toolList gives the ready-made result of tools/list.
-func (s *Server) toolList() []byte {
-	s.listOnce.Do(func() { s.listBody = appendToolList(nil, s.Engine.Tools()) })
-	return s.listBody
-}
+// item is an entry of a list, as it is sent.
+type item []byte
 
-// appendToolList writes the definitions of the tools as clients expect them.
-func appendToolList(b []byte, tools []*engine.Tool) []byte {
-	b = append(b, `{"tools":[`...)
-	for i, t := range tools {
-		if i > 0 {
-			b = append(b, ',')
+// ready makes what never changes, the first time it is needed.
+func (s *Server) ready() {
+	s.made.Do(func() {
+		for _, t := range s.Engine.Tools() {
+			s.tools = append(s.tools, toolItem(t))
 		}
-		b = appendTool(b, t)
-	}
-	return append(b, `]}`...)
+		for _, p := range s.Engine.Prompts() {
+			s.prompts = append(s.prompts, promptItem(&p))
+		}
+		for _, t := range s.Engine.Templates() {
+			s.templates = append(s.templates, templateItem(&t))
+		}
+		end := jsontree.Obj(jsontree.M(metaServer, s.identity()))
+		s.modernEnd = append([]byte(`"resultType":"complete","_meta":`), end.Append(nil)...)
+	})
 }
 
-func appendTool(b []byte, t *engine.Tool) []byte {
-	hints := jsontree.Obj(
-		jsontree.M("title", jsontree.Str(t.Title)),
-		jsontree.M("readOnlyHint", jsontree.Boolean(t.Hints.ReadOnly)),
-		jsontree.M("destructiveHint", jsontree.Boolean(t.Hints.Destructive)),
-		jsontree.M("idempotentHint", jsontree.Boolean(t.Hints.Idempotent)),
-		jsontree.M("openWorldHint", jsontree.Boolean(t.Hints.OpenWorld)),
+// identity is how the server names itself.
+func (s *Server) identity() jsontree.Value {
+	return jsontree.Obj(
+		jsontree.M("name", jsontree.Str("remit")),
+		jsontree.M("title", jsontree.Str("Remit")),
+		jsontree.M("version", jsontree.Str(s.Version)),
 	)
-	meta := jsontree.Obj(
-		jsontree.M("io.remit/toolset", jsontree.Str(t.Set)),
-		jsontree.M("io.remit/version", jsontree.Str(t.Version.String())),
-		jsontree.M("io.remit/digest", jsontree.Str(t.Digest)),
-	)
-	definition := jsontree.Obj(
-		jsontree.M("name", jsontree.Str(t.Name)),
-		jsontree.M("title", jsontree.Str(t.Title)),
-		jsontree.M("description", jsontree.Str(t.Description)),
-		jsontree.M("inputSchema", t.PublicInput()),
-		jsontree.M("outputSchema", t.PublicOutput()),
-		jsontree.M("annotations", hints),
-		jsontree.M("_meta", meta),
-	)
-	return definition.Append(b)
 }
 
-// initializeResult answers a client's greeting. A version that is not spoken
-// gets the newest one that is, as the protocol asks.
-func (s *Server) initializeResult(requested string) []byte {
-	version := versions[0]
-	if slices.Contains(versions, requested) {
-		version = requested
+// capabilities are what the server can do in an era.
+func (s *Server) capabilities(e era) jsontree.Value {
+	changes := jsontree.M("listChanged", jsontree.Boolean(true))
+	all := []jsontree.Member{
+		jsontree.M("tools", jsontree.Obj(changes)),
+		jsontree.M("resources", jsontree.Obj(jsontree.M("subscribe", jsontree.Boolean(true)), changes)),
+		jsontree.M("prompts", jsontree.Obj(changes)),
+		jsontree.M("completions", jsontree.Obj()),
+		jsontree.M("logging", jsontree.Obj()),
 	}
-	body := jsontree.Obj(
-		jsontree.M("protocolVersion", jsontree.Str(version)),
-		jsontree.M("capabilities", jsontree.Obj(jsontree.M("tools", jsontree.Obj()))),
-		jsontree.M("serverInfo", jsontree.Obj(
-			jsontree.M("name", jsontree.Str("remit")),
-			jsontree.M("title", jsontree.Str("Remit")),
-			jsontree.M("version", jsontree.Str(s.Version)),
-		)),
-		jsontree.M("instructions", jsontree.Str(s.Instructions)),
-	)
-	return body.Append(nil)
-}
-
-// caller is what a connection knows of its client after initialize.
-type caller struct {
-	client string
-	canAsk bool // it declared form elicitation
-}
-
-func callerFrom(params *jsontree.Value) caller {
-	info := params.Field("clientInfo")
-	name, version := info.Field("name"), info.Field("version")
-	capabilities := params.Field("capabilities")
-	elicitation, declared := capabilities.Get("elicitation")
-	_, form := elicitation.Get("form")
-	return caller{
-		client: brief(name.Text) + "/" + brief(version.Text),
-		// An empty declaration is the old way to say that forms are shown.
-		canAsk: declared && elicitation.Kind == jsontree.Object && (form || len(elicitation.Members) == 0),
+	if e == modern && s.Tasks != nil {
+		all = append(all, jsontree.M("extensions", jsontree.Obj(jsontree.M(tasksExtension, jsontree.Obj()))))
 	}
+	return jsontree.Obj(all...)
 }
 
-// brief cuts what a client says of itself: it goes into every audit record.
-func brief(text string) string {
-	const most = 100
-	if len(text) <= most {
-		return strings.Clone(text)
+// The time for which a client may keep what it was told.
+const (
+	keepFixed   = 5 * time.Minute // what changes with the program alone
+	keepCurrent = time.Second     // what files hold
+)
+
+// discover tells a client of the modern era what there is.
+func (s *Server) discover(q *request) []byte {
+	versions := jsontree.Arr()
+	for _, v := range allVersions {
+		versions.Members = append(versions.Members, jsontree.Member{Value: jsontree.Str(v)})
 	}
-	return strings.ToValidUTF8(text[:most], "")
+	b := q.begin(1024)
+	b = versions.Append(append(b, `"supportedVersions":`...))
+	capabilities := s.capabilities(modern)
+	b = capabilities.Append(append(b, `,"capabilities":`...))
+	identity := s.identity()
+	b = identity.Append(append(b, `,"serverInfo":`...))
+	b = jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
+	return q.end(q.cacheable(b, keepFixed, "public"))
 }
 
-// call runs a tool for a connection.
-func (s *Server) call(ctx context.Context, name string, args jsontree.Value, from caller, ask asker) (engine.Result, error) {
-	call := engine.Call{Tool: name, Args: args, Principal: s.Principal, Face: "stdio", Client: from.client}
-	if from.canAsk {
-		call.Peer = ask
-	}
-	return s.Engine.Call(ctx, call)
+// initialize greets a client of the legacy era, whose version becomes known. A
+// version that is not spoken gets the newest one that is, as the protocol asks.
+func (s *Server) initialize(q *request) []byte {
+	b := q.begin(1024)
+	b = jsontree.AppendString(append(b, `"protocolVersion":`...), q.from.version)
+	capabilities := s.capabilities(legacy)
+	b = capabilities.Append(append(b, `,"capabilities":`...))
+	identity := s.identity()
+	b = identity.Append(append(b, `,"serverInfo":`...))
+	b = jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
+	return q.end(b)
 }
+
+// visitor is a client as the engine knows it.
+func (q *request) visitor(peer engine.Peer) engine.Visitor {
+	return engine.Visitor{Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Peer: peer}
+}
+
+// gone tells whether nobody waits for an answer any more.
+func gone(ctx context.Context) bool { return ctx.Err() != nil }

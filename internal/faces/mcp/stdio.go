@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
@@ -18,26 +19,41 @@ import (
 // maxLine bounds one message, and so what a client can make us hold.
 const maxLine = 32 << 20
 
-// maxRunning is how many calls of one connection run side by side; more wait
-// unread, so that their answers cannot fill our memory. A call that waits for a
-// person does not count.
-const maxRunning = 32
+// How many requests of one connection run side by side; more wait unread, so that
+// their answers cannot fill our memory. A call that waits for a person does not
+// count.
+const (
+	maxRunning = 32
+	maxLarge   = 2       // of those with a large message
+	large      = 1 << 20 // bytes
+)
+
+// maxListening is how many subscriptions of one connection may be open.
+const maxListening = 64
 
 // ServeStdio speaks over one pair of streams until in ends or ctx is cancelled.
 // It then finishes the calls that run and sends their answers.
-func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader, out io.Writer) error {
 	c := &stdio{
 		server:  s,
 		out:     newWriter(out),
-		running: map[string]*runningCall{},
+		running: map[string]*running{},
+		jobs:    make(chan func()),
 		slots:   make(chan struct{}, maxRunning),
+		larges:  make(chan struct{}, maxLarge),
+		ended:   make(chan struct{}),
 	}
-	c.questions.send = c.out.send
+	c.from = client{principal: principal, face: "stdio", version: legacyVersions[0], logs: new(atomic.Int32)}
+	c.from.logs.Store(int32(engine.Info))
+	c.changes = newSubscription(s, principal, nil)
 	err := c.readAll(ctx, in)
 	c.questions.close() // nobody is left to answer
+	close(c.ended)
+	c.changes.close()
+	close(c.jobs)
 	finished := make(chan error, 1)
 	go func() {
-		c.calls.Wait()
+		c.work.Wait()
 		finished <- c.out.close()
 	}()
 	if ctx.Err() == nil {
@@ -58,23 +74,28 @@ const drain = 10 * time.Second
 type stdio struct {
 	server    *Server
 	out       *writer
-	from      caller
+	from      client // as it introduced itself in the legacy era
+	era       era    // of requests that do not say; the first one tells
+	begun     bool
 	questions questions
+	changes   *subscription // of the legacy era
 	lane      engine.Lane
+	ended     chan struct{} // closed when no more is read
 
-	calls sync.WaitGroup
-	slots chan struct{}
+	work   sync.WaitGroup
+	jobs   chan func() // to workers that have nothing to do
+	slots  chan struct{}
+	larges chan struct{}
 
-	mu      sync.Mutex
-	running map[string]*runningCall // by id as sent
+	mu        sync.Mutex
+	running   map[string]*running // by id as sent
+	listening int                 // how many subscriptions are open
+	telling   bool                // a client of the legacy era is told of changes
 }
 
-// runningCall is one call under way. A client may reuse the id of a call that it
-// took back, so the id alone does not tell one from the other.
-type runningCall struct {
-	id     []byte
-	cancel context.CancelFunc
-}
+// running is a request under way. A client may reuse the id of one that it took
+// back, so the id alone does not tell one from the other.
+type running struct{ cancel context.CancelFunc }
 
 // readAll handles every line. Reading happens in a goroutine of its own, because
 // a read of stdin cannot be interrupted when the program is told to end.
@@ -136,19 +157,62 @@ func readLines(in io.Reader, visit func(line []byte)) error {
 
 func (c *stdio) receive(ctx context.Context, line []byte) {
 	if line == nil {
-		c.out.send(errorReply(nil, codeInvalid, fmt.Sprintf("Invalid request: a message may have at most %d bytes", maxLine)))
+		c.out.send(faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", maxLine).reply(nil, c.era))
 		return
 	}
-	m, fault := readMessage(line)
+	all, batch, fault := readMessages(line, hasBatches(c.from.version))
+	if fault != nil {
+		c.out.send(fault.reply(fault.id, c.era))
+		return
+	}
+	deliver := c.deliver
+	if batch {
+		deliver = c.gather(all)
+	}
+	for i := range all {
+		c.handle(ctx, &all[i], len(line), batch, deliver)
+	}
+}
+
+// deliver sends an answer; one that the client took back is nil.
+func (c *stdio) deliver(answer []byte) {
+	if answer != nil {
+		c.out.send(answer)
+	}
+}
+
+// gather gives the answers to a batch as one message, once all are there.
+func (c *stdio) gather(all []message) func([]byte) {
+	var mu sync.Mutex
+	var answers [][]byte
+	open := 0
+	for i := range all {
+		if !all[i].isAnswer() && !all[i].isNotification() {
+			open++
+		}
+	}
+	return func(answer []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if answer != nil {
+			answers = append(answers, answer)
+		}
+		if open--; open == 0 && len(answers) > 0 {
+			c.out.send(slices.Concat([]byte{'['}, bytes.Join(answers, []byte{','}), []byte{']'}))
+		}
+	}
+}
+
+func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, deliver func([]byte)) {
 	switch {
-	case fault != nil:
-		c.out.send(fault)
-	case !m.isCall:
-		c.questions.answer(&m)
-	case !m.hasID:
-		c.notified(&m)
+	case m.isAnswer():
+		c.questions.answer(m)
+	case m.isNotification():
+		c.notified(m)
+	case batch && m.method == "initialize":
+		deliver(faultf(codeInvalid, "Invalid request: initialize cannot be part of a batch").reply(m.id, legacy))
 	default:
-		c.request(ctx, &m)
+		c.request(ctx, m, size, deliver)
 	}
 }
 
@@ -166,99 +230,152 @@ func (c *stdio) notified(m *message) {
 	}
 }
 
-func (c *stdio) request(ctx context.Context, m *message) {
-	id := m.id.Raw
+// request finds out who asks, and starts to answer.
+func (c *stdio) request(ctx context.Context, m *message, size int, deliver func([]byte)) {
+	q := &request{server: c.server, id: m.id, method: m.method, params: m.params, out: turn{c, size > large}, link: c}
+	if fault := c.introduce(m, q); fault != nil {
+		deliver(fault.reply(m.id, q.from.era))
+		return
+	}
 	switch m.method {
-	case "initialize":
-		requested := m.params.Field("protocolVersion")
-		c.from = callerFrom(&m.params)
-		c.out.send(appendResult(nil, id, c.server.initializeResult(requested.Text)))
-	case "ping":
-		c.out.send(appendResult(nil, id, []byte("{}")))
-	case "tools/list":
-		c.out.send(appendResult(nil, id, c.server.toolList()))
-	case "tools/call":
-		c.toolCall(ctx, m)
+	case "ping", "initialize", "logging/setLevel", "tools/list", "prompts/list", "resources/templates/list", "server/discover",
+		"resources/subscribe", "resources/unsubscribe":
+		deliver(q.answer(ctx)) // in the order in which they came
+		if m.method == "initialize" {
+			c.tell()
+		}
 	default:
-		c.out.send(errorReply(id, codeNoMethod, "Method not found: "+m.method))
+		c.start(ctx, q, size, deliver)
 	}
 }
 
-// toolCall starts a call; its answer is sent when it is there.
-func (c *stdio) toolCall(ctx context.Context, m *message) {
-	name := m.params.Field("name")
-	if name.Kind != jsontree.String {
-		c.out.send(errorReply(m.id.Raw, codeInvalidParams, "Invalid params: name must say which tool to call"))
-		return
+// introduce finds out who sends a request. The first one tells the era of those
+// that do not say it themselves.
+func (c *stdio) introduce(m *message, q *request) *Fault {
+	var fault *Fault
+	first := !c.begun
+	c.begun = true
+	switch {
+	case isModern(m) || c.era == modern && m.method != "initialize":
+		if first {
+			c.era = modern
+		}
+		if q.from, fault = modernClient(m, c.from.principal, "stdio"); fault == nil {
+			fault = q.from.checkVersion()
+		}
+	case m.method == "initialize":
+		c.era = legacy
+		q.from = greet(m, c.from)
+		c.from = q.from
+	default:
+		q.from = c.from
 	}
-	tool, err := c.server.Engine.Find(name.Text)
-	if err != nil {
-		c.out.send(errorReply(m.id.Raw, codeInvalidParams, contract.AsError(err).Message))
-		return
+	return fault
+}
+
+// greet is what a client of the legacy era says of itself in initialize.
+func greet(m *message, from client) client {
+	from.era = legacy
+	from.version = legacyVersions[0]
+	if wanted := m.params.Field("protocolVersion"); slices.Contains(legacyVersions, wanted.Text) {
+		from.version = wanted.Text
 	}
-	// A call that was read is finished even if the program is told to end.
-	callCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	call := &runningCall{id: bytes.Clone(m.id.Raw), cancel: cancel}
-	if !c.start(call) {
+	info, capabilities := m.params.Field("clientInfo"), m.params.Field("capabilities")
+	from.declare(&info, &capabilities)
+	return from
+}
+
+// start runs a request side by side with others; its answer is sent when it is
+// there, unless the client took it back.
+func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]byte)) {
+	q.id = bytes.Clone(q.id)
+	q.params = slim(q.params, size)
+	// A request that was read is finished even if the program is told to end.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	call := &running{cancel}
+	if !c.enter(q.id, call) {
 		cancel()
-		c.out.send(errorReply(call.id, codeInvalid, "Invalid request: a call with this id is still running"))
+		deliver(faultf(codeInvalid, "Invalid request: a request with this id is still running").reply(q.id, q.from.era))
+		return
+	}
+	if q.method == "subscriptions/listen" {
+		c.work.Go(func() {
+			defer cancel()
+			c.listen(ctx, q, call)
+		})
 		return
 	}
 	leave := func() {}
-	if !tool.Hints.ReadOnly {
-		callCtx, leave = c.lane.Enter(callCtx)
+	if q.method == "tools/call" && c.writes(q) {
+		ctx, leave = c.lane.Enter(ctx)
 	}
-	from := c.from // what is known of the client when the call is read
-	args := slim(m)
-	c.slots <- struct{}{}
-	c.calls.Go(func() {
-		defer func() { <-c.slots }()
+	slot := turn{c, size > large}
+	slot.take()
+	c.do(func() {
+		defer slot.give()
 		defer cancel()
 		defer leave()
-		c.run(callCtx, from, call, tool.Name, args)
+		answer := q.answer(ctx)
+		if !c.leave(q.id, call) {
+			answer = nil
+		}
+		deliver(answer)
 	})
 }
 
-// slim returns the arguments of a call without the message around them, if that
+// do runs a job on a worker that waits for one, or on a new one. Workers stay: a
+// new goroutine would have to grow its stack for every call.
+func (c *stdio) do(job func()) {
+	select {
+	case c.jobs <- job:
+	default:
+		c.work.Go(func() {
+			job()
+			for job := range c.jobs {
+				job()
+			}
+		})
+	}
+}
+
+// slim returns the params of a request without the message around them, if that
 // is much larger: a call may wait for a person for an hour.
-func slim(m *message) jsontree.Value {
-	args := m.params.Field("arguments")
-	if len(m.params.Raw) > 2*len(args.Raw)+4096 {
-		return args.Clone()
+func slim(params jsontree.Value, size int) jsontree.Value {
+	args := params.Field("arguments")
+	if size <= 2*len(args.Raw)+4096 {
+		return params
 	}
-	return args
+	kept := jsontree.Obj()
+	for _, name := range []string{"name", "uri", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
+		if v, ok := params.Get(name); ok {
+			kept.Members = append(kept.Members, jsontree.M(name, v))
+		}
+	}
+	return kept.Clone()
 }
 
-// run carries a call out and answers it, unless the client took it back.
-func (c *stdio) run(ctx context.Context, from caller, call *runningCall, name string, args jsontree.Value) {
-	result, err := c.server.call(ctx, name, args, from, asker{c, from.canAsk})
-	if !c.finish(call) {
-		return
-	}
-	if err != nil {
-		c.out.send(errorReply(call.id, codeInvalidParams, contract.AsError(err).Message))
-		return
-	}
-	c.out.send(appendCallResult(make([]byte, 0, 2*len(result.Body)+128), call.id, &result))
+func (c *stdio) writes(q *request) bool {
+	tool, err := c.server.Engine.Find(q.params.Field("name").Text)
+	return err == nil && !tool.Hints.ReadOnly
 }
 
-func (c *stdio) start(call *runningCall) bool {
+func (c *stdio) enter(id []byte, call *running) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, taken := c.running[string(call.id)]; taken {
+	if _, taken := c.running[string(id)]; taken {
 		return false
 	}
-	c.running[string(call.id)] = call
+	c.running[string(id)] = call
 	return true
 }
 
-// finish tells whether the call was still wanted.
-func (c *stdio) finish(call *runningCall) bool {
+// leave tells whether the request was still wanted.
+func (c *stdio) leave(id []byte, call *running) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running[string(call.id)] != call {
+	if c.running[string(id)] != call {
 		return false
 	}
-	delete(c.running, string(call.id))
+	delete(c.running, string(id))
 	return true
 }

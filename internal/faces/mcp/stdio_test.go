@@ -89,7 +89,7 @@ func TestBadLines(t *testing.T) {
 		{"a number", `7`, "null", -32600, "not a number"},
 		{"wrong version", `{"jsonrpc":"1.0","id":1,"method":"ping"}`, "1", -32600, "jsonrpc"},
 		{"null id", `{"jsonrpc":"2.0","id":null,"method":"ping"}`, "null", -32600, "id must be"},
-		{"no method", `{"jsonrpc":"2.0","id":1}`, "1", -32600, "a method, a result or an error"},
+		{"no method", `{"jsonrpc":"2.0","id":1}`, "1", -32600, "a method, or an id with either a result or an error"},
 		{"method is a number", `{"jsonrpc":"2.0","id":1,"method":7}`, "1", -32600, "method must be a string"},
 		{"params is an array", `{"jsonrpc":"2.0","id":"a","method":"ping","params":[]}`, `"a"`, -32602, "params must be an object"},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"tools/lst"}`, "1", -32601, "tools/lst"},

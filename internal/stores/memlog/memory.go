@@ -13,6 +13,7 @@ import (
 // Memory keeps the memory files of a workspace, one log a file.
 type Memory struct {
 	Files  Files
+	Reader Reader // of the same files
 	Folder string // of the memory files, beneath Files
 
 	mu   sync.Mutex
@@ -36,15 +37,18 @@ func (m *Memory) log(file string) *Log {
 	if l, ok := m.logs[file]; ok {
 		return l
 	}
-	format := Text
-	if strings.HasSuffix(file, ".jsonl") {
-		format = JSONLines
-	}
 	if m.logs == nil {
 		m.logs = map[string]*Log{}
 	}
-	m.logs[file] = New(Options{Files: m.Files, Name: path.Join(m.Folder, file), Format: format})
+	m.logs[file] = New(Options{Files: m.Files, Name: path.Join(m.Folder, file), Format: formatOf(file)})
 	return m.logs[file]
+}
+
+func formatOf(file string) Format {
+	if strings.HasSuffix(file, ".jsonl") {
+		return JSONLines
+	}
+	return Text
 }
 
 // Close writes what is queued and closes the files.

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func runChild(part, url string) int {
-	parts := map[string]func(context.Context, string) error{"open": childOpen, "take": childTake, "decide": childDecide}
+	parts := map[string]func(context.Context, string) error{"open": childOpen, "take": childTake, "decide": childDecide, "spend": childSpend}
 	if err := parts[part](context.Background(), url); err != nil {
 		fmt.Fprintln(os.Stderr, part+":", err)
 		return 1
@@ -95,6 +95,28 @@ func childDecide(ctx context.Context, url string) error {
 	}
 }
 
+// childSpend tries to spend each token, and prints those that were fresh.
+func childSpend(ctx context.Context, url string) error {
+	db, err := sqlstore.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if err := ready(); err != nil {
+		return err
+	}
+	for i := range tokensToSpend {
+		fresh, err := db.Spend(ctx, keyOf(i), noon(), noon().Add(time.Hour))
+		if err != nil {
+			return err
+		}
+		if fresh {
+			fmt.Println(keyOf(i))
+		}
+	}
+	return nil
+}
+
 // child is a second process of this binary.
 type child struct {
 	cmd   *exec.Cmd
@@ -156,7 +178,10 @@ func (c *child) lines(t *testing.T) []string {
 	return lines
 }
 
-const approvalsToTake = 50
+const (
+	approvalsToTake = 50
+	tokensToSpend   = 50
+)
 
 func noon() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }
 

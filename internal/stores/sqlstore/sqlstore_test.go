@@ -111,7 +111,9 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	open(t, "sqlite://"+path).Close()
 	behind(t, path, "PRAGMA journal_mode = DELETE")
-	behind(t, path, "DROP TABLE approvals")
+	for _, table := range []string{"approvals", "background_tasks", "spent_tokens"} {
+		behind(t, path, "DROP TABLE "+table)
+	}
 	behind(t, path, "DELETE FROM goose_db_version WHERE version_id > 0")
 	if err := approve(t.Context(), open(t, "sqlite://"+path).Approvals(), "r1", "key"); err != nil {
 		t.Error(err)

@@ -40,14 +40,14 @@ func (f *File) openFrom(root int) (int, error) {
 }
 
 // pass enters a folder on the way, unless it is a hidden one.
-func (f *File) pass(dir int, name string, secrets []identity) (int, error) {
+func (q request) pass(dir int, name string, secrets []identity) (int, error) {
 	next, err := openIn(dir, name, searchOnly, 0)
 	if err != nil {
 		return -1, err
 	}
 	here, err := lookInto(next)
 	if err == nil && slices.Contains(secrets, here.identity) {
-		err = f.denied(errors.New("the path leads through a hidden one"))
+		err = q.denied(errors.New("the path leads through a hidden one"))
 	}
 	if err != nil {
 		return -1, errors.Join(err, unix.Close(next))

@@ -5,6 +5,7 @@ package workspace
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -103,6 +104,35 @@ func (f *File) open() (*os.File, error) {
 		return nil, f.denied(errors.Join(errors.New("the path changed after it was judged"), err, file.Close()))
 	}
 	return file, nil
+}
+
+// children finds the wanted files and folders in a folder, which is reached
+// without following links. Hidden things are not among them.
+func (q request) children(folder string, wanted func(name string) bool) ([]child, error) {
+	if _, err := q.inspect(folder); err != nil {
+		return nil, err
+	}
+	opened, err := q.root.dir.Open(folder)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	defer opened.Close()
+	names, err := opened.Readdirnames(maxEntries)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("read folder: %w", err)
+	}
+	var found []child
+	secrets := q.root.hidden.infos()
+	for _, name := range names {
+		if !wanted(name) || hasAlias(name) {
+			continue
+		}
+		here, err := q.look(path.Join(folder, name), secrets)
+		if err == nil && (here.IsDir() || here.Mode().IsRegular()) {
+			found = append(found, child{name, here.IsDir()})
+		}
+	}
+	return found, nil
 }
 
 // OpenAppend opens a file of ours beneath the root for reading and appending

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"io/fs"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -20,15 +21,39 @@ import (
 // Tools are the handlers and what they stand on.
 type Tools struct {
 	Memory Memory
+	Files  Files
 	Now    func() time.Time
+	Known  []*contract.Set // every set there is
+	Served []*contract.Set // those that are served, as the operator left them
 }
 
-// Memory keeps the memory files.
+// Files are the files of the repository.
+type Files interface {
+	// List names what policy lets a caller read in a folder ("." is the root): files
+	// by their path, folders with a slash at the end. It gives only names that begin
+	// as asked, letter case aside. The error is a contract.Error.
+	List(folder, begins string, policy *contract.PathPolicy) ([]string, error)
+}
+
+// Memory keeps the memory files. What is read of them is what policy lets a caller
+// read: the file itself, never what a link leads to. The error is a contract.Error
+// if there is no such file or policy refuses it.
 type Memory interface {
+	// Stat tells the size of a file and when it was written last.
+	Stat(file string, policy *contract.PathPolicy) (fs.FileInfo, error)
+	// Tail gives the last lines of a file that are at most so many bytes together,
+	// without a line that is still being written.
+	Tail(file string, policy *contract.PathPolicy, most int64) (Tail, error)
 	// Append gives an entry its place at the end of a file and returns at once;
 	// wait returns when it is on disk, and tells where. An entry that wait has
 	// acknowledged is never lost. Safe for concurrent use.
 	Append(file string, entry []byte) (wait func(context.Context) (Place, error))
+}
+
+// Tail is the end of a file.
+type Tail struct {
+	Text   []byte // from the start of a line
+	Before int64  // bytes of the file that stand before it
 }
 
 // Place is where an entry stands.
@@ -37,16 +62,21 @@ type Place struct {
 	Bytes int   // appended to the file for it
 }
 
-// Toolset is the table of the tools, for both editions.
+// Toolset is the table of the tools, for both editions, with what the edition that
+// is served offers besides.
 func (t *Tools) Toolset() engine.Toolset {
-	return engine.Toolset{
+	toolset := engine.Toolset{
 		Sets: []string{"booster", "learning-os"},
 		Handlers: map[string]engine.Handler{
-			"hello":              engine.Handle(t.Hello),
-			"read_repo_file":     engine.Handle(t.Read),
-			"write_memory_entry": engine.Handle(t.Write),
+			"hello":    engine.Handle(t.Hello),
+			readTool:   engine.Handle(t.Read),
+			memoryTool: engine.Handle(t.Write),
 		},
 	}
+	if served := t.edition(toolset.Sets); served != nil {
+		toolset.Shelves, toolset.Prompts = served.shelves(), served.prompts()
+	}
+	return toolset
 }
 
 // HelloIn says whom to greet.
@@ -140,8 +170,7 @@ func (in WriteIn) Check() error {
 	return nil
 }
 
-// lines tells whether the file holds one JSON value a line.
-func (in WriteIn) lines() bool { return strings.HasSuffix(in.File, ".jsonl") }
+func (in WriteIn) lines() bool { return isLog(in.File) }
 
 // WriteOut tells what became of an entry.
 type WriteOut struct {

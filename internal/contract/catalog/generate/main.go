@@ -1,5 +1,5 @@
 // Command generate compiles the contracts of all toolsets into catalog.json and
-// writes docs/tools.md from them. It refuses a contract that changed more than
+// hidden.json, and writes docs/tools.md from them. It refuses a contract that changed more than
 // its version says.
 package main
 
@@ -34,11 +34,14 @@ func generate(root string) error {
 	if err := contract.Gate(published, built.Sets); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "catalog.json"), built.JSON, 0o644); err != nil {
-		return fmt.Errorf("write catalog: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "docs/tools.md"), built.Markdown, 0o644); err != nil {
-		return fmt.Errorf("write documents: %w", err)
+	for file, data := range map[string][]byte{
+		filepath.Join(folder, "catalog.json"): built.JSON,
+		filepath.Join(folder, "hidden.json"):  built.Hidden,
+		filepath.Join(root, "docs/tools.md"):  built.Markdown,
+	} {
+		if err := os.WriteFile(file, data, 0o644); err != nil {
+			return fmt.Errorf("write what was made of the contracts: %w", err)
+		}
 	}
 	return nil
 }

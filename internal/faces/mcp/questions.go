@@ -7,12 +7,11 @@ import (
 	"sync"
 
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine"
 )
 
-// questions are the requests that we sent to the client and that wait for an answer.
+// questions are the requests that we sent to a client of the legacy era and that
+// wait for an answer.
 type questions struct {
-	send    func(line []byte)
 	mu      sync.Mutex
 	last    int
 	waiting map[string]chan message
@@ -28,12 +27,15 @@ var (
 )
 
 // put sends a request and waits for the client's answer to it.
-func (q *questions) put(ctx context.Context, method string, params []byte) (message, error) {
+func (q *questions) put(ctx context.Context, send func([]byte) error, method string, params []byte) (message, error) {
 	id, answer, err := q.open()
 	if err != nil {
 		return message{}, err
 	}
-	q.send(appendRequest(nil, id, method, params))
+	if err := send(question(id, method, params)); err != nil {
+		q.forget(id)
+		return message{}, err
+	}
 	select {
 	case m, open := <-answer:
 		if !open {
@@ -43,7 +45,7 @@ func (q *questions) put(ctx context.Context, method string, params []byte) (mess
 	case <-ctx.Done():
 		q.forget(id)
 		withdrawn := jsontree.Obj(jsontree.M("requestId", jsontree.Str(id)))
-		q.send(appendNotification(nil, "notifications/cancelled", withdrawn.Append(nil)))
+		_ = send(notification("notifications/cancelled", withdrawn.Append(nil))) // who is gone needs no news
 		return message{}, ctx.Err()
 	}
 }
@@ -76,10 +78,14 @@ func (q *questions) forget(id string) {
 // answer hands a response to whoever waits for it; one that nobody waits for is
 // dropped.
 func (q *questions) answer(m *message) {
+	id, err := strconv.Unquote(string(m.id))
+	if err != nil {
+		return // our ids are plain strings
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if waiting, ok := q.waiting[m.id.Text]; ok && m.id.Kind == jsontree.String {
-		delete(q.waiting, m.id.Text)
+	if waiting, ok := q.waiting[id]; ok {
+		delete(q.waiting, id)
 		waiting <- *m
 	}
 }
@@ -93,35 +99,4 @@ func (q *questions) close() {
 		delete(q.waiting, id)
 		close(waiting)
 	}
-}
-
-// asker asks the person at a connection's client.
-type asker struct {
-	conn  *stdio
-	forms bool
-}
-
-func (asker) Progress(float64, float64, string)        {}
-func (asker) Log(engine.Level, string, jsontree.Value) {}
-func (asker) Can(engine.Capability) bool               { return false }
-func (asker) Background() error                        { return nil }
-func (asker) Release()                                 {}
-
-// Ask shows a question. While the person thinks, the call gives up its slot, so
-// that other calls, and the answer itself, can be read.
-func (a asker) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
-	<-a.conn.slots
-	defer func() { a.conn.slots <- struct{}{} }()
-	answers := map[string]jsontree.Value{}
-	for _, q := range questions {
-		if q.Needs != engine.Forms || !a.forms {
-			return nil, &engine.Incapable{Needs: q.Needs}
-		}
-		m, err := a.conn.questions.put(ctx, "elicitation/create", q.Params.Append(nil))
-		if err != nil {
-			return nil, err
-		}
-		answers[q.Key] = m.result
-	}
-	return answers, nil
 }

@@ -1,0 +1,149 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/background"
+	"remit/internal/faces/cli"
+	"remit/internal/faces/httpapi"
+	"remit/internal/faces/httpd"
+	"remit/internal/faces/mcp"
+)
+
+// grace is how long requests may go on once the program is told to end.
+const grace = 30 * time.Second
+
+// ServeStdio speaks MCP on a pair of streams until in ends.
+func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	server := a.endpoint(a.engine, a.sets)
+	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server))
+}
+
+// endpoint is an MCP server for an engine.
+func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
+	var instructions []string
+	for _, set := range sets {
+		instructions = append(instructions, set.Instructions)
+	}
+	return &mcp.Server{
+		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
+		Tasks: &background.Runner{
+			Engine: e, Place: a.waiting.workspace, Log: a.log,
+			Store: func(ctx context.Context) (background.Store, error) { return a.database.tasks(ctx) },
+		},
+		States: &mcp.States{Secret: a.database.key, Spend: a.database.spend, Now: time.Now},
+	}
+}
+
+// finish lets the tasks of a server end.
+func finish(ctx context.Context, servers ...*mcp.Server) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	var errs []error
+	for _, s := range servers {
+		errs = append(errs, s.Tasks.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// local is who calls over loopback.
+func local(*http.Request) string { return cli.Local }
+
+// Serve answers HTTP until ctx ends. ready is told the address.
+func (a *App) Serve(ctx context.Context, addr string, ready func(url string)) error {
+	l, err := httpd.Listen(ctx, addr)
+	if err != nil {
+		return err
+	}
+	protocol := mcp.NewHTTP(local, mcp.Limits{}, time.Now)
+	protocol.SessionEnded = a.stats.ObserveSession
+	mux := http.NewServeMux()
+	servers, err := a.endpoints(mux, protocol)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	a.plain(mux, protocol)
+	server := &httpd.Server{Handler: direct(mux), Log: a.log, EndStreams: protocol.EndStreams}
+	ready("http://" + l.Addr().String())
+	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
+}
+
+// endpoints adds /mcp for all toolsets that were chosen, and /mcp/{toolset} for
+// each that can be had alone.
+func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, error) {
+	servers := []*mcp.Server{a.endpoint(a.engine, a.sets)}
+	mux.Handle("/mcp", protocol.Endpoint(servers[0]))
+	var names []string
+	for _, set := range a.alone {
+		alone := []*contract.Set{set}
+		e, err := a.newEngine(alone)
+		if err != nil {
+			return nil, err
+		}
+		server := a.endpoint(e, alone)
+		servers = append(servers, server)
+		names = append(names, set.Name)
+		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
+	}
+	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", ")), http.StatusNotFound)
+	})
+	return servers, nil
+}
+
+// plain adds what is not MCP.
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP) {
+	api := &httpapi.API{
+		Engine: a.engine, Principal: local, Version: Version, Log: a.log, Health: a.health,
+		Metrics: &httpapi.Metrics{
+			Stats: a.stats, Version: Version, Started: started,
+			Gauges: []httpapi.Gauge{
+				{Name: "remit_sessions", Help: "Sessions of MCP clients up to 2025-11-25.", Value: func() float64 { return float64(protocol.Sessions()) }},
+				{Name: "remit_streams", Help: "Streams that are open.", Value: func() float64 { return float64(protocol.Streams()) }},
+			},
+		},
+	}
+	api.Register(mux)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		fmt.Fprintf(w, "Remit %s\n\nMCP      /mcp, and /mcp/{toolset} for one toolset\nTools    GET /tools, POST /tools/{name}\nHealth   /health\nMetrics  /metrics\n", Version)
+	})
+}
+
+// health is what must work for calls to succeed.
+func (a *App) health(context.Context) map[string]error {
+	return map[string]error{
+		"workspace": folderExists(a.waiting.workspace),
+		"audit":     a.options.Audit.Ready(time.Now()),
+	}
+}
+
+func folderExists(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.IsDir() {
+		err = errors.New("it is no folder any more")
+	}
+	return err
+}
+
+// direct spares the busiest path the search for its route.
+func direct(mux *http.ServeMux) http.Handler {
+	busiest, _ := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/mcp"}})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" {
+			busiest.ServeHTTP(w, r)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}

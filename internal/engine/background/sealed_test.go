@@ -1,0 +1,87 @@
+package background_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/background"
+)
+
+// forgeries change each field that a seal binds.
+var forgeries = map[string]func(*background.Task){
+	"ID":           nil, // another id is another task
+	"Place":        func(t *background.Task) { t.Place = "/other" },
+	"Principal":    func(t *background.Task) { t.Principal = "eve" },
+	"Tool":         func(t *background.Task) { t.Tool = "slow" },
+	"Digest":       func(t *background.Task) { t.Digest = "sha256:0" },
+	"Face":         func(t *background.Task) { t.Face = "cli" },
+	"Client":       func(t *background.Task) { t.Client = "another" },
+	"Arguments":    func(t *background.Task) { t.Arguments = []byte(`{"text":"evil"}`) },
+	"Capabilities": func(t *background.Task) { t.Capabilities = nil },
+	"CreatedAt":    func(t *background.Task) { t.CreatedAt = t.CreatedAt.Add(time.Hour) },
+	"TTL":          func(t *background.Task) { t.TTL *= 2 },
+	"Poll":         func(t *background.Task) { t.Poll *= 2 },
+	"Status":       func(t *background.Task) { t.Status = background.Working },
+	"Message":      func(t *background.Task) { t.Message = "Send money" },
+	"UpdatedAt":    func(t *background.Task) { t.UpdatedAt = t.UpdatedAt.Add(time.Hour) },
+	"Questions":    func(t *background.Task) { t.Questions[0].Guarded = true },
+	"Body":         func(t *background.Task) { t.Body = []byte(`{"said":"evil"}`) },
+	"Content":      func(t *background.Task) { t.Content = []byte(`[]`) },
+	"IsError":      func(t *background.Task) { t.IsError = true },
+	"Fault":        func(t *background.Task) { t.Fault = &engine.Fault{Code: 1, Message: "evil"} },
+	"Round":        func(t *background.Task) { t.Round.Approved = true },
+	"Answers":      func(t *background.Task) { t.Answers = map[string]jsontree.Value{"a": jsontree.Str("evil")} },
+	"Asked":        func(t *background.Task) { t.Asked = append(t.Asked, "may") },
+	"Owner":        func(t *background.Task) { t.Owner = "eve" },
+	"LeaseUntil":   func(t *background.Task) { t.LeaseUntil = time.Now() },
+	"CancelAsked":  func(t *background.Task) { t.CancelAsked = true },
+	"Revision":     nil, // the store counts it
+	"Seal":         func(t *background.Task) { t.Seal = "" },
+}
+
+// TestDatabaseCannotSpeakForAPerson: a task that was changed behind our back is no task.
+func TestDatabaseCannotSpeakForAPerson(t *testing.T) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[background.Task]()) {
+		forge, listed := forgeries[field.Name]
+		if !listed {
+			t.Errorf("%s: does the seal bind it? list it here", field.Name)
+		}
+		if forge == nil {
+			continue
+		}
+		t.Run(field.Name, func(t *testing.T) {
+			store := &memory{}
+			r := newRig(t, &background.Sealed{Store: store, Secret: []byte("secret")})
+			id := r.start("both", `{}`).ID
+			r.until(id, background.InputRequired)
+			store.tamper(id, forge)
+			wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
+			if n := r.runs.Load(); n != 1 {
+				t.Error("the forged call ran")
+			}
+		})
+	}
+}
+
+// tamper changes a task behind our back.
+func (m *memory) tamper(id string, forge func(*background.Task)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	task := m.tasks[id]
+	forge(&task)
+	m.tasks[id] = task
+}
+
+func TestTaskOfAnotherMachine(t *testing.T) {
+	store := &memory{}
+	theirs := newRig(t, &background.Sealed{Store: store, Secret: []byte("their secret")})
+	id := theirs.start("both", `{}`).ID
+	theirs.until(id, background.InputRequired)
+	ours := newRig(t, &background.Sealed{Store: store, Secret: []byte("our secret")})
+	_, err := ours.Get(t.Context(), "ann", id)
+	wantKind(t, err, contract.NotFound)
+}

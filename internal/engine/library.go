@@ -1,0 +1,306 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"remit/internal/contract"
+)
+
+// library is what an engine offers besides tools. It does not change once made.
+type library struct {
+	shelves   []Shelf
+	templates []Template
+	prompts   []Prompt
+}
+
+// stock fills the library with what the toolsets of the served sets offer, then
+// the contracts of the tools themselves.
+func (e *Engine) stock(sets []*contract.Set, toolsets []Toolset) error {
+	for _, toolset := range toolsets {
+		if !toolset.serves(sets) {
+			continue
+		}
+		for _, shelf := range toolset.Shelves {
+			if err := e.addShelf(shelf); err != nil {
+				return err
+			}
+		}
+		for _, prompt := range toolset.Prompts {
+			if err := e.addPrompt(prompt); err != nil {
+				return err
+			}
+		}
+	}
+	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { return !e.canServe(&p) })
+	return e.addShelf(contractShelf{e})
+}
+
+func (t *Toolset) serves(sets []*contract.Set) bool {
+	return slices.ContainsFunc(sets, func(set *contract.Set) bool { return slices.Contains(t.Sets, set.Name) })
+}
+
+func (l *library) addShelf(shelf Shelf) error {
+	for _, template := range shelf.Templates() {
+		if slices.ContainsFunc(l.templates, func(other Template) bool { return other.URI == template.URI }) {
+			return fmt.Errorf("two shelves have the template %s; give one of them other addresses", template.URI)
+		}
+		l.templates = append(l.templates, template)
+	}
+	l.shelves = append(l.shelves, shelf)
+	return nil
+}
+
+func (l *library) addPrompt(prompt Prompt) error {
+	if slices.ContainsFunc(l.prompts, func(other Prompt) bool { return other.Name == prompt.Name }) {
+		return fmt.Errorf("two prompts are named %s; give one of them another name", prompt.Name)
+	}
+	l.prompts = append(l.prompts, prompt)
+	return nil
+}
+
+// canServe tells whether every tool that a prompt relies on is there to be called.
+func (e *Engine) canServe(p *Prompt) bool {
+	return !slices.ContainsFunc(p.Tools, func(name string) bool { return e.visible(name) == nil })
+}
+
+// visible is a tool that a caller may see, or nil.
+func (e *Engine) visible(name string) *Tool {
+	tools := e.Tools()
+	if i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name == name }); i >= 0 {
+		return tools[i]
+	}
+	return nil
+}
+
+// Resources lists what there is to read now, shelf after shelf: those of the
+// toolsets in their order, then the contracts.
+func (e *Engine) Resources(ctx context.Context) (list []Resource, err error) {
+	defer e.contain("resources/list", &err)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, shelf := range e.shelves {
+		some, err := shelf.List(ctx)
+		if err != nil {
+			return nil, contract.AsError(err)
+		}
+		list = append(list, some...)
+	}
+	return list, nil
+}
+
+// Templates lists the families of addresses.
+func (e *Engine) Templates() []Template { return slices.Clone(e.templates) }
+
+// Prompts lists what work can be started with.
+func (e *Engine) Prompts() []Prompt { return slices.Clone(e.prompts) }
+
+// Read gives the content at an address, from the first shelf that has it.
+func (e *Engine) Read(ctx context.Context, who Visitor, uri string) ([]Contents, error) {
+	var found []Contents
+	v := &visit{engine: e, who: who, method: "resources/read", key: "uri", value: uri}
+	err := v.run(ctx, func(ctx context.Context) (size int, err error) {
+		if found, err = e.find(ctx, uri); err != nil {
+			return 0, err
+		}
+		size = sizeOf(found)
+		if size > MaxRead {
+			return 0, contract.Errorf(contract.TooLarge, "%s holds %d bytes; at most %d bytes can be read at once", uri, size, MaxRead).
+				With("uri", uri).With("size", size).With("max", MaxRead)
+		}
+		return size, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// MaxRead is how many bytes one read may give.
+const MaxRead = 4 << 20
+
+func sizeOf(all []Contents) (size int) {
+	for _, c := range all {
+		size += len(c.Text) + len(c.Blob)
+	}
+	return size
+}
+
+func (e *Engine) find(ctx context.Context, uri string) ([]Contents, error) {
+	for _, shelf := range e.shelves {
+		found, err := shelf.Read(ctx, uri)
+		if refusal := (*contract.Error)(nil); errors.As(err, &refusal) && refusal.Kind == contract.NotFound {
+			continue
+		}
+		return found, err
+	}
+	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
+}
+
+// StartPrompt gives the messages of a prompt. A prompt that asks its client ends
+// in *Suspended or *Incapable, for errors.As to find.
+func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string, messages []Message, err error) {
+	v := &visit{engine: e, who: who, method: "prompts/get", key: "name", value: name}
+	err = v.run(ctx, func(ctx context.Context) (int, error) {
+		prompt, err := e.prompt(name)
+		if err != nil {
+			return 0, err
+		}
+		if err := prompt.check(args); err != nil {
+			return 0, err
+		}
+		description = prompt.Description
+		messages, err = prompt.Render(ctx, args)
+		return lengthOf(messages), err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return description, messages, nil
+}
+
+func lengthOf(messages []Message) (size int) {
+	for i := range messages {
+		size += len(messages[i].Content.Append(nil))
+	}
+	return size
+}
+
+func (e *Engine) prompt(name string) (*Prompt, error) {
+	names := make([]string, len(e.prompts))
+	for i := range e.prompts {
+		if e.prompts[i].Name == name {
+			return &e.prompts[i], nil
+		}
+		names[i] = e.prompts[i].Name
+	}
+	return nil, contract.Errorf(contract.NotFound, "Unknown prompt %q%s", name, nearestOf(name, names)).With("name", name)
+}
+
+// nearestOf ends a sentence about an unknown name with what may have been meant.
+func nearestOf(name string, known []string) string {
+	if near := contract.Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "; there are none"
+	}
+	return "; there are " + strings.Join(known, ", ")
+}
+
+// check refuses arguments that the prompt does not know, and misses those that it
+// cannot do without. An empty one says nothing.
+func (p *Prompt) check(args map[string]string) error {
+	for _, name := range sortedKeys(args) {
+		if _, err := p.argument(name); err != nil {
+			return err
+		}
+	}
+	for _, a := range p.Arguments {
+		if a.Required && strings.TrimSpace(args[a.Name]) == "" {
+			return contract.Errorf(contract.Invalid, "%s of the prompt %s is required", a.Name, p.Name).With("field", a.Name)
+		}
+	}
+	return nil
+}
+
+func sortedKeys(args map[string]string) []string {
+	keys := make([]string, 0, len(args))
+	for key := range args {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (p *Prompt) argument(name string) (*PromptArgument, error) {
+	names := make([]string, len(p.Arguments))
+	for i := range p.Arguments {
+		if p.Arguments[i].Name == name {
+			return &p.Arguments[i], nil
+		}
+		names[i] = p.Arguments[i].Name
+	}
+	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name, nearestOf(name, names)).With("field", name)
+}
+
+// CompletePrompt gives values for an argument of a prompt that begin with prefix.
+func (e *Engine) CompletePrompt(ctx context.Context, prompt, argument, prefix string) ([]string, error) {
+	p, err := e.prompt(prompt)
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.argument(argument)
+	if err != nil || a.Complete == nil {
+		return nil, err
+	}
+	return e.complete(ctx, prefix, a.Complete)
+}
+
+// CompleteTemplate gives values for a variable of a template that begin with prefix.
+func (e *Engine) CompleteTemplate(ctx context.Context, template, variable, prefix string) ([]string, error) {
+	shelf := e.shelfOf(template)
+	if shelf == nil {
+		return nil, contract.Errorf(contract.NotFound, "There is no template %s", template).With("uri", template)
+	}
+	if !strings.Contains(template, "{"+variable+"}") {
+		return nil, contract.Errorf(contract.Invalid, "The template %s has no {%s}", template, variable).With("field", variable)
+	}
+	return e.complete(ctx, prefix, func(ctx context.Context, prefix string) ([]string, error) {
+		return shelf.Complete(ctx, template, variable, prefix)
+	})
+}
+
+func (e *Engine) shelfOf(template string) Shelf {
+	for _, shelf := range e.shelves {
+		if slices.ContainsFunc(shelf.Templates(), func(t Template) bool { return t.URI == template }) {
+			return shelf
+		}
+	}
+	return nil
+}
+
+// maxCompletions is how many values the protocol lets one answer carry.
+const maxCompletions = 100
+
+func (e *Engine) complete(ctx context.Context, prefix string, values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
+	defer e.contain("completion/complete", &err)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	all, err := values(ctx, prefix)
+	if err != nil {
+		return nil, contract.AsError(err)
+	}
+	for _, value := range all {
+		if len(value) >= len(prefix) && strings.EqualFold(value[:len(prefix)], prefix) {
+			fitting = append(fitting, value)
+		}
+	}
+	slices.SortFunc(fitting, byValue)
+	fitting = slices.Compact(fitting)
+	return fitting[:min(len(fitting), maxCompletions)], nil
+}
+
+// byValue puts 7 before 14, and everything else in order of its letters.
+func byValue(a, b string) int {
+	if isNumber(a) && isNumber(b) && len(a) != len(b) {
+		return cmp.Compare(len(a), len(b))
+	}
+	return strings.Compare(a, b)
+}
+
+func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// contain turns a panic of an offer into a fault of ours; the stack goes to the
+// log alone.
+func (e *Engine) contain(method string, err *error) {
+	if fault := recover(); fault != nil {
+		e.Log.Error("panic in an offer", "method", method, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+		*err = contract.Errorf(contract.Internal, "Internal error").Because(fmt.Errorf("panic: %v", fault))
+	}
+}

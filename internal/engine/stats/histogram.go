@@ -1,0 +1,91 @@
+package stats
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// callBounds are the buckets of calls. Those from 10 ms are what OpenTelemetry
+// advises for mcp.server.operation.duration; most of our calls take microseconds
+// and would all fall into the first of them, hence the finer ones below.
+var callBounds = [...]time.Duration{
+	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
+	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
+	1 * time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	1 * time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	60 * time.Second, 120 * time.Second, 300 * time.Second,
+}
+
+// sessionBounds are the buckets of sessions: the advised ones end where the
+// working day of a session begins, hence the coarser ones above.
+var sessionBounds = [...]time.Duration{
+	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
+	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+	1 * time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+	60 * time.Second, 120 * time.Second, 300 * time.Second,
+	15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+}
+
+// histogram counts durations in buckets whose upper bounds its owner knows; the
+// bucket after the last bound takes the rest.
+type histogram struct {
+	counts [len(callBounds) + 1]atomic.Uint64 // sessions need fewer
+	sum    atomic.Int64                       // in nanoseconds
+}
+
+// add counts one duration. A clock that was set back counts as no time at all.
+func (h *histogram) add(bounds []time.Duration, took time.Duration) {
+	took = max(took, 0)
+	bucket, _ := slices.BinarySearch(bounds, took) // a bound belongs to its own bucket
+	h.counts[bucket].Add(1)
+	h.sum.Add(int64(took))
+}
+
+func (h *histogram) snapshot(bounds []time.Duration) Distribution {
+	d := Distribution{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+	for i := range d.Counts {
+		d.Counts[i] = h.counts[i].Load()
+	}
+	d.Sum = time.Duration(h.sum.Load())
+	return d
+}
+
+// Distribution is how long things took. Bounds are not to be changed.
+type Distribution struct {
+	Bounds []time.Duration // upper, inclusive
+	Counts []uint64        // by bucket; one more than bounds, for what took longer
+	Sum    time.Duration
+}
+
+// Total is how many there were.
+func (d *Distribution) Total() uint64 {
+	var total uint64
+	for _, n := range d.Counts {
+		total += n
+	}
+	return total
+}
+
+// Below is the bound that a share of all stayed within. Of what is beyond the
+// last bound no more is known than that.
+func (d *Distribution) Below(share float64) time.Duration {
+	wanted, seen := share*float64(d.Total()), uint64(0)
+	for i, bound := range d.Bounds {
+		if seen += d.Counts[i]; float64(seen) >= wanted {
+			return bound
+		}
+	}
+	return d.Bounds[len(d.Bounds)-1]
+}
+
+// Add counts what another distribution with the same bounds has counted too.
+func (d *Distribution) Add(other Distribution) {
+	d.Counts = slices.Clone(d.Counts)
+	for i, n := range other.Counts {
+		d.Counts[i] += n
+	}
+	d.Sum += other.Sum
+}

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// Visitor is who reads or starts something, as a face knows them.
+type Visitor struct {
+	Principal string // who it is; "" is nobody in particular
+	Face      string // the face they came in by
+	Client    string // how the client names itself
+	Peer      Peer   // the client while it waits; nil if it cannot be reached
+}
+
+// patience is how long an offer may take before it is given up.
+const patience = 30 * time.Second
+
+// visit is one reading of a resource or start of a prompt: what a call is to a
+// tool. It changes nothing, so its record need not be durable.
+type visit struct {
+	engine     *Engine
+	who        Visitor
+	method     string
+	key, value string // what is asked for
+	started    time.Time
+}
+
+// run goes the way of every visit; do gives the size of the answer.
+func (v *visit) run(ctx context.Context, do func(context.Context) (size int, err error)) error {
+	v.started = v.engine.Now()
+	size, err := v.attempt(ctx, do)
+	return v.conclude(size, err)
+}
+
+func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, error)) (size int, err error) {
+	defer v.engine.contain(v.method, &err)
+	if v.who.Principal == "" {
+		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method)
+	}
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	size, err = do(v.engine.announcing(withPeer(limited, v.who.Peer)))
+	switch {
+	case err == nil || limited.Err() == nil || !errors.Is(err, limited.Err()):
+		return size, err
+	case ctx.Err() != nil:
+		return 0, contract.Errorf(contract.Unavailable, "The request was cancelled").Because(err)
+	default:
+		return 0, contract.Errorf(contract.Unavailable, "%s %s took longer than %s and was given up; try again", v.method, v.value, patience).Because(err)
+	}
+}
+
+// conclude logs, counts and records the visit, and gives the error that its
+// caller sees.
+func (v *visit) conclude(size int, err error) error {
+	took := v.engine.Now().Sub(v.started)
+	outcome, seen := v.verdict(err)
+	if seen != nil {
+		size = 0
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), auditPatience)
+	defer cancel()
+	auditErr := v.engine.Audit.Write(ctx, &audit.Record{
+		Time:      v.started,
+		Principal: v.who.Principal,
+		Face:      v.who.Face,
+		Client:    v.who.Client,
+		Tool:      v.method,
+		Arguments: jsontree.Obj(jsontree.M(v.key, recorded(v.value))),
+		Outcome:   outcome,
+		Duration:  took,
+		Bytes:     size,
+	}, false)
+	if auditErr != nil {
+		v.engine.Log.Error("the audit record could not be kept", "tool", v.method, "error", auditErr)
+	}
+	v.engine.Observer.Observe(v.method, outcome, took)
+	v.log(outcome, seen, took, size)
+	return seen
+}
+
+// verdict names how a visit ended. What only pauses it passes as it is; a client
+// that cannot answer is no fault of ours.
+func (v *visit) verdict(err error) (outcome string, seen error) {
+	if _, waits := paused(err); waits {
+		return "asked", err
+	}
+	if err == nil {
+		return "ok", nil
+	}
+	var refusal *contract.Error
+	var incapable *Incapable
+	if errors.As(err, &incapable) && !errors.As(err, &refusal) {
+		err = contract.Errorf(contract.Denied, "%s asks something that this client cannot answer: it did not declare %s", v.value, incapable.Needs).Because(err)
+	}
+	refusal = contract.AsError(err)
+	return string(refusal.Kind), refusal
+}
+
+// recorded is what the audit record keeps of a name: all of it, unless it is so
+// long that it cannot be one.
+func recorded(name string) jsontree.Value {
+	const longest = 256
+	if len(name) <= longest {
+		return jsontree.Str(name)
+	}
+	sum := sha256.Sum256([]byte(name))
+	return jsontree.Obj(
+		jsontree.M("bytes", jsontree.Int(int64(len(name)))),
+		jsontree.M("sha256", jsontree.Str(hex.EncodeToString(sum[:8]))),
+	)
+}
+
+func (v *visit) log(outcome string, seen error, took time.Duration, size int) {
+	level := slog.LevelInfo
+	switch {
+	case outcome == string(contract.Internal):
+		level = slog.LevelError
+	case outcome == string(contract.Unavailable) && !errors.Is(seen, context.Canceled):
+		level = slog.LevelWarn
+	}
+	attrs := []slog.Attr{
+		slog.String("tool", v.method),
+		slog.String("caller", v.who.Principal),
+		slog.String("outcome", outcome),
+		slog.Duration("took", took),
+		slog.Int("bytes", size),
+	}
+	if cause := errors.Unwrap(seen); cause != nil {
+		attrs = append(attrs, slog.Any("cause", cause))
+	}
+	v.engine.Log.LogAttrs(context.Background(), level, "call", attrs...)
+}

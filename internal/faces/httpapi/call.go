@@ -1,0 +1,181 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// What the answer of a tool says in headers, so that scripts need not know the
+// shapes of errors.
+const (
+	outcomeHeader  = "X-Remit-Outcome"  // "ok", or the kind of failure; "pending" waits for a person
+	contractHeader = "X-Remit-Contract" // which promise was kept: set/name@version
+)
+
+// bodyPatience is how long a client may take to send its arguments.
+const bodyPatience = 30 * time.Second
+
+// call runs a tool: POST /tools/{name}, with the arguments as body.
+func (a *API) call(w http.ResponseWriter, r *http.Request) {
+	connection := http.NewResponseController(w)
+	// A connection that knows no deadlines is one that its owner bounds. After a
+	// refusal the deadline stays, for the rest of the body.
+	_ = connection.SetReadDeadline(time.Now().Add(bodyPatience))
+	tool, err := a.Engine.Find(r.PathValue("name"))
+	if err != nil {
+		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+		return
+	}
+	args, rejected := a.arguments(w, r)
+	if rejected != nil {
+		finish(w, rejected.status, tool, rejected.why, tool.Render(rejected.why))
+		return
+	}
+	_ = connection.SetReadDeadline(time.Time{}) // else it would end a call that takes longer
+	result, err := a.Engine.Call(r.Context(), engine.Call{
+		Tool: tool.Name, Args: args, Principal: a.principal(r), Face: "http", Client: client(r), Peer: script{},
+	})
+	switch {
+	case err != nil:
+		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+	case result.Need != nil: // only a handler that made it up: script gives no cause for it
+		refuse(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
+	case result.Err != nil:
+		finish(w, result.Err.Kind.Status(), tool, result.Err, result.Body)
+	default:
+		finish(w, http.StatusOK, tool, nil, result.Body)
+	}
+}
+
+// finish sends what a call came to. failure is nil if it went well.
+func finish(w http.ResponseWriter, status int, tool *engine.Tool, failure *contract.Error, body []byte) {
+	header := w.Header()
+	header.Set(contractHeader, tool.ID+"@"+tool.Version.String())
+	header.Set(outcomeHeader, "ok")
+	if failure != nil {
+		header.Set(outcomeHeader, string(failure.Kind))
+		if seconds := retryAfter(tool, failure); seconds > 0 {
+			header.Set("Retry-After", strconv.Itoa(seconds))
+		}
+	}
+	answer(w, status, body)
+}
+
+// retryAfter is when to repeat a call, in seconds; zero if it says nothing. Clients
+// repeat by that header without asking anybody, so a write that may have
+// happened does not carry it.
+func retryAfter(tool *engine.Tool, failure *contract.Error) int {
+	switch failure.Kind {
+	case contract.Limited:
+		seconds, _ := failure.Details["retry_after"].(int)
+		return seconds
+	case contract.Unavailable:
+		if tool.Hints.ReadOnly || tool.Hints.Idempotent {
+			return 1
+		}
+	}
+	return 0
+}
+
+// rejection is why a body never became a call.
+type rejection struct {
+	status int
+	why    *contract.Error
+}
+
+func reject(status int, kind contract.Kind, format string, args ...any) *rejection {
+	return &rejection{status, contract.Errorf(kind, format, args...)}
+}
+
+// arguments reads the body. An empty one is no arguments at all; what a JSON
+// value has to be beyond that is the contract's affair.
+func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value, *rejection) {
+	if rejected := foreign(r); rejected != nil {
+		return jsontree.Value{}, rejected
+	}
+	body, rejected := a.body(w, r)
+	if rejected != nil {
+		return jsontree.Value{}, rejected
+	}
+	if len(body) == 0 {
+		return jsontree.Obj(), nil
+	}
+	if isForm(r) && !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+		return jsontree.Value{}, reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is a form; send application/json")
+	}
+	args, err := jsontree.Parse(body)
+	if err != nil {
+		return args, reject(http.StatusBadRequest, contract.Invalid, "the body is not valid JSON: %s", err)
+	}
+	return args, nil
+}
+
+// foreign finds a body that says of itself that it is no plain JSON.
+func foreign(r *http.Request) *rejection {
+	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
+		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is encoded as %q; send it as it is", coding)
+	}
+	given := r.Header.Get("Content-Type")
+	if given == "" || given == formType {
+		return nil
+	}
+	kind, parameters, err := mime.ParseMediaType(given)
+	charset := parameters["charset"]
+	if err != nil || kind != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "Content-Type is %q; send application/json", given)
+	}
+	return nil
+}
+
+// formType is what curl -d says of any body, and so of JSON too.
+const formType = "application/x-www-form-urlencoded"
+
+func isForm(r *http.Request) bool { return r.Header.Get("Content-Type") == formType }
+
+func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
+	most := a.MaxBody
+	if most == 0 {
+		most = defaultMaxBody
+	}
+	tooLarge := reject(http.StatusRequestEntityTooLarge, contract.TooLarge, "the body is larger than %d bytes (%s)", most, contract.Bytes(most))
+	if r.ContentLength > most {
+		return nil, tooLarge
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	var over *http.MaxBytesError
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.As(err, &over):
+		return nil, tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, reject(http.StatusRequestTimeout, contract.Unavailable, "the body did not arrive within %s", bodyPatience)
+	default:
+		return nil, reject(http.StatusBadRequest, contract.Invalid, "the body ended early")
+	}
+}
+
+func (a *API) principal(r *http.Request) string {
+	if a.Principal == nil {
+		return ""
+	}
+	return a.Principal(r)
+}
+
+// client is how the client names itself, cut: it goes into every audit record.
+func client(r *http.Request) string {
+	const most = 100
+	name := r.UserAgent()
+	return strings.ToValidUTF8(name[:min(len(name), most)], "")
+}

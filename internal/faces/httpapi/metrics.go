@@ -1,0 +1,157 @@
+package httpapi
+
+import (
+	"net/http"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"remit/internal/engine/stats"
+)
+
+// Gauge is a number that somebody else keeps, and gives when it is asked for.
+type Gauge struct {
+	Name, Help string
+	Value      func() float64 // must be quick, and safe for concurrent use
+}
+
+// Metrics answers Prometheus: GET /metrics. Names follow the conventions of
+// OpenTelemetry for MCP where there is one, and those of Prometheus' own clients
+// for the process.
+type Metrics struct {
+	Stats   *stats.Stats
+	Gauges  []Gauge
+	Version string    // of the program
+	Started time.Time // when the program started; zero if that is not known
+}
+
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	var e exposition
+	lines := m.Stats.Snapshot()
+	appendOperations(&e, lines)
+	appendSessions(&e, m.Stats.Sessions())
+	appendCalls(&e, lines)
+	for _, g := range m.Gauges {
+		e.single(g.Name, "gauge", g.Help, g.Value())
+	}
+	m.appendProgram(&e)
+	appendRuntime(&e)
+	appendProcess(&e, readProcess(os.DirFS("/proc/self")))
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	_, _ = w.Write(e.text) // a client that has gone cannot be told
+}
+
+// operation is what OpenTelemetry tells operations apart by.
+type operation struct{ method, name, tool, errorType string }
+
+// operationOf words a line by the conventions: every failure of a tool is a
+// tool_error there; its kind is an outcome of remit_calls_total.
+func operationOf(l stats.Line) operation {
+	failed := l.Outcome != "ok" && l.Outcome != "asked"
+	if isMethod(l.Tool) {
+		o := operation{method: l.Tool}
+		if failed {
+			o.errorType = l.Outcome
+		}
+		return o
+	}
+	_, tool := splitTool(l.Tool)
+	o := operation{method: "tools/call", name: "execute_tool", tool: tool}
+	if failed {
+		o.errorType = "tool_error"
+	}
+	return o
+}
+
+// isMethod tells the methods that are counted beside tools from set/name.
+func isMethod(tool string) bool { return tool == "resources/read" || tool == "prompts/get" }
+
+// splitTool parts set/name; the rest that has no name is in no set.
+func splitTool(id string) (set, name string) {
+	set, name, found := strings.Cut(id, "/")
+	if !found {
+		return "", id
+	}
+	return set, name
+}
+
+func (o operation) labels() []string {
+	return []string{
+		"mcp_method_name", o.method, "gen_ai_operation_name", o.name, "gen_ai_tool_name", o.tool, "error_type", o.errorType,
+	}
+}
+
+// appendOperations sums up lines that the conventions do not tell apart: a series
+// must not stand there twice.
+func appendOperations(e *exposition, lines []stats.Line) {
+	const name = "mcp_server_operation_duration_seconds"
+	e.family(name, "histogram", "How long calls took, whichever face they came in by (mcp.server.operation.duration).")
+	var order []operation
+	took := map[operation]stats.Distribution{}
+	for _, l := range lines {
+		o := operationOf(l)
+		if sum, known := took[o]; known {
+			sum.Add(l.Took)
+			took[o] = sum
+			continue
+		}
+		order = append(order, o)
+		took[o] = l.Took
+	}
+	for _, o := range order {
+		e.histogram(name, took[o], o.labels()...)
+	}
+}
+
+func appendSessions(e *exposition, lasted stats.Distribution) {
+	const name = "mcp_server_session_duration_seconds"
+	e.family(name, "histogram", "How long sessions that have ended lasted (mcp.server.session.duration).")
+	e.histogram(name, lasted)
+}
+
+func appendCalls(e *exposition, lines []stats.Line) {
+	const name = "remit_calls_total"
+	e.family(name, "counter", "Calls of tools by what they came to: ok, asked, or the kind of failure.")
+	for _, l := range lines {
+		if !isMethod(l.Tool) {
+			set, tool := splitTool(l.Tool)
+			e.sample(name, float64(l.Calls), "toolset", set, "tool", tool, "outcome", l.Outcome)
+		}
+	}
+}
+
+func (m *Metrics) appendProgram(e *exposition) {
+	const name = "remit_build_info"
+	e.family(name, "gauge", "Which program this is.")
+	e.sample(name, 1, "version", m.Version, "goversion", runtime.Version())
+	if !m.Started.IsZero() {
+		e.single("process_start_time_seconds", "gauge", "When the program started, in seconds since 1970.", float64(m.Started.UnixMilli())/1000)
+	}
+}
+
+// appendRuntime tells of Go's own state. runtime/metrics would not stop the world
+// for some microseconds, but costs every start of the program some.
+func appendRuntime(e *exposition) {
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	e.single("go_goroutines", "gauge", "Goroutines there are now.", float64(runtime.NumGoroutine()))
+	e.single("go_memstats_heap_alloc_bytes", "gauge", "Bytes of the heap that live objects take, and dead ones that are not yet swept.", float64(memory.HeapAlloc))
+	e.single("go_memstats_heap_inuse_bytes", "gauge", "Bytes of the heap in spans that hold an object.", float64(memory.HeapInuse))
+	e.single("go_memstats_sys_bytes", "gauge", "Bytes that Go has from the system.", float64(memory.Sys))
+	e.single("go_memstats_alloc_bytes_total", "counter", "Bytes that were ever allocated on the heap.", float64(memory.TotalAlloc))
+	e.single("go_gc_cycles_total", "counter", "Garbage collections so far.", float64(memory.NumGC))
+}
+
+// appendProcess leaves out what this system does not tell.
+func appendProcess(e *exposition, p process) {
+	if p.known {
+		e.single("process_cpu_seconds_total", "counter", "CPU time spent, by the user and the system.", p.cpu)
+		e.single("process_resident_memory_bytes", "gauge", "Memory that is in RAM.", p.resident)
+	}
+	if p.openFiles >= 0 {
+		e.single("process_open_fds", "gauge", "Open file descriptors.", float64(p.openFiles))
+	}
+}

@@ -1,0 +1,101 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// document is JSON that clients may keep, and ask whether it is still true.
+type document struct {
+	body []byte
+	etag string
+}
+
+func newDocument(v jsontree.Value) document {
+	body := v.Append(nil)
+	sum := sha256.Sum256(body)
+	return document{body, `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+func (d document) serve(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-cache") // keep it, but ask
+	header.Set("Content-Type", "application/json")
+	header.Set("Etag", d.etag)
+	header.Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(d.body))
+}
+
+// list answers GET /tools.
+func (a *API) list(w http.ResponseWriter, r *http.Request) {
+	a.listOnce.Do(func() {
+		var tools []jsontree.Value
+		for _, t := range a.Engine.Tools() {
+			tools = append(tools, definition(t))
+		}
+		a.listed = newDocument(jsontree.Arr(tools...))
+	})
+	a.listed.serve(w, r)
+}
+
+// describe answers GET /tools/{name}.
+func (a *API) describe(w http.ResponseWriter, r *http.Request) {
+	tool, err := a.Engine.Find(r.PathValue("name"))
+	if err != nil {
+		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+		return
+	}
+	newDocument(definition(tool)).serve(w, r)
+}
+
+// definition is what a script has to know to call a tool, in the words of MCP
+// where MCP has them.
+func definition(t *engine.Tool) jsontree.Value {
+	members := []jsontree.Member{
+		jsontree.M("name", jsontree.Str(t.Name)),
+		jsontree.M("title", jsontree.Str(t.Title)),
+		jsontree.M("description", jsontree.Str(t.Description)),
+		jsontree.M("toolset", jsontree.Str(t.Set)),
+		jsontree.M("version", jsontree.Str(t.Version.String())),
+		jsontree.M("digest", jsontree.Str(t.Digest)),
+		jsontree.M("access", jsontree.Str(string(t.Access))),
+		jsontree.M("annotations", annotations(t)),
+		jsontree.M("deadline", jsontree.Obj(
+			jsontree.M("target", span(t.Deadline.Target)),
+			jsontree.M("max", span(t.Deadline.Max)),
+		)),
+		jsontree.M("maxBytes", jsontree.Int(int64(t.Size.Request))),
+	}
+	if !t.Rate.IsZero() {
+		members = append(members, jsontree.M("rate", jsontree.Str(t.Rate.String())))
+	}
+	if t.Approval.Required {
+		members = append(members, jsontree.M("approval", jsontree.Obj(
+			jsontree.M("required", jsontree.Boolean(true)),
+			jsontree.M("window", span(t.Approval.Window)),
+		)))
+	}
+	members = append(members, jsontree.M("inputSchema", t.PublicInput()))
+	if !t.Content {
+		members = append(members, jsontree.M("outputSchema", t.PublicOutput()))
+	}
+	return jsontree.Obj(members...)
+}
+
+func annotations(t *engine.Tool) jsontree.Value {
+	return jsontree.Obj(
+		jsontree.M("readOnlyHint", jsontree.Boolean(t.Hints.ReadOnly)),
+		jsontree.M("destructiveHint", jsontree.Boolean(t.Hints.Destructive)),
+		jsontree.M("idempotentHint", jsontree.Boolean(t.Hints.Idempotent)),
+		jsontree.M("openWorldHint", jsontree.Boolean(t.Hints.OpenWorld)),
+	)
+}
+
+func span(d contract.Duration) jsontree.Value { return jsontree.Str(time.Duration(d).String()) }

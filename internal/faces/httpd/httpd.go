@@ -1,0 +1,169 @@
+// Package httpd listens for HTTP: it refuses what should not be heard, bounds
+// what a client can hold, and ends without losing an answer.
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// What one connection may take.
+const (
+	readPatience   = 10 * time.Second // for a request to arrive; a handler that expects more extends it
+	idlePatience   = 2 * time.Minute  // between two requests
+	maxHeader      = 64 << 10         // bytes of all headers of a request
+	maxConnections = 16_384
+)
+
+// Server answers HTTP requests until it is told to end.
+type Server struct {
+	Handler http.Handler
+	Log     *slog.Logger
+	// EndStreams ends answers that would go on for ever, when the server ends.
+	EndStreams func()
+
+	ending atomic.Bool
+	active atomic.Int64 // requests under way
+	latest atomic.Int64 // when the last one came, in Unix nanoseconds
+}
+
+// Listen opens the address. Only loopback is open to callers without identity.
+func Listen(ctx context.Context, addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, fmt.Errorf("--addr %s: give a host and a port, such as 127.0.0.1:8722", addr)
+	}
+	if !isLoopback(host) {
+		return nil, fmt.Errorf("--addr %s: anybody on the network could call the tools, and this version cannot tell who calls. Listen on 127.0.0.1, or [::1]; a wider address needs identity (remit token), which comes with a later version", addr)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("--addr %s: another program listens there; choose another port, or port 0 for any that is free", addr)
+	case err != nil:
+		return nil, fmt.Errorf("--addr %s: %w", addr, err)
+	}
+	if bound, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !bound.Addr().IsLoopback() {
+		return nil, errors.Join(fmt.Errorf("--addr %s: the name leads to %s, which is not loopback", addr, l.Addr()), l.Close())
+	}
+	return limit(l, maxConnections), nil
+}
+
+// isLoopback tells a name of this machine that no other machine can reach.
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Serve answers until ctx ends, and then finishes what is under way: every
+// request that was read is answered. It gives up when grace is over.
+func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
+	server := &http.Server{
+		Handler:           s.guard(l.Addr().String(), s.count(s.Handler)),
+		ReadHeaderTimeout: readPatience,
+		ReadTimeout:       readPatience, // the same: then net/http sets one deadline for both
+		IdleTimeout:       idlePatience,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	s.ending.Store(true)
+	s.EndStreams()
+	s.awaitQuiet()
+	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	if err := server.Shutdown(finish); err != nil {
+		return errors.Join(fmt.Errorf("requests still ran after %s and were given up", grace), server.Close())
+	}
+	return nil
+}
+
+// How long no request must have come before connections are closed, and how long
+// that is waited for at most.
+const (
+	quiet       = 150 * time.Millisecond
+	quietAtMost = time.Second
+)
+
+// awaitQuiet lets clients finish on the connections they have: each answer tells
+// them not to use it again. To close a connection at once would lose a request
+// that is already on its way.
+func (s *Server) awaitQuiet() {
+	deadline := time.Now().Add(quietAtMost)
+	for time.Now().Before(deadline) {
+		time.Sleep(quiet / 5)
+		if s.active.Load() == 0 && time.Since(time.Unix(0, s.latest.Load())) > quiet {
+			return
+		}
+	}
+}
+
+// count keeps track of requests under way.
+func (s *Server) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.active.Add(1)
+		defer s.active.Add(-1)
+		if s.ending.Load() {
+			s.latest.Store(time.Now().UnixNano())
+			w.Header()["Connection"] = []string{"close"}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guard refuses requests that a web page of somebody else may have sent: a name
+// that only leads here, or a page that is not of this machine.
+func (s *Server) guard(addr string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch origins := r.Header["Origin"]; {
+		case r.Host != addr && !isLoopback(hostOf(r.Host)):
+			forbid(w, "This server answers to names of this machine alone; use the address that it printed at its start")
+		case len(origins) > 1 || len(origins) == 1 && !isLocalOrigin(origins[0]):
+			forbid(w, "This server takes no requests from web pages of other machines")
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+func forbid(w http.ResponseWriter, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32600,"message":%q}}`, why)
+}
+
+// hostOf leaves out the port.
+func hostOf(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return hostport
+}
+
+func isLocalOrigin(origin string) bool {
+	for _, scheme := range []string{"http://", "https://"} {
+		if rest, ok := strings.CutPrefix(origin, scheme); ok {
+			return isLoopback(hostOf(rest))
+		}
+	}
+	return false
+}

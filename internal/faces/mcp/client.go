@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// era is one of the two ways to speak the protocol.
+type era int
+
+const (
+	legacy era = iota // initialize and sessions, up to 2025-11-25
+	modern            // each request for itself, from 2026-07-28
+)
+
+// The versions that are spoken, the newest first.
+var (
+	modernVersions = []string{"2026-07-28"}
+	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+	allVersions    = slices.Concat(modernVersions, legacyVersions)
+)
+
+// The keys of _meta.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+
+	tasksExtension = "io.modelcontextprotocol/tasks"
+)
+
+// hasBatches tells whether a version of the protocol has batches.
+func hasBatches(version string) bool { return version == "2025-03-26" }
+
+// hasPriming tells whether clients of a version expect a stream to begin with an
+// event that has an id and no data; earlier ones stumble over it.
+func hasPriming(version string) bool { return version >= "2025-11-25" }
+
+// client is what is known of whoever sent a request.
+type client struct {
+	era       era
+	version   string
+	principal string
+	face      string
+	name      string // as it calls itself
+	forms     bool
+	links     bool
+	sampling  bool
+	roots     bool
+	tasks     bool
+	logs      *atomic.Int32 // the least engine.Level it wants to hear; nil if none
+}
+
+// can tells whether the client declared a capability.
+func (c *client) can(what engine.Capability) bool {
+	switch what {
+	case engine.Forms:
+		return c.forms
+	case engine.Links:
+		return c.links
+	case engine.Sampling:
+		return c.sampling
+	case engine.Roots:
+		return c.roots
+	case engine.Tasks:
+		return c.tasks
+	default:
+		return false
+	}
+}
+
+// declare takes over what a client says of itself and of what it can do.
+func (c *client) declare(info, capabilities *jsontree.Value) {
+	c.name = brief(info.Field("name").Text) + "/" + brief(info.Field("version").Text)
+	elicitation, elicits := capabilities.Get("elicitation")
+	if elicits && elicitation.Kind == jsontree.Object {
+		_, c.links = elicitation.Get("url")
+		_, c.forms = elicitation.Get("form")
+		// An empty declaration is the old way to say that forms are shown.
+		c.forms = c.forms || len(elicitation.Members) == 0
+	}
+	_, c.sampling = capabilities.Get("sampling")
+	_, c.roots = capabilities.Get("roots")
+	extensions := capabilities.Field("extensions")
+	_, c.tasks = extensions.Get(tasksExtension)
+	c.tasks = c.tasks && c.era == modern
+}
+
+// brief cuts what a client says of itself: it goes into every audit record.
+func brief(text string) string {
+	const most = 100
+	if len(text) <= most {
+		return strings.Clone(text)
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}
+
+// isModern tells whether a message belongs to the modern era by what it says itself.
+func isModern(m *message) bool {
+	if m.method == "server/discover" || m.method == "subscriptions/listen" {
+		return true
+	}
+	_, stated := metaOf(m).Get(metaVersion)
+	return stated
+}
+
+func metaOf(m *message) *jsontree.Value {
+	meta := m.params.Field("_meta")
+	return &meta
+}
+
+// modernClient reads who sends a request of the modern era. Each has to say it.
+func modernClient(m *message, principal, face string) (client, *Fault) {
+	c := client{era: modern, principal: principal, face: face}
+	meta := metaOf(m)
+	version, capabilities := meta.Field(metaVersion), meta.Field(metaCapabilities)
+	switch {
+	case meta.Kind != jsontree.Object:
+		return c, faultf(codeInvalidParams, "Invalid params: params._meta must hold %s and %s", metaVersion, metaCapabilities)
+	case version.Kind != jsontree.String:
+		return c, faultf(codeInvalidParams, "Invalid params: params._meta must name the version of the protocol as %s", metaVersion)
+	case capabilities.Kind != jsontree.Object:
+		return c, faultf(codeInvalidParams, "Invalid params: params._meta must hold an object as %s", metaCapabilities)
+	}
+	c.version = version.Text
+	info := meta.Field(metaClient)
+	c.declare(&info, &capabilities)
+	if wanted := meta.Field(metaLogLevel); wanted.Kind == jsontree.String {
+		level, err := engine.ParseLevel(wanted.Text)
+		if err != nil {
+			return c, faultf(codeInvalidParams, "Invalid params: %v", err)
+		}
+		c.logs = new(atomic.Int32)
+		c.logs.Store(int32(level))
+	}
+	return c, nil
+}
+
+// checkVersion refuses a version of the modern era that is not spoken.
+func (c *client) checkVersion() *Fault {
+	if slices.Contains(modernVersions, c.version) {
+		return nil
+	}
+	supported := jsontree.Arr()
+	for _, version := range allVersions {
+		supported.Members = append(supported.Members, jsontree.Member{Value: jsontree.Str(version)})
+	}
+	return faultf(codeUnsupported, "Unsupported protocol version").
+		with("supported", supported).with("requested", jsontree.Str(c.version))
+}

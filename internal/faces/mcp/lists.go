@@ -1,0 +1,266 @@
+package mcp
+
+import (
+	"context"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+const defaultPage = 200
+
+// list answers with one page of a list.
+func (q *request) list(name string, items []item, keep time.Duration) ([]byte, error) {
+	page, next, err := q.page(items)
+	if err != nil {
+		return nil, err
+	}
+	size := len(next) + len(name)
+	for _, i := range page {
+		size += len(i) + 1
+	}
+	b := append(q.begin(size+64), '"')
+	b = append(append(b, name...), `":[`...)
+	for i, entry := range page {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, entry...)
+	}
+	b = append(b, ']')
+	if next != "" {
+		b = jsontree.AppendString(append(b, `,"nextCursor":`...), next)
+	}
+	scope := "public"
+	if keep < keepFixed {
+		scope = "private"
+	}
+	return q.end(q.cacheable(b, keep, scope)), nil
+}
+
+// page cuts out the part of a list that the client's cursor names.
+func (q *request) page(items []item) (page []item, next string, err error) {
+	size := q.server.PageSize
+	if size <= 0 {
+		size = defaultPage
+	}
+	start := 0
+	if cursor, ok := q.params.Get("cursor"); ok && cursor.Kind != jsontree.Null {
+		if start, err = cursorStart(cursor.Text); err != nil || start > len(items) {
+			return nil, "", faultf(codeInvalidParams, "Invalid params: this list has no such cursor; list again from the start")
+		}
+	}
+	end := min(start+size, len(items))
+	if end < len(items) {
+		next = base64.RawURLEncoding.EncodeToString([]byte("from " + strconv.Itoa(end)))
+	}
+	return items[start:end], next, nil
+}
+
+func cursorStart(cursor string) (int, error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil {
+		return 0, err
+	}
+	number, _ := strings.CutPrefix(string(text), "from ")
+	start, err := strconv.ParseUint(number, 10, 31)
+	return int(start), err
+}
+
+// toolItem is the definition of a tool as clients expect it.
+func toolItem(t *engine.Tool) item {
+	hints := jsontree.Obj(
+		jsontree.M("title", jsontree.Str(t.Title)),
+		jsontree.M("readOnlyHint", jsontree.Boolean(t.Hints.ReadOnly)),
+		jsontree.M("destructiveHint", jsontree.Boolean(t.Hints.Destructive)),
+		jsontree.M("idempotentHint", jsontree.Boolean(t.Hints.Idempotent)),
+		jsontree.M("openWorldHint", jsontree.Boolean(t.Hints.OpenWorld)),
+	)
+	meta := jsontree.Obj(
+		jsontree.M("io.remit/toolset", jsontree.Str(t.Set)),
+		jsontree.M("io.remit/version", jsontree.Str(t.Version.String())),
+		jsontree.M("io.remit/digest", jsontree.Str(t.Digest)),
+	)
+	definition := jsontree.Obj(
+		jsontree.M("name", jsontree.Str(t.Name)),
+		jsontree.M("title", jsontree.Str(t.Title)),
+		jsontree.M("description", jsontree.Str(t.Description)),
+		jsontree.M("inputSchema", t.PublicInput()),
+	)
+	if !t.Content {
+		definition.Members = append(definition.Members, jsontree.M("outputSchema", t.PublicOutput()))
+	}
+	definition.Members = append(definition.Members, jsontree.M("annotations", hints), jsontree.M("_meta", meta))
+	return definition.Append(nil)
+}
+
+func promptItem(p *engine.Prompt) item {
+	arguments := jsontree.Arr()
+	for _, a := range p.Arguments {
+		arguments.Members = append(arguments.Members, jsontree.Member{Value: described(a.Name, a.Title, a.Description,
+			jsontree.M("required", jsontree.Boolean(a.Required)))})
+	}
+	v := described(p.Name, p.Title, p.Description, jsontree.M("arguments", arguments))
+	return v.Append(nil)
+}
+
+func templateItem(t *engine.Template) item {
+	v := described(t.Name, t.Title, t.Description, jsontree.M("uriTemplate", jsontree.Str(t.URI)))
+	return typed(v, t.MIME).Append(nil)
+}
+
+func resourceItem(r *engine.Resource) item {
+	v := described(r.Name, r.Title, r.Description, jsontree.M("uri", jsontree.Str(r.URI)))
+	if r.Size > 0 {
+		v.Members = append(v.Members, jsontree.M("size", jsontree.Int(r.Size)))
+	}
+	return typed(v, r.MIME).Append(nil)
+}
+
+// described is what all entries have: a name, words for people, and more.
+func described(name, title, description string, more ...jsontree.Member) jsontree.Value {
+	v := jsontree.Obj(jsontree.M("name", jsontree.Str(name)))
+	if title != "" {
+		v.Members = append(v.Members, jsontree.M("title", jsontree.Str(title)))
+	}
+	if description != "" {
+		v.Members = append(v.Members, jsontree.M("description", jsontree.Str(description)))
+	}
+	v.Members = append(v.Members, more...)
+	return v
+}
+
+func typed(v jsontree.Value, mime string) *jsontree.Value {
+	if mime != "" {
+		v.Members = append(v.Members, jsontree.M("mimeType", jsontree.Str(mime)))
+	}
+	return &v
+}
+
+// listResources lists what there is right now.
+func (q *request) listResources(ctx context.Context) ([]byte, error) {
+	all, err := q.server.Engine.Resources(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if q.link != nil {
+		q.link.listed()
+	}
+	items := make([]item, len(all))
+	for i := range all {
+		items[i] = resourceItem(&all[i])
+	}
+	return q.list("resources", items, keepCurrent)
+}
+
+func (q *request) readResource(ctx context.Context) ([]byte, error) {
+	uri := q.params.Field("uri")
+	if uri.Kind != jsontree.String {
+		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to read")
+	}
+	peer, r, err := q.peer(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := q.server.Engine.Read(ctx, q.visitor(peer), uri.Text)
+	if err != nil {
+		return q.elseAsk(r, q.noResource(err, uri))
+	}
+	all := jsontree.Arr()
+	for _, c := range contents {
+		all.Members = append(all.Members, jsontree.Member{Value: contentsValue(&c)})
+	}
+	b := all.Append(append(q.begin(1024), `"contents":`...))
+	return q.end(q.cacheable(b, keepCurrent, "private")), nil
+}
+
+// noResource words a missing resource as the era has it.
+func (q *request) noResource(err error, uri jsontree.Value) error {
+	if contract.AsError(err).Kind != contract.NotFound {
+		return err
+	}
+	code := codeInvalidParams
+	if q.from.era == legacy {
+		code = codeNoResource
+	}
+	return faultf(code, "Resource not found: %s", uri.Text).with("uri", uri)
+}
+
+func contentsValue(c *engine.Contents) jsontree.Value {
+	v := jsontree.Obj(jsontree.M("uri", jsontree.Str(c.URI)))
+	typedValue := *typed(v, c.MIME)
+	if c.Blob != nil {
+		typedValue.Members = append(typedValue.Members, jsontree.M("blob", jsontree.Str(base64.StdEncoding.EncodeToString(c.Blob))))
+	} else {
+		typedValue.Members = append(typedValue.Members, jsontree.M("text", jsontree.Str(c.Text)))
+	}
+	return typedValue
+}
+
+func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
+	name := q.params.Field("name")
+	if name.Kind != jsontree.String {
+		return nil, faultf(codeInvalidParams, "Invalid params: name must say which prompt to get")
+	}
+	args := map[string]string{}
+	for _, m := range q.params.Field("arguments").Members {
+		if m.Value.Kind != jsontree.String {
+			return nil, faultf(codeInvalidParams, "Invalid params: the argument %s of a prompt must be a string", m.Key)
+		}
+		args[m.Key] = m.Value.Text
+	}
+	peer, r, err := q.peer(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	description, messages, err := q.server.Engine.StartPrompt(ctx, q.visitor(peer), name.Text, args)
+	if err != nil {
+		return q.elseAsk(r, err)
+	}
+	all := jsontree.Arr()
+	for _, m := range messages {
+		all.Members = append(all.Members, jsontree.Member{Value: jsontree.Obj(
+			jsontree.M("role", jsontree.Str(m.Role)), jsontree.M("content", m.Content))})
+	}
+	b := jsontree.AppendString(append(q.begin(1024), `"description":`...), description)
+	return q.end(all.Append(append(b, `,"messages":`...))), nil
+}
+
+// mostValues is how many completions the protocol lets us offer at once.
+const mostValues = 100
+
+func (q *request) complete(ctx context.Context) ([]byte, error) {
+	ref, argument := q.params.Field("ref"), q.params.Field("argument")
+	name, prefix := argument.Field("name"), argument.Field("value")
+	if name.Kind != jsontree.String || prefix.Kind != jsontree.String {
+		return nil, faultf(codeInvalidParams, "Invalid params: argument must have a name and a value")
+	}
+	var values []string
+	var err error
+	switch ref.Field("type").Text {
+	case "ref/prompt":
+		values, err = q.server.Engine.CompletePrompt(ctx, ref.Field("name").Text, name.Text, prefix.Text)
+	case "ref/resource":
+		values, err = q.server.Engine.CompleteTemplate(ctx, ref.Field("uri").Text, name.Text, prefix.Text)
+	default:
+		return nil, faultf(codeInvalidParams, "Invalid params: ref must be of type ref/prompt or ref/resource")
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown := jsontree.Arr()
+	for _, v := range values[:min(len(values), mostValues)] {
+		shown.Members = append(shown.Members, jsontree.Member{Value: jsontree.Str(v)})
+	}
+	completion := jsontree.Obj(
+		jsontree.M("values", shown),
+		jsontree.M("total", jsontree.Int(int64(len(values)))),
+		jsontree.M("hasMore", jsontree.Boolean(len(values) > mostValues)),
+	)
+	return q.end(completion.Append(append(q.begin(256), `"completion":`...))), nil
+}

@@ -1,0 +1,172 @@
+package mcp
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// request is one request of a client, with all that is known of whoever sent it.
+type request struct {
+	server *Server
+	id     []byte
+	method string
+	params jsontree.Value
+	from   client
+	out    outlet
+	link   link
+
+	status int // on HTTP, once it is answered
+}
+
+// outlet takes messages that belong to a request and leave before its answer.
+type outlet interface {
+	// send may be slow, but only as slow as the request's own client.
+	send(message []byte) error
+	// release ends the connection that waits for the answer, where the client
+	// can come back for it.
+	release()
+	// pausing is called while a call waits for a person; resume ends the pause.
+	pausing() (resume func())
+}
+
+// link is what outlives a request: the session of a legacy client, or the stdio
+// connection. Over HTTP the modern era has none.
+type link interface {
+	// subscribe and unsubscribe choose the resources that the client hears of.
+	subscribe(uri string) error
+	unsubscribe(uri string)
+	// listed says that the client has seen the list of resources.
+	listed()
+	// put asks the client something and waits for the answer.
+	put(ctx context.Context, send func([]byte) error, method string, params []byte) (message, error)
+}
+
+// answer carries a request out and gives the whole message for its client.
+func (q *request) answer(ctx context.Context) []byte {
+	q.server.ready()
+	body, err := q.dispatch(ctx)
+	if err != nil {
+		fault := faultOf(err, q.from.era)
+		q.status = fault.status(q.from.era)
+		return fault.reply(q.id, q.from.era)
+	}
+	return body
+}
+
+// dispatch finds the method. Some belong to one era alone.
+func (q *request) dispatch(ctx context.Context) ([]byte, error) {
+	s := q.server
+	switch q.method {
+	case "tools/call":
+		return q.callTool(ctx)
+	case "tools/list":
+		return q.list("tools", s.tools, keepFixed)
+	case "prompts/list":
+		return q.list("prompts", s.prompts, keepFixed)
+	case "prompts/get":
+		return q.getPrompt(ctx)
+	case "resources/list":
+		return q.listResources(ctx)
+	case "resources/templates/list":
+		return q.list("resourceTemplates", s.templates, keepFixed)
+	case "resources/read":
+		return q.readResource(ctx)
+	case "completion/complete":
+		return q.complete(ctx)
+	}
+	if q.from.era == modern {
+		return q.dispatchModern(ctx)
+	}
+	return q.dispatchLegacy()
+}
+
+func (q *request) dispatchModern(ctx context.Context) ([]byte, error) {
+	switch q.method {
+	case "server/discover":
+		return q.server.discover(q), nil
+	case "tasks/get", "tasks/update", "tasks/cancel":
+		return q.task(ctx)
+	default:
+		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
+	}
+}
+
+func (q *request) dispatchLegacy() ([]byte, error) {
+	switch q.method {
+	case "initialize":
+		return q.server.initialize(q), nil
+	case "ping":
+		return q.end(q.begin(0)), nil
+	case "logging/setLevel":
+		return q.setLevel()
+	case "resources/subscribe":
+		return q.subscribe()
+	case "resources/unsubscribe":
+		q.link.unsubscribe(q.params.Field("uri").Text)
+		return q.end(q.begin(0)), nil
+	default:
+		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
+	}
+}
+
+func (q *request) setLevel() ([]byte, error) {
+	level, err := engine.ParseLevel(q.params.Field("level").Text)
+	if err != nil {
+		return nil, faultf(codeInvalidParams, "Invalid params: %v", err)
+	}
+	q.from.logs.Store(int32(level))
+	return q.end(q.begin(0)), nil
+}
+
+func (q *request) subscribe() ([]byte, error) {
+	uri := q.params.Field("uri")
+	if uri.Kind != jsontree.String || uri.Text == "" {
+		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
+	}
+	if err := q.link.subscribe(uri.Text); err != nil {
+		return nil, err
+	}
+	return q.end(q.begin(0)), nil
+}
+
+// begin opens the message of a result with room for size bytes; its members follow.
+func (q *request) begin(size int) []byte {
+	b := make([]byte, 0, size+len(q.id)+len(q.server.modernEnd)+64)
+	return append(appendHead(b, q.id, q.from.era), `"result":{`...)
+}
+
+// end closes it. In the modern era every result says what it is and whose.
+func (q *request) end(b []byte) []byte {
+	if q.from.era == modern {
+		b = append(separate(b), q.server.modernEnd...)
+	}
+	return append(b, '}', '}')
+}
+
+// endAs closes a result of the modern era that is not complete.
+func (q *request) endAs(b []byte, resultType string) []byte {
+	b = append(separate(b), `"resultType":"`...)
+	return append(append(b, resultType...), `"}}`...)
+}
+
+// separate puts a comma after a member, unless there is none yet.
+func separate(b []byte) []byte {
+	if b[len(b)-1] == '{' {
+		return b
+	}
+	return append(b, ',')
+}
+
+// cacheable tells clients of the modern era how long they may keep a result.
+func (q *request) cacheable(b []byte, keep time.Duration, scope string) []byte {
+	if q.from.era != modern {
+		return b
+	}
+	b = strconv.AppendInt(append(separate(b), `"ttlMs":`...), keep.Milliseconds(), 10)
+	b = append(b, `,"cacheScope":"`...)
+	return append(append(b, scope...), '"')
+}

@@ -1,0 +1,234 @@
+package mcp
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// States are what calls of the modern era remember between their rounds. The
+// client keeps each for us, sealed: it can neither read nor change it, nor use
+// it twice, for another call, or for somebody else.
+type States struct {
+	// Secret is what they are sealed with. It stays the same over a restart.
+	Secret func() ([]byte, error)
+	// Spend takes note of a state that was used; false if it was used before.
+	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
+	Now   func() time.Time
+
+	once sync.Once
+	aead cipher.AEAD
+	err  error
+}
+
+const (
+	stateWindow = time.Hour // as long as a person may take to answer
+	maxState    = 64 << 10  // bytes; clients send it along as one string
+)
+
+// state is what a call remembers.
+type state struct {
+	Principal string                     `json:"p"`
+	Subject   []byte                     `json:"s"` // digest of what is called
+	Expires   int64                      `json:"e"` // in Unix milliseconds
+	Token     string                     `json:"t"` // makes it single
+	Number    int                        `json:"n"`
+	Approved  bool                       `json:"a,omitempty"`
+	AskedAt   int64                      `json:"w"`
+	Asked     []string                   `json:"k"` // keys of all questions so far
+	Answers   map[string]json.RawMessage `json:"v,omitempty"`
+}
+
+// prepare makes the cipher, the first time a call waits.
+func (s *States) prepare() (cipher.AEAD, error) {
+	s.once.Do(func() {
+		var secret []byte
+		if secret, s.err = s.Secret(); s.err != nil {
+			return
+		}
+		purpose := hmac.New(sha256.New, secret)
+		purpose.Write([]byte("remit requestState 1"))
+		var block cipher.Block
+		if block, s.err = aes.NewCipher(purpose.Sum(nil)); s.err == nil {
+			s.aead, s.err = cipher.NewGCMWithRandomNonce(block)
+		}
+	})
+	return s.aead, s.err
+}
+
+// seal hands a state to its client.
+func (s *States) seal(st *state) (string, error) {
+	aead, err := s.prepare()
+	if err != nil {
+		return "", contract.Errorf(contract.Unavailable, "The call cannot wait for an answer right now; try again later").Because(err)
+	}
+	now := s.Now()
+	st.Expires, st.Token = now.Add(stateWindow).UnixMilli(), rand.Text()
+	plain, err := json.Marshal(st)
+	if err != nil {
+		return "", fmt.Errorf("encode state: %w", err)
+	}
+	if len(plain) > maxState {
+		return "", faultf(codeInvalidParams, "Invalid params: the answers are larger than %d bytes", maxState)
+	}
+	sealed := aead.Seal(nil, nil, plain, nil) //nolint:gosec // this cipher makes its nonce itself
+	return base64.RawURLEncoding.EncodeToString(sealed), nil
+}
+
+// open takes a state back, once.
+func (s *States) open(ctx context.Context, sealed, principal string, subject []byte) (*state, error) {
+	aead, err := s.prepare()
+	if err != nil {
+		return nil, contract.Errorf(contract.Unavailable, "The state of the call cannot be read right now; try again later").Because(err)
+	}
+	data, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil {
+		return nil, badState("is not one of ours")
+	}
+	plain, err := aead.Open(nil, nil, data, nil)
+	if err != nil {
+		return nil, badState("is not one of ours")
+	}
+	var st state
+	if err := json.Unmarshal(plain, &st); err != nil {
+		return nil, badState("is of another version of the server")
+	}
+	now, expires := s.Now(), time.UnixMilli(st.Expires)
+	switch {
+	case st.Principal != principal || !hmac.Equal(st.Subject, subject):
+		return nil, badState("belongs to another call")
+	case !now.Before(expires):
+		return nil, badState("has expired")
+	}
+	fresh, err := s.Spend(ctx, st.Token, now, expires)
+	if err != nil {
+		return nil, contract.Errorf(contract.Unavailable, "The state of the call cannot be used right now; try again later").Because(err)
+	}
+	if !fresh {
+		return nil, badState("was used before")
+	}
+	return &st, nil
+}
+
+func badState(why string) *Fault {
+	return faultf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", why)
+}
+
+// round is a call of the modern era in one of its rounds.
+type round struct {
+	subject []byte
+	before  engine.Round
+	asked   map[string]bool           // keys of the questions that were certainly put
+	answers map[string]jsontree.Value // of all rounds so far
+}
+
+// round reads what a request brings along from earlier rounds.
+func (q *request) round(ctx context.Context, digest string) (*round, error) {
+	r := &round{}
+	given, brings := q.params.Get("inputResponses")
+	sealed, resumes := q.params.Get("requestState")
+	if !brings && !resumes {
+		return r, nil
+	}
+	if resumes {
+		if err := q.resume(ctx, r, digest, &sealed); err != nil {
+			return nil, err
+		}
+	}
+	if brings && given.Kind != jsontree.Object {
+		return nil, faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
+	}
+	for _, m := range given.Members {
+		if m.Value.Kind != jsontree.Object {
+			return nil, faultf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
+		}
+		if r.answers == nil {
+			r.answers = map[string]jsontree.Value{}
+		}
+		r.answers[m.Key] = m.Value
+	}
+	return r, nil
+}
+
+// resume takes up the state that the client kept for us.
+func (q *request) resume(ctx context.Context, r *round, digest string, sealed *jsontree.Value) error {
+	if q.server.States == nil || sealed.Kind != jsontree.String {
+		return badState("is not one of ours")
+	}
+	r.subject = q.subject(digest)
+	st, err := q.server.States.open(ctx, sealed.Text, q.from.principal, r.subject)
+	if err != nil {
+		return err
+	}
+	r.before = engine.Round{Number: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt)}
+	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
+	for _, key := range st.Asked {
+		r.asked[key] = true
+	}
+	for key, raw := range st.Answers {
+		if r.answers[key], err = jsontree.Parse(raw); err != nil {
+			return badState("is of another version of the server")
+		}
+	}
+	return nil
+}
+
+// subject is the digest of what is called, under which contract.
+func (q *request) subject(digest string) []byte {
+	args := q.params.Field("arguments")
+	if args.Kind == jsontree.Null {
+		args = jsontree.Obj()
+	}
+	what := jsontree.Arr(jsontree.Str(q.method), q.params.Field("name"), q.params.Field("uri"), jsontree.Str(digest), args)
+	sum := sha256.Sum256(what.Canonical())
+	return sum[:]
+}
+
+// ask ends a round: the client is told what to answer.
+func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error) {
+	if q.server.States == nil {
+		return nil, faultf(codeInternal, "This server cannot wait for answers")
+	}
+	if r.subject == nil {
+		r.subject = q.subject(digest)
+	}
+	st := state{
+		Principal: q.from.principal, Subject: r.subject,
+		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(),
+		Answers: map[string]json.RawMessage{},
+	}
+	for key := range r.asked {
+		st.Asked = append(st.Asked, key)
+	}
+	for key, v := range r.answers {
+		st.Answers[key] = v.Append(nil)
+	}
+	questions := jsontree.Obj()
+	for _, question := range need.Questions {
+		st.Asked = append(st.Asked, question.Key)
+		questions.Members = append(questions.Members, jsontree.M(question.Key, questionValue(&question)))
+	}
+	sealed, err := q.server.States.seal(&st)
+	if err != nil {
+		return nil, err
+	}
+	b := questions.Append(append(q.begin(1024), `"inputRequests":`...))
+	b = jsontree.AppendString(append(b, `,"requestState":`...), sealed)
+	return q.endAs(b, "input_required"), nil
+}
+
+func questionValue(question *engine.Question) jsontree.Value {
+	return jsontree.Obj(jsontree.M("method", jsontree.Str(questionMethod(question.Needs))), jsontree.M("params", question.Params))
+}

@@ -1,0 +1,83 @@
+package memlog
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+
+	"remit/internal/contract"
+	"remit/internal/toolsets/learning"
+)
+
+// Reader opens the files of a log for reading.
+type Reader interface {
+	// OpenRead opens name if policy lets it through. Never follows a symlink. The
+	// error is a contract.Error that says why not.
+	OpenRead(name string, policy *contract.PathPolicy) (*os.File, error)
+}
+
+// Stat keeps the promise of learning.Memory.
+func (m *Memory) Stat(file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
+	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Stat()
+}
+
+// Tail keeps the promise of learning.Memory.
+func (m *Memory) Tail(file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
+	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
+	if err != nil {
+		return learning.Tail{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return learning.Tail{}, fmt.Errorf("examine %s: %w", file, err)
+	}
+	text, before, err := endOf(f, info.Size(), most)
+	if err != nil {
+		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	if formatOf(file) == JSONLines {
+		text = finished(text)
+	}
+	return learning.Tail{Text: text, Before: before}, nil
+}
+
+// endOf reads the last lines that are at most so many bytes together, and tells
+// how many bytes stand before them.
+func endOf(r io.ReaderAt, size, most int64) (text []byte, before int64, err error) {
+	start := max(size-most-1, 0) // the byte before tells whether a line begins there
+	buf := make([]byte, size-start)
+	n, err := r.ReadAt(buf, start)
+	if err != nil && !errors.Is(err, io.EOF) { // a torn line may have been cut off meanwhile
+		return nil, 0, err
+	}
+	buf = buf[:n]
+	if size <= most {
+		return buf, 0, nil
+	}
+	cut := bytes.IndexByte(buf, '\n') + 1
+	if cut == 0 {
+		cut = len(buf) // one endless line
+	}
+	return buf[cut:], start + int64(cut), nil
+}
+
+// finished leaves out a last line that is still being written, or was torn. One
+// that is JSON only lacks its newline.
+func finished(text []byte) []byte {
+	end := bytes.LastIndexByte(text, '\n') + 1
+	if json.Valid(text[end:]) {
+		return text
+	}
+	return text[:end]
+}

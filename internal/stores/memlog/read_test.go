@@ -1,0 +1,92 @@
+package memlog_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/stores/memlog"
+	"remit/internal/toolsets/learning"
+)
+
+// folder reads files beneath a folder, and notes the policy that it was given.
+type folder struct {
+	memlog.Dir
+	policy *contract.PathPolicy
+}
+
+func (f *folder) OpenRead(name string, policy *contract.PathPolicy) (*os.File, error) {
+	f.policy = policy
+	file, err := os.Open(filepath.Join(string(f.Dir), name))
+	if err != nil {
+		return nil, contract.Errorf(contract.NotFound, "none").Because(err)
+	}
+	return file, nil
+}
+
+func TestTail(t *testing.T) {
+	for _, tc := range []struct {
+		name, file, content string
+		most                int64
+		want                learning.Tail
+	}{
+		{"the whole", "a.jsonl", "1\n22\n333\n", 100, learning.Tail{Text: []byte("1\n22\n333\n")}},
+		{"exactly the whole", "a.jsonl", "1\n22\n333\n", 9, learning.Tail{Text: []byte("1\n22\n333\n")}},
+		{"a byte less", "a.jsonl", "1\n22\n333\n", 8, learning.Tail{Text: []byte("22\n333\n"), Before: 2}},
+		{"exactly from the start of a line", "a.jsonl", "1\n22\n333\n", 7, learning.Tail{Text: []byte("22\n333\n"), Before: 2}},
+		{"from the middle of a line", "a.jsonl", "1\n22\n333\n", 6, learning.Tail{Text: []byte("333\n"), Before: 5}},
+		{"less than the last line", "a.jsonl", "1\n22\n333\n", 3, learning.Tail{Text: []byte{}, Before: 9}},
+		{"one endless line", "a.jsonl", "12345678", 3, learning.Tail{Text: []byte{}, Before: 8}},
+		{"a line being written", "a.jsonl", "{}\n{\"a\":", 100, learning.Tail{Text: []byte("{}\n")}},
+		{"a last line without its newline", "a.jsonl", "{}\n{}", 100, learning.Tail{Text: []byte("{}\n{}")}},
+		{"a text is never torn", "a.md", "# A\n- b", 100, learning.Tail{Text: []byte("# A\n- b")}},
+		{"an empty file", "a.jsonl", "", 100, learning.Tail{Text: []byte{}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.MkdirAll(filepath.Join(dir, "mem"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "mem", tc.file), []byte(tc.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			memory := &memlog.Memory{Reader: &folder{Dir: memlog.Dir(dir)}, Folder: "mem"}
+			got, err := memory.Tail(tc.file, nil, tc.most)
+			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
+				t.Errorf("%v %s", err, diff)
+			}
+		})
+	}
+}
+
+// TestReadBack: what was acknowledged is read, by the rules that the caller sends.
+func TestReadBack(t *testing.T) {
+	files := &folder{Dir: memlog.Dir(t.TempDir())}
+	memory := &memlog.Memory{Files: files, Reader: files, Folder: "mem"}
+	policy := &contract.PathPolicy{Arg: "path"}
+	if _, err := memory.Stat("a.jsonl", policy); err == nil || files.policy != policy {
+		t.Errorf("before there is a file: %v, policy %v", err, files.policy)
+	}
+	for range 100 {
+		if _, err := memory.Append("a.jsonl", []byte(`{"n":1}`))(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info, err := memory.Stat("a.jsonl", policy)
+	if err != nil || info.Size() != 800 {
+		t.Errorf("stat: %v, %v", info, err)
+	}
+	files.policy = nil
+	tail, err := memory.Tail("a.jsonl", policy, 80)
+	if err != nil || string(tail.Text) != strings.Repeat("{\"n\":1}\n", 10) || tail.Before != 720 || files.policy != policy {
+		t.Errorf("tail: %q %d, %v", tail.Text, tail.Before, err)
+	}
+	if err := memory.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,43 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+)
+
+const pruneSpent = `DELETE FROM spent_tokens WHERE expires_at <= $1`
+
+const spendOnce = `
+INSERT INTO spent_tokens (token, expires_at) VALUES ($1, $2)
+ON CONFLICT (token) DO NOTHING`
+
+// Spend uses up a token that is good for one use until expires. It is fresh for
+// exactly one of all who ever spend it, in whichever process, and for nobody once it
+// has expired.
+func (db *DB) Spend(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error) {
+	if !now.Before(expires) {
+		return false, nil // it may be forgotten already that it was spent
+	}
+	err = db.change(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, pruneSpent, micros(now)); err != nil {
+			return fmt.Errorf("prune expired tokens: %w", err)
+		}
+		fresh, err = changesOne(tx.ExecContext(ctx, spendOnce, token, micros(expires)))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("spend a token: %w", err)
+	}
+	return fresh, nil
+}
+
+// changesOne tells whether a statement changed a row.
+func changesOne(result sql.Result, err error) (bool, error) {
+	if err != nil {
+		return false, err
+	}
+	n, err := result.RowsAffected()
+	return n == 1, err
+}

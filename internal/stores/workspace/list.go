@@ -1,0 +1,91 @@
+package workspace
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"remit/internal/contract"
+)
+
+// maxEntries bounds how much of one folder is looked at. A list helps to find a
+// name; nobody is promised all of them.
+const maxEntries = 10_000
+
+// child is a regular file or a folder in a folder.
+type child struct {
+	name   string
+	folder bool
+}
+
+// List names what policy lets a caller read in a folder ("." is the root), in
+// order: files by their path beneath the root, and folders that may hold such
+// files with a slash at the end. It looks only at names that begin as asked,
+// letter case aside, and leaves out links, so that nothing is listed by a name
+// that leads elsewhere. A folder that policy refuses is Denied before anything
+// tells whether it exists.
+func (r *Root) List(folder, begins string, policy *contract.PathPolicy) ([]string, error) {
+	q := request{root: r, name: folder, policy: policy}
+	if policy == nil || !wellFormed(folder) {
+		return nil, q.denied(nil)
+	}
+	clean := path.Clean(folder)
+	if q.forbids(clean) || !q.mayHold(clean) {
+		return nil, q.denied(nil)
+	}
+	children, err := q.children(clean, func(name string) bool { return beginsWith(name, begins) })
+	if err != nil {
+		return nil, q.failed(err)
+	}
+	var names []string
+	for _, c := range children {
+		if name, ok := q.listed(path.Join(clean, c.name), c.folder); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+func beginsWith(name, begins string) bool {
+	return len(name) >= len(begins) && strings.EqualFold(name[:len(begins)], begins)
+}
+
+// listed gives a path as it stands in a list, if it may.
+func (q request) listed(name string, folder bool) (string, bool) {
+	switch {
+	case !wellFormed(name) || q.forbids(name):
+		return "", false
+	case folder:
+		return name + "/", q.mayHold(name)
+	default:
+		return name, q.policy.Allows(name)
+	}
+}
+
+// mayHold tells whether a path beneath a folder could be an allowed one.
+func (q request) mayHold(folder string) bool {
+	if len(q.policy.Allow) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(q.policy.Allow, func(pattern string) bool {
+		return leadsBelow(segments(pattern), segments(folder))
+	})
+}
+
+// leadsBelow tells whether a pattern could match something beneath a folder.
+func leadsBelow(pattern, folder []string) bool {
+	for i, step := range folder {
+		switch {
+		case i >= len(pattern):
+			return false
+		case pattern[i] == "**":
+			return true
+		case !doublestar.MatchUnvalidated(pattern[i], step):
+			return false
+		}
+	}
+	return len(pattern) > len(folder)
+}

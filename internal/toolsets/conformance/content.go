@@ -1,0 +1,110 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// The smallest picture and the shortest sound that are whole, as base64.
+const (
+	redDot  = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"
+	silence = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
+)
+
+func media(kind, data, mime string) jsontree.Value {
+	return jsontree.Obj(jsontree.M("type", jsontree.Str(kind)), jsontree.M("data", jsontree.Str(data)), jsontree.M("mimeType", jsontree.Str(mime)))
+}
+
+func picture() jsontree.Value { return media("image", redDot, "image/png") }
+
+func embedded(uri, mime, text string) jsontree.Value {
+	return jsontree.Obj(jsontree.M("type", jsontree.Str("resource")), jsontree.M("resource", jsontree.Obj(
+		jsontree.M("uri", jsontree.Str(uri)),
+		jsontree.M("mimeType", jsontree.Str(mime)),
+		jsontree.M("text", jsontree.Str(text)),
+	)))
+}
+
+// SimpleText answers with a text.
+func SimpleText(context.Context, Nothing) (engine.Content, error) {
+	return says("This is a simple text response for testing."), nil
+}
+
+// Image answers with a picture.
+func Image(context.Context, Nothing) (engine.Content, error) {
+	return engine.Content{Blocks: []jsontree.Value{picture()}}, nil
+}
+
+// Audio answers with a sound.
+func Audio(context.Context, Nothing) (engine.Content, error) {
+	return engine.Content{Blocks: []jsontree.Value{media("audio", silence, "audio/wav")}}, nil
+}
+
+// Embedded answers with a resource.
+func Embedded(context.Context, Nothing) (engine.Content, error) {
+	return engine.Content{Blocks: []jsontree.Value{
+		embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
+	}}, nil
+}
+
+// Mixed answers with a text, a picture and a resource.
+func Mixed(context.Context, Nothing) (engine.Content, error) {
+	return engine.Content{Blocks: []jsontree.Value{
+		engine.Text("Multiple content types test:"),
+		picture(),
+		embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
+	}}, nil
+}
+
+// Failing always fails.
+func Failing(context.Context, Nothing) (engine.Content, error) {
+	return engine.Content{}, contract.Errorf(contract.Denied, "This tool intentionally returns an error for testing")
+}
+
+// GreetIn says whom to greet.
+type GreetIn struct {
+	Name string `json:"name"`
+}
+
+// Greet greets, and is never a task.
+func Greet(_ context.Context, in GreetIn) (engine.Content, error) { return says(hello(in.Name)), nil }
+
+func hello(name string) string { return "Hello, " + name + "!" }
+
+// ContactIn is somebody and how to reach them.
+type ContactIn struct {
+	Name          string  `json:"name"`
+	Address       Address `json:"address"`
+	ContactMethod string  `json:"contactMethod"`
+	Phone         string  `json:"phone"`
+	Email         string  `json:"email"`
+}
+
+// Address is where somebody lives.
+type Address struct {
+	Street string `json:"street"`
+	City   string `json:"city"`
+}
+
+// Contact tells how somebody is reached. What goes with what is in the schema.
+func Contact(_ context.Context, in ContactIn) (engine.Content, error) {
+	if in.ContactMethod == "phone" {
+		return says("Call " + in.Phone), nil
+	}
+	return says("Write to " + in.Email), nil
+}
+
+// MirroredIn are arguments that a client repeats in HTTP headers.
+type MirroredIn struct {
+	Region   string `json:"region"`
+	Priority int64  `json:"priority"`
+}
+
+// Mirrored tells what arrived.
+func Mirrored(_ context.Context, in MirroredIn) (engine.Content, error) {
+	return says(fmt.Sprintf("region=%s, priority=%d", in.Region, in.Priority)), nil
+}

@@ -1,0 +1,103 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// SlowComputeIn says how long to work.
+type SlowComputeIn struct {
+	Seconds float64 `json:"seconds"`
+	Label   string  `json:"label"`
+}
+
+// SlowCompute takes as long as it is told to. What takes a second and more is
+// worth a task.
+func SlowCompute(ctx context.Context, in SlowComputeIn) (engine.Content, error) {
+	if in.Seconds >= 1 {
+		if err := engine.Background(ctx); err != nil {
+			return engine.Content{}, err
+		}
+	}
+	if err := pause(ctx, time.Duration(in.Seconds*float64(time.Second))); err != nil {
+		return engine.Content{}, err
+	}
+	return says(fmt.Sprintf("Computed %s in %g s.", in.Label, in.Seconds)), nil
+}
+
+// work is the long part of a job.
+func work(ctx context.Context, span time.Duration) error {
+	if err := engine.Background(ctx); err != nil {
+		return err
+	}
+	return pause(ctx, span)
+}
+
+// FailingJob is a job that fails as a tool does.
+func FailingJob(ctx context.Context, _ Nothing) (engine.Content, error) {
+	if err := work(ctx, time.Second); err != nil {
+		return engine.Content{}, err
+	}
+	return engine.Content{}, contract.Errorf(contract.Denied, "This job fails on purpose")
+}
+
+// FaultyJob is a job that ends in an error of the protocol.
+func FaultyJob(ctx context.Context, _ Nothing) (engine.Content, error) {
+	if err := work(ctx, 2*beat); err != nil {
+		return engine.Content{}, err
+	}
+	return engine.Content{}, &engine.Fault{Code: -32603, Message: "This job ends in an error of the protocol on purpose"}
+}
+
+// ConfirmDeleteIn names a file.
+type ConfirmDeleteIn struct {
+	Filename string `json:"filename"`
+}
+
+// ConfirmDelete asks for consent while it is a task. It deletes nothing.
+func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, error) {
+	if err := engine.Background(ctx); err != nil {
+		return engine.Content{}, err
+	}
+	got, err := ask(ctx, form("confirm", "Delete "+in.Filename+"?", `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	yes, err := got.field("confirm", "confirm", jsontree.Bool)
+	if yes.True() {
+		return says("Confirmed: " + in.Filename + " would be deleted now."), err
+	}
+	return says("Not confirmed: " + in.Filename + " stays."), err
+}
+
+// MultiInput puts two forms at once while it is a task.
+func MultiInput(ctx context.Context, _ Nothing) (engine.Content, error) {
+	if err := engine.Background(ctx); err != nil {
+		return engine.Content{}, err
+	}
+	got, err := ask(ctx, askName(),
+		form("consent", "Shall it go on?", `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	name, err := got.text("user_name", "name")
+	if err != nil {
+		return engine.Content{}, err
+	}
+	yes, err := got.field("consent", "confirm", jsontree.Bool)
+	return says(fmt.Sprintf("%s said %s.", name, yes.Text)), err
+}
+
+// AskThenWork asks before it becomes a task.
+func AskThenWork(ctx context.Context, _ Nothing) (engine.Content, error) {
+	answer, err := AskName(ctx, Nothing{})
+	if err != nil {
+		return engine.Content{}, err
+	}
+	return answer, work(ctx, 2*beat)
+}

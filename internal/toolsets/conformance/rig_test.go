@@ -1,0 +1,158 @@
+package conformance_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/toolsets/conformance"
+)
+
+// contracts are read once: it takes a while.
+var contracts = sync.OnceValues(func() (*contract.Set, error) { return contract.Load(os.DirFS("contracts"), ".") })
+
+// rig is an engine that serves the tools, with nothing behind it.
+type rig struct {
+	*engine.Engine
+	set *contract.Set
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	set, err := contracts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets := []*contract.Set{set}
+	e, err := engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformance.Toolset()}},
+		engine.Options{Approvals: asker{}, Audit: nowhere{}, Observer: nowhere{}, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{e, set}
+}
+
+// asker approves what the person at the client approves.
+type asker struct{}
+
+func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+	if ask == nil {
+		return nil
+	}
+	answer, err := ask(ctx, approval.Request{ID: "1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)})
+	if err == nil && answer != approval.Accepted {
+		err = contract.Errorf(contract.Denied, "not approved")
+	}
+	return err
+}
+
+// nowhere keeps no records and counts nothing.
+type nowhere struct{}
+
+func (nowhere) Ready(time.Time) error                            { return nil }
+func (nowhere) Write(context.Context, *audit.Record, bool) error { return nil }
+func (nowhere) Observe(tool, outcome string, took time.Duration) {}
+
+// client answers between rounds, and notes everything that it hears.
+type client struct {
+	can     []engine.Capability
+	replies map[string]string // by the key of the question
+	heard   []string
+}
+
+func (c *client) note(format string, args ...any) {
+	c.heard = append(c.heard, fmt.Sprintf(format, args...))
+}
+
+func (c *client) Progress(done, total float64, _ string) { c.note("progress %g/%g", done, total) }
+
+func (c *client) Log(level engine.Level, _ string, data jsontree.Value) {
+	c.note("%s %s", level, data.Text)
+}
+
+func (c *client) Release() { c.note("released") }
+
+func (c *client) Ask(context.Context, []engine.Question) (map[string]jsontree.Value, error) {
+	return nil, errors.New("this client is asked between rounds alone")
+}
+
+func (c *client) Can(what engine.Capability) bool {
+	for _, able := range c.can {
+		if able == what {
+			return true
+		}
+	}
+	return false
+}
+
+func (*client) Background() error { return nil }
+
+// call runs a call through as many rounds as it takes, and tells how it ended.
+func (r *rig) call(t *testing.T, c *client, tool, args string) string {
+	t.Helper()
+	peer := &engine.Rounds{
+		Live: c, Client: c.Can, Detach: c.Can(engine.Tasks),
+		Answers: map[string]jsontree.Value{}, Asked: func(string) bool { return true },
+	}
+	call := engine.Call{Tool: tool, Args: parse(t, args), Peer: peer}
+	for range 5 {
+		result, err := r.Call(t.Context(), call)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Need == nil {
+			return ending(&result)
+		}
+		if len(result.Need.Questions) == 0 {
+			c.note("task")
+			peer.Detach = false
+		}
+		for _, q := range result.Need.Questions {
+			reply, ok := c.replies[q.Key]
+			if !ok {
+				t.Fatalf("%s asks for %s: %s", tool, q.Key, q.Params.Append(nil))
+			}
+			c.note("%s %s", q.Key, q.Needs)
+			peer.Answers[q.Key] = parse(t, reply)
+		}
+		call.Round = result.Need.Next
+	}
+	t.Fatalf("%s asks on and on: %s", tool, c.heard)
+	return ""
+}
+
+// ending is the text of a good end, or what became of it otherwise.
+func ending(result *engine.Result) string {
+	var fault *engine.Fault
+	switch {
+	case result.Err == nil:
+		body, _ := jsontree.Parse(result.Body)
+		content := body.Field("content")
+		return content.Members[0].Value.Field("text").Text
+	case errors.As(result.Err, &fault):
+		return fmt.Sprintf("fault %d: %s", fault.Code, fault.Message)
+	default:
+		return string(result.Err.Kind) + ": " + result.Err.Message
+	}
+}
+
+func parse(t *testing.T, text string) jsontree.Value {
+	t.Helper()
+	v, err := jsontree.Parse([]byte(text))
+	if err != nil {
+		t.Fatalf("parse %s: %v", text, err)
+	}
+	return v
+}
+
+func joined(lines []string) string { return strings.Join(lines, "; ") }

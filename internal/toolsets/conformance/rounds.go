@@ -1,0 +1,111 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+func askName() engine.Question {
+	return form("user_name", "What is your name?", `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`)
+}
+
+func askConsent() engine.Question {
+	return form("confirm", "Please confirm", `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
+}
+
+// AskName greets whoever answers.
+func AskName(ctx context.Context, _ Nothing) (engine.Content, error) {
+	got, err := ask(ctx, askName())
+	if err != nil {
+		return engine.Content{}, err
+	}
+	name, err := got.text("user_name", "name")
+	return says(hello(name)), err
+}
+
+// AskCapital lets the client's model know better.
+func AskCapital(ctx context.Context, _ Nothing) (engine.Content, error) {
+	got, err := ask(ctx, sampling("capital_question", "What is the capital of France?", 100))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	text, err := got.said("capital_question")
+	return says(text), err
+}
+
+// AskRoots lists the client's folders.
+func AskRoots(ctx context.Context, _ Nothing) (engine.Content, error) {
+	got, err := ask(ctx, roots("client_roots"))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	folders, err := got.folders("client_roots")
+	return says("Roots: " + strings.Join(folders, ", ")), err
+}
+
+// AskConfirmation asks once. What it knows then has come through the client and
+// back, in the state of the call.
+func AskConfirmation(ctx context.Context, _ Nothing) (engine.Content, error) {
+	got, err := ask(ctx, askConsent())
+	if err != nil {
+		return engine.Content{}, err
+	}
+	ok, err := got.field("confirm", "ok", jsontree.Bool)
+	return says("state-ok: confirmed is " + ok.Text), err
+}
+
+// AskAll puts a question of each kind at once.
+func AskAll(ctx context.Context, _ Nothing) (engine.Content, error) {
+	got, err := ask(ctx, askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots"))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	name, err := got.text("user_name", "name")
+	if err != nil {
+		return engine.Content{}, err
+	}
+	greeting, err := got.said("greeting")
+	if err != nil {
+		return engine.Content{}, err
+	}
+	folders, err := got.folders("client_roots")
+	return says(fmt.Sprintf("%s (to %s, in %s)", greeting, name, strings.Join(folders, ", "))), err
+}
+
+// AskTwice asks a second question after the first was answered.
+func AskTwice(ctx context.Context, _ Nothing) (engine.Content, error) {
+	name, err := askText(ctx, "step1", "Step 1: What is your name?", "name")
+	if err != nil {
+		return engine.Content{}, err
+	}
+	color, err := askText(ctx, "step2", "Step 2: What is your favorite color?", "color")
+	return says(fmt.Sprintf("%s likes %s", name, color)), err
+}
+
+// askText asks for one line of text.
+func askText(ctx context.Context, key, message, field string) (string, error) {
+	got, err := ask(ctx, form(key, message, fmt.Sprintf(`{"type":"object","properties":{%[1]q:{"type":"string"}},"required":[%[1]q]}`, field)))
+	if err != nil {
+		return "", err
+	}
+	return got.text(key, field)
+}
+
+// AskWhatCanBe asks only what the client said that it can answer.
+func AskWhatCanBe(ctx context.Context, _ Nothing) (engine.Content, error) {
+	var questions []engine.Question
+	for _, q := range []engine.Question{askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots")} {
+		if engine.Can(ctx, q.Needs) {
+			questions = append(questions, q)
+		}
+	}
+	if len(questions) == 0 {
+		return says("There is nothing that this client could be asked."), nil
+	}
+	got, err := ask(ctx, questions...)
+	return says(fmt.Sprintf("%d questions were answered.", len(got))), err
+}

@@ -1,0 +1,65 @@
+package learning
+
+import (
+	"slices"
+	"strings"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+)
+
+// The tools that shelf and prompts go by.
+const (
+	readTool   = "read_repo_file"
+	memoryTool = "write_memory_entry"
+)
+
+// edition is the set that is served. Whatever it offers to be read is what
+// read_repo_file may read, so that one rule of the operator goes for both.
+type edition struct {
+	*Tools
+	files   []string           // the memory files, as the contract lists them
+	writing *contract.Contract // of write_memory_entry
+	reading *contract.Contract // of read_repo_file; nil if the operator hides it
+}
+
+// edition finds out which of the sets is served; nil if none is.
+func (t *Tools) edition(sets []string) *edition {
+	i := slices.IndexFunc(t.Served, func(served *contract.Set) bool { return slices.Contains(sets, served.Name) })
+	if i < 0 {
+		return nil
+	}
+	served := t.Served[i]
+	// Which files there are does not depend on whether they may be written.
+	i = slices.IndexFunc(t.Known, func(known *contract.Set) bool { return known.Name == served.Name })
+	e := &edition{Tools: t, writing: t.Known[i].Find(memoryTool), reading: served.Find(readTool)}
+	files := e.writing.Input.At("properties", "file", "enum")
+	for _, m := range files.Members {
+		e.files = append(e.files, m.Value.Text)
+	}
+	return e
+}
+
+// policy says which paths may be read.
+func (e *edition) policy() *contract.PathPolicy { return e.reading.PathPolicy("path") }
+
+func (e *edition) shelves() []engine.Shelf {
+	if e.reading == nil {
+		return nil
+	}
+	return []engine.Shelf{shelf{e}}
+}
+
+func (e *edition) prompts() []engine.Prompt {
+	return []engine.Prompt{e.weeklyReview(), e.recordDecision(), e.explainFile()}
+}
+
+// isLog tells whether a memory file holds one JSON value a line.
+func isLog(file string) bool { return strings.HasSuffix(file, ".jsonl") }
+
+func mimeOf(file string) string {
+	if isLog(file) {
+		return "application/x-ndjson"
+	}
+	return "text/markdown"
+}
