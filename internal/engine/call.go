@@ -112,11 +112,12 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 
 // paused tells whether err ends a round and not the call, and what is asked.
 func paused(err error) (questions []Question, ok bool) {
+	if err == nil {
+		return nil, false
+	}
 	var s *Suspended
 	var d *Detached
 	switch {
-	case err == nil:
-		return nil, false
 	case errors.As(err, &s):
 		return s.Questions, true
 	default:
@@ -257,8 +258,8 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 
 // handle runs the tool's own code under the contract's deadline.
 func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, error) {
-	limited, cancel := context.WithTimeout(ctx, time.Duration(w.tool.Deadline.Max))
-	defer cancel()
+	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.call.Peer)
+	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitTurn(limited)
 	}
@@ -266,7 +267,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, e
 		return jsontree.Value{}, w.late(ctx, err)
 	}
 	w.ran = true
-	answer, err := invoke(w.engine.announcing(withPeer(limited, w.call.Peer)))
+	answer, err := invoke(limited)
 	if err == nil {
 		return jsontree.Of(answer)
 	}

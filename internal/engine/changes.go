@@ -47,13 +47,6 @@ type watched struct {
 	stamp    string
 }
 
-type engineKey struct{}
-
-// announcing lets handlers reach the engine through ctx.
-func (e *Engine) announcing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, engineKey{}, e)
-}
-
 // Announce tells everybody who listens to the engine of a handler's call that
 // something has changed.
 func Announce(ctx context.Context, c Change) {

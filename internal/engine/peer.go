@@ -131,20 +131,10 @@ func (i *Incapable) Error() string {
 // errNoPeer is what a call gets that nobody can be reached for.
 var errNoPeer = errors.New("the client cannot be asked while a call runs")
 
-type peerKey struct{}
-
 // peerOf is the client of a call, nil if it cannot be reached.
 func peerOf(ctx context.Context) Peer {
 	peer, _ := ctx.Value(peerKey{}).(Peer)
 	return peer
-}
-
-// withPeer lets handlers reach the client through ctx.
-func withPeer(ctx context.Context, peer Peer) context.Context {
-	if peer == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, peerKey{}, peer)
 }
 
 // Progress tells the client of a handler's call how far it has come.

@@ -46,9 +46,9 @@ func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, erro
 	if v.who.Principal == "" {
 		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method)
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	size, err = do(v.engine.announcing(withPeer(limited, v.who.Peer)))
+	limited := v.engine.within(ctx, patience, v.who.Peer)
+	defer limited.cancel()
+	size, err = do(limited)
 	switch {
 	case err == nil || limited.Err() == nil || !errors.Is(err, limited.Err()):
 		return size, err

@@ -1,9 +1,11 @@
 package jsontree
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -38,6 +40,8 @@ func Parse(data []byte) (Value, error) {
 	if !utf8.Valid(data) {
 		return Value{}, p.fail(firstInvalid(data), "invalid UTF-8")
 	}
+	p.borrow()
+	defer p.giveBack()
 	v, err := p.value(0)
 	if err != nil {
 		return Value{}, err
@@ -67,14 +71,52 @@ type parser struct {
 	// open holds the members of every array and object that is not closed yet,
 	// so that each is allocated once, in its final size.
 	open []Member
+	lent *[]Member // where open goes back to
+	// slab has room for the members of a small document, all in one piece.
+	slab []Member
+}
+
+// Of what is lent again and again, and of a slab: members.
+const (
+	mostLent = 256
+	mostSlab = 32
+)
+
+// lenders keep room for open members from one document to the next.
+var lenders = sync.Pool{New: func() any { return new([]Member) }}
+
+func (p *parser) borrow() {
+	p.lent = lenders.Get().(*[]Member)
+	p.open = *p.lent
+	// Every member of an object has a colon; there may be more of them in texts.
+	if likely := min(bytes.Count(p.data, []byte{':'}), mostSlab); likely > 0 {
+		p.slab = make([]Member, 0, likely)
+	}
+}
+
+func (p *parser) giveBack() {
+	clear(p.open) // what a document that is no JSON left behind
+	if cap(p.open) <= mostLent {
+		*p.lent = p.open[:0]
+	}
+	lenders.Put(p.lent)
 }
 
 // close moves the members since start to a slice of their own.
 func (p *parser) close(start int) []Member {
-	members := slices.Clone(p.open[start:])
+	members := p.keep(p.open[start:])
 	clear(p.open[start:])
 	p.open = p.open[:start]
 	return members
+}
+
+func (p *parser) keep(members []Member) []Member {
+	from := len(p.slab)
+	if from+len(members) > cap(p.slab) {
+		return slices.Clone(members)
+	}
+	p.slab = append(p.slab, members...)
+	return p.slab[from:len(p.slab):len(p.slab)] // to append to one is not to write into the next
 }
 
 // text is a part of the data, without copying it.

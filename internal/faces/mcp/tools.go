@@ -38,7 +38,7 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	if fault := protocolFault(result.Err, q.from.era); fault != nil {
 		return nil, fault
 	}
-	b := q.begin(2*len(result.Body) + len(result.Content))
+	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128) // quotes take two bytes in a text
 	return q.end(appendOutcome(b, result.Body, result.Content, result.Err != nil)), nil
 }
 
@@ -53,11 +53,12 @@ func (q *request) tool() (*engine.Tool, error) {
 // protocolFault tells the failures that are none of the tool's own. A person who
 // could not be asked is no such failure: the call waits for them.
 func protocolFault(failure *contract.Error, e era) error {
+	if failure == nil || failure.Kind == contract.Pending {
+		return nil
+	}
 	var own *engine.Fault
 	var missing *engine.Incapable
 	switch {
-	case failure == nil || failure.Kind == contract.Pending:
-		return nil
 	case errors.As(failure, &own):
 		return own
 	case e == modern && errors.As(failure, &missing):

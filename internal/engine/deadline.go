@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// deadline is the context of a handler: it ends when its time is over, and leads
+// to the engine and the client. It starts no timer before somebody waits for it,
+// since most handlers are done before they could.
+type deadline struct {
+	context.Context
+	at     time.Time
+	engine *Engine
+	peer   Peer
+
+	mu     sync.Mutex
+	inner  context.Context // once somebody waits
+	finish context.CancelFunc
+	over   bool
+}
+
+// within gives the context of a handler that may take so long.
+func (e *Engine) within(ctx context.Context, most time.Duration, peer Peer) *deadline {
+	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, peer: peer}
+}
+
+// Deadline is the contract's, or an earlier one of the caller.
+func (d *deadline) Deadline() (time.Time, bool) {
+	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.at) {
+		return earlier, true
+	}
+	return d.at, true
+}
+
+// Done begins to watch the clock.
+func (d *deadline) Done() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.inner == nil {
+		d.inner, d.finish = context.WithDeadline(d.Context, d.at)
+		if d.over {
+			d.finish()
+		}
+	}
+	return d.inner.Done()
+}
+
+// Err looks at the clock.
+func (d *deadline) Err() error {
+	d.mu.Lock()
+	inner, over := d.inner, d.over
+	d.mu.Unlock()
+	switch {
+	case inner != nil:
+		return inner.Err()
+	case d.Context.Err() != nil:
+		return d.Context.Err()
+	case over:
+		return context.Canceled
+	case !time.Now().Before(d.at):
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+type (
+	engineKey struct{}
+	peerKey   struct{}
+)
+
+// Value also gives the engine and the client.
+func (d *deadline) Value(key any) any {
+	switch key.(type) {
+	case engineKey:
+		return d.engine
+	case peerKey:
+		return d.peer
+	default:
+		return d.Context.Value(key)
+	}
+}
+
+// cancel ends what still waits.
+func (d *deadline) cancel() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.over = true
+	if d.finish != nil {
+		d.finish()
+	}
+}
