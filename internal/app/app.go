@@ -82,10 +82,10 @@ type App struct {
 	engine  *engine.Engine
 	options engine.Options
 
+	settings cli.Settings
 	database *database
 	known    []*contract.Set // all that there are
 	sets     []*contract.Set // those that were chosen
-	alone    []*contract.Set // those that can be had one by one, by their address
 }
 
 var _ cli.Workspace = (*App)(nil)
@@ -97,10 +97,6 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	sets, err := chooseTools(known, s, s.Toolsets)
-	if err != nil {
-		return nil, err
-	}
-	alone, err := chooseTools(known, s, s.Addressable(known))
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +112,12 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	store := &database{url: s.Database, prepare: data.prepare, log: log}
 	a := &App{
 		log: log, root: root, stats: &stats.Stats{},
-		known: known, sets: sets, alone: alone, database: store,
+		settings: s, known: known, sets: sets, database: store,
 		memory:  &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder},
 		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
 		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), database: store},
 	}
-	a.options = a.engineOptions(s)
+	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
@@ -159,7 +155,7 @@ func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
 }
 
 // engineOptions are what all engines of the workspace share.
-func (a *App) engineOptions(s cli.Settings) engine.Options {
+func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals: a.waiting,
 		Audit:     &audit.Log{Keeper: a.records},
@@ -167,9 +163,9 @@ func (a *App) engineOptions(s cli.Settings) engine.Options {
 		Judge:     a.judge,
 		Now:       time.Now,
 		Log:       a.log,
-		ReadOnly:  s.ReadOnly,
+		ReadOnly:  a.settings.ReadOnly,
 	}
-	if s.RateLimits {
+	if a.settings.RateLimits {
 		options.Limiter = limit.NewMemory()
 	}
 	return options

@@ -83,8 +83,12 @@ func (a *App) Serve(ctx context.Context, addr string, ready func(url string)) er
 func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, error) {
 	servers := []*mcp.Server{a.endpoint(a.engine, a.sets)}
 	mux.Handle("/mcp", protocol.Endpoint(servers[0]))
+	sets, err := chooseTools(a.known, a.settings, a.settings.Addressable(a.known))
+	if err != nil {
+		return nil, err
+	}
 	var names []string
-	for _, set := range a.alone {
+	for _, set := range sets {
 		alone := []*contract.Set{set}
 		e, err := a.newEngine(alone)
 		if err != nil {

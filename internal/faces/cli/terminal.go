@@ -75,7 +75,7 @@ func (t terminal) Ask(ctx context.Context, questions []engine.Question) (map[str
 // confirm asks the person who typed the command. The read itself cannot be
 // interrupted, so it is left behind when the person gives up.
 func (t terminal) confirm(ctx context.Context, question string) (bool, error) {
-	fmt.Fprintf(t.program.Stderr, "%s\nLet it happen? [y/N] ", question)
+	fmt.Fprintf(t.program.Stderr, "%s\nLet it happen once? [y/N] ", question)
 	type reply struct {
 		line string
 		err  error

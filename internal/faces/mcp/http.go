@@ -90,10 +90,7 @@ func (h *HTTP) EndStreams() {
 }
 
 // Endpoint serves one endpoint.
-func (h *HTTP) Endpoint(s *Server) http.Handler {
-	s.ready()
-	return &endpoint{h, s}
-}
+func (h *HTTP) Endpoint(s *Server) http.Handler { return &endpoint{h, s} }
 
 // endpoint is one address.
 type endpoint struct {
@@ -495,7 +492,7 @@ func cancelled(m *message) []byte {
 	if id.Kind != jsontree.String && id.Kind != jsontree.Number {
 		return nil
 	}
-	return id.Raw
+	return plainID(&id)
 }
 
 // knows tells whether a version of the protocol is spoken.

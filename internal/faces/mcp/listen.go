@@ -222,7 +222,6 @@ func (s *subscription) close() {
 // listen opens the subscription that a subscriptions/listen asks for, and gives
 // the acknowledgement, which is the first that the client hears.
 func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
-	q.server.ready()
 	filter := q.params.Field("notifications")
 	if filter.Kind != jsontree.Object {
 		return nil, nil, faultf(codeInvalidParams, "Invalid params: notifications must say what to listen to")

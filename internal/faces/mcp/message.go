@@ -61,7 +61,7 @@ func takeApart(tree *jsontree.Value) (m message, fault *Fault) {
 		return m, faultf(codeInvalid, "Invalid request: id must be a string or a number")
 	}
 	if hasID {
-		m.id = id.Raw
+		m.id = plainID(&id)
 	}
 	if version := tree.Field("jsonrpc"); version.Kind != jsontree.String || version.Text != "2.0" {
 		return m, faultf(codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
@@ -80,6 +80,15 @@ func takeApart(tree *jsontree.Value) (m message, fault *Fault) {
 	}
 	m.method, m.params, m.result, m.failed = method.Text, params, result, failed
 	return m, nil
+}
+
+// plainID is an id as it was sent, except that a string is spelt one way: "a" and
+// "\u0061" are the same id.
+func plainID(id *jsontree.Value) []byte {
+	if id.Kind == jsontree.String && bytes.IndexByte(id.Raw, '\\') >= 0 {
+		return jsontree.AppendString(nil, id.Text)
+	}
+	return id.Raw
 }
 
 // salvageID finds the id of a message that we refuse but that others would read,

@@ -47,7 +47,6 @@ type link interface {
 
 // answer carries a request out and gives the whole message for its client.
 func (q *request) answer(ctx context.Context) []byte {
-	q.server.ready()
 	body, err := q.dispatch(ctx)
 	if err != nil {
 		fault := faultOf(err, q.from.era)
@@ -64,14 +63,17 @@ func (q *request) dispatch(ctx context.Context) ([]byte, error) {
 	case "tools/call":
 		return q.callTool(ctx)
 	case "tools/list":
+		s.list()
 		return q.list("tools", s.tools, keepFixed)
 	case "prompts/list":
+		s.list()
 		return q.list("prompts", s.prompts, keepFixed)
 	case "prompts/get":
 		return q.getPrompt(ctx)
 	case "resources/list":
 		return q.listResources(ctx)
 	case "resources/templates/list":
+		s.list()
 		return q.list("resourceTemplates", s.templates, keepFixed)
 	case "resources/read":
 		return q.readResource(ctx)
@@ -135,14 +137,17 @@ func (q *request) subscribe() ([]byte, error) {
 
 // begin opens the message of a result with room for size bytes; its members follow.
 func (q *request) begin(size int) []byte {
-	b := make([]byte, 0, size+len(q.id)+len(q.server.modernEnd)+64)
+	if q.from.era == modern {
+		size += len(q.server.signature())
+	}
+	b := make([]byte, 0, size+len(q.id)+64)
 	return append(appendHead(b, q.id, q.from.era), `"result":{`...)
 }
 
 // end closes it. In the modern era every result says what it is and whose.
 func (q *request) end(b []byte) []byte {
 	if q.from.era == modern {
-		b = append(separate(b), q.server.modernEnd...)
+		b = append(separate(b), q.server.signature()...)
 	}
 	return append(b, '}', '}')
 }

@@ -57,6 +57,9 @@ func newRig(t testing.TB, s setup) *rig {
 	if s.toolsets == nil {
 		s.toolsets = []string{"conformance"}
 	}
+	if s.approve == "" {
+		s.approve = approval.Ask
+	}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -359,7 +362,7 @@ func readEvents(from io.Reader, to chan<- event) {
 			e.data = value
 		case name == "retry":
 			e.retry = true
-		case name == ":" || strings.HasPrefix(name, ":"):
+		case strings.HasPrefix(lines.Text(), ":"):
 			e.comment = true
 		}
 	}

@@ -22,19 +22,21 @@ type Server struct {
 	Instructions string             // what a client's model is told
 	PageSize     int                // of lists; zero is 200
 
-	made      sync.Once
+	listed    sync.Once
 	tools     []item // ready to send, in the order of the list
 	prompts   []item
 	templates []item
+
+	signed    sync.Once
 	modernEnd []byte // what closes every result of the modern era
 }
 
 // item is an entry of a list, as it is sent.
 type item []byte
 
-// ready makes what never changes, the first time it is needed.
-func (s *Server) ready() {
-	s.made.Do(func() {
+// list makes the lists that never change, the first time one is needed.
+func (s *Server) list() {
+	s.listed.Do(func() {
 		for _, t := range s.Engine.Tools() {
 			s.tools = append(s.tools, toolItem(t))
 		}
@@ -44,9 +46,16 @@ func (s *Server) ready() {
 		for _, t := range s.Engine.Templates() {
 			s.templates = append(s.templates, templateItem(&t))
 		}
+	})
+}
+
+// signature closes every result of the modern era.
+func (s *Server) signature() []byte {
+	s.signed.Do(func() {
 		end := jsontree.Obj(jsontree.M(metaServer, s.identity()))
 		s.modernEnd = append([]byte(`"resultType":"complete","_meta":`), end.Append(nil)...)
 	})
+	return s.modernEnd
 }
 
 // identity is how the server names itself.

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -109,11 +110,21 @@ func (n *session) newStream() *stream {
 	n.streams[s.number] = s
 	n.order = append(n.order, s.number)
 	if len(n.order) > keptStreams {
-		n.streams[n.order[0]].forget()
-		delete(n.streams, n.order[0])
-		n.order = n.order[1:]
+		n.forgetOne()
 	}
 	return s
+}
+
+// forgetOne forgets the oldest stream that is over. Calls that run are not many.
+func (n *session) forgetOne() {
+	for i, number := range n.order {
+		if s := n.streams[number]; s.isOver() {
+			s.forget()
+			delete(n.streams, number)
+			n.order = slices.Delete(n.order, i, i+1)
+			return
+		}
+	}
 }
 
 // stream finds a stream by number; nil if it is not kept any more.

@@ -217,13 +217,13 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 }
 
 func (c *stdio) notified(m *message) {
-	if m.method != "notifications/cancelled" {
+	id := cancelled(m)
+	if id == nil {
 		return // what else a client tells us changes nothing
 	}
-	id := m.params.Field("requestId")
 	c.mu.Lock()
-	call := c.running[string(id.Raw)]
-	delete(c.running, string(id.Raw))
+	call := c.running[string(id)]
+	delete(c.running, string(id))
 	c.mu.Unlock()
 	if call != nil {
 		call.cancel()
@@ -238,14 +238,20 @@ func (c *stdio) request(ctx context.Context, m *message, size int, deliver func(
 		return
 	}
 	switch m.method {
-	case "ping", "initialize", "logging/setLevel", "tools/list", "prompts/list", "resources/templates/list", "server/discover",
-		"resources/subscribe", "resources/unsubscribe":
-		deliver(q.answer(ctx)) // in the order in which they came
+	case "tools/call":
+		if _, err := q.tool(); err != nil {
+			deliver(faultOf(err, q.from.era).reply(q.id, q.from.era))
+			return
+		}
+		c.start(ctx, q, size, deliver)
+	case "prompts/get", "resources/list", "resources/read", "completion/complete",
+		"tasks/get", "tasks/update", "tasks/cancel", "subscriptions/listen":
+		c.start(ctx, q, size, deliver)
+	default:
+		deliver(q.answer(ctx)) // at once, in the order in which they came
 		if m.method == "initialize" {
 			c.tell()
 		}
-	default:
-		c.start(ctx, q, size, deliver)
 	}
 }
 
@@ -257,11 +263,11 @@ func (c *stdio) introduce(m *message, q *request) *Fault {
 	c.begun = true
 	switch {
 	case isModern(m) || c.era == modern && m.method != "initialize":
-		if first {
-			c.era = modern
-		}
 		if q.from, fault = modernClient(m, c.from.principal, "stdio"); fault == nil {
 			fault = q.from.checkVersion()
+		}
+		if first && fault == nil {
+			c.era = modern
 		}
 	case m.method == "initialize":
 		c.era = legacy
@@ -306,7 +312,7 @@ func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]
 		return
 	}
 	leave := func() {}
-	if q.method == "tools/call" && c.writes(q) {
+	if c.writes(q) {
 		ctx, leave = c.lane.Enter(ctx)
 	}
 	slot := turn{c, size > large}
@@ -354,8 +360,12 @@ func slim(params jsontree.Value, size int) jsontree.Value {
 	return kept.Clone()
 }
 
+// writes tells a call that changes something: such keep their order.
 func (c *stdio) writes(q *request) bool {
-	tool, err := c.server.Engine.Find(q.params.Field("name").Text)
+	if q.method != "tools/call" {
+		return false
+	}
+	tool, err := q.tool()
 	return err == nil && !tool.Hints.ReadOnly
 }
 
