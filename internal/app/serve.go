@@ -31,14 +31,14 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 
 // endpoint is an MCP server for an engine.
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
-	var instructions []string
+	var names, instructions []string
 	for _, set := range sets {
-		instructions = append(instructions, set.Instructions)
+		names, instructions = append(names, set.Name), append(instructions, set.Instructions)
 	}
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
 		Tasks: &background.Runner{
-			Engine: e, Place: a.waiting.workspace, Log: a.log,
+			Engine: e, Place: a.waiting.workspace + "\n" + strings.Join(names, ","), Log: a.log,
 			Store: func(ctx context.Context) (background.Store, error) { return a.database.tasks(ctx) },
 		},
 		States: &mcp.States{Secret: a.database.key, Spend: a.database.spend, Now: time.Now},
@@ -60,8 +60,8 @@ func finish(ctx context.Context, servers ...*mcp.Server) error {
 func local(*http.Request) string { return cli.Local }
 
 // Serve answers HTTP until ctx ends. ready is told the address.
-func (a *App) Serve(ctx context.Context, addr string, ready func(url string)) error {
-	l, err := httpd.Listen(ctx, addr)
+func (a *App) Serve(ctx context.Context, ready func(url string)) error {
+	l, err := httpd.Listen(ctx, a.settings.Addr)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type Workspace interface {
 	// ServeStdio speaks MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	// Serve answers HTTP until ctx ends; ready is told the address.
-	Serve(ctx context.Context, addr string, ready func(url string)) error
+	Serve(ctx context.Context, ready func(url string)) error
 	Close() error
 }
 
@@ -279,8 +279,7 @@ func (p *Program) versionCommand() *cobra.Command {
 }
 
 func (p *Program) serveCommand() *cobra.Command {
-	var addr string
-	c := &cobra.Command{
+	return &cobra.Command{
 		Use:   "serve",
 		Short: "Serve MCP clients and scripts over HTTP",
 		Long: "Serve MCP clients and scripts over HTTP, until Ctrl-C or SIGTERM. Calls under way are finished first.\n\n" +
@@ -296,13 +295,11 @@ func (p *Program) serveCommand() *cobra.Command {
 			"  curl -d '{\"name\":\"Ada\"}' http://127.0.0.1:8722/tools/hello",
 		Args: cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
-			return w.Serve(cmd.Context(), addr, func(url string) {
+			return w.Serve(cmd.Context(), func(url string) {
 				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Ctrl-C ends it.\n", p.Version, url, url)
 			})
 		}),
 	}
-	c.Flags().StringVar(&addr, "addr", "127.0.0.1:8722", "where to listen; port 0 takes any that is free")
-	return c
 }
 
 func (p *Program) stdioCommand() *cobra.Command {

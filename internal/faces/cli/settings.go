@@ -26,6 +26,7 @@ type Settings struct {
 	Config     string // the file that was, or would be, read
 	RateLimits bool
 	LogLevel   slog.Level
+	Addr       string                         // where serve listens
 	Tools      map[string]contract.Tightening // by tool name; only from the file
 
 	values []value // as printed by config print
@@ -103,6 +104,7 @@ var settingsTable = []setting{
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
+	{"addr", "127.0.0.1:8722", "where serve listens; port 0 takes any that is free"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -181,6 +183,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 			}
 			return nil
 		}),
+		r.parse("addr", func(text string) error { s.Addr = text; return nil }),
 	)
 	s.values = r.found
 	return s, err

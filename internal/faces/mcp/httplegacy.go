@@ -188,7 +188,7 @@ func (x *exchange) resumed(n *session) (s *stream, from uint64, ok bool) {
 	if ok {
 		s = n.stream(number)
 	}
-	if s == nil {
+	if s == nil || !s.has(from) {
 		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "There is no stream with the event %q, or it is not kept any more; send the request again", last), legacy)
 		return nil, 0, false
 	}
@@ -203,13 +203,13 @@ func (e *endpoint) carry(x *exchange, n *session, s *stream, from uint64) {
 	defer context.AfterFunc(e.ending, cancel)()
 	defer context.AfterFunc(n.ended, cancel)()
 	defer s.attach(cancel)()
+	told := n.told() // before the client knows that it is heard: nothing is to fall in between
 	to := openSink(x.w, x.control)
 	to.write([]byte(": \n\n")) // the headers leave at once
 	if s != n.standing {
 		s.pump(ctx, to, from, nil, nil)
 		return
 	}
-	told := n.told()
 	s.pump(ctx, to, from, told.wake, func() {
 		for _, line := range told.next(ctx) {
 			s.add(line)

@@ -108,8 +108,7 @@ func (q *request) dispatchLegacy() ([]byte, error) {
 	case "resources/subscribe":
 		return q.subscribe()
 	case "resources/unsubscribe":
-		q.link.unsubscribe(q.params.Field("uri").Text)
-		return q.end(q.begin(0)), nil
+		return q.unsubscribe()
 	default:
 		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
 	}
@@ -125,14 +124,32 @@ func (q *request) setLevel() ([]byte, error) {
 }
 
 func (q *request) subscribe() ([]byte, error) {
-	uri := q.params.Field("uri")
-	if uri.Kind != jsontree.String || uri.Text == "" {
-		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
+	uri, err := q.uri()
+	if err != nil {
+		return nil, err
 	}
-	if err := q.link.subscribe(uri.Text); err != nil {
+	if err := q.link.subscribe(uri); err != nil {
 		return nil, err
 	}
 	return q.end(q.begin(0)), nil
+}
+
+func (q *request) unsubscribe() ([]byte, error) {
+	uri, err := q.uri()
+	if err != nil {
+		return nil, err
+	}
+	q.link.unsubscribe(uri)
+	return q.end(q.begin(0)), nil
+}
+
+// uri is the resource to watch.
+func (q *request) uri() (string, error) {
+	uri := q.params.Field("uri")
+	if uri.Kind != jsontree.String || uri.Text == "" {
+		return "", faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
+	}
+	return uri.Text, nil
 }
 
 // begin opens the message of a result with room for size bytes; its members follow.

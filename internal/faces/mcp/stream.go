@@ -38,6 +38,8 @@ type stream struct {
 	changed chan struct{} // closed when an event comes or the stream is over
 	reader  *reader       // nil if there is none
 	sent    uint64        // number of the last event that some reader was sent
+
+	forgotten bool // nothing is kept any more
 }
 
 // record is an event that is kept.
@@ -57,14 +59,26 @@ func (s *stream) add(message []byte) []byte {
 	defer s.mu.Unlock()
 	s.last++
 	text := appendEvent(nil, s.number, s.last, message)
+	if s.forgotten {
+		return text
+	}
 	s.kept = append(s.kept, record{s.last, text})
 	s.size += len(text)
 	s.all.Add(int64(len(text)))
-	for len(s.kept) > 1 && (len(s.kept) > keptEvents || s.size > keptBytes || s.all.Load() > keptInAll) {
+	for len(s.kept) > 1 && (len(s.kept) > keptEvents || s.size > keptBytes) || len(s.kept) > s.needed() && s.all.Load() > keptInAll {
 		s.drop()
 	}
 	s.wake()
 	return text
+}
+
+// needed is how many events are kept even if there is too much of all streams: the
+// one that a reader waits for. It is called with the lock held.
+func (s *stream) needed() int {
+	if s.reader != nil {
+		return 1
+	}
+	return 0
 }
 
 // drop forgets the oldest event. It is called with the lock held.
@@ -72,13 +86,15 @@ func (s *stream) drop() {
 	size := len(s.kept[0].text)
 	s.size -= size
 	s.all.Add(-int64(size))
+	s.kept[0] = record{}
 	s.kept = s.kept[1:]
 }
 
-// forget keeps nothing any more.
+// forget keeps nothing any more, also of what is yet to come.
 func (s *stream) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgotten = true
 	for len(s.kept) > 0 {
 		s.drop()
 	}
@@ -140,6 +156,20 @@ func (s *stream) attached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reader != nil
+}
+
+// isOver tells whether nothing more will come.
+func (s *stream) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// has tells whether there was an event with this number; 0 is before the first.
+func (s *stream) has(number uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return number <= s.last
 }
 
 // mark notes how far the events were sent.

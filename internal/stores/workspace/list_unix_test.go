@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -75,4 +76,31 @@ func TestOpenRead(t *testing.T) {
 		t.Fatalf("the size does not matter: %v", err)
 	}
 	_ = file.Close()
+}
+
+// FuzzList names folders in every way: whatever is listed is what it is called,
+// and can be read by those who were shown it.
+func FuzzList(f *testing.F) {
+	for _, folder := range []string{
+		".", "docs", "docs/deep", "./docs//", "", "l", "up", "out", "top", "abs", "data", "loop", "..", "docs/..", "secrets", ".remit", "/", "C:", `docs\deep`, "a\x00", "\xff",
+	} {
+		f.Add(folder, "")
+		f.Add(folder, "B")
+	}
+	dir := fuzzTree(f)
+	root := openFuzzTree(f, dir)
+	f.Fuzz(func(t *testing.T, folder, begins string) {
+		names, err := root.List(folder, begins, anywhere())
+		if kind := failure(err).Kind; err != nil && kind != contract.Denied && kind != contract.NotFound {
+			t.Fatalf("%q: %v", folder, err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, "/") {
+				continue
+			}
+			if got := read(root, name, anywhere()); got.Kind != "" || got.Resolved != name || got.Content == secret {
+				t.Errorf("%q lists %q, which gives %v", folder, name, got)
+			}
+		}
+	})
 }

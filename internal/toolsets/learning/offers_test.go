@@ -358,7 +358,7 @@ func TestWeeklyReview(t *testing.T) {
 		t.Errorf("files: %s", diff)
 	}
 	for _, part := range []string{
-		"the last 7 days, since 2026-01-02,", "- memory://progress_log.jsonl: entries: 6; older ones are left out\n",
+		"the last 7 days, since 2026-01-02,", "- memory://progress_log.jsonl: 6 entries; older ones are left out\n",
 		"- memory://decisions.jsonl: nothing is recorded yet\n", "- memory://best_practices.md: its entries have no dates\n", "Decided", "Learned", "Stuck", "Next steps",
 	} {
 		if len(texts) != 1 || !strings.Contains(texts[0], part) {
@@ -366,7 +366,7 @@ func TestWeeklyReview(t *testing.T) {
 		}
 	}
 	texts, files = s.start(t, "weekly_review", map[string]string{"days": " 60 "})
-	if !strings.Contains(files["memory://progress_log.jsonl"], `"old"`) || !strings.Contains(texts[0], "entries: 9\n") {
+	if !strings.Contains(files["memory://progress_log.jsonl"], `"old"`) || !strings.Contains(texts[0], "9 entries\n") {
 		t.Errorf("60 days: %v %v", texts, files)
 	}
 	for _, days := range []string{"0", "-7", "367", "seven", "7.5", "99999999999999999999"} {
@@ -392,7 +392,7 @@ func TestWeeklyReviewIsBounded(t *testing.T) {
 	if len(files) != 1 || len(kept) > 64<<10 || len(kept) < 63<<10 || !strings.HasSuffix(log.String(), kept) || !strings.HasPrefix(kept, "{") {
 		t.Errorf("%d files, %d bytes that begin with %.20s", len(files), len(kept), kept)
 	}
-	want := fmt.Sprintf("- memory://decisions.jsonl: entries: %d; older ones are left out; only the newest 64 KiB are given\n", strings.Count(kept, "\n"))
+	want := fmt.Sprintf("- memory://decisions.jsonl: %d entries; older ones are left out; only the newest 64 KiB are given\n", strings.Count(kept, "\n"))
 	if !strings.Contains(texts[0], want) || strings.Contains(texts[0], "best_practices") {
 		t.Errorf("no %q in %s", want, texts[0])
 	}

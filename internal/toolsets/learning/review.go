@@ -165,7 +165,7 @@ func joined(lines [][]byte) string {
 func describe(file string, kept, chosen [][]byte, older bool) string {
 	words := "its entries have no dates"
 	if isLog(file) {
-		words = fmt.Sprintf("entries: %d", len(kept))
+		words = counted(len(kept))
 		if older {
 			words += "; older ones are left out"
 		}
@@ -174,4 +174,11 @@ func describe(file string, kept, chosen [][]byte, older bool) string {
 		words += fmt.Sprintf("; only the newest %d KiB are given", mostEmbedded>>10)
 	}
 	return words
+}
+
+func counted(entries int) string {
+	if entries == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", entries)
 }

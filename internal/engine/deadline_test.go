@@ -1,0 +1,75 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDeadline: it ends like a context of the standard library, whoever looks.
+func TestDeadline(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		look func(d *deadline)
+	}{
+		{"nobody waits", func(*deadline) {}},
+		{"somebody waits", func(d *deadline) { d.Done() }},
+		{"a context hangs on it", func(d *deadline) {
+			child, cancel := context.WithCancel(d)
+			t.Cleanup(cancel)
+			child.Done()
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent, cancelParent := context.WithCancel(t.Context())
+				defer cancelParent()
+				var e Engine
+				late, cancelled, finished := e.within(parent, time.Second, nil), e.within(parent, time.Minute, nil), e.within(parent, time.Minute, nil)
+				for _, d := range []*deadline{late, cancelled, finished} {
+					tc.look(d)
+					defer d.cancel()
+					if err := d.Err(); err != nil {
+						t.Fatalf("at once: %v", err)
+					}
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if err := late.Err(); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("late: %v", err)
+				}
+				finished.cancel()
+				if err := finished.Err(); !errors.Is(err, context.Canceled) {
+					t.Errorf("finished: %v", err)
+				}
+				<-finished.Done()
+				cancelParent()
+				synctest.Wait()
+				if err := cancelled.Err(); !errors.Is(err, context.Canceled) {
+					t.Errorf("cancelled: %v", err)
+				}
+				<-cancelled.Done()
+			})
+		})
+	}
+}
+
+// TestDeadlineOfTheCaller: the earlier one counts, and is told.
+func TestDeadlineOfTheCaller(t *testing.T) {
+	var e Engine
+	parent, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	d := e.within(parent, time.Hour, nil)
+	defer d.cancel()
+	told, _ := d.Deadline()
+	if earlier, _ := parent.Deadline(); !told.Equal(earlier) {
+		t.Errorf("told %v, want %v", told, earlier)
+	}
+	sooner := e.within(parent, time.Millisecond, nil)
+	defer sooner.cancel()
+	if told, ok := sooner.Deadline(); !ok || time.Until(told) > time.Second/2 {
+		t.Errorf("told %v", told)
+	}
+}
