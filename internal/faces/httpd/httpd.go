@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -127,7 +128,29 @@ func (s *Server) count(next http.Handler) http.Handler {
 			w.Header()["Connection"] = []string{"close"}
 		}
 		next.ServeHTTP(w, r)
+		takeRest(w, r)
 	})
+}
+
+// How much of a request that was refused unread is taken in all the same, and how
+// long that may take.
+const (
+	restAtMost   = 128 << 20
+	restPatience = 5 * time.Second
+)
+
+// takeRest reads what a handler left of a request. A connection that is closed
+// with unread data is reset, and then the client never sees why it was refused.
+func takeRest(w http.ResponseWriter, r *http.Request) {
+	var one [1]byte
+	if n, err := r.Body.Read(one[:]); n == 0 && err != nil {
+		return // the usual end
+	}
+	control := http.NewResponseController(w)
+	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(restPatience)) != nil {
+		return
+	}
+	_, _ = io.CopyN(io.Discard, r.Body, restAtMost) // whatever ends it, the connection is closed next
 }
 
 // guard refuses requests that a web page of somebody else may have sent: a name
