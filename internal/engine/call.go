@@ -115,8 +115,8 @@ func paused(err error) (questions []Question, ok bool) {
 	if err == nil {
 		return nil, false
 	}
-	var s *Suspended
-	var d *Detached
+	var s *SuspendedError
+	var d *DetachedError
 	switch {
 	case errors.As(err, &s):
 		return s.Questions, true
@@ -138,7 +138,7 @@ func (w *work) access() error {
 		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
-		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&Incapable{Tasks})
+		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
 		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name)
@@ -274,7 +274,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, e
 	if limited.Err() != nil && errors.Is(err, limited.Err()) {
 		return jsontree.Value{}, w.late(ctx, err)
 	}
-	if missing := (*Incapable)(nil); errors.As(err, &missing) {
+	if missing := (*IncapableError)(nil); errors.As(err, &missing) {
 		return jsontree.Value{}, contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
 	}
 	return jsontree.Value{}, err

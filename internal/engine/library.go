@@ -143,7 +143,7 @@ func (e *Engine) find(ctx context.Context, uri string) ([]Contents, error) {
 }
 
 // StartPrompt gives the messages of a prompt. A prompt that asks its client ends
-// in *Suspended or *Incapable, for errors.As to find.
+// in *SuspendedError or *IncapableError, for errors.As to find.
 func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string, messages []Message, err error) {
 	v := &visit{engine: e, who: who, method: "prompts/get", key: "name", value: name}
 	err = v.run(ctx, func(ctx context.Context) (int, error) {

@@ -465,7 +465,7 @@ func TestPromptsMayAsk(t *testing.T) {
 	able := func(engine.Capability) bool { return true }
 
 	_, err := start(&engine.Rounds{Client: able})
-	if suspended, ok := errors.AsType[*engine.Suspended](err); !ok || len(suspended.Questions) != 1 {
+	if suspended, ok := errors.AsType[*engine.SuspendedError](err); !ok || len(suspended.Questions) != 1 {
 		t.Errorf("first round: %v", err)
 	}
 	messages, err := start(&engine.Rounds{Client: able, Answers: map[string]jsontree.Value{"who": jsontree.Str("Bob")}})
@@ -473,7 +473,7 @@ func TestPromptsMayAsk(t *testing.T) {
 		t.Errorf("second round: %v %v", messages, err)
 	}
 	_, err = start(&engine.Rounds{Client: func(engine.Capability) bool { return false }})
-	incapable, ok := errors.AsType[*engine.Incapable](err)
+	incapable, ok := errors.AsType[*engine.IncapableError](err)
 	if !ok || incapable.Needs != engine.Forms || kindOf(err) != contract.Denied {
 		t.Errorf("a client that cannot: %v", err)
 	}

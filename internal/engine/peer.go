@@ -18,12 +18,12 @@ type Peer interface {
 	// Log sends a message; it is dropped if the client wants less than that.
 	Log(level Level, logger string, data jsontree.Value)
 	// Ask puts questions to the client and returns its answers by key. The error
-	// is *Suspended if they come with a later round, *Incapable if the client
+	// is *SuspendedError if they come with a later round, *IncapableError if the client
 	// never said that it can answer.
 	Ask(ctx context.Context, questions []Question) (map[string]jsontree.Value, error)
 	// Can tells whether the client declared a capability.
 	Can(c Capability) bool
-	// Background returns nil when a long call may go on as it is, and *Detached
+	// Background returns nil when a long call may go on as it is, and *DetachedError
 	// when it is to go on as a task.
 	Background() error
 	// Release lets the connection of a long call go; the client comes back for
@@ -106,25 +106,25 @@ func Link(key, message, id, url string) Question {
 	)}
 }
 
-// Suspended ends a round of a call: its answers come with the next round, which
+// SuspendedError ends a round of a call: its answers come with the next round, which
 // runs the call again from the start. A handler returns it as it is, and has
 // changed nothing before it asks.
-type Suspended struct{ Questions []Question }
+type SuspendedError struct{ Questions []Question }
 
-func (s *Suspended) Error() string {
+func (s *SuspendedError) Error() string {
 	return fmt.Sprintf("the call waits for %d answers of the client", len(s.Questions))
 }
 
-// Detached ends a call in the foreground: it starts again as a task. A handler
+// DetachedError ends a call in the foreground: it starts again as a task. A handler
 // returns it as it is.
-type Detached struct{}
+type DetachedError struct{}
 
-func (*Detached) Error() string { return "the call goes on as a task" }
+func (*DetachedError) Error() string { return "the call goes on as a task" }
 
-// Incapable is a question that the client cannot answer.
-type Incapable struct{ Needs Capability }
+// IncapableError is a question that the client cannot answer.
+type IncapableError struct{ Needs Capability }
 
-func (i *Incapable) Error() string {
+func (i *IncapableError) Error() string {
 	return fmt.Sprintf("the client did not declare the capability %s", i.Needs)
 }
 
@@ -182,11 +182,11 @@ func Release(ctx context.Context) {
 	}
 }
 
-// Fault ends a call with an error of the protocol in place of an answer. Only
+// ProtocolError ends a call with an error of the protocol in place of an answer. Only
 // tools that put clients to the test return one.
-type Fault struct {
+type ProtocolError struct {
 	Code    int
 	Message string
 }
 
-func (f *Fault) Error() string { return f.Message }
+func (f *ProtocolError) Error() string { return f.Message }

@@ -37,7 +37,7 @@ func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontr
 	var open []Question
 	for _, q := range questions {
 		if !r.Client(q.Needs) {
-			return nil, &Incapable{q.Needs}
+			return nil, &IncapableError{q.Needs}
 		}
 		if answer, ok := r.Answers[q.Key]; ok && (!q.Guarded || r.Asked(q.Key)) {
 			given[q.Key] = answer
@@ -46,7 +46,7 @@ func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontr
 		}
 	}
 	if len(open) > 0 {
-		return nil, &Suspended{open}
+		return nil, &SuspendedError{open}
 	}
 	return given, nil
 }
@@ -57,7 +57,7 @@ func (r *Rounds) Can(c Capability) bool { return r.Client(c) }
 // Background ends the call in the foreground if it can go on as a task.
 func (r *Rounds) Background() error {
 	if r.Detach {
-		return &Detached{}
+		return &DetachedError{}
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (v *visit) verdict(err error) (outcome string, seen error) {
 		return "ok", nil
 	}
 	var refusal *contract.Error
-	var incapable *Incapable
+	var incapable *IncapableError
 	if errors.As(err, &incapable) && !errors.As(err, &refusal) {
 		err = contract.Errorf(contract.Denied, "%s asks something that this client cannot answer: it did not declare %s", v.value, incapable.Needs).Because(err)
 	}

@@ -51,11 +51,11 @@ type Task struct {
 	Status    Status
 	Message   string // for people
 	UpdatedAt time.Time
-	Questions []engine.Question // open ones, while input_required
-	Body      []byte            // of a completed task, as in engine.Result
-	Content   []byte            // of a completed task, as in engine.Result
-	IsError   bool              // a completed task came to an error in the set's shape, which is Body
-	Fault     *engine.Fault     // of a failed task
+	Questions []engine.Question     // open ones, while input_required
+	Body      []byte                // of a completed task, as in engine.Result
+	Content   []byte                // of a completed task, as in engine.Result
+	IsError   bool                  // a completed task came to an error in the set's shape, which is Body
+	Fault     *engine.ProtocolError // of a failed task
 
 	// What the next run needs.
 	Round   engine.Round

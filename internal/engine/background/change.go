@@ -15,7 +15,7 @@ func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 		if err != nil || !r.abandoned(&t) {
 			return t, err
 		}
-		t.fail(&engine.Fault{Code: internalError, Message: "The server stopped while this task ran; start it again"})
+		t.fail(&engine.ProtocolError{Code: internalError, Message: "The server stopped while this task ran; start it again"})
 		if kept, err := r.keep(ctx, &t); kept || err != nil {
 			return t, err
 		}

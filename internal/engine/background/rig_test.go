@@ -137,7 +137,7 @@ func wrong(context.Context, in) (out, error) {
 }
 
 func fault(context.Context, in) (out, error) {
-	return out{}, &engine.Fault{Code: -32001, Message: "a fault on purpose"}
+	return out{}, &engine.ProtocolError{Code: -32001, Message: "a fault on purpose"}
 }
 
 // slow waits until it is released or cancelled.

@@ -220,7 +220,7 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 
 // outcome is what a call that has run does to its task.
 func outcome(ctx context.Context, result *engine.Result) ending {
-	var fault *engine.Fault
+	var fault *engine.ProtocolError
 	switch {
 	case result.Need != nil && len(result.Need.Questions) > 0:
 		return asked(result.Need)
@@ -270,7 +270,7 @@ func waitsFor(answers int) string {
 
 // failed ends a task by a fault of ours.
 func failed(message string) ending {
-	return func(t *Task) { t.fail(&engine.Fault{Code: internalError, Message: message}) }
+	return func(t *Task) { t.fail(&engine.ProtocolError{Code: internalError, Message: message}) }
 }
 
 // stopped ends a task that was told to stop, by why it was.
@@ -283,7 +283,7 @@ func stopped(ctx context.Context) ending {
 
 func (t *Task) cancel() { t.end(Cancelled, "The task was cancelled") }
 
-func (t *Task) fail(fault *engine.Fault) {
+func (t *Task) fail(fault *engine.ProtocolError) {
 	t.end(Failed, fault.Message)
 	t.Fault = fault
 }

@@ -64,7 +64,7 @@ func TestOutcomes(t *testing.T) {
 		if !wrong.IsError || !strings.Contains(string(wrong.Body), "no such thing") {
 			t.Errorf("an error in the set's shape is kept as %s, error %v", wrong.Body, wrong.IsError)
 		}
-		for tool, want := range map[string]engine.Fault{
+		for tool, want := range map[string]engine.ProtocolError{
 			"fault":  {Code: -32001, Message: "a fault on purpose"},
 			"unseen": {Code: -32603, Message: "Internal error"},
 			"salt":   {Code: -32603, Message: `Unknown tool "salt"; did you mean "fault"?`},

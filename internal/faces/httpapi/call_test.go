@@ -109,7 +109,7 @@ func TestRefusals(t *testing.T) {
 		{"over that, and it did not say", sneaky(long + long), 413, "the body is larger than 3000 bytes", nil},
 		{"nobody", post("private", ""), 403, "needs to know who is calling", nil},
 		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", ask},
-		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.Suspended{} }},
+		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.SuspendedError{} }},
 		{"a panic", post("look", ""), 500, "Internal server error", func(context.Context, in) (out, error) { panic("at /home/ann") }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (script) Ask(_ context.Context, questions []engine.Question) (map[string]js
 	if len(questions) == 0 {
 		return map[string]jsontree.Value{}, nil
 	}
-	return nil, &engine.Incapable{Needs: questions[0].Needs}
+	return nil, &engine.IncapableError{Needs: questions[0].Needs}
 }
 
 // Can tells that the client waits for what others get as a task.

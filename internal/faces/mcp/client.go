@@ -117,7 +117,7 @@ func metaOf(m *message) *jsontree.Value {
 }
 
 // modernClient reads who sends a request of the modern era. Each has to say it.
-func modernClient(m *message, principal, face string) (client, *Fault) {
+func modernClient(m *message, principal, face string) (client, *rpcError) {
 	c := client{era: modern, principal: principal, face: face}
 	meta := metaOf(m)
 	version, capabilities := meta.Field(metaVersion), meta.Field(metaCapabilities)
@@ -144,7 +144,7 @@ func modernClient(m *message, principal, face string) (client, *Fault) {
 }
 
 // checkVersion refuses a version of the modern era that is not spoken.
-func (c *client) checkVersion() *Fault {
+func (c *client) checkVersion() *rpcError {
 	if slices.Contains(modernVersions, c.version) {
 		return nil
 	}

@@ -29,34 +29,34 @@ const (
 	codeBusy      = -33000
 )
 
-// Fault is an error of the protocol, in place of a result.
-type Fault struct {
+// rpcError is an error of the protocol, in place of a result.
+type rpcError struct {
 	code int
 	text string
 	data jsontree.Value // null if there is none
 	id   []byte         // of the message it is about, if it could be read
 }
 
-func (f *Fault) Error() string { return f.text }
+func (f *rpcError) Error() string { return f.text }
 
-func faultf(code int, format string, args ...any) *Fault {
-	return &Fault{code: code, text: fmt.Sprintf(format, args...)}
+func faultf(code int, format string, args ...any) *rpcError {
+	return &rpcError{code: code, text: fmt.Sprintf(format, args...)}
 }
 
 // about says which message the fault is about, where that could be read.
-func (f *Fault) about(id []byte) *Fault {
+func (f *rpcError) about(id []byte) *rpcError {
 	f.id = id
 	return f
 }
 
-func (f *Fault) with(name string, value jsontree.Value) *Fault {
+func (f *rpcError) with(name string, value jsontree.Value) *rpcError {
 	f.data.Kind = jsontree.Object
 	f.data.Members = append(f.data.Members, jsontree.M(name, value))
 	return f
 }
 
 // reply is the whole message.
-func (f *Fault) reply(id []byte, e era) []byte {
+func (f *rpcError) reply(id []byte, e era) []byte {
 	b := append(appendHead(nil, id, e), `"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(f.code), 10)
 	b = append(b, `,"message":`...)
@@ -69,7 +69,7 @@ func (f *Fault) reply(id []byte, e era) []byte {
 
 // status is what the fault is on HTTP. Clients of the legacy era take anything
 // but 200 for a fault of the connection.
-func (f *Fault) status(e era) int {
+func (f *rpcError) status(e era) int {
 	switch {
 	case f.code == codeParse || f.code == codeInvalid:
 		return http.StatusBadRequest
@@ -87,10 +87,10 @@ func (f *Fault) status(e era) int {
 }
 
 // faultOf words a failure that is not the answer of a tool.
-func faultOf(err error, e era) *Fault {
-	var fault *Fault
-	var own *engine.Fault
-	var missing *engine.Incapable
+func faultOf(err error, e era) *rpcError {
+	var fault *rpcError
+	var own *engine.ProtocolError
+	var missing *engine.IncapableError
 	switch {
 	case errors.As(err, &fault):
 		return fault

@@ -21,7 +21,7 @@ const (
 
 // checkHeaders refuses a request of the modern era whose headers say something
 // else than its body: what stands between client and server goes by the headers.
-func checkHeaders(h http.Header, m *message, from *client) *Fault {
+func checkHeaders(h http.Header, m *message, from *client) *rpcError {
 	stated, fault := oneHeader(h, headerVersion)
 	switch {
 	case fault != nil:
@@ -42,7 +42,7 @@ func checkHeaders(h http.Header, m *message, from *client) *Fault {
 }
 
 // checkName compares the header that names what a request is about.
-func checkName(h http.Header, m *message) *Fault {
+func checkName(h http.Header, m *message) *rpcError {
 	var source string
 	switch m.method {
 	case "tools/call", "prompts/get":
@@ -66,7 +66,7 @@ func checkName(h http.Header, m *message) *Fault {
 }
 
 // oneHeader gives the value of a header that has to be there, once.
-func oneHeader(h http.Header, name string) (string, *Fault) {
+func oneHeader(h http.Header, name string) (string, *rpcError) {
 	switch values := h[name]; len(values) {
 	case 0:
 		return "", faultf(codeHeaders, "Header mismatch: the header %s is missing", name)
@@ -77,12 +77,12 @@ func oneHeader(h http.Header, name string) (string, *Fault) {
 	}
 }
 
-func mismatch(name, header, body string) *Fault {
+func mismatch(name, header, body string) *rpcError {
 	return faultf(codeHeaders, "Header mismatch: %s header value %q does not match body value %q", name, header, body)
 }
 
 // checkMirrored compares the arguments that a tool wants mirrored in headers.
-func checkMirrored(h http.Header, tool *engine.Tool, args *jsontree.Value) *Fault {
+func checkMirrored(h http.Header, tool *engine.Tool, args *jsontree.Value) *rpcError {
 	for _, mirror := range tool.MirroredArguments() {
 		name := http.CanonicalHeaderKey(headerParam + mirror.Header)
 		value := args.At(mirror.Path...)

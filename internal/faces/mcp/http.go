@@ -218,7 +218,7 @@ func (e *endpoint) modern(x *exchange, m *message) {
 		return
 	}
 	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, out: x, status: http.StatusOK}
-	var fault *Fault
+	var fault *rpcError
 	if q.from, fault = modernClient(m, e.principal(x.r), "http"); fault == nil {
 		fault = checkHeaders(x.r.Header, m, &q.from)
 	}
@@ -237,7 +237,7 @@ func (e *endpoint) modern(x *exchange, m *message) {
 }
 
 // mirrored compares the arguments that are mirrored in headers.
-func (e *endpoint) mirrored(r *http.Request, q *request) *Fault {
+func (e *endpoint) mirrored(r *http.Request, q *request) *rpcError {
 	tool, _ := q.tool()
 	if tool == nil {
 		return nil // the call itself will say so
@@ -428,7 +428,7 @@ func (x *exchange) write(status int, body []byte) {
 }
 
 // refuse answers a request that is not carried out.
-func (x *exchange) refuse(status int, fault *Fault, e era) {
+func (x *exchange) refuse(status int, fault *rpcError, e era) {
 	x.write(status, fault.reply(fault.id, e))
 }
 

@@ -144,6 +144,10 @@ func (e *endpoint) runAll(x *exchange, n *session, requests []message) {
 	}
 	all.Wait()
 	answers = slices.DeleteFunc(answers, func(a []byte) bool { return a == nil })
+	if len(answers) == 0 {
+		x.finish(nil, http.StatusOK)
+		return
+	}
 	x.finish(slices.Concat([]byte{'['}, bytes.Join(answers, []byte{','}), []byte{']'}), http.StatusOK)
 }
 

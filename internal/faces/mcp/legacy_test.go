@@ -262,12 +262,9 @@ func TestCancelByAnotherSpelling(t *testing.T) {
 	c.send(strings.Replace(write, `"id":1`, `"id":"a/b"`, 1))
 	c.receive()
 	c.send(message(nil, "notifications/cancelled", `{"requestId":"a\/\u0062"}`))
-	c.send(ping)
 	if got := c.receive(); !strings.Contains(got, "notifications/cancelled") {
-		t.Errorf("the call goes on: %s", got)
-		c.send(`{"jsonrpc":"2.0","id":"remit-1","result":{"action":"decline"}}`)
+		t.Errorf("got %s", got)
 	}
-	c.receive()
 	c.end()
 }
 

@@ -227,7 +227,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		return nil, nil, faultf(codeInvalidParams, "Invalid params: notifications must say what to listen to")
 	}
 	if _, tasks := filter.Get("taskIds"); tasks && !q.from.tasks {
-		return nil, nil, &engine.Incapable{Needs: engine.Tasks}
+		return nil, nil, &engine.IncapableError{Needs: engine.Tasks}
 	}
 	sub := newSubscription(q.server, q.from.principal, q.id)
 	tools, prompts, resources := filter.Field("toolsListChanged"), filter.Field("promptsListChanged"), filter.Field("resourcesListChanged")

@@ -190,17 +190,15 @@ func TestResourcesThatAre(t *testing.T) {
 		list, _ := s.post(message(1, "resources/list", `{}`)).at("result", "resources").([]any)
 		return len(list)
 	}
-	if got := count(); got != 0 {
-		t.Errorf("%d resources in an empty folder", got)
-	}
+	before := count()
 	writeMemory(t, r, `{"a":1}`)
-	if got := count(); got != 1 {
-		t.Errorf("%d resources, want 1", got)
+	if got := count(); got != before+1 {
+		t.Errorf("%d resources, want %d", got, before+1)
 	}
 	if err := os.Remove(filepath.Join(r.root, ".claude/memory/decisions.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if got := count(); got != 0 {
-		t.Errorf("%d resources are left", got)
+	if got := count(); got != before {
+		t.Errorf("%d resources, want %d", got, before)
 	}
 }

@@ -24,7 +24,7 @@ const maxBatch = 100
 
 // readMessages takes apart what a client sent at once: one message, or a batch
 // where the version has batches. The fault is about all of it.
-func readMessages(data []byte, batches bool) (all []message, batch bool, fault *Fault) {
+func readMessages(data []byte, batches bool) (all []message, batch bool, fault *rpcError) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {
 		return nil, false, faultf(codeParse, "Parse error: %v", err).about(salvageID(data))
@@ -52,7 +52,7 @@ func readMessages(data []byte, batches bool) (all []message, batch bool, fault *
 }
 
 // takeApart checks one message. With a fault, the message has its id at most.
-func takeApart(tree *jsontree.Value) (m message, fault *Fault) {
+func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
 	if tree.Kind != jsontree.Object {
 		return m, faultf(codeInvalid, "Invalid request: a message is an object, not %s", tree.Kind)
 	}

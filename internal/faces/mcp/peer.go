@@ -35,7 +35,7 @@ func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, *ro
 
 // elseAsk ends a round with the question that err holds, or the request with err.
 func (q *request) elseAsk(r *round, err error) ([]byte, error) {
-	var wait *engine.Suspended
+	var wait *engine.SuspendedError
 	if q.from.era == legacy || !errors.As(err, &wait) {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (p live) Release() { p.q.out.release() }
 func (p live) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
 	for _, question := range questions {
 		if !p.q.from.can(question.Needs) {
-			return nil, &engine.Incapable{Needs: question.Needs}
+			return nil, &engine.IncapableError{Needs: question.Needs}
 		}
 	}
 	defer p.q.out.pausing()()

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -597,4 +598,22 @@ func readReply(t testing.TB, from io.Reader) reply {
 		t.Fatal(err)
 	}
 	return reply{response.StatusCode, response.Header, string(bytes.TrimSpace(body))}
+}
+
+// auditOf are the records of what was called.
+func auditOf(t testing.TB, r *rig) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(r.root, ".remit/audit/*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines = append(lines, strings.Split(strings.TrimSpace(string(data)), "\n")...)
+	}
+	return lines
 }

@@ -122,7 +122,7 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	return &st, nil
 }
 
-func badState(why string) *Fault {
+func badState(why string) *rpcError {
 	return faultf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", why)
 }
 

@@ -209,8 +209,8 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 		c.questions.answer(m)
 	case m.isNotification():
 		c.notified(m)
-	case batch && m.method == "initialize":
-		deliver(faultf(codeInvalid, "Invalid request: initialize cannot be part of a batch").reply(m.id, legacy))
+	case batch && (m.method == "initialize" || isModern(m)):
+		deliver(faultf(codeInvalid, "Invalid request: this cannot be part of a batch").reply(m.id, legacy))
 	default:
 		c.request(ctx, m, size, deliver)
 	}
@@ -257,8 +257,8 @@ func (c *stdio) request(ctx context.Context, m *message, size int, deliver func(
 
 // introduce finds out who sends a request. The first one tells the era of those
 // that do not say it themselves.
-func (c *stdio) introduce(m *message, q *request) *Fault {
-	var fault *Fault
+func (c *stdio) introduce(m *message, q *request) *rpcError {
+	var fault *rpcError
 	first := !c.begun
 	c.begun = true
 	switch {
@@ -352,7 +352,7 @@ func slim(params jsontree.Value, size int) jsontree.Value {
 		return params
 	}
 	kept := jsontree.Obj()
-	for _, name := range []string{"name", "uri", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
+	for _, name := range []string{"name", "uri", "cursor", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
 		if v, ok := params.Get(name); ok {
 			kept.Members = append(kept.Members, jsontree.M(name, v))
 		}

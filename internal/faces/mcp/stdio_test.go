@@ -139,18 +139,38 @@ func (zeros) Read(p []byte) (int, error) {
 type conversation struct {
 	t    *testing.T
 	in   *io.PipeWriter
-	out  *bufio.Scanner
+	out  chan string
 	done chan error
 }
 
 func converse(t *testing.T, a *app.App) *conversation {
+	t.Helper()
+	return speak(t, func(in io.Reader, out io.Writer) error { return a.ServeStdio(context.Background(), in, out) })
+}
+
+// speak talks to whatever serves a pair of streams.
+func speak(t *testing.T, serve func(in io.Reader, out io.Writer) error) *conversation {
+	t.Helper()
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
-	c := &conversation{t: t, in: inWrite, out: bufio.NewScanner(outRead), done: make(chan error, 1)}
+	c := &conversation{t: t, in: inWrite, out: make(chan string), done: make(chan error, 1)}
 	go func() {
-		c.done <- a.ServeStdio(context.Background(), inRead, outWrite)
+		c.done <- serve(inRead, outWrite)
 		outWrite.Close()
 	}()
+	go func() {
+		defer close(c.out)
+		lines := bufio.NewScanner(outRead)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			c.out <- lines.Text()
+		}
+	}()
+	t.Cleanup(func() {
+		inWrite.Close()
+		for range c.out {
+		}
+	})
 	return c
 }
 
@@ -163,15 +183,33 @@ func (c *conversation) send(line string) {
 
 func (c *conversation) receive() string {
 	c.t.Helper()
-	if !c.out.Scan() {
-		c.t.Fatal("no more lines")
+	select {
+	case line, more := <-c.out:
+		if !more {
+			c.t.Fatal("no more lines")
+		}
+		return line
+	case <-time.After(patience):
+		c.t.Fatal("nothing comes")
 	}
-	return c.out.Text()
+	return ""
+}
+
+// quiet checks that no line comes for a moment.
+func (c *conversation) quiet() {
+	c.t.Helper()
+	select {
+	case line := <-c.out:
+		c.t.Errorf("something came: %s", line)
+	case <-time.After(50 * time.Millisecond):
+	}
 }
 
 func (c *conversation) end() {
 	c.t.Helper()
 	c.in.Close()
+	for range c.out {
+	}
 	if err := <-c.done; err != nil {
 		c.t.Error(err)
 	}

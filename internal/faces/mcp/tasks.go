@@ -26,7 +26,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
 	}
 	if !q.from.tasks {
-		return nil, &engine.Incapable{Needs: engine.Tasks}
+		return nil, &engine.IncapableError{Needs: engine.Tasks}
 	}
 	id := q.params.Field("taskId")
 	if id.Kind != jsontree.String {

@@ -56,8 +56,8 @@ func protocolFault(failure *contract.Error, e era) error {
 	if failure == nil || failure.Kind == contract.Pending {
 		return nil
 	}
-	var own *engine.Fault
-	var missing *engine.Incapable
+	var own *engine.ProtocolError
+	var missing *engine.IncapableError
 	switch {
 	case errors.As(failure, &own):
 		return own

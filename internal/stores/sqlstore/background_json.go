@@ -55,7 +55,7 @@ func questionsFromJSON(data []byte, t *background.Task) error {
 	return err
 }
 
-func faultToJSON(fault *engine.Fault) ([]byte, error) {
+func faultToJSON(fault *engine.ProtocolError) ([]byte, error) {
 	if fault == nil {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func faultFromJSON(data []byte, t *background.Task) error {
 	}
 	var stored storedFault
 	err := json.Unmarshal(data, &stored)
-	t.Fault = (*engine.Fault)(&stored)
+	t.Fault = (*engine.ProtocolError)(&stored)
 	return err
 }
 

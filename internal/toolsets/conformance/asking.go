@@ -17,7 +17,7 @@ type answers map[string]jsontree.Value
 func ask(ctx context.Context, questions ...engine.Question) (answers, error) {
 	for _, q := range questions {
 		if !engine.Can(ctx, q.Needs) {
-			return nil, &engine.Incapable{Needs: q.Needs}
+			return nil, &engine.IncapableError{Needs: q.Needs}
 		}
 	}
 	return engine.Ask(ctx, questions...)
@@ -49,7 +49,7 @@ func roots(key string) engine.Question {
 // malformed is the end of a call whose client replied with something else than
 // it was asked for.
 func malformed(key, want string) error {
-	return &engine.Fault{Code: -32602, Message: fmt.Sprintf("the answer to %s must be %s", key, want)}
+	return &engine.ProtocolError{Code: -32602, Message: fmt.Sprintf("the answer to %s must be %s", key, want)}
 }
 
 // action is what somebody did with a form.

@@ -51,7 +51,7 @@ func FaultyJob(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if err := work(ctx, 2*beat); err != nil {
 		return engine.Content{}, err
 	}
-	return engine.Content{}, &engine.Fault{Code: -32603, Message: "This job ends in an error of the protocol on purpose"}
+	return engine.Content{}, &engine.ProtocolError{Code: -32603, Message: "This job ends in an error of the protocol on purpose"}
 }
 
 // ConfirmDeleteIn names a file.

@@ -140,7 +140,7 @@ func TestPromptThatAsks(t *testing.T) {
 		_, messages, err := r.StartPrompt(ctx, engine.Visitor{Principal: "ann", Peer: peer}, "test_input_required_result_prompt", nil)
 		return messages, err
 	}
-	var asked *engine.Suspended
+	var asked *engine.SuspendedError
 	if _, err := start(t.Context()); !errors.As(err, &asked) || asked.Questions[0].Key != "user_context" {
 		t.Fatalf("it does not ask for its context: %v", err)
 	}

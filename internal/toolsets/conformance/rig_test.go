@@ -133,7 +133,7 @@ func (r *rig) call(t *testing.T, c *client, tool, args string) string {
 
 // ending is the text of a good end, or what became of it otherwise.
 func ending(result *engine.Result) string {
-	var fault *engine.Fault
+	var fault *engine.ProtocolError
 	switch {
 	case result.Err == nil:
 		body, _ := jsontree.Parse(result.Body)

@@ -155,7 +155,7 @@ func swapKeeps(t *testing.T, s background.Store) {
 
 	add(t, s, working("a2"))
 	want = ended(get(t, s, "a2"), background.Failed)
-	want.Fault = &engine.Fault{Code: -32603, Message: "No <luck>"}
+	want.Fault = &engine.ProtocolError{Code: -32603, Message: "No <luck>"}
 	swap(t, s, want)
 	want.Revision = 2
 	equal(t, get(t, s, "a2"), want)
