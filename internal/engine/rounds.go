@@ -12,8 +12,8 @@ import (
 type Rounds struct {
 	Live    Peer                      // hears of progress and logs; nil if nobody does
 	Answers map[string]jsontree.Value // of all earlier rounds, by key
-	Asked   func(key string) bool     // whether an earlier round certainly put the question
-	Client  func(Capability) bool     // what the client declared
+	Asked   func(key string) bool     // whether an earlier round certainly put the question; nil if there was none
+	Client  func(Capability) bool     // what the client declared; nil if the live peer knows
 	Detach  bool                      // a long call is to go on as a task
 }
 
@@ -36,10 +36,10 @@ func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontr
 	given := make(map[string]jsontree.Value, len(questions))
 	var open []Question
 	for _, q := range questions {
-		if !r.Client(q.Needs) {
+		if !r.Can(q.Needs) {
 			return nil, &IncapableError{q.Needs}
 		}
-		if answer, ok := r.Answers[q.Key]; ok && (!q.Guarded || r.Asked(q.Key)) {
+		if answer, ok := r.Answers[q.Key]; ok && (!q.Guarded || r.Asked != nil && r.Asked(q.Key)) {
 			given[q.Key] = answer
 		} else {
 			open = append(open, q)
@@ -52,7 +52,12 @@ func (r *Rounds) Ask(_ context.Context, questions []Question) (map[string]jsontr
 }
 
 // Can tells what the client declared.
-func (r *Rounds) Can(c Capability) bool { return r.Client(c) }
+func (r *Rounds) Can(c Capability) bool {
+	if r.Client == nil {
+		return r.Live.Can(c)
+	}
+	return r.Client(c)
+}
 
 // Background ends the call in the foreground if it can go on as a task.
 func (r *Rounds) Background() error {

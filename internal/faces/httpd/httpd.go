@@ -82,10 +82,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve: %w", err)
-	case <-ctx.Done():
+	if err := s.await(ctx, l, failed); err != nil {
+		return err
 	}
 	s.ending.Store(true)
 	s.EndStreams()
@@ -96,6 +94,24 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		return errors.Join(fmt.Errorf("requests still ran after %s and were given up", grace), server.Close())
 	}
 	return nil
+}
+
+// await returns when the server is told to end, or cannot go on.
+func (s *Server) await(ctx context.Context, l net.Listener, failed <-chan error) error {
+	look := time.NewTicker(2 * time.Second)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return fmt.Errorf("serve: %w", err)
+		case <-look.C:
+			if l, ok := l.(*limited); ok {
+				l.giveBack()
+			}
+		}
+	}
 }
 
 // How long no request must have come before connections are closed, and how long

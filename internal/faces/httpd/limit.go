@@ -2,8 +2,10 @@ package httpd
 
 import (
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // limited is a listener that holds a number of connections at most.
@@ -11,9 +13,10 @@ type limited struct {
 	net.Listener
 	most int64
 	open atomic.Int64
+	peak atomic.Int64 // since memory was last given back
 }
 
-func limit(l net.Listener, most int64) net.Listener { return &limited{Listener: l, most: most} }
+func limit(l net.Listener, most int64) *limited { return &limited{Listener: l, most: most} }
 
 // refusal is what a connection gets that is one too many.
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 55\r\n\r\n" +
@@ -26,7 +29,10 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.most {
+		if open := l.open.Add(1); open <= l.most {
+			if open > l.peak.Load() {
+				l.peak.Store(open) // two at once may store the lesser; that is near enough
+			}
 			return &counted{Conn: conn, open: &l.open}, nil
 		}
 		l.open.Add(-1)
@@ -35,15 +41,47 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection that counts until it is closed.
+// counted is a connection that counts until it is closed, and that a client who
+// does not read cannot hold for ever.
 type counted struct {
 	net.Conn
-	open *atomic.Int64
-	once sync.Once
+	open    *atomic.Int64
+	once    sync.Once
+	renewed atomic.Int64 // when the deadline of writes was last put off, in Unix nanoseconds
+}
+
+// A write has this long at least, and half as much again at most: to put the
+// deadline off at every write would cost more than many an answer.
+const (
+	writePatience = 30 * time.Second
+	renewAfter    = writePatience / 2
+)
+
+// Write sends what the client has time for.
+func (c *counted) Write(data []byte) (int, error) {
+	if now := time.Now(); now.UnixNano()-c.renewed.Load() > int64(renewAfter) {
+		c.renewed.Store(now.UnixNano())
+		if err := c.SetWriteDeadline(now.Add(writePatience + renewAfter)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(data)
 }
 
 // Close closes the connection.
 func (c *counted) Close() error {
 	c.once.Do(func() { c.open.Add(-1) })
 	return c.Conn.Close()
+}
+
+// crowd is how many connections make one.
+const crowd = 500
+
+// giveBack returns memory to the system when a crowd has gone. The runtime would
+// keep most of it for minutes.
+func (l *limited) giveBack() {
+	if peak, open := l.peak.Load(), l.open.Load(); peak >= crowd && open <= peak/4 {
+		l.peak.Store(open)
+		debug.FreeOSMemory()
+	}
 }

@@ -79,6 +79,7 @@ func (c *client) can(what engine.Capability) bool {
 // declare takes over what a client says of itself and of what it can do.
 func (c *client) declare(info, capabilities *jsontree.Value) {
 	c.name = brief(info.Field("name").Text) + "/" + brief(info.Field("version").Text)
+	c.forms, c.links = false, false
 	elicitation, elicits := capabilities.Get("elicitation")
 	if elicits && elicitation.Kind == jsontree.Object {
 		_, c.links = elicitation.Get("url")
@@ -97,7 +98,7 @@ func (c *client) declare(info, capabilities *jsontree.Value) {
 func brief(text string) string {
 	const most = 100
 	if len(text) <= most {
-		return strings.Clone(text)
+		return text
 	}
 	return strings.ToValidUTF8(text[:most], "")
 }

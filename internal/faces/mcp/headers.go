@@ -3,7 +3,6 @@ package mcp
 import (
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"remit/internal/contract/jsontree"
@@ -108,9 +107,8 @@ func sameText(stated string, value *jsontree.Value) bool {
 	if value.Kind != jsontree.Number {
 		return stated == value.Text
 	}
-	header, err := strconv.ParseFloat(stated, 64)
-	body, err2 := strconv.ParseFloat(value.Text, 64)
-	return err == nil && err2 == nil && header == body
+	header, err := jsontree.Parse([]byte(stated))
+	return err == nil && header.Equal(value)
 }
 
 // decodeHeader undoes the encoding of a value that a header cannot hold as it is;

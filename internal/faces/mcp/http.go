@@ -100,7 +100,7 @@ type endpoint struct {
 
 // ServeHTTP answers one HTTP request.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &exchange{http: e.HTTP, w: w, r: r, control: http.NewResponseController(w)}
+	x := &exchange{http: e.HTTP, w: w, r: r, control: *http.NewResponseController(w)}
 	defer x.detach()
 	switch r.Method {
 	case http.MethodPost:
@@ -264,7 +264,7 @@ func (e *endpoint) listen(x *exchange, q *request) {
 		return
 	}
 	defer sub.close()
-	to := openSink(x.w, x.control)
+	to := openSink(x.w, &x.control)
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for ok := to.write(appendData(nil, acknowledgement)); ok; {
@@ -319,7 +319,7 @@ type exchange struct {
 	http    *HTTP
 	w       http.ResponseWriter
 	r       *http.Request
-	control *http.ResponseController
+	control http.ResponseController
 	session *session // of the legacy era
 
 	mayJSON     bool
@@ -361,7 +361,7 @@ func (x *exchange) openStream() {
 	if x.detached {
 		return
 	}
-	x.sink = openSink(x.w, x.control)
+	x.sink = openSink(x.w, &x.control)
 	if x.session != nil && hasPriming(x.session.from.version) {
 		x.sink.write(x.stream.add(nil))
 	}
@@ -420,11 +420,9 @@ func (x *exchange) finish(answer []byte, status int) {
 func (x *exchange) write(status int, body []byte) {
 	h := x.w.Header()
 	h["Content-Type"] = jsonType
-	h["X-Content-Type-Options"] = notSniffed
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	_ = x.control.SetWriteDeadline(time.Now().Add(writePatience)) // a connection that cannot have one has its own
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) //nolint:gosec // JSON that is not sniffed is no page; a client that is gone needs no answer
+	_, _ = x.w.Write(body) //nolint:gosec // JSON is no page; a client that is gone needs no answer
 }
 
 // refuse answers a request that is not carried out.

@@ -116,8 +116,6 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) ([]byte, int) {
 		fault := faultf(codeInvalid, "Invalid request: a request with this id is still running")
 		return fault.reply(id, legacy), fault.status(legacy)
 	}
-	n.enter(e.now())
-	defer func() { n.leave(e.now()) }()
 	q := &request{
 		server: e.server, id: id, method: m.method, params: m.params,
 		from: n.from, out: x, link: n, status: http.StatusOK,
@@ -208,7 +206,7 @@ func (e *endpoint) carry(x *exchange, n *session, s *stream, from uint64) {
 	defer context.AfterFunc(n.ended, cancel)()
 	defer s.attach(cancel)()
 	told := n.told() // before the client knows that it is heard: nothing is to fall in between
-	to := openSink(x.w, x.control)
+	to := openSink(x.w, &x.control)
 	to.write([]byte(": \n\n")) // the headers leave at once
 	if s != n.standing {
 		s.pump(ctx, to, from, nil, nil)

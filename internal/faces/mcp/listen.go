@@ -239,12 +239,12 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		}
 	}
 	if uris, ok := filter.Get("resourceSubscriptions"); ok {
-		honoured.Members = append(honoured.Members, jsontree.M("resourceSubscriptions", honour(&uris, func(uri string) bool {
+		honoured.Members = append(honoured.Members, jsontree.M("resourceSubscriptions", honour(&uris, mostURIs, func(uri string) bool {
 			return sub.watch(uri) == nil
 		})))
 	}
 	if ids, ok := filter.Get("taskIds"); ok {
-		honoured.Members = append(honoured.Members, jsontree.M("taskIds", honour(&ids, func(id string) bool {
+		honoured.Members = append(honoured.Members, jsontree.M("taskIds", honour(&ids, mostTasks, func(id string) bool {
 			return sub.watchTask(ctx, id)
 		})))
 	}
@@ -252,10 +252,11 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 	return sub, sub.message("notifications/subscriptions/acknowledged", acknowledged), nil
 }
 
-// honour keeps the strings of a list that can be watched.
-func honour(list *jsontree.Value, watch func(string) bool) jsontree.Value {
+// honour keeps the strings of a list that can be watched. It does not even look at
+// more than one client may watch: each may cost a look into a store.
+func honour(list *jsontree.Value, most int, watch func(string) bool) jsontree.Value {
 	kept := jsontree.Arr()
-	for _, m := range list.Members {
+	for _, m := range list.Members[:min(len(list.Members), most)] {
 		if m.Value.Kind == jsontree.String && watch(m.Value.Text) {
 			kept.Members = append(kept.Members, jsontree.Member{Value: m.Value})
 		}

@@ -14,23 +14,24 @@ import (
 // can be asked while a call runs; in the modern era it answers in rounds.
 func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, *round, error) {
 	if q.from.era == legacy {
-		return live{q}, &round{}, nil
+		return live{q}, &q.round, nil
 	}
 	digest := ""
 	if tool != nil {
 		digest = tool.Digest
 	}
-	r, err := q.round(ctx, digest)
-	if err != nil {
+	if err := q.readRound(ctx, digest); err != nil {
 		return nil, nil, err
 	}
-	return &engine.Rounds{
+	rounds := &engine.Rounds{
 		Live:    live{q},
-		Answers: r.answers,
-		Asked:   func(key string) bool { return r.asked[key] },
-		Client:  q.from.can,
+		Answers: q.round.answers,
 		Detach:  tool != nil && tool.Task != "" && q.from.tasks && q.server.Tasks != nil,
-	}, r, nil
+	}
+	if q.round.asked != nil {
+		rounds.Asked = func(key string) bool { return q.round.asked[key] }
+	}
+	return rounds, &q.round, nil
 }
 
 // elseAsk ends a round with the question that err holds, or the request with err.

@@ -19,7 +19,8 @@ type request struct {
 	out    outlet
 	link   link
 
-	status int // on HTTP, once it is answered
+	round  round // of a call of the modern era
+	status int   // on HTTP, once it is answered
 }
 
 // outlet takes messages that belong to a request and leave before its answer.

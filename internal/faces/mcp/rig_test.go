@@ -617,3 +617,10 @@ func auditOf(t testing.TB, r *rig) []string {
 	}
 	return lines
 }
+
+func writeFile(t testing.TB, r *rig, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(r.root, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

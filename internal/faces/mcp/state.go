@@ -134,32 +134,32 @@ type round struct {
 	answers map[string]jsontree.Value // of all rounds so far
 }
 
-// round reads what a request brings along from earlier rounds.
-func (q *request) round(ctx context.Context, digest string) (*round, error) {
-	r := &round{}
+// readRound reads what a request brings along from earlier rounds.
+func (q *request) readRound(ctx context.Context, digest string) error {
+	r := &q.round
 	given, brings := q.params.Get("inputResponses")
 	sealed, resumes := q.params.Get("requestState")
 	if !brings && !resumes {
-		return r, nil
+		return nil
 	}
 	if resumes {
 		if err := q.resume(ctx, r, digest, &sealed); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if brings && given.Kind != jsontree.Object {
-		return nil, faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
+		return faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
 	}
 	for _, m := range given.Members {
 		if m.Value.Kind != jsontree.Object {
-			return nil, faultf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
+			return faultf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
 		}
 		if r.answers == nil {
 			r.answers = map[string]jsontree.Value{}
 		}
 		r.answers[m.Key] = m.Value
 	}
-	return r, nil
+	return nil
 }
 
 // resume takes up the state that the client kept for us.
@@ -218,6 +218,7 @@ func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error
 	questions := jsontree.Obj()
 	for _, question := range need.Questions {
 		st.Asked = append(st.Asked, question.Key)
+		delete(st.Answers, question.Key) // given before it was asked, it is no answer
 		questions.Members = append(questions.Members, jsontree.M(question.Key, questionValue(&question)))
 	}
 	sealed, err := q.server.States.seal(&st)

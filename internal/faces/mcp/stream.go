@@ -231,7 +231,6 @@ var (
 	jsonType   = []string{"application/json"}
 	noCache    = []string{"no-cache, no-transform"}
 	unbuffered = []string{"no"}
-	notSniffed = []string{"nosniff"}
 )
 
 // write sends a text at once; false if the client is gone or does not read.
