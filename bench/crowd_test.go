@@ -1,0 +1,198 @@
+//go:build linux
+
+package bench
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	crowdSessions = 1000
+	crowdCallers  = 64
+	crowdStalled  = 10000
+)
+
+// TestCrowd: many clients who listen, some who call, and a mob that connects only to
+// hold places. Those who behave notice nothing, and the server keeps nothing of it.
+func TestCrowd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	allowFiles(t, crowdSessions+crowdCallers+crowdStalled+1000)
+	s := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
+	mustCall(t, s.gather(t, 1, s.inSession), 0) // what starts with the first call is not the crowd's
+	before := s.goroutines(t)
+
+	streams := s.listen(t, crowdSessions)
+	stalled := s.stall(t, crowdStalled)
+	all := s.gather(t, crowdCallers, s.inSession) // through the mob
+	t.Logf("%d goroutines serve the crowd", s.goroutines(t))
+
+	last := 5 * time.Second
+	if long() {
+		last = time.Minute
+	}
+	mustCall(t, all, last/2)
+	warm := resident(t, s.pid)
+	mustCall(t, all, last)
+	after := resident(t, s.pid)
+	t.Logf("%.1f MB once warm, %.1f MB after", float64(warm)/(1<<20), float64(after)/(1<<20))
+	if after > warm+warm/4 {
+		t.Errorf("the server grew from %d to %d bytes while nothing but calls went on", warm, after)
+	}
+	if ended := streams.ended.Load(); ended > 0 {
+		t.Errorf("%d of %d streams ended before their clients left", ended, crowdSessions)
+	}
+
+	streams.close()
+	closeAll(stalled)
+	all.close()
+	s.settles(t, before)
+	s.givesBack(t, warm)
+}
+
+// allowFiles makes room for so many connections, here and in what we start.
+func allowFiles(t *testing.T, n uint64) {
+	t.Helper()
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Max = max(limit.Max, n)
+	limit.Cur = limit.Max
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		leaveOut(t, "the crowd", fmt.Sprintf("it takes %d open files: %v", n, err))
+	}
+}
+
+func mustCall(t *testing.T, all *chorus, d time.Duration) {
+	t.Helper()
+	calls, err := all.callFor(d)
+	if err != nil {
+		t.Fatalf("after %d calls: %v", calls, err)
+	}
+	t.Logf("%d calls", calls)
+}
+
+// streams are the event streams of sessions that have nothing to say.
+type streams struct {
+	cancel context.CancelFunc
+	all    sync.WaitGroup
+	ended  atomic.Int64 // by the server
+}
+
+// listen opens sessions, each with a stream.
+func (s *httpServer) listen(t *testing.T, n int) *streams {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	opened := &streams{cancel: cancel}
+	t.Cleanup(opened.close)
+	for range n {
+		header, err := s.greet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Set("Accept", "text/event-stream")
+		answer, err := s.do(ctx, http.MethodGet, "/mcp", header, "", http.StatusOK)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened.all.Go(func() {
+			defer answer.Body.Close()
+			_, _ = io.Copy(io.Discard, answer.Body)
+			if ctx.Err() == nil {
+				opened.ended.Add(1)
+			}
+		})
+	}
+	return opened
+}
+
+func (s *streams) close() {
+	s.cancel()
+	s.all.Wait()
+}
+
+func closeAll(conns []net.Conn) {
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// stall opens connections that send one byte and no more.
+func (s *httpServer) stall(t *testing.T, n int) []net.Conn {
+	t.Helper()
+	var conns []net.Conn
+	t.Cleanup(func() { closeAll(conns) })
+	for range n {
+		conn, err := net.DialTimeout("tcp", s.address, patience)
+		if err != nil {
+			t.Fatalf("after %d connections: %v", len(conns), err)
+		}
+		conns = append(conns, conn)
+		_, _ = conn.Write([]byte("P")) // the server may have had enough of us
+	}
+	return conns
+}
+
+// givesBack waits until the server has returned most of what the crowd took.
+func (s *httpServer) givesBack(t *testing.T, warm int) {
+	t.Helper()
+	now := resident(t, s.pid)
+	for end := time.Now().Add(patience); now > warm/3 && time.Now().Before(end); now = resident(t, s.pid) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("%.1f MB when the crowd has gone", float64(now)/(1<<20))
+	if now > warm/3 {
+		t.Errorf("the server keeps %d bytes of a crowd that left", now)
+	}
+}
+
+// goroutines asks the server how many it has, over a connection that is gone then.
+func (s *httpServer) goroutines(t *testing.T) int {
+	t.Helper()
+	answer, err := s.do(t.Context(), http.MethodGet, "/metrics", nil, "", http.StatusOK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if count, ok := strings.CutPrefix(lines.Text(), "go_goroutines "); ok {
+			n, err := strconv.Atoi(count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+	}
+	t.Fatal("no go_goroutines among the metrics")
+	return 0
+}
+
+// settles waits until the server has as few goroutines as before, but for the few
+// that come and go with whatever it does, such as being asked for their number.
+func (s *httpServer) settles(t *testing.T, before int) {
+	t.Helper()
+	const few = 32
+	now := s.goroutines(t)
+	for end := time.Now().Add(patience); now > before+few && time.Now().Before(end); now = s.goroutines(t) {
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Logf("%d goroutines before the crowd, %d after", before, now)
+	if now > before+few {
+		t.Error("the server kept goroutines of a crowd that left")
+	}
+}
