@@ -40,6 +40,7 @@ func Toolset() engine.Toolset {
 			"test_elicitation":                  engine.Handle(Eliciting),
 			"test_elicitation_sep1034_defaults": engine.Handle(Defaults),
 			"test_elicitation_sep1330_enums":    engine.Handle(Enums),
+			"test_url_elicitation":              engine.Handle(Linking),
 			"test_streaming_elicitation":        engine.Handle(AskConfirmation),
 			"test_guarded_elicitation":          engine.Handle(Guarded),
 

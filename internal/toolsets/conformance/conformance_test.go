@@ -78,6 +78,8 @@ func TestConversations(t *testing.T) {
 		{"test_elicitation", `{"message":"m"}`, forms, map[string]string{"user_response": `{"action":"accept"}`}, "user_response elicitation.form", "fault -32602: the answer to user_response must be accept with content, decline or cancel"},
 		{"test_elicitation_sep1034_defaults", `{}`, forms, map[string]string{"defaults": `{"action":"accept","content":{"age":25}}`}, "defaults elicitation.form", `Elicitation completed: action=accept, content={"age":25}`},
 		{"test_elicitation_sep1330_enums", `{}`, forms, map[string]string{"enums": `{"action":"cancel"}`}, "enums elicitation.form", `Elicitation completed: action=cancel, content={}`},
+		{"test_url_elicitation", `{}`, []engine.Capability{engine.Links}, map[string]string{"page": `{"action":"accept"}`}, "page elicitation.url", "Link answered: action=accept"},
+		{"test_url_elicitation", `{}`, forms, nil, "", "denied: test_url_elicitation cannot go on: the client did not declare the capability elicitation.url"},
 		{"test_streaming_elicitation", `{}`, forms, map[string]string{"confirm": consent}, "confirm elicitation.form", "state-ok: confirmed is true"},
 
 		{"test_input_required_result_elicitation", `{}`, forms, map[string]string{"user_name": alice}, "user_name elicitation.form", "Hello, Alice!"},

@@ -68,6 +68,22 @@ func Enums(ctx context.Context, _ Nothing) (engine.Content, error) {
 		"required":[]}`))
 }
 
+// Linking sends the person at the client to a page. Whoever accepts only says
+// that they will open it.
+func Linking(ctx context.Context, _ Nothing) (engine.Content, error) {
+	const key = "page"
+	got, err := ask(ctx, engine.Link(key, "Please open this page", "conformance-page", "https://example.com/conformance"))
+	if err != nil {
+		return engine.Content{}, err
+	}
+	answer := got[key]
+	action := answer.Field("action").Text
+	if action != "accept" && action != "decline" && action != "cancel" {
+		return engine.Content{}, malformed(key, "accept, decline or cancel")
+	}
+	return says("Link answered: action=" + action), nil
+}
+
 // show puts one form and tells, in these words, what became of it.
 func show(ctx context.Context, words string, question engine.Question) (engine.Content, error) {
 	got, err := ask(ctx, question)
