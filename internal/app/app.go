@@ -117,8 +117,13 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a := &App{
 		log: log, root: root, stats: &stats.Stats{},
 		settings: s, known: known, sets: sets, database: store,
-		memory:  &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder},
-		records: &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(auditFolder)},
+		memory: &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder},
+		records: &memlog.Daily{
+			Files: data.files("audit"), Folder: os.DirFS(auditFolder),
+			Lost: func(err error) {
+				log.Warn("audit records of reads cannot be kept; name a folder that can be written with --data", "error", err)
+			},
+		},
 		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), database: store},
 	}
 	a.options = a.engineOptions()

@@ -23,13 +23,22 @@ import (
 // there, and keeps itself out of git.
 type dataFolder struct {
 	path string
-	once sync.Once
-	err  error
+	mu   sync.Mutex
+	made bool
 }
 
+// prepare makes the folder, again if somebody has taken it away.
 func (d *dataFolder) prepare() error {
-	d.once.Do(func() { d.err = d.create() })
-	return d.err
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.made {
+		if _, err := os.Lstat(d.path); err == nil {
+			return nil
+		}
+	}
+	err := d.create()
+	d.made = err == nil
+	return err
 }
 
 func (d *dataFolder) create() error {
@@ -81,6 +90,7 @@ type database struct {
 
 	mu     sync.Mutex
 	db     *sqlstore.DB
+	file   os.FileInfo // of what was opened
 	secret []byte
 }
 
@@ -91,8 +101,12 @@ func (d *database) open(ctx context.Context) (*sqlstore.DB, []byte, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.db != nil {
+	if d.db != nil && d.isStillThere() {
 		return d.db, secret, nil
+	}
+	if d.db != nil { // a clean-up took the file away: what is written to it nobody would find
+		d.log.Warn("the database was removed while it was open; a new one is made", "error", d.db.Close())
+		d.db = nil
 	}
 	if err := d.prepare(); err != nil {
 		return nil, nil, err
@@ -100,7 +114,23 @@ func (d *database) open(ctx context.Context) (*sqlstore.DB, []byte, error) {
 	if d.db, err = sqlstore.Open(ctx, d.url); err != nil {
 		return nil, nil, fmt.Errorf("open the database: %w", err)
 	}
+	d.file = d.stat()
 	return d.db, secret, nil
+}
+
+// isStillThere tells whether the file that was opened is the one that others see.
+func (d *database) isStillThere() bool {
+	now := d.stat()
+	return d.file == nil || now != nil && os.SameFile(d.file, now)
+}
+
+func (d *database) stat() os.FileInfo {
+	name, _ := sqlstore.File(d.url)
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil
+	}
+	return info
 }
 
 // key is what the user's approvals, tasks and waiting calls are sealed with.

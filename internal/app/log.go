@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lmittmann/tint"
 	"golang.org/x/term"
@@ -39,7 +41,7 @@ func (l *logs) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.writers {
-		b.flush()
+		b.flushSoon()
 	}
 }
 
@@ -53,7 +55,7 @@ type prompt struct {
 func (p prompt) Handle(ctx context.Context, r slog.Record) error {
 	err := p.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
-		p.batch.flush()
+		p.batch.flushSoon()
 	}
 	return err
 }
@@ -93,7 +95,7 @@ func (p *plain) Handle(_ context.Context, r slog.Record) error {
 	})
 	_, err := p.batch.Write(append(b, '\n'))
 	if r.Level >= slog.LevelWarn {
-		p.batch.flush()
+		p.batch.flushSoon()
 	}
 	return err
 }
@@ -146,8 +148,8 @@ func appendAttr(b []byte, group string, a slog.Attr) []byte {
 }
 
 func appendWord(b []byte, text string) []byte {
-	for i := range len(text) {
-		if c := text[i]; c <= ' ' || c == '"' || c == '=' || c >= 0x7f {
+	for _, c := range text {
+		if c <= ' ' || c == '"' || c == '=' || c == utf8.RuneError || !strconv.IsPrint(c) {
 			return strconv.AppendQuote(b, text)
 		}
 	}
@@ -158,42 +160,69 @@ func appendWord(b []byte, text string) []byte {
 }
 
 // batch collects lines for a moment: a busy server writes one for every call, and
-// each write is a call of the system.
+// each write is a call of the system. Whoever logs never waits for whoever reads:
+// what nobody reads is dropped, and counted.
 type batch struct {
-	out   io.Writer
-	mu    sync.Mutex
-	lines []byte
+	out io.Writer
+
+	mu      sync.Mutex
+	lines   []byte
+	spare   []byte
+	dropped int
+	due     bool // a write will come
+	writing sync.Mutex
 }
 
 const (
 	batchDelay = 50 * time.Millisecond
-	batchSize  = 32 << 10
+	batchMost  = 1 << 20 // bytes that may wait
 )
 
 // Write takes a line.
 func (b *batch) Write(line []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.lines) == 0 {
-		time.AfterFunc(batchDelay, b.flush)
+	if len(b.lines)+len(line) > batchMost {
+		b.dropped++
+		return len(line), nil
 	}
 	b.lines = append(b.lines, line...)
-	if len(b.lines) > batchSize {
-		b.write()
+	if !b.due {
+		b.due = true
+		time.AfterFunc(batchDelay, b.flush)
 	}
 	return len(line), nil
 }
 
+// flush writes what has come. Lines that come meanwhile wait for the next time.
 func (b *batch) flush() {
+	b.writing.Lock()
+	defer b.writing.Unlock()
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.write()
+	lines, dropped := b.lines, b.dropped
+	b.lines, b.dropped, b.due = b.spare[:0], 0, false
+	b.mu.Unlock()
+	if dropped > 0 {
+		lines = fmt.Appendf(lines, "%s WRN %d lines of the log were dropped: nobody reads them\n", time.Now().Format(time.RFC3339), dropped)
+	}
+	if len(lines) > 0 {
+		_, _ = b.out.Write(lines) // there is nowhere to tell of a log that cannot be written
+	}
+	b.spare = lines
 }
 
-// write is called with the lock held.
-func (b *batch) write() {
-	if len(b.lines) > 0 {
-		_, _ = b.out.Write(b.lines) // there is nowhere to tell of a log that cannot be written
-		b.lines = b.lines[:0]
+// flushSoon does not wait for the write for long: a reader may be stuck.
+func (b *batch) flushSoon() {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.flush()
+	}()
+	select {
+	case <-done:
+	case <-time.After(batchPatience):
 	}
 }
+
+// batchPatience is how long something that matters may take to leave.
+const batchPatience = 200 * time.Millisecond

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,4 +53,42 @@ func TestLogsLeaveInBatches(t *testing.T) {
 	if !strings.Contains(out.String(), "third") || strings.Contains(out.String(), "never") {
 		t.Errorf("at the end: %s", &out)
 	}
+}
+
+// stuck is a reader that reads nothing until it is let go.
+type stuck struct {
+	let  chan struct{}
+	mu   sync.Mutex
+	read bytes.Buffer
+}
+
+func (s *stuck) Write(data []byte) (int, error) {
+	<-s.let
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read.Write(data)
+}
+
+// TestStuckLogHoldsNobodyUp: calls go on when nobody reads the log, and whoever
+// reads on learns what is missing.
+func TestStuckLogHoldsNobodyUp(t *testing.T) {
+	out := &stuck{let: make(chan struct{})}
+	all := &logs{}
+	log := all.logger(out, slog.LevelInfo)
+	line := strings.Repeat("x", 1000)
+	log.Warn("stuck from here on")
+	for range 3000 {
+		log.Info(line)
+	}
+	close(out.let)
+	for range 100 {
+		all.flush()
+		out.mu.Lock()
+		told := strings.Contains(out.read.String(), "lines of the log were dropped")
+		out.mu.Unlock()
+		if told {
+			return
+		}
+	}
+	t.Errorf("nothing is said of what was dropped; %d bytes were read", out.read.Len())
 }

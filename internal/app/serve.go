@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
 	"remit/internal/faces/cli"
@@ -33,7 +36,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	var names, instructions []string
 	for _, set := range sets {
-		names, instructions = append(names, set.Name), append(instructions, set.Instructions)
+		names, instructions = append(names, set.Name), append(instructions, instructionsOf(set, e))
 	}
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
@@ -43,6 +46,24 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 		},
 		States: &mcp.States{Secret: a.database.key, Spend: a.database.spend, Now: time.Now},
 	}
+}
+
+// instructionsOf are what a client's model is told of a set, without the sentences
+// about tools that are not served.
+func instructionsOf(set *contract.Set, e *engine.Engine) string {
+	served := map[string]bool{}
+	for _, t := range e.Tools() {
+		served[t.Name] = true
+	}
+	var kept []string
+	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {
+		words := strings.FieldsFunc(sentence, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
+		absent := func(word string) bool { return strings.Contains(word, "_") && !served[word] }
+		if !slices.ContainsFunc(words, absent) {
+			kept = append(kept, sentence)
+		}
+	}
+	return strings.TrimSpace(strings.Join(kept, ""))
 }
 
 // finish lets the tasks of a server end.
@@ -72,9 +93,10 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	a.plain(mux, protocol)
 	server := &httpd.Server{Handler: direct(mux), Log: a.log, EndStreams: protocol.EndStreams}
+	a.plain(mux, protocol, server)
 	ready("http://" + l.Addr().String())
+	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
 
@@ -83,12 +105,8 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, error) {
 	servers := []*mcp.Server{a.endpoint(a.engine, a.sets)}
 	mux.Handle("/mcp", protocol.Endpoint(servers[0]))
-	sets, err := chooseTools(a.known, a.settings, a.settings.Addressable(a.known))
-	if err != nil {
-		return nil, err
-	}
 	var names []string
-	for _, set := range sets {
+	for _, set := range a.addressable() {
 		alone := []*contract.Set{set}
 		e, err := a.newEngine(alone)
 		if err != nil {
@@ -100,15 +118,39 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
 	}
 	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
-		http.Error(w, fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", ")), http.StatusNotFound)
+		notFound(w, fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", ")))
 	})
 	return servers, nil
 }
 
+// addressable are the sets with an address of their own. One that nobody asked for
+// is left out if the operator's rules do not fit its contracts: they were written
+// for others.
+func (a *App) addressable() []*contract.Set {
+	var all []*contract.Set
+	for _, name := range a.settings.Addressable(a.known) {
+		sets, err := chooseTools(a.known, a.settings, []string{name})
+		if err != nil {
+			a.log.Warn("a toolset has no address of its own", "toolset", name, "error", err)
+			continue
+		}
+		all = append(all, sets...)
+	}
+	return all
+}
+
+func notFound(w http.ResponseWriter, why string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusNotFound)
+	body := jsontree.Obj(jsontree.M("error", jsontree.Str(why)))
+	_, _ = w.Write(body.Append(nil)) // a client that is gone needs no answer
+}
+
 // plain adds what is not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP) {
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server) {
 	api := &httpapi.API{
-		Engine: a.engine, Principal: local, Version: Version, Log: a.log, Health: a.health,
+		Engine: a.engine, Principal: local, Version: Version, Log: a.log,
+		Health: func(context.Context) map[string]error { return a.health(server.Ending()) },
 		Metrics: &httpapi.Metrics{
 			Stats: a.stats, Version: Version, Started: started,
 			Gauges: []httpapi.Gauge{
@@ -118,6 +160,9 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP) {
 		},
 	}
 	api.Register(mux)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		notFound(w, fmt.Sprintf("There is nothing at %s; GET / tells what there is", r.URL.Path))
+	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "Remit %s\n\nMCP      /mcp, and /mcp/{toolset} for one toolset\nTools    GET /tools, POST /tools/{name}\nHealth   /health\nMetrics  /metrics\n", Version)
@@ -125,8 +170,13 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP) {
 }
 
 // health is what must work for calls to succeed.
-func (a *App) health(context.Context) map[string]error {
+func (a *App) health(ending bool) map[string]error {
+	var stopping error
+	if ending { // a load balancer should send its callers elsewhere
+		stopping = errors.New("the server ends")
+	}
 	return map[string]error{
+		"serving":   stopping,
 		"workspace": folderExists(a.waiting.workspace),
 		"audit":     a.options.Audit.Ready(time.Now()),
 	}

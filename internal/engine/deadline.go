@@ -28,10 +28,13 @@ func (e *Engine) within(ctx context.Context, most time.Duration, peer Peer) *dea
 
 // Deadline is the contract's, or an earlier one of the caller.
 func (d *deadline) Deadline() (time.Time, bool) {
-	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.at) {
+	d.mu.Lock()
+	at := d.at
+	d.mu.Unlock()
+	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(at) {
 		return earlier, true
 	}
-	return d.at, true
+	return at, true
 }
 
 // Done begins to watch the clock.
@@ -50,7 +53,7 @@ func (d *deadline) Done() <-chan struct{} {
 // Err looks at the clock.
 func (d *deadline) Err() error {
 	d.mu.Lock()
-	inner, over := d.inner, d.over
+	inner, over, at := d.inner, d.over, d.at
 	d.mu.Unlock()
 	switch {
 	case inner != nil:
@@ -59,16 +62,35 @@ func (d *deadline) Err() error {
 		return d.Context.Err()
 	case over:
 		return context.Canceled
-	case !time.Now().Before(d.at):
+	case !time.Now().Before(at):
 		return context.DeadlineExceeded
 	default:
 		return nil
 	}
 }
 
+// stopClock gives the context in which a handler waits for its client: people take
+// longer than contracts allow for work. resume gives the time back, unless the
+// handler watches the clock already.
+func stopClock(ctx context.Context) (waiting context.Context, resume func()) {
+	d, ok := ctx.Value(deadlineKey{}).(*deadline)
+	if !ok {
+		return ctx, func() {}
+	}
+	began := time.Now()
+	return d.Context, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.inner == nil {
+			d.at = d.at.Add(time.Since(began))
+		}
+	}
+}
+
 type (
-	engineKey struct{}
-	peerKey   struct{}
+	engineKey   struct{}
+	peerKey     struct{}
+	deadlineKey struct{}
 )
 
 // Value also gives the engine and the client.
@@ -78,6 +100,8 @@ func (d *deadline) Value(key any) any {
 		return d.engine
 	case peerKey:
 		return d.peer
+	case deadlineKey:
+		return d
 	default:
 		return d.Context.Value(key)
 	}

@@ -265,9 +265,6 @@ func (e *Engine) shelfOf(template string) Shelf {
 	return nil
 }
 
-// maxCompletions is how many values the protocol lets one answer carry.
-const maxCompletions = 100
-
 func (e *Engine) complete(ctx context.Context, prefix string, values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
 	defer e.contain("completion/complete", &err)
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -282,8 +279,7 @@ func (e *Engine) complete(ctx context.Context, prefix string, values func(contex
 		}
 	}
 	slices.SortFunc(fitting, byValue)
-	fitting = slices.Compact(fitting)
-	return fitting[:min(len(fitting), maxCompletions)], nil
+	return slices.Compact(fitting), nil
 }
 
 // byValue puts 7 before 14, and everything else in order of its letters.

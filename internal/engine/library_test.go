@@ -518,7 +518,7 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s %q: %v %s", tc.argument, tc.prefix, err, diff)
 		}
 	}
-	if got, err := r.engine.CompletePrompt(ctx, "p", "many", "v"); err != nil || len(got) != 100 || got[0] != "v000" || got[99] != "v099" {
+	if got, err := r.engine.CompletePrompt(ctx, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" || got[249] != "v249" {
 		t.Errorf("many: %d values, %v", len(got), err)
 	}
 	got, err := r.engine.CompleteTemplate(ctx, "a://{name}", "name", "al")

@@ -157,7 +157,9 @@ func Ask(ctx context.Context, questions ...Question) (map[string]jsontree.Value,
 	if peer == nil {
 		return nil, errNoPeer
 	}
-	return peer.Ask(ctx, questions)
+	waiting, resume := stopClock(ctx)
+	defer resume()
+	return peer.Ask(waiting, questions)
 }
 
 // Can tells whether the client of a handler's call declared a capability.

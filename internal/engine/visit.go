@@ -67,9 +67,7 @@ func (v *visit) conclude(size int, err error) error {
 	if seen != nil {
 		size = 0
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), auditPatience)
-	defer cancel()
-	auditErr := v.engine.Audit.Write(ctx, &audit.Record{
+	auditErr := v.engine.Audit.Write(context.Background(), &audit.Record{
 		Time:      v.started,
 		Principal: v.who.Principal,
 		Face:      v.who.Face,

@@ -96,6 +96,7 @@ func (p *parser) borrow() {
 
 func (p *parser) giveBack() {
 	clear(p.open) // what a document that is no JSON left behind
+	*p.lent = nil // what it has outgrown would keep the document in memory
 	if cap(p.open) <= mostLent {
 		*p.lent = p.open[:0]
 	}

@@ -35,6 +35,9 @@ func (r *Runner) Watch(id string, changed func()) (stop func()) {
 	w := &watch{id: id, changed: changed, cancel: cancel}
 	r.mu.Lock()
 	r.watches[w] = struct{}{}
+	if r.closed { // meanwhile: nobody will end it later
+		cancel()
+	}
 	r.mu.Unlock()
 	// Read before Watch returns: whatever its caller reads next is no older, so
 	// that no change falls between the two.

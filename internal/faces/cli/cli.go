@@ -174,7 +174,11 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 			known = append(known, strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '[' || r == '=' })[0])
 		}
 	}
-	if near := contract.Nearest(name, known); near != "" {
+	near := contract.Nearest(name, known)
+	if name == "port" || name == "host" || name == "bind" || name == "listen" {
+		near = "addr" // what other servers call it
+	}
+	if near != "" {
 		return usageError{fmt.Errorf("unknown flag --%s; did you mean --%s?", name, near)}
 	}
 	return usageError{fmt.Errorf("unknown flag --%s", name)}
@@ -283,12 +287,13 @@ func (p *Program) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve MCP clients and scripts over HTTP",
 		Long: "Serve MCP clients and scripts over HTTP, until Ctrl-C or SIGTERM. Calls under way are finished first.\n\n" +
-			"  /mcp             MCP, all toolsets that are served, every version of the protocol\n" +
-			"  /mcp/{toolset}   MCP, one toolset\n" +
+			"  /mcp             MCP, the toolsets of --toolsets, every version of the protocol\n" +
+			"  /mcp/{toolset}   MCP, one toolset: any that there is, or one of --toolsets if that is set\n" +
 			"  /tools           GET lists the tools, POST /tools/{name} calls one with its arguments as JSON\n" +
 			"  /health          for load balancers\n" +
 			"  /metrics         for Prometheus\n\n" +
-			"Only this machine can connect: names and web pages of other machines are refused.",
+			"Only this machine can connect: names and web pages of other machines are refused.\n" +
+			"What the configuration file says is read at the start; restart to change it.",
 		Example: "  remit serve                                     on http://127.0.0.1:8722\n" +
 			"  remit serve --addr 127.0.0.1:0                  on any free port\n" +
 			"  claude mcp add --transport http remit http://127.0.0.1:8722/mcp\n" +

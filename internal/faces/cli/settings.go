@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -183,10 +185,23 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 			}
 			return nil
 		}),
-		r.parse("addr", func(text string) error { s.Addr = text; return nil }),
+		r.parse("addr", s.parseAddr),
 	)
 	s.values = r.found
 	return s, err
+}
+
+// parseAddr takes the address over if it is one.
+func (s *Settings) parseAddr(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return fmt.Errorf("%q must be a host and a port, such as 127.0.0.1:8722", text)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("%q is not a port; use 0 to 65535, 0 for any that is free", port)
+	}
+	s.Addr = text
+	return nil
 }
 
 // lookup finds a value and its origin.

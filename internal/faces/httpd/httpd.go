@@ -60,12 +60,18 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	return limit(l, maxConnections), nil
 }
 
+// Ending tells whether the server was told to end.
+func (s *Server) Ending() bool { return s.ending.Load() }
+
 // isLoopback tells a name of this machine that no other machine can reach.
 func isLoopback(host string) bool {
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true
 	}
-	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		host = host[1 : len(host)-1]
+	}
+	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
@@ -73,7 +79,7 @@ func isLoopback(host string) bool {
 // request that was read is answered. It gives up when grace is over.
 func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration) error {
 	server := &http.Server{
-		Handler:           s.guard(l.Addr().String(), s.count(s.Handler)),
+		Handler:           s.count(s.guard(l.Addr().String(), s.Handler)),
 		ReadHeaderTimeout: readPatience,
 		ReadTimeout:       readPatience, // the same: then net/http sets one deadline for both
 		IdleTimeout:       idlePatience,
@@ -85,15 +91,30 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 	if err := s.await(ctx, l, failed); err != nil {
 		return err
 	}
+	s.latest.Store(time.Now().UnixNano())
 	s.ending.Store(true)
+	s.Log.Info("stopping; requests under way are finished first", "requests", s.active.Load())
 	s.EndStreams()
 	s.awaitQuiet()
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := server.Shutdown(finish); err != nil {
+	if server.Shutdown(finish) != nil || !s.awaitAll(finish) {
 		return errors.Join(fmt.Errorf("requests still ran after %s and were given up", grace), server.Close())
 	}
 	return nil
+}
+
+// awaitAll waits for requests that let their connection go: net/http has lost
+// sight of them.
+func (s *Server) awaitAll(ctx context.Context) bool {
+	for s.active.Load() > 0 {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(quiet / 10):
+		}
+	}
+	return true
 }
 
 // await returns when the server is told to end, or cannot go on.
@@ -143,9 +164,42 @@ func (s *Server) count(next http.Handler) http.Handler {
 			s.latest.Store(time.Now().UnixNano())
 			w.Header()["Connection"] = []string{"close"}
 		}
-		next.ServeHTTP(w, r)
-		takeRest(w, r)
+		if 0 <= r.ContentLength && r.ContentLength <= restOfNetHTTP {
+			next.ServeHTTP(w, r)
+			return
+		}
+		tracked := *r // net/http goes by the body of its own
+		body := &body{ReadCloser: r.Body, left: r.ContentLength}
+		tracked.Body = body
+		next.ServeHTTP(w, &tracked)
+		if !body.whole && !body.unasked(r) {
+			takeRest(w, r)
+		}
 	})
+}
+
+// restOfNetHTTP is how much of an unread body net/http takes in by itself.
+const restOfNetHTTP = 256 << 10
+
+// body knows whether all of it was read.
+type body struct {
+	io.ReadCloser
+	left  int64 // less than zero if its length is not known
+	whole bool
+}
+
+// unasked tells a body that the client sends only when it is told to, and that
+// nobody has asked for.
+func (b *body) unasked(r *http.Request) bool {
+	return r.Header["Expect"] != nil && b.left == r.ContentLength
+}
+
+// Read reads on.
+func (b *body) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.left -= int64(n)
+	b.whole = b.whole || b.left == 0 || errors.Is(err, io.EOF)
+	return n, err
 }
 
 // How much of a request that was refused unread is taken in all the same, and how
@@ -158,10 +212,6 @@ const (
 // takeRest reads what a handler left of a request. A connection that is closed
 // with unread data is reset, and then the client never sees why it was refused.
 func takeRest(w http.ResponseWriter, r *http.Request) {
-	var one [1]byte
-	if n, err := r.Body.Read(one[:]); n == 0 && err != nil {
-		return // the usual end
-	}
 	control := http.NewResponseController(w)
 	if control.Flush() != nil || control.SetReadDeadline(time.Now().Add(restPatience)) != nil {
 		return
@@ -175,24 +225,30 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch origins := r.Header["Origin"]; {
 		case r.Host != addr && !isLoopback(hostOf(r.Host)):
-			forbid(w, "This server answers to names of this machine alone; use the address that it printed at its start")
+			s.forbid(w, r, "This server answers to names of this machine alone; use the address that it printed at its start")
 		case len(origins) > 1 || len(origins) == 1 && !isLocalOrigin(origins[0]):
-			forbid(w, "This server takes no requests from web pages of other machines")
+			s.forbid(w, r, "This server takes no requests from web pages of other machines")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-func forbid(w http.ResponseWriter, why string) {
+// forbid answers in the words of whoever would have been asked.
+func (s *Server) forbid(w http.ResponseWriter, r *http.Request, why string) {
+	s.Log.Info("refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32600,"message":%q}}`, why)
+	if strings.HasPrefix(r.URL.Path, "/mcp") {
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","error":{"code":-32600,"message":%q}}`, why)
+	} else {
+		fmt.Fprintf(w, `{"error":%q}`, why)
+	}
 }
 
-// hostOf leaves out the port.
+// hostOf leaves out the port. What is no port may lead elsewhere: localhost:80@evil.
 func hostOf(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
+	if host, port, err := net.SplitHostPort(hostport); err == nil && strings.Trim(port, "0123456789") == "" {
 		return host
 	}
 	return hostport

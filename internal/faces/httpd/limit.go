@@ -61,11 +61,21 @@ const (
 func (c *counted) Write(data []byte) (int, error) {
 	if now := time.Now(); now.UnixNano()-c.renewed.Load() > int64(renewAfter) {
 		c.renewed.Store(now.UnixNano())
-		if err := c.SetWriteDeadline(now.Add(writePatience + renewAfter)); err != nil {
+		if err := c.Conn.SetWriteDeadline(now.Add(writePatience + renewAfter)); err != nil {
 			return 0, err
 		}
 	}
 	return c.Conn.Write(data)
+}
+
+// SetWriteDeadline does not lift the deadline: net/http does so after every answer,
+// and the next one would have none.
+func (c *counted) SetWriteDeadline(at time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
+	c.renewed.Store(time.Now().UnixNano()) // the next write does not put off what a handler has set
+	return c.Conn.SetWriteDeadline(at)
 }
 
 // Close closes the connection.

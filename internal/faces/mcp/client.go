@@ -130,7 +130,7 @@ func modernClient(m *message, principal, face string) (client, *rpcError) {
 	case capabilities.Kind != jsontree.Object:
 		return c, faultf(codeInvalidParams, "Invalid params: params._meta must hold an object as %s", metaCapabilities)
 	}
-	c.version = version.Text
+	c.version = plainVersion(version.Text)
 	info := meta.Field(metaClient)
 	c.declare(&info, &capabilities)
 	if wanted := meta.Field(metaLogLevel); wanted.Kind == jsontree.String {
@@ -142,6 +142,14 @@ func modernClient(m *message, principal, face string) (client, *rpcError) {
 		c.logs.Store(int32(level))
 	}
 	return c, nil
+}
+
+// plainVersion is a version that does not hold on to the message around it.
+func plainVersion(version string) string {
+	if i := slices.Index(allVersions, version); i >= 0 {
+		return allVersions[i]
+	}
+	return strings.Clone(version)
 }
 
 // checkVersion refuses a version of the modern era that is not spoken.

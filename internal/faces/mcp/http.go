@@ -69,7 +69,8 @@ type HTTP struct {
 func NewHTTP(principal func(*http.Request) string, limits Limits, now func() time.Time) *HTTP {
 	h := &HTTP{principal: principal, now: now, limits: limits.orDefaults()}
 	h.ending, h.endAll = context.WithCancel(context.Background())
-	h.sweeper = time.AfterFunc(sweepEvery, h.sweep)
+	h.sweeper = time.AfterFunc(time.Hour, h.sweep)
+	h.sweeper.Reset(sweepEvery) // it is there when it is first used
 	return h
 }
 
@@ -106,7 +107,9 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodPost:
 		e.post(x)
 	case http.MethodGet:
-		x.take()
+		if r.ContentLength == 0 {
+			x.take()
+		}
 		e.get(x)
 	case http.MethodDelete:
 		e.delete(x)
@@ -136,11 +139,12 @@ func (e *endpoint) post(x *exchange) {
 		return
 	}
 	defer e.running.Add(-1)
-	data, give, ok := x.body(guess)
+	data, ok := x.body(guess)
+	defer x.give()
 	if !ok {
 		return
 	}
-	defer give()
+	x.size = len(data)
 	var n *session
 	if guess == legacy {
 		n = e.session(x.r)
@@ -156,39 +160,43 @@ func (e *endpoint) post(x *exchange) {
 	}
 }
 
-// body reads the request. give returns what it took of the memory for large ones.
-func (x *exchange) body(guess era) (data []byte, give func(), ok bool) {
+// body reads the request.
+func (x *exchange) body(guess era) (data []byte, ok bool) {
 	h := x.http
-	give = func() {}
 	if x.r.ContentLength > h.limits.Body {
 		x.refuse(http.StatusRequestEntityTooLarge, faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
-		return nil, give, false
+		return nil, false
 	}
 	if size := x.r.ContentLength; size > large || size < 0 {
 		size = max(size, h.limits.Body/8) // what does not say its size may be large
 		if h.large.Add(size) > largeInAll {
 			h.large.Add(-size)
 			x.busy(guess, "Too many large requests run at once; try again")
-			return nil, give, false
+			return nil, false
 		}
-		give = func() { h.large.Add(-size) }
+		x.taken = size
 	}
 	if x.r.ContentLength > large || x.r.ContentLength < 0 {
 		_ = x.control.SetReadDeadline(time.Now().Add(h.limits.Upload)) // a connection that cannot have one has its own
 	}
 	data, err := readBody(x.r, h.limits.Body)
-	x.take()
-	if err == nil {
-		return data, give, true
+	if err == nil { // else the deadline stays: net/http looks for the rest before it answers
+		x.take()
+		return data, true
 	}
-	give()
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
 		x.refuse(http.StatusRequestEntityTooLarge, faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
 	} else {
 		x.refuse(http.StatusRequestTimeout, faultf(codeParse, "Parse error: the request did not arrive whole"), guess)
 	}
-	return nil, func() {}, false
+	return nil, false
+}
+
+// give returns what the request took of the memory for large ones.
+func (x *exchange) give() {
+	x.http.large.Add(-x.taken)
+	x.taken = 0
 }
 
 // take lets a request take its time once it has arrived: the server's deadline for
@@ -264,6 +272,8 @@ func (e *endpoint) listen(x *exchange, q *request) {
 		return
 	}
 	defer sub.close()
+	defer x.pausing()()
+	x.give()
 	to := openSink(x.w, &x.control)
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
@@ -321,6 +331,8 @@ type exchange struct {
 	r       *http.Request
 	control http.ResponseController
 	session *session // of the legacy era
+	size    int      // of the body, in bytes
+	taken   int64    // of the memory for large requests
 
 	mayJSON     bool
 	mayStream   bool
@@ -330,6 +342,7 @@ type exchange struct {
 	sink     *sink   // once it is a stream
 	stream   *stream // of the session, once it is a stream
 	detached bool    // the connection is not ours any more
+	waiting  int     // questions that are open
 	alive    *time.Timer
 }
 
@@ -468,8 +481,26 @@ func (x *exchange) release() {
 	_ = conn.Close()
 }
 
-// pausing has nothing to give up: each request has its connection.
-func (x *exchange) pausing() func() { return func() {} }
+// pausing gives up the place among the requests that run: a person may take an
+// hour, and a client that is gone for ever may have left many questions open.
+func (x *exchange) pausing() func() {
+	x.wait(1)
+	return func() { x.wait(-1) }
+}
+
+// wait counts the questions of a request; a batch may have many open.
+func (x *exchange) wait(more int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.waiting
+	x.waiting += more
+	switch {
+	case before == 0:
+		x.http.running.Add(-1)
+	case x.waiting == 0:
+		x.http.running.Add(1)
+	}
+}
 
 // stays counts a stream that stays open; false if there are too many.
 func (x *exchange) stays(e era) (leave func(), ok bool) {

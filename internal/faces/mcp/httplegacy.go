@@ -117,7 +117,7 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) ([]byte, int) {
 		return fault.reply(id, legacy), fault.status(legacy)
 	}
 	q := &request{
-		server: e.server, id: id, method: m.method, params: m.params,
+		server: e.server, id: id, method: m.method, params: slim(m.params, x.size),
 		from: n.from, out: x, link: n, status: http.StatusOK,
 	}
 	answer := q.answer(ctx)

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"sync"
 
 	"remit/internal/contract/jsontree"
@@ -38,6 +40,8 @@ type event struct {
 const (
 	mostURIs  = 1000 // that one client may watch
 	mostTasks = 200
+
+	longestURI = 8 << 10 // bytes
 )
 
 func newSubscription(s *Server, principal string, id []byte) *subscription {
@@ -85,6 +89,10 @@ func (s *subscription) add(e event) {
 
 // watch begins to watch a resource.
 func (s *subscription) watch(uri string) error {
+	if len(uri) > longestURI {
+		return faultf(codeInvalidParams, "Invalid params: a uri may have at most %d bytes", longestURI)
+	}
+	uri = strings.Clone(uri) // without the message around it
 	return s.begin(s.uris, uri, mostURIs, "resources", func() func() { return s.server.Engine.Watch(uri) })
 }
 
@@ -139,6 +147,7 @@ func (s *subscription) watchTask(ctx context.Context, id string) bool {
 	if _, err := s.server.Tasks.Get(ctx, s.principal, id); err != nil {
 		return false
 	}
+	id = strings.Clone(id) // without the message around it
 	return nil == s.begin(s.tasks, id, mostTasks, "tasks", func() func() {
 		return s.server.Tasks.Watch(id, func() {
 			s.mu.Lock()
@@ -229,6 +238,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 	if _, tasks := filter.Get("taskIds"); tasks && !q.from.tasks {
 		return nil, nil, &engine.IncapableError{Needs: engine.Tasks}
 	}
+	q.id = bytes.Clone(q.id)
 	sub := newSubscription(q.server, q.from.principal, q.id)
 	tools, prompts, resources := filter.Field("toolsListChanged"), filter.Field("promptsListChanged"), filter.Field("resourcesListChanged")
 	sub.watchLists(tools.True(), prompts.True(), resources.True())
@@ -249,6 +259,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		})))
 	}
 	acknowledged := honoured.Append([]byte(`"notifications":`))
+	q.params = jsontree.Value{} // they may be large, and the subscription lasts
 	return sub, sub.message("notifications/subscriptions/acknowledged", acknowledged), nil
 }
 

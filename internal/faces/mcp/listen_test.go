@@ -214,6 +214,23 @@ func TestListenOverStdio(t *testing.T) {
 	c.end()
 }
 
+// TestNewsOfOneEraAlone: what a client looked at as a modern one is no news to it as
+// an old one.
+func TestNewsOfOneEraAlone(t *testing.T) {
+	r := newRig(t, setup{toolsets: []string{"learning-os"}})
+	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(t.Context(), "local", in, out) })
+	c.send(modern(1, "resources/list", ``, `{}`))
+	c.receive()
+	writeMemory(t, r, `{}`)
+	time.Sleep(700 * time.Millisecond) // longer than it takes to be noticed
+	c.send(message(2, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`))
+	if got := c.receive(); at(got, "id") != 2.0 {
+		t.Errorf("got %s", got)
+	}
+	c.quiet()
+	c.end()
+}
+
 // TestManyListenersOverStdio: one connection cannot listen without end.
 func TestManyListenersOverStdio(t *testing.T) {
 	r := newRig(t, setup{})

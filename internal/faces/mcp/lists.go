@@ -148,7 +148,7 @@ func (q *request) listResources(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if q.link != nil {
+	if q.from.era == legacy {
 		q.link.listed()
 	}
 	items := make([]item, len(all))

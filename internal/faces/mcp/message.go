@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"remit/internal/contract/jsontree"
 )
@@ -57,8 +58,14 @@ func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
 		return m, faultf(codeInvalid, "Invalid request: a message is an object, not %s", tree.Kind)
 	}
 	id, hasID := tree.Get("id")
+	if id.Kind == jsontree.Null && isLostError(tree) {
+		return m, nil
+	}
 	if hasID && id.Kind != jsontree.String && id.Kind != jsontree.Number {
 		return m, faultf(codeInvalid, "Invalid request: id must be a string or a number")
+	}
+	if len(id.Raw) > maxID {
+		return m, faultf(codeInvalid, "Invalid request: id may have at most %d bytes", maxID)
 	}
 	if hasID {
 		m.id = plainID(&id)
@@ -78,8 +85,36 @@ func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
 	case isCall && params.Kind != jsontree.Object && params.Kind != jsontree.Null:
 		return m, faultf(codeInvalidParams, "Invalid params: params must be an object, not %s", params.Kind)
 	}
-	m.method, m.params, m.result, m.failed = method.Text, params, result, failed
+	m.method, m.params, m.result, m.failed = plainMethod(method.Text), params, result, failed
 	return m, nil
+}
+
+// maxID is how many bytes an id may have: it is kept as long as its request runs.
+const maxID = 4 << 10
+
+// methods are those that are spoken, those of the busiest first.
+var methods = [...]string{
+	"tools/call", "tools/list", "resources/read", "resources/list", "prompts/get", "prompts/list", "ping", "completion/complete",
+	"initialize", "server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "resources/templates/list",
+	"resources/subscribe", "resources/unsubscribe", "logging/setLevel", "notifications/cancelled", "notifications/initialized",
+}
+
+// plainMethod is a method that does not hold on to the message around it.
+func plainMethod(method string) string {
+	for _, known := range methods {
+		if method == known {
+			return known
+		}
+	}
+	return strings.Clone(method)
+}
+
+// isLostError tells an error of the client that is about nothing it could name. To
+// answer it with one of ours could go on for ever.
+func isLostError(tree *jsontree.Value) bool {
+	_, isCall := tree.Get("method")
+	_, failed := tree.Get("error")
+	return failed && !isCall
 }
 
 // plainID is an id as it was sent, except that a string is spelt one way: "a" and

@@ -243,7 +243,10 @@ func TestResultsOfTheModernEra(t *testing.T) {
 		method, params string
 		kept           bool
 	}{
-		{"tools/list", "", true}, {"prompts/list", "", true}, {"resources/list", "", true}, {"resources/templates/list", "", true},
+		{"tools/list", "", true},
+		{"prompts/list", "", true},
+		{"resources/list", "", true},
+		{"resources/templates/list", "", true},
 		{"resources/read", `"uri":"test://static-text"`, true},
 		{"prompts/get", `"name":"test_simple_prompt"`, false},
 		{"tools/call", `"name":"test_simple_text"`, false},
@@ -369,6 +372,8 @@ func TestClosedStreamCancels(t *testing.T) {
 	stream.next()
 	stream.close()
 	eventually(t, "the call was cancelled", func() bool {
-		return slices.ContainsFunc(auditOf(t, r), func(line string) bool { return strings.Contains(line, "test_tool_with_logging") && strings.Contains(line, "unavailable") })
+		return slices.ContainsFunc(auditOf(t, r), func(line string) bool {
+			return strings.Contains(line, "test_tool_with_logging") && strings.Contains(line, "unavailable")
+		})
 	})
 }

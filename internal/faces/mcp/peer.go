@@ -99,6 +99,7 @@ func (p live) Ask(ctx context.Context, questions []engine.Question) (map[string]
 			return nil, &engine.IncapableError{Needs: question.Needs}
 		}
 	}
+	engine.Placed(ctx) // later writes do not wait for a person
 	defer p.q.out.pausing()()
 	answers := make(map[string]jsontree.Value, len(questions))
 	for _, question := range questions {

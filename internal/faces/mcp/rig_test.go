@@ -326,7 +326,7 @@ type event struct {
 func (r *rig) open(request *http.Request) *stream {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(request.Context())
-	response, err := r.client.Do(request.WithContext(ctx))
+	response, err := r.client.Do(request.WithContext(ctx)) //nolint:bodyclose // who reads it closes it
 	if err != nil {
 		cancel()
 		r.t.Fatal(err)

@@ -24,6 +24,9 @@ import (
 type States struct {
 	// Secret is what they are sealed with. It stays the same over a restart.
 	Secret func() ([]byte, error)
+	// Place is what they belong to, such as a workspace: a person who agreed in one
+	// has agreed to nothing in another that has the same secret.
+	Place string
 	// Spend takes note of a state that was used; false if it was used before.
 	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
 	Now   func() time.Time
@@ -83,7 +86,7 @@ func (s *States) seal(st *state) (string, error) {
 	if len(plain) > maxState {
 		return "", faultf(codeInvalidParams, "Invalid params: the answers are larger than %d bytes", maxState)
 	}
-	sealed := aead.Seal(nil, nil, plain, nil) //nolint:gosec // this cipher makes its nonce itself
+	sealed := aead.Seal(nil, nil, plain, []byte(s.Place)) //nolint:gosec // this cipher makes its nonce itself
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
@@ -97,7 +100,7 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	if err != nil {
 		return nil, badState("is not one of ours")
 	}
-	plain, err := aead.Open(nil, nil, data, nil)
+	plain, err := aead.Open(nil, nil, data, []byte(s.Place))
 	if err != nil {
 		return nil, badState("is not one of ours")
 	}

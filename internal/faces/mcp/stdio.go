@@ -56,8 +56,10 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 		c.work.Wait()
 		finished <- c.out.close()
 	}()
-	if ctx.Err() == nil {
-		return errors.Join(err, <-finished)
+	select {
+	case outErr := <-finished:
+		return errors.Join(err, outErr)
+	case <-ctx.Done():
 	}
 	select { // told to end: a client that does not read cannot hold us for ever
 	case outErr := <-finished:
@@ -284,7 +286,7 @@ func greet(m *message, from client) client {
 	from.era = legacy
 	from.version = legacyVersions[0]
 	if wanted := m.params.Field("protocolVersion"); slices.Contains(legacyVersions, wanted.Text) {
-		from.version = wanted.Text
+		from.version = plainVersion(wanted.Text)
 	}
 	info, capabilities := m.params.Field("clientInfo"), m.params.Field("capabilities")
 	from.declare(&info, &capabilities)

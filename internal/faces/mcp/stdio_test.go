@@ -350,21 +350,37 @@ func TestOrderOfWrites(t *testing.T) {
 	}
 }
 
-// FuzzStdio sends anything at all: every line that comes back is JSON-RPC, and a
-// good request at the end is served.
+// FuzzStdio sends anything at all, in either era: every line that comes back is
+// JSON-RPC, and a good request of each era at the end is served.
 func FuzzStdio(f *testing.F) {
-	for _, seed := range []string{hello, write, canElicit, `[]`, `{"jsonrpc":"2.0","id":"remit-1","result":{}}`, "\x00", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`} {
+	for _, seed := range []string{
+		hello, write, canElicit, `[]`, `{"jsonrpc":"2.0","id":"remit-1","result":{}}`, "\x00", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+		modern(1, "server/discover", "", `{}`), modern(1, "subscriptions/listen", `"notifications":{"toolsListChanged":true}`, `{}`) + "\n" + message(nil, "notifications/cancelled", `{"requestId":1}`),
+		modern("x", "tools/call", `"name":"write_memory_entry","arguments":{},"inputResponses":{},"requestState":"x"`, `{"elicitation":{}}`),
+		message(0, "initialize", `{"protocolVersion":"2025-03-26"}`) + "\n[" + ping + "," + ping + "]",
+		message(1, "resources/subscribe", `{"uri":"memory://decisions.jsonl"}`), message(1, "tools/list", `{"cursor":"ZnJvbSAy"}`),
+	} {
 		f.Add([]byte(seed))
 	}
 	a, _ := open(f, approval.Deny)
+	last := message("the last", "ping", `{}`) + "\n" + modern("the very last", "server/discover", "", `{}`) + "\n"
 	f.Fuzz(func(t *testing.T, data []byte) {
-		in := append(append([]byte{}, data...), "\n{\"jsonrpc\":\"2.0\",\"id\":\"the last\",\"method\":\"ping\"}\n"...)
+		in := append(append([]byte("\n"), data...), "\n"+message("old", "initialize", `{}`)+"\n"+last...)
 		var out bytes.Buffer
 		if err := a.ServeStdio(context.Background(), bytes.NewReader(in), &out); err != nil {
 			t.Fatal(err)
 		}
-		if got := replies(t, out.Bytes()); got[`"the last"`]["result"] == nil {
-			t.Fatalf("the last request was not served after %q: %s", data, out.Bytes())
+		served := map[string]bool{}
+		for line := range bytes.Lines(out.Bytes()) {
+			if !isMessage(line) {
+				t.Fatalf("not a message after %q: %q", data, line)
+			}
+			if bytes.Contains(line, []byte(`"result":`)) {
+				served[mustJSON(t, at(string(line), "id"))] = true
+			}
+		}
+		if !served[`"the last"`] || !served[`"the very last"`] {
+			t.Fatalf("the last requests were not served after %q: %s", data, out.Bytes())
 		}
 	})
 }

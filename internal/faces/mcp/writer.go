@@ -36,6 +36,9 @@ func (w *writer) send(line []byte) {
 	for len(w.queued) > highWater && w.err == nil {
 		w.changed.Wait()
 	}
+	if w.err != nil {
+		return // nobody reads any more
+	}
 	w.queued = append(append(w.queued, line...), '\n')
 	w.changed.Broadcast()
 }

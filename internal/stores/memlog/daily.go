@@ -15,6 +15,9 @@ import (
 type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
+	// Lost is told, once a minute at most, that records which nobody waited for
+	// could not be kept; nil if nobody wants to know.
+	Lost func(error)
 
 	mu      sync.Mutex
 	day     string
@@ -24,6 +27,7 @@ type Daily struct {
 	timer   *time.Timer
 	closed  bool
 	err     error
+	told    time.Time // when Lost was last called
 }
 
 var _ audit.Keeper = (*Daily)(nil)
@@ -84,10 +88,31 @@ func (d *Daily) flush() {
 // handOver gives the log what has been waiting, in order.
 func (d *Daily) handOver() {
 	d.timer = nil
+	var last *Ticket
 	for _, record := range d.waiting {
-		d.log.Append(record, false)
+		last = d.log.Append(record, false)
 	}
 	d.waiting = d.waiting[:0]
+	if last != nil && d.Lost != nil {
+		go d.listen(last)
+	}
+}
+
+// listen waits for what becomes of a batch, and tells if it is lost.
+func (d *Daily) listen(last *Ticket) {
+	_, err := last.Wait(context.Background())
+	if err == nil {
+		return
+	}
+	d.mu.Lock()
+	tell := time.Since(d.told) > time.Minute
+	if tell {
+		d.told = time.Now()
+	}
+	d.mu.Unlock()
+	if tell {
+		d.Lost(err)
+	}
 }
 
 // turnTo opens the file of another day. Its first record follows the last one of

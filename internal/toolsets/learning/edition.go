@@ -33,6 +33,9 @@ func (t *Tools) edition(sets []string) *edition {
 	// Which files there are does not depend on whether they may be written.
 	i = slices.IndexFunc(t.Known, func(known *contract.Set) bool { return known.Name == served.Name })
 	e := &edition{Tools: t, writing: t.Known[i].Find(memoryTool), reading: served.Find(readTool)}
+	if tightened := served.Find(memoryTool); tightened != nil {
+		e.writing = tightened
+	}
 	files := e.writing.Input.At("properties", "file", "enum")
 	for _, m := range files.Members {
 		e.files = append(e.files, m.Value.Text)

@@ -476,7 +476,7 @@ func TestManyPathsToExplain(t *testing.T) {
 	}
 	s := serve(t, "learning-os", files, false, nil)
 	got, err := s.CompletePrompt(context.Background(), "explain_file", "path", "docs/")
-	if err != nil || len(got) != 100 || got[0] != "docs/000.md" || got[99] != "docs/099.md" {
+	if err != nil || len(got) != 300 || got[0] != "docs/000.md" || got[299] != "docs/299.md" {
 		t.Errorf("%d paths, %v", len(got), err)
 	}
 }

@@ -71,7 +71,15 @@ func (e *edition) review(days int) ([]engine.Message, error) {
 			messages = append(messages, user(embedded(memoryAddress+file, mimeOf(file), found.text)))
 		}
 	}
+	if len(messages) == 0 {
+		return []engine.Message{user(engine.Text(nothingToReview(days, contains)))}, nil
+	}
 	return append(messages, user(engine.Text(reviewText(days, since, contains)))), nil
+}
+
+func nothingToReview(days int, contains []string) string {
+	return fmt.Sprintf("I wanted to review the last %d days, but the memory files hold nothing of them:\n%s\n\nSay so, and tell me in one or two sentences how entries get into them.",
+		days, strings.Join(contains, "\n"))
 }
 
 func reviewText(days int, since time.Time, contains []string) string {

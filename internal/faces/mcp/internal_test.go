@@ -1,0 +1,276 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"remit/internal/contract/jsontree"
+)
+
+// failing is a client that has gone.
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("gone") }
+
+// TestWriterOfNobody: what nobody reads is not kept.
+func TestWriterOfNobody(t *testing.T) {
+	w := newWriter(failing{})
+	line := bytes.Repeat([]byte("x"), 100_000)
+	for range 1000 {
+		w.send(line)
+	}
+	w.mu.Lock()
+	queued := len(w.queued)
+	w.mu.Unlock()
+	if queued > highWater+len(line)+1 {
+		t.Errorf("%d bytes wait for nobody", queued)
+	}
+	if w.close() == nil {
+		t.Error("a client that is gone is no error")
+	}
+}
+
+// TestStreamKeeps: of one stream the latest events are kept, and all are counted
+// until they are forgotten.
+func TestStreamKeeps(t *testing.T) {
+	var all atomic.Int64
+	for _, tc := range []struct {
+		name         string
+		size, events int
+		kept         int
+	}{
+		{"few", 10, 5, 5}, {"many", 10, 500, keptEvents}, {"large", 50_000, 10, 2}, {"one that is too large", keptBytes + 1, 3, 1},
+	} {
+		s := newStream(1, &all)
+		for range tc.events {
+			s.add(bytes.Repeat([]byte("x"), tc.size))
+		}
+		if len(s.kept) != tc.kept || int64(s.size) != all.Load() {
+			t.Errorf("%s: %d events are kept of %d bytes, %d in all", tc.name, len(s.kept), s.size, all.Load())
+		}
+		if texts, last, _, _ := s.after(uint64(tc.events - 1)); len(texts) != 1 || last != uint64(tc.events) {
+			t.Errorf("%s: after the last but one come %d, up to %d", tc.name, len(texts), last)
+		}
+		s.forget()
+		s.add([]byte("late"))
+		if all.Load() != 0 {
+			t.Errorf("%s: %d bytes are kept for nobody", tc.name, all.Load())
+		}
+	}
+}
+
+// TestStreamsInAll: when there is too much of all streams, nothing is kept that no
+// reader waits for.
+func TestStreamsInAll(t *testing.T) {
+	var all atomic.Int64
+	all.Store(keptInAll)
+	unread, read := newStream(1, &all), newStream(2, &all)
+	detach := read.attach(func() {})
+	defer detach()
+	for _, s := range []*stream{unread, read} {
+		s.add([]byte("one"))
+		s.add([]byte("two"))
+	}
+	if len(unread.kept) != 0 || len(read.kept) != 1 || !strings.Contains(string(read.kept[0].text), "two") {
+		t.Errorf("kept %d and %d", len(unread.kept), len(read.kept))
+	}
+}
+
+func TestEventIDs(t *testing.T) {
+	for id, want := range map[string]bool{
+		"0-0": true, "1-2": true, "18446744073709551615-18446744073709551615": true,
+		"": false, "-": false, "1": false, "1-": false, "-1": false, "+1-1": false, "1-1-1": false, "1-0x1": false, "18446744073709551616-1": false,
+	} {
+		if _, _, ok := eventID(id); ok != want {
+			t.Errorf("%q: %v", id, ok)
+		}
+	}
+}
+
+func testStates() *States {
+	return &States{
+		Secret: func() ([]byte, error) { return []byte("secret"), nil },
+		Spend:  func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
+		Now:    func() time.Time { return time.Unix(1_800_000_000, 0) },
+	}
+}
+
+// TestStateOfAnotherSecret: what one server sealed means nothing to another.
+func TestStateOfAnotherSecret(t *testing.T) {
+	ours, theirs := testStates(), testStates()
+	theirs.Secret = func() ([]byte, error) { return []byte("another"), nil }
+	sealed, err := theirs.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ours.open(t.Context(), sealed, "ann", []byte("s")); err == nil {
+		t.Error("a forged state was opened")
+	}
+	if st, err := theirs.open(t.Context(), sealed, "ann", []byte("s")); err != nil || !st.Approved {
+		t.Errorf("its own: %v", err)
+	}
+	if bytes.Contains([]byte(sealed), []byte("ann")) {
+		t.Error("the state can be read")
+	}
+}
+
+// TestStateOfAnotherPlace: what was agreed to in one place is nothing in another.
+func TestStateOfAnotherPlace(t *testing.T) {
+	here, there := testStates(), testStates()
+	here.Place, there.Place = "/work/here", "/work/there"
+	sealed, err := there.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := here.open(t.Context(), sealed, "ann", []byte("s")); err == nil {
+		t.Error("a state of another place was opened")
+	}
+	if _, err := there.open(t.Context(), sealed, "ann", []byte("s")); err != nil {
+		t.Errorf("its own: %v", err)
+	}
+}
+
+// TestStateWithoutSecret: a server that cannot keep secrets fails, and says nothing
+// of why.
+func TestStateWithoutSecret(t *testing.T) {
+	s := testStates()
+	s.Secret = func() ([]byte, error) { return nil, errors.New("open /home/ann/.config: denied") }
+	if _, err := s.seal(&state{}); err == nil || strings.Contains(faultOf(err, modern).text, "/home") {
+		t.Errorf("seal: %v", err)
+	}
+	if _, err := s.open(t.Context(), "x", "", nil); err == nil || strings.Contains(faultOf(err, modern).text, "/home") {
+		t.Errorf("open: %v", err)
+	}
+	s = testStates()
+	s.Spend = func(context.Context, string, time.Time, time.Time) (bool, error) {
+		return true, errors.New("disk full")
+	}
+	sealed, err := s.seal(&state{Subject: []byte("s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.open(t.Context(), sealed, "", []byte("s")); err == nil || faultOf(err, modern).code != codeInternal {
+		t.Errorf("a state that cannot be spent was used: %v", err)
+	}
+}
+
+// FuzzState: no string opens but the one that was sealed, as it was sealed.
+func FuzzState(f *testing.F) {
+	s := testStates()
+	secret := []byte(rand.Text()) // every process has its own, so that none knows what another has sealed
+	s.Secret = func() ([]byte, error) { return secret, nil }
+	sealed, err := s.seal(&state{Principal: "ann", Subject: []byte("s"), Number: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for i, seed := range []string{sealed, "", "x", sealed + "=", sealed + "\n", strings.ToUpper(sealed), sealed[:len(sealed)-1]} {
+		f.Add(seed, uint16(i), byte('A'))
+	}
+	f.Fuzz(func(t *testing.T, text string, at uint16, with byte) {
+		changed := []byte(sealed)
+		changed[int(at)%len(changed)] = with
+		for _, text := range []string{text, string(changed), sealed + text, text + sealed} {
+			st, err := s.open(t.Context(), text, "ann", []byte("s"))
+			if err == nil && strings.NewReplacer("\n", "", "\r", "").Replace(text) != sealed {
+				t.Errorf("%q opens as %+v", text, st)
+			}
+			var fault *rpcError
+			if err != nil && (!errors.As(err, &fault) || fault.code != codeInvalidParams) {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		if _, err := s.open(t.Context(), sealed, text, []byte("s")); err == nil && text != "ann" {
+			t.Errorf("%q passes for ann", text)
+		}
+	})
+}
+
+// FuzzHeaders: a value that was encoded comes back, and what comes back can be sent.
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range []string{"", "plain", "é", " padded ", "=?base64?SGVsbG8=?=", "=?base64?SGVsbG8?=", "=?base64?=", "=?base64??=", "a\tb", "a\x7fb", "line1\nline2"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		decoded, ok := decodeHeader(value)
+		isEncoded := strings.HasPrefix(value, "=?base64?") && strings.HasSuffix(value[len("=?base64?"):], "?=")
+		if ok && !isEncoded && decoded != value {
+			t.Errorf("%q became %q", value, decoded)
+		}
+		if !ok && decoded != "" && !isEncoded {
+			t.Errorf("%q is refused and gives %q", value, decoded)
+		}
+		encoded := "=?base64?" + base64.StdEncoding.EncodeToString([]byte(value)) + "?="
+		if back, ok := decodeHeader(encoded); !ok || back != value {
+			t.Errorf("%q encoded is %q, and that is %q", value, encoded, back)
+		}
+		number := jsontree.Value{Kind: jsontree.Number, Text: "42"}
+		if sameText(value, &number) {
+			var n float64
+			if json.Unmarshal([]byte(value), &n) != nil || n != 42 {
+				t.Errorf("%q passes for 42", value)
+			}
+		}
+	})
+}
+
+// FuzzMessages: what is taken apart is what another reader of JSON sees.
+func FuzzMessages(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"\u0061","method":"ping","params":{}}`, `[{"jsonrpc":"2.0","method":"x"}]`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{}}`, `{"jsonrpc":"2.0","error":{}}`, `[]`, `{}`, `null`, `{"jsonrpc":"2.0","id":1e400,"method":"x"}`,
+	} {
+		f.Add([]byte(seed), true)
+		f.Add([]byte(seed), false)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, batches bool) {
+		all, batch, fault := readMessages(data, batches)
+		if fault != nil {
+			if len(all) != 0 {
+				t.Errorf("%q: both messages and a fault", data)
+			}
+			for _, e := range []era{legacy, modern} {
+				if reply := fault.reply(fault.id, e); !json.Valid(reply) || bytes.ContainsAny(reply, "\n\r") {
+					t.Errorf("%q is refused with %q", data, reply)
+				}
+			}
+			return
+		}
+		if len(all) == 0 || batch && !batches || !batch && len(all) != 1 {
+			t.Fatalf("%q: %d messages, batch %v", data, len(all), batch)
+		}
+		if batch {
+			return
+		}
+		m := all[0]
+		var seen map[string]json.RawMessage
+		if err := json.Unmarshal(data, &seen); err != nil {
+			t.Fatalf("%q: others cannot read it: %v", data, err)
+		}
+		var method string
+		_ = json.Unmarshal(seen["method"], &method)
+		if method != m.method {
+			t.Errorf("%q: method %q, others see %q", data, m.method, method)
+		}
+		if m.id == nil {
+			if id := string(seen["id"]); id != "" && id != "null" {
+				t.Errorf("%q: no id, others see %s", data, id)
+			}
+			return
+		}
+		if bytes.ContainsAny(m.id, "\n\r") || !json.Valid(m.id) {
+			t.Errorf("%q: the id is %q", data, m.id)
+		}
+		var ours, theirs any
+		if json.Unmarshal(m.id, &ours) == nil && json.Unmarshal(seen["id"], &theirs) == nil && ours != theirs {
+			t.Errorf("%q: id %v, others see %v", data, ours, theirs)
+		}
+	})
+}
