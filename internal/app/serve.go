@@ -38,13 +38,14 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	for _, set := range sets {
 		names, instructions = append(names, set.Name), append(instructions, instructionsOf(set, e))
 	}
+	place := a.waiting.workspace + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
 		Tasks: &background.Runner{
-			Engine: e, Place: a.waiting.workspace + "\n" + strings.Join(names, ","), Log: a.log,
+			Engine: e, Place: place, Log: a.log,
 			Store: func(ctx context.Context) (background.Store, error) { return a.database.tasks(ctx) },
 		},
-		States: &mcp.States{Secret: a.database.key, Spend: a.database.spend, Now: time.Now},
+		States: &mcp.States{Secret: a.database.key, Place: place, Spend: a.database.spend, Now: time.Now},
 	}
 }
 
@@ -87,7 +88,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return err
 	}
 	protocol := mcp.NewHTTP(local, mcp.Limits{}, time.Now)
-	protocol.SessionEnded = a.stats.ObserveSession
+	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {
@@ -149,7 +150,7 @@ func notFound(w http.ResponseWriter, why string) {
 // plain adds what is not MCP.
 func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server) {
 	api := &httpapi.API{
-		Engine: a.engine, Principal: local, Version: Version, Log: a.log,
+		Engine: a.engine, Principal: local, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
 		Health: func(context.Context) map[string]error { return a.health(server.Ending()) },
 		Metrics: &httpapi.Metrics{
 			Stats: a.stats, Version: Version, Started: started,

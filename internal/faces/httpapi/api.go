@@ -23,6 +23,10 @@ type API struct {
 	MaxBody   int64                                      // bytes of a request body; 0 is 32 MiB
 	Health    func(ctx context.Context) map[string]error // what must work, by name; nil if nothing must
 	Metrics   http.Handler                               // nil if nobody counts
+	// Admit and AdmitLarge bound the requests that run and the bytes of large ones,
+	// together with those of other faces; nil if nothing is bounded.
+	Admit      func() (leave func(), ok bool)
+	AdmitLarge func(size int64) (leave func(), ok bool)
 
 	listOnce sync.Once
 	listed   document // the answer of GET /tools

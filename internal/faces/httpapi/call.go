@@ -28,6 +28,13 @@ const bodyPatience = 30 * time.Second
 
 // call runs a tool: POST /tools/{name}, with the arguments as body.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
+	leave, ok := a.admit(r)
+	if !ok {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "Too many requests run at once; try again")
+		return
+	}
+	defer leave()
 	connection := http.NewResponseController(w)
 	// A connection that knows no deadlines is one that its owner bounds. After a
 	// refusal the deadline stays, for the rest of the body.
@@ -86,6 +93,28 @@ func retryAfter(tool *engine.Tool, failure *contract.Error) int {
 		}
 	}
 	return 0
+}
+
+// large is how many bytes make a large request.
+const large = 1 << 20
+
+// admit counts a request; false if there are too many, or too many large ones.
+func (a *API) admit(r *http.Request) (leave func(), ok bool) {
+	leave = func() {}
+	if a.Admit != nil {
+		if leave, ok = a.Admit(); !ok {
+			return nil, false
+		}
+	}
+	if size := r.ContentLength; a.AdmitLarge != nil && (size > large || size < 0) {
+		leaveLarge, ok := a.AdmitLarge(max(size, large)) // what does not say its size may be large
+		if !ok {
+			leave()
+			return nil, false
+		}
+		return func() { leaveLarge(); leave() }, true
+	}
+	return leave, true
 }
 
 // rejection is why a body never became a call.

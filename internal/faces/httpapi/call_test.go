@@ -127,6 +127,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestTooManyAtOnce: whoever is one too many is told to come back, and takes nobody's place.
+func TestTooManyAtOnce(t *testing.T) {
+	running, bytes := 0, int64(0)
+	r := newRig(t, nil)
+	r.api.Admit = func() (func(), bool) {
+		running++
+		return func() { running-- }, running <= 1
+	}
+	r.api.AdmitLarge = func(size int64) (func(), bool) {
+		bytes += size
+		return func() { bytes -= size }, false
+	}
+	got := r.do(post("look", `{"text":"`+strings.Repeat("x", 2<<20)+`"}`))
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || running != 0 {
+		t.Errorf("large: %d %s, %d run", got.Code, got.Body, running)
+	}
+	running = 1
+	if got := r.do(post("look", `{}`)); got.Code != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %d %s", got.Code, got.Body)
+	}
+	running = 0
+	if got := r.do(post("look", `{}`)); got.Code != http.StatusOK || running != 0 {
+		t.Errorf("after that: %d %s, %d run", got.Code, got.Body, running)
+	}
+}
+
 // TestPending: a call that waits for a person is accepted, and says so where
 // scripts see it.
 func TestPending(t *testing.T) {

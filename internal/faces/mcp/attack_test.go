@@ -259,6 +259,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 // TestAnswersOfOthers: a question is answered in the session that it was put in,
 // once.
 func TestAnswersOfOthers(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s, eve := r.initialize("2025-11-25", `{"elicitation":{}}`), r.initialize("2025-11-25", `{"elicitation":{}}`)
 	stream := s.start(write)

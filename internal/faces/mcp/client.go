@@ -24,6 +24,9 @@ var (
 	allVersions    = slices.Concat(modernVersions, legacyVersions)
 )
 
+// knows tells whether a version of the protocol is spoken.
+func knows(version string) bool { return slices.Contains(allVersions, version) }
+
 // The keys of _meta.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
@@ -95,8 +98,10 @@ func (c *client) declare(info, capabilities *jsontree.Value) {
 }
 
 // brief cuts what a client says of itself: it goes into every audit record.
-func brief(text string) string {
-	const most = 100
+func brief(text string) string { return cutTo(text, 100) }
+
+// cutTo cuts a text that is longer than so many bytes.
+func cutTo(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -1,7 +1,7 @@
 package mcp
 
 // Kept is how many bytes are kept for clients that come back.
-func (h *HTTP) Kept() int64 { return h.kept.Load() }
+func (h *HTTP) Kept() int64 { return h.kept.bytes.Load() }
 
 // Running is how many requests count as running.
 func (h *HTTP) Running() int64 { return h.running.Load() }

@@ -60,12 +60,15 @@ func (f *rpcError) reply(id []byte, e era) []byte {
 	b := append(appendHead(nil, id, e), `"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(f.code), 10)
 	b = append(b, `,"message":`...)
-	b = jsontree.AppendString(b, f.text)
+	b = jsontree.AppendString(b, cutTo(f.text, mostWords))
 	if f.data.Kind != jsontree.Null {
 		b = f.data.Append(append(b, `,"data":`...))
 	}
 	return append(b, '}', '}')
 }
+
+// mostWords is how long a message gets: it may quote what the client sent.
+const mostWords = 2000
 
 // status is what the fault is on HTTP. Clients of the legacy era take anything
 // but 200 for a fault of the connection.

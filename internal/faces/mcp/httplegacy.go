@@ -34,7 +34,7 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 		e.initialize(x, &all[0])
 		return
 	}
-	if !x.admit(n) {
+	if !x.admit(n, all[0].id) {
 		return
 	}
 	x.session = n
@@ -47,7 +47,7 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 			n.questions.answer(m)
 		case m.isNotification():
 			if id := cancelled(m); id != nil {
-				n.cancel(id)
+				n.inflight.cancel(id)
 			}
 		default:
 			requests = append(requests, *m)
@@ -64,14 +64,14 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 }
 
 // admit refuses a request without a session, and one whose version is not spoken.
-func (x *exchange) admit(n *session) bool {
+func (x *exchange) admit(n *session, id []byte) bool {
 	switch version := x.r.Header.Get(headerVersion); {
 	case n == nil && len(x.r.Header[headerSession]) == 0:
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: the header %s is missing; send initialize first", headerSession), legacy)
+		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: the header %s is missing; send initialize first, or speak 2026-07-28, which has no sessions", headerSession).about(id), legacy)
 	case n == nil:
-		x.refuse(http.StatusNotFound, faultf(codeInvalid, "There is no such session, or it has ended; send initialize again"), legacy)
+		x.refuse(http.StatusNotFound, faultf(codeInvalid, "There is no such session, or it has ended; send initialize again").about(id), legacy)
 	case version != "" && !knows(strings.Trim(version, " \t")):
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Unsupported protocol version %q; supported are %s", version, strings.Join(allVersions, ", ")), legacy)
+		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Unsupported protocol version %q; supported are %s", version, strings.Join(allVersions, ", ")).about(id), legacy)
 	default:
 		return true
 	}
@@ -94,7 +94,7 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 	if e.ending.Err() != nil {
 		e.drop(n, false) // the server ends just now
 	}
-	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, from: n.from, out: x, link: n, status: http.StatusOK}
+	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK}
 	x.w.Header()[headerSession] = []string{n.id}
 	x.finish(q.answer(x.r.Context()), q.status)
 }
@@ -112,16 +112,20 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) ([]byte, int) {
 	defer cancel()
 	call := &running{cancel}
 	id := bytes.Clone(m.id)
-	if !n.begin(id, call) {
+	if !n.inflight.begin(id, call) {
 		fault := faultf(codeInvalid, "Invalid request: a request with this id is still running")
 		return fault.reply(id, legacy), fault.status(legacy)
 	}
 	q := &request{
-		server: e.server, id: id, method: m.method, params: slim(m.params, x.size),
-		from: n.from, out: x, link: n, status: http.StatusOK,
+		server: e.server, id: id, method: m.method, params: m.params,
+		from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK,
 	}
+	q.slim(x.size)
 	answer := q.answer(ctx)
-	if !n.finish(id, call) {
+	if e.kept.full.Load() {
+		e.makeArchiveRoom()
+	}
+	if !n.inflight.finish(id, call) {
 		return nil, 0
 	}
 	return answer, q.status
@@ -163,7 +167,7 @@ func (e *endpoint) get(x *exchange) {
 		return
 	}
 	n := e.session(x.r)
-	if !x.admit(n) {
+	if !x.admit(n, nil) {
 		return
 	}
 	s, from, ok := x.resumed(n)
@@ -227,7 +231,7 @@ func (e *endpoint) delete(x *exchange) {
 		return
 	}
 	n := e.session(x.r)
-	if !x.admit(n) {
+	if !x.admit(n, nil) {
 		return
 	}
 	e.drop(n, true)
@@ -265,6 +269,18 @@ func (h *HTTP) dropIdle(since time.Time) {
 		if n := found.(*session); n.idle(since) {
 			h.drop(n, true)
 		}
+		return true
+	})
+}
+
+// makeArchiveRoom forgets what clients might come back for, of everybody: otherwise
+// whoever came first would keep it all.
+func (h *HTTP) makeArchiveRoom() {
+	if !h.kept.full.CompareAndSwap(true, false) {
+		return // somebody is at it
+	}
+	h.sessions.Range(func(_, found any) bool {
+		found.(*session).makeRoom()
 		return true
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,7 +40,7 @@ func TestWriterOfNobody(t *testing.T) {
 // TestStreamKeeps: of one stream the latest events are kept, and all are counted
 // until they are forgotten.
 func TestStreamKeeps(t *testing.T) {
-	var all atomic.Int64
+	var all archive
 	for _, tc := range []struct {
 		name         string
 		size, events int
@@ -53,16 +52,16 @@ func TestStreamKeeps(t *testing.T) {
 		for range tc.events {
 			s.add(bytes.Repeat([]byte("x"), tc.size))
 		}
-		if len(s.kept) != tc.kept || int64(s.size) != all.Load() {
-			t.Errorf("%s: %d events are kept of %d bytes, %d in all", tc.name, len(s.kept), s.size, all.Load())
+		if len(s.kept) != tc.kept || int64(s.size) != all.bytes.Load() {
+			t.Errorf("%s: %d events are kept of %d bytes, %d in all", tc.name, len(s.kept), s.size, all.bytes.Load())
 		}
 		if texts, last, _, _ := s.after(uint64(tc.events - 1)); len(texts) != 1 || last != uint64(tc.events) {
 			t.Errorf("%s: after the last but one come %d, up to %d", tc.name, len(texts), last)
 		}
 		s.forget()
 		s.add([]byte("late"))
-		if all.Load() != 0 {
-			t.Errorf("%s: %d bytes are kept for nobody", tc.name, all.Load())
+		if all.bytes.Load() != 0 {
+			t.Errorf("%s: %d bytes are kept for nobody", tc.name, all.bytes.Load())
 		}
 	}
 }
@@ -70,8 +69,8 @@ func TestStreamKeeps(t *testing.T) {
 // TestStreamsInAll: when there is too much of all streams, nothing is kept that no
 // reader waits for.
 func TestStreamsInAll(t *testing.T) {
-	var all atomic.Int64
-	all.Store(keptInAll)
+	var all archive
+	all.bytes.Store(keptInAll)
 	unread, read := newStream(1, &all), newStream(2, &all)
 	detach := read.attach(func() {})
 	defer detach()
@@ -125,7 +124,7 @@ func TestStateOfAnotherSecret(t *testing.T) {
 // TestStateOfAnotherPlace: what was agreed to in one place is nothing in another.
 func TestStateOfAnotherPlace(t *testing.T) {
 	here, there := testStates(), testStates()
-	here.Place, there.Place = "/work/here", "/work/there"
+	here.Place, there.Place = "here", "there"
 	sealed, err := there.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
 	if err != nil {
 		t.Fatal(err)

@@ -259,7 +259,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		})))
 	}
 	acknowledged := honoured.Append([]byte(`"notifications":`))
-	q.params = jsontree.Value{} // they may be large, and the subscription lasts
+	q.params, q.method = jsontree.Value{}, strings.Clone(q.method) // the message may be large, and the subscription lasts
 	return sub, sub.message("notifications/subscriptions/acknowledged", acknowledged), nil
 }
 

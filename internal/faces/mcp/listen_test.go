@@ -17,6 +17,7 @@ const listens = "subscriptions/listen"
 // TestListen: the acknowledgement comes first, then what was asked for and nothing
 // else, each with the id as it was sent.
 func TestListen(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		id    any
 		wants string
@@ -77,6 +78,7 @@ func TestListenRefusals(t *testing.T) {
 
 // TestListenToResources: what changes on the disk is told, of what was asked for.
 func TestListenToResources(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	stream := r.listen(modern(1, listens, `"notifications":{"resourcesListChanged":true,"resourceSubscriptions":["memory://decisions.jsonl",7,null]}`, `{}`))
 	ack := stream.next()
@@ -95,6 +97,7 @@ func TestListenToResources(t *testing.T) {
 
 // TestListenToTasks: the owner of a task hears of its changes, nobody else does.
 func TestListenToTasks(t *testing.T) {
+	t.Parallel()
 	const knows = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 	r := newRig(t, setup{})
 	id := startTask(t, r, "confirm_delete", `{"filename":"f"}`)
@@ -123,6 +126,7 @@ func TestListenToTasks(t *testing.T) {
 
 // TestListenToTooMuch: a filter without end is looked at as far as it may go.
 func TestListenToTooMuch(t *testing.T) {
+	t.Parallel()
 	const knows = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 	r := newRig(t, setup{})
 	var ids, uris strings.Builder
@@ -217,6 +221,7 @@ func TestListenOverStdio(t *testing.T) {
 // TestNewsOfOneEraAlone: what a client looked at as a modern one is no news to it as
 // an old one.
 func TestNewsOfOneEraAlone(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(t.Context(), "local", in, out) })
 	c.send(modern(1, "resources/list", ``, `{}`))

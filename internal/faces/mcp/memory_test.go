@@ -86,7 +86,13 @@ func TestLittleIsHeld(t *testing.T) {
 				tc.hold(t, r, s, i)
 			}
 			r.client.CloseIdleConnections()
-			if more := held() - before; more > n*size/4 {
+			more := 0
+			for range 10 { // what is under way may hold a little for a moment
+				if more = held() - before; more <= n*size/4 {
+					break
+				}
+			}
+			if more > n*size/4 {
 				t.Errorf("%d KB more are held", more>>10)
 			}
 			if tc.name == "listeners" && r.http.Large() != 0 {
@@ -126,7 +132,13 @@ func TestLittleIsHeldOverStdio(t *testing.T) {
 				c.send(line(i))
 				c.receive()
 			}
-			if more := held() - before; more > n*size/4 {
+			more := 0
+			for range 10 { // what is under way may hold a little for a moment
+				if more = held() - before; more <= n*size/4 {
+					break
+				}
+			}
+			if more > n*size/4 {
 				t.Errorf("%d KB more are held", more>>10)
 			}
 			c.end()

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"remit/internal/contract/jsontree"
 )
@@ -85,29 +84,12 @@ func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
 	case isCall && params.Kind != jsontree.Object && params.Kind != jsontree.Null:
 		return m, faultf(codeInvalidParams, "Invalid params: params must be an object, not %s", params.Kind)
 	}
-	m.method, m.params, m.result, m.failed = plainMethod(method.Text), params, result, failed
+	m.method, m.params, m.result, m.failed = method.Text, params, result, failed
 	return m, nil
 }
 
 // maxID is how many bytes an id may have: it is kept as long as its request runs.
 const maxID = 4 << 10
-
-// methods are those that are spoken, those of the busiest first.
-var methods = [...]string{
-	"tools/call", "tools/list", "resources/read", "resources/list", "prompts/get", "prompts/list", "ping", "completion/complete",
-	"initialize", "server/discover", "subscriptions/listen", "tasks/get", "tasks/update", "tasks/cancel", "resources/templates/list",
-	"resources/subscribe", "resources/unsubscribe", "logging/setLevel", "notifications/cancelled", "notifications/initialized",
-}
-
-// plainMethod is a method that does not hold on to the message around it.
-func plainMethod(method string) string {
-	for _, known := range methods {
-		if method == known {
-			return known
-		}
-	}
-	return strings.Clone(method)
-}
 
 // isLostError tells an error of the client that is about nothing it could name. To
 // answer it with one of ours could go on for ever.
@@ -124,6 +106,18 @@ func plainID(id *jsontree.Value) []byte {
 		return jsontree.AppendString(nil, id.Text)
 	}
 	return id.Raw
+}
+
+// cancelled reads which request a client takes back.
+func cancelled(m *message) []byte {
+	if m.method != "notifications/cancelled" {
+		return nil
+	}
+	id := m.params.Field("requestId")
+	if id.Kind != jsontree.String && id.Kind != jsontree.Number {
+		return nil
+	}
+	return plainID(&id)
 }
 
 // salvageID finds the id of a message that we refuse but that others would read,

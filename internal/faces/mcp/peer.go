@@ -103,7 +103,7 @@ func (p live) Ask(ctx context.Context, questions []engine.Question) (map[string]
 	defer p.q.out.pausing()()
 	answers := make(map[string]jsontree.Value, len(questions))
 	for _, question := range questions {
-		m, err := p.q.link.put(ctx, p.q.out.send, questionMethod(question.Needs), question.Params.Append(nil))
+		m, err := p.q.questions.put(ctx, p.q.out.send, questionMethod(question.Needs), question.Params.Append(nil))
 		if err != nil {
 			return nil, fmt.Errorf("ask the client: %w", err)
 		}

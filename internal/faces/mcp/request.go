@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"remit/internal/contract/jsontree"
@@ -18,6 +19,8 @@ type request struct {
 	from   client
 	out    outlet
 	link   link
+
+	questions *questions // to the client, while it waits; nil in the modern era over HTTP
 
 	round  round // of a call of the modern era
 	status int   // on HTTP, once it is answered
@@ -42,8 +45,22 @@ type link interface {
 	unsubscribe(uri string)
 	// listed says that the client has seen the list of resources.
 	listed()
-	// put asks the client something and waits for the answer.
-	put(ctx context.Context, send func([]byte) error, method string, params []byte) (message, error)
+}
+
+// slim lets go of the message around a request, if that is much larger: a call may
+// wait for a person for an hour.
+func (q *request) slim(size int) {
+	args := q.params.Field("arguments")
+	if size <= 2*len(args.Raw)+4096 {
+		return
+	}
+	kept := jsontree.Obj()
+	for _, name := range []string{"name", "uri", "cursor", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
+		if v, ok := q.params.Get(name); ok {
+			kept.Members = append(kept.Members, jsontree.M(name, v))
+		}
+	}
+	q.params, q.method = kept.Clone(), strings.Clone(q.method)
 }
 
 // answer carries a request out and gives the whole message for its client.

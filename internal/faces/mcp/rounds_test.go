@@ -99,6 +99,7 @@ func TestAnswersWithoutState(t *testing.T) {
 
 // TestForgedState: a state is for one use, of one call, by one caller, for a while.
 func TestForgedState(t *testing.T) {
+	t.Parallel()
 	const tool = "test_input_required_result_tampered_state"
 	for _, tc := range []struct {
 		name  string
@@ -241,6 +242,7 @@ func approvalKey(t testing.TB, got reply) string {
 // TestApprovalInRounds: a write passes when a person said yes to this very write,
 // and in no other case.
 func TestApprovalInRounds(t *testing.T) {
+	t.Parallel()
 	const tool = "write_memory_entry"
 	answer := func(key, action string) string {
 		return fmt.Sprintf(`{%q:{"action":%q,"content":{}}}`, key, action)
@@ -284,6 +286,7 @@ func TestApprovalInRounds(t *testing.T) {
 		}, "belongs to another call", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRig(t, setup{toolsets: []string{"learning-os"}})
 			asked := r.round(tool, entry, "", "")
 			got := tc.then(t, r, approvalKey(t, asked), stateOf(t, asked))

@@ -77,8 +77,10 @@ func (s *States) seal(st *state) (string, error) {
 	if err != nil {
 		return "", contract.Errorf(contract.Unavailable, "The call cannot wait for an answer right now; try again later").Because(err)
 	}
-	now := s.Now()
-	st.Expires, st.Token = now.Add(stateWindow).UnixMilli(), rand.Text()
+	if st.Expires == 0 { // the first round; later ones do not start the clock again
+		st.Expires = s.Now().Add(stateWindow).UnixMilli()
+	}
+	st.Token = rand.Text()
 	plain, err := json.Marshal(st)
 	if err != nil {
 		return "", fmt.Errorf("encode state: %w", err)
@@ -132,6 +134,7 @@ func badState(why string) *rpcError {
 // round is a call of the modern era in one of its rounds.
 type round struct {
 	subject []byte
+	expires int64 // of its state, in Unix milliseconds; zero before there is one
 	before  engine.Round
 	asked   map[string]bool           // keys of the questions that were certainly put
 	answers map[string]jsontree.Value // of all rounds so far
@@ -145,11 +148,6 @@ func (q *request) readRound(ctx context.Context, digest string) error {
 	if !brings && !resumes {
 		return nil
 	}
-	if resumes {
-		if err := q.resume(ctx, r, digest, &sealed); err != nil {
-			return err
-		}
-	}
 	if brings && given.Kind != jsontree.Object {
 		return faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
 	}
@@ -157,6 +155,13 @@ func (q *request) readRound(ctx context.Context, digest string) error {
 		if m.Value.Kind != jsontree.Object {
 			return faultf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
 		}
+	}
+	if resumes { // once all else is right: the state is spent by it
+		if err := q.resume(ctx, r, digest, &sealed); err != nil {
+			return err
+		}
+	}
+	for _, m := range given.Members {
 		if r.answers == nil {
 			r.answers = map[string]jsontree.Value{}
 		}
@@ -175,6 +180,7 @@ func (q *request) resume(ctx context.Context, r *round, digest string, sealed *j
 	if err != nil {
 		return err
 	}
+	r.expires = st.Expires
 	r.before = engine.Round{Number: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt)}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
@@ -208,7 +214,7 @@ func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error
 		r.subject = q.subject(digest)
 	}
 	st := state{
-		Principal: q.from.principal, Subject: r.subject,
+		Principal: q.from.principal, Subject: r.subject, Expires: r.expires,
 		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(),
 		Answers: map[string]json.RawMessage{},
 	}

@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
 
@@ -35,13 +34,12 @@ const maxListening = 64
 // It then finishes the calls that run and sends their answers.
 func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader, out io.Writer) error {
 	c := &stdio{
-		server:  s,
-		out:     newWriter(out),
-		running: map[string]*running{},
-		jobs:    make(chan func()),
-		slots:   make(chan struct{}, maxRunning),
-		larges:  make(chan struct{}, maxLarge),
-		ended:   make(chan struct{}),
+		server: s,
+		out:    newWriter(out),
+		jobs:   make(chan func()),
+		slots:  make(chan struct{}, maxRunning),
+		larges: make(chan struct{}, maxLarge),
+		ended:  make(chan struct{}),
 	}
 	c.from = client{principal: principal, face: "stdio", version: legacyVersions[0], logs: new(atomic.Int32)}
 	c.from.logs.Store(int32(engine.Info))
@@ -79,6 +77,8 @@ type stdio struct {
 	from      client // as it introduced itself in the legacy era
 	era       era    // of requests that do not say; the first one tells
 	begun     bool
+	telling   bool // a client of the legacy era is told of changes
+	inflight  inflight
 	questions questions
 	changes   *subscription // of the legacy era
 	lane      engine.Lane
@@ -89,15 +89,8 @@ type stdio struct {
 	slots  chan struct{}
 	larges chan struct{}
 
-	mu        sync.Mutex
-	running   map[string]*running // by id as sent
-	listening int                 // how many subscriptions are open
-	telling   bool                // a client of the legacy era is told of changes
+	listening atomic.Int32 // how many subscriptions are open
 }
-
-// running is a request under way. A client may reuse the id of one that it took
-// back, so the id alone does not tell one from the other.
-type running struct{ cancel context.CancelFunc }
 
 // readAll handles every line. Reading happens in a goroutine of its own, because
 // a read of stdin cannot be interrupted when the program is told to end.
@@ -219,22 +212,14 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 }
 
 func (c *stdio) notified(m *message) {
-	id := cancelled(m)
-	if id == nil {
-		return // what else a client tells us changes nothing
-	}
-	c.mu.Lock()
-	call := c.running[string(id)]
-	delete(c.running, string(id))
-	c.mu.Unlock()
-	if call != nil {
-		call.cancel()
+	if id := cancelled(m); id != nil { // what else a client tells us changes nothing
+		c.inflight.cancel(id)
 	}
 }
 
 // request finds out who asks, and starts to answer.
 func (c *stdio) request(ctx context.Context, m *message, size int, deliver func([]byte)) {
-	q := &request{server: c.server, id: m.id, method: m.method, params: m.params, out: turn{c, size > large}, link: c}
+	q := &request{server: c.server, id: m.id, method: m.method, params: m.params, out: &slot{conn: c, large: size > large}, link: c, questions: &c.questions}
 	if fault := c.introduce(m, q); fault != nil {
 		deliver(fault.reply(m.id, q.from.era))
 		return
@@ -297,11 +282,11 @@ func greet(m *message, from client) client {
 // there, unless the client took it back.
 func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]byte)) {
 	q.id = bytes.Clone(q.id)
-	q.params = slim(q.params, size)
+	q.slim(size)
 	// A request that was read is finished even if the program is told to end.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	call := &running{cancel}
-	if !c.enter(q.id, call) {
+	if !c.inflight.begin(q.id, call) {
 		cancel()
 		deliver(faultf(codeInvalid, "Invalid request: a request with this id is still running").reply(q.id, q.from.era))
 		return
@@ -317,14 +302,14 @@ func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]
 	if c.writes(q) {
 		ctx, leave = c.lane.Enter(ctx)
 	}
-	slot := turn{c, size > large}
-	slot.take()
+	place := q.out.(*slot)
+	place.take()
 	c.do(func() {
-		defer slot.give()
+		defer place.give()
 		defer cancel()
 		defer leave()
 		answer := q.answer(ctx)
-		if !c.leave(q.id, call) {
+		if !c.inflight.finish(q.id, call) {
 			answer = nil
 		}
 		deliver(answer)
@@ -346,22 +331,6 @@ func (c *stdio) do(job func()) {
 	}
 }
 
-// slim returns the params of a request without the message around them, if that
-// is much larger: a call may wait for a person for an hour.
-func slim(params jsontree.Value, size int) jsontree.Value {
-	args := params.Field("arguments")
-	if size <= 2*len(args.Raw)+4096 {
-		return params
-	}
-	kept := jsontree.Obj()
-	for _, name := range []string{"name", "uri", "cursor", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
-		if v, ok := params.Get(name); ok {
-			kept.Members = append(kept.Members, jsontree.M(name, v))
-		}
-	}
-	return kept.Clone()
-}
-
 // writes tells a call that changes something: such keep their order.
 func (c *stdio) writes(q *request) bool {
 	if q.method != "tools/call" {
@@ -369,25 +338,4 @@ func (c *stdio) writes(q *request) bool {
 	}
 	tool, err := q.tool()
 	return err == nil && !tool.Hints.ReadOnly
-}
-
-func (c *stdio) enter(id []byte, call *running) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if _, taken := c.running[string(id)]; taken {
-		return false
-	}
-	c.running[string(id)] = call
-	return true
-}
-
-// leave tells whether the request was still wanted.
-func (c *stdio) leave(id []byte, call *running) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.running[string(id)] != call {
-		return false
-	}
-	delete(c.running, string(id))
-	return true
 }

@@ -221,6 +221,7 @@ const (
 )
 
 func TestElicitation(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, answer string
 		thinks       time.Duration
@@ -234,6 +235,7 @@ func TestElicitation(t *testing.T) {
 		{"client fails", `"error":{"code":-32601,"message":"no"}`, 0, `\"status\":\"pending\"`, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
 			a, root := open(t, approval.Ask)
 			c := converse(t, a)
 			c.send(canElicit)
@@ -259,6 +261,7 @@ func TestElicitation(t *testing.T) {
 // TestManyQuestions: calls that wait for a person do not keep the answers, or
 // other calls, from being read.
 func TestManyQuestions(t *testing.T) {
+	t.Parallel()
 	a, root := open(t, approval.Ask)
 	c := converse(t, a)
 	c.send(canElicit)
@@ -333,6 +336,7 @@ func TestCancelledCallGetsNoAnswer(t *testing.T) {
 
 // TestOrderOfWrites: what one client sends is kept in the order it was sent.
 func TestOrderOfWrites(t *testing.T) {
+	t.Parallel()
 	a, root := open(t, approval.Auto)
 	var lines []string
 	for i := range 500 {

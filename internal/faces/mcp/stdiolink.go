@@ -2,51 +2,63 @@ package mcp
 
 import (
 	"context"
+	"sync"
 )
 
-// turn is the place of a request among those that run.
-type turn struct {
+// slot is the place of a request among those that run.
+type slot struct {
 	conn  *stdio
 	large bool
+
+	mu      sync.Mutex
+	waiting int // questions that are open
 }
 
-func (t turn) take() {
-	t.conn.slots <- struct{}{}
-	if t.large {
-		t.conn.larges <- struct{}{}
+func (s *slot) take() {
+	s.conn.slots <- struct{}{}
+	if s.large {
+		s.conn.larges <- struct{}{}
 	}
 }
 
-func (t turn) give() {
-	if t.large {
-		<-t.conn.larges
+func (s *slot) give() {
+	if s.large {
+		<-s.conn.larges
 	}
-	<-t.conn.slots
+	<-s.conn.slots
 }
 
 // send gives a message to the one stream that there is.
-func (t turn) send(line []byte) error {
-	t.conn.out.send(line)
+func (s *slot) send(line []byte) error {
+	s.conn.out.send(line)
 	return nil
 }
 
 // release has nothing to let go: the stream belongs to all requests.
-func (turn) release() {}
+func (*slot) release() {}
 
 // pausing gives up the place while a person thinks, so that other requests, and
 // the answer itself, can be read.
-func (t turn) pausing() func() {
-	t.give()
-	return t.take
+func (s *slot) pausing() func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting++; s.waiting == 1 {
+		s.give()
+	}
+	return s.resume
+}
+
+func (s *slot) resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting--; s.waiting == 0 {
+		s.take()
+	}
 }
 
 func (c *stdio) subscribe(uri string) error { return c.changes.watch(uri) }
 func (c *stdio) unsubscribe(uri string)     { c.changes.unwatch(uri) }
 func (c *stdio) listed()                    { c.changes.watchLists(true, true, true) }
-
-func (c *stdio) put(ctx context.Context, send func([]byte) error, method string, params []byte) (message, error) {
-	return c.questions.put(ctx, send, method, params)
-}
 
 // tell begins to tell a client of the legacy era of changes.
 func (c *stdio) tell() {
@@ -72,12 +84,12 @@ func (c *stdio) tell() {
 // listen carries out a subscriptions/listen until the client takes it back or
 // the connection ends.
 func (c *stdio) listen(ctx context.Context, q *request, call *running) {
-	defer c.leave(q.id, call)
-	if !c.mayListen() {
+	defer c.inflight.finish(q.id, call)
+	defer c.listening.Add(-1)
+	if c.listening.Add(1) > maxListening {
 		c.out.send(faultf(codeBusy, "At most %d subscriptions can be open at once", maxListening).reply(q.id, modern))
 		return
 	}
-	defer c.stopsListening()
 	sub, acknowledgement, err := q.listen(ctx)
 	if err != nil {
 		c.out.send(faultOf(err, modern).reply(q.id, modern))
@@ -98,20 +110,4 @@ func (c *stdio) listen(ctx context.Context, q *request, call *running) {
 			}
 		}
 	}
-}
-
-func (c *stdio) mayListen() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.listening >= maxListening {
-		return false
-	}
-	c.listening++
-	return true
-}
-
-func (c *stdio) stopsListening() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.listening--
 }

@@ -28,7 +28,7 @@ const (
 // outlives connections: a client that comes back gets what it missed.
 type stream struct {
 	number uint64
-	all    *atomic.Int64 // bytes kept of all streams
+	all    *archive
 
 	mu      sync.Mutex
 	last    uint64   // number of the last event
@@ -48,7 +48,13 @@ type record struct {
 	text   []byte
 }
 
-func newStream(number uint64, all *atomic.Int64) *stream {
+// archive is what is kept of all streams together.
+type archive struct {
+	bytes atomic.Int64
+	full  atomic.Bool // somebody should make room
+}
+
+func newStream(number uint64, all *archive) *stream {
 	return &stream{number: number, all: all, changed: make(chan struct{})}
 }
 
@@ -64,8 +70,10 @@ func (s *stream) add(message []byte) []byte {
 	}
 	s.kept = append(s.kept, record{s.last, text})
 	s.size += len(text)
-	s.all.Add(int64(len(text)))
-	for len(s.kept) > 1 && (len(s.kept) > keptEvents || s.size > keptBytes) || len(s.kept) > s.needed() && s.all.Load() > keptInAll {
+	if s.all.bytes.Add(int64(len(text))) > keptInAll {
+		s.all.full.Store(true)
+	}
+	for len(s.kept) > 1 && (len(s.kept) > keptEvents || s.size > keptBytes) || len(s.kept) > s.needed() && s.all.bytes.Load() > keptInAll {
 		s.drop()
 	}
 	s.wake()
@@ -85,7 +93,7 @@ func (s *stream) needed() int {
 func (s *stream) drop() {
 	size := len(s.kept[0].text)
 	s.size -= size
-	s.all.Add(-int64(size))
+	s.all.bytes.Add(-int64(size))
 	s.kept[0] = record{}
 	s.kept = s.kept[1:]
 }
@@ -165,11 +173,14 @@ func (s *stream) isOver() bool {
 	return s.over
 }
 
-// has tells whether there was an event with this number; 0 is before the first.
+// has tells whether all that came after an event is kept; 0 is before the first.
 func (s *stream) has(number uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return number <= s.last
+	if number >= s.last {
+		return number == s.last
+	}
+	return len(s.kept) > 0 && s.kept[0].number <= number+1
 }
 
 // mark notes how far the events were sent.

@@ -82,6 +82,7 @@ func TestResumedWhileItRuns(t *testing.T) {
 // TestReleased: a call that lets its connection go is answered to those who come
 // back.
 func TestReleased(t *testing.T) {
+	t.Parallel()
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
 	standing := s.get()
 	stream := s.start(call(1, "test_reconnection", `{}`), "Accept", "text/event-stream, application/json")
@@ -146,6 +147,7 @@ func TestStandingStream(t *testing.T) {
 // TestResourceNews: a client hears of the resources that it watches, of the list
 // once it has seen it, and of nothing after it unsubscribed.
 func TestResourceNews(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s := r.initialize("2025-11-25", `{}`)
 	stream := s.get()

@@ -25,6 +25,7 @@ func taskOf(r *rig, id string) reply {
 
 // TestTaskLife: from the call over a question to the answer.
 func TestTaskLife(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, setup{})
 	got := r.ask(modern(1, "tools/call", `"name":"confirm_delete","arguments":{"filename":"f"},"task":{"ttl":1}`, knowsTasks))
 	for _, absent := range []string{"task", "result", "error", "inputRequests", "requestState", "ttl", "content"} {
