@@ -1,67 +1,86 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 )
 
-// The official TypeScript clients. What they do is in clients/suite.mjs.
-func TestTypeScriptClients(t *testing.T) {
+// The clients that are programs of Node. What they do is in clients/suite.mjs and
+// in the files beside it.
+func TestClientsOfNode(t *testing.T) {
 	t.Parallel()
-	needNode(t)
-	install(t)
-	files, err := filepath.Glob("clients/*.test.mjs")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no tests of clients: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", append([]string{"--test"}, files...)...)
-	cmd.Env = append(os.Environ(), "REMIT_BIN="+remitBin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v: %v\n%s", cmd.Args, err, out)
+	for name, test := range map[string]struct {
+		folder *npmFolder
+		node   func(t *testing.T) string
+	}{
+		"any": {anyNode, func(*testing.T) string { return "node" }},
+		"new": {newNode, node24},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test.folder.ready(t)
+			node := test.node(t)
+			files, err := filepath.Glob(filepath.Join(test.folder.path, "clients", "*.test.mjs"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("no tests of clients: %v", err)
+			}
+			env := append(os.Environ(), "REMIT_BIN="+remitBin)
+			args := append([]string{"--test", "--test-reporter=tap"}, files...)
+			got := runNode(t, 4*time.Minute, env, node, args...)
+			if got.code != 0 || !allPass(got.out) {
+				t.Errorf("node %v: exit %d\n%s%s", args, got.code, failures(got.out), got.errOut)
+			}
+			note(t, "clients on %s Node: %s tests passed in %d files", name, count(got.out, "pass"), len(files))
+		})
 	}
 }
 
-// needNode skips the test where there is no Node, but never in CI.
-func needNode(t *testing.T) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("CI") == "true" {
-				t.Fatalf("%s is missing, and CI must test the TypeScript clients", program)
-			}
-			t.Skipf("THE TYPESCRIPT CLIENTS ARE NOT TESTED: %s is missing; install Node 20 or later", program)
+// count reads a number from the summary that node --test ends with.
+func count(tap, what string) string {
+	found := regexp.MustCompile(`(?m)^# ` + what + ` (\d+)$`).FindStringSubmatch(tap)
+	if found == nil {
+		return "?"
+	}
+	return found[1]
+}
+
+// allPass tells whether tests ran, and all of them, and none failed.
+func allPass(tap string) bool {
+	return count(tap, "pass") != "0" && count(tap, "pass") == count(tap, "tests") && count(tap, "fail") == "0"
+}
+
+// failures leaves out what went well.
+func failures(tap string) string {
+	var kept []string
+	for _, part := range strings.Split(tap, "# Subtest: ") {
+		if strings.Contains(part, "not ok ") {
+			kept = append(kept, part)
 		}
 	}
+	return strings.Join(kept, "# ")
 }
 
-// install brings the clients in from the lock file, unless they are there.
-func install(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("node_modules"); !errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	if out, err := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-		t.Fatalf("npm ci: %v\n%s", err, out)
-	}
-}
-
-// The lock file pins what is installed by its hash, and does not say from where:
+// The lock files pin what is installed by its hash, and do not say from where:
 // that is up to the machine.
-func TestLockFileNamesNoHost(t *testing.T) {
+func TestLockFilesNameNoHost(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("package-lock.json")
+	files, err := filepath.Glob("*/package-lock.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no lock files: %v", err)
+	}
+	for _, file := range append(files, "package-lock.json") {
+		t.Run(file, func(t *testing.T) { checkLockFile(t, file) })
+	}
+}
+
+func checkLockFile(t *testing.T, file string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,13 +89,14 @@ func TestLockFileNamesNoHost(t *testing.T) {
 			Version   string `json:"version"`
 			Resolved  string `json:"resolved"`
 			Integrity string `json:"integrity"`
+			InBundle  bool   `json:"inBundle"`
 		} `json:"packages"`
 	}
 	if err := json.Unmarshal(data, &lock); err != nil {
 		t.Fatal(err)
 	}
 	for name, p := range lock.Packages {
-		if name != "" && (p.Resolved != "" || p.Integrity == "" || p.Version == "") {
+		if name != "" && (p.Resolved != "" || p.Integrity == "" && !p.InBundle || p.Version == "") {
 			t.Errorf("%s: version %q, integrity %q, resolved %q", name, p.Version, p.Integrity, p.Resolved)
 		}
 	}

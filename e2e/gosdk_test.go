@@ -26,25 +26,57 @@ type person func(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, 
 // session is the official Go client, connected to the binary.
 type session struct {
 	*mcp.ClientSession
-	t      *testing.T
-	stderr *syncBuffer
+	t         *testing.T
+	transport mcp.Transport
+	ended     func() // checks how the server ended
 }
 
-// client connects the official client to a server of its own.
-func (s *space) client(p person, version string, args ...string) *session {
+// wires are the two ways from the official client to a server of its own.
+var wires = map[string]func(s *space, args []string) *session{
+	"stdio": (*space).wireStdio,
+	"http":  (*space).wireHTTP,
+}
+
+func (s *space) wireStdio(args []string) *session {
 	s.t.Helper()
 	cmd := exec.Command(remitBin, append([]string{"stdio", "--root", s.root}, args...)...)
 	cmd.Dir, cmd.Env = s.t.TempDir(), environment()
 	stderr := &syncBuffer{}
 	cmd.Stderr = stderr
+	return &session{
+		t: s.t, transport: &mcp.CommandTransport{Command: cmd, TerminateDuration: patience},
+		ended: func() {
+			if text := stderr.String(); text != "" {
+				s.t.Errorf("on stderr: %s", text)
+			}
+		},
+	}
+}
+
+func (s *space) wireHTTP(args []string) *session {
+	s.t.Helper()
+	w := s.serve(args...)
+	return &session{t: s.t, transport: &mcp.StreamableClientTransport{Endpoint: w.url + "/mcp"}, ended: w.end}
+}
+
+// client connects the official client over stdio.
+func (s *space) client(p person, version string, args ...string) *session {
+	s.t.Helper()
+	return s.clientOver("stdio", p, version, args...)
+}
+
+// clientOver connects the official client. An empty version is the newest that
+// both know.
+func (s *space) clientOver(wire string, p person, version string, args ...string) *session {
+	s.t.Helper()
+	session := wires[wire](s, args)
 	c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, &mcp.ClientOptions{ElicitationHandler: p})
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
-	connected, err := c.Connect(ctx, &mcp.CommandTransport{Command: cmd, TerminateDuration: patience}, &mcp.ClientSessionOptions{ProtocolVersion: version})
-	if err != nil {
-		s.t.Fatalf("connect: %v; stderr: %s", err, stderr)
+	var err error
+	if session.ClientSession, err = c.Connect(ctx, session.transport, &mcp.ClientSessionOptions{ProtocolVersion: version}); err != nil {
+		s.t.Fatalf("connect: %v", err)
 	}
-	session := &session{connected, s.t, stderr}
 	s.t.Cleanup(session.end)
 	return session
 }
@@ -55,9 +87,7 @@ func (s *session) end() {
 	if err := s.Close(); err != nil {
 		s.t.Errorf("close: %v", err)
 	}
-	if text := s.stderr.String(); text != "" {
-		s.t.Errorf("on stderr: %s", text)
-	}
+	s.ended()
 }
 
 // call calls a tool and gives the text of its result.
@@ -102,24 +132,44 @@ func decoded(t *testing.T, text string) any {
 	return v
 }
 
-func TestGoClientNegotiates(t *testing.T) {
-	t.Parallel()
-	for _, version := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
-		t.Run("version "+version, func(t *testing.T) {
+// onEachWire runs a test over stdio and over HTTP.
+func onEachWire(t *testing.T, test func(t *testing.T, wire string)) {
+	t.Helper()
+	for wire := range wires {
+		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
-			c := newSpace(t, nil).client(nil, version, "--toolsets", "booster")
-			got := c.InitializeResult()
-			if got.ServerInfo.Name != "remit" || got.Capabilities.Tools == nil || !strings.Contains(got.Instructions, "read_repo_file") {
-				t.Errorf("initialize: %+v", got)
-			}
-			if version != "" && version <= "2025-11-25" && got.ProtocolVersion != version {
-				t.Errorf("speaks %s, want %s", got.ProtocolVersion, version)
-			}
-			if err := c.Ping(t.Context(), nil); err != nil {
-				t.Errorf("ping: %v", err)
-			}
+			test(t, wire)
 		})
 	}
+}
+
+func TestGoClientNegotiates(t *testing.T) {
+	t.Parallel()
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{"", "2024-11-05", "2025-03-26", "2025-06-18", legacyVersion, modernVersion} {
+			t.Run("version "+version, func(t *testing.T) {
+				t.Parallel()
+				c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", "booster")
+				got := c.InitializeResult()
+				if got.ServerInfo.Name != "remit" || got.Capabilities.Tools == nil || !strings.Contains(got.Instructions, "read_repo_file") {
+					t.Errorf("initialize: %+v", got)
+				}
+				want := version
+				if want == "" {
+					want = modernVersion
+				}
+				if got.ProtocolVersion != want {
+					t.Errorf("speaks %s, want %s", got.ProtocolVersion, want)
+				}
+				if want == modernVersion {
+					return // it has no ping
+				}
+				if err := c.Ping(t.Context(), nil); err != nil {
+					t.Errorf("ping: %v", err)
+				}
+			})
+		}
+	})
 }
 
 var (
@@ -134,17 +184,21 @@ func TestGoClientListsTools(t *testing.T) {
 	for _, set := range loadCatalog(t) {
 		t.Run(set.Name, func(t *testing.T) {
 			t.Parallel()
-			c := newSpace(t, nil).client(nil, "", "--toolsets", set.Name)
-			list, err := c.ListTools(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if list.NextCursor != "" || len(list.Tools) != len(set.Contracts) {
-				t.Fatalf("%d tools and cursor %q, want %d", len(list.Tools), list.NextCursor, len(set.Contracts))
-			}
-			for _, tool := range list.Tools {
-				checkDefinition(t, tool, set.Find(tool.Name))
-			}
+			onEachWire(t, func(t *testing.T, wire string) {
+				for _, version := range []string{legacyVersion, modernVersion} {
+					c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", set.Name)
+					list, err := c.ListTools(t.Context(), nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if list.NextCursor != "" || len(list.Tools) != len(set.Contracts) {
+						t.Fatalf("%d tools and cursor %q, want %d", len(list.Tools), list.NextCursor, len(set.Contracts))
+					}
+					for _, tool := range list.Tools {
+						checkDefinition(t, tool, set.Find(tool.Name))
+					}
+				}
+			})
 		})
 	}
 }
@@ -290,17 +344,58 @@ func TestGoClientReplaysExamples(t *testing.T) {
 
 func TestGoClientErrors(t *testing.T) {
 	t.Parallel()
-	c := newSpace(t, nil).client(nil, "", "--toolsets", "booster")
-	_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "helo"})
-	var wire *jsonrpc.Error
-	if !errors.As(err, &wire) || wire.Code != -32602 || !strings.Contains(wire.Message, `did you mean "hello"?`) {
-		t.Errorf("unknown tool: %v", err)
-	}
-	wantCoded(t, c.call("read_repo_file", map[string]any{"path": ".env"}), 403, ".env")
-	wantCoded(t, c.call("hello", map[string]any{"name": 5}), 400, "name")
-	if got := c.call("hello", nil); got.failed {
-		t.Errorf("no arguments at all: %s", got.text)
-	}
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			c := newSpace(t, nil).clientOver(wire, nil, version, "--toolsets", "booster")
+			_, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "helo"})
+			var fault *jsonrpc.Error
+			if !errors.As(err, &fault) || fault.Code != -32602 || !strings.Contains(fault.Message, `did you mean "hello"?`) {
+				t.Errorf("unknown tool: %v", err)
+			}
+			wantCoded(t, c.call("read_repo_file", map[string]any{"path": ".env"}), 403, ".env")
+			wantCoded(t, c.call("hello", map[string]any{"name": 5}), 400, "name")
+			if got := c.call("hello", nil); got.failed {
+				t.Errorf("no arguments at all: %s", got.text)
+			}
+		}
+	})
+}
+
+// What is not a tool: resources, prompts, and what completes their arguments.
+func TestGoClientReads(t *testing.T) {
+	t.Parallel()
+	const entry = `{"type":"stack"}` + "\n"
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			s := newSpace(t, map[string]string{".claude/memory/decisions.jsonl": entry, "docs/guide.md": "# Guide"})
+			c := s.clientOver(wire, nil, version)
+			listed := map[string]bool{}
+			for r, err := range c.Resources(t.Context(), nil) {
+				s.check(err)
+				listed[r.URI] = true
+			}
+			if !listed["memory://decisions.jsonl"] || !listed["remit://contracts/hello"] {
+				t.Errorf("listed are %v", listed)
+			}
+			read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://decisions.jsonl"})
+			if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != entry {
+				t.Errorf("read: %+v, %v", read, err)
+			}
+			if _, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "memory://nothing.jsonl"}); err == nil || !strings.Contains(err.Error(), "nothing.jsonl") {
+				t.Errorf("read what is not there: %v", err)
+			}
+			got, err := c.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "record_decision", Arguments: map[string]string{"title": "Use SQLite"}})
+			if err != nil || len(got.Messages) != 1 || !strings.Contains(got.Messages[0].Content.(*mcp.TextContent).Text, "Use SQLite") {
+				t.Errorf("prompt: %+v, %v", got, err)
+			}
+			completed, err := c.Complete(t.Context(), &mcp.CompleteParams{
+				Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "explain_file"}, Argument: mcp.CompleteParamsArgument{Name: "path", Value: "docs/"},
+			})
+			if err != nil || len(completed.Completion.Values) != 1 || completed.Completion.Values[0] != "docs/guide.md" {
+				t.Errorf("complete: %+v, %v", completed, err)
+			}
+		}
+	})
 }
 
 var decision = map[string]any{
@@ -331,6 +426,20 @@ func after(delay time.Duration, action string) person {
 	}
 }
 
+// noWindow is a client that can ask, but fails to. In the modern era it keeps that
+// to itself: there is no request that it could answer with an error.
+const noWindow = "failed to show"
+
+// givesUp makes a call that the client itself gives up between two rounds.
+func (s *session) givesUp(tool string, args any) toolResult {
+	s.t.Helper()
+	_, err := s.CallTool(s.t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err == nil || !strings.Contains(err.Error(), "no window") {
+		s.t.Errorf("the client does not give up: %v", err)
+	}
+	return toolResult{`"status":"pending"`, true}
+}
+
 func TestGoClientElicitation(t *testing.T) {
 	t.Parallel()
 	const thought = 400 * time.Millisecond // more than the 300 ms in which nobody can have decided
@@ -345,28 +454,36 @@ func TestGoClientElicitation(t *testing.T) {
 		{"declined", after(thought, "decline"), `"status":"denied"`, "denied"},
 		{"declined at once, so not shown", after(0, "decline"), `"status":"pending"`, "pending"},
 		{"closed without a choice", after(thought, "cancel"), `"status":"pending"`, "pending"},
-		{"failed to show", func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		{noWindow, func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return nil, errors.New("no window")
 		}, `"status":"pending"`, "pending"},
 		{"cannot ask", nil, `"status":"pending"`, "pending"},
 	} {
-		for _, version := range []string{"2025-06-18", "2025-11-25"} {
+		for _, version := range []string{"2025-06-18", legacyVersion, modernVersion} {
 			t.Run(test.name+" "+version, func(t *testing.T) {
 				t.Parallel()
-				s := newSpace(t, nil)
-				got := s.client(test.person, version, "--toolsets", "learning-os").call("write_memory_entry", decision)
-				lines := s.memory("decisions.jsonl")
-				if test.says == "" {
-					wantText(t, got, `{"success":true,"line_number":1}`)
-					if len(lines) != 1 {
-						t.Errorf("%d lines, want 1", len(lines))
+				onEachWire(t, func(t *testing.T, wire string) {
+					s := newSpace(t, nil)
+					c := s.clientOver(wire, test.person, version, "--toolsets", "learning-os")
+					var got toolResult
+					if version == modernVersion && test.name == noWindow {
+						got = c.givesUp("write_memory_entry", decision)
+					} else {
+						got = c.call("write_memory_entry", decision)
 					}
-				} else if !got.failed || !strings.Contains(got.text, test.says) || lines != nil {
-					t.Errorf("want an error with %s and nothing written: %s, %q", test.says, got.text, lines)
-				}
-				if out := s.remit("approvals", "list", "--all").out; !strings.Contains(out, "  "+test.state+"  ") {
-					t.Errorf("the request is not %s:\n%s", test.state, out)
-				}
+					lines := s.memory("decisions.jsonl")
+					if test.says == "" {
+						wantText(t, got, `{"success":true,"line_number":1}`)
+						if len(lines) != 1 {
+							t.Errorf("%d lines, want 1", len(lines))
+						}
+					} else if !got.failed || !strings.Contains(got.text, test.says) || lines != nil {
+						t.Errorf("want an error with %s and nothing written: %s, %q", test.says, got.text, lines)
+					}
+					if out := s.remit("approvals", "list", "--all").out; !strings.Contains(out, "  "+test.state+"  ") {
+						t.Errorf("the request is not %s:\n%s", test.state, out)
+					}
+				})
 			})
 		}
 	}
@@ -378,8 +495,17 @@ var approvalID = regexp.MustCompile(`"approval":\{[^}]*"id":"([a-z0-9]+)"`)
 // server runs; the next one waits again, and other arguments never ride on it.
 func TestGoClientApprovedElsewhere(t *testing.T) {
 	t.Parallel()
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			approvedElsewhere(t, wire, version)
+		}
+	})
+}
+
+func approvedElsewhere(t *testing.T, wire, version string) {
+	t.Helper()
 	s := newSpace(t, nil)
-	c := s.client(nil, "", "--toolsets", "learning-os")
+	c := s.clientOver(wire, nil, version, "--toolsets", "learning-os")
 	pending := func(args any) string {
 		t.Helper()
 		got := c.call("write_memory_entry", args)
@@ -411,9 +537,22 @@ func TestGoClientApprovedElsewhere(t *testing.T) {
 
 func TestGoClientCancels(t *testing.T) {
 	t.Parallel()
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			t.Run(version, func(t *testing.T) {
+				t.Parallel()
+				cancels(t, wire, version)
+			})
+		}
+	})
+}
+
+// cancels takes a call back while a person is asked.
+func cancels(t *testing.T, wire, version string) {
+	t.Helper()
 	s := newSpace(t, nil)
 	shown, withdrawn := make(chan struct{}), make(chan struct{})
-	c := s.client(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+	c := s.clientOver(wire, func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		close(shown)
 		select {
 		case <-ctx.Done():
@@ -421,7 +560,7 @@ func TestGoClientCancels(t *testing.T) {
 		case <-t.Context().Done(): // the test has failed already
 		}
 		return &mcp.ElicitResult{Action: "accept"}, nil
-	}, "", "--toolsets", "learning-os")
+	}, version, "--toolsets", "learning-os")
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -430,19 +569,43 @@ func TestGoClientCancels(t *testing.T) {
 	}()
 	within(t, "the question is shown", shown)
 	cancel()
-	within(t, "the question is withdrawn", withdrawn)
+	if wire != "http" || version != legacyVersion { // there it hangs up, and cannot hear of it
+		within(t, "the question is withdrawn", withdrawn)
+	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("the cancelled call: %v", err)
 	}
 	if got := c.call("hello", map[string]any{"name": "after"}); got.failed {
 		t.Errorf("the next call: %s", got.text)
 	}
-	if err := c.Ping(t.Context(), nil); err != nil {
-		t.Errorf("ping: %v", err)
-	}
 	if got := s.memory("decisions.jsonl"); got != nil {
 		t.Errorf("a cancelled call was carried out: %q", got)
 	}
+}
+
+// One call may ask twice: for approval, and then what the tool itself wants to know.
+func TestGoClientAnswersTwice(t *testing.T) {
+	t.Parallel()
+	onEachWire(t, func(t *testing.T, wire string) {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			var shown []string
+			c := newSpace(t, nil).clientOver(wire, func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+				shown = append(shown, r.Params.Message)
+				content := map[string]any{}
+				if len(shown) == 2 {
+					content["reason"] = "it is time"
+				}
+				return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+			}, version, "--toolsets", "conformance")
+			r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "test_guarded_elicitation"})
+			if err != nil || r.IsError || r.Content[0].(*mcp.TextContent).Text != "Done, because it is time" {
+				t.Errorf("%s: %+v, %v", version, r, err)
+			}
+			if len(shown) != 2 || !strings.Contains(shown[0], "asks for your approval") || shown[1] != "Why should it be done?" {
+				t.Errorf("%s: shown was %q", version, shown)
+			}
+		}
+	})
 }
 
 func within(t *testing.T, what string, happened <-chan struct{}) {

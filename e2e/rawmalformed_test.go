@@ -13,7 +13,6 @@ var protocolFaults = []struct {
 	code                 int
 }{
 	{"unknown method", `{"jsonrpc":"2.0","id":7,"method":"tools/cal"}`, `7`, "tools/cal", -32601},
-	{"modern discovery", `{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{}}`, `7`, "server/discover", -32601},
 	{"empty method", `{"jsonrpc":"2.0","id":7,"method":""}`, `7`, "ethod", 0},
 	{"unknown tool", `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"helo"}}`, `"a"`, `did you mean "hello"?`, -32602},
 	{"unknown tool far from all", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"zzzzzzzzzzzz"}}`, `1`, "zzzzzzzzzzzz", -32602},
@@ -70,17 +69,33 @@ func TestMalformedInputIsAnsweredAndSurvived(t *testing.T) {
 			r := newSpace(t, nil).stdio("--toolsets", "booster")
 			r.send(test.line)
 			good := r.start("hello", `{"name":"after"}`)
-			m := r.need()
-			if string(m.ID) == good {
-				t.Fatalf("no answer at all, want an error under id %s", test.id)
+			fault, next := r.need(), r.need()
+			if string(fault.ID) == good { // calls run side by side
+				fault, next = next, fault
 			}
-			r.wantFault(m, test.code, test.id, test.says)
-			if got := r.result(r.reply(good)); got.failed {
+			r.wantFault(fault, test.code, test.id, test.says)
+			if got := r.result(next); got.failed {
 				t.Errorf("the next call failed: %s", got.text)
 			}
 			r.end()
 		})
 	}
+}
+
+// A request of the modern era says of itself that it is one; a client that forgot
+// to is told, and may still fall back to the legacy era.
+func TestDiscoveryWithoutAVersion(t *testing.T) {
+	t.Parallel()
+	r := newSpace(t, nil).stdio("--toolsets", "booster")
+	r.wantFault(r.ask("server/discover", `{}`), -32602, "1001", "io.modelcontextprotocol/protocolVersion")
+	if m := r.modern("server/discover", "", `{}`); m.Error != nil {
+		t.Errorf("a proper discovery: %s", clip(m.raw))
+	}
+	r.greet(`{}`)
+	if got := r.call("hello", `{}`); got.failed {
+		t.Errorf("the next call failed: %s", got.text)
+	}
+	r.end()
 }
 
 // wantFault checks an error; code 0 leaves the choice among those of JSON-RPC.

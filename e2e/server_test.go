@@ -90,6 +90,12 @@ type rpcError struct {
 // a failure, whatever the test is about.
 func (r *server) parse(line []byte) message {
 	r.t.Helper()
+	return readMessage(r.t, r.space.root, line)
+}
+
+// readMessage takes one message of a server in the folder root apart.
+func readMessage(t *testing.T, root string, line []byte) message {
+	t.Helper()
 	var m message
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
@@ -97,10 +103,10 @@ func (r *server) parse(line []byte) message {
 	answers := m.Method == "" && len(m.ID) > 0 && (m.Result != nil) != (m.Error != nil)
 	asks := m.Method != "" && m.Result == nil && m.Error == nil
 	if err != nil || decoder.More() || m.Version != "2.0" || !answers && !asks || line[len(line)-1] != '\n' {
-		r.t.Fatalf("stdout carries something else than JSON-RPC (%v): %s", err, clip(line))
+		t.Fatalf("something else than JSON-RPC (%v): %s", err, clip(line))
 	}
-	if bytes.Contains(line, []byte(r.space.root)) {
-		r.t.Fatalf("a path of the host is told: %s", clip(line))
+	if bytes.Contains(line, []byte(root)) {
+		t.Fatalf("a path of the host is told: %s", clip(line))
 	}
 	m.raw = line
 	return m
@@ -212,8 +218,13 @@ func (r *server) result(m message) toolResult {
 		} `json:"content"`
 		Structured json.RawMessage `json:"structuredContent"`
 		IsError    bool            `json:"isError"`
+		ResultType string          `json:"resultType"` // of the modern era, like the next
+		Meta       json.RawMessage `json:"_meta"`
 	}
 	r.decode(m.Result, &got)
+	if got.ResultType != "" && got.ResultType != "complete" || (got.ResultType == "") != (got.Meta == nil) {
+		r.t.Errorf("neither the one era nor the other: %s", clip(m.raw))
+	}
 	if len(got.Content) != 1 || got.Content[0].Type != "text" || !json.Valid([]byte(got.Content[0].Text)) {
 		r.t.Fatalf("the content is not one JSON text: %s", clip(m.raw))
 	}

@@ -1,72 +1,11 @@
-// What every official TypeScript client must be able to do with Remit over stdio.
-// The two files *.test.mjs say how their client is made; the rest is here.
-//
-// REMIT_BIN names the program. Contracts and examples come from it, too, so that a
-// new tool is tested with nothing touched.
+// What every official TypeScript client must be able to do with Remit, over stdio
+// and over HTTP. The files *.test.mjs say how their client is made; the rest is here.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const bin = process.env.REMIT_BIN
-assert.ok(bin, 'REMIT_BIN must name the program')
-
-const env = { PATH: process.env.PATH, HOME: tmpdir(), GORACE: 'atexit_sleep_ms=0' }
-const sets = ['booster', 'learning-os']
-
-// contracts gives the contracts of a toolset, as the program prints them.
-function contracts(set) {
-  return JSON.parse(execFileSync(bin, ['tools', '--json', '--toolsets', set], { env, cwd: tmpdir() }))
-}
-
-// later runs something after the test, the last first: a server before its folder.
-function later(t, run) {
-  if (!t.undo) {
-    t.undo = []
-    t.after(async () => {
-      for (const step of t.undo.reverse()) await step()
-    })
-  }
-  t.undo.push(run)
-}
-
-// workspace makes a folder with files in it, which is gone after the test.
-function workspace(t, files = {}) {
-  const root = mkdtempSync(join(tmpdir(), 'remit-ts-'))
-  later(t, () => rmSync(root, { recursive: true, force: true }))
-  for (const [name, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(root, name)), { recursive: true })
-    writeFileSync(join(root, name), content)
-  }
-  return root
-}
-
-const lines = (root) => {
-  const file = join(root, '.claude/memory/decisions.jsonl')
-  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : []
-}
-
-const decision = {
-  file: 'decisions.jsonl',
-  entry: { timestamp: '2026-01-09T10:30:00Z', type: 'stack', decision: 'SQLite for tasks' },
-}
-
-// bodyOf reads the answer of a call, and checks what holds for every one of them.
-function bodyOf(result) {
-  assert.equal(result.content.length, 1)
-  assert.equal(result.content[0].type, 'text')
-  const body = JSON.parse(result.content[0].text)
-  if (result.isError) {
-    assert.equal(result.structuredContent, undefined, 'an error has structured content')
-  } else {
-    assert.deepEqual(result.structuredContent, body, 'text and structuredContent differ')
-  }
-  return body
-}
+import { bodyOf, contracts, decision, later, lines, logged, remit, serve, sets, stdio, workspace } from './remit.mjs'
 
 // masked takes the fields that vary out of an answer, once they are seen to be there.
 function masked(body, expected, varies = []) {
@@ -81,31 +20,49 @@ function masked(body, expected, varies = []) {
   return copy
 }
 
-// suite runs everything for one client. make(person) gives { client, Transport };
-// person answers elicitations, or is undefined for a client that cannot ask. call
-// is callTool with options, which the clients take in different places.
-export function suite(name, make, call) {
-  async function connect(t, root, person, ...args) {
-    const { client, Transport } = make(person)
-    const transport = new Transport({
-      command: bin, args: ['stdio', '--root', root, ...args], env, cwd: tmpdir(), stderr: 'pipe',
-    })
-    let stderr = ''
-    transport.stderr.on('data', (text) => { stderr += text })
-    await client.connect(transport)
-    later(t, async () => {
-      await client.close()
-      assert.equal(stderr, '', 'on stderr')
-    })
-    return client
+// suite runs everything for one client, on each of its ways to Remit. It takes
+//   make(person)   the client; person answers elicitations, undefined cannot be asked
+//   call           callTool with options, which the clients take in different places
+//   Stdio, Http    its transports
+//   modern         whether it speaks the modern era
+export function suite(client, { make, call, Stdio, Http, modern }) {
+  const ways = {
+    async stdio(t, root, args) {
+      const transport = new Stdio({ ...stdio(root, ...args), stderr: 'pipe' })
+      let stderr = ''
+      transport.stderr.on('data', (text) => { stderr += text })
+      return [transport, () => assert.equal(stderr, '', 'on stderr')]
+    },
+    async http(t, root, args) {
+      return [new Http(new URL('/mcp', await serve(t, root, ...args))), () => {}]
+    },
   }
+  for (const [way, open] of Object.entries(ways)) {
+    const connect = async (t, root, person, ...args) => {
+      const [transport, closed] = await open(t, root, args)
+      const connected = make(person)
+      await connected.connect(transport)
+      later(t, async () => {
+        await connected.close()
+        closed()
+      })
+      return connected
+    }
+    const each = (title, run) => test(`${client} over ${way}: ${title}`, run)
+    toolTests(each, connect, { call, modern, whole: way === 'stdio' })
+    approvalTests(each, connect)
+    otherTests(each, connect)
+  }
+}
 
+function toolTests(each, connect, { call, modern, whole }) {
   for (const set of sets) {
-    test(`${name}: ${set} lists its tools as its contracts have them`, async (t) => {
-      const client = await connect(t, workspace(t), undefined, '--toolsets', set)
+    each(`${set} lists its tools as its contracts have them`, async (t) => {
+      const client = await connect(t, workspace(), undefined, '--toolsets', set)
       assert.equal(client.getServerVersion().name, 'remit')
       assert.ok(client.getServerCapabilities().tools)
       assert.match(client.getInstructions(), /read_repo_file/)
+      assert.equal(client.getNegotiatedProtocolVersion?.() ?? '2025-11-25', modern ? '2026-07-28' : '2025-11-25')
       const { tools, nextCursor } = await client.listTools()
       const known = contracts(set)
       assert.equal(nextCursor, undefined)
@@ -125,9 +82,10 @@ export function suite(name, make, call) {
     })
 
     for (const contract of contracts(set)) {
-      for (const example of contract.examples) {
-        test(`${name}: ${set}/${contract.name}: ${example.title}`, async (t) => {
-          const root = workspace(t, example.given)
+      // Over HTTP two of a tool: the faces are compared elsewhere, example by example.
+      for (const example of whole ? contract.examples : contract.examples.slice(0, 2)) {
+        each(`${set}/${contract.name}: ${example.title}`, async (t) => {
+          const root = workspace(example.given)
           const client = await connect(t, root, undefined, '--toolsets', set, '--approve', example.approve || 'auto')
           await client.listTools() // from now on the client checks outputs against the schemas
           const result = await client.callTool({ name: contract.name, arguments: example.arguments })
@@ -140,9 +98,9 @@ export function suite(name, make, call) {
     }
   }
 
-  test(`${name}: ping, and a tool that does not exist`, async (t) => {
-    const client = await connect(t, workspace(t), undefined, '--toolsets', 'booster')
-    await client.ping()
+  each('a tool that does not exist, and one that refuses', async (t) => {
+    const client = await connect(t, workspace(), undefined, '--toolsets', 'booster')
+    if (!modern) await client.ping() // the modern era has none
     await assert.rejects(client.callTool({ name: 'helo', arguments: {} }), (e) => {
       assert.equal(e.code, -32602)
       assert.match(e.message, /did you mean "hello"\?/)
@@ -153,8 +111,8 @@ export function suite(name, make, call) {
     assert.equal(bodyOf(denied).error.code, 403)
   })
 
-  test(`${name}: a call with a progress token and no progress is a call like any other`, async (t) => {
-    const client = await connect(t, workspace(t), undefined, '--toolsets', 'learning-os')
+  each('a call with a progress token and no progress is a call like any other', async (t) => {
+    const client = await connect(t, workspace(), undefined, '--toolsets', 'learning-os')
     const told = []
     const options = { onprogress: (p) => told.push(p), resetTimeoutOnProgress: true, timeout: 30_000 }
     const result = await call(client, { name: 'hello', arguments: { name: 'Ada' } }, options)
@@ -162,15 +120,26 @@ export function suite(name, make, call) {
     assert.deepEqual(told, [])
   })
 
-  test(`${name}: many calls at once`, async (t) => {
-    const client = await connect(t, workspace(t), undefined, '--toolsets', 'learning-os')
+  each('a call that tells of its progress', async (t) => {
+    const client = await connect(t, workspace(), undefined, '--toolsets', 'conformance')
+    const told = []
+    const options = { onprogress: (p) => told.push(p.progress), resetTimeoutOnProgress: true, timeout: 30_000 }
+    await call(client, { name: 'test_tool_with_progress', arguments: {} }, options)
+    assert.ok(told.length > 1, `told of ${told}`)
+    assert.deepEqual(told, told.toSorted((a, b) => a - b))
+  })
+
+  each('many calls at once', async (t) => {
+    const client = await connect(t, workspace(), undefined, '--toolsets', 'learning-os')
     const names = Array.from({ length: 200 }, (_, i) => `n${i}`)
     const results = await Promise.all(names.map((n) => client.callTool({ name: 'hello', arguments: { name: n } })))
     assert.deepEqual(results.map((r) => bodyOf(r).greeting), names.map((n) => `Hello, ${n}!`))
   })
+}
 
-  test(`${name}: a person accepts`, async (t) => {
-    const root = workspace(t)
+function approvalTests(each, connect) {
+  each('a person accepts', async (t) => {
+    const root = workspace()
     const shown = []
     const client = await connect(t, root, async (params) => {
       shown.push(params.message)
@@ -178,7 +147,7 @@ export function suite(name, make, call) {
     }, '--toolsets', 'learning-os')
     const result = await client.callTool({ name: 'write_memory_entry', arguments: decision })
     assert.deepEqual(bodyOf(result), { success: true, line_number: 1 })
-    assert.deepEqual(lines(root).map((line) => JSON.parse(line)), [decision.entry])
+    assert.deepEqual(lines(root), [decision.entry])
     assert.equal(shown.length, 1)
     assert.match(shown[0], /SQLite for tasks/)
   })
@@ -187,8 +156,8 @@ export function suite(name, make, call) {
     ['a person declines', 400, 'denied'],
     ['a client declines before anybody could have seen it', 0, 'pending'],
   ]) {
-    test(`${name}: ${title}`, async (t) => {
-      const root = workspace(t)
+    each(title, async (t) => {
+      const root = workspace()
       const client = await connect(t, root, async () => {
         await sleep(wait)
         return { action: 'decline' }
@@ -200,16 +169,58 @@ export function suite(name, make, call) {
     })
   }
 
-  test(`${name}: a client that cannot ask leaves a request that waits`, async (t) => {
-    const root = workspace(t)
+  each('a client that cannot ask leaves a request that waits', async (t) => {
+    const root = workspace()
     const client = await connect(t, root, undefined, '--toolsets', 'learning-os')
     const write = () => client.callTool({ name: 'write_memory_entry', arguments: decision })
     const { approval } = bodyOf(await write())
     assert.equal(approval.status, 'pending')
     assert.deepEqual(lines(root), [])
-    execFileSync(bin, ['approvals', 'approve', approval.id, '--root', root], { env, cwd: tmpdir() })
+    remit('approvals', 'approve', approval.id, '--root', root)
     assert.deepEqual(bodyOf(await write()), { success: true, line_number: 1 })
     assert.equal(bodyOf(await write()).approval.status, 'pending')
     assert.equal(lines(root).length, 1)
+  })
+
+  each('an approval, and then one more question in the same call', async (t) => {
+    const shown = []
+    const client = await connect(t, workspace(), async ({ message }) => {
+      shown.push(message)
+      return { action: 'accept', content: shown.length === 1 ? {} : { reason: 'it is time' } }
+    }, '--toolsets', 'conformance')
+    const result = await client.callTool({ name: 'test_guarded_elicitation', arguments: {} })
+    assert.deepEqual(result.content, [{ type: 'text', text: 'Done, because it is time' }])
+    assert.equal(shown.length, 2)
+    assert.match(shown[0], /asks for your approval/)
+    assert.equal(shown[1], 'Why should it be done?')
+  })
+}
+
+function otherTests(each, connect) {
+  each('resources', async (t) => {
+    const client = await connect(t, workspace(logged))
+    const { resources } = await client.listResources()
+    const log = resources.find((r) => r.uri === 'memory://decisions.jsonl')
+    assert.equal(log?.title, 'Decisions')
+    const { contents } = await client.readResource({ uri: log.uri })
+    assert.deepEqual(contents.map((c) => JSON.parse(c.text)), [decision.entry])
+    const contract = await client.readResource({ uri: 'remit://contracts/hello' })
+    assert.equal(JSON.parse(contract.contents[0].text).name, 'hello')
+    const { resourceTemplates } = await client.listResourceTemplates()
+    assert.ok(resourceTemplates.some((r) => r.uriTemplate === 'memory://{file}'))
+    await assert.rejects(client.readResource({ uri: 'memory://nothing.jsonl' }), /nothing\.jsonl/)
+  })
+
+  each('prompts, and what completes them', async (t) => {
+    const client = await connect(t, workspace({ ...logged, 'docs/guide.md': '# Guide' }))
+    const { prompts } = await client.listPrompts()
+    assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file'])
+    const { messages } = await client.getPrompt({ name: 'record_decision', arguments: { title: 'Use SQLite' } })
+    assert.match(messages[0].content.text, /Use SQLite/)
+    await assert.rejects(client.getPrompt({ name: 'record_decision', arguments: {} }), /title/)
+    const { completion } = await client.complete({
+      ref: { type: 'ref/prompt', name: 'explain_file' }, argument: { name: 'path', value: 'docs/' },
+    })
+    assert.deepEqual(completion.values, ['docs/guide.md'])
   })
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -46,7 +47,7 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	defer stop()
 	context.AfterFunc(ctx, stop)   // a second signal ends the program at once
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
-	tuneMemory(env)
+	defer runtime.KeepAlive(ballast(env))
 	logs := &logs{}
 	defer logs.flush()
 	program := &cli.Program{
@@ -61,18 +62,17 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	return program.Main(ctx)
 }
 
+const ballastSize = 16 << 20
+
 // ballast is never touched, so it takes no memory; but the garbage collector
 // counts it as alive, and so runs only when as much again has been allocated. What
 // really lives is small, and calls should not pay for looking at it all the time.
-var ballast []byte
-
-const ballastSize = 16 << 20
-
-// tuneMemory sets the ballast. Whoever sets GOGC knows better.
-func tuneMemory(env func(string) (string, bool)) {
-	if _, set := env("GOGC"); !set {
-		ballast = make([]byte, ballastSize)
+// Whoever sets GOGC knows better.
+func ballast(env func(string) (string, bool)) []byte {
+	if _, set := env("GOGC"); set {
+		return nil
 	}
+	return make([]byte, ballastSize)
 }
 
 // App is an opened workspace with everything that serves it.

@@ -144,7 +144,7 @@ func notFound(w http.ResponseWriter, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusNotFound)
 	body := jsontree.Obj(jsontree.M("error", jsontree.Str(why)))
-	_, _ = w.Write(body.Append(nil)) // a client that is gone needs no answer
+	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON is no page; a client that is gone needs no answer
 }
 
 // plain adds what is not MCP.
