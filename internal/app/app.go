@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -47,7 +48,7 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	defer stop()
 	context.AfterFunc(ctx, stop)   // a second signal ends the program at once
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
-	defer runtime.KeepAlive(ballast(env))
+	defer loadBallast(env)()
 	logs := &logs{}
 	defer logs.flush()
 	program := &cli.Program{
@@ -62,17 +63,25 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	return program.Main(ctx)
 }
 
-const ballastSize = 16 << 20
+const (
+	ballastSize  = 16 << 20
+	ballastDelay = time.Second // to allocate so much makes the collector run, which no start should wait for
+)
 
-// ballast is never touched, so it takes no memory; but the garbage collector
-// counts it as alive, and so runs only when as much again has been allocated. What
-// really lives is small, and calls should not pay for looking at it all the time.
-// Whoever sets GOGC knows better.
-func ballast(env func(string) (string, bool)) []byte {
+// loadBallast allocates what is never touched, and so takes no memory; but the
+// garbage collector counts it as alive, and so runs only when as much again has
+// been allocated. What really lives is small, and calls should not pay for looking
+// at it all the time. Whoever sets GOGC knows better.
+func loadBallast(env func(string) (string, bool)) (unload func()) {
 	if _, set := env("GOGC"); set {
-		return nil
+		return func() {}
 	}
-	return make([]byte, ballastSize)
+	var held atomic.Pointer[[ballastSize]byte]
+	timer := time.AfterFunc(ballastDelay, func() { held.Store(new([ballastSize]byte)) })
+	return func() {
+		timer.Stop()
+		runtime.KeepAlive(&held)
+	}
 }
 
 // App is an opened workspace with everything that serves it.
