@@ -195,7 +195,7 @@ var _ engine.Approver = (*approvals)(nil)
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
 	s.Workspace = a.workspace
 	gate := &approval.Gate{Mode: a.mode}
-	if a.mode == approval.Ask {
+	if a.mode != approval.Auto && a.mode != approval.Deny { // also without a setting
 		store, err := a.open(ctx)
 		if err != nil {
 			return approval.Unreachable(s, err)

@@ -44,10 +44,10 @@ type Result struct {
 	Need    *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
 }
 
-// Need is what a call waits for, and what it remembers until then. With no
-// questions it is to go on as a task.
+// Need is what a call waits for, and what it remembers until then.
 type Need struct {
 	Questions []Question
+	Task      bool // it waits for nothing, but is to go on as a task
 	Next      Round
 }
 
@@ -298,7 +298,7 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 	case waits:
 		w.ran = false // a handler that waits has changed nothing
 		w.next.Asked = w.engine.Now()
-		result.Need = &Need{Questions: questions, Next: w.next}
+		result.Need = &Need{Questions: questions, Task: len(questions) == 0, Next: w.next}
 	case err == nil:
 		result.succeed(&answer)
 	default:

@@ -64,6 +64,15 @@ type Message struct {
 	Content jsontree.Value
 }
 
+// Embedded is content that brings a resource with it.
+func Embedded(uri, mime, text string) jsontree.Value {
+	return jsontree.Obj(jsontree.M("type", jsontree.Str("resource")), jsontree.M("resource", jsontree.Obj(
+		jsontree.M("uri", jsontree.Str(uri)),
+		jsontree.M("mimeType", jsontree.Str(mime)),
+		jsontree.M("text", jsontree.Str(text)),
+	)))
+}
+
 // Text is content that is only text.
 func Text(text string) jsontree.Value {
 	return jsontree.Obj(jsontree.M("type", jsontree.Str("text")), jsontree.M("text", jsontree.Str(text)))

@@ -222,7 +222,7 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 func outcome(ctx context.Context, result *engine.Result) ending {
 	var fault *engine.ProtocolError
 	switch {
-	case result.Need != nil && len(result.Need.Questions) > 0:
+	case result.Need != nil && !result.Need.Task:
 		return asked(result.Need)
 	case result.Need != nil:
 		return failed("Internal error") // what runs as a task cannot be told to become one

@@ -29,7 +29,7 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case result.Need != nil && len(result.Need.Questions) == 0:
+	case result.Need != nil && result.Need.Task:
 		call.Round = result.Need.Next
 		return q.startTask(ctx, call, r)
 	case result.Need != nil:

@@ -21,14 +21,6 @@ func media(kind, data, mime string) jsontree.Value {
 
 func picture() jsontree.Value { return media("image", redDot, "image/png") }
 
-func embedded(uri, mime, text string) jsontree.Value {
-	return jsontree.Obj(jsontree.M("type", jsontree.Str("resource")), jsontree.M("resource", jsontree.Obj(
-		jsontree.M("uri", jsontree.Str(uri)),
-		jsontree.M("mimeType", jsontree.Str(mime)),
-		jsontree.M("text", jsontree.Str(text)),
-	)))
-}
-
 // SimpleText answers with a text.
 func SimpleText(context.Context, Nothing) (engine.Content, error) {
 	return says("This is a simple text response for testing."), nil
@@ -47,7 +39,7 @@ func Audio(context.Context, Nothing) (engine.Content, error) {
 // Embedded answers with a resource.
 func Embedded(context.Context, Nothing) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{
-		embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
+		engine.Embedded("test://embedded-resource", "text/plain", "This is an embedded resource content."),
 	}}, nil
 }
 
@@ -56,7 +48,7 @@ func Mixed(context.Context, Nothing) (engine.Content, error) {
 	return engine.Content{Blocks: []jsontree.Value{
 		engine.Text("Multiple content types test:"),
 		picture(),
-		embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
+		engine.Embedded("test://mixed-content-resource", "application/json", `{"test":"data","value":123}`),
 	}}, nil
 }
 

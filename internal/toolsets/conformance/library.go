@@ -140,7 +140,7 @@ func promptWithArguments(_ context.Context, args map[string]string) ([]engine.Me
 
 func promptWithResource(_ context.Context, args map[string]string) ([]engine.Message, error) {
 	return user(
-		embedded(args["resourceUri"], "text/plain", "Embedded resource content for testing."),
+		engine.Embedded(args["resourceUri"], "text/plain", "Embedded resource content for testing."),
 		engine.Text("Please process the embedded resource above."),
 	), nil
 }

@@ -108,15 +108,3 @@ func (e *edition) readablePaths(_ context.Context, prefix string) ([]string, err
 func user(content jsontree.Value) engine.Message {
 	return engine.Message{Role: "user", Content: content}
 }
-
-// embedded is content that brings a resource with it.
-func embedded(uri, mime, text string) jsontree.Value {
-	return jsontree.Obj(
-		jsontree.M("type", jsontree.Str("resource")),
-		jsontree.M("resource", jsontree.Obj(
-			jsontree.M("uri", jsontree.Str(uri)),
-			jsontree.M("mimeType", jsontree.Str(mime)),
-			jsontree.M("text", jsontree.Str(text)),
-		)),
-	)
-}

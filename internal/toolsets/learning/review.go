@@ -68,7 +68,7 @@ func (e *edition) review(days int) ([]engine.Message, error) {
 		}
 		contains = append(contains, "- "+memoryAddress+file+": "+found.words)
 		if found.text != "" {
-			messages = append(messages, user(embedded(memoryAddress+file, mimeOf(file), found.text)))
+			messages = append(messages, user(engine.Embedded(memoryAddress+file, mimeOf(file), found.text)))
 		}
 	}
 	if len(messages) == 0 {
