@@ -338,3 +338,38 @@ func TestPromptInRounds(t *testing.T) {
 	}
 	r.ask(modern(1, "prompts/get", name, `{}`)).want(t, "a client without forms", http.StatusBadRequest, -32021)
 }
+
+// TestLinks: a person can be sent to a page, by clients that say they open pages,
+// in both eras.
+func TestLinks(t *testing.T) {
+	r := newRig(t, setup{})
+	const tool, opens = "test_url_elicitation", `{"elicitation":{"url":{}}}`
+	asked := r.ask(modern(1, "tools/call", `"name":"`+tool+`"`, opens))
+	if asked.at("result", "inputRequests", "page", "params", "mode") != "url" || asked.at("result", "inputRequests", "page", "params", "url") == nil {
+		t.Fatalf("modern: %s", asked.body)
+	}
+	answered := r.ask(modern(2, "tools/call", `"name":"`+tool+`","inputResponses":{"page":{"action":"accept"}},"requestState":"`+stateOf(t, asked)+`"`, opens))
+	if answered.text() != "Link answered: action=accept" {
+		t.Errorf("modern: %s", answered.body)
+	}
+	formsOnly := r.ask(modern(3, "tools/call", `"name":"`+tool+`"`, `{"elicitation":{}}`))
+	formsOnly.want(t, "a client that opens no pages", http.StatusBadRequest, -32021)
+	if formsOnly.at("error", "data", "requiredCapabilities", "elicitation", "url") == nil {
+		t.Errorf("modern: %s", formsOnly.body)
+	}
+
+	s := r.initialize("2025-11-25", opens)
+	stream := s.start(call(4, tool, `{}`))
+	question := stream.next()
+	for question.data == "" { // where the stream begins
+		question = stream.next()
+	}
+	if at(question.data, "method") != "elicitation/create" || at(question.data, "params", "mode") != "url" || at(question.data, "params", "elicitationId") == nil {
+		t.Fatalf("legacy: %s", question.data)
+	}
+	id, _ := at(question.data, "id").(string)
+	s.post(`{"jsonrpc":"2.0","id":"` + id + `","result":{"action":"decline"}}`)
+	if got := stream.next(); !strings.Contains(got.data, "Link answered: action=decline") {
+		t.Errorf("legacy: %s", got.data)
+	}
+}
