@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -226,6 +227,13 @@ func (b *syncBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// slowCall is what the log says of a call that took longer than its contract aims at.
+// On a busy machine that is true, and no fault.
+var slowCall = regexp.MustCompile(`(?m)^\S+ WRN call tool=\S+ caller=\S+ outcome=ok took=\S+ bytes=\d+\n`)
+
+// complaints gives what a program says on stderr that it should not have to say.
+func complaints(stderr string) string { return slowCall.ReplaceAllString(stderr, "") }
 
 // clip keeps failures readable.
 func clip[T ~string | ~[]byte](text T) string {

@@ -281,7 +281,7 @@ func (r *server) exited(code int) {
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		r.t.Errorf("exit code %d, want %d; stderr: %s", got, code, r.stderr)
 	}
-	if text := r.stderr.String(); text != "" {
+	if text := complaints(r.stderr.String()); text != "" {
 		r.t.Errorf("on stderr: %s", text)
 	}
 }

@@ -1,0 +1,3 @@
+import { clientSuite } from './client.mjs'
+
+clientSuite('legacy')

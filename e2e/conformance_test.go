@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+)
+
+// conformance is the official suite for servers, with the toolset that it asks for.
+type conformance struct {
+	t    *testing.T
+	node string
+	url  string
+}
+
+func newConformance(t *testing.T) *conformance {
+	t.Helper()
+	node := node24(t)
+	return &conformance{t, node, newSpace(t, nil).serve("--toolsets", "conformance").url + "/mcp"}
+}
+
+// run runs the suite and reads what it found. The exit code says little: it knows
+// no warnings, and not all scenarios count for it.
+func (c *conformance) run(args ...string) findings {
+	c.t.Helper()
+	out := c.t.TempDir()
+	suite := newNode.program(c.t, "@modelcontextprotocol/conformance/dist/index.js")
+	args = append([]string{suite, "server", "--url", c.url, "-o", out}, args...)
+	got := runNode(c.t, 4*time.Minute, os.Environ(), c.node, args...)
+	if got.code != 0 {
+		c.t.Errorf("%v: exit %d\n%s%s", args[1:], got.code, got.out, got.errOut)
+	}
+	return readFindings(c.t, out)
+}
+
+// check is one finding of the suite.
+type check struct {
+	ID           string `json:"id"`
+	Status       string `json:"status"`
+	Description  string `json:"description"`
+	ErrorMessage string `json:"errorMessage"`
+}
+
+// findings are the checks of every scenario that ran.
+type findings map[string][]check
+
+// scenarioFolder is a scenario and the time at which it ran.
+var scenarioFolder = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[0-9-]+Z$`)
+
+func readFindings(t *testing.T, dir string) findings {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := findings{}
+	for _, entry := range entries {
+		name := scenarioFolder.FindStringSubmatch(entry.Name())
+		if name == nil {
+			t.Fatalf("%s is no scenario", entry.Name())
+		}
+		data, err := os.ReadFile(filepath.Join(dir, entry.Name(), "checks.json"))
+		if err != nil {
+			t.Errorf("%s broke off: %v", name[1], err)
+		}
+		var checks []check
+		if err := json.Unmarshal(data, &checks); err != nil {
+			t.Errorf("%s: %v", name[1], err)
+		}
+		found[name[1]] = append(found[name[1]], checks...)
+	}
+	return found
+}
+
+// noise are the notes with which the suite follows the traffic; they judge nothing.
+var noise = []string{"outgoing-request", "incoming-response", "incoming-sse-event", "stream-closed", "server-sse-streams-functional"}
+
+// stub is the one check that the suite itself leaves open, for every server.
+const stub = "tasks-status-notifications"
+
+// passes tells whether a check is as good as it can be.
+func (c check) passes() bool {
+	switch c.Status {
+	case "SUCCESS":
+		return true
+	case "SKIPPED":
+		return c.ID == stub
+	case "INFO":
+		return slices.Contains(noise, c.ID)
+	default:
+		return false
+	}
+}
+
+// judge fails the test for every check that does not pass, and counts the others.
+func (f findings) judge(t *testing.T) (passed int) {
+	t.Helper()
+	for scenario, checks := range f {
+		if len(checks) == 0 {
+			t.Errorf("%s checked nothing", scenario)
+		}
+		for _, c := range checks {
+			if !c.passes() {
+				t.Errorf("%s: %s is %s: %s: %s", scenario, c.ID, c.Status, c.Description, c.ErrorMessage)
+			}
+			if c.Status == "SUCCESS" {
+				passed++
+			}
+		}
+	}
+	return passed
+}
+
+// Every check of the official suite passes, in both eras, whether it counts for
+// the score or not. An empty run would pass as well, so the numbers are checked.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		version           string
+		scenarios, checks int
+	}{
+		{legacyVersion, 33, 84},
+		{modernVersion, 50, 197},
+	} {
+		t.Run(test.version, func(t *testing.T) {
+			t.Parallel()
+			found := newConformance(t).run("--requirements", test.version)
+			passed := found.judge(t)
+			if len(found) != test.scenarios || passed < test.checks {
+				t.Errorf("%d scenarios and %d checks passed, want %d and at least %d", len(found), passed, test.scenarios, test.checks)
+			}
+			note(t, "conformance %s: %d checks passed in %d scenarios", test.version, passed, len(found))
+		})
+	}
+}
+
+// taskScenarios are those of the extension for tasks. The requirements run them
+// too, but as something that a server may do without.
+var taskScenarios = []string{
+	"capability-negotiation", "dispatch-and-envelope", "lifecycle", "mrtr-composition", "mrtr-input", "request-headers",
+	"request-state-removal", "required-task-error", "status-notifications", "wire-fields",
+}
+
+// taskChecks is how many checks they have in all.
+const taskChecks = 44
+
+func TestConformanceOfTasks(t *testing.T) {
+	t.Parallel()
+	c := newConformance(t)
+	passed := 0
+	for _, name := range taskScenarios {
+		scenario := "tasks-" + name
+		found := c.run("--scenario", scenario, "--spec-version", modernVersion, "--force")
+		got := found.judge(t)
+		if len(found) != 1 || got == 0 && scenario != stub {
+			t.Errorf("%s: %d checks passed in %d scenarios", scenario, got, len(found))
+		}
+		passed += got
+	}
+	if passed < taskChecks {
+		t.Errorf("%d checks passed, want at least %d", passed, taskChecks)
+	}
+	note(t, "conformance of tasks: %d checks passed in %d scenarios", passed, len(taskScenarios))
+}
+
+// What is not a plain success must not slip through.
+func TestConformanceIsJudgedStrictly(t *testing.T) {
+	for _, test := range []struct {
+		id, status string
+		passes     bool
+	}{
+		{"a", "SUCCESS", true},
+		{"a", "FAILURE", false},
+		{"a", "WARNING", false},
+		{"a", "SKIPPED", false},
+		{"a", "INFO", false},
+		{"a", "", false},
+		{stub, "SKIPPED", true},
+		{stub, "FAILURE", false},
+		{noise[0], "INFO", true},
+		{noise[0], "WARNING", false},
+	} {
+		if got := (check{ID: test.id, Status: test.status}).passes(); got != test.passes {
+			t.Errorf("%s %s passes: %t, want %t", test.id, test.status, got, test.passes)
+		}
+	}
+	name := fmt.Sprintf("server-%s-2026-11-15T20-35-24-293Z", stub)
+	if got := scenarioFolder.FindStringSubmatch(name); got == nil || got[1] != stub {
+		t.Errorf("%s is the scenario %v", name, got)
+	}
+}

@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// vendors are the command lines of those who make models. They are large, so they
+// are for test.sh --full alone.
+var vendors = &npmFolder{path: "vendors"}
+
+// vendor is one of them, in a home of its own.
+type vendor struct {
+	t       *testing.T
+	program string // that Node runs
+	node    string
+	home    string
+	project string
+	web     *web
+}
+
+// newVendor needs Node 22 or later.
+func newVendor(t *testing.T, program string) *vendor {
+	t.Helper()
+	if os.Getenv("REMIT_FULL") != "true" {
+		t.Skip("slow: test.sh --full runs it")
+	}
+	vendors.ready(t)
+	s := newSpace(t, nil)
+	v := &vendor{t: t, program: vendors.program(t, program), node: node24(t), home: t.TempDir(), project: s.root, web: s.serve()}
+	if out, err := v.command("--version").CombinedOutput(); err != nil {
+		leaveOut(t, t.Name()+": it does not run here: "+clip(out))
+	}
+	return v
+}
+
+// command prepares a command line of the vendor in the project.
+func (v *vendor) command(args ...string) *exec.Cmd {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	v.t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, v.node, append([]string{v.program}, args...)...)
+	cmd.Dir = v.project
+	cmd.Env = []string{
+		"PATH=" + filepath.Dir(v.node) + string(filepath.ListSeparator) + os.Getenv("PATH"), "HOME=" + v.home, "NO_COLOR=1", noRaceSleep,
+		"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "GEMINI_CLI_TRUST_WORKSPACE=true",
+	}
+	return cmd
+}
+
+// says runs a command line, which must succeed, and gives all that it prints.
+func (v *vendor) says(args ...string) string {
+	v.t.Helper()
+	out, err := v.command(args...).CombinedOutput()
+	if err != nil {
+		v.t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// connected fails the test unless the list says that both servers are connected.
+func (v *vendor) connected(list string) {
+	v.t.Helper()
+	for _, line := range []string{remitBin + " stdio", v.web.url + "/mcp"} {
+		found := false
+		for _, said := range strings.Split(list, "\n") {
+			found = found || strings.Contains(said, line) && strings.HasSuffix(strings.TrimSpace(said), "Connected")
+		}
+		if !found {
+			v.t.Errorf("%s is not connected:\n%s", line, list)
+		}
+	}
+	note(v.t, "%s: connected over stdio and HTTP", v.t.Name())
+}
+
+func TestClaudeCode(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@anthropic-ai/claude-code/cli-wrapper.cjs")
+	v.says("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
+	v.says("mcp", "add", "--transport", "http", "remit-web", v.web.url+"/mcp")
+	v.connected(v.says("mcp", "list"))
+}
+
+func TestGeminiCLI(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@google/gemini-cli/bundle/gemini.js")
+	v.says("mcp", "add", "remit", remitBin, "stdio", "--root", v.project)
+	v.says("mcp", "add", "--transport", "http", "remit-web", v.web.url+"/mcp")
+	v.connected(v.says("mcp", "list"))
+}
+
+// Codex does not connect to list, but the server within it does.
+func TestCodex(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@openai/codex/bin/codex.js")
+	v.says("mcp", "add", "remit", "--", remitBin, "stdio", "--root", v.project)
+	v.says("mcp", "add", "remit-web", "--url", v.web.url+"/mcp")
+	for _, s := range v.statusOfServers() {
+		if s.ServerInfo.Name != "remit" || len(s.Tools) != 3 {
+			t.Errorf("%s is not connected: %+v", s.Name, s)
+		}
+	}
+	note(t, "%s: connected over stdio and HTTP", t.Name())
+}
+
+// codexStatus is what Codex tells of a server.
+type codexStatus struct {
+	Name       string
+	ServerInfo struct{ Name string }
+	Tools      map[string]json.RawMessage
+}
+
+func (v *vendor) statusOfServers() []codexStatus {
+	v.t.Helper()
+	cmd := v.command("app-server")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		v.t.Fatal(err)
+	}
+	defer func() {
+		stdin.Close()
+		_ = cmd.Wait() // how it ends is not our affair
+	}()
+	lines := `{"id":1,"method":"initialize","params":{"clientInfo":{"name":"remit-e2e","title":"e2e","version":"1"}}}` + "\n" +
+		`{"method":"initialized"}` + "\n" + `{"id":2,"method":"mcpServerStatus/list","params":{}}` + "\n"
+	if _, err := stdin.Write([]byte(lines)); err != nil {
+		v.t.Fatal(err)
+	}
+	reader := bufio.NewReader(stdout)
+	for {
+		line, err := reader.ReadBytes('\n')
+		if err != nil {
+			v.t.Fatalf("it says nothing of its servers: %v", err)
+		}
+		var m struct {
+			ID     int
+			Result struct{ Data []codexStatus }
+		}
+		if json.Unmarshal(line, &m) == nil && m.ID == 2 {
+			if len(m.Result.Data) != 2 {
+				v.t.Fatalf("%d servers, want 2: %s", len(m.Result.Data), clip(line))
+			}
+			return m.Result.Data
+		}
+	}
+}
