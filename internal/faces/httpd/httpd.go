@@ -91,17 +91,22 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 	if err := s.await(ctx, l, failed); err != nil {
 		return err
 	}
+	closed := l.Close() // first: a new connection is refused now, rather than cut off later
+	<-failed            // it ends with its listener
 	s.latest.Store(time.Now().UnixNano())
 	s.ending.Store(true)
 	s.Log.Info("stopping; requests under way are finished first", "requests", s.active.Load())
 	s.EndStreams()
 	s.awaitQuiet()
+	if l, ok := l.(*limited); ok {
+		l.closeSilent()
+	}
 	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if server.Shutdown(finish) != nil || !s.awaitAll(finish) {
 		return errors.Join(fmt.Errorf("requests still ran after %s and were given up", grace), server.Close())
 	}
-	return nil
+	return closed
 }
 
 // awaitAll waits for requests that let their connection go: net/http has lost

@@ -14,9 +14,14 @@ type limited struct {
 	most int64
 	open atomic.Int64
 	peak atomic.Int64 // since memory was last given back
+
+	mu    sync.Mutex
+	conns map[*counted]struct{}
 }
 
-func limit(l net.Listener, most int64) *limited { return &limited{Listener: l, most: most} }
+func limit(l net.Listener, most int64) *limited {
+	return &limited{Listener: l, most: most, conns: map[*counted]struct{}{}}
+}
 
 // refusal is what a connection gets that is one too many.
 const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 55\r\n\r\n" +
@@ -33,7 +38,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			if open > l.peak.Load() {
 				l.peak.Store(open) // two at once may store the lesser; that is near enough
 			}
-			return &counted{Conn: conn, open: &l.open}, nil
+			return l.keep(conn), nil
 		}
 		l.open.Add(-1)
 		_, _ = conn.Write([]byte(refusal)) // a few bytes never block
@@ -41,12 +46,45 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
+// keep counts a connection until it is closed.
+func (l *limited) keep(conn net.Conn) *counted {
+	c := &counted{Conn: conn, of: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+	return c
+}
+
+func (l *limited) forget(c *counted) {
+	l.open.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// closeSilent closes connections that never said anything. Clients open some in
+// reserve, and the server would wait for them before it ends.
+func (l *limited) closeSilent() {
+	l.mu.Lock()
+	var silent []*counted
+	for c := range l.conns {
+		if !c.heard.Load() {
+			silent = append(silent, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range silent {
+		_ = c.Close() // there is nothing on it to lose
+	}
+}
+
 // counted is a connection that counts until it is closed, and that a client who
 // does not read cannot hold for ever.
 type counted struct {
 	net.Conn
-	open    *atomic.Int64
+	of      *limited
 	once    sync.Once
+	heard   atomic.Bool  // it has sent something
 	renewed atomic.Int64 // when the deadline of writes was last put off, in Unix nanoseconds
 }
 
@@ -56,6 +94,15 @@ const (
 	writePatience = 30 * time.Second
 	renewAfter    = writePatience / 2
 )
+
+// Read notes that the client has said something.
+func (c *counted) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	return n, err
+}
 
 // Write sends what the client has time for.
 func (c *counted) Write(data []byte) (int, error) {
@@ -80,7 +127,7 @@ func (c *counted) SetWriteDeadline(at time.Time) error {
 
 // Close closes the connection.
 func (c *counted) Close() error {
-	c.once.Do(func() { c.open.Add(-1) })
+	c.once.Do(func() { c.of.forget(c) })
 	return c.Conn.Close()
 }
 

@@ -76,12 +76,13 @@ func (h *HTTP) Sessions() int { return int(h.count.Load()) }
 // Streams is how many streams are open.
 func (h *HTTP) Streams() int { return int(h.streams.Load()) }
 
-// EndStreams ends what would stay open for ever. Requests under way go on.
+// EndStreams ends what would stay open for ever. Requests under way go on, and
+// those that are on their way still find their session.
 func (h *HTTP) EndStreams() {
 	h.sweeper.Stop()
 	h.endAll()
 	h.sessions.Range(func(_, found any) bool {
-		h.drop(found.(*session), false)
+		found.(*session).close(false)
 		return true
 	})
 }

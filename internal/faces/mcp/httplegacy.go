@@ -92,7 +92,7 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 	n := newSession(e.server, greet(m, client{principal: e.principal(x.r), face: "http"}), e.now(), &e.kept)
 	e.sessions.Store(n.id, n)
 	if e.ending.Err() != nil {
-		e.drop(n, false) // the server ends just now
+		n.close(false) // the server ends just now
 	}
 	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK}
 	x.w.Header()[headerSession] = []string{n.id}
