@@ -174,8 +174,7 @@ func (c *caller) run() {
 // take notes what an answer promises.
 func (c *caller) take(got httpAnswer, entry string) {
 	text, ok := c.way.text(got)
-	switch {
-	case !ok:
+	if !ok {
 		c.lost = append(c.lost, fmt.Sprintf("%s, request %d: status %d: %s", c.name, c.sent, got.status, clip(text)))
 		return
 	}
