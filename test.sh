@@ -6,7 +6,7 @@
 #   ./test.sh           everything that is quick enough for every change: lint, unit
 #                       tests, the official conformance suite of MCP, real clients
 #   ./test.sh --full    also the slow proofs: the command lines of those who make
-#                       models, fuzzing 30 s a target, other systems
+#                       models, fuzzing 30 s a target, speed, other systems
 #
 # What comes from npm is pinned by the lock files under e2e, lies there in
 # node_modules, and is installed by the tests that need it. Some of it needs a newer
@@ -90,6 +90,8 @@ if $full; then
       go test -run '^$' -fuzz "^$target\$" -fuzztime 30s "./$(dirname "$file")"
     done
   done
+  step "speed, against peers in one run"
+  CGO_ENABLED=0 go test -timeout 10m ./bench
   step "other systems"
   for system in darwin windows; do
     CGO_ENABLED=0 GOOS=$system go build ./...
