@@ -76,7 +76,7 @@ type work struct {
 
 // run is the policy of Remit: what happens to every call, in this order.
 func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
-	defer w.contain(&err)
+	defer w.engine.contain(w.tool.ID, &err)
 	if err := w.access(); err != nil {
 		return answer, err
 	}
@@ -125,10 +125,11 @@ func paused(err error) (questions []Question, ok bool) {
 	}
 }
 
-// contain turns a panic into a fault of ours; the stack goes to the log alone.
-func (w *work) contain(err *error) {
+// contain turns a panic into a fault of ours; the stack goes to the log alone. what
+// is the tool that was called, or the method that was asked.
+func (e *Engine) contain(what string, err *error) {
 	if fault := recover(); fault != nil {
-		w.engine.Log.Error("panic in a call", "tool", w.tool.ID, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
+		e.Log.Error("panic", "in", what, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
 		*err = contract.Errorf(contract.Internal, "Internal error").Because(fmt.Errorf("panic: %v", fault))
 	}
 }

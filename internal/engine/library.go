@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
+	"maps"
 	"slices"
 	"strings"
 
@@ -196,7 +196,7 @@ func nearestOf(name string, known []string) string {
 // check refuses arguments that the prompt does not know, and misses those that it
 // cannot do without. An empty one says nothing.
 func (p *Prompt) check(args map[string]string) error {
-	for _, name := range sortedKeys(args) {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if _, err := p.argument(name); err != nil {
 			return err
 		}
@@ -207,15 +207,6 @@ func (p *Prompt) check(args map[string]string) error {
 		}
 	}
 	return nil
-}
-
-func sortedKeys(args map[string]string) []string {
-	keys := make([]string, 0, len(args))
-	for key := range args {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (p *Prompt) argument(name string) (*PromptArgument, error) {
@@ -291,12 +282,3 @@ func byValue(a, b string) int {
 }
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// contain turns a panic of an offer into a fault of ours; the stack goes to the
-// log alone.
-func (e *Engine) contain(method string, err *error) {
-	if fault := recover(); fault != nil {
-		e.Log.Error("panic in an offer", "method", method, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
-		*err = contract.Errorf(contract.Internal, "Internal error").Because(fmt.Errorf("panic: %v", fault))
-	}
-}

@@ -216,40 +216,10 @@ func TestRefusalReachesTheSender(t *testing.T) {
 	}
 }
 
-// pipes is a listener whose connections stay in the process, so that their
-// deadlines go by the clock of the test.
-type pipes struct {
-	waiting chan net.Conn
-	closed  chan struct{}
-	once    sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.waiting:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "localhost"} }
-
-func (p *pipes) dial() net.Conn {
-	ours, theirs := net.Pipe()
-	p.waiting <- theirs
-	return ours
-}
-
 // start serves a handler on pipes; end tells it to end and gives what Serve said.
-func start(t *testing.T, grace time.Duration, handler http.HandlerFunc) (l *pipes, end func() error) {
+func start(t *testing.T, grace time.Duration, handler http.HandlerFunc) (l *httpd.Pipes, end func() error) {
 	t.Helper()
-	l = &pipes{waiting: make(chan net.Conn), closed: make(chan struct{})}
+	l = httpd.NewPipes()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &httpd.Server{Handler: handler, Log: slog.New(slog.DiscardHandler), EndStreams: func() {}}
 	done := make(chan error, 1)
@@ -284,7 +254,7 @@ func TestSlowClients(t *testing.T) {
 					_, _ = io.ReadAll(r.Body)
 					fmt.Fprint(w, "answer")
 				})
-				conn := l.dial()
+				conn := l.Dial()
 				defer conn.Close()
 				go io.WriteString(conn, tc.text)
 				began := time.Now()
@@ -316,7 +286,7 @@ func TestEnd(t *testing.T) {
 					}
 					fmt.Fprint(w, "answer")
 				})
-				conn := l.dial()
+				conn := l.Dial()
 				defer conn.Close()
 				fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				synctest.Wait()

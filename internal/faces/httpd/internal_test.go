@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,37 +79,13 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// pipes is a listener whose connections stay in the process, so that their
-// deadlines go by the clock of the test.
-type pipes struct {
-	waiting chan net.Conn
-	closed  chan struct{}
-	once    sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.waiting:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.closed) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "localhost"} }
-
 // TestSlowReaders: who does not read an answer is not waited for, also if it is not
 // the first on its connection.
 func TestSlowReaders(t *testing.T) {
 	for _, before := range []int{0, 1, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			failed := make(chan time.Time, 1)
-			l := &pipes{waiting: make(chan net.Conn), closed: make(chan struct{})}
+			l := NewPipes()
 			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/small" {
 					fmt.Fprint(w, "small")

@@ -162,10 +162,15 @@ func (c *client) checkVersion() *rpcError {
 	if slices.Contains(modernVersions, c.version) {
 		return nil
 	}
-	supported := jsontree.Arr()
-	for _, version := range allVersions {
-		supported.Members = append(supported.Members, jsontree.Member{Value: jsontree.Str(version)})
-	}
 	return faultf(codeUnsupported, "Unsupported protocol version").
-		with("supported", supported).with("requested", jsontree.Str(c.version))
+		with("supported", versionList()).with("requested", jsontree.Str(c.version))
+}
+
+// versionList are the versions that are spoken, as clients are told of them.
+func versionList() jsontree.Value {
+	list := jsontree.Arr()
+	for _, version := range allVersions {
+		list.Members = append(list.Members, jsontree.Member{Value: jsontree.Str(version)})
+	}
+	return list
 }

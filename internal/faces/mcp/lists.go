@@ -192,14 +192,13 @@ func (q *request) noResource(err error, uri jsontree.Value) error {
 }
 
 func contentsValue(c *engine.Contents) jsontree.Value {
-	v := jsontree.Obj(jsontree.M("uri", jsontree.Str(c.URI)))
-	typedValue := *typed(v, c.MIME)
+	v := *typed(jsontree.Obj(jsontree.M("uri", jsontree.Str(c.URI))), c.MIME)
 	if c.Blob != nil {
-		typedValue.Members = append(typedValue.Members, jsontree.M("blob", jsontree.Str(base64.StdEncoding.EncodeToString(c.Blob))))
+		v.Members = append(v.Members, jsontree.M("blob", jsontree.Str(base64.StdEncoding.EncodeToString(c.Blob))))
 	} else {
-		typedValue.Members = append(typedValue.Members, jsontree.M("text", jsontree.Str(c.Text)))
+		v.Members = append(v.Members, jsontree.M("text", jsontree.Str(c.Text)))
 	}
-	return typedValue
+	return v
 }
 
 func (q *request) getPrompt(ctx context.Context) ([]byte, error) {

@@ -91,31 +91,24 @@ const (
 
 // discover tells a client of the modern era what there is.
 func (s *Server) discover(q *request) []byte {
-	versions := jsontree.Arr()
-	for _, v := range allVersions {
-		versions.Members = append(versions.Members, jsontree.Member{Value: jsontree.Str(v)})
-	}
-	b := q.begin(1024)
-	b = versions.Append(append(b, `"supportedVersions":`...))
-	capabilities := s.capabilities(modern)
-	b = capabilities.Append(append(b, `,"capabilities":`...))
-	identity := s.identity()
-	b = identity.Append(append(b, `,"serverInfo":`...))
-	b = jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
-	return q.end(q.cacheable(b, keepFixed, "public"))
+	versions := versionList()
+	b := versions.Append(append(q.begin(1024), `"supportedVersions":`...))
+	return q.end(q.cacheable(s.appendSelf(b, modern), keepFixed, "public"))
 }
 
 // initialize greets a client of the legacy era, whose version becomes known. A
 // version that is not spoken gets the newest one that is, as the protocol asks.
 func (s *Server) initialize(q *request) []byte {
-	b := q.begin(1024)
-	b = jsontree.AppendString(append(b, `"protocolVersion":`...), q.from.version)
-	capabilities := s.capabilities(legacy)
+	b := jsontree.AppendString(append(q.begin(1024), `"protocolVersion":`...), q.from.version)
+	return q.end(s.appendSelf(b, legacy))
+}
+
+// appendSelf writes the members in which both eras say what the server is.
+func (s *Server) appendSelf(b []byte, e era) []byte {
+	capabilities, identity := s.capabilities(e), s.identity()
 	b = capabilities.Append(append(b, `,"capabilities":`...))
-	identity := s.identity()
 	b = identity.Append(append(b, `,"serverInfo":`...))
-	b = jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
-	return q.end(b)
+	return jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
 }
 
 // visitor is a client as the engine knows it.

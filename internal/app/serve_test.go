@@ -1,0 +1,98 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/faces/cli"
+)
+
+func openHere(t *testing.T, change func(*cli.Settings)) *App {
+	t.Helper()
+	root := t.TempDir()
+	data := filepath.Join(root, ".remit")
+	s := cli.Settings{
+		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
+		Toolsets: []string{"learning-os"}, Approve: approval.Ask,
+	}
+	change(&s)
+	a, err := Open(t.Context(), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+// TestDatabaseThatIsRemoved: a clean-up may take the data folder away while we run;
+// what is asked after that can be found by others.
+func TestDatabaseThatIsRemoved(t *testing.T) {
+	a := openHere(t, func(*cli.Settings) {})
+	ask := func(entry string) string {
+		args, err := jsontree.Parse([]byte(`{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"` + entry + `"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := a.engine.Call(t.Context(), engine.Call{Tool: "write_memory_entry", Args: args, Principal: cli.Local})
+		if err != nil || result.Err == nil || result.Err.Kind != contract.Pending {
+			t.Fatalf("%s: %s, %v", entry, result.Body, err)
+		}
+		return result.Err.Details["approval"].(map[string]any)["id"].(string)
+	}
+	ask("first")
+	if err := os.RemoveAll(a.settings.Data); err != nil {
+		t.Fatal(err)
+	}
+	id := ask("second")
+	seen := openHere(t, func(s *cli.Settings) {
+		s.Root, s.Data, s.Database = a.settings.Root, a.settings.Data, a.settings.Database
+	})
+	store, err := seen.Approvals(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Get(context.Background(), id); err != nil {
+		t.Errorf("nobody else finds it: %v", err)
+	}
+}
+
+// TestInstructionsOfWhatIsServed: no model is told to use a tool that it does not have.
+func TestInstructionsOfWhatIsServed(t *testing.T) {
+	for _, readOnly := range []bool{false, true} {
+		a := openHere(t, func(s *cli.Settings) { s.ReadOnly = readOnly })
+		told := a.endpoint(a.engine, a.sets).Instructions
+		if strings.Contains(told, "write_memory_entry") == readOnly || !strings.Contains(told, "read_repo_file") {
+			t.Errorf("read-only %v: %q", readOnly, told)
+		}
+	}
+}
+
+// TestRulesForOneToolset: a rule that does not fit a toolset which nobody chose
+// leaves that one out, and stops nothing.
+func TestRulesForOneToolset(t *testing.T) {
+	var rate contract.Rate
+	if err := rate.UnmarshalText([]byte("1000/min")); err != nil {
+		t.Fatal(err)
+	}
+	a := openHere(t, func(s *cli.Settings) { s.Tools = map[string]contract.Tightening{"hello": {Rate: rate}} })
+	var names []string
+	for _, set := range a.addressable() {
+		names = append(names, set.Name)
+	}
+	if got := strings.Join(names, " "); got != "learning-os" { // booster allows 100 a minute
+		t.Errorf("served by address: %s", got)
+	}
+}
