@@ -11,9 +11,10 @@ import (
 )
 
 // Accept checks a caller's arguments against the input schema and returns them
-// as the handler gets them: nulls of optional arguments dropped, defaults filled
-// in. What is wrong comes back as one Error of kind invalid (or too_large) that
-// names every field, its value and what is allowed.
+// as the handler gets them: nulls of optional arguments dropped, text taken as
+// x-trim and x-accepts say, defaults filled in. What is wrong comes back as one
+// Error of kind invalid (or too_large) that names every field, its value and what
+// is allowed.
 func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 	if err := c.compile(); err != nil {
 		return args, err
@@ -25,11 +26,12 @@ func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 		return args, Errorf(Invalid, "the arguments must be an object, not %s", args.Kind).With("field", "")
 	}
 	args.Members = c.withoutNulls(args.Members)
+	args.Members = c.withText(args.Members)
 	args.Members = c.withDefaults(args.Members)
 	var check checker
 	check.check(c.input, &args, nil)
 	if len(check.problems) > 0 {
-		return args, explain(&check)
+		return args, c.explain(&check, args)
 	}
 	return args, c.checkSizes(&args)
 }
@@ -64,11 +66,14 @@ func (c *Contract) withDefaults(members []jsontree.Member) []jsontree.Member {
 }
 
 // explain makes one Error of all problems; the first gives code and details.
-func explain(check *checker) error {
+func (c *Contract) explain(check *checker, args jsontree.Value) error {
+	if c.Shape == Envelope {
+		return c.explainEnveloped(check, args)
+	}
 	first, words := check.problems[0], check.words()
 	e := Errorf(Invalid, "%s", strings.Join(words, "; ")).With("field", first.Field).With("problems", words)
 	if first.Rule != "required" {
-		e = e.With("value", first.Value)
+		e = e.With("value", echoed(&first.Value))
 	}
 	e.Code = first.Code
 	return e
@@ -105,7 +110,9 @@ func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 	if err := c.compile(); err != nil {
 		return answer, err
 	}
-	answer = c.output.project(answer)
+	if !c.output.keepsAll(&answer) {
+		answer = c.output.project(answer)
+	}
 	var check checker
 	check.check(c.output, &answer, nil)
 	if len(check.problems) == 0 {
@@ -113,6 +120,38 @@ func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 	}
 	return answer, Errorf(Internal, "Internal error").
 		Because(fmt.Errorf("the answer breaks its contract: %s", strings.Join(check.words(), "; ")))
+}
+
+// keepsAll tells whether project would leave v as it is, which is so for nearly all
+// answers and costs no copy of them to find out.
+func (s *schema) keepsAll(v *jsontree.Value) bool {
+	if v.Kind != jsontree.Array && v.Kind != jsontree.Object {
+		return true
+	}
+	if len(s.all) > 0 || len(s.anyOf) > 0 {
+		return false
+	}
+	next := 0 // the first property that may still come
+	for i := range v.Members {
+		m, known := &v.Members[i], s.items
+		if v.Kind == jsontree.Object {
+			known = s.member(m.Key)
+		}
+		if v.Kind == jsontree.Object && s.closed {
+			for next < len(s.props) && s.props[next].name != m.Key {
+				next++
+			}
+			if next == len(s.props) {
+				return false
+			}
+			known = s.props[next].schema
+			next++
+		}
+		if known != nil && !known.keepsAll(&m.Value) {
+			return false
+		}
+	}
+	return true
 }
 
 // project makes v of what the schema names. It leaves the members of v alone. What

@@ -51,8 +51,9 @@ type Contract struct {
 	Size        Size               `json:"size" yaml:"size"`
 	Paths       []PathPolicy       `json:"paths,omitempty" yaml:"paths"`
 	Approval    Approval           `json:"approval,omitzero" yaml:"approval"`
+	Truncate    Truncate           `json:"truncate,omitzero" yaml:"truncate"`
 	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
-	Examples    []Example          `json:"examples" yaml:"examples"`
+	Examples    Examples           `json:"examples" yaml:"examples"`
 
 	// Digest identifies the exact text: sha256 of the canonical contract.
 	Digest string `json:"digest" yaml:"-"`
@@ -61,6 +62,10 @@ type Contract struct {
 	Shape Shape  `json:"-" yaml:"-"` // the set's error shape
 
 	hidden      bool // the set is
+	openOnce    sync.Once
+	openErr     error
+	text        []byte // what a closed contract says
+	madeClosed  bool
 	compileOnce sync.Once
 	input       *schema
 	output      *schema
@@ -117,12 +122,20 @@ type Approval struct {
 // Example is a documented call. It is replayed as a test on every face.
 type Example struct {
 	Title     string            `json:"title" yaml:"title"`
-	Given     map[string]string `json:"given,omitempty" yaml:"given"` // files of the workspace, by path
+	Given     map[string]string `json:"given,omitempty" yaml:"given"`   // files of the workspace, by path
+	Before    []Step            `json:"before,omitempty" yaml:"before"` // calls that the same caller makes first
 	Approve   string            `json:"approve,omitempty" yaml:"approve"`
 	Arguments jsontree.Value    `json:"arguments" yaml:"arguments"`
 	Result    jsontree.Value    `json:"result,omitzero" yaml:"result"`
 	Error     jsontree.Value    `json:"error,omitzero" yaml:"error"`
-	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // result fields that differ from run to run
+	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // what differs from run to run: id, data.id, data.list[].id
+}
+
+// Step is a call of another tool of the set, without which an example would have
+// nothing to work on.
+type Step struct {
+	Tool      string         `json:"tool" yaml:"tool"`
+	Arguments jsontree.Value `json:"arguments" yaml:"arguments"`
 }
 
 // seal computes the digest over everything else that the contract says.
@@ -163,6 +176,9 @@ func (c *Contract) compile() error {
 }
 
 func (c *Contract) compileSchemas() (err error) {
+	if err := c.Open(); err != nil {
+		return err
+	}
 	if c.input, err = compileSchema(&c.Input); err != nil {
 		return err
 	}

@@ -216,7 +216,7 @@ func (d *differ) properties(at string, old, updated *jsontree.Value) {
 			continue
 		}
 		switch isInput := strings.HasPrefix(at, "input"); {
-		case isInput && lists(updated, "required", name):
+		case isInput && demands(updated, name):
 			d.add(Major, at+"."+name, "a required field was added, a breaking change to %s", sideOf(at))
 		case isInput:
 			d.add(Minor, at+"."+name, "an optional field was added, a new part of %s", sideOf(at))
@@ -241,8 +241,9 @@ func sideOf(at string) string {
 	return "the response"
 }
 
-func lists(schema *jsontree.Value, keyword, name string) bool {
-	list := schema.Field(keyword)
+// demands tells whether a schema has a field in its list of required ones.
+func demands(schema *jsontree.Value, name string) bool {
+	list := schema.Field("required")
 	return slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
 }
 
@@ -257,6 +258,8 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 		d.add(Patch, at, "%s was reworded, a documentation change", keyword)
 	case "x-redact":
 		d.add(Patch, at, "%s went from %s to %s, which only the audit record shows", keyword, shownWas, shownIs)
+	case "x-accepts":
+		d.accepted(at, was, shownWas, shownIs)
 	case "default":
 		d.add(Minor, at, "default went from %s to %s, which changes what an absent argument means", shownWas, shownIs)
 	case "items":
@@ -275,6 +278,15 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 	}
 }
 
+// accepted judges a further type: one more leaves alone who sends the others.
+func (d *differ) accepted(at string, was *jsontree.Value, shownWas, shownIs string) {
+	if was.Kind == jsontree.Null {
+		d.add(Minor, at, "x-accepts went from %s to %s, which leaves old callers alone", shownWas, shownIs)
+		return
+	}
+	d.add(Major, at, "x-accepts went from %s to %s, a breaking change to %s", shownWas, shownIs, sideOf(at))
+}
+
 // required compares the lists of required fields. A field that is new or gone is
 // told of once, by properties.
 func (d *differ) required(at string, old, updated *jsontree.Value) {
@@ -284,7 +296,7 @@ func (d *differ) required(at string, old, updated *jsontree.Value) {
 		if _, kept := is.Get(name); !kept {
 			continue
 		}
-		switch before, after := lists(old, "required", name), lists(updated, "required", name); {
+		switch before, after := demands(old, name), demands(updated, name); {
 		case before && !after:
 			d.add(Major, at+"."+name, "the field is no longer required, a breaking change to %s", sideOf(at))
 		case after && !before:
@@ -350,8 +362,12 @@ func (d *differ) promises(old, updated *Contract) {
 	}
 	d.tasks(old.Task, updated.Task)
 	d.sizes(old, updated)
+	d.truncation(old.Truncate, updated.Truncate)
 	for _, kind := range Kinds() {
 		was, is := old.Errors[kind], updated.Errors[kind]
+		if old.Status(kind) != updated.Status(kind) {
+			d.add(Major, "errors."+string(kind), "the HTTP status went from %d to %d, a breaking change to the response", old.Status(kind), updated.Status(kind))
+		}
 		if was.Code != is.Code {
 			d.add(Major, "errors."+string(kind), "the code went from %q to %q, a breaking change to the response", was.Code, is.Code)
 		}
@@ -377,6 +393,18 @@ func (d *differ) tasks(was, is TaskMode) {
 		d.add(Minor, "task", "the tool can run as a task, a new part of the response")
 	default:
 		d.add(Major, "task", "it went from %q to %q, a breaking change to the response", was, is)
+	}
+}
+
+// truncation compares how a long answer gets shorter. A caller that follows the
+// cursor may be cut off earlier or later, but has to find list and cursor.
+func (d *differ) truncation(was, is Truncate) {
+	switch {
+	case was == is || is == Truncate{}:
+	case was == Truncate{}:
+		d.add(Minor, "truncate", "a long answer is cut and goes on at %s, a new part of the response", is.Cursor)
+	case was.List != is.List || was.Cursor != is.Cursor:
+		d.add(Major, "truncate", "it went from %s and %s to %s and %s, a breaking change to the response", was.List, was.Cursor, is.List, is.Cursor)
 	}
 }
 
@@ -414,7 +442,7 @@ func fieldsOf(c *Contract) map[string]string {
 		return nil
 	}
 	fields := map[string]string{}
-	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "rate", "deadline", "size", "paths", "approval", "errors", "examples"} {
+	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "rate", "deadline", "size", "paths", "approval", "truncate", "errors", "examples"} {
 		v := tree.Field(name)
 		fields[name] = string(v.Canonical())
 	}

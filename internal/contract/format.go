@@ -51,8 +51,18 @@ func formatFault(format, text string) string {
 }
 
 func isDate(s string) bool {
-	_, err := time.Parse(time.DateOnly, s)
-	return err == nil
+	if !hasDigitsAs(s, "0000-00-00") {
+		return false
+	}
+	number := func(digits string) (n int) {
+		for i := range len(digits) {
+			n = n*10 + int(digits[i]-'0')
+		}
+		return n
+	}
+	month, day := time.Month(number(s[5:7])), number(s[8:])
+	_, m, d := time.Date(number(s[:4]), month, day, 0, 0, 0, 0, time.UTC).Date()
+	return m == month && d == day // no day of another month
 }
 
 // isDateTime follows RFC 3339, where T and Z may be small and a leap second may
@@ -62,6 +72,10 @@ func isDateTime(s string) bool {
 	const seconds = len("2026-01-09T10:30:00")
 	if len(s) <= seconds || !hasDigitsAs(s[:10], "0000-00-00") || !hasDigitsAs(s[11:seconds], "00:00:00") || !isOffset(afterFraction(s[seconds:])) {
 		return false
+	}
+	if s[17:seconds] != "60" && !strings.ContainsAny(s, "tz") { // as nearly all are
+		_, err := time.Parse(time.RFC3339, s)
+		return err == nil
 	}
 	b := []byte(strings.ToUpper(s))
 	leap := string(b[17:19]) == "60"

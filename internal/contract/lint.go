@@ -40,6 +40,7 @@ func (s *Set) Lint() []Finding {
 	for i, c := range s.Contracts {
 		l.findings = append(l.findings, c.Lint()...)
 		l.need(s.Find(c.Name) == s.Contracts[i], c.Name, "there are two tools of this name")
+		l.steps(s, c)
 	}
 	return l.findings
 }
@@ -49,7 +50,7 @@ func (c *Contract) Lint() []Finding {
 	l := &linter{tool: c.Set + "/" + c.Name, hidden: c.hidden}
 	l.naming(c)
 	l.limits(c)
-	l.part("input", &c.Input, false)
+	l.part("input", &c.Input, role{})
 	l.answer(c)
 	if err := c.compile(); err != nil {
 		l.need(false, "schema", "%v", err)
@@ -57,6 +58,7 @@ func (c *Contract) Lint() []Finding {
 	}
 	l.arguments(c)
 	l.headers(c)
+	l.truncation(c)
 	l.errors(c)
 	l.examples(c)
 	return l.findings
@@ -106,7 +108,9 @@ func (l *linter) answer(c *Contract) {
 	fields := c.Output.Kind != jsontree.Null
 	l.need(fields != c.Content, "output", "state either output or content: true")
 	if fields {
-		l.part("output", &c.Output, false)
+		l.part("output", &c.Output, role{})
+		kind := c.Data().Field("type")
+		l.need(!c.wraps() || kind.Text == "object", "output.data", "the data must be an object")
 	}
 	l.need(slices.Contains([]TaskMode{"", TaskOptional, TaskRequired}, c.Task), "task", "%q is not one of %s, %s", c.Task, TaskOptional, TaskRequired)
 }
@@ -128,11 +132,12 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 	}
 	for _, m := range s.Field("properties").Members {
 		where := at + "." + m.Key
-		about := m.Value.Field("description")
+		about, kind := m.Value.Field("description"), m.Value.Field("type")
 		_, either := m.Value.Get("anyOf")
 		l.everyClient(about.Text != "", where, "has no description")
-		l.everyClient(either || m.Value.Field("type").Kind == jsontree.String, where, "must have exactly one type")
-		l.part(where, &m.Value, at == "input")
+		nullable := isNullable(&kind) && (at == "output" || strings.HasPrefix(at, "output."))
+		l.everyClient(either || nullable || kind.Kind == jsontree.String, where, "must have exactly one type")
+		l.part(where, &m.Value, role{argument: at == "input", required: demands(s, m.Key)})
 	}
 	for i := range s.Members {
 		l.keyword(at, s.Members[i].Key, &s.Members[i].Value)
@@ -144,30 +149,84 @@ func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
 	l.everyClient(!isRare(keyword), at, "some clients refuse %s; only a hidden set may use it", keyword)
 	switch keyword {
 	case "items":
-		l.part(at+"[]", v, false)
+		l.part(at+"[]", v, role{})
 	case "additionalProperties":
 		if v.Kind == jsontree.Object {
-			l.part(at+".*", v, false)
+			l.part(at+".*", v, role{})
 		}
 	case "anyOf", "allOf":
 		for i := range v.Members {
-			l.part(fmt.Sprintf("%s(%d)", at, i+1), &v.Members[i].Value, false)
+			l.part(fmt.Sprintf("%s(%d)", at, i+1), &v.Members[i].Value, role{})
 		}
 	case "$defs":
 		for i := range v.Members {
-			l.part(at+"."+keyword+"."+v.Members[i].Key, &v.Members[i].Value, false)
+			l.part(at+"."+keyword+"."+v.Members[i].Key, &v.Members[i].Value, role{})
 		}
 	case "if", "then", "else":
-		l.part(at+"."+keyword, v, false)
+		l.part(at+"."+keyword, v, role{})
 	}
 }
 
-// part checks a schema within a schema. Only an argument can have a default:
-// elsewhere nothing would fill it in.
-func (l *linter) part(at string, s *jsontree.Value, isArgument bool) {
+// isNullable tells whether a type is one with null as the alternative. In an answer
+// every client takes that; among arguments an optional one does the same.
+func isNullable(kind *jsontree.Value) bool {
+	return len(kind.Members) == 2 && kind.Members[1].Value.Text == "null"
+}
+
+// role is what a schema is to the object around it.
+type role struct {
+	argument bool // of the tool itself
+	required bool
+}
+
+// part checks a schema within a schema. Only an argument can have a default, or be
+// taken otherwise than it was sent: elsewhere nothing would see to it.
+func (l *linter) part(at string, s *jsontree.Value, is role) {
 	_, fallback := s.Get("default")
-	l.need(isArgument || !fallback, at, "only an argument itself can have a default")
+	l.need(is.argument || !fallback, at, "only an argument itself can have a default")
+	for _, keyword := range []string{"x-trim", "x-accepts"} {
+		if _, stated := s.Get(keyword); stated {
+			kind := s.Field("type")
+			l.need(is.argument && kind.Text == "string", at, "only an argument that is a string can have %s", keyword)
+		}
+	}
+	for _, keyword := range []string{"x-code", "x-message"} {
+		l.words(at, keyword, s, is)
+	}
 	l.definition(at, s)
+}
+
+// words finds words for a failure that cannot happen.
+func (l *linter) words(at, keyword string, s *jsontree.Value, is role) {
+	table := s.Field(keyword)
+	for i := range table.Members {
+		rule := table.Members[i].Key
+		if rule == "required" {
+			l.need(is.required, at, "%s has words for a missing field, but the field is not required", keyword)
+		} else {
+			l.need(states(s, rule), at, "%s has words for %s, which the schema does not state", keyword, rule)
+		}
+	}
+}
+
+// states tells whether a keyword stands in a schema or in a part of it. What a
+// reference leads to may have any.
+func states(s *jsontree.Value, keyword string) bool {
+	for i := range s.Members {
+		switch m := &s.Members[i]; m.Key {
+		case keyword, "$ref":
+			return true
+		case "anyOf", "allOf":
+			if slices.ContainsFunc(m.Value.Members, func(part jsontree.Member) bool { return states(&part.Value, keyword) }) {
+				return true
+			}
+		case "if", "then", "else":
+			if states(&m.Value, keyword) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (l *linter) arguments(c *Contract) {
@@ -175,7 +234,7 @@ func (l *linter) arguments(c *Contract) {
 	for _, p := range c.input.props {
 		if p.schema.fallback != nil {
 			var check checker
-			check.check(p.schema, p.schema.fallback, &place{nil, p.name})
+			check.check(p.schema, p.schema.fallback, &place{name: p.name})
 			l.need(len(check.problems) == 0, "input."+p.name, "its default breaks its own schema")
 			l.need(!c.input.requires(p.name), "input."+p.name, "is required, so its default is never used")
 		}
@@ -215,6 +274,23 @@ func (l *linter) headers(c *Contract) {
 		"%s must not be empty, and stands on an argument that properties alone lead to", headerKeyword)
 }
 
+// truncation checks that an answer can be cut as the contract says.
+func (l *linter) truncation(c *Contract) {
+	t, data := c.Truncate, c.output
+	if t == (Truncate{}) {
+		return
+	}
+	if inner := data.prop("data"); c.wraps() && inner != nil {
+		data = inner
+	}
+	list, cursor := data.prop(t.List), data.prop(t.Cursor)
+	l.need(list != nil && slices.Equal(list.types, []string{"array"}), "truncate.list", "%q is not an array of the answer's data", t.List)
+	l.need(list == nil || list.minItems <= 1, "truncate.list", "a single element of %s may be all that fits, but minItems asks for more", t.List)
+	l.need(cursor != nil && slices.Equal(cursor.types, []string{"string"}) && !data.requires(t.Cursor),
+		"truncate.cursor", "%q is not an optional string of the answer's data", t.Cursor)
+	l.need(t.Budget > 4*cursorRoom, "truncate.budget", "must be over %s", Bytes(4*cursorRoom))
+}
+
 func (l *linter) errors(c *Contract) {
 	for _, kind := range slices.Sorted(maps.Keys(c.Errors)) {
 		l.need(slices.Contains(Kinds(), kind), "errors", "%q is not one of %v", kind, Kinds())
@@ -223,6 +299,8 @@ func (l *linter) errors(c *Contract) {
 		rule, stated := c.Errors[kind]
 		l.need(stated, "errors", "say what a caller gets for kind %s", kind)
 		l.need(!stated || c.Shape == Plain || rule.Code != "", "errors."+string(kind), "shape %s needs a code", c.Shape)
+		failure := rule.Status >= 400 && rule.Status <= 599 || rule.Status == kind.Status()
+		l.need(failure || rule.Status == 0, "errors."+string(kind), "the status %d says that nothing failed; want 400 to 599", rule.Status)
 		for _, detail := range rule.Details {
 			own := slices.Contains([]string{"error", "code", "message"}, detail) && c.Shape != Envelope
 			l.need(!own, "errors."+string(kind), "the detail %s would stand beside the error's own %s", detail, detail)
@@ -231,12 +309,15 @@ func (l *linter) errors(c *Contract) {
 }
 
 func (l *linter) examples(c *Contract) {
-	succeeds := slices.ContainsFunc(c.Examples, func(e Example) bool { return e.Result.Kind != jsontree.Null })
-	l.need(succeeds || l.hidden && len(c.Examples) > 0, "examples", "show at least one call that succeeds")
-	for _, e := range c.Examples {
+	list, err := c.Examples.All()
+	l.need(err == nil, "examples", "%v", err)
+	succeeds := slices.ContainsFunc(list, func(e Example) bool { return e.Result.Kind != jsontree.Null })
+	l.need(succeeds || l.hidden && len(list) > 0, "examples", "show at least one call that succeeds")
+	for _, e := range list {
 		where := fmt.Sprintf("examples %q", e.Title)
 		l.need(e.Title != "", "examples", "each needs a title")
 		l.need((e.Result.Kind == jsontree.Null) != (e.Error.Kind == jsontree.Null), where, "needs either a result or an error")
+		l.variations(where, &e)
 		if e.Result.Kind == jsontree.Null {
 			continue
 		}
@@ -246,5 +327,34 @@ func (l *linter) examples(c *Contract) {
 		result, err := c.Conform(e.Result.Clone())
 		l.need(err == nil, where, "its result breaks the output schema: %v", err)
 		l.need(result.Equal(&e.Result), where, "its result has fields that the output schema does not name")
+	}
+}
+
+// variations checks that what varies is there to vary.
+func (l *linter) variations(where string, e *Example) {
+	answer := e.Result
+	if answer.Kind == jsontree.Null {
+		answer = e.Error
+	}
+	for _, path := range e.Varies {
+		_, found := blanked(answer, strings.Split(path, "."))
+		l.need(found, where, "varies names %q, which its answer does not have", path)
+	}
+}
+
+// steps checks what is called before an example: tools of the set that take it.
+func (l *linter) steps(s *Set, c *Contract) {
+	list, _ := c.Examples.All() // what cannot be read is a finding already
+	for _, e := range list {
+		where := fmt.Sprintf("%s: examples %q", c.Name, e.Title)
+		for _, step := range e.Before {
+			first := s.Find(step.Tool)
+			l.need(first != nil, where, "before: there is no tool %q in the set", step.Tool)
+			if first == nil {
+				continue
+			}
+			_, err := first.Accept(step.Arguments.Clone())
+			l.need(err == nil, where, "before: the arguments of %s are refused: %v", step.Tool, err)
+		}
 	}
 }

@@ -69,6 +69,32 @@ func TestLintRules(t *testing.T) {
 		{"a header for an element", "items: {type: string, maxLength: 10}", "items: {type: string, x-mcp-header: Tag, maxLength: 10}", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
 		{"a header for an option", "{type: string, format: date}, {", "{type: string, x-mcp-header: Due, format: date}, {", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
 		{"a header in the output", "id: {type: integer,", "id: {type: integer, x-mcp-header: Id,", "input", "x-mcp-header must not be empty, and stands on an argument that properties alone lead to"},
+		{"trimming a number", "rank: {type: integer,", "rank: {type: integer, x-trim: true,", "input.rank", "only an argument that is a string can have x-trim"},
+		{"trimming either", "due: {anyOf:", "due: {x-trim: true, anyOf:", "input.due", "only an argument that is a string can have x-trim"},
+		{"trimming further down", "name: {type: string, d", "name: {type: string, x-trim: true, d", "input.author.name", "only an argument that is a string can have x-trim"},
+		{"trimming an element", "items: {type: string, maxLength: 10}", "items: {type: string, maxLength: 10, x-trim: true}", "input.tags[]", "only an argument that is a string can have x-trim"},
+		{"trimming an answer", "note: {type: string,", "note: {type: string, x-trim: true,", "output.note", "only an argument that is a string can have x-trim"},
+		{"a number that takes integers", "rank: {type: integer,", "rank: {type: integer, x-accepts: integer,", "input.rank", "only an argument that is a string can have x-accepts"},
+		{"an answer that takes integers", "note: {type: string,", "note: {type: string, x-accepts: integer,", "output.note", "only an argument that is a string can have x-accepts"},
+		{"words for no rule", "text: {type: string,", "text: {type: string, x-message: {pattern: no},", "input.text", "x-message has words for pattern, which the schema does not state"},
+		{"a code for no rule", "kind: {type: string,", "kind: {type: string, x-code: {enum: a, minLength: b},", "input.kind", "x-code has words for minLength, which the schema does not state"},
+		{"a code for no rule of an option", "due: {anyOf:", "due: {x-code: {format: a, type: b, enum: c}, anyOf:", "input.due", "x-code has words for enum, which the schema does not state"},
+		{"words for an optional field that is missing", "rank: {type: integer,", "rank: {type: integer, x-message: {required: no},", "input.rank", "x-message has words for a missing field, but the field is not required"},
+		{"null beside a type of an argument", "rank: {type: integer,", `rank: {type: [integer, "null"],`, "input.rank", "must have exactly one type"},
+		{"null beside two types of an answer", "note: {type: string,", `note: {type: [string, integer, "null"],`, "output.note", "must have exactly one type"},
+		{"a status of success", "examples:\n", "errors: {denied: {code: 403, status: 200}}\nexamples:\n", "errors.denied", "the status 200 says that nothing failed; want 400 to 599"},
+		{"a status of waiting", "examples:\n", "errors: {denied: {code: 403, status: 202}}\nexamples:\n", "errors.denied", "the status 202 says that nothing failed; want 400 to 599"},
+		{"a status that is none", "examples:\n", "errors: {denied: {code: 403, status: 4030}}\nexamples:\n", "errors.denied", "the status 4030 says that nothing failed; want 400 to 599"},
+		{"a list of nothing to truncate", "examples:\n", "truncate: {list: id, cursor: note, budget: 2KiB}\nexamples:\n", "truncate.list", `"id" is not an array of the answer's data`},
+		{"a list that is not there", "examples:\n", "truncate: {list: more, cursor: note, budget: 2KiB}\nexamples:\n", "truncate.list", `"more" is not an array of the answer's data`},
+		{"a cursor that is not there", "examples:\n", "truncate: {list: tags, cursor: next, budget: 2KiB}\nexamples:\n", "truncate.cursor", `"next" is not an optional string of the answer's data`},
+		{"a cursor that is required", "examples:\n", "truncate: {list: tags, cursor: state, budget: 2KiB}\nexamples:\n", "truncate.cursor", `"state" is not an optional string of the answer's data`},
+		{"a cursor that is a list", "examples:\n", "truncate: {list: tags, cursor: tags, budget: 2KiB}\nexamples:\n", "truncate.cursor", `"tags" is not an optional string of the answer's data`},
+		{"a budget for nothing", "examples:\n", "truncate: {list: tags, cursor: note, budget: 1KiB}\nexamples:\n", "truncate.budget", "must be over 1KiB"},
+		{"a list that cannot be cut to one", "      maxItems: 3\n      items: {type: string}\n      description: Its words\n  required: [id, state]\n  additionalProperties: false\n", "      minItems: 2\n      items: {type: string}\n      description: Its words\n  required: [id, state]\n  additionalProperties: false\ntruncate: {list: tags, cursor: note, budget: 2KiB}\n", "truncate.list", "a single element of tags may be all that fits, but minItems asks for more"},
+		{"what varies is not there", "    result: {id: 1, state: new}\n", "    result: {id: 1, state: new}\n    varies: [id, at]\n", `examples "A note"`, `varies names "at", which its answer does not have`},
+		{"what varies is no list", "    result: {id: 1, state: new}\n", "    result: {id: 1, state: new}\n    varies: [\"state[]\"]\n", `examples "A note"`, `varies names "state[]", which its answer does not have`},
+		{"what varies is no object", "message: text must not be empty}}\n", "message: text must not be empty}}\n    varies: [error.code, error.code.more]\n", `examples "An empty note"`, `varies names "error.code.more", which its answer does not have`},
 		{"an example without a title", "title: An empty note", `title: ""`, "examples", "each needs a title"},
 		{"an example without an end", "    error: {error: {code: 400, message: text must not be empty}}\n", "", `examples "An empty note"`, "needs either a result or an error"},
 		{"an example with two ends", "    result: {id: 1, state: new}\n", "    result: {id: 1, state: new}\n    error: {}\n", `examples "A note"`, "needs either a result or an error"},
@@ -182,6 +208,14 @@ func TestLintOfHiddenSets(t *testing.T) {
 		if len(findings) == 0 || findings[0].Where != tc.where || findings[0].What != tc.what {
 			t.Errorf("%s: findings = %v, want %s: %s", tc.is, findings, tc.where, tc.what)
 		}
+	}
+}
+
+// TestLintOfVarying: not every element of a list needs to have what varies.
+func TestLintOfVarying(t *testing.T) {
+	text := swap(t, goodYAML, "error: {error: {code: 400, message: text must not be empty}}", "error: {error: {list: [{a: 1}, {b: 2}]}}\n    varies: [\"error.list[].a\"]")
+	if findings := load(t, text).Lint(); len(findings) != 0 {
+		t.Errorf("findings in a good contract: %v", findings)
 	}
 }
 

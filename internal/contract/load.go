@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"remit/internal/contract/jsontree"
 )
 
 // setFile holds what the contracts of one folder share.
@@ -119,6 +121,9 @@ func (doc *setDocument) contract(tree fs.FS, file string) (*Contract, error) {
 	maps.Copy(errorRules, c.Errors)
 	c.Errors = errorRules
 	c.adopt(&doc.Set)
+	if c.wraps() && c.Output.Kind != jsontree.Null {
+		c.Output = enveloped(c.Output)
+	}
 	return c, c.seal()
 }
 

@@ -77,6 +77,10 @@ func TestDigestChanges(t *testing.T) {
 		{"access: caller", "access: caller\ntask: optional"},
 		{"access: caller", "access: caller\ntask: required"},
 		{"access: caller", "access: caller\ncontent: true"},
+		{"access: caller", "access: caller\ntruncate: {list: tags, cursor: note, budget: 2KiB}"},
+		{"access: caller", "access: caller\nerrors: {denied: {code: 403, status: 401}}"},
+		{"arguments: {path: notes/a.md, text: hello}", "arguments: {path: notes/a.md, text: hello}\n    before: [{tool: add_note, arguments: {path: a, text: b}}]"},
+		{"result: {id: 1, state: new}", "result: {id: 1, state: new}\n    varies: [id]"},
 	} {
 		see(change[1], load(t, swap(t, goodYAML, change[0], change[1])))
 	}
@@ -235,7 +239,7 @@ func FuzzLoadContract(f *testing.F) {
 func use(t *testing.T, c *contract.Contract, fit bool) {
 	t.Helper()
 	args := []jsontree.Value{{}, jsontree.Obj(), jsontree.Arr(), tree(t, `{"a":null,"b":[1,{"c":"x"}],"path":"../.env"}`)}
-	for _, e := range c.Examples {
+	for _, e := range examples(t, c) {
 		args = append(args, e.Arguments.Clone())
 	}
 	for i := range args {

@@ -20,14 +20,24 @@ func public(schema *jsontree.Value) jsontree.Value {
 	out.Members = slices.DeleteFunc(slices.Clone(schema.Members), func(m jsontree.Member) bool {
 		return strings.HasPrefix(m.Key, "x-") && m.Key != headerKeyword
 	})
+	return MapParts(&out, func(_, _ string, part *jsontree.Value) jsontree.Value { return public(part) })
+}
+
+// MapParts gives a schema with each schema directly within it replaced. The
+// replacement is told the keyword that holds the part and, for a keyword that names
+// its parts, the name.
+func MapParts(schema *jsontree.Value, replace func(keyword, name string, part *jsontree.Value) jsontree.Value) jsontree.Value {
+	out := *schema
+	out.Members = slices.Clone(schema.Members)
 	for i := range out.Members {
 		switch m := &out.Members[i]; {
-		case holdsSchema(m.Key):
-			m.Value = public(&m.Value)
-		case holdsSchemas(m.Key): // whose keys are the contract's own names
+		case holdsSchema(m.Key) && m.Value.Kind == jsontree.Object:
+			m.Value = replace(m.Key, "", &m.Value)
+		case holdsSchemas(m.Key):
 			m.Value.Members = slices.Clone(m.Value.Members)
 			for j := range m.Value.Members {
-				m.Value.Members[j].Value = public(&m.Value.Members[j].Value)
+				part := &m.Value.Members[j]
+				part.Value = replace(m.Key, part.Key, &part.Value)
 			}
 		}
 	}

@@ -31,7 +31,17 @@ type ErrorRule struct {
 	// means the message of the failure itself, which is also what {message} gives.
 	Message string   `json:"message,omitempty" yaml:"message"`
 	Details []string `json:"details,omitempty" yaml:"details"` // which details are sent
+	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means that of the kind
 	When    string   `json:"when,omitempty" yaml:"when"`       // for documents: what brings it about
+}
+
+// Status is the HTTP status that a caller gets for a kind of failure: the one that
+// the contract states, or else the kind's own.
+func (c *Contract) Status(kind Kind) int {
+	if stated := c.Errors[kind].Status; stated != 0 {
+		return stated
+	}
+	return kind.Status()
 }
 
 // alwaysSent are details that tell the caller what to do next, in every shape.

@@ -40,8 +40,10 @@ type schema struct {
 	fallback   *jsontree.Value // default
 	redact     bool            // x-redact, here or in a part: kept out of the audit record
 	header     string          // x-mcp-header: the HTTP header that repeats the argument
-	code       string          // x-code: the code of a failure here
-	message    string          // x-message: the words of a failure here
+	trim       bool            // x-trim: white space around the argument does not count
+	accepts    string          // x-accepts: a further type that is taken as text
+	code       wording         // x-code: the code of a failure here
+	message    wording         // x-message: the words of a failure here
 }
 
 type property struct {
@@ -265,10 +267,14 @@ func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string,
 		s.redact, err = v.True(), isSwitch(v)
 	case headerKeyword:
 		s.header, err = v.Text, isText(v)
+	case "x-trim":
+		s.trim, err = v.True(), isSwitch(v)
+	case "x-accepts":
+		s.accepts, err = acceptedType(v)
 	case "x-code":
-		s.code, err = v.Text, isText(v)
+		s.code, err = wordingOf(v)
 	case "x-message":
-		s.message, err = v.Text, isText(v)
+		s.message, err = wordingOf(v)
 	default:
 		check, known := annotations[name]
 		if !known {
@@ -285,7 +291,7 @@ func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string,
 func keywords() []string {
 	return []string{
 		"type", "properties", "required", "additionalProperties", "enum", "minLength", "maxLength", "pattern", "format",
-		"minimum", "maximum", "items", "minItems", "maxItems", "uniqueItems", "anyOf", "default", "x-redact", "x-code", "x-message",
+		"minimum", "maximum", "items", "minItems", "maxItems", "uniqueItems", "anyOf", "default", "x-redact", "x-trim", "x-accepts", "x-code", "x-message",
 		headerKeyword, "title", "description", "examples", "deprecated",
 		"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const",
 	}

@@ -66,6 +66,9 @@ func CheckTools(known []*Set, rules map[string]Tightening) error {
 }
 
 func (c *Contract) tighten(t Tightening) error {
+	if err := c.Open(); err != nil {
+		return err
+	}
 	refuse := func(what string, asked, promised any) error {
 		return fmt.Errorf("tools.%s: %s %s is looser than the contract's %s; it can only be tightened", c.Name, what, asked, promised)
 	}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,13 +23,18 @@ type Problem struct {
 // place is where in the arguments a check stands; it is spelt out only when
 // something is wrong there.
 type place struct {
-	above *place
-	name  string
+	above   *place
+	name    string // of a member
+	element bool   // of an array: index counts, not name
+	index   int
 }
 
 func (p *place) String() string {
 	if p == nil {
 		return ""
+	}
+	if p.element {
+		return join(p.above.String(), "["+strconv.Itoa(p.index)+"]")
 	}
 	return join(p.above.String(), cut(p.name))
 }
@@ -67,7 +73,7 @@ func (c *checker) report(s *schema, v *jsontree.Value, at *place, rule, format s
 		return
 	}
 	field := at.String()
-	p := Problem{Field: field, Rule: rule, Code: s.code, Message: s.message, Value: *v}
+	p := Problem{Field: field, Rule: rule, Code: s.codeOf(rule), Message: s.messageOf(rule), Value: *v}
 	if p.Message == "" {
 		name := field
 		if name == "" {
@@ -170,8 +176,9 @@ func (c *checker) checkArray(s *schema, v *jsontree.Value, at *place) {
 	if s.items == nil {
 		return
 	}
-	for i := range v.Members {
-		c.check(s.items, &v.Members[i].Value, &place{at, "[" + strconv.Itoa(i) + "]"})
+	here := &place{above: at, element: true} // one for all, since long lists are common
+	for here.index = range v.Members {
+		c.check(s.items, &v.Members[here.index].Value, here)
 	}
 }
 
@@ -190,18 +197,20 @@ func hasRepeats(members []jsontree.Member) bool {
 func (c *checker) checkObject(s *schema, v *jsontree.Value, at *place) {
 	for _, name := range s.required {
 		if _, ok := v.Get(name); !ok {
-			c.report(&schema{}, &jsontree.Value{}, &place{at, name}, "required", "is required")
+			c.report(cmp.Or(s.prop(name), &schema{}), &jsontree.Value{}, &place{above: at, name: name}, "required", "is required")
 		}
 	}
+	here := &place{above: at}
 	for i := range v.Members {
 		m := &v.Members[i]
+		here.name = m.Key
 		switch known := s.prop(m.Key); {
 		case known != nil:
-			c.check(known, &m.Value, &place{at, m.Key})
+			c.check(known, &m.Value, here)
 		case s.closed:
 			c.unknown(s, m, at)
 		case s.additional != nil:
-			c.check(s.additional, &m.Value, &place{at, m.Key})
+			c.check(s.additional, &m.Value, here)
 		}
 	}
 }
@@ -214,7 +223,7 @@ func (c *checker) unknown(s *schema, m *jsontree.Member, at *place) {
 	for i := range s.props {
 		names[i] = s.props[i].name
 	}
-	field := (&place{at, m.Key}).String()
+	field := (&place{above: at, name: m.Key}).String()
 	c.problems = append(c.problems, Problem{
 		Field: field, Rule: "additionalProperties", Value: m.Value,
 		Message: fmt.Sprintf("%s is not a known argument%s", strconv.Quote(field), suggestOrList(m.Key, names)),
@@ -252,11 +261,9 @@ func (c *checker) adopt(s *schema, here string, part *checker) {
 		if c.isFull() {
 			return
 		}
-		if p.Field == here && p.Code == "" {
-			p.Code = s.code
-		}
-		if p.Field == here && s.message != "" {
-			p.Message = s.message
+		if p.Field == here {
+			p.Code = cmp.Or(p.Code, s.codeOf(p.Rule))
+			p.Message = cmp.Or(s.messageOf(p.Rule), p.Message)
 		}
 		c.problems = append(c.problems, p)
 	}
@@ -317,6 +324,14 @@ func describe(v *jsontree.Value) string {
 	default:
 		return "the " + strings.TrimPrefix(v.Kind.String(), "a ") + " " + cut(v.Text)
 	}
+}
+
+// echoed is a value as the details of a failure give it back: its start, if it is long.
+func echoed(v *jsontree.Value) jsontree.Value {
+	if len(v.Source()) <= longest {
+		return *v
+	}
+	return jsontree.Str(cut(string(content(v))))
 }
 
 const shown = 60

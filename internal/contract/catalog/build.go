@@ -11,10 +11,10 @@ import (
 
 // Built is what go generate makes of the contract files.
 type Built struct {
-	Sets     []*contract.Set
-	JSON     []byte // catalog.json
-	Hidden   []byte // hidden.json
-	Markdown []byte // docs/tools.md
+	Sets  []*contract.Set
+	Files map[string][]byte // by their names in this folder
+	// Markdown is docs/tools.md.
+	Markdown []byte
 }
 
 // Build compiles the contract files beneath a folder, and refuses those that
@@ -28,15 +28,23 @@ func Build(tree fs.FS) (*Built, error) {
 		return nil, err
 	}
 	told := visible(sets)
-	data, err := Encode(told)
-	if err != nil {
-		return nil, err
+	hidden := slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return !set.Hidden })
+	built := &Built{Sets: sets, Files: map[string][]byte{}, Markdown: Markdown(told)}
+	for _, file := range []struct {
+		name   string
+		encode func([]*contract.Set) ([]byte, error)
+		sets   []*contract.Set
+	}{
+		{catalogFile, Encode, told},
+		{hiddenFile, Encode, hidden},
+		{compiledFile, encodeLines, told},
+		{hiddenLines, encodeLines, hidden},
+	} {
+		if built.Files[file.name], err = file.encode(file.sets); err != nil {
+			return nil, err
+		}
 	}
-	hidden, err := Encode(slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return !set.Hidden }))
-	if err != nil {
-		return nil, err
-	}
-	return &Built{Sets: sets, JSON: data, Hidden: hidden, Markdown: Markdown(told)}, nil
+	return built, nil
 }
 
 func lint(sets []*contract.Set) error {

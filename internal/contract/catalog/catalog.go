@@ -17,17 +17,20 @@ import (
 
 //go:generate go run ./generate
 
-//go:embed catalog.json
+//go:embed compiled.txt
 var compiled []byte
 
-//go:embed hidden.json
+//go:embed hidden.txt
 var compiledHidden []byte
 
-// The files of the compiled contracts. The hidden sets have one of their own, so
-// that no start pays for reading them.
+// The files that go generate makes of the contracts: as JSON for those who review
+// what changes, and as lines that a start need not read to the end. The hidden sets
+// have files of their own, so that no start even looks at them.
 const (
-	catalogFile = "catalog.json"
-	hiddenFile  = "hidden.json"
+	catalogFile  = "catalog.json"
+	hiddenFile   = "hidden.json"
+	compiledFile = "compiled.txt"
+	hiddenLines  = "hidden.txt"
 )
 
 // document is the form of catalog.json.
@@ -41,7 +44,18 @@ const note = "Code generated from internal/toolsets/*/contracts by go generate; 
 // Load returns the sets that are compiled into the program: those that everybody
 // is told of, and the hidden ones too if a name is given that is not among them.
 func Load(names ...string) ([]*contract.Set, error) {
-	sets, err := Decode(compiled)
+	return load(contract.Opened, names)
+}
+
+// LoadClosed is Load for a start, which should not pay for what nobody calls: the
+// contracts are closed, so that whoever looks into one opens it first.
+func LoadClosed(names ...string) ([]*contract.Set, error) {
+	closed := func(name string, text []byte) (*contract.Contract, error) { return contract.Closed(name, text), nil }
+	return load(closed, names)
+}
+
+func load(read reader, names []string) ([]*contract.Set, error) {
+	sets, err := readLines(compiled, read)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +63,7 @@ func Load(names ...string) ([]*contract.Set, error) {
 	if !slices.ContainsFunc(names, unknown) {
 		return sets, nil
 	}
-	hidden, err := Decode(compiledHidden)
+	hidden, err := readLines(compiledHidden, read)
 	return append(sets, hidden...), err
 }
 
@@ -81,6 +95,11 @@ func Decode(data []byte) ([]*contract.Set, error) {
 			return nil, errors.New("read catalog: null is neither a set nor a contract")
 		}
 		set.Adopt()
+		for _, c := range set.Contracts {
+			if _, err := c.Examples.All(); err != nil {
+				return nil, fmt.Errorf("read catalog: %s/%s: %w", set.Name, c.Name, err)
+			}
+		}
 	}
 	return doc.Sets, nil
 }

@@ -62,7 +62,11 @@ func (p *page) tool(c *contract.Contract) {
 	}
 	p.paths(c)
 	p.errors(c)
-	for _, e := range c.Examples {
+	examples, err := c.Examples.All()
+	if err != nil {
+		p.line("Its examples cannot be read: %v.\n", err)
+	}
+	for _, e := range examples {
 		p.example(c, &e)
 	}
 }

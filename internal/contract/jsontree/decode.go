@@ -133,6 +133,7 @@ type Field struct {
 	Index     int
 	Type      reflect.Type
 	omitEmpty bool
+	plain     bool // neither the type nor its methods decide how it is written, its kind alone
 }
 
 // plans remembers the fields of struct types, since reading tags is slow. Types
@@ -148,7 +149,7 @@ func Fields(t reflect.Type) []Field {
 	for i := range t.NumField() {
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if name != "" && name != "-" {
-			fields = append(fields, Field{name, i, t.Field(i).Type, options == "omitempty"})
+			fields = append(fields, Field{name, i, t.Field(i).Type, options == "omitempty", !isSpecial(t.Field(i).Type)})
 		}
 	}
 	plans.Store(t, fields)

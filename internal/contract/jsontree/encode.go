@@ -31,9 +31,19 @@ func of(v reflect.Value) (Value, error) {
 		return Str(v.Interface().(time.Time).UTC().Format(time.RFC3339)), nil
 	case t == valueType:
 		return v.Interface().(Value), nil
-	case t.Implements(marshalerType), t.Implements(texterType), t == bytesType:
+	case isSpecial(t):
 		return ofMarshaled(v)
 	}
+	return ofKind(v)
+}
+
+// isSpecial tells the types that say themselves how they are written. To ask takes
+// longer than to write most values, so structs remember it of their fields.
+func isSpecial(t reflect.Type) bool {
+	return t == timeType || t == valueType || t == bytesType || t.Implements(marshalerType) || t.Implements(texterType)
+}
+
+func ofKind(v reflect.Value) (Value, error) {
 	switch v.Kind() {
 	case reflect.String:
 		return Str(v.String()), nil
@@ -70,7 +80,11 @@ func ofStruct(v reflect.Value) (Value, error) {
 		if f.omitEmpty && v.Field(f.Index).IsZero() {
 			continue
 		}
-		member, err := of(v.Field(f.Index))
+		write := of
+		if f.plain {
+			write = ofKind
+		}
+		member, err := write(v.Field(f.Index))
 		if err != nil {
 			return tree, fmt.Errorf("%s: %w", f.Name, err)
 		}

@@ -118,3 +118,21 @@ func decode(t *testing.T, data []byte) any {
 	}
 	return v
 }
+
+// TestSizes: the bounds hold, and the lower one is exact where nothing is escaped.
+func TestSizes(t *testing.T) {
+	for _, text := range []string{
+		`null`, `true`, `12.5`, `""`, `"plain"`, `[]`, `{}`, `[1,2,3]`, `{"a":1,"b":[true,null,{"c":"d"}]}`,
+		`"\u0000\u0001"`, `{"\n":"\""}`, `["ä","\\"]`,
+	} {
+		v, err := jsontree.Parse([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := len(v.Append(nil))
+		least, most := v.Sizes()
+		if written < least || written > most || !strings.Contains(text, `\`) && written != least {
+			t.Errorf("%s takes %d bytes, but from %d to %d are told", text, written, least, most)
+		}
+	}
+}

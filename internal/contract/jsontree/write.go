@@ -39,6 +39,34 @@ func (v *Value) Append(dst []byte) []byte {
 	}
 }
 
+// mostEscaped is how many bytes one byte of a text takes at most: \u0000.
+const mostEscaped = 6
+
+// Sizes tells how many bytes Append writes: at least so many, which is exact if no
+// text needs an escape, and at most so many. It is far cheaper than to write them.
+func (v *Value) Sizes() (least, most int) {
+	switch v.Kind {
+	case Bool, Number:
+		return len(v.Text), len(v.Text)
+	case String:
+		return len(v.Text) + len(`""`), len(v.Text)*mostEscaped + len(`""`)
+	case Array, Object:
+		least = len("[]") + max(0, len(v.Members)-1) // and the commas
+		most = least
+		for i := range v.Members {
+			low, high := v.Members[i].Value.Sizes()
+			if v.Kind == Object {
+				key := len(v.Members[i].Key)
+				low, high = low+key+len(`"":`), high+key*mostEscaped+len(`"":`)
+			}
+			least, most = least+low, most+high
+		}
+		return least, most
+	default:
+		return len("null"), len("null")
+	}
+}
+
 const hexDigits = "0123456789abcdef"
 
 // AppendString writes a JSON string. Only what JSON demands is escaped; bytes

@@ -1,6 +1,6 @@
-// Command generate compiles the contracts of all toolsets into catalog.json and
-// hidden.json, and writes docs/tools.md from them. It refuses a contract that changed more than
-// its version says.
+// Command generate compiles the contracts of all toolsets into the files of package
+// catalog, and writes docs/tools.md from them. It refuses a contract that changed
+// more than its version says.
 package main
 
 import (
@@ -34,14 +34,20 @@ func generate(root string) error {
 	if err := contract.Gate(published, built.Sets); err != nil {
 		return err
 	}
-	for file, data := range map[string][]byte{
-		filepath.Join(folder, "catalog.json"): built.JSON,
-		filepath.Join(folder, "hidden.json"):  built.Hidden,
-		filepath.Join(root, "docs/tools.md"):  built.Markdown,
-	} {
-		if err := os.WriteFile(file, data, 0o644); err != nil {
-			return fmt.Errorf("write what was made of the contracts: %w", err)
+	if err := write(filepath.Join(root, "docs/tools.md"), built.Markdown); err != nil {
+		return err
+	}
+	for name, data := range built.Files {
+		if err := write(filepath.Join(folder, name), data); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func write(file string, data []byte) error {
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		return fmt.Errorf("write what was made of the contracts: %w", err)
 	}
 	return nil
 }

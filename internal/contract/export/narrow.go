@@ -1,0 +1,198 @@
+package export
+
+import (
+	"slices"
+	"strings"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+)
+
+// narrow gives the schema of arguments in the words of the dialect, and tells what
+// of its structure the dialect cannot say.
+func (d dialect) narrow(input *jsontree.Value) (schema jsontree.Value, losses []string) {
+	n := narrower{dialect: d}
+	schema = n.schema(input, "")
+	return schema, n.losses
+}
+
+type narrower struct {
+	dialect
+	losses []string
+}
+
+// lose notes something of the schema at a place that the dialect cannot say.
+func (n *narrower) lose(at, what string) {
+	if at == "" {
+		at = "the whole"
+	}
+	n.losses = append(n.losses, at+" "+what)
+}
+
+// schema narrows the schema at a place. What the dialect has no keyword for goes
+// into the description, and more words after it.
+func (n *narrower) schema(s *jsontree.Value, at string, more ...string) jsontree.Value {
+	_, isRef := s.Get("$ref")
+	kept := jsontree.Obj()
+	var said []string
+	for _, m := range s.Members {
+		switch {
+		case isRef && n.loneRef && !strings.HasPrefix(m.Key, "$"):
+		case strings.HasPrefix(m.Key, "x-"), m.Key == "$schema" && n.keywords != nil:
+		case at == "" && slices.Contains(n.notAtTop, m.Key):
+			n.lose(at, "has "+m.Key)
+		case n.takes(m.Key) && (m.Key != "format" || n.takesFormat(m.Value.Text)):
+			kept.Members = append(kept.Members, m)
+		default:
+			said = append(said, n.inWords(m, at)...)
+		}
+	}
+	n.checkStructure(&kept, at)
+	narrowed := contract.MapParts(&kept, func(keyword, name string, part *jsontree.Value) jsontree.Value {
+		return n.part(&kept, at, keyword, name, part)
+	})
+	if n.complete {
+		narrowed = allRequired(narrowed)
+	}
+	return described(narrowed, append(said, more...))
+}
+
+// inWords says a keyword that the dialect does not take, or notes that it is lost.
+func (n *narrower) inWords(m jsontree.Member, at string) []string {
+	if m.Key == "default" && n.complete {
+		return nil // null stands for it, as part says
+	}
+	said := words(m.Key, &m.Value)
+	if said == "" {
+		n.lose(at, "has "+m.Key)
+		return nil
+	}
+	return []string{said}
+}
+
+// checkStructure notes what no strict form can say.
+func (n *narrower) checkStructure(s *jsontree.Value, at string) {
+	if !n.closed {
+		return
+	}
+	_, either := s.Get("anyOf")
+	_, elsewhere := s.Get("$ref")
+	kind := s.Field("type")
+	if kind.Kind == jsontree.Null && !either && !elsewhere {
+		n.lose(at, "has no type")
+	}
+	if more := s.Field("additionalProperties"); isOf(&kind, "object") && (more.Kind != jsontree.Bool || more.True()) {
+		n.lose(at, "is open (additionalProperties)")
+	}
+	if _, stated := s.Get("items"); isOf(&kind, "array") && !stated {
+		n.lose(at, "takes any elements (items)")
+	}
+}
+
+// isOf tells whether the keyword type names a type, alone or among others.
+func isOf(kind *jsontree.Value, name string) bool {
+	return kind.Text == name || slices.ContainsFunc(kind.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+}
+
+// part narrows a schema within a schema. In a complete dialect an optional argument
+// may be null, and the model is told what that means.
+func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *jsontree.Value) jsontree.Value {
+	below := place(at, keyword, name)
+	if !n.complete || keyword != "properties" || isRequired(around, name) {
+		return n.schema(part, below)
+	}
+	loosened := nullable(*part)
+	switch {
+	case loosened.Equal(part): // null is a value of its own here
+		return n.schema(part, below)
+	case at != "":
+		n.lose(below, "is optional, and null does not stand for that within an argument")
+		return n.schema(part, below)
+	}
+	meaning := "null leaves it out"
+	if fallback, ok := part.Get("default"); ok {
+		meaning = "null stands for " + string(fallback.Append(nil))
+	}
+	return nullable(n.schema(part, below, meaning))
+}
+
+func isRequired(s *jsontree.Value, name string) bool {
+	required := s.Field("required")
+	return slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+}
+
+// place names a schema within the one at a place.
+func place(at, keyword, name string) string {
+	switch keyword {
+	case "properties":
+		return strings.TrimPrefix(at+"."+name, ".")
+	case "items":
+		return at + "[]"
+	case "$defs":
+		return name
+	default:
+		return at
+	}
+}
+
+// allRequired makes every property of an object a required one.
+func allRequired(s jsontree.Value) jsontree.Value {
+	properties, has := s.Get("properties")
+	if !has {
+		return s
+	}
+	names := jsontree.Arr()
+	for _, m := range properties.Members {
+		names.Members = append(names.Members, jsontree.Member{Value: jsontree.Str(m.Key)})
+	}
+	return with(s, "required", names)
+}
+
+// nullable lets a schema take null too.
+func nullable(s jsontree.Value) jsontree.Value {
+	null := jsontree.Obj(jsontree.M("type", jsontree.Str("null")))
+	_, isRef := s.Get("$ref")
+	if _, isConst := s.Get("const"); isRef || isConst {
+		about, described := s.Get("description")
+		either := jsontree.Obj(jsontree.M("anyOf", jsontree.Arr(without(s, "description"), null)))
+		if described {
+			either = with(either, "description", about)
+		}
+		return either
+	}
+	if kind, ok := s.Get("type"); ok && !isOf(&kind, "null") {
+		if kind.Kind == jsontree.String {
+			kind = jsontree.Arr(kind)
+		}
+		s = with(s, "type", including(kind, jsontree.Str("null")))
+	}
+	if values, ok := s.Get("enum"); ok {
+		s = with(s, "enum", including(values, jsontree.Value{}))
+	}
+	if options, ok := s.Get("anyOf"); ok {
+		s = with(s, "anyOf", including(options, null))
+	}
+	return s
+}
+
+// including is a list with an element in it.
+func including(list, element jsontree.Value) jsontree.Value {
+	if slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Equal(&element) }) {
+		return list
+	}
+	return jsontree.Value{Kind: jsontree.Array, Members: append(slices.Clip(list.Members), jsontree.Member{Value: element})}
+}
+
+// with is an object with a member in it, in its place if it had one.
+func with(object jsontree.Value, key string, v jsontree.Value) jsontree.Value {
+	members := slices.Clone(object.Members)
+	if i := slices.IndexFunc(members, func(m jsontree.Member) bool { return m.Key == key }); i >= 0 {
+		members[i].Value = v
+		return jsontree.Obj(members...)
+	}
+	return jsontree.Obj(append(members, jsontree.M(key, v))...)
+}
+
+func without(object jsontree.Value, key string) jsontree.Value {
+	return jsontree.Obj(slices.DeleteFunc(slices.Clone(object.Members), func(m jsontree.Member) bool { return m.Key == key })...)
+}
