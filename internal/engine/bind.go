@@ -23,6 +23,7 @@ var (
 	timeType        = reflect.TypeFor[time.Time]()
 	contentType     = reflect.TypeFor[Content]()
 	treeType        = reflect.TypeFor[jsontree.Value]()
+	pagedType       = reflect.TypeFor[Paged]()
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
@@ -52,7 +53,10 @@ func checkOut(c *contract.Contract, out reflect.Type) error {
 	if gives := out == contentType; gives != c.Content {
 		return mismatch(c, "the handler must give an engine.Content exactly when the contract says content")
 	}
-	for _, m := range propertiesOf(&c.Output) {
+	if c.Truncate != (contract.Truncate{}) && !out.Implements(pagedType) {
+		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
+	}
+	for _, m := range propertiesOf(c.Data()) {
 		field, ok := jsontree.FieldNamed(out, m.Key)
 		if !ok {
 			return mismatch(c, "the contract's output has %q, but %s has no such field", m.Key, out)
@@ -70,7 +74,7 @@ func checkSurplus(c *contract.Contract, t reflect.Type, side string, editions []
 		known := slices.ContainsFunc(editions, func(edition *contract.Contract) bool {
 			schema := &edition.Input
 			if side == "output" {
-				schema = &edition.Output
+				schema = edition.Data()
 			}
 			return slices.ContainsFunc(propertiesOf(schema), func(m jsontree.Member) bool { return m.Key == f.Name })
 		})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"runtime/debug"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit"
 	"remit/internal/engine/limit"
 )
 
@@ -25,6 +23,10 @@ type Call struct {
 	Client    string         // how the client names itself
 	Peer      Peer           // the client while the call runs; nil if it cannot be reached
 	Round     Round          // what earlier rounds of this call came to
+	// Key makes it safe to repeat the call: a repeat gets the answer of the first that
+	// was carried out. "" is none. Tools that only read ignore it, and rounds after the
+	// first may leave it out.
+	Key string
 }
 
 // Round is what a call that asks its client remembers from one round to the next.
@@ -33,15 +35,17 @@ type Round struct {
 	Number   int       // zero is the first
 	Approved bool      // a person has approved this very call
 	Asked    time.Time // when the round before this one ended
+	Key      string    // of the call in its first round
 }
 
 // Result is what a call came to.
 type Result struct {
-	Tool    *Tool
-	Body    []byte          // compact JSON: the answer, or the error in the set's shape
-	Content []byte          // of a tool that answers with content: its blocks, as a JSON array
-	Err     *contract.Error // nil on success
-	Need    *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
+	Tool     *Tool
+	Body     []byte          // compact JSON: the answer, or the error in the set's shape
+	Content  []byte          // of a tool that answers with content: its blocks, as a JSON array
+	Err      *contract.Error // nil on success
+	Replayed bool            // an earlier call with the same key gave the answer; nothing was done now
+	Need     *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
 }
 
 // Need is what a call waits for, and what it remembers until then.
@@ -72,6 +76,9 @@ type work struct {
 	started time.Time
 	ran     bool // the handler was reached: something may have happened
 	next    Round
+
+	request  string // the digest of what a keyed call asks for
+	replayed bool   // an earlier call gave the answer
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -86,6 +93,9 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.requestSize(); err != nil {
 		return answer, err
 	}
+	if err := w.bindKey(); err != nil {
+		return answer, err
+	}
 	args, err := w.tool.Accept(w.call.Args) // nulls, defaults, input schema, sizes
 	if err != nil {
 		return answer, err
@@ -98,16 +108,16 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err != nil {
 		return answer, err
 	}
+	if answer, err = w.replay(ctx, &args); err != nil || w.replayed { // the answer of an earlier call with the same key
+		return answer, err
+	}
 	if err := w.recordable(); err != nil {
 		return answer, err
 	}
 	if err := w.approval(ctx, &args); err != nil {
 		return answer, err
 	}
-	if answer, err = w.handle(ctx, invoke); err != nil {
-		return answer, err
-	}
-	return w.tool.Conform(answer) // promised fields only, output schema
+	return w.handle(ctx, invoke) // and then promised fields only, output schema, budget
 }
 
 // paused tells whether err ends a round and not the call, and what is asked.
@@ -257,28 +267,55 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 	}
 }
 
-// handle runs the tool's own code under the contract's deadline.
-func (w *work) handle(ctx context.Context, invoke invocation) (jsontree.Value, error) {
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.call.Peer)
+// handle runs the tool's own code under the contract's deadline, and once for a key.
+func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
+	peer := w.call.Peer
+	if w.keyed() && w.tool.inside {
+		peer = nil // in a transaction nobody may be waited for
+	}
+	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitTurn(limited)
 	}
 	if err := limited.Err(); err != nil {
-		return jsontree.Value{}, w.late(ctx, err)
+		return answer, w.late(ctx, err)
 	}
+	if w.keyed() {
+		answer, err = w.once(limited, invoke)
+	} else {
+		answer, err = w.carryOut(limited, invoke)
+	}
+	return answer, w.worded(ctx, limited, err)
+}
+
+// carryOut runs the handler and makes its answer what the contract promises.
+func (w *work) carryOut(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	w.ran = true
-	answer, err := invoke(limited)
-	if err == nil {
-		return jsontree.Of(answer)
+	out, err := invoke(ctx)
+	if err != nil {
+		return answer, err
 	}
-	if limited.Err() != nil && errors.Is(err, limited.Err()) {
-		return jsontree.Value{}, w.late(ctx, err)
+	return w.promised(out)
+}
+
+// worded is what the caller is told of a handler that failed. Its own words win, also
+// when its time is over by then.
+func (w *work) worded(caller context.Context, limited *deadline, err error) error {
+	var own *contract.Error
+	var missing *IncapableError
+	switch {
+	case err == nil || errors.As(err, &own):
+		return err
+	case limited.Err() != nil && errors.Is(err, limited.Err()):
+		return w.late(caller, err)
+	case errors.As(err, &missing):
+		return contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
+	case errors.Is(err, errNoPeer):
+		return contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, errNoPeer).Because(err)
+	default:
+		return err
 	}
-	if missing := (*IncapableError)(nil); errors.As(err, &missing) {
-		return jsontree.Value{}, contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
-	}
-	return jsontree.Value{}, err
 }
 
 // late words a call that was given up: by its caller, or by the clock.
@@ -287,109 +324,4 @@ func (w *work) late(caller context.Context, cause error) error {
 		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
 	}
 	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was given up; try again", w.tool.Name, time.Duration(w.tool.Deadline.Max)).Because(cause)
-}
-
-// conclude renders what the call came to, and is the one place that logs,
-// counts and records it.
-func (w *work) conclude(answer jsontree.Value, err error) Result {
-	result := Result{Tool: w.tool}
-	took := w.engine.Now().Sub(w.started)
-	questions, waits := paused(err)
-	switch {
-	case waits:
-		w.ran = false // a handler that waits has changed nothing
-		w.next.Asked = w.engine.Now()
-		result.Need = &Need{Questions: questions, Task: len(questions) == 0, Next: w.next}
-	case err == nil:
-		result.succeed(&answer)
-	default:
-		result.fail(contract.AsError(err))
-	}
-	if auditErr := w.record(&result, took); auditErr != nil {
-		w.engine.Log.Error("the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
-		if w.wrote() && result.Err == nil {
-			result.fail(contract.Errorf(contract.Unavailable,
-				"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
-		}
-	}
-	w.engine.Observer.Observe(w.tool.ID, result.outcome(), took)
-	w.log(&result, took)
-	return result
-}
-
-func (r *Result) succeed(answer *jsontree.Value) {
-	r.Body = answer.Append(make([]byte, 0, 256))
-	if r.Tool.Content {
-		blocks := answer.Field("content")
-		r.Content = blocks.Append(nil)
-	}
-}
-
-func (r *Result) fail(e *contract.Error) {
-	r.Err = e
-	r.Body = r.Tool.Render(e)
-}
-
-func (r *Result) outcome() string {
-	switch {
-	case r.Need != nil:
-		return "asked"
-	case r.Err == nil:
-		return "ok"
-	default:
-		return string(r.Err.Kind)
-	}
-}
-
-func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
-
-// record keeps the audit record; that of a write is durable before the answer,
-// even if the caller has gone meanwhile.
-func (w *work) record(result *Result, took time.Duration) error {
-	ctx := context.Background()
-	if w.wrote() { // the record of a read is not waited for
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, auditPatience)
-		defer cancel()
-	}
-	return w.engine.Audit.Write(ctx, &audit.Record{
-		Time:      w.started,
-		Principal: w.call.Principal,
-		Face:      w.call.Face,
-		Client:    w.call.Client,
-		Tool:      w.tool.ID,
-		Version:   w.tool.Version.String(),
-		Arguments: w.tool.Redacted(&w.call.Args),
-		Outcome:   result.outcome(),
-		Duration:  took,
-		Bytes:     len(result.Body),
-	}, w.wrote())
-}
-
-// auditPatience is how long a record may take to reach the disk.
-const auditPatience = 10 * time.Second
-
-func (w *work) log(result *Result, took time.Duration) {
-	level := slog.LevelInfo
-	switch {
-	case result.Err != nil && result.Err.Kind == contract.Internal:
-		level = slog.LevelError
-	case result.Err != nil && result.Err.Kind == contract.Unavailable && !errors.Is(result.Err, context.Canceled),
-		took > time.Duration(w.tool.Deadline.Max) && w.ran:
-		level = slog.LevelWarn
-	}
-	if !w.engine.Log.Enabled(context.Background(), level) {
-		return
-	}
-	attrs := []slog.Attr{
-		slog.String("tool", w.tool.ID),
-		slog.String("caller", w.call.Principal),
-		slog.String("outcome", result.outcome()),
-		slog.Duration("took", took),
-		slog.Int("bytes", len(result.Body)),
-	}
-	if result.Err != nil && result.Err.Cause != nil {
-		attrs = append(attrs, slog.Any("cause", result.Err.Cause))
-	}
-	w.engine.Log.LogAttrs(context.Background(), level, "call", attrs...)
 }

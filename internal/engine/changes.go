@@ -205,11 +205,11 @@ func (e *Engine) stamp(uri string) (stamp string, err error) {
 		return e.listStamp(ctx)
 	}
 	for _, shelf := range e.shelves {
-		if stamp = shelf.Stamp(ctx, uri); stamp != "" {
+		if stamp, err = shelf.Stamp(ctx, uri); stamp != "" || err != nil {
 			break
 		}
 	}
-	return stamp, nil
+	return stamp, err
 }
 
 // listStamp leaves sizes out: a file that grows is still the same entry.

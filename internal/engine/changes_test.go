@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -47,12 +48,12 @@ type board struct {
 
 func newBoard() *board {
 	b := &board{fakeShelf: fakeShelf{scheme: "a"}, stamps: map[string]string{}}
-	b.stamp = func(_ context.Context, uri string) string {
+	b.stamp = func(_ context.Context, uri string) (string, error) {
 		b.looks.Add(1)
 		time.Sleep(time.Duration(b.slow.Load()))
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		return b.stamps[uri]
+		return b.stamps[uri], nil
 	}
 	return b
 }
@@ -318,22 +319,29 @@ func TestWatchTheList(t *testing.T) {
 
 // TestAStampThatFailsIsNoChange: and the program goes on.
 func TestAStampThatFailsIsNoChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broken := atomic.Bool{}
-		shelf := &fakeShelf{scheme: "a", stamp: func(context.Context, string) string {
-			if broken.Load() {
-				panic("no stamps today")
-			}
-			return "same"
-		}}
-		e := withShelf(t, shelf).engine
-		var listener ear
-		defer e.Listen(listener.hear)()
-		defer e.Watch("a://1")()
-		broken.Store(true)
-		rest(2)
-		broken.Store(false)
-		rest(2)
-		listener.expect(t, "nothing has changed")
-	})
+	for name, fail := range map[string]func() (string, error){
+		"panic": func() (string, error) { panic("no stamps today") },
+		"error": func() (string, error) { return "", errors.New("the database is down") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				broken := atomic.Bool{}
+				shelf := &fakeShelf{scheme: "a", stamp: func(context.Context, string) (string, error) {
+					if broken.Load() {
+						return fail()
+					}
+					return "same", nil
+				}}
+				e := withShelf(t, shelf).engine
+				var listener ear
+				defer e.Listen(listener.hear)()
+				defer e.Watch("a://1")()
+				broken.Store(true)
+				rest(2)
+				broken.Store(false)
+				rest(2)
+				listener.expect(t, "nothing has changed")
+			})
+		})
+	}
 }

@@ -53,11 +53,11 @@ func (s contractShelf) Read(_ context.Context, uri string) ([]Contents, error) {
 	return []Contents{{URI: uri, MIME: contractMIME, Text: text.String()}}, nil
 }
 
-func (s contractShelf) Stamp(_ context.Context, uri string) string {
+func (s contractShelf) Stamp(_ context.Context, uri string) (string, error) {
 	if tool := s.at(uri); tool != nil {
-		return tool.Digest
+		return tool.Digest, nil
 	}
-	return ""
+	return "", nil
 }
 
 func (s contractShelf) Complete(context.Context, string, string, string) ([]string, error) {

@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/limit"
+	"remit/internal/engine/once"
 )
 
 // Limiter decides whether a caller may call now.
@@ -45,12 +47,15 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options are what an engine stands on. Limiter, Log and ReadOnly may be left out.
+// Options are what an engine stands on. Limiter, Once, Log and ReadOnly may be left out.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
 	Audit     Auditor
 	Observer  Observer
+	// Once gives where the answers of keyed calls are kept. It is called for every such
+	// call, so that nothing is opened before the first; nil: keys are refused.
+	Once func(ctx context.Context) (once.Store, error)
 	// Judge resolves a path argument beneath the workspace root and applies the
 	// policy to it. It denies before it tells whether anything exists.
 	Judge    func(name string, policy *contract.PathPolicy) (File, error)
@@ -71,13 +76,29 @@ type Engine struct {
 // Tool is a contract bound to its handler.
 type Tool struct {
 	*contract.Contract
-	ID      string // set/name
+	ID     string // set/name
+	inside bool   // its effects are in the store of keys; see Toolset.Inside
+
+	bind    func() (*binding, error)
+	once    sync.Once
 	handler *binding
+	err     error
+}
+
+// ready opens the contract and binds it to the handler, the first time.
+func (t *Tool) ready() error {
+	t.once.Do(func() {
+		if t.err = t.Open(); t.err == nil {
+			t.handler, t.err = t.bind()
+		}
+	})
+	return t.err
 }
 
 // New binds every contract of the sets to its handler. A contract without
 // handler, a handler without contract, and any field that one side has and the
-// other has not, is an error that names it.
+// other has not, is an error that names it. A closed contract stays closed until
+// somebody asks for its tool, so its fields are compared only then.
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
 	if e.Log == nil {
@@ -85,14 +106,13 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	}
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			bound, err := handlers.bind(c)
+			t, err := handlers.tool(c)
 			if err != nil {
 				return nil, err
 			}
 			if other := e.tools[c.Name]; other != nil {
 				return nil, fmt.Errorf("toolsets %s and %s both have %s; serve one of them", other.Set, c.Set, c.Name)
 			}
-			t := &Tool{Contract: c, ID: c.Set + "/" + c.Name, handler: bound}
 			e.tools[c.Name] = t
 			e.list = append(e.list, t)
 		}
@@ -106,12 +126,33 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 // Tools lists what a caller may see, in the order of the catalog. Under
 // ReadOnly that leaves out the tools that write.
 func (e *Engine) Tools() []*Tool {
-	return slices.DeleteFunc(slices.Clone(e.list), func(t *Tool) bool { return e.ReadOnly && !t.Hints.ReadOnly })
+	return slices.DeleteFunc(slices.Clone(e.list), func(t *Tool) bool { return !e.shows(t) })
 }
 
-// Find returns a tool by name. The error of an unknown name names the nearest.
+// shows opens a tool and tells whether a caller may see it.
+func (e *Engine) shows(t *Tool) bool {
+	if err := t.Open(); err != nil {
+		e.Log.Error("a tool cannot be shown", "tool", t.ID, "error", err)
+		return false
+	}
+	return !e.ReadOnly || t.Hints.ReadOnly
+}
+
+// Serves tells whether a caller may see a tool of this name. Unlike Tools it opens
+// no contract if it need not.
+func (e *Engine) Serves(name string) bool {
+	t, ok := e.tools[name]
+	return ok && (!e.ReadOnly || e.shows(t))
+}
+
+// Find returns a tool by name. The error of an unknown name names the nearest; that
+// of a tool which cannot be served is contract.Internal, and the log says why.
 func (e *Engine) Find(name string) (*Tool, error) {
 	if t, ok := e.tools[name]; ok {
+		if err := t.ready(); err != nil {
+			e.Log.Error("a tool cannot be served", "tool", t.ID, "error", err)
+			return nil, contract.Errorf(contract.Internal, "Internal error").Because(err)
+		}
 		return t, nil
 	}
 	names := make([]string, len(e.list))

@@ -143,11 +143,16 @@ func (r *rig) judge(name string, policy *contract.PathPolicy) (engine.File, erro
 
 func loadSet(t *testing.T, tool string) *contract.Set {
 	t.Helper()
-	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}, "note.yaml": {Data: []byte(tool)}}, ".")
+	return loadSetOf(t, setYAML, tool)
+}
+
+func loadSetOf(t *testing.T, set, tool string) *contract.Set {
+	t.Helper()
+	loaded, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(set)}, "note.yaml": {Data: []byte(tool)}}, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set
+	return loaded
 }
 
 func newRig(t *testing.T, change func(*engine.Options)) *rig {
@@ -402,7 +407,7 @@ func handle[In, Out any]() engine.Handler {
 	return engine.Handle(func(context.Context, In) (Out, error) { var out Out; return out, nil })
 }
 
-// TestBinding: a field in one and not in the other stops the program at start.
+// TestBinding: a field in one and not in the other is found when they are bound.
 func TestBinding(t *testing.T) {
 	set := loadSet(t, toolYAML)
 	for _, tc := range []struct {

@@ -69,6 +69,11 @@ type Toolset struct {
 	Handlers map[string]Handler
 	Shelves  []Shelf  // what can be read while one of the sets is served
 	Prompts  []Prompt // and what can be started from
+	// Inside says that all effects of the handlers are in the database that also keeps
+	// idempotency keys. A call with a key then runs in one transaction with the record
+	// of its answer: the handler may be run again from the start, and cannot reach its
+	// client, for which all other writes would have to wait.
+	Inside bool
 }
 
 // Handlers are all toolsets, with every contract there is, served or not, so that
@@ -78,8 +83,8 @@ type Handlers struct {
 	Catalog  []*contract.Set
 }
 
-// bind joins a contract with its handler.
-func (h Handlers) bind(c *contract.Contract) (*binding, error) {
+// tool joins a contract with its handler.
+func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 	for _, toolset := range h.Toolsets {
 		editions := toolset.editions(h.Catalog, c)
 		if editions == nil {
@@ -92,7 +97,12 @@ func (h Handlers) bind(c *contract.Contract) (*binding, error) {
 		if err := toolset.checkTable(h.Catalog); err != nil {
 			return nil, err
 		}
-		return newBinding(c, handler, editions)
+		t := &Tool{Contract: c, ID: c.Set + "/" + c.Name, inside: toolset.Inside}
+		t.bind = func() (*binding, error) { return newBinding(c, handler, editions) }
+		if c.MadeClosed() {
+			return t, nil
+		}
+		return t, t.ready()
 	}
 	return nil, fmt.Errorf("%s/%s: no toolset serves the set %s", c.Set, c.Name, c.Set)
 }
@@ -143,6 +153,9 @@ func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) 
 	}
 	if err := checkOut(c, h.out); err != nil {
 		return nil, err
+	}
+	if c.MadeClosed() {
+		return b, nil // to find a surplus field all editions would have to be opened
 	}
 	if err := checkSurplus(c, h.in, "input", editions); err != nil || c.Content {
 		return b, err

@@ -66,14 +66,13 @@ func (l *library) addPrompt(prompt Prompt) error {
 
 // canServe tells whether every tool that a prompt relies on is there to be called.
 func (e *Engine) canServe(p *Prompt) bool {
-	return !slices.ContainsFunc(p.Tools, func(name string) bool { return e.visible(name) == nil })
+	return !slices.ContainsFunc(p.Tools, func(name string) bool { return !e.Serves(name) })
 }
 
 // visible is a tool that a caller may see, or nil.
 func (e *Engine) visible(name string) *Tool {
-	tools := e.Tools()
-	if i := slices.IndexFunc(tools, func(t *Tool) bool { return t.Name == name }); i >= 0 {
-		return tools[i]
+	if t, ok := e.tools[name]; ok && e.shows(t) {
+		return t
 	}
 	return nil
 }

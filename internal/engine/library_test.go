@@ -37,7 +37,7 @@ type fakeShelf struct {
 	mu     sync.Mutex
 	texts  map[string]string
 	read   func(ctx context.Context, uri string) ([]engine.Contents, error)
-	stamp  func(ctx context.Context, uri string) string
+	stamp  func(ctx context.Context, uri string) (string, error)
 	values []string
 }
 
@@ -72,11 +72,11 @@ func (s *fakeShelf) Read(ctx context.Context, uri string) ([]engine.Contents, er
 	return nil, contract.Errorf(contract.NotFound, "not on this shelf")
 }
 
-func (s *fakeShelf) Stamp(ctx context.Context, uri string) string {
+func (s *fakeShelf) Stamp(ctx context.Context, uri string) (string, error) {
 	if s.stamp != nil {
 		return s.stamp(ctx, uri)
 	}
-	return s.texts[uri]
+	return s.texts[uri], nil
 }
 
 func (s *fakeShelf) Complete(context.Context, string, string, string) ([]string, error) {
@@ -528,6 +528,40 @@ func TestCompletions(t *testing.T) {
 	got, err = r.engine.CompleteTemplate(ctx, "remit://contracts/{tool}", "tool", "n")
 	if diff := cmp.Diff([]string{"note"}, got); diff != "" || err != nil {
 		t.Errorf("contracts: %v %s", err, diff)
+	}
+}
+
+// pairShelf has addresses of two parts, as {owner}/{name}.
+type pairShelf struct{ fakeShelf }
+
+func (*pairShelf) Templates() []engine.Template {
+	return []engine.Template{{URI: "pair://{owner}", Name: "all"}, {URI: "pair://{owner}/{name}", Name: "one"}}
+}
+
+func (*pairShelf) Complete(_ context.Context, template, variable, _ string) ([]string, error) {
+	return []string{template + " " + variable}, nil
+}
+
+// TestTemplateOfTwoParts: each part completes by its own name, and an address reaches
+// the shelf as it was sent, whatever is escaped in it.
+func TestTemplateOfTwoParts(t *testing.T) {
+	const address = "pair://a%2Fb%20c/7"
+	r := withShelf(t, &pairShelf{fakeShelf{scheme: "pair", texts: map[string]string{address: "found"}}})
+	for _, variable := range []string{"owner", "name"} {
+		const template = "pair://{owner}/{name}"
+		got, err := r.engine.CompleteTemplate(t.Context(), template, variable, "")
+		if diff := cmp.Diff([]string{template + " " + variable}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v %s", variable, err, diff)
+		}
+	}
+	if _, err := r.engine.CompleteTemplate(t.Context(), "pair://{owner}", "name", ""); kindOf(err) != contract.Invalid {
+		t.Errorf("a part of the other template: %v", err)
+	}
+	if got, err := r.engine.Read(t.Context(), ann, address); err != nil || got[0].Text != "found" {
+		t.Errorf("read %v, %v", got, err)
+	}
+	if _, err := r.engine.Read(t.Context(), ann, "pair://a/b c/7"); kindOf(err) != contract.NotFound {
+		t.Errorf("another address: %v", err)
 	}
 }
 

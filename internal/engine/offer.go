@@ -33,8 +33,9 @@ type Shelf interface {
 	// shelf has no such address.
 	Read(ctx context.Context, uri string) ([]Contents, error)
 	// Stamp changes whenever the content at an address does. It is empty while
-	// there is nothing. It must be cheap: it is asked again and again.
-	Stamp(ctx context.Context, uri string) string
+	// there is nothing. An error is no change: what cannot be told stays as it was. It
+	// must be cheap: it is asked again and again.
+	Stamp(ctx context.Context, uri string) (string, error)
 	// Complete gives values for a variable of a template that begin with prefix.
 	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
 }

@@ -23,7 +23,7 @@ type Record struct {
 	Tool      string // set/name
 	Version   string // of the contract
 	Arguments jsontree.Value
-	Outcome   string // ok, or the kind of failure
+	Outcome   string // ok, replayed, asked, or the kind of failure
 	Duration  time.Duration
 	Bytes     int // size of the answer
 }

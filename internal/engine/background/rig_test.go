@@ -87,7 +87,7 @@ func newTools() *tools { return &tools{began: make(chan struct{}, 100), release:
 
 func (ts *tools) handlers() map[string]engine.Handler {
 	all := map[string]func(context.Context, in) (out, error){
-		"twice": twice, "both": both, "guarded": guarded, "wrong": wrong, "fault": fault,
+		"twice": twice, "both": both, "write": both, "guarded": guarded, "wrong": wrong, "fault": fault,
 		"slow": ts.slow, "later": ts.later, "deaf": ts.deaf, "stubborn": ts.stubborn, "unseen": func(context.Context, in) (out, error) { return out{}, nil },
 	}
 	handlers := map[string]engine.Handler{}
@@ -204,7 +204,11 @@ func newEngine(t *testing.T, ts *tools, version string) *engine.Engine {
 	handlers := ts.handlers()
 	files := fstest.MapFS{"_set.yaml": {Data: []byte(strings.ReplaceAll(setYAML, "1.0.0", version))}}
 	for name := range handlers {
-		files[name+".yaml"] = &fstest.MapFile{Data: []byte(strings.ReplaceAll(toolYAML, "NAME", name))}
+		text := strings.ReplaceAll(toolYAML, "NAME", name)
+		if name == "write" {
+			text = strings.Replace(text, "readOnly: true", "readOnly: false", 1)
+		}
+		files[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
 	}
 	set, err := contract.Load(files, ".")
 	if err != nil {

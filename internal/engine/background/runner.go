@@ -81,6 +81,9 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 		Arguments: call.Args.Canonical(), CreatedAt: now, UpdatedAt: now, TTL: r.TTL, Poll: r.Poll,
 		Round: call.Round,
 	}
+	if call.Key != "" {
+		t.Round.Key = call.Key // for every run of it, in whichever process
+	}
 	if tool, err := r.Engine.Find(call.Tool); err == nil {
 		t.Digest = tool.Digest
 	}

@@ -12,6 +12,8 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
+	"remit/internal/engine/once"
+	"remit/internal/engine/once/oncetest"
 )
 
 func TestTwoRounds(t *testing.T) {
@@ -344,4 +346,29 @@ func TestStoreFails(t *testing.T) {
 		wantKind(t, err, contract.Unavailable)
 		wantKind(t, r.Update(t.Context(), "ann", id, nil), contract.Unavailable)
 	})
+}
+
+// TestKeyOfATask: a task is carried out once for its key, after however many rounds.
+func TestKeyOfATask(t *testing.T) {
+	r := newRig(t, &memory{})
+	keys := &oncetest.Memory{}
+	r.Engine.Once = func(context.Context) (once.Store, error) { return keys, nil }
+	keyed := call("write", `{"text":"x"}`)
+	keyed.Key = "k"
+	for i, want := range []string{"x 1 1", "x 1 1"} {
+		task, err := r.Start(t.Context(), keyed, nil, everything)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			r.until(task.ID, background.InputRequired)
+			r.answer(task.ID, "1", "a", "b")
+		}
+		if got := r.until(task.ID, background.Completed); string(got.Body) != `{"said":"`+want+`"}` || got.Round.Key != "k" {
+			t.Errorf("task %d: %s with key %q", i, got.Body, got.Round.Key)
+		}
+	}
+	if n := r.runs.Load(); n != 2 { // one that asked, one that was answered
+		t.Errorf("the handler was reached %d times", n)
+	}
 }

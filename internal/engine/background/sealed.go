@@ -62,6 +62,9 @@ func (s *Sealed) seal(t *Task) string {
 		put("question", q.Key, string(q.Needs), string(q.Params.Canonical()), strconv.FormatBool(q.Guarded))
 	}
 	put("round", strconv.Itoa(t.Round.Number), strconv.FormatBool(t.Round.Approved), micros(t.Round.Asked))
+	if t.Round.Key != "" { // tasks without one keep the seal that they always had
+		put("key", t.Round.Key)
+	}
 	for _, key := range slices.Sorted(maps.Keys(t.Answers)) {
 		answer := t.Answers[key]
 		put("answer", key, string(answer.Canonical()))

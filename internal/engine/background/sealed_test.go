@@ -67,6 +67,16 @@ func TestDatabaseCannotSpeakForAPerson(t *testing.T) {
 	}
 }
 
+// TestKeyIsSealed: nobody may make a task another call, or the repeat of one.
+func TestKeyIsSealed(t *testing.T) {
+	store := &memory{}
+	r := newRig(t, &background.Sealed{Store: store, Secret: []byte("secret")})
+	id := r.start("both", `{}`).ID
+	r.until(id, background.InputRequired)
+	store.tamper(id, func(t *background.Task) { t.Round.Key = "evil" })
+	wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
+}
+
 // tamper changes a task behind our back.
 func (m *memory) tamper(id string, forge func(*background.Task)) {
 	m.mu.Lock()

@@ -28,18 +28,29 @@ type Rate struct {
 	Per      time.Duration
 }
 
-// step is the time in which one slot becomes free.
-func (r Rate) step() time.Duration {
+// Step is the time in which one slot becomes free.
+func (r Rate) Step() time.Duration {
 	n := time.Duration(r.Requests)
 	return (r.Per-1)/n + 1
 }
 
-func (r Rate) check() error {
+// Check refuses a rate that makes no sense.
+func (r Rate) Check() error {
 	if r.Requests <= 0 || r.Per <= 0 {
 		return fmt.Errorf("rate of %d requests per %s: both must be positive", r.Requests, r.Per)
 	}
 	return nil
 }
+
+// Skew is how far apart the clock readings of concurrent calls can be. A limiter goes
+// by the latest reading it has seen, unless that is further ahead: then a clock was set
+// back.
+const Skew = time.Second
+
+// ReplicaSkew is Skew for a limiter that several machines share. Were it shorter than
+// their clocks are apart, whoever calls one after the other would never be refused for
+// long: to each, the other's clock would be one that was set back.
+const ReplicaSkew = time.Minute
 
 // Limiter counts requests by key.
 type Limiter interface {
@@ -53,7 +64,7 @@ type Limiter interface {
 // admit is GCRA: full is the instant, in Unix nanoseconds, at which the bucket
 // of a key is full again. It returns the new one and the time to wait.
 func admit(full int64, r Rate, now int64) (int64, time.Duration) {
-	step := int64(r.step())
+	step := int64(r.Step())
 	size := step * int64(r.Requests)
 	// No call leaves more behind than an empty bucket, so anything beyond that
 	// comes from a clock that was set back, or from a rate that was higher.

@@ -33,7 +33,7 @@ func (m *Memory) Allow(_ context.Context, key string, r Rate, now time.Time) (ti
 	if r == (Rate{}) {
 		return 0, nil
 	}
-	if err := r.check(); err != nil {
+	if err := r.Check(); err != nil {
 		return 0, err
 	}
 	s := &m.shards[maphash.String(m.seed, key)%uint64(len(m.shards))]
@@ -42,9 +42,6 @@ func (m *Memory) Allow(_ context.Context, key string, r Rate, now time.Time) (ti
 
 // minSweep is the size from which a shard looks for idle keys.
 const minSweep = 64
-
-// skew is how far apart the clock readings of concurrent calls can be.
-const skew = int64(time.Second)
 
 // shard is a part of the keys with a lock of its own, so that callers seldom
 // wait for each other.
@@ -79,7 +76,7 @@ func (s *shard) allow(key string, r Rate, now int64) time.Duration {
 // have the lock, so readings arrive out of order; going by an older one would
 // refuse the last of a burst. Only a larger step back is a clock that was set.
 func (s *shard) advance(now int64) int64 {
-	if behind := s.clock - now; behind < 0 || behind > skew {
+	if behind := s.clock - now; behind < 0 || behind > int64(Skew) {
 		s.clock = now
 	}
 	return s.clock

@@ -52,7 +52,7 @@ func working(id string) background.Task {
 		Arguments: []byte(`{"path":"docs/ü.md"}`), Capabilities: []engine.Capability{engine.Forms, engine.Tasks},
 		CreatedAt: noon, TTL: time.Hour, Poll: 500 * time.Millisecond,
 		Status: background.Working, UpdatedAt: noon,
-		Round:   engine.Round{Number: 1, Approved: true, Asked: noon.Add(-time.Second)},
+		Round:   engine.Round{Number: 1, Approved: true, Asked: noon.Add(-time.Second), Key: "k-1"},
 		Answers: map[string]jsontree.Value{"before": parse(`{"action":"accept","content":{"n":1.50,"<b>":null}}`)},
 		Owner:   "here", LeaseUntil: noon.Add(20 * time.Second),
 	}
@@ -65,7 +65,7 @@ func waiting(t background.Task) background.Task {
 	guarded.Guarded = true
 	t.Questions = []engine.Question{engine.Form("name", "Your <name>?", parse(`{"type":"object","properties":{"z":{},"a":{}}}`)), guarded}
 	t.Asked = []string{"name", "sure"}
-	t.Round = engine.Round{Number: 2, Asked: noon.Add(time.Second)}
+	t.Round = engine.Round{Number: 2, Asked: noon.Add(time.Second), Key: "k-2"}
 	t.Owner, t.LeaseUntil = "", time.Time{}
 	return t
 }

@@ -1,0 +1,447 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/once"
+	"remit/internal/engine/once/oncetest"
+)
+
+// serve makes an engine of the set demo with one tool.
+func serve(t *testing.T, tool string, inside bool, handler engine.Handler, o engine.Options) *engine.Engine {
+	t.Helper()
+	set := loadSet(t, tool)
+	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
+		Catalog:  []*contract.Set{set},
+		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Inside: inside, Handlers: map[string]engine.Handler{"note": handler}}},
+	}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// without takes lines out of a contract.
+func without(tool string, keys ...string) string {
+	lines := strings.Split(tool, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		key, _, _ := strings.Cut(line, ":")
+		return slices.Contains(keys, key)
+	}), "\n")
+}
+
+// keyedRig is a rig whose calls may have keys; its effects are inside the store or not.
+func keyedRig(t *testing.T, store once.Store, inside bool) *rig {
+	t.Helper()
+	r := &rig{}
+	r.engine = serve(t, without(toolYAML, "rate"), inside, engine.Handle(r.note), engine.Options{
+		Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
+		Once: func(context.Context) (once.Store, error) { return store, nil },
+	})
+	return r
+}
+
+func (r *rig) keyed(t *testing.T, key, args string, change ...func(*engine.Call)) engine.Result {
+	t.Helper()
+	call := engine.Call{Tool: "note", Args: mustParse(t, args), Principal: "ann", Face: "test", Key: key}
+	for _, f := range change {
+		f(&call)
+	}
+	result, err := r.engine.Call(t.Context(), call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func (r *rig) handled() (times int) {
+	for _, step := range r.trail {
+		if step == "handler" {
+			times++
+		}
+	}
+	return times
+}
+
+// bothWays runs a test with effects inside the store of keys, and outside.
+func bothWays(t *testing.T, test func(t *testing.T, r *rig, inside bool)) {
+	for name, inside := range map[string]bool{"inside": true, "outside": false} {
+		t.Run(name, func(t *testing.T) { test(t, keyedRig(t, &oncetest.Memory{}, inside), inside) })
+	}
+}
+
+// TestRepeat: the stored answer is the answer, to the byte; nobody is asked, nothing is
+// done, and the records say so.
+func TestRepeat(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, inside bool) {
+		r.handler = func(ctx context.Context, in noteIn) (noteOut, error) {
+			if oncetest.InTransaction(ctx) != inside {
+				t.Errorf("in the transaction of the key: %v", !inside)
+			}
+			return noteOut{Said: "ü <" + in.Text + ">"}, nil
+		}
+		first := r.keyed(t, "k", good)
+		if first.Err != nil || first.Replayed {
+			t.Fatalf("first: %s, replayed %v", first.Body, first.Replayed)
+		}
+		r.handler, r.trail = nil, nil
+		again := r.keyed(t, "k", `{"times":2,"text":"hi","path":"a.md"}`) // the same, after defaults
+		if string(again.Body) != string(first.Body) || again.Err != nil || !again.Replayed {
+			t.Errorf("repeat: %s, replayed %v; want %s", again.Body, again.Replayed, first.Body)
+		}
+		if diff := cmp.Diff([]string{"path"}, r.trail); diff != "" {
+			t.Errorf("trail of the repeat: %s", diff)
+		}
+		if last := r.records[1]; last.Outcome != "replayed" || r.durable[1] || r.observers[1] != "demo/note replayed" {
+			t.Errorf("recorded %+v, durable %v, observed %v", last, r.durable, r.observers)
+		}
+	})
+}
+
+// TestKeysApart: a key belongs to its caller; without one every call is carried out.
+func TestKeysApart(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+		r.keyed(t, "k", good)
+		r.keyed(t, "k2", good)
+		r.keyed(t, "k", good, func(c *engine.Call) { c.Principal = "bob" })
+		r.keyed(t, "", good)
+		r.keyed(t, "", good)
+		if n := r.handled(); n != 5 {
+			t.Errorf("carried out %d times, want 5", n)
+		}
+	})
+}
+
+func TestKeyOfAnotherCall(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+		r.keyed(t, "k", good)
+		got := r.keyed(t, "k", `{"path":"a.md","text":"ho"}`)
+		if got.Err == nil || got.Err.Kind != contract.Conflict || got.Err.Message != "Idempotency key k was used for another call; use a new key" {
+			t.Errorf("result %s", got.Body)
+		}
+		if n := r.handled(); n != 1 {
+			t.Errorf("carried out %d times", n)
+		}
+	})
+}
+
+// TestBadKeys are refused before anything else is looked at, and never kept.
+func TestBadKeys(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+		for _, key := range []string{" ", "a b", "a\x00", "ü", strings.Repeat("x", 256)} {
+			if got := r.keyed(t, key, `{}`); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "idempotency key must be") {
+				t.Errorf("%q: %s", key, got.Body)
+			}
+		}
+	})
+}
+
+func TestNoStoreOfKeys(t *testing.T) {
+	r := newRig(t, nil)
+	got := r.keyed(t, "k", good)
+	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") || r.handled() != 0 {
+		t.Errorf("result %s", got.Body)
+	}
+}
+
+// TestFailureIsNotKept: whatever failed for certain may be tried again with the same
+// key, and is recorded as the failure that it was.
+func TestFailureIsNotKept(t *testing.T) {
+	for name, fail := range map[string]func(ctx context.Context) error{
+		"own words": func(context.Context) error { return contract.Errorf(contract.Unavailable, "The disk is full") },
+		"asks": func(ctx context.Context) error {
+			_, err := engine.Ask(ctx, engine.Form("a", "b", engine.YesOrNo()))
+			return err
+		},
+		"only suspend": func(context.Context) error { return &engine.SuspendedError{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, r *rig, _ bool) {
+				r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) { return noteOut{}, fail(ctx) }
+				if got := r.keyed(t, "k", good); got.Err == nil && got.Need == nil {
+					t.Fatalf("first: %s", got.Body)
+				}
+				r.handler = nil
+				if got := r.keyed(t, "k", good); got.Err != nil || got.Replayed {
+					t.Errorf("again: %s, replayed %v", got.Body, got.Replayed)
+				}
+			})
+		})
+	}
+}
+
+// TestUncertainFailure: what breaks in a transaction has not happened; what breaks
+// elsewhere may have, and is never done twice.
+func TestUncertainFailure(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"panic":        func() error { panic("kaboom") },
+		"fault":        func() error { return errors.New("lost in /home/ann") },
+		"broken words": func() error { return contract.Errorf(contract.Internal, "Internal error") },
+		"given up":     func() error { return context.DeadlineExceeded },
+		"own doubt": func() error {
+			return contract.Errorf(contract.Unavailable, "Whether it was written is not known").Because(once.ErrUnknown)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, func(t *testing.T, r *rig, inside bool) {
+				r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{}, fail() }
+				if got := r.keyed(t, "k", good); got.Err == nil || strings.Contains(string(got.Body), "/home") {
+					t.Fatalf("first: %s", got.Body)
+				}
+				r.handler = nil
+				got := r.keyed(t, "k", good)
+				if inside != (got.Err == nil) || !inside && got.Err.Kind != contract.Unavailable && got.Err.Kind != contract.Conflict {
+					t.Errorf("again: %s", got.Body)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswerThatBreaksItsContractIsNotKept: what is kept is what callers were promised.
+func TestAnswerThatBreaksItsContractIsNotKept(t *testing.T) {
+	r := keyedRig(t, &oncetest.Memory{}, true)
+	picky := strings.Replace(without(toolYAML, "rate"), "said: {type: string,", "said: {type: string, minLength: 3,", 1)
+	r.engine = serve(t, picky, true, engine.Handle(r.note), r.engine.Options)
+	r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{Said: "x"}, nil }
+	first := r.keyed(t, "k", good)
+	r.handler = nil
+	if again := r.keyed(t, "k", good); first.Err == nil || again.Err != nil || again.Replayed {
+		t.Errorf("first %s, then %s", first.Body, again.Body)
+	}
+}
+
+// TestApprovalIsAskedOnce: a repeat needs no approval, but a first call does, key or no key.
+func TestApprovalIsAskedOnce(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+		r.passErr = contract.Errorf(contract.Denied, "no")
+		if got := r.keyed(t, "k", good); got.Err == nil || r.handled() != 0 {
+			t.Fatalf("not approved: %s", got.Body)
+		}
+		r.passErr = nil
+		if got := r.keyed(t, "k", good); got.Err != nil {
+			t.Fatalf("approved: %s", got.Body)
+		}
+		r.passErr = contract.Errorf(contract.Denied, "no")
+		if got := r.keyed(t, "k", good); !got.Replayed {
+			t.Errorf("repeat: %s", got.Body)
+		}
+	})
+}
+
+// TestKeyThroughRounds: it stays that of the first round, whether it is sent again or not.
+func TestKeyThroughRounds(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+		r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{}, &engine.SuspendedError{} }
+		first := r.keyed(t, "k", good)
+		if first.Need == nil || first.Need.Next.Key != "k" {
+			t.Fatalf("first: %+v", first)
+		}
+		r.handler = nil
+		resume := func(c *engine.Call) { c.Round = first.Need.Next }
+		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "began with") {
+			t.Errorf("another key: %s", got.Body)
+		}
+		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil || got.Err.Kind != contract.Invalid {
+			t.Errorf("a key that the first round had not: %s", got.Body)
+		}
+		if got := r.keyed(t, "", good, resume); got.Err != nil || got.Replayed {
+			t.Errorf("no key: %s", got.Body)
+		}
+		if got := r.keyed(t, "k", good, resume); !got.Replayed {
+			t.Errorf("the same key: %s", got.Body)
+		}
+	})
+}
+
+// TestReadsIgnoreKeys: to read again is no harm, and the answer is that of now.
+func TestReadsIgnoreKeys(t *testing.T) {
+	r := &rig{}
+	reads := strings.Replace(toolYAML, "readOnly: false", "readOnly: true", 1)
+	r.engine = serve(t, reads, true, engine.Handle(r.note), engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
+	for range 2 {
+		if got := r.keyed(t, "k", good); got.Err != nil || got.Replayed {
+			t.Errorf("result %s, replayed %v", got.Body, got.Replayed)
+		}
+	}
+	if n := r.handled(); n != 2 {
+		t.Errorf("carried out %d times, want 2", n)
+	}
+}
+
+// faulty is a store of keys that fails where it is told to.
+type faulty struct {
+	*oncetest.Memory
+	find, before, after error
+}
+
+func (f *faulty) Find(ctx context.Context, id once.ID, request string, now time.Time) ([]byte, bool, error) {
+	if f.find != nil {
+		return nil, false, f.find
+	}
+	return f.Memory.Find(ctx, id, request, now)
+}
+
+func (f *faulty) Do(ctx context.Context, _ once.ID, _ string, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+	return f.do(ctx, effect)
+}
+
+func (f *faulty) DoOutside(ctx context.Context, _ once.ID, _ string, _, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+	return f.do(ctx, effect)
+}
+
+func (f *faulty) do(ctx context.Context, effect once.Effect) ([]byte, bool, error) {
+	if f.before != nil {
+		return nil, false, f.before
+	}
+	answer, err := effect(ctx)
+	return answer, false, errors.Join(err, f.after)
+}
+
+// TestStoreOfKeysFails: the caller is told what is known, and what to do.
+func TestStoreOfKeysFails(t *testing.T) {
+	down := errors.New("SELECT failed at /home/ann")
+	for _, tc := range []struct {
+		name                string
+		find, before, after error
+		inside              bool
+		kind                contract.Kind
+		want                string
+	}{
+		{name: "cannot be read", find: down, kind: contract.Unavailable, want: "so note was not run; try again"},
+		{name: "busy", find: once.ErrBusy, kind: contract.Unavailable, want: "key k is still under way; repeat it in a moment"},
+		{name: "unknown", find: once.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
+		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
+		{name: "others were faster", before: once.ErrBusy, inside: true, kind: contract.Unavailable, want: "still under way"},
+		{name: "another call was faster", after: once.ErrOther, inside: true, kind: contract.Conflict, want: "was used for another call"},
+		{name: "lost inside", after: down, inside: true, kind: contract.Unavailable, want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
+		{name: "lost outside", after: once.ErrUnknown, kind: contract.Unavailable, want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := keyedRig(t, &faulty{&oncetest.Memory{}, tc.find, tc.before, tc.after}, tc.inside)
+			got := r.keyed(t, "k", good)
+			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) || strings.Contains(string(got.Body), "/home") {
+				t.Errorf("result %s, want %s %q", got.Body, tc.kind, tc.want)
+			}
+			if ran := r.handled() == 1; ran != (tc.after != nil) || r.durable[0] != ran {
+				t.Errorf("carried out %v, recorded for good %v", ran, r.durable[0])
+			}
+		})
+	}
+}
+
+// TestReplayedMeanwhile: a call that another one overtook has done nothing.
+func TestReplayedMeanwhile(t *testing.T) {
+	store := &oncetest.Memory{}
+	r := keyedRig(t, overtaken{store}, true)
+	got := r.keyed(t, "k", good)
+	if string(got.Body) != `{"said":"theirs"}` || !got.Replayed || r.durable[0] || r.records[0].Outcome != "replayed" {
+		t.Errorf("result %s, replayed %v, recorded %+v", got.Body, got.Replayed, r.records)
+	}
+}
+
+// overtaken is a store in which somebody else is always faster by a moment.
+type overtaken struct{ once.Store }
+
+func (overtaken) Do(ctx context.Context, _ once.ID, _ string, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+	_, err := effect(ctx)
+	return []byte(`{"said":"theirs"}`), true, err
+}
+
+// TestNobodyIsReachedInATransaction: a client that does not answer, or does not
+// listen, would hold up the writes of all others.
+func TestNobodyIsReachedInATransaction(t *testing.T) {
+	r := keyedRig(t, &oncetest.Memory{}, true)
+	r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) {
+		engine.Progress(ctx, 1, 2, "half")
+		_, err := engine.Ask(ctx, engine.Form("a", "b", engine.YesOrNo()))
+		return noteOut{}, err
+	}
+	got := r.keyed(t, "k", good, func(c *engine.Call) { c.Peer = deaf{t} })
+	if got.Err == nil || got.Err.Kind != contract.Denied || !strings.Contains(got.Err.Message, "cannot be asked") {
+		t.Errorf("result %s", got.Body)
+	}
+}
+
+// deaf is a client that must not be reached.
+type deaf struct{ t *testing.T }
+
+func (d deaf) Progress(float64, float64, string)        { d.t.Error("told of progress") }
+func (d deaf) Log(engine.Level, string, jsontree.Value) { d.t.Error("told") }
+func (deaf) Can(engine.Capability) bool                 { return true }
+func (deaf) Background() error                          { return nil }
+func (deaf) Release()                                   {}
+func (d deaf) Ask(context.Context, []engine.Question) (map[string]jsontree.Value, error) {
+	d.t.Error("asked")
+	return nil, nil
+}
+
+// TestManyAtOnceWithOneKey: one is carried out, and all hear of the same.
+func TestManyAtOnceWithOneKey(t *testing.T) {
+	bothWays(t, func(t *testing.T, r *rig, inside bool) {
+		var ran atomic.Int64
+		handler := engine.Handle(func(context.Context, flatIn) (noteOut, error) {
+			return noteOut{Said: fmt.Sprint(ran.Add(1))}, nil
+		})
+		e := serve(t, without(toolYAML, "rate", "approval", "paths"), inside, handler,
+			engine.Options{Audit: silent{}, Observer: silent{}, Now: time.Now, Once: r.engine.Once})
+		args := mustParse(t, good)
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				got, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Key: "k", Args: args})
+				busy := got.Err != nil && strings.Contains(got.Err.Message, "still under way")
+				if err != nil || !busy && string(got.Body) != `{"said":"1"}` {
+					t.Errorf("%s, %v", got.Body, err)
+				}
+			})
+		}
+		all.Wait()
+		if n := ran.Load(); n != 1 {
+			t.Errorf("carried out %d times", n)
+		}
+	})
+}
+
+// silent keeps no records, and may be told of many calls at once.
+type silent struct{}
+
+func (silent) Ready(time.Time) error                            { return nil }
+func (silent) Write(context.Context, *audit.Record, bool) error { return nil }
+func (silent) Observe(string, string, time.Duration)            {}
+
+type flatIn struct {
+	Path  string `json:"path"`
+	Text  string `json:"text"`
+	Times int    `json:"times"`
+}
+
+// TestOwnWordsWinOverTheClock: a handler that knows better what became of its work says
+// so, though its time is over.
+func TestOwnWordsWinOverTheClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil)
+		r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) {
+			<-ctx.Done()
+			return noteOut{}, contract.Errorf(contract.Unavailable, "Nothing was kept of it").Because(ctx.Err())
+		}
+		if got := r.call(t, good); got.Err == nil || got.Err.Message != "Nothing was kept of it" {
+			t.Errorf("result %s", got.Body)
+		}
+	})
+}
