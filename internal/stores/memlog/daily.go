@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Daily struct {
 	mu      sync.Mutex
 	day     string
 	proved  string // the day whose file could be opened
+	failed  bool   // a record could not be kept since
 	log     *Log
 	waiting [][]byte // records that need not be durable, not yet handed over
 	timer   *time.Timer
@@ -36,15 +38,22 @@ var _ audit.Keeper = (*Daily)(nil)
 // saves a system call or more on every read.
 const lull = 50 * time.Millisecond
 
-// Ready keeps the promise of audit.Keeper: it opens the file of the day once.
+// Ready keeps the promise of audit.Keeper: it opens the file of the day once, and
+// looks for room on the disk for as long as a record was lost for want of it.
 func (d *Daily) Ready(day string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return ErrClosed
 	}
-	if err := d.turnTo(day); err != nil || d.proved == d.day {
+	if err := d.turnTo(day); err != nil || d.proved == d.day && !d.failed {
 		return err
+	}
+	if d.failed {
+		if err := d.findRoom(); err != nil {
+			return fmt.Errorf("find room for audit records: %w", err)
+		}
+		d.failed = false
 	}
 	file, err := d.Files.OpenAppend(audit.FileOf(d.day))
 	if err != nil {
@@ -52,6 +61,30 @@ func (d *Daily) Ready(day string) error {
 	}
 	d.proved = d.day
 	return file.Close()
+}
+
+// findRoom tells whether many records could be written now. To try it with a record
+// would be too late for the write that it is about.
+func (d *Daily) findRoom() error {
+	const enough = 64 << 10
+	file, err := d.Files.OpenAppend("room.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, enough))
+	if err == nil {
+		err = file.Sync()
+	}
+	err = errors.Join(err, file.Close())
+	_ = os.Remove(file.Name()) // another process may have looked at the same time
+	return err
+}
+
+// noteLoss remembers that a record could not be kept.
+func (d *Daily) noteLoss() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = true
 }
 
 // Keep keeps the promise of audit.Keeper.
@@ -75,6 +108,9 @@ func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Cont
 	ticket := d.log.Append(record, true)
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
+		if err != nil {
+			d.noteLoss()
+		}
 		return err
 	}, nil
 }
@@ -105,6 +141,7 @@ func (d *Daily) listen(last *Ticket) {
 		return
 	}
 	d.mu.Lock()
+	d.failed = true
 	tell := time.Since(d.told) > time.Minute
 	if tell {
 		d.told = time.Now()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,5 +118,59 @@ func TestDailyCannotBeWritten(t *testing.T) {
 	keep(t, keeper, 2)
 	if err := keeper.Close(); err == nil {
 		t.Error("Close says nothing of the lost record")
+	}
+}
+
+// unwritable opens files that cannot be written for as long as it is full.
+type unwritable struct {
+	memlog.Dir
+	full atomic.Bool
+}
+
+func (u *unwritable) OpenAppend(name string) (*os.File, error) {
+	if !u.full.Load() {
+		return u.Dir.OpenAppend(name)
+	}
+	return os.OpenFile(filepath.Join(string(u.Dir), name), os.O_RDONLY|os.O_CREATE, 0o600)
+}
+
+// TestDailyIsNotReadyWhileRecordsAreLost: one lost record is enough to know that the
+// next would be lost too. When there is room again, that is seen.
+func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
+	const day = "2026-01-09"
+	dir := t.TempDir()
+	files := &unwritable{Dir: memlog.Dir(dir)}
+	d := &memlog.Daily{Files: files, Folder: os.DirFS(dir)}
+	if err := d.Ready(day); err != nil {
+		t.Fatal(err)
+	}
+	files.full.Store(true)
+	wait, err := d.Keep(day, record(1), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wait(t.Context()); err == nil {
+		t.Fatal("a record was kept in a file that cannot be written")
+	}
+	for range 2 {
+		if err := d.Ready(day); err == nil {
+			t.Error("it is ready, though the last record was lost")
+		}
+	}
+	files.full.Store(false)
+	if err := d.Ready(day); err != nil {
+		t.Errorf("there is room again: %v", err)
+	}
+	if wait, err = d.Keep(day, record(2), true); err == nil {
+		err = wait(t.Context())
+	}
+	if err != nil {
+		t.Errorf("a record is not kept, though there is room: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {
+		t.Errorf("the folder holds %v, %v", left, err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }

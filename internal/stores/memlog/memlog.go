@@ -55,7 +55,7 @@ type Log struct {
 	queue   queue
 	closed  bool
 	stopped chan struct{} // nil until the first Append starts the goroutine
-	err     error         // the last failure that nobody waited for
+	err     error         // the last failure of an entry that need not be durable
 }
 
 // New makes a log. Nothing is opened before the first Append.
@@ -101,7 +101,8 @@ func (l *Log) refusal(body []byte) error {
 
 // Close writes what is queued, stops the goroutine and closes the file. Appends
 // after Close fail with ErrClosed. Close also reports the failure of entries that
-// nobody waited for: they have no other way to say so.
+// need not be durable: nobody may have waited for them. A durable one is waited for,
+// sooner or later, and tells its caller itself.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -165,7 +166,7 @@ func (l *Log) answer(batch []*Ticket, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range batch {
-		if err != nil && t.done == nil {
+		if err != nil && !t.durable {
 			l.err = err
 		}
 		t.settle(t.place, err)

@@ -194,6 +194,23 @@ func TestCloseReportsWhatNobodyWaitedFor(t *testing.T) {
 	}
 }
 
+// A caller may come for the outcome late. It is told then, and need not be told twice.
+func TestCloseLeavesWhatDurableEntriesTell(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "memory"), "")
+	l := open(t, dir, memlog.JSONLines)
+	late := l.Append([]byte(`{}`), true)
+	if _, err := l.Append([]byte(`{}`), true).Wait(t.Context()); err == nil {
+		t.Fatal("a file in a file")
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := late.Wait(t.Context()); err == nil {
+		t.Error("the outcome is lost")
+	}
+}
+
 func TestDirStaysBeneathItsFolder(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "target"), "")

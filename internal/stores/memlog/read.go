@@ -2,6 +2,7 @@ package memlog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type Reader interface {
 }
 
 // Stat keeps the promise of learning.Memory.
-func (m *Memory) Stat(file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
+func (m *Memory) Stat(_ context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
 	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func (m *Memory) Stat(file string, policy *contract.PathPolicy) (fs.FileInfo, er
 }
 
 // Tail keeps the promise of learning.Memory.
-func (m *Memory) Tail(file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
+func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
 	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
 	if err != nil {
 		return learning.Tail{}, err

@@ -56,7 +56,7 @@ func TestTail(t *testing.T) {
 				t.Fatal(err)
 			}
 			memory := &memlog.Memory{Reader: &folder{Dir: memlog.Dir(dir)}, Folder: "mem"}
-			got, err := memory.Tail(tc.file, nil, tc.most)
+			got, err := memory.Tail(t.Context(), tc.file, nil, tc.most)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v %s", err, diff)
 			}
@@ -69,7 +69,7 @@ func TestReadBack(t *testing.T) {
 	files := &folder{Dir: memlog.Dir(t.TempDir())}
 	memory := &memlog.Memory{Files: files, Reader: files, Folder: "mem"}
 	policy := &contract.PathPolicy{Arg: "path"}
-	if _, err := memory.Stat("a.jsonl", policy); err == nil || files.policy != policy {
+	if _, err := memory.Stat(t.Context(), "a.jsonl", policy); err == nil || files.policy != policy {
 		t.Errorf("before there is a file: %v, policy %v", err, files.policy)
 	}
 	for range 100 {
@@ -77,12 +77,12 @@ func TestReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	info, err := memory.Stat("a.jsonl", policy)
+	info, err := memory.Stat(t.Context(), "a.jsonl", policy)
 	if err != nil || info.Size() != 800 {
 		t.Errorf("stat: %v, %v", info, err)
 	}
 	files.policy = nil
-	tail, err := memory.Tail("a.jsonl", policy, 80)
+	tail, err := memory.Tail(t.Context(), "a.jsonl", policy, 80)
 	if err != nil || string(tail.Text) != strings.Repeat("{\"n\":1}\n", 10) || tail.Before != 720 || files.policy != policy {
 		t.Errorf("tail: %q %d, %v", tail.Text, tail.Before, err)
 	}

@@ -43,7 +43,7 @@ SELECT count(*) FROM approvals
 WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
 
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
-	err := s.db.change(ctx, func(tx *sql.Tx) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		if _, err := tx.ExecContext(ctx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
 			return fmt.Errorf("prune old questions: %w", err)
 		}
@@ -59,7 +59,7 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 		}
 		var err error
 		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
-			r.Arguments, r.Summary, micros(r.CreatedAt), micros(r.ExpiresAt)))
+			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt)))
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ WHERE spent_at IS NULL AND id = (
 RETURNING ` + columns
 
 func (s approvals) Take(ctx context.Context, key string, now time.Time) (r approval.Request, found bool, err error) {
-	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		r, err = scan(tx.QueryRowContext(ctx, spend, key, micros(now)))
 		return err
 	})
@@ -100,12 +100,15 @@ RETURNING ` + columns
 const byID = `SELECT ` + columns + ` FROM approvals WHERE id = $1`
 
 func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (r approval.Request, err error) {
+	if !isText(id) {
+		return approval.Request{}, notFound(id)
+	}
 	state := approval.Denied
 	if v.Approve {
 		state = approval.Approved
 	}
-	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
-		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, v.Reason, micros(now), micros(expires), v.Seal))
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal))
 		if errors.Is(err, sql.ErrNoRows) {
 			return whyNot(ctx, tx, id)
 		}
@@ -118,7 +121,7 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 }
 
 // whyNot tells why the request with this id cannot be decided about.
-func whyNot(ctx context.Context, tx *sql.Tx, id string) error {
+func whyNot(ctx context.Context, tx runner, id string) error {
 	r, err := scan(tx.QueryRowContext(ctx, byID, id))
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -135,7 +138,10 @@ func (s approvals) Get(ctx context.Context, id string) (approval.Request, error)
 	if id == "" {
 		return approval.Request{}, contract.Errorf(contract.Invalid, "Name a request by its id, or by the start of it")
 	}
-	r, err := scan(s.db.read.QueryRowContext(ctx, byID, id))
+	if !isText(id) {
+		return approval.Request{}, notFound(id)
+	}
+	r, err := scan(s.db.reader(ctx).QueryRowContext(ctx, byID, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		r, err = s.getByPrefix(ctx, id)
 	}
@@ -151,7 +157,7 @@ SELECT id FROM approvals WHERE substr(id, 1, length($1)) = $1 ORDER BY id LIMIT 
 
 func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Request, error) {
 	const enough = 10 // to tell a person which ids to choose from
-	rows, err := s.db.read.QueryContext(ctx, idsByPrefix, prefix, enough)
+	rows, err := s.db.reader(ctx).QueryContext(ctx, idsByPrefix, prefix, enough)
 	if err != nil {
 		return approval.Request{}, err
 	}
@@ -164,7 +170,7 @@ func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Req
 	case len(ids) > 1:
 		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
 	}
-	return scan(s.db.read.QueryRowContext(ctx, byID, ids[0]))
+	return scan(s.db.reader(ctx).QueryRowContext(ctx, byID, ids[0]))
 }
 
 const listPending = `
@@ -182,7 +188,7 @@ func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval
 	if o.All {
 		query, args = listAll, args[:1]
 	}
-	rows, err := s.db.read.QueryContext(ctx, query, args...)
+	rows, err := s.db.reader(ctx).QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}
@@ -197,9 +203,6 @@ func notFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no request %s", id)
 }
 
-// scanner is a row, of one or of many.
-type scanner interface{ Scan(dest ...any) error }
-
 func scan(row scanner) (r approval.Request, err error) {
 	var created, expires, decided, spent sql.NullInt64
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
@@ -207,18 +210,4 @@ func scan(row scanner) (r approval.Request, err error) {
 	r.CreatedAt, r.ExpiresAt = fromMicros(created), fromMicros(expires)
 	r.DecidedAt, r.SpentAt = fromMicros(decided), fromMicros(spent)
 	return r, err
-}
-
-// collect reads rows to their end and closes them.
-func collect[T any](rows *sql.Rows, read func(scanner) (T, error)) ([]T, error) {
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		one, err := read(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }

@@ -13,13 +13,13 @@ import (
 	"remit/internal/engine/background"
 )
 
-// tasks keeps calls that run in the background.
-type tasks struct{ db *DB }
+// backgroundTasks keeps calls that run in the background.
+type backgroundTasks struct{ db *DB }
 
-var _ background.Store = tasks{}
+var _ background.Store = backgroundTasks{}
 
 // Background returns the background tasks of this database.
-func (db *DB) Background() background.Store { return tasks{db} }
+func (db *DB) Background() background.Store { return backgroundTasks{db} }
 
 const pruneTasks = `DELETE FROM background_tasks WHERE expires_at <= $1`
 
@@ -34,16 +34,16 @@ INSERT INTO background_tasks (id, place, principal, tool, digest, face, client, 
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 	$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, 1)`
 
-func (s tasks) Add(ctx context.Context, t background.Task) error {
-	course, err := courseOf(&t)
+func (s backgroundTasks) Add(ctx context.Context, t background.Task) error {
+	course, err := s.courseOf(&t)
 	if err != nil {
 		return fmt.Errorf("keep a task: %w", err)
 	}
 	fixed := []any{
-		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, t.Client, t.Arguments, words(t.Capabilities),
+		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.words(t.Client), t.Arguments, words(t.Capabilities),
 		micros(t.CreatedAt), micros(t.ExpiresAt()), t.Poll.Microseconds(),
 	}
-	err = s.db.change(ctx, func(tx *sql.Tx) error {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		if err := makeRoom(ctx, tx, &t); err != nil {
 			return err
 		}
@@ -57,7 +57,7 @@ func (s tasks) Add(ctx context.Context, t background.Task) error {
 }
 
 // makeRoom forgets what is expired and refuses a principal who has too many.
-func makeRoom(ctx context.Context, tx *sql.Tx, t *background.Task) error {
+func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	now := micros(t.CreatedAt)
 	if _, err := tx.ExecContext(ctx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
@@ -77,10 +77,13 @@ SELECT id, place, principal, tool, digest, face, client, arguments, capabilities
 	status, message, updated_at, questions, fault, resume, body, content, is_error, owner, lease_until, cancel_asked, seal, revision
 FROM background_tasks WHERE id = $1`
 
-func (s tasks) Get(ctx context.Context, id string) (background.Task, error) {
-	t, err := scanTask(s.db.read.QueryRowContext(ctx, taskByID, id))
+func (s backgroundTasks) Get(ctx context.Context, id string) (background.Task, error) {
+	if !isText(id) {
+		return background.Task{}, noTask(id)
+	}
+	t, err := scanTask(s.db.reader(ctx).QueryRowContext(ctx, taskByID, id))
 	if errors.Is(err, sql.ErrNoRows) {
-		return background.Task{}, contract.Errorf(contract.NotFound, "There is no task %s", id)
+		return background.Task{}, noTask(id)
 	}
 	if err != nil {
 		return background.Task{}, fmt.Errorf("get a task: %w", err)
@@ -88,17 +91,21 @@ func (s tasks) Get(ctx context.Context, id string) (background.Task, error) {
 	return t, nil
 }
 
+func noTask(id string) error {
+	return contract.Errorf(contract.NotFound, "There is no task %s", id)
+}
+
 const swapTask = `
 UPDATE background_tasks SET status = $3, message = $4, updated_at = $5, questions = $6, fault = $7, resume = $8,
 	body = $9, content = $10, is_error = $11, owner = $12, lease_until = $13, cancel_asked = $14, seal = $15, revision = revision + 1
 WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
-func (s tasks) Swap(ctx context.Context, t background.Task) (kept bool, err error) {
-	course, err := courseOf(&t)
+func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (kept bool, err error) {
+	course, err := s.courseOf(&t)
 	if err != nil {
 		return false, fmt.Errorf("change a task: %w", err)
 	}
-	err = s.db.change(ctx, func(tx *sql.Tx) (err error) {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		kept, err = changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, course...)...))
 		return err
 	})
@@ -109,7 +116,7 @@ func (s tasks) Swap(ctx context.Context, t background.Task) (kept bool, err erro
 }
 
 // courseOf are the columns that change, in the order in which both statements name them.
-func courseOf(t *background.Task) ([]any, error) {
+func (s backgroundTasks) courseOf(t *background.Task) ([]any, error) {
 	questions, err := questionsToJSON(t.Questions)
 	if err != nil {
 		return nil, err
@@ -123,7 +130,7 @@ func courseOf(t *background.Task) ([]any, error) {
 		return nil, err
 	}
 	return []any{
-		t.Status, t.Message, micros(t.UpdatedAt), questions, fault, resume,
+		t.Status, s.db.words(t.Message), micros(t.UpdatedAt), questions, fault, resume,
 		t.Body, t.Content, t.IsError, t.Owner, micros(t.LeaseUntil), t.CancelAsked, t.Seal,
 	}, nil
 }

@@ -27,6 +27,7 @@ type (
 		Round    int                       `json:"round"`
 		Approved bool                      `json:"approved,omitempty"`
 		Ended    time.Time                 `json:"ended,omitzero"` // the round before
+		Key      string                    `json:"key,omitempty"`
 		Answers  map[string]jsontree.Value `json:"answers,omitempty"`
 		Asked    []string                  `json:"asked,omitempty"`
 	}
@@ -75,14 +76,14 @@ func faultFromJSON(data []byte, t *background.Task) error {
 func resumeToJSON(t *background.Task) ([]byte, error) {
 	return json.Marshal(storedResume{
 		Round: t.Round.Number, Approved: t.Round.Approved, Ended: t.Round.Asked.UTC().Truncate(time.Microsecond),
-		Answers: t.Answers, Asked: t.Asked,
+		Key: t.Round.Key, Answers: t.Answers, Asked: t.Asked,
 	})
 }
 
 func resumeFromJSON(data []byte, t *background.Task) error {
 	var stored storedResume
 	err := json.Unmarshal(data, &stored)
-	t.Round = engine.Round{Number: stored.Round, Approved: stored.Approved, Asked: stored.Ended}
+	t.Round = engine.Round{Number: stored.Round, Approved: stored.Approved, Asked: stored.Ended, Key: stored.Key}
 	t.Answers, t.Asked = stored.Answers, stored.Asked
 	return err
 }

@@ -1,7 +1,6 @@
 package sqlstore_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"remit/internal/engine/background"
@@ -9,7 +8,9 @@ import (
 )
 
 func TestBackground(t *testing.T) {
-	backgroundtest.Suite(t, func(t *testing.T) background.Store {
-		return open(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db")).Background()
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		backgroundtest.Suite(t, func(t *testing.T) background.Store {
+			return open(t, url(t)).Background()
+		})
 	})
 }

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pressly/goose/v3"
+
+	"remit/internal/contract"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/background"
+	"remit/internal/engine/once"
+	"remit/internal/stores/sqlstore/pgtest"
 )
 
 func TestSettings(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
+	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
 	for _, c := range []struct {
 		name    string
 		pool    *sql.DB
@@ -47,6 +48,29 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+func TestPostgresSettings(t *testing.T) {
+	url := pgtest.Database(t)
+	for name, statement := range map[string]string{
+		"off":          "ALTER ROLE app SET synchronous_commit = off",
+		"local":        "ALTER ROLE app SET synchronous_commit = local",
+		"remote_apply": "ALTER ROLE app SET synchronous_commit = remote_apply",
+	} {
+		db := opened(t, url)
+		if _, err := db.write.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+		want := "on"
+		if name == "remote_apply" { // asks for more than we do
+			want = name
+		}
+		got := ""
+		if err := opened(t, url).read.QueryRowContext(t.Context(), "SHOW synchronous_commit").Scan(&got); err != nil || got != want {
+			t.Errorf("where synchronous_commit is %s it is %q for us, want %q (error %v)", name, got, want, err)
+		}
+	}
+	opened(t, url).write.ExecContext(t.Context(), "ALTER ROLE app RESET synchronous_commit")
+}
+
 func TestUpgradeLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,25 +94,43 @@ func TestUpgradeLock(t *testing.T) {
 	}
 }
 
-// makeVersion1 makes a database as the first version of Remit did.
-func makeVersion1(t *testing.T, path string) {
+// bothEngines runs a test on a new, empty database of each engine.
+func bothEngines(t *testing.T, run func(t *testing.T, url string)) {
+	t.Run("SQLite", func(t *testing.T) { run(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db")) })
+	t.Run("PostgreSQL", func(t *testing.T) { run(t, pgtest.Database(t)) })
+}
+
+// olderDatabase connects to a database that no version of Remit has seen.
+func olderDatabase(t *testing.T, url string) (*sql.DB, *goose.Provider) {
 	t.Helper()
-	if err := createFile(path); err != nil {
-		t.Fatal(err)
+	var db *sql.DB
+	var migrations *goose.Provider
+	var err error
+	if path, ok := File(url); ok {
+		if err := createFile(path); err != nil {
+			t.Fatal(err)
+		}
+		if db, err = pool(path, 1); err == nil {
+			migrations, err = sqliteMigrationsFor(db)
+		}
+	} else if db, err = postgresPool(url); err == nil {
+		migrations, err = postgresMigrationsFor(db)
 	}
-	db, err := pool(path, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return db, migrations
+}
+
+// makeVersion1 makes a database as the first version of Remit did.
+func makeVersion1(t *testing.T, url string) {
+	t.Helper()
+	db, migrations := olderDatabase(t, url)
 	defer db.Close()
-	migrations, err := migrationsFor(db)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if _, err := migrations.UpTo(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	_, err = db.ExecContext(t.Context(), `INSERT INTO approvals (id, key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
+	_, err := db.ExecContext(t.Context(), `INSERT INTO approvals (id, key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
 		VALUES ('a1', 'k', '/w', 'ann', 'demo/note', '1.0.0', 'sha256:1', '{}', 'Note', 'pending', 1, 2)`)
 	if err != nil {
 		t.Fatal(err)
@@ -96,41 +138,71 @@ func makeVersion1(t *testing.T, path string) {
 }
 
 func TestUpgradeFromVersion1(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "remit.db")
-	makeVersion1(t, path)
-	db, err := Open(t.Context(), "sqlite://"+path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if r, err := db.Approvals().Get(t.Context(), "a1"); err != nil || r.State != approval.Pending || r.Principal != "ann" {
-		t.Errorf("what was there is %+v, error %v", r, err)
-	}
-	now := time.Now()
-	err = db.Background().Add(t.Context(), background.Task{ID: "t1", Arguments: []byte("{}"), Status: background.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
-	if err != nil {
-		t.Errorf("a task cannot be kept: %v", err)
-	}
-	if fresh, err := db.Spend(t.Context(), "token", now, now.Add(time.Hour)); err != nil || !fresh {
-		t.Errorf("a token cannot be spent: fresh %v, error %v", fresh, err)
-	}
+	bothEngines(t, func(t *testing.T, url string) {
+		makeVersion1(t, url)
+		db := opened(t, url)
+		if r, err := db.Approvals().Get(t.Context(), "a1"); err != nil || r.State != approval.Pending || r.Principal != "ann" || r.Summary != "Note" {
+			t.Errorf("what was there is %+v, error %v", r, err)
+		}
+		now := time.Now()
+		err := db.Background().Add(t.Context(), background.Task{ID: "t1", Arguments: []byte("{}"), Status: background.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
+		if err != nil {
+			t.Errorf("a task cannot be kept: %v", err)
+		}
+		if fresh, err := db.Spend(t.Context(), "token", now, now.Add(time.Hour)); err != nil || !fresh {
+			t.Errorf("a token cannot be spent: fresh %v, error %v", fresh, err)
+		}
+	})
 }
 
 func TestExpiredTokensAreForgotten(t *testing.T) {
-	db, err := Open(t.Context(), "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
+	bothEngines(t, func(t *testing.T, url string) {
+		db := opened(t, url)
+		now := time.Now()
+		for i, token := range []string{"a", "b", "c"} {
+			at := now.Add(time.Duration(i) * time.Minute)
+			if _, err := db.Spend(t.Context(), token, at, at.Add(time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left := 0
+		if err := db.read.QueryRowContext(t.Context(), "SELECT count(*) FROM spent_tokens").Scan(&left); err != nil || left != 1 {
+			t.Errorf("%d tokens are kept, want the last alone (error %v)", left, err)
+		}
+	})
+}
+
+func opened(t testing.TB, url string) *DB {
+	t.Helper()
+	db, err := Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close()
-	now := time.Now()
-	for i, token := range []string{"a", "b", "c"} {
-		at := now.Add(time.Duration(i) * time.Minute)
-		if _, err := db.Spend(t.Context(), token, at, at.Add(time.Minute)); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
 		}
+	})
+	return db
+}
+
+// TestUnknownEntry: a memory file that was lost while it committed says so in a way
+// that keeps the key of the call, since a repeat could write the entry twice.
+func TestUnknownEntry(t *testing.T) {
+	lost := Source(func(context.Context) (*DB, error) { return &DB{keeper: lostInCommit{}}, nil })
+	memory := lost.Memory(MemoryOptions{Now: time.Now})
+	_, err := memory.Append("decisions.jsonl", []byte("{}"))(t.Context())
+	var told *contract.Error
+	if !errors.As(err, &told) || told.Kind != contract.Unavailable || !errors.Is(told, once.ErrUnknown) {
+		t.Errorf("Append: %v", err)
 	}
-	left := 0
-	if err := db.read.QueryRowContext(t.Context(), "SELECT count(*) FROM spent_tokens").Scan(&left); err != nil || left != 1 {
-		t.Errorf("%d tokens are kept, want the last alone (error %v)", left, err)
+	if err := memory.Close(); err != nil {
+		t.Error(err)
 	}
 }
+
+// lostInCommit is a database that goes away whenever it commits.
+type lostInCommit struct{}
+
+func (lostInCommit) keep(context.Context, work) error { return &UnknownError{errors.New("gone")} }
+func (lostInCommit) close() error                     { return nil }

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func runChild(part, url string) int {
-	parts := map[string]func(context.Context, string) error{"open": childOpen, "take": childTake, "decide": childDecide, "spend": childSpend}
+	parts := map[string]func(context.Context, string) error{"open": childOpen, "take": childTake, "decide": childDecide, "spend": childSpend, "flood": childFlood}
 	if err := parts[part](context.Background(), url); err != nil {
 		fmt.Fprintln(os.Stderr, part+":", err)
 		return 1
@@ -117,6 +117,32 @@ func childSpend(ctx context.Context, url string) error {
 	return nil
 }
 
+// childFlood spends tokens from many goroutines at once, so that they share commits, and
+// prints each when it is acknowledged, until it is killed.
+func childFlood(ctx context.Context, url string) error {
+	db, err := sqlstore.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	failed := make(chan error)
+	for w := range 16 {
+		go func() {
+			for i := 0; ; i++ {
+				token := fmt.Sprint(w, " ", i)
+				if _, err := db.Spend(ctx, token, noon(), noon().Add(time.Hour)); err != nil {
+					failed <- err
+					return
+				}
+				fmt.Println(token)
+			}
+		}()
+	}
+	return <-failed
+}
+
 // child is a second process of this binary.
 type child struct {
 	cmd   *exec.Cmd
@@ -196,18 +222,4 @@ func approve(ctx context.Context, s approval.Store, id, key string) error {
 	}
 	_, err = s.Decide(ctx, id, approval.Verdict{Approve: true, By: "grace"}, noon(), expires)
 	return err
-}
-
-func open(t testing.TB, url string) *sqlstore.DB {
-	t.Helper()
-	db, err := sqlstore.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return db
 }

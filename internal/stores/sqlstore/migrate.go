@@ -15,29 +15,75 @@ import (
 //go:embed migrations/sqlite/*.sql
 var sqliteMigrations embed.FS
 
-// upgrade brings the database at path to the version that this program knows.
+//go:embed migrations/postgres/*.sql
+var postgresMigrations embed.FS
+
+// upgradeFile brings the database at path to the version that this program knows.
 // When it is there already, that costs two reads and no lock.
-func upgrade(ctx context.Context, db *sql.DB, path string) error {
-	migrations, err := migrationsFor(db)
+func upgradeFile(ctx context.Context, db *sql.DB, path string) error {
+	migrations, err := sqliteMigrationsFor(db)
 	if err != nil {
 		return err
 	}
-	if ready, err := isReady(ctx, db, latest(migrations)); ready || err != nil {
+	if ready, err := isFileReady(ctx, db, latest(migrations)); ready || err != nil {
 		return err
 	}
 	release, err := lockUpgrade(ctx, path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(migrate(ctx, db, migrations), release())
+	return errors.Join(migrateFile(ctx, db, migrations), release())
 }
 
-func migrationsFor(db *sql.DB) (*goose.Provider, error) {
-	folder, err := fs.Sub(sqliteMigrations, "migrations/sqlite")
+// upgradePostgres brings a database of PostgreSQL to the version that this program
+// knows. When it is there already, that costs two reads and no lock.
+func upgradePostgres(ctx context.Context, db *sql.DB) (err error) {
+	migrations, err := postgresMigrationsFor(db)
+	if err != nil {
+		return err
+	}
+	if ready, err := isCurrent(ctx, db, tableOfPostgres, latest(migrations)); ready || err != nil {
+		return err
+	}
+	lock, err := db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	// Replicas that start together wait here. The lock ends with the connection, if not before.
+	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock($1)", upgradeLock); err != nil {
+		return fmt.Errorf("wait for upgrade lock: %w", err)
+	}
+	defer func() {
+		_, unlockErr := lock.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", upgradeLock)
+		err = errors.Join(err, unlockErr)
+	}()
+	if ready, err := isCurrent(ctx, db, tableOfPostgres, latest(migrations)); ready || err != nil {
+		return err
+	}
+	if _, err := migrations.Up(ctx); err != nil {
+		return fmt.Errorf("upgrade: %w", err)
+	}
+	return nil
+}
+
+// upgradeLock is the number of the advisory lock: "remit" in ASCII.
+const upgradeLock = 0x72656d6974
+
+func sqliteMigrationsFor(db *sql.DB) (*goose.Provider, error) {
+	return migrationsFor(goose.DialectSQLite3, db, sqliteMigrations, "migrations/sqlite")
+}
+
+func postgresMigrationsFor(db *sql.DB) (*goose.Provider, error) {
+	return migrationsFor(goose.DialectPostgres, db, postgresMigrations, "migrations/postgres")
+}
+
+func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.FS, folder string) (*goose.Provider, error) {
+	files, err := fs.Sub(files, folder)
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, folder,
+	p, err := goose.NewProvider(dialect, db, files,
 		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
@@ -50,28 +96,43 @@ func latest(migrations *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// isReady says whether the database needs nothing done. It is an error if the
-// database is of a newer version than known.
-func isReady(ctx context.Context, db *sql.DB, known int64) (bool, error) {
-	version, err := version(ctx, db)
+// isFileReady says whether the file needs nothing done.
+func isFileReady(ctx context.Context, db *sql.DB, known int64) (bool, error) {
+	current, err := isCurrent(ctx, db, tableOfSQLite, known)
 	if err != nil {
-		return false, fmt.Errorf("read version: %w", err)
-	}
-	if version > known {
-		return false, fmt.Errorf("it has version %d and this program knows versions up to %d: a newer Remit wrote it; use that one, or another database", version, known)
+		return false, err
 	}
 	mode := ""
 	if err := db.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&mode); err != nil {
 		return false, fmt.Errorf("read journal mode: %w", err)
 	}
-	return version == known && mode == "wal", nil
+	return current && mode == "wal", nil
 }
+
+// isCurrent says whether the database has the version that is known. It is an error
+// if it has a newer one.
+func isCurrent(ctx context.Context, db *sql.DB, hasTable string, known int64) (bool, error) {
+	version, err := version(ctx, db, hasTable)
+	if err != nil {
+		return false, fmt.Errorf("read version: %w", err)
+	}
+	if version > known {
+		return false, &NewerError{Version: version, Known: known}
+	}
+	return version == known, nil
+}
+
+// Whether goose has its table, which both engines tell in their own way.
+const (
+	tableOfSQLite   = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + goose.DefaultTablename + "'"
+	tableOfPostgres = "SELECT count(to_regclass('" + goose.DefaultTablename + "'))"
+)
 
 // version is the version that goose has recorded. It does not ask goose, which
 // would write its table first, and that to a database of any kind.
-func version(ctx context.Context, db *sql.DB) (int64, error) {
+func version(ctx context.Context, db *sql.DB, hasTable string) (int64, error) {
 	tables := 0
-	err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1", goose.DefaultTablename).Scan(&tables)
+	err := db.QueryRowContext(ctx, hasTable).Scan(&tables)
 	if err != nil || tables == 0 {
 		return 0, err
 	}
@@ -98,7 +159,7 @@ func lockUpgrade(ctx context.Context, path string) (release func() error, err er
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("wait for upgrade lock: %w", err), lock.Close())
 	}
-	return func() error { return errors.Join(rollback(tx), lock.Close()) }, nil
+	return func() error { return errors.Join(tx.Rollback(), lock.Close()) }, nil
 }
 
 // waitFor begins the one transaction that lock allows, within a minute. It
@@ -119,10 +180,10 @@ func waitFor(ctx context.Context, lock *sql.DB) (*sql.Tx, error) {
 	}
 }
 
-// migrate applies what is missing, if it still is: another process may have
+// migrateFile applies what is missing, if it still is: another process may have
 // done it while this one waited for the lock.
-func migrate(ctx context.Context, db *sql.DB, migrations *goose.Provider) error {
-	if ready, err := isReady(ctx, db, latest(migrations)); ready || err != nil {
+func migrateFile(ctx context.Context, db *sql.DB, migrations *goose.Provider) error {
+	if ready, err := isFileReady(ctx, db, latest(migrations)); ready || err != nil {
 		return err
 	}
 	// The file remembers this. It is done here because SQLite does not wait,

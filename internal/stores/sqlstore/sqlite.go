@@ -31,8 +31,8 @@ func openFile(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	db := &DB{write: write, read: read}
-	if err := upgrade(ctx, write, path); err != nil {
+	db := &DB{write: write, read: read, reads: newStatements(read), keeper: newGroupCommit(write)}
+	if err := upgradeFile(ctx, write, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
@@ -101,6 +101,27 @@ func explain(err error) error {
 		return fmt.Errorf("another program keeps the file locked: %w", err)
 	}
 	return err
+}
+
+// refusedBySQLite makes a *RefusedError of what an operator has to mend.
+func refusedBySQLite(err error) error {
+	switch errorCode(err) {
+	case sqlite3.SQLITE_FULL:
+		return &RefusedError{"the disk of the database is full", err}
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return &RefusedError{explain(err).Error(), err}
+	}
+	return err
+}
+
+// spoils tells whether SQLite may have undone the whole transaction along with the
+// statement that failed.
+func spoils(err error) bool {
+	switch errorCode(err) {
+	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:
+		return true
+	}
+	return false
 }
 
 func isBusy(err error) bool { return errorCode(err) == sqlite3.SQLITE_BUSY }

@@ -1,6 +1,6 @@
 // Package sqlstore keeps things in a SQL database, behind the Store interfaces
-// of those who need them: SQLite today, PostgreSQL in a later version, with one
-// SQL text for both ($1, RETURNING, ON CONFLICT) and a folder of migrations each.
+// of those who need them: SQLite or PostgreSQL, with one SQL text for both ($1,
+// RETURNING, ON CONFLICT) and a folder of migrations each.
 //
 // What a method has acknowledged is on the disk. Several processes may open the
 // same database at once.
@@ -13,32 +13,46 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 )
 
 // DB is an open database of the version that this program knows.
 type DB struct {
-	write *sql.DB // one connection: writers queue here instead of fighting for SQLite's lock
-	read  *sql.DB // a pool that cannot write
+	write  *sql.DB // SQLite: one connection, the keeper's; PostgreSQL: the pool
+	read   *sql.DB // SQLite: a pool that cannot write; PostgreSQL: the pool
+	reads  runner  // on read
+	keeper keeper  // on write
+	shared bool
+	// emptied is the server's: somebody made the database anew. Nil for SQLite.
+	emptied *atomic.Bool
 }
 
-// Open opens the database at url, which is sqlite://PATH, and brings it to the
-// version that this program knows. PATH is taken as it stands, without escapes
-// or parameters; it is created, with its folder, if it is missing.
+// Open opens the database at url, which is sqlite://PATH or postgres://..., and
+// brings it to the version that this program knows.
 //
-// A database of a newer version is refused and left as it is.
+// PATH is taken as it stands, without escapes or parameters; it is created, with
+// its folder, if it is missing. A database of PostgreSQL has to exist.
+//
+// A database of a newer version is refused (*NewerError) and left as it is. No
+// error shows the address or a password.
 func Open(ctx context.Context, url string) (*DB, error) {
-	// No error shows url itself: it may hold a password.
 	scheme, rest, found := strings.Cut(url, "://")
 	switch {
 	case !found:
-		return nil, errors.New("open database: the address has no scheme; use sqlite://PATH")
+		return nil, errors.New("open database: the address has no scheme; use sqlite://PATH or postgres://USER@HOST/DATABASE")
 	case scheme == "sqlite":
 		return openSQLite(ctx, rest)
-	case scheme == "postgres" || scheme == "postgresql":
-		return nil, errors.New("open database: PostgreSQL comes with a later version; use sqlite://PATH")
+	case IsPostgres(url):
+		return openPostgres(ctx, url)
 	}
-	return nil, fmt.Errorf("open database: unknown scheme %q; use sqlite://PATH (postgres:// comes with a later version)", scheme)
+	return nil, fmt.Errorf("open database: unknown scheme %q; use sqlite://PATH or postgres://USER@HOST/DATABASE", scheme)
+}
+
+// IsPostgres tells whether an address is one of PostgreSQL.
+func IsPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // File is the file that an address names; false if it names none.
@@ -77,36 +91,61 @@ func filePath(name string) (string, error) {
 	return filepath.Abs(filepath.FromSlash(name))
 }
 
+// Shared tells whether other machines may use the same database.
+func (db *DB) Shared() bool { return db.shared }
+
+// canWrite is what PostgreSQL must say yes to, of one table for all.
+const canWrite = `SELECT has_table_privilege('tasks', 'INSERT') AND current_setting('transaction_read_only') = 'off'`
+
+// Ping tells whether the database answers and could be written, within five seconds
+// if ctx has no deadline.
+func (db *DB) Ping(ctx context.Context) error {
+	ctx, cancel := withPatience(ctx)
+	defer cancel()
+	if !db.shared {
+		if err := db.read.PingContext(ctx); err != nil {
+			return fmt.Errorf("ping database: %w", db.plain(err))
+		}
+		return nil
+	}
+	can := false
+	if err := db.reads.QueryRowContext(ctx, canWrite).Scan(&can); err != nil {
+		return fmt.Errorf("ping database: %w", db.plain(err))
+	}
+	if !can {
+		return &RefusedError{"the database can only be read: is it a standby, or a user without rights?", nil}
+	}
+	return nil
+}
+
+// Emptied tells whether tables are missing that were there when it was opened:
+// somebody has made the database anew. To open it again brings them back.
+func (db *DB) Emptied() bool { return db.emptied != nil && db.emptied.Load() }
+
 // Close waits for what is under way and closes the database.
 func (db *DB) Close() error {
 	// The writer goes last: SQLite tidies its log up with the last connection,
 	// and the readers may not write.
-	if err := errors.Join(db.read.Close(), db.write.Close()); err != nil {
+	if err := errors.Join(db.keeper.close(), db.read.Close(), db.write.Close()); err != nil {
 		return fmt.Errorf("close database: %w", err)
 	}
 	return nil
 }
 
-// change runs f in one write transaction, which stays if f and the commit succeed.
-func (db *DB) change(ctx context.Context, f func(tx *sql.Tx) error) error {
-	tx, err := db.write.BeginTx(ctx, nil)
-	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+// plain says what an error of the database means for an operator, if it is one of those.
+func (db *DB) plain(err error) error {
+	if db.shared {
+		return plainPostgres(err)
 	}
-	if err := f(tx); err != nil {
-		return errors.Join(err, rollback(tx))
-	}
-	if err := tx.Commit(); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
+	return refusedBySQLite(err)
 }
 
-func rollback(tx *sql.Tx) error {
-	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-		return fmt.Errorf("roll back: %w", err)
+// withPatience gives a deadline to what has none.
+func withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
 	}
-	return nil
+	return context.WithTimeout(ctx, patience)
 }
 
 // micros is how a time is kept; the zero time is NULL.
@@ -120,4 +159,36 @@ func fromMicros(n sql.NullInt64) time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(n.Int64).UTC()
+}
+
+// isText tells whether TEXT can hold s: that of PostgreSQL holds neither U+0000
+// nor what is no UTF-8, so nothing is kept under such a name.
+func isText(s string) bool {
+	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
+}
+
+// words is how a column keeps text that may be anything: TEXT in SQLite, BYTEA in
+// PostgreSQL. Both are read into a string.
+func (db *DB) words(s string) any {
+	if db.shared {
+		return []byte(s)
+	}
+	return s
+}
+
+// scanner is a row, of one or of many.
+type scanner interface{ Scan(dest ...any) error }
+
+// collect reads rows to their end and closes them.
+func collect[T any](rows *sql.Rows, read func(scanner) (T, error)) ([]T, error) {
+	defer rows.Close()
+	var all []T
+	for rows.Next() {
+		one, err := read(rows)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, rows.Err()
 }

@@ -3,14 +3,13 @@ package sqlstore_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
-
-	"modernc.org/sqlite"
 
 	"remit/internal/stores/sqlstore"
 )
@@ -34,14 +33,16 @@ func TestAddresses(t *testing.T) {
 func TestAddressesRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for address, word := range map[string]string{
-		"postgres://app:geheim@db/remit":   "later version",
-		"postgresql://app:geheim@db/remit": "later version",
-		"mysql://app:geheim@db/remit":      `unknown scheme "mysql"; use sqlite://PATH (postgres://`,
-		"app:geheim@db/remit":              "no scheme",
-		"":                                 "no scheme",
-		"sqlite://":                        "names no file",
-		"sqlite://:memory:":                "names no file",
-		"sqlite://.":                       "is a folder",
+		"mysql://app:geheim@db/remit":        `unknown scheme "mysql"; use sqlite://PATH or postgres://`,
+		"app:geheim@db/remit":                "no scheme",
+		"":                                   "no scheme",
+		"sqlite://":                          "names no file",
+		"sqlite://:memory:":                  "names no file",
+		"sqlite://.":                         "is a folder",
+		"postgres://app:geheim/x@db/remit":   "the address cannot be read",
+		"postgresql://app:ge#heim@db/remit":  "cannot be reached: ",
+		"postgres://app:geheim@127.0.0.1:1/": "cannot be reached: connect: connection refused",
+		"postgres://app:geheim@no.invalid/x": "cannot be reached: ",
 	} {
 		_, err := sqlstore.Open(t.Context(), address)
 		if err == nil || !strings.Contains(err.Error(), word) || strings.Contains(err.Error(), "geheim") {
@@ -97,65 +98,72 @@ func TestNotADatabase(t *testing.T) {
 }
 
 func TestNewerDatabaseIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "remit.db")
-	open(t, "sqlite://"+path).Close()
-	behind(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
-	_, err := sqlstore.Open(t.Context(), "sqlite://"+path)
-	if err == nil || !strings.Contains(err.Error(), "has version 9999 and this program knows versions up to") {
-		t.Errorf("error %v", err)
-	}
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		at := url(t)
+		open(t, at).Close()
+		behind(t, at, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
+		_, err := sqlstore.Open(t.Context(), at)
+		var newer *sqlstore.NewerError
+		if !errors.As(err, &newer) || newer.Version != 9999 || !strings.Contains(err.Error(), "has version 9999 and this program knows versions up to") {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // A crash between goose's steps, or a file copied without its log mode.
 func TestUnfinishedDatabaseIsFinished(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "remit.db")
-	open(t, "sqlite://"+path).Close()
-	behind(t, path, "PRAGMA journal_mode = DELETE")
-	for _, table := range []string{"approvals", "background_tasks", "spent_tokens"} {
-		behind(t, path, "DROP TABLE "+table)
+	at := newFile(t)
+	open(t, at).Close()
+	behind(t, at, "PRAGMA journal_mode = DELETE")
+	for _, table := range []string{"task_lists", "tasks", "task_ids", "once_keys"} {
+		behind(t, at, "DROP TABLE "+table)
 	}
-	behind(t, path, "DELETE FROM goose_db_version WHERE version_id > 0")
-	if err := approve(t.Context(), open(t, "sqlite://"+path).Approvals(), "r1", "key"); err != nil {
+	behind(t, at, "DELETE FROM goose_db_version WHERE version_id > 2")
+	if err := approve(t.Context(), open(t, at).Approvals(), "r1", "key"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestProcessesOpenANewDatabaseAtOnce(t *testing.T) {
-	for range 3 {
-		path := filepath.Join(t.TempDir(), "data", "remit.db")
-		for _, c := range spawnTogether(t, 8, "open", "sqlite://"+path) {
-			c.lines(t)
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		for range 2 {
+			at := url(t)
+			for _, c := range spawnTogether(t, 8, "open", at) {
+				c.lines(t)
+			}
+			migratedOnce(t, at)
 		}
-		migratedOnce(t, path)
-	}
+	})
 }
 
 func TestGoroutinesOpenANewDatabaseAtOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "data", "remit.db")
-	errs := make(chan error)
-	for range 8 {
-		go func() {
-			db, err := sqlstore.Open(t.Context(), "sqlite://"+path)
-			if err == nil {
-				err = db.Close()
-			}
-			errs <- err
-		}()
-	}
-	for range 8 {
-		if err := <-errs; err != nil {
-			t.Error(err)
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		at := url(t)
+		errs := make(chan error)
+		for range 8 {
+			go func() {
+				db, err := sqlstore.Open(t.Context(), at)
+				if err == nil {
+					err = db.Close()
+				}
+				errs <- err
+			}()
 		}
-	}
-	migratedOnce(t, path)
+		for range 8 {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+		migratedOnce(t, at)
+	})
 }
 
 // migratedOnce checks that goose has recorded each version once.
-func migratedOnce(t *testing.T, path string) {
+func migratedOnce(t *testing.T, url string) {
 	t.Helper()
 	var rows, versions int
-	raw(t, path, func(db *sql.DB) error {
-		return db.QueryRow("SELECT count(*), count(DISTINCT version_id) FROM goose_db_version").Scan(&rows, &versions)
+	raw(t, url, func(db *sql.DB) error {
+		return db.QueryRowContext(t.Context(), "SELECT count(*), count(DISTINCT version_id) FROM goose_db_version").Scan(&rows, &versions)
 	})
 	if rows != versions || versions < 2 {
 		t.Errorf("%d migrations recorded for %d versions", rows, versions)
@@ -165,31 +173,11 @@ func migratedOnce(t *testing.T, path string) {
 func TestOpenIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sqlstore.Open(ctx, "sqlite://"+filepath.Join(t.TempDir(), "remit.db")); err == nil {
-		t.Error("a cancelled Open succeeded")
-	}
-}
-
-// behind changes the database at path behind the store's back.
-func behind(t *testing.T, path, query string) {
-	t.Helper()
-	raw(t, path, func(db *sql.DB) error {
-		_, err := db.Exec(query)
-		return err
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		if _, err := sqlstore.Open(ctx, url(t)); err == nil {
+			t.Error("a cancelled Open succeeded")
+		}
 	})
-}
-
-func raw(t *testing.T, path string, f func(*sql.DB) error) {
-	t.Helper()
-	connector, err := sqlite.NewConnector(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	if err := f(db); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func BenchmarkOpen(b *testing.B) {

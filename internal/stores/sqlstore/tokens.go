@@ -20,7 +20,7 @@ func (db *DB) Spend(ctx context.Context, token string, now, expires time.Time) (
 	if !now.Before(expires) {
 		return false, nil // it may be forgotten already that it was spent
 	}
-	err = db.change(ctx, func(tx *sql.Tx) error {
+	err = db.change(ctx, func(ctx context.Context, tx runner) error {
 		if _, err := tx.ExecContext(ctx, pruneSpent, micros(now)); err != nil {
 			return fmt.Errorf("prune expired tokens: %w", err)
 		}

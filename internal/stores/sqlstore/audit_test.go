@@ -1,0 +1,164 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+
+	"remit/internal/engine/audit"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// TestRecordsOfReplicasAreOneChain: several replicas write at midnight, and the chain
+// holds through both days.
+func TestRecordsOfReplicasAreOneChain(t *testing.T) {
+	url := pgtest.Database(t)
+	const replicas, writers, each = 3, 4, 20
+	var all sync.WaitGroup
+	var opened []*sqlstore.Records
+	for r := range replicas {
+		records := source(open(t, url)).Records(func(err error) { t.Errorf("lost: %v", err) })
+		opened = append(opened, records)
+		for w := range writers {
+			all.Go(func() {
+				for i := range each {
+					day := []string{"2026-08-01", "2026-08-02"}[2*i/each]
+					record := fmt.Appendf(nil, `{"time":"%sT12:00:00Z","writer":"%d-%d","n":%d}`, day, r, w, i)
+					keepRecord(t, records, day, record, i%2 == 0)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for _, records := range opened {
+		if err := records.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	files := source(open(t, url)).AuditFiles()
+	if n, err := audit.Verify(files); err != nil || n != replicas*writers*each {
+		t.Errorf("%d records hold, %v; want %d", n, err, replicas*writers*each)
+	}
+	inOrder(t, files)
+}
+
+func keepRecord(t *testing.T, records *sqlstore.Records, day string, record []byte, durable bool) {
+	t.Helper()
+	if err := records.Ready(day); err != nil {
+		t.Error(err)
+	}
+	wait, err := records.Keep(day, record, durable)
+	if err == nil && durable {
+		err = wait(t.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// inOrder checks that the records of each writer are all there, in order.
+func inOrder(t *testing.T, files fs.FS) {
+	t.Helper()
+	names, err := audit.Files(files)
+	if err != nil || len(names) != 2 {
+		t.Fatalf("files %v, %v", names, err)
+	}
+	next := map[string]int{}
+	for _, name := range names {
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := fs.Stat(files, name)
+		if err != nil || info.Size() != int64(len(data)) {
+			t.Errorf("%s has %d bytes and says %v, %v", name, len(data), info.Size(), err)
+		}
+		for line := range strings.Lines(string(data)) {
+			_, rest, _ := strings.Cut(line, `"writer":"`)
+			writer, rest, _ := strings.Cut(rest, `"`)
+			n := 0
+			if _, err := fmt.Sscanf(rest, `,"n":%d`, &n); err != nil || n != next[writer] {
+				t.Fatalf("writer %s: record %d comes where %d should: %v", writer, n, next[writer], err)
+			}
+			next[writer]++
+		}
+	}
+}
+
+// TestRecordsThatWereAltered: what somebody does to the table is found.
+func TestRecordsThatWereAltered(t *testing.T) {
+	for name, query := range map[string]string{
+		"altered": `UPDATE log_lines SET body = replace(encode(body, 'escape'), '"n":5', '"n":6')::bytea WHERE line = 6`,
+		"removed": `DELETE FROM log_lines WHERE line = 6`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := pgtest.Database(t)
+			records := source(open(t, url)).Records(nil)
+			for i := range 10 {
+				keepRecord(t, records, "2026-08-01", fmt.Appendf(nil, `{"n":%d}`, i), true)
+			}
+			if err := records.Close(); err != nil {
+				t.Error(err)
+			}
+			files := source(open(t, url)).AuditFiles()
+			if n, err := audit.Verify(files); n != 10 || err != nil {
+				t.Fatalf("before: %d records, %v", n, err)
+			}
+			behind(t, url, query)
+			var broken *audit.BrokenError
+			if n, err := audit.Verify(files); n != 5 || !errors.As(err, &broken) || broken.Line != 6 {
+				t.Errorf("%d records hold, %v", n, err)
+			}
+		})
+	}
+}
+
+// TestManyRecords: a day of more records than are read at once is read whole.
+func TestManyRecords(t *testing.T) {
+	db := open(t, pgtest.Database(t))
+	records := source(db).Records(nil)
+	const many = 2500
+	for i := range many {
+		keepRecord(t, records, "2026-08-01", fmt.Appendf(nil, `{"n":%d}`, i), false)
+	}
+	if err := records.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := audit.Verify(source(db).AuditFiles()); n != many || err != nil {
+		t.Errorf("%d records, %v", n, err)
+	}
+}
+
+// TestRecordsWithoutDatabase: whoever waits is told, and the operator of the others.
+func TestRecordsWithoutDatabase(t *testing.T) {
+	lost := errors.New("no database")
+	told := make(chan error, 10)
+	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return nil, lost }).Records(func(err error) { told <- err })
+	if err := records.Ready("2026-08-01"); !errors.Is(err, lost) {
+		t.Errorf("ready: %v", err)
+	}
+	wait, err := records.Keep("2026-08-01", []byte(`{}`), true)
+	if err != nil || !errors.Is(wait(t.Context()), lost) {
+		t.Errorf("keep: %v", err)
+	}
+	if len(told) != 0 {
+		t.Error("the operator was told of a record that somebody waited for")
+	}
+	if _, err := records.Keep("2026-08-01", []byte(`{}`), false); err != nil {
+		t.Error(err)
+	}
+	if err := <-told; !errors.Is(err, lost) {
+		t.Errorf("told %v", err)
+	}
+	if err := records.Close(); !errors.Is(err, lost) {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := records.Keep("2026-08-01", []byte(`{}`), true); !errors.Is(err, sqlstore.ErrClosed) {
+		t.Errorf("keep after close: %v", err)
+	}
+}

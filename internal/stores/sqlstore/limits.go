@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"remit/internal/engine/limit"
+)
+
+// limiter counts requests for all who share the database.
+type limiter struct {
+	source  Source
+	pruneAt atomic.Int64 // when idle keys are next looked for
+}
+
+var _ limit.Limiter = (*limiter)(nil)
+
+// Limiter returns rate limits that hold for all who share a database of PostgreSQL.
+// They survive a restart of Remit, not a crash of the database.
+func (s Source) Limiter() limit.Limiter { return &limiter{source: s} }
+
+// admitRequest is limit.Memory's rule in one statement, so that nothing can come between
+// what is read and what is written. clock is the latest reading of all who
+// asked for the key (see limit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size
+// of the bucket and $5 the skew, in nanoseconds.
+const admitRequest = `
+INSERT INTO rate_limits AS r (key, full_at, seen_at, passed) VALUES ($1, $2::bigint + $3::bigint, $2, TRUE)
+ON CONFLICT (key) DO UPDATE SET (full_at, seen_at, passed) = (
+	SELECT CASE WHEN next - $4 <= clock THEN next ELSE held END, clock, next - $4 <= clock
+	FROM (SELECT CASE WHEN r.seen_at - $2 BETWEEN 0 AND $5 THEN r.seen_at ELSE $2 END AS clock) AS a,
+		LATERAL (SELECT least(r.full_at, clock + $4::bigint) AS held) AS b,
+		LATERAL (SELECT greatest(held, clock) + $3 AS next) AS c)
+RETURNING full_at, passed`
+
+// A bucket that is full is the same as one never seen.
+const pruneLimits = `
+DELETE FROM rate_limits WHERE key IN (
+	SELECT key FROM rate_limits WHERE full_at <= $1 LIMIT 10000 FOR UPDATE SKIP LOCKED)`
+
+// prunePause is how long idle keys may stay: looking for them costs more than a call.
+const prunePause = time.Minute
+
+// Allow keeps the promise of limit.Limiter.
+func (l *limiter) Allow(ctx context.Context, key string, r limit.Rate, now time.Time) (time.Duration, error) {
+	if r == (limit.Rate{}) {
+		return 0, nil
+	}
+	if err := r.Check(); err != nil {
+		return 0, err
+	}
+	ctx, cancel := withPatience(ctx)
+	defer cancel()
+	db, err := l.source(ctx)
+	if err != nil {
+		return 0, err
+	}
+	l.prune(ctx, db, now)
+	sum := sha256.Sum256([]byte(key)) // a caller may be called anything, a text of the database may not
+	step := int64(r.Step())
+	size := step * int64(r.Requests)
+	var full int64
+	var passed bool
+	row := db.reader(ctx).QueryRowContext(ctx, admitRequest, hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(limit.ReplicaSkew))
+	if err := row.Scan(&full, &passed); err != nil {
+		return 0, fmt.Errorf("count a request: %w", err)
+	}
+	if passed {
+		return 0, nil
+	}
+	return time.Duration(full + step - size - now.UnixNano()), nil
+}
+
+// prune forgets idle keys now and then. That it fails is no reason to refuse a call.
+func (l *limiter) prune(ctx context.Context, db *DB, now time.Time) {
+	due := l.pruneAt.Load()
+	if now.UnixNano() < due || !l.pruneAt.CompareAndSwap(due, now.Add(prunePause).UnixNano()) {
+		return
+	}
+	_, _ = db.reader(ctx).ExecContext(ctx, pruneLimits, now.Add(-limit.ReplicaSkew).UnixNano())
+}

@@ -1,0 +1,286 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/once"
+	"remit/internal/toolsets/learning"
+)
+
+// MemoryOptions say what memory files in a database stand on.
+type MemoryOptions struct {
+	Folder string // of the memory files, as policies name it
+	// Before are the memory files of the workspace. A file is read there until its first
+	// entry is kept here, and what it holds then goes before that entry. It stays as it is.
+	Before learning.Memory
+	Now    func() time.Time
+}
+
+// Memory keeps memory files in PostgreSQL, for all who share the database.
+type Memory struct {
+	MemoryOptions
+	source Source
+
+	mu     sync.Mutex
+	queues map[string]*lineQueue
+	closed bool
+}
+
+var _ learning.Memory = (*Memory)(nil)
+
+// Memory returns the memory files in a database of PostgreSQL.
+func (s Source) Memory(o MemoryOptions) *Memory {
+	return &Memory{MemoryOptions: o, source: s, queues: map[string]*lineQueue{}}
+}
+
+const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
+
+const lastEntries = `
+SELECT line, body FROM log_lines
+WHERE log = $1 AND line <= $2 ORDER BY line DESC LIMIT 256`
+
+func memoryLog(file string) string { return "memory/" + file }
+
+// Append keeps the promise of learning.Memory.
+func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
+	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
+	return func(ctx context.Context) (learning.Place, error) {
+		err := e.wait(ctx)
+		if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
+				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
+		}
+		if err != nil {
+			return learning.Place{}, err
+		}
+		return learning.Place{Line: e.line, Bytes: e.size}, nil
+	}
+}
+
+func (m *Memory) queue(file string) *lineQueue {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.queues[file] == nil {
+		store := func(ctx context.Context, batch []*entry) error { return m.store(ctx, file, batch) }
+		m.queues[file] = &lineQueue{store: store, closed: m.closed}
+	}
+	return m.queues[file]
+}
+
+// store keeps a batch of entries of one file.
+func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
+	log := memoryLog(file)
+	db, err := m.source(ctx)
+	if err != nil {
+		return err
+	}
+	err = db.change(ctx, func(ctx context.Context, tx runner) error {
+		count, isNew, err := lockCount(ctx, tx, log, m.Now())
+		if err != nil {
+			return fmt.Errorf("lock the log: %w", err)
+		}
+		if isNew {
+			if err := m.takeOver(ctx, tx, file, &count); err != nil {
+				return fmt.Errorf("take the file over: %w", err)
+			}
+		}
+		var rows logRows
+		for _, e := range batch {
+			e.line, e.size = count.lines+1, len(e.body)+1
+			count.add(e.body)
+			rows.add(log, e.line, e.body)
+		}
+		if err := rows.store(ctx, tx); err != nil {
+			return err
+		}
+		return keepCount(ctx, tx, log, count, m.Now())
+	})
+	if err != nil {
+		return fmt.Errorf("append to %s: %w", file, err)
+	}
+	return nil
+}
+
+// add counts an entry.
+func (c *logCount) add(body []byte) {
+	c.lines += 1 + int64(bytes.Count(body, []byte{'\n'}))
+	c.bytes += int64(len(body)) + 1
+}
+
+// takeOver copies what the workspace holds of a file, line by line.
+func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *logCount) error {
+	tail, err := m.Before.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(tail.Text) == 0 {
+		return nil
+	}
+	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
+	for some := range slices.Chunk(lines, mostBatched) {
+		var rows logRows
+		for _, line := range some {
+			rows.add(memoryLog(file), count.lines+1, line)
+			count.add(line)
+		}
+		if err := rows.store(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isMissing(err error) bool {
+	var answer *contract.Error
+	return errors.As(err, &answer) && answer.Kind == contract.NotFound
+}
+
+// Stat keeps the promise of learning.Memory.
+func (m *Memory) Stat(ctx context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
+	if err := m.judge(file, policy); err != nil {
+		return nil, err
+	}
+	_, _, info, err := m.look(ctx, file)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m.Before.Stat(ctx, file, policy)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return info, nil
+}
+
+// judge refuses what policy does, in the words of a file that may not be read.
+func (m *Memory) judge(file string, policy *contract.PathPolicy) error {
+	name := path.Join(m.Folder, file)
+	if policy == nil || policy.Denies(name) || !policy.Allows(name) {
+		return contract.Errorf(contract.Denied, "Access denied: %s", name).With("path", name)
+	}
+	return nil
+}
+
+// Holds tells whether a file has entries here, so that what the workspace holds of it
+// no longer counts.
+func (m *Memory) Holds(ctx context.Context, file string) (bool, error) {
+	_, _, _, err := m.look(ctx, file)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// look tells what a log holds now; sql.ErrNoRows if it was never begun.
+func (m *Memory) look(ctx context.Context, file string) (db *DB, lines int64, info logInfo, err error) {
+	if db, err = m.source(ctx); err != nil {
+		return nil, 0, info, err
+	}
+	info.name = file
+	var changed sql.NullInt64
+	row := db.reader(ctx).QueryRowContext(ctx, statLog, memoryLog(file))
+	if err := row.Scan(&lines, &info.size, &changed); err != nil {
+		return nil, 0, info, fmt.Errorf("look at %s: %w", file, err)
+	}
+	info.changed = fromMicros(changed)
+	return db, lines, info, nil
+}
+
+// Tail keeps the promise of learning.Memory. What is appended meanwhile is left out.
+func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
+	if err := m.judge(file, policy); err != nil {
+		return learning.Tail{}, err
+	}
+	db, last, info, err := m.look(ctx, file)
+	if errors.Is(err, sql.ErrNoRows) {
+		return m.Before.Tail(ctx, file, policy, most)
+	}
+	if err != nil {
+		return learning.Tail{}, err
+	}
+	text, err := lastText(ctx, db, memoryLog(file), last, min(most, info.size))
+	if err != nil {
+		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
+	}
+	return learning.Tail{Text: text, Before: info.size - int64(len(text))}, nil
+}
+
+// lastText gives the last lines of a log up to a line, that are at most so many bytes
+// together.
+func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte, error) {
+	text := make([]byte, most) // filled from its end
+	start := most
+	for last > 0 {
+		next, more, err := page(ctx, db, log, last, func(body []byte) (more bool) {
+			kept := lastLines(body, start)
+			start -= int64(len(kept))
+			copy(text[start:], kept)
+			return len(kept) > len(body)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			break
+		}
+		last = next
+	}
+	return text[start:], nil
+}
+
+// page visits some entries from a line back, until visit has enough. next is the
+// line before them.
+func page(ctx context.Context, db *DB, log string, from int64, visit func(body []byte) bool) (next int64, more bool, err error) {
+	rows, err := db.reader(ctx).QueryContext(ctx, lastEntries, log, from)
+	if err != nil {
+		return 0, false, err
+	}
+	defer rows.Close()
+	more = true
+	for more && rows.Next() {
+		var body []byte
+		if err := rows.Scan(&next, &body); err != nil {
+			return 0, false, err
+		}
+		next--
+		more = visit(body)
+	}
+	return next, more, rows.Err()
+}
+
+// lastLines gives the lines at the end of an entry, with the newline that the file
+// has after it, that are at most so many bytes together.
+func lastLines(body []byte, most int64) []byte {
+	text := append(slices.Clip(body), '\n')
+	if int64(len(text)) <= most {
+		return text
+	}
+	cut := text[int64(len(text))-most-1:] // the byte before tells whether a line begins there
+	return cut[bytes.IndexByte(cut, '\n')+1:]
+}
+
+// Close waits until what was appended is kept or has failed.
+func (m *Memory) Close() error {
+	m.mu.Lock()
+	m.closed = true
+	all := m.queues
+	m.queues = map[string]*lineQueue{}
+	m.mu.Unlock()
+	var problems []error
+	for _, q := range all {
+		problems = append(problems, q.close())
+	}
+	return errors.Join(problems...)
+}

@@ -1,0 +1,290 @@
+package sqlstore_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"remit/internal/contract"
+	"remit/internal/stores/memlog"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/sqlstore/pgtest"
+	"remit/internal/stores/workspace"
+	"remit/internal/toolsets/learning"
+)
+
+const folder = ".claude/memory"
+
+var anyPath = &contract.PathPolicy{}
+
+// filesIn are the memory files of a workspace in a folder.
+func filesIn(t *testing.T, dir string) *memlog.Memory {
+	t.Helper()
+	root, err := workspace.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	files := &memlog.Memory{Files: root, Reader: root, Folder: folder}
+	t.Cleanup(func() { _ = files.Close() })
+	return files
+}
+
+// memoryOf keeps memory files in a database, for a workspace without any.
+func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
+	t.Helper()
+	m := s.Memory(sqlstore.MemoryOptions{Folder: folder, Before: filesIn(t, dir), Now: time.Now})
+	t.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	return m
+}
+
+// TestMemoryIsThatOfFiles: whatever is appended, the database answers and reads as
+// files would.
+func TestMemoryIsThatOfFiles(t *testing.T) {
+	db := open(t, pgtest.Database(t))
+	dir := t.TempDir()
+	files, shared := filesIn(t, dir), memoryOf(t, source(db), t.TempDir())
+	round := 0
+	rapid.Check(t, func(r *rapid.T) {
+		round++
+		name := fmt.Sprintf("round%d%s", round, rapid.SampledFrom([]string{".jsonl", ".md"}).Draw(r, "ending"))
+		body := rapid.StringMatching(`[a-zü\x00]{0,8}`)
+		if strings.HasSuffix(name, ".md") {
+			body = rapid.StringMatching(`[a-zü\x00\n]{0,12}`)
+		}
+		for _, text := range rapid.SliceOfN(body, 1, 6).Draw(r, "entries") {
+			want, err := files.Append(name, []byte(text))(t.Context())
+			if err != nil {
+				r.Fatal(err)
+			}
+			if got, err := shared.Append(name, []byte(text))(t.Context()); err != nil || got != want {
+				r.Fatalf("placed at %v, %v; a file says %v", got, err, want)
+			}
+		}
+		sameTails(t, r, files, shared, name)
+	})
+}
+
+// sameTails compares the ends of a file, of every size.
+func sameTails(t *testing.T, r *rapid.T, files, shared learning.Memory, name string) {
+	info, err := shared.Stat(t.Context(), name, anyPath)
+	if err != nil {
+		r.Fatal(err)
+	}
+	for most := int64(1); most <= info.Size()+1; most++ {
+		want, err := files.Tail(t.Context(), name, anyPath, most)
+		if err != nil {
+			r.Fatal(err)
+		}
+		got, err := shared.Tail(t.Context(), name, anyPath, most)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if string(got.Text) != string(want.Text) || got.Before != want.Before {
+			r.Fatalf("the last %d bytes are %q after %d; a file says %q after %d", most, got.Text, got.Before, want.Text, want.Before)
+		}
+	}
+}
+
+// TestMemoryAcrossReplicas: many append to one file by several replicas. Each line is
+// where its writer was told, and the lines of one writer are in order.
+func TestMemoryAcrossReplicas(t *testing.T) {
+	url := pgtest.Database(t)
+	const writers, each = 8, 40
+	var all sync.WaitGroup
+	told := make([]map[int64]string, writers)
+	replicas := []*sqlstore.Memory{memoryOf(t, source(open(t, url)), t.TempDir()), memoryOf(t, source(open(t, url)), t.TempDir())}
+	for w := range writers {
+		told[w] = map[int64]string{}
+		all.Go(func() {
+			for i := range each {
+				text := fmt.Sprintf(`{"writer":%d,"entry":%d}`, w, i)
+				place, err := replicas[w%2].Append("log.jsonl", []byte(text))(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				told[w][place.Line] = text
+			}
+		})
+	}
+	all.Wait()
+	tail, err := replicas[0].Tail(t.Context(), "log.jsonl", anyPath, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(tail.Text), "\n"), "\n")
+	if len(lines) != writers*each {
+		t.Errorf("%d lines, want %d", len(lines), writers*each)
+	}
+	for w := range writers {
+		for number, text := range told[w] {
+			if lines[number-1] != text {
+				t.Fatalf("line %d is %s; its writer was told that it is %s", number, lines[number-1], text)
+			}
+		}
+	}
+}
+
+// TestMemoryTakesFilesOver: what a workspace holds goes before the first entry, once.
+// The file itself stays as it is.
+func TestMemoryTakesFilesOver(t *testing.T) {
+	for _, tc := range []struct{ name, file, before, want string }{
+		{"lines", "a.jsonl", "{\"n\":1}\n{\"n\":2}\n", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},
+		{"a line without its end", "a.jsonl", "{\"n\":1}\n{\"n\":2}", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},
+		{"a torn line", "a.jsonl", "{\"n\":1}\n{\"n\":", "{\"n\":1}\n{\"n\":3}\n{\"n\":4}\n"},
+		{"text", "a.md", "# Title\n\nText", "# Title\n\nText\n{\"n\":3}\n{\"n\":4}\n"},
+		{"nothing", "a.md", "", "{\"n\":3}\n{\"n\":4}\n"},
+		{"many lines", "a.jsonl", strings.Repeat("1\n", 1000), strings.Repeat("1\n", 1000) + "{\"n\":3}\n{\"n\":4}\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			url, dir := pgtest.Database(t), t.TempDir()
+			path := filepath.Join(dir, folder, tc.file)
+			write(t, path, tc.before)
+			with, without := memoryOf(t, source(open(t, url)), dir), memoryOf(t, source(open(t, url)), t.TempDir())
+			if before := tailOf(t, with, tc.file); tc.name != "a torn line" && before != tc.before {
+				t.Errorf("before the first entry: %q, want %q", before, tc.before)
+			}
+			for i, m := range []*sqlstore.Memory{with, without} {
+				if _, err := m.Append(tc.file, fmt.Appendf(nil, `{"n":%d}`, i+3))(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, m := range []*sqlstore.Memory{with, without} {
+				if diff := cmp.Diff(tc.want, tailOf(t, m, tc.file)); diff != "" {
+					t.Error(diff)
+				}
+			}
+			if kept, err := os.ReadFile(path); err != nil || string(kept) != tc.before {
+				t.Errorf("the file is %q, %v", kept, err)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tailOf(t *testing.T, m learning.Memory, file string) string {
+	t.Helper()
+	tail, err := m.Tail(t.Context(), file, anyPath, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(tail.Text)
+}
+
+// TestMemoryThatMayNotBeRead: a policy goes for the table as for the file.
+func TestMemoryThatMayNotBeRead(t *testing.T) {
+	m := memoryOf(t, source(open(t, pgtest.Database(t))), t.TempDir())
+	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		file   string
+		policy *contract.PathPolicy
+		want   contract.Kind
+	}{
+		"no policy":   {"a.jsonl", nil, contract.Denied},
+		"denied":      {"a.jsonl", &contract.PathPolicy{Deny: []string{".claude"}}, contract.Denied},
+		"not allowed": {"a.jsonl", &contract.PathPolicy{Allow: []string{"docs/**"}}, contract.Denied},
+		"not there":   {"b.jsonl", anyPath, contract.NotFound},
+	} {
+		_, statErr := m.Stat(t.Context(), tc.file, tc.policy)
+		_, tailErr := m.Tail(t.Context(), tc.file, tc.policy, 10)
+		for _, err := range []error{statErr, tailErr} {
+			var answer *contract.Error
+			if !errors.As(err, &answer) || answer.Kind != tc.want {
+				t.Errorf("%s: %v, want %s", name, err, tc.want)
+			}
+		}
+	}
+}
+
+// TestMemoryWithdrawn: an entry whose caller gives up while others are written is
+// never written.
+func TestMemoryWithdrawn(t *testing.T) {
+	url := pgtest.Database(t)
+	m := memoryOf(t, source(open(t, url)), t.TempDir())
+	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	raw(t, url, func(db *sql.DB) error {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(t.Context(), "SELECT * FROM logs FOR UPDATE"); err != nil {
+			return err
+		}
+		taken := m.Append("a.jsonl", []byte("2"))
+		awaitBlocked(t, db)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := m.Append("a.jsonl", []byte("3"))(gone); !errors.Is(err, context.Canceled) {
+			t.Errorf("withdrawn: %v", err)
+		}
+		if err := tx.Rollback(); err != nil {
+			return err
+		}
+		_, err = taken(gone) // once it is in a batch only the database knows how it ends
+		return err
+	})
+	if text := tailOf(t, m, "a.jsonl"); text != "1\n2\n" {
+		t.Errorf("the file is %q", text)
+	}
+}
+
+// awaitBlocked returns when somebody waits for a lock.
+func awaitBlocked(t *testing.T, db *sql.DB) {
+	t.Helper()
+	for n := 0; n == 0; {
+		if err := t.Context().Err(); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestMemoryWithoutDatabase: a failure is told to who waits, and to nobody else.
+func TestMemoryWithoutDatabase(t *testing.T) {
+	lost := errors.New("no database")
+	m := memoryOf(t, func(context.Context) (*sqlstore.DB, error) { return nil, lost }, t.TempDir())
+	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); !errors.Is(err, lost) {
+		t.Errorf("append: %v", err)
+	}
+	if _, err := m.Stat(t.Context(), "a.jsonl", anyPath); !errors.Is(err, lost) {
+		t.Errorf("stat: %v", err)
+	}
+	if _, err := m.Holds(t.Context(), "a.jsonl"); !errors.Is(err, lost) {
+		t.Errorf("holds: %v", err)
+	}
+	if err := m.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); !errors.Is(err, sqlstore.ErrClosed) {
+		t.Errorf("append after close: %v", err)
+	}
+}

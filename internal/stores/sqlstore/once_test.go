@@ -1,0 +1,145 @@
+package sqlstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"remit/internal/engine/once"
+	"remit/internal/engine/once/oncetest"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/toolsets/tasks"
+)
+
+func TestOnce(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		oncetest.Suite(t, func(t *testing.T) once.Store { return open(t, url(t)).Once() })
+	})
+}
+
+func keyed(key string) once.ID {
+	return once.ID{Principal: "ada", Tool: "tasks/add_task", Key: key}
+}
+
+// addOne is the effect of a call that adds a task.
+func addOne(db *sqlstore.DB, title string) once.Effect {
+	return func(ctx context.Context) ([]byte, error) {
+		added, err := db.Tasks().Add(ctx, tasks.New{UserID: "ada", Title: title, Priority: tasks.Medium}, noon())
+		return fmt.Append(nil, added.ID), err
+	}
+}
+
+func tasksOf(t *testing.T, db *sqlstore.DB) int64 {
+	t.Helper()
+	page, err := db.Tasks().List(t.Context(), "ada", tasks.Filter{}, tasks.Part{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Total
+}
+
+// TestOnceAcrossReplicas: of many that call with one key, each by its own replica,
+// one has an effect and all get its answer.
+func TestOnceAcrossReplicas(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		at := url(t)
+		replicas := []*sqlstore.DB{open(t, at), open(t, at)}
+		for round := range 5 {
+			var fresh atomic.Int64
+			var all sync.WaitGroup
+			answers := make([]string, 16)
+			for n := range answers {
+				all.Go(func() {
+					db := replicas[n%len(replicas)]
+					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("round-", round)), "r", noon(), addOne(db, "milk"))
+					if err != nil {
+						t.Error(err)
+					}
+					if !replayed {
+						fresh.Add(1)
+					}
+					answers[n] = string(answer)
+				})
+			}
+			all.Wait()
+			if n := tasksOf(t, replicas[0]); fresh.Load() != 1 || n != int64(round+1) {
+				t.Fatalf("round %d: %d were carried out, %d tasks are there", round, fresh.Load(), n)
+			}
+			for _, answer := range answers {
+				if answer != answers[0] {
+					t.Fatalf("answers differ: %q", answers)
+				}
+			}
+		}
+	})
+}
+
+// TestOnceKeepsBothOrNeither: what an effect did goes away with the record of it.
+func TestOnceKeepsBothOrNeither(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		db := open(t, url(t))
+		broken := errors.New("too late")
+		_, _, err := db.Once().Do(t.Context(), keyed("k"), "r", noon(), func(ctx context.Context) ([]byte, error) {
+			if _, err := addOne(db, "milk")(ctx); err != nil {
+				return nil, err
+			}
+			return nil, broken
+		})
+		if err != broken { //nolint:errorlint // as it is
+			t.Errorf("error %v, want the effect's own", err)
+		}
+		if n := tasksOf(t, db); n != 0 {
+			t.Errorf("%d tasks are left of a call that failed", n)
+		}
+	})
+}
+
+// TestOldKeysAreForgotten: a key is kept for seven days; after that, calls with other
+// keys clear it away.
+func TestOldKeysAreForgotten(t *testing.T) {
+	engines(t, func(t *testing.T, url func(t *testing.T) string) {
+		keys := open(t, url(t)).Once()
+		answer := func(context.Context) ([]byte, error) { return []byte("1"), nil }
+		do := func(key string, now time.Time) {
+			t.Helper()
+			if _, _, err := keys.Do(t.Context(), keyed(key), "r", now, answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := func(key string) bool {
+			t.Helper()
+			_, found, err := keys.Find(t.Context(), keyed(key), "r", noon())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		for i := range 4 {
+			do(fmt.Sprint("old-", i), noon())
+		}
+		do("young", noon().Add(time.Hour))
+		for i := range 4 {
+			do(fmt.Sprint("in time-", i), noon().Add(once.Kept-time.Microsecond))
+		}
+		for i := range 4 {
+			if !found(fmt.Sprint("old-", i)) {
+				t.Errorf("old-%d was forgotten too early", i)
+			}
+		}
+		for i := range 4 {
+			do(fmt.Sprint("late-", i), noon().Add(once.Kept))
+		}
+		for i := range 4 {
+			if found(fmt.Sprint("old-", i)) {
+				t.Errorf("old-%d is still there", i)
+			}
+		}
+		if !found("young") {
+			t.Error("a young key was forgotten")
+		}
+	})
+}

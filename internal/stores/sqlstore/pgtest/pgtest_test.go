@@ -1,0 +1,56 @@
+//go:build unix
+
+package pgtest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+func one(t *testing.T, url string) error {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.Background())
+	n := 0
+	return conn.QueryRow(t.Context(), "SELECT 1").Scan(&n)
+}
+
+func TestDatabases(t *testing.T) {
+	for name, database := range map[string]func(testing.TB) string{"socket": pgtest.Database, "TCP": pgtest.TCPDatabase} {
+		first, second := database(t), database(t)
+		if first == second {
+			t.Errorf("%s: two tests have one database", name)
+		}
+		for _, url := range []string{first, second} {
+			if err := one(t, url); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+func TestServer(t *testing.T) {
+	s := pgtest.New(t)
+	for _, end := range []func(testing.TB){s.Stop, s.Kill} {
+		if err := one(t, s.URL()); err != nil {
+			t.Fatal(err)
+		}
+		end(t)
+		if err := one(t, s.URL()); err == nil {
+			t.Fatal("a server that has ended answers")
+		}
+		s.Start(t)
+	}
+	s.Pause(t)
+	s.Resume(t)
+	if err := one(t, s.URL()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,36 @@
+//go:build !unix
+
+package pgtest
+
+import "testing"
+
+// Server is a server of one test; there is none on this system.
+type Server struct{ syncs bool }
+
+func sharedServer(t testing.TB, by transport) *Server { return newServer(t, by) }
+
+func newServer(t testing.TB, _ transport) *Server {
+	t.Skip("the private PostgreSQL for tests needs Unix: NOT TESTED on PostgreSQL")
+	return nil
+}
+
+// URL is the address of a database of its own.
+func (*Server) URL() string { return "" }
+
+// Start starts the server, which was stopped or killed.
+func (*Server) Start(testing.TB) {}
+
+// Stop ends the server in good order.
+func (*Server) Stop(testing.TB) {}
+
+// Kill ends all processes of the server at once, with SIGKILL.
+func (*Server) Kill(testing.TB) {}
+
+// Pause stops all processes of the server until Resume.
+func (*Server) Pause(testing.TB) {}
+
+// Resume undoes Pause.
+func (*Server) Resume(testing.TB) {}
+
+func (*Server) database(testing.TB) string { return "" }
+func (*Server) remove(testing.TB)          {}

@@ -1,0 +1,34 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+)
+
+const makeNamed = `
+INSERT INTO secrets (name, value) VALUES ($1, $2)
+ON CONFLICT (name) DO NOTHING`
+
+const valueByName = `SELECT value FROM secrets WHERE name = $1`
+
+// Secret returns 32 random bytes that are made once, the same for all who share the
+// database. A database that is a file keeps none: it can be copied.
+func (db *DB) Secret(ctx context.Context, name string) (secret []byte, err error) {
+	if !db.Shared() {
+		return nil, errors.New("read a secret: only a shared database keeps secrets")
+	}
+	made := make([]byte, 32)
+	_, _ = rand.Read(made) // it never fails
+	err = db.change(ctx, func(ctx context.Context, tx runner) error {
+		if _, err := tx.ExecContext(ctx, makeNamed, name, made); err != nil {
+			return err
+		}
+		return tx.QueryRowContext(ctx, valueByName, name).Scan(&secret)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read a secret: %w", err)
+	}
+	return secret, nil
+}

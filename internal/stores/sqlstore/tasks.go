@@ -1,0 +1,163 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"remit/internal/toolsets/tasks"
+)
+
+// taskLists keeps the tasks of users. Whatever changes a list first takes its row in
+// task_lists, so that on either engine one change of a list follows the other.
+type taskLists struct{ db *DB }
+
+var _ tasks.Store = taskLists{}
+
+// Tasks returns the tasks of this database.
+func (db *DB) Tasks() tasks.Store { return taskLists{db} }
+
+// The two ways to add a task in one statement: it gets the next id, and counts in the
+// row of its list, which a trigger sees to in SQLite. Neither gives an id twice,
+// though a sequence leaves out those of transactions that were undone. newest keeps a
+// clock that was put back from giving a task a time before those that are there.
+const (
+	addTaskSQLite = `
+INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)
+SELECT $1, last + 1, $2, $3, false, $4, $5, at, at
+FROM task_ids, (SELECT max($6, coalesce((SELECT newest FROM task_lists WHERE user_id = $1), 0)) AS at)
+RETURNING id, created_at`
+
+	addTaskPostgres = `
+WITH list AS (
+	INSERT INTO task_lists (user_id, total, revision, newest) VALUES ($1, 1, 1, $6)
+	ON CONFLICT (user_id) DO UPDATE SET total = task_lists.total + 1, revision = task_lists.revision + 1,
+		newest = greatest(task_lists.newest, excluded.newest)
+	RETURNING newest
+)
+INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)
+SELECT $1, nextval('task_ids'), $2, $3, false, $4, $5, newest, newest FROM list
+RETURNING id, created_at`
+)
+
+func (s taskLists) Add(ctx context.Context, n tasks.New, now time.Time) (t tasks.Task, err error) {
+	add := addTaskSQLite
+	if s.db.Shared() {
+		add = addTaskPostgres
+	}
+	t = tasks.Task{UserID: n.UserID, Title: n.Title, Description: n.Description, Priority: n.Priority, DueDate: n.DueDate}
+	var created int64
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		return tx.QueryRowContext(ctx, add, n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro()).Scan(&t.ID, &created)
+	})
+	if err != nil {
+		return tasks.Task{}, taskError("add a task", err)
+	}
+	t.CreatedAt = timeOf(created)
+	t.UpdatedAt = t.CreatedAt
+	return t, nil
+}
+
+const touchList = `UPDATE task_lists SET revision = revision + 1 WHERE user_id = $1`
+
+const taskOfUser = `SELECT ` + taskColumns + ` FROM tasks WHERE user_id = $1 AND id = $2`
+
+const renewTask = `
+UPDATE tasks SET title = $3, description = $4, completed = $5, priority = $6, due_date = $7, updated_at = $8
+WHERE user_id = $1 AND id = $2`
+
+// errUnchanged undoes a change that came to nothing.
+var errUnchanged = errors.New("nothing has changed")
+
+func (s taskLists) Change(ctx context.Context, user string, id int64, now time.Time, edit func(*tasks.Task) bool) (t tasks.Task, err error) {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+		if err := mustChangeOne(tx.ExecContext(ctx, touchList, user)); err != nil {
+			return err
+		}
+		if t, err = taskIn(ctx, tx, user, id); err != nil {
+			return err
+		}
+		if !edit(&t) {
+			return errUnchanged
+		}
+		t.UpdatedAt = later(t.UpdatedAt, now)
+		return mustChangeOne(tx.ExecContext(ctx, renewTask, user, id, t.Title, t.Description, t.Completed, rankOf(t.Priority), t.DueDate, t.UpdatedAt.UnixMicro()))
+	})
+	if err != nil && !errors.Is(err, errUnchanged) {
+		return tasks.Task{}, taskError("change a task", err)
+	}
+	return t, nil
+}
+
+// later is now as it is kept, or the time before it if the clock was put back.
+func later(before, now time.Time) time.Time {
+	if at := timeOf(now.UnixMicro()); at.After(before) {
+		return at
+	}
+	return before
+}
+
+const shrinkList = `UPDATE task_lists SET total = total - 1, revision = revision + 1 WHERE user_id = $1`
+
+const deleteTask = `DELETE FROM tasks WHERE user_id = $1 AND id = $2`
+
+func (s taskLists) Delete(ctx context.Context, user string, id int64) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		if err := mustChangeOne(tx.ExecContext(ctx, shrinkList, user)); err != nil {
+			return err
+		}
+		return mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id))
+	})
+	if err != nil {
+		return taskError("delete a task", err)
+	}
+	return nil
+}
+
+// mustChangeOne gives ErrNotFound if a statement found no row to change.
+func mustChangeOne(result sql.Result, err error) error {
+	changed, err := changesOne(result, err)
+	if err == nil && !changed {
+		return tasks.ErrNotFound
+	}
+	return err
+}
+
+func (s taskLists) Get(ctx context.Context, user string, id int64) (tasks.Task, error) {
+	t, err := taskIn(ctx, s.db.reader(ctx), user, id)
+	if err != nil {
+		return tasks.Task{}, taskError("get a task", err)
+	}
+	return t, nil
+}
+
+// taskIn reads a task, or gives ErrNotFound.
+func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, error) {
+	row := newTaskRow()
+	err := row.scan(on.QueryRowContext(ctx, taskOfUser, user, id), false)
+	if errors.Is(err, sql.ErrNoRows) {
+		return tasks.Task{}, tasks.ErrNotFound
+	}
+	row.task.UserID = user
+	return row.task, err
+}
+
+const revisionOfList = `SELECT revision FROM task_lists WHERE user_id = $1`
+
+func (s taskLists) Revision(ctx context.Context, user string) (revision int64, err error) {
+	err = s.db.reader(ctx).QueryRowContext(ctx, revisionOfList, user).Scan(&revision)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("look at a list of tasks: %w", err)
+	}
+	return revision, nil
+}
+
+// taskError says what was to be done, and whether it is known to have failed.
+func taskError(act string, err error) error {
+	if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+		return fmt.Errorf("%s: %w: %w", act, tasks.ErrUnknown, err)
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}

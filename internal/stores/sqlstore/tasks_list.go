@@ -1,0 +1,189 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"remit/internal/toolsets/tasks"
+)
+
+func (s taskLists) List(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (tasks.Page, error) {
+	if part.Before == 0 {
+		part.Before = math.MaxInt64
+	}
+	read := s.page
+	if f.Search != "" {
+		read = s.search
+	}
+	page, err := read(ctx, user, f, part)
+	if err != nil {
+		return tasks.Page{}, taskError("list tasks", err)
+	}
+	return page, nil
+}
+
+// totalOfList costs the same however long the list is.
+const totalOfList = `SELECT total FROM task_lists WHERE user_id = $1`
+
+// usualPage is how many tasks a page has room for from the start.
+const usualPage = 100
+
+// page reads a page and its total in one statement, so that they are of one moment.
+func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (page tasks.Page, err error) {
+	where, args := chosenBy(user, f)
+	total := totalOfList
+	if len(args) > 1 {
+		total = `SELECT count(*) FROM tasks WHERE ` + where
+	}
+	n := len(args)
+	// SQLite would prepare a bare LIMIT $n again for each value of it.
+	query := `SELECT ` + taskColumns + `, (` + total + `) FROM tasks WHERE ` + where +
+		` AND id < $` + strconv.Itoa(n+1) + ` ORDER BY id DESC LIMIT CAST($` + strconv.Itoa(n+2) + ` AS BIGINT)`
+	rows, err := s.db.reader(ctx).QueryContext(ctx, query, append(slices.Clip(args), part.Before, part.Limit+1)...)
+	if err != nil {
+		return page, err
+	}
+	err = eachTask(rows, func(row *taskRow) {
+		page.Total = row.total
+		addTo(&page, row, part.Limit)
+	}, true)
+	if err != nil || len(page.Tasks) > 0 {
+		return page, err
+	}
+	// Without a task there is no row that could tell the total.
+	err = s.db.reader(ctx).QueryRowContext(ctx, total, args...).Scan(&page.Total)
+	if errors.Is(err, sql.ErrNoRows) {
+		return page, nil // the user has never had a task
+	}
+	return page, err
+}
+
+// search reads all that the rest of the filter chooses: letter case is one thing to
+// SQLite, another to PostgreSQL, and a third to Unicode.
+func (s taskLists) search(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (page tasks.Page, err error) {
+	where, args := chosenBy(user, f)
+	rows, err := s.db.reader(ctx).QueryContext(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+where+` ORDER BY id DESC`, args...)
+	if err != nil {
+		return page, err
+	}
+	found := tasks.Searcher(f.Search)
+	err = eachTask(rows, func(row *taskRow) {
+		if !found(&row.task) {
+			return
+		}
+		page.Total++
+		if row.task.ID < part.Before {
+			addTo(&page, row, part.Limit)
+		}
+	}, false)
+	return page, err
+}
+
+// addTo adds a task to a page, unless the page is full.
+func addTo(page *tasks.Page, row *taskRow, limit int) {
+	if len(page.Tasks) == limit {
+		page.More = true
+		return
+	}
+	if page.Tasks == nil {
+		page.Tasks = make([]tasks.Task, 0, min(limit, usualPage))
+	}
+	page.Tasks = append(page.Tasks, row.task)
+}
+
+// chosenBy says in SQL which tasks of a user a filter chooses, the words to search for
+// aside. A due date that is NULL is neither before nor after anything.
+func chosenBy(user string, f tasks.Filter) (where string, args []any) {
+	where, args = `user_id = $1`, []any{user}
+	and := func(condition string, value any) {
+		args = append(args, value)
+		where += ` AND ` + condition + ` $` + strconv.Itoa(len(args))
+	}
+	if f.Status != "" {
+		and(`completed =`, f.Status == tasks.Completed)
+	}
+	if f.Priority != "" {
+		and(`priority =`, rankOf(f.Priority))
+	}
+	if f.DueBefore != "" {
+		and(`due_date <`, f.DueBefore)
+	}
+	if f.DueAfter != "" {
+		and(`due_date >`, f.DueAfter)
+	}
+	return where, args
+}
+
+// taskColumns are those of a task, in the order in which taskRow reads them.
+const taskColumns = `id, title, description, completed, priority, due_date, created_at, updated_at`
+
+// taskRow reads tasks, one after the other, without taking anything new for each but
+// what is in it.
+type taskRow struct {
+	task             tasks.Task
+	description, due sql.NullString
+	rank             int64
+	created, updated int64
+	total            int64
+	columns          []any
+}
+
+func newTaskRow() *taskRow {
+	r := &taskRow{}
+	r.columns = []any{&r.task.ID, &r.task.Title, &r.description, &r.task.Completed, &r.rank, &r.due, &r.created, &r.updated, &r.total}
+	return r
+}
+
+// scan reads the columns of a task, and after them a total if there is one.
+func (r *taskRow) scan(row scanner, withTotal bool) error {
+	columns := r.columns
+	if !withTotal {
+		columns = columns[:len(columns)-1]
+	}
+	if err := row.Scan(columns...); err != nil {
+		return err
+	}
+	r.task.Description, r.task.DueDate = textOrNil(r.description), textOrNil(r.due)
+	r.task.CreatedAt, r.task.UpdatedAt = timeOf(r.created), timeOf(r.updated)
+	r.task.Priority = priorityOf(r.rank)
+	return nil
+}
+
+// eachTask reads rows to their end and closes them.
+func eachTask(rows *sql.Rows, use func(*taskRow), withTotal bool) error {
+	defer rows.Close()
+	row := newTaskRow()
+	for rows.Next() {
+		if err := row.scan(rows, withTotal); err != nil {
+			return err
+		}
+		use(row)
+	}
+	return rows.Err()
+}
+
+func textOrNil(s sql.NullString) *string {
+	if !s.Valid {
+		return nil
+	}
+	return &s.String
+}
+
+func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// ranks are the numbers under which priorities are kept, beginning with 1.
+var ranks = [...]tasks.Priority{tasks.Low, tasks.Medium, tasks.High}
+
+func rankOf(p tasks.Priority) int64 { return int64(slices.Index(ranks[:], p) + 1) }
+
+func priorityOf(rank int64) tasks.Priority {
+	if rank < 1 || rank > int64(len(ranks)) {
+		return tasks.Medium // somebody wrote it by hand
+	}
+	return ranks[rank-1]
+}
