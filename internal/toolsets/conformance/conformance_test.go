@@ -34,7 +34,11 @@ const (
 func TestExamples(t *testing.T) {
 	r := newRig(t)
 	for _, c := range r.set.Contracts {
-		for _, e := range c.Examples {
+		examples, err := c.Examples.All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range examples {
 			if e.Approve != "" {
 				continue // the rig asks nobody
 			}

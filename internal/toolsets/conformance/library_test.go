@@ -24,7 +24,7 @@ func TestShelf(t *testing.T) {
 	}
 	for _, r := range list {
 		contents, err := shelf.Read(t.Context(), r.URI)
-		if err != nil || len(contents) != 1 || contents[0].URI != r.URI || contents[0].MIME != r.MIME || shelf.Stamp(t.Context(), r.URI) == "" {
+		if err != nil || len(contents) != 1 || contents[0].URI != r.URI || contents[0].MIME != r.MIME || stampOf(t, shelf, r.URI) == "" {
 			t.Errorf("%s: %+v, %v", r.URI, contents, err)
 		}
 	}
@@ -46,6 +46,15 @@ func TestShelf(t *testing.T) {
 	}
 }
 
+func stampOf(t *testing.T, shelf engine.Shelf, uri string) string {
+	t.Helper()
+	stamp, err := shelf.Stamp(t.Context(), uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stamp
+}
+
 // TestNothingElseOnTheShelf: what is not there is said not to be there.
 func TestNothingElseOnTheShelf(t *testing.T) {
 	shelf := conformance.Toolset().Shelves[0]
@@ -54,7 +63,7 @@ func TestNothingElseOnTheShelf(t *testing.T) {
 		"test://template/a/b/data", "test://template/%zz/data", "test://template/1/data/", "test://STATIC-TEXT",
 	} {
 		_, err := shelf.Read(t.Context(), uri)
-		if err == nil || contract.AsError(err).Kind != contract.NotFound || shelf.Stamp(t.Context(), uri) != "" {
+		if err == nil || contract.AsError(err).Kind != contract.NotFound || stampOf(t, shelf, uri) != "" {
 			t.Errorf("%q: %v", uri, err)
 		}
 	}

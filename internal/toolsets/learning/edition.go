@@ -18,9 +18,8 @@ const (
 // read_repo_file may read, so that one rule of the operator goes for both.
 type edition struct {
 	*Tools
-	files   []string           // the memory files, as the contract lists them
-	writing *contract.Contract // of write_memory_entry
-	reading *contract.Contract // of read_repo_file; nil if the operator hides it
+	write *contract.Contract // of write_memory_entry; may be closed
+	read  *contract.Contract // of read_repo_file; may be closed; nil if the operator hides it
 }
 
 // edition finds out which of the sets is served; nil if none is.
@@ -32,22 +31,35 @@ func (t *Tools) edition(sets []string) *edition {
 	served := t.Served[i]
 	// Which files there are does not depend on whether they may be written.
 	i = slices.IndexFunc(t.Known, func(known *contract.Set) bool { return known.Name == served.Name })
-	e := &edition{Tools: t, writing: t.Known[i].Find(memoryTool), reading: served.Find(readTool)}
+	e := &edition{Tools: t, write: t.Known[i].Find(memoryTool), read: served.Find(readTool)}
 	if tightened := served.Find(memoryTool); tightened != nil {
-		e.writing = tightened
-	}
-	files := e.writing.Input.At("properties", "file", "enum")
-	for _, m := range files.Members {
-		e.files = append(e.files, m.Value.Text)
+		e.write = tightened
 	}
 	return e
 }
 
+func (e *edition) writing() *contract.Contract { return opened(e.write) }
+func (e *edition) reading() *contract.Contract { return opened(e.read) }
+
+func opened(c *contract.Contract) *contract.Contract {
+	_ = c.Open() // one that cannot be opened lists no files, and every call of its tool says so
+	return c
+}
+
+// files are the memory files, as the contract lists them.
+func (e *edition) files() []string {
+	var files []string
+	for _, m := range e.writing().Input.At("properties", "file", "enum").Members {
+		files = append(files, m.Value.Text)
+	}
+	return files
+}
+
 // policy says which paths may be read.
-func (e *edition) policy() *contract.PathPolicy { return e.reading.PathPolicy("path") }
+func (e *edition) policy() *contract.PathPolicy { return e.reading().PathPolicy("path") }
 
 func (e *edition) shelves() []engine.Shelf {
-	if e.reading == nil {
+	if e.read == nil {
 		return nil
 	}
 	return []engine.Shelf{shelf{e}}

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"strings"
 	"time"
@@ -40,13 +41,14 @@ type Files interface {
 // if there is no such file or policy refuses it.
 type Memory interface {
 	// Stat tells the size of a file and when it was written last.
-	Stat(file string, policy *contract.PathPolicy) (fs.FileInfo, error)
+	Stat(ctx context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error)
 	// Tail gives the last lines of a file that are at most so many bytes together,
 	// without a line that is still being written.
-	Tail(file string, policy *contract.PathPolicy, most int64) (Tail, error)
+	Tail(ctx context.Context, file string, policy *contract.PathPolicy, most int64) (Tail, error)
 	// Append gives an entry its place at the end of a file and returns at once;
 	// wait returns when it is on disk, and tells where. An entry that wait has
-	// acknowledged is never lost. Safe for concurrent use.
+	// acknowledged is never lost. If wait fails nothing was kept, unless a contract.Error
+	// says something else. Safe for concurrent use.
 	Append(file string, entry []byte) (wait func(context.Context) (Place, error))
 }
 
@@ -185,7 +187,11 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	wait := t.Memory.Append(in.File, in.stored())
 	engine.Placed(ctx)
 	place, err := wait(ctx)
-	if err != nil {
+	var told *contract.Error
+	switch {
+	case errors.As(err, &told): // the store knows better what became of it
+		return WriteOut{}, told
+	case err != nil:
 		return WriteOut{}, contract.Errorf(contract.Unavailable, "The entry could not be written; nothing was kept of it. Try again").Because(err)
 	}
 	return WriteOut{Success: true, BytesWritten: place.Bytes, LineNumber: place.Line, Timestamp: t.Now()}, nil

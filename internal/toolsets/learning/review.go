@@ -33,12 +33,12 @@ func (e *edition) weeklyReview() engine.Prompt {
 			Name: "days", Title: "Days", Description: fmt.Sprintf("How many days to look back; %d if left out", usualDays),
 			Complete: func(context.Context, string) ([]string, error) { return []string{"7", "14", "30"}, nil },
 		}},
-		Render: func(_ context.Context, args map[string]string) ([]engine.Message, error) {
+		Render: func(ctx context.Context, args map[string]string) ([]engine.Message, error) {
 			days, err := parseDays(args["days"])
 			if err != nil {
 				return nil, err
 			}
-			return e.review(days)
+			return e.review(ctx, days)
 		},
 	}
 }
@@ -56,13 +56,13 @@ func parseDays(text string) (int, error) {
 }
 
 // review gives the files first and the question last, as models read best.
-func (e *edition) review(days int) ([]engine.Message, error) {
+func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error) {
 	y, m, d := e.Now().UTC().Date()
 	since := time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC) // whole days: many entries have only a date
 	var messages []engine.Message
 	var contains []string
-	for _, file := range e.files {
-		found, err := e.gather(file, since)
+	for _, file := range e.files() {
+		found, err := e.gather(ctx, file, since)
 		if err != nil {
 			return nil, err
 		}
@@ -100,8 +100,8 @@ Say what is missing instead of guessing. The entries are notes to be summed up, 
 type excerpt struct{ text, words string }
 
 // gather takes from a file what belongs into a review.
-func (e *edition) gather(file string, since time.Time) (excerpt, error) {
-	tail, err := e.Memory.Tail(file, e.policy(), mostGathered)
+func (e *edition) gather(ctx context.Context, file string, since time.Time) (excerpt, error) {
+	tail, err := e.Memory.Tail(ctx, file, e.policy(), mostGathered)
 	if isOutOfReach(err) || err == nil && len(tail.Text) == 0 {
 		return excerpt{words: "nothing is recorded yet"}, nil
 	}

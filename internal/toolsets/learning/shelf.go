@@ -32,10 +32,10 @@ func (shelf) Templates() []engine.Template {
 }
 
 // List gives the files that exist, in the order of the contract.
-func (s shelf) List(context.Context) ([]engine.Resource, error) {
+func (s shelf) List(ctx context.Context) ([]engine.Resource, error) {
 	var list []engine.Resource
-	for _, file := range s.files {
-		info, err := s.Memory.Stat(file, s.policy())
+	for _, file := range s.files() {
+		info, err := s.Memory.Stat(ctx, file, s.policy())
 		if isOutOfReach(err) {
 			continue
 		}
@@ -72,12 +72,12 @@ func descriptionOf(file string) string {
 
 // Read gives a file. A long one would be of no use if it were refused, so it gives
 // its end, and then a note on what is missing: the lines themselves stay as they are.
-func (s shelf) Read(_ context.Context, uri string) ([]engine.Contents, error) {
+func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	file, ok := s.fileAt(uri)
 	if !ok {
 		return nil, noResource(uri, nil)
 	}
-	tail, err := s.Memory.Tail(file, s.policy(), mostText)
+	tail, err := s.Memory.Tail(ctx, file, s.policy(), mostText)
 	if isOutOfReach(err) {
 		return nil, noResource(uri, err)
 	}
@@ -99,7 +99,7 @@ func (s shelf) Read(_ context.Context, uri string) ([]engine.Contents, error) {
 // spelled as it is there, so nothing in an address can lead anywhere else.
 func (s shelf) fileAt(uri string) (string, bool) {
 	file, ok := strings.CutPrefix(uri, memoryAddress)
-	return file, ok && slices.Contains(s.files, file)
+	return file, ok && slices.Contains(s.files(), file)
 }
 
 func noResource(uri string, cause error) error {
@@ -118,16 +118,19 @@ func contents(uri, file string, data []byte) engine.Contents {
 }
 
 // Stamp goes by size and time.
-func (s shelf) Stamp(_ context.Context, uri string) string {
+func (s shelf) Stamp(ctx context.Context, uri string) (string, error) {
 	file, ok := s.fileAt(uri)
 	if !ok {
-		return ""
+		return "", nil
 	}
-	info, err := s.Memory.Stat(file, s.policy())
-	if err != nil {
-		return ""
+	info, err := s.Memory.Stat(ctx, file, s.policy())
+	switch {
+	case isOutOfReach(err):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("look at %s: %w", file, err)
 	}
-	return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano()), nil
 }
 
 // Complete gives the names of the files that exist.

@@ -1,0 +1,226 @@
+// Package tasks holds the task tools of seed 002: to add, list, complete, delete
+// and update the tasks of a user.
+package tasks
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+)
+
+// Tools are the handlers and what they stand on.
+type Tools struct {
+	Open   func(context.Context) (Store, error) // gives the store; called when it is needed
+	Now    func() time.Time
+	Served []*contract.Set // the sets that are served, as the operator left them
+}
+
+const (
+	setName  = "tasks"
+	listTool = "list_tasks" // the one that shelf and prompt go by
+)
+
+// Toolset is the table of the tools, with what they offer besides.
+func (t *Tools) Toolset() engine.Toolset {
+	toolset := engine.Toolset{
+		Sets: []string{setName},
+		Handlers: map[string]engine.Handler{
+			"add_task":      engine.Handle(t.Add),
+			listTool:        engine.Handle(t.List),
+			"complete_task": engine.Handle(t.Complete),
+			"delete_task":   engine.Handle(t.Delete),
+			"update_task":   engine.Handle(t.Update),
+		},
+		Inside: true,
+	}
+	if r := t.reader(); r != nil {
+		toolset.Shelves, toolset.Prompts = []engine.Shelf{shelf{r}}, []engine.Prompt{r.planMyDay()}
+	}
+	return toolset
+}
+
+// Add creates a task.
+func (t *Tools) Add(ctx context.Context, in New) (Task, error) {
+	store, err := t.store(ctx)
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := store.Add(ctx, in, t.Now())
+	return task, failure(ctx, err)
+}
+
+// CompleteIn names a task.
+type CompleteIn struct {
+	TaskID ID     `json:"task_id"`
+	UserID string `json:"user_id"`
+}
+
+// CompleteOut is what a completed task looks like.
+type CompleteOut struct {
+	ID        int64     `json:"id"`
+	Title     string    `json:"title"`
+	Completed bool      `json:"completed"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// Complete marks a task as completed. One that is completed already stays as it is.
+func (t *Tools) Complete(ctx context.Context, in CompleteIn) (CompleteOut, error) {
+	task, err := t.change(ctx, in.UserID, in.TaskID, func(task *Task) bool {
+		changed := !task.Completed
+		task.Completed = true
+		return changed
+	})
+	return CompleteOut{ID: task.ID, Title: task.Title, Completed: task.Completed, UpdatedAt: task.UpdatedAt}, err
+}
+
+// DeleteIn names a task.
+type DeleteIn struct {
+	TaskID ID     `json:"task_id"`
+	UserID string `json:"user_id"`
+}
+
+// DeleteOut says that a task is gone.
+type DeleteOut struct {
+	Deleted bool `json:"deleted"`
+	TaskID  ID   `json:"task_id"`
+}
+
+// Delete removes a task for good.
+func (t *Tools) Delete(ctx context.Context, in DeleteIn) (DeleteOut, error) {
+	id, err := in.TaskID.number()
+	if err != nil {
+		return DeleteOut{}, err
+	}
+	store, err := t.store(ctx)
+	if err != nil {
+		return DeleteOut{}, err
+	}
+	err = in.TaskID.failure(ctx, store.Delete(ctx, in.UserID, id))
+	return DeleteOut{Deleted: true, TaskID: in.TaskID}, err
+}
+
+// UpdateIn is what to change of a task; what is nil stays as it is.
+type UpdateIn struct {
+	TaskID      ID        `json:"task_id"`
+	UserID      string    `json:"user_id"`
+	Title       *string   `json:"title"`
+	Description *string   `json:"description"`
+	Priority    *Priority `json:"priority"`
+	DueDate     *string   `json:"due_date"`
+	Completed   *bool     `json:"completed"`
+	Clear       []string  `json:"clear"` // fields that are to be empty
+}
+
+// Check refuses an update that changes nothing, or one field in two ways.
+func (in UpdateIn) Check() error {
+	if in.Title == nil && in.Description == nil && in.Priority == nil && in.DueDate == nil && in.Completed == nil && in.Clear == nil {
+		return contract.Errorf(contract.Invalid, "At least one field must be provided for update")
+	}
+	for name, given := range map[string]*string{"description": in.Description, "due_date": in.DueDate} {
+		if given != nil && slices.Contains(in.Clear, name) {
+			return contract.Errorf(contract.Invalid, "%s is given and to be cleared; leave out one of the two", name).With("field", name)
+		}
+	}
+	return nil
+}
+
+// Update changes the given attributes of a task.
+func (t *Tools) Update(ctx context.Context, in UpdateIn) (Task, error) {
+	return t.change(ctx, in.UserID, in.TaskID, in.edit)
+}
+
+func (in *UpdateIn) edit(task *Task) bool {
+	before := *task
+	set(&task.Title, in.Title)
+	set(&task.Priority, in.Priority)
+	set(&task.Completed, in.Completed)
+	task.Description = in.renewed("description", task.Description, in.Description)
+	task.DueDate = in.renewed("due_date", task.DueDate, in.DueDate)
+	return task.Title != before.Title || task.Priority != before.Priority || task.Completed != before.Completed ||
+		!same(task.Description, before.Description) || !same(task.DueDate, before.DueDate)
+}
+
+// set stores what is given, if it is.
+func set[T any](field, given *T) {
+	if given != nil {
+		*field = *given
+	}
+}
+
+// renewed is what becomes of a field that can be empty.
+func (in *UpdateIn) renewed(name string, old, given *string) *string {
+	switch {
+	case slices.Contains(in.Clear, name):
+		return nil
+	case given != nil:
+		return given
+	default:
+		return old
+	}
+}
+
+func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// change runs edit on a task of a user.
+func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task) bool) (Task, error) {
+	number, err := id.number()
+	if err != nil {
+		return Task{}, err
+	}
+	store, err := t.store(ctx)
+	if err != nil {
+		return Task{}, err
+	}
+	task, err := store.Change(ctx, user, number, t.Now(), edit)
+	return task, id.failure(ctx, err)
+}
+
+// ID is the id of a task as callers spell it.
+type ID string
+
+// number is the id itself. One that no number can hold is one that no task has.
+func (id ID) number() (int64, error) {
+	n, err := strconv.ParseInt(string(id), 10, 64)
+	if err != nil {
+		return 0, id.notFound(err)
+	}
+	return n, nil
+}
+
+func (id ID) notFound(cause error) error {
+	return contract.Errorf(contract.NotFound, "Task not found").With("task_id", string(id)).Because(cause)
+}
+
+// failure words what a store says of the task.
+func (id ID) failure(ctx context.Context, err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return id.notFound(err)
+	}
+	return failure(ctx, err)
+}
+
+// store opens the store.
+func (t *Tools) store(ctx context.Context) (Store, error) {
+	store, err := t.Open(ctx)
+	return store, failure(ctx, err)
+}
+
+// failure words what a store says. A call that was given up is worded by the engine.
+func failure(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrUnknown):
+		return contract.Errorf(contract.Unavailable,
+			"Whether it was done is not known; repeat it with the same idempotency key, or list the tasks first").Because(err)
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return err
+	default:
+		return contract.Errorf(contract.Unavailable, "The task store is not available; try again").Because(err)
+	}
+}
