@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
@@ -23,14 +22,13 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
-	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/cli"
-	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/conformance"
 	"remit/internal/toolsets/learning"
+	"remit/internal/toolsets/tasks"
 )
 
 // Version is the version of the program.
@@ -44,9 +42,8 @@ const memoryFolder = ".claude/memory"
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, asked, stop := interruptible()
 	defer stop()
-	context.AfterFunc(ctx, stop)   // a second signal ends the program at once
 	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
 	defer loadBallast(env)()
 	logs := &logs{}
@@ -55,8 +52,11 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Version: Version,
 		Catalog: catalog.Load,
 		Logger:  logs.logger,
+		Now:     time.Now,
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
-			return Open(ctx, s, log)
+			opened, err := Open(ctx, s, log)
+			asked()
+			return opened, err
 		},
 		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
@@ -88,8 +88,7 @@ func loadBallast(env func(string) (string, bool)) (unload func()) {
 type App struct {
 	log     *slog.Logger
 	root    *workspace.Root
-	memory  *memlog.Memory
-	records *memlog.Daily
+	kept    *keeping
 	waiting *approvals
 	stats   *stats.Stats
 	engine  *engine.Engine
@@ -105,7 +104,7 @@ var _ cli.Workspace = (*App)(nil)
 
 // Open opens a workspace. Nothing is written before the first call.
 func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
-	known, err := catalog.Load(s.Toolsets...)
+	known, err := catalog.LoadClosed(s.Toolsets...)
 	if err != nil {
 		return nil, err
 	}
@@ -113,33 +112,32 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := sqlstore.File(s.Database); !ok {
-		return nil, errors.New("database: use sqlite://PATH; PostgreSQL comes with a later version")
+	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
+		return nil, errors.New("database: use sqlite://PATH, or postgres://USER:PASSWORD@HOST/NAME for one that replicas share")
 	}
 	root, err := workspace.Open(s.Root, hiddenFrom(s)...)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
 	data := &dataFolder{path: s.Data}
-	auditFolder := filepath.Join(s.Data, "audit")
 	store := &database{url: s.Database, prepare: data.prepare, log: log}
-	a := &App{
-		log: log, root: root, stats: &stats.Stats{},
-		settings: s, known: known, sets: sets, database: store,
-		memory: &memlog.Memory{Files: root, Reader: root, Folder: memoryFolder},
-		records: &memlog.Daily{
-			Files: data.files("audit"), Folder: os.DirFS(auditFolder),
-			Lost: func(err error) {
-				log.Warn("audit records of reads cannot be kept; name a folder that can be written with --data", "error", err)
-			},
-		},
-		waiting: &approvals{mode: s.Approve, workspace: realPath(s.Root), database: store},
+	a := &App{log: log, root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets, database: store}
+	if store.isShared() {
+		a.kept = keepShared(root, store.open, a.tellLost)
+	} else {
+		a.kept = keepAlone(s, root, data, a.tellLost)
 	}
+	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store}
 	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
+}
+
+// tellLost tells that the record is not whole, which nobody who calls hears of.
+func (a *App) tellLost(err error) {
+	a.log.Warn("audit records of reads cannot be kept; name a folder that can be written with --data, or see that the database is well", "error", err)
 }
 
 // hiddenFrom lists what no tool may reach: Remit's own data and configuration,
@@ -167,8 +165,9 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
-	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), conformance.Toolset()}}
+	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
+	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
+	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), conformance.Toolset()}}
 	return engine.New(sets, handlers, a.options)
 }
 
@@ -176,25 +175,18 @@ func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals: a.waiting,
-		Audit:     &audit.Log{Keeper: a.records},
+		Audit:     &audit.Log{Keeper: a.kept.records},
 		Observer:  a.stats,
-		Judge:     a.judge,
+		Once:      a.database.once,
+		Judge:     a.kept.judge,
 		Now:       time.Now,
 		Log:       a.log,
 		ReadOnly:  a.settings.ReadOnly,
 	}
 	if a.settings.RateLimits {
-		options.Limiter = limit.NewMemory()
+		options.Limiter = a.kept.limiter
 	}
 	return options
-}
-
-func (a *App) judge(name string, policy *contract.PathPolicy) (engine.File, error) {
-	file, err := a.root.Judge(name, policy)
-	if err != nil {
-		return nil, err
-	}
-	return file, nil
 }
 
 // Engine gives the engine of the workspace.
@@ -209,19 +201,22 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 	return a.waiting.open(ctx)
 }
 
+// Reach tries the database before anybody depends on it.
+func (a *App) Reach(ctx context.Context) error { return a.database.reach(ctx) }
+
 // AuditFiles is the folder of the audit records.
-func (a *App) AuditFiles() fs.FS { return a.records.Folder }
+func (a *App) AuditFiles() fs.FS { return a.kept.audit }
 
 // Close finishes what is under way, in the order in which it depends on others.
 func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
-	err := errors.Join(a.memory.Close(), a.database.close(), a.root.Close())
-	if auditErr := a.records.Close(); auditErr != nil {
+	err := a.kept.memoryEnd.Close()
+	if auditErr := a.kept.recordsEnd.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}
-	return err
+	return errors.Join(err, a.database.close(), a.root.Close())
 }
 
 // realPath is the one name of a folder that may be reached by several.

@@ -1,22 +1,14 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
-	"remit/internal/contract"
-	"remit/internal/engine"
-	"remit/internal/engine/approval"
-	"remit/internal/engine/background"
 	"remit/internal/stores/memlog"
-	"remit/internal/stores/sqlstore"
 )
 
 // dataFolder is Remit's own folder. It is made when something is first kept
@@ -79,149 +71,4 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 		return nil, err
 	}
 	return p.dir.OpenAppend(name)
-}
-
-// database is opened when something is first kept in it: most runs never need
-// it, and a start should cost nothing.
-type database struct {
-	url     string
-	prepare func() error
-	log     *slog.Logger
-
-	mu     sync.Mutex
-	db     *sqlstore.DB
-	file   os.FileInfo // of what was opened
-	secret []byte
-}
-
-func (d *database) open(ctx context.Context) (*sqlstore.DB, []byte, error) {
-	secret, err := d.key()
-	if err != nil {
-		return nil, nil, err
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.db != nil && d.isStillThere() {
-		return d.db, secret, nil
-	}
-	if d.db != nil { // a clean-up took the file away: what is written to it nobody would find
-		d.log.Warn("the database was removed while it was open; a new one is made", "error", d.db.Close())
-		d.db = nil
-	}
-	if err := d.prepare(); err != nil {
-		return nil, nil, err
-	}
-	if d.db, err = sqlstore.Open(ctx, d.url); err != nil {
-		return nil, nil, fmt.Errorf("open the database: %w", err)
-	}
-	d.file = d.stat()
-	return d.db, secret, nil
-}
-
-// isStillThere tells whether the file that was opened is the one that others see.
-func (d *database) isStillThere() bool {
-	now := d.stat()
-	return d.file == nil || now != nil && os.SameFile(d.file, now)
-}
-
-func (d *database) stat() os.FileInfo {
-	name, _ := sqlstore.File(d.url)
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil
-	}
-	return info
-}
-
-// key is what the user's approvals, tasks and waiting calls are sealed with.
-func (d *database) key() ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.secret != nil {
-		return d.secret, nil
-	}
-	var err error
-	d.secret, err = approvalSecret(d.log)
-	return d.secret, err
-}
-
-// tasks are the calls in the background.
-func (d *database) tasks(ctx context.Context) (background.Store, error) {
-	db, secret, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &background.Sealed{Store: db.Background(), Secret: secret}, nil
-}
-
-// spend takes note of a token that can be used once.
-func (d *database) spend(ctx context.Context, token string, now, expires time.Time) (bool, error) {
-	db, _, err := d.open(ctx)
-	if err != nil {
-		return false, err
-	}
-	return db.Spend(ctx, token, now, expires)
-}
-
-// exists tells whether anything was ever kept.
-func (d *database) exists() bool {
-	file, ok := sqlstore.File(d.url)
-	if !ok {
-		return true
-	}
-	_, err := os.Stat(file)
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-func (d *database) close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.db == nil {
-		return nil
-	}
-	return d.db.Close()
-}
-
-// approvals are the approvals of one workspace.
-type approvals struct {
-	mode      approval.Mode
-	workspace string // an approval is for one workspace
-	database  *database
-}
-
-var _ engine.Approver = (*approvals)(nil)
-
-// Pass lets a guarded call pass, or says why not. Only asking needs the store.
-func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
-	s.Workspace = a.workspace
-	gate := &approval.Gate{Mode: a.mode}
-	if a.mode != approval.Auto && a.mode != approval.Deny { // also without a setting
-		store, err := a.open(ctx)
-		if err != nil {
-			return approval.Unreachable(s, err)
-		}
-		gate.Store = store
-	}
-	return gate.Pass(ctx, s, ask)
-}
-
-func (a *approvals) open(ctx context.Context) (approval.Store, error) {
-	db, secret, err := a.database.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &approval.Sealed{Store: db.Approvals(), Secret: secret}, nil
-}
-
-// nothingAsked is a store without requests, for those who only look or decide.
-type nothingAsked struct{ approval.Store }
-
-// Get finds nothing.
-func (nothingAsked) Get(_ context.Context, id string) (approval.Request, error) {
-	return approval.Request{}, contract.Errorf(contract.NotFound, "There is no request %s", id)
-}
-
-// List lists nothing.
-func (nothingAsked) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
-	return nil, nil
 }

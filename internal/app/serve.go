@@ -38,12 +38,12 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	for _, set := range sets {
 		names, instructions = append(names, set.Name), append(instructions, instructionsOf(set, e))
 	}
-	place := a.waiting.workspace + "\n" + strings.Join(names, ",")
+	place := a.kept.place + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
 		Tasks: &background.Runner{
 			Engine: e, Place: place, Log: a.log,
-			Store: func(ctx context.Context) (background.Store, error) { return a.database.tasks(ctx) },
+			Store: a.database.background,
 		},
 		States: &mcp.States{Secret: a.database.key, Place: place, Spend: a.database.spend, Now: time.Now},
 	}
@@ -52,14 +52,10 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 // instructionsOf are what a client's model is told of a set, without the sentences
 // about tools that are not served.
 func instructionsOf(set *contract.Set, e *engine.Engine) string {
-	served := map[string]bool{}
-	for _, t := range e.Tools() {
-		served[t.Name] = true
-	}
 	var kept []string
 	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {
 		words := strings.FieldsFunc(sentence, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
-		absent := func(word string) bool { return strings.Contains(word, "_") && !served[word] }
+		absent := func(word string) bool { return strings.Contains(word, "_") && !e.Serves(word) }
 		if !slices.ContainsFunc(words, absent) {
 			kept = append(kept, sentence)
 		}
@@ -83,6 +79,9 @@ func local(*http.Request) string { return cli.Local }
 
 // Serve answers HTTP until ctx ends. ready is told the address.
 func (a *App) Serve(ctx context.Context, ready func(url string)) error {
+	if err := a.Reach(ctx); err != nil {
+		return err
+	}
 	l, err := httpd.Listen(ctx, a.settings.Addr)
 	if err != nil {
 		return err
@@ -151,7 +150,7 @@ func notFound(w http.ResponseWriter, why string) {
 func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server) {
 	api := &httpapi.API{
 		Engine: a.engine, Principal: local, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
-		Health: func(context.Context) map[string]error { return a.health(server.Ending()) },
+		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
 		Metrics: &httpapi.Metrics{
 			Stats: a.stats, Version: Version, Started: started,
 			Gauges: []httpapi.Gauge{
@@ -171,14 +170,15 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 }
 
 // health is what must work for calls to succeed.
-func (a *App) health(ending bool) map[string]error {
+func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	var stopping error
 	if ending { // a load balancer should send its callers elsewhere
 		stopping = errors.New("the server ends")
 	}
 	return map[string]error{
 		"serving":   stopping,
-		"workspace": folderExists(a.waiting.workspace),
+		"workspace": folderExists(realPath(a.settings.Root)),
+		"database":  a.database.ping(ctx),
 		"audit":     a.options.Audit.Ready(time.Now()),
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 )
 
@@ -62,7 +63,7 @@ type auditFilter struct {
 }
 
 func checkOutcome(outcome string) error {
-	known := []string{"ok"}
+	known := []string{"ok", "replayed", "asked"}
 	for _, kind := range contract.Kinds() {
 		known = append(known, string(kind))
 	}
@@ -116,7 +117,7 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
 		caller, face, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(localTime(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", string(args.Append(nil)))
+		t.add(localTime(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
 	}
 	t.write(p.Stdout)
 }

@@ -15,22 +15,26 @@ import (
 	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/once"
 )
 
 // Local is the principal of calls from this machine's own command line and stdio.
 const Local = "local"
 
 func (p *Program) callCommand() *cobra.Command {
-	var document string
+	var document, key string
 	c := &cobra.Command{
 		Use:   "call TOOL [key=value ...]",
 		Short: "Call a tool and print its answer",
 		Long: "Call a tool and print its answer as JSON on stdout, failures too.\n\n" +
 			"Values are read by the type that the contract gives the argument: text as it is, numbers, true and false,\n" +
 			"objects and arrays as JSON. --json takes all arguments at once; - reads them from stdin.\n\n" +
+			"With --idempotency-key the same call can be repeated safely, from this or any other client of the workspace: a\n" +
+			"repeat prints the answer of the first and does nothing.\n\n" +
 			"Exit codes: 0 answered, 1 failed, 2 wrong command line, 3 waits for approval.",
 		Example: "  remit call hello name=Ada\n" +
 			"  remit call read_repo_file path=README.md\n" +
+			"  remit call add_task user_id=ada title=\"Buy milk\" --idempotency-key \"$(uuidgen)\"\n" +
 			"  remit call write_memory_entry --json '{\"file\":\"decisions.jsonl\",\"entry\":{\"timestamp\":\"2026-01-09T10:30:00Z\",\"type\":\"stack\"}}'",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -43,29 +47,38 @@ func (p *Program) callCommand() *cobra.Command {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
 				return usageError{errors.New("--json is empty; give a JSON object, or - for stdin")}
 			}
-			return p.call(cmd.Context(), w.Engine(), args[0], args[1:], document)
+			if cmd.Flags().Changed("idempotency-key") {
+				if err := once.CheckKey(key); err != nil {
+					return usageError{errors.New(contract.AsError(err).Message)}
+				}
+			}
+			return p.call(cmd.Context(), w.Engine(), engine.Call{Tool: args[0], Key: key}, args[1:], document)
 		}),
 	}
 	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - for stdin")
+	c.Flags().StringVar(&key, "idempotency-key", "", "a key of your own for this call: a repeat with the same one does nothing twice")
 	return c
 }
 
-func (p *Program) call(ctx context.Context, e *engine.Engine, name string, pairs []string, document string) error {
-	tool, err := e.Find(name)
+func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, pairs []string, document string) error {
+	tool, err := e.Find(call.Tool)
 	if err != nil {
-		return usageError{errors.New(contract.AsError(err).Message)}
+		return unserved(err)
 	}
-	args, err := p.arguments(tool, pairs, document)
-	if err != nil {
+	if call.Args, err = p.arguments(tool, pairs, document); err != nil {
 		return usageError{err}
 	}
-	call := engine.Call{Tool: name, Args: args, Principal: Local, Face: "cli", Client: "remit/" + p.Version}
-	call.Peer = terminal{p}
+	call.Principal, call.Face, call.Client, call.Peer = Local, "cli", "remit/"+p.Version, terminal{p}
 	result, err := e.Call(ctx, call)
 	if err != nil {
 		return err
 	}
-	p.printBody(result.Body)
+	if err := p.printBody(result.Body); err != nil {
+		return err
+	}
+	if result.Replayed {
+		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
+	}
 	switch {
 	case result.Err == nil:
 		return nil
@@ -76,16 +89,25 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, name string, pairs
 	}
 }
 
+// unserved is why a tool cannot be had: its name is wrong, or the fault is ours.
+func unserved(err error) error {
+	if failure := contract.AsError(err); failure.Kind != contract.NotFound {
+		return failure
+	}
+	return usageError{err}
+}
+
 // printBody prints JSON: for people on a terminal with line breaks, for scripts
 // to the byte as every other face sends it.
-func (p *Program) printBody(body []byte) {
+func (p *Program) printBody(body []byte) error {
 	if isTerminal(p.Stdout) {
 		var pretty bytes.Buffer
 		if json.Indent(&pretty, body, "", "  ") == nil {
 			body = pretty.Bytes()
 		}
 	}
-	fmt.Fprintf(p.Stdout, "%s\n", body)
+	_, err := fmt.Fprintf(p.Stdout, "%s\n", body)
+	return err
 }
 
 func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) (jsontree.Value, error) {

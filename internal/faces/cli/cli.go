@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -32,6 +33,9 @@ type Workspace interface {
 	Approvals(ctx context.Context) (approval.Store, error)
 	// AuditFiles is the folder of the audit records.
 	AuditFiles() fs.FS
+	// Reach tries the database, if anything is kept there: an error is what only its
+	// operator can mend. Calls open it by themselves, but say less of what is wrong.
+	Reach(ctx context.Context) error
 	// ServeStdio speaks MCP until in ends.
 	ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 	// Serve answers HTTP until ctx ends; ready is told the address.
@@ -45,6 +49,7 @@ type Program struct {
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
 	Catalog func(names ...string) ([]*contract.Set, error) // the hidden sets only if named
 	Logger  func(w io.Writer, level slog.Level) *slog.Logger
+	Now     func() time.Time // in the time zone of the person who types
 
 	Args   []string
 	Env    func(string) (string, bool)
@@ -117,6 +122,7 @@ func (p *Program) command() *cobra.Command {
 			"  remit call hello name=Ada                      call a tool\n" +
 			"  remit serve                                    serve MCP clients and scripts over HTTP\n" +
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
+			"  remit tasks                                    your tasks\n" +
 			"  remit approvals list                           what waits for your approval",
 		Version:       p.Version,
 		SilenceErrors: true,
@@ -133,9 +139,14 @@ func (p *Program) command() *cobra.Command {
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
+	if len(p.Args) > 0 && p.Args[0] == "stdio" {
+		root.CompletionOptions.DisableDefaultCmd = true
+		root.AddCommand(p.stdioCommand()) // clients wait for this one to start, and need no other
+		return root
+	}
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.approvalsCommand(), p.auditCommand(),
-		p.contractCommand(), p.configCommand(), p.versionCommand())
+	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.exportCommand(),
+		p.approvalsCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
 
@@ -242,11 +253,16 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// open opens the workspace that the settings name.
-func (p *Program) open(cmd *cobra.Command) (Workspace, error) {
+// open opens the workspace that the settings name. A command that calls tools of
+// its own names their toolsets, which are then served in place of those that the
+// settings choose.
+func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error) {
 	settings, err := resolveSettings(cmd.Flags(), p.Env)
 	if err != nil {
 		return nil, usageError{err}
+	}
+	if len(toolsets) > 0 {
+		settings.Toolsets = toolsets
 	}
 	if cmd.Name() == "serve" && settings.origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does

@@ -33,7 +33,8 @@ func (f *configFile) staysBeneath(root string) error {
 		if !filepath.IsAbs(text) {
 			text = filepath.Join(root, text)
 		}
-		if beneath, err := filepath.Rel(root, text); err != nil || !filepath.IsLocal(beneath) {
+		elsewhere := strings.Contains(f.settings[key], "://") && !strings.HasPrefix(f.settings[key], "sqlite://") // a server
+		if beneath, err := filepath.Rel(root, text); elsewhere || err != nil || !filepath.IsLocal(beneath) {
 			return fmt.Errorf("%s leads out of the workspace; set it with --%s or REMIT_%s instead", key, key, strings.ToUpper(key))
 		}
 	}

@@ -99,10 +99,10 @@ type setting struct {
 var settingsTable = []setting{
 	{"root", ".", "folder that the tools work in"},
 	{"data", "ROOT/.remit", "folder for Remit's own data"},
-	{"toolsets", "learning-os", "toolsets to serve, separated by commas"},
+	{"toolsets", "learning-os,tasks", "toolsets to serve, separated by commas"},
 	{"read_only", "false", "refuse every tool that writes"},
 	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
-	{"database", "sqlite://DATA/remit.db", "where shared state is kept"},
+	{"database", "sqlite://DATA/remit.db", "where state is kept: sqlite://PATH, or postgres://USER@HOST/NAME for replicas"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
@@ -168,7 +168,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	s.Data = r.path(&s, "data")
 	database, databaseOrigin := r.lookup("database")
 	s.Database = within(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
-	r.note("database", s.Database, databaseOrigin)
+	r.note("database", withoutPassword(s.Database), databaseOrigin)
 	err = errors.Join(
 		r.parse("toolsets", func(text string) error {
 			if s.Toolsets = splitList(text); len(s.Toolsets) == 0 {
@@ -246,6 +246,28 @@ func within(text, word, folder string) string {
 		return folder + rest
 	}
 	return text
+}
+
+// withoutPassword makes an address fit to be shown: a password may stand before the
+// last @, escaped or not, or among the parameters.
+func withoutPassword(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found && strings.ContainsAny(address, "@=") {
+		return "***" // nothing that is taken, but who knows what they meant to say
+	}
+	if !found || scheme == "sqlite" {
+		return address
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		if user, _, hidden := strings.Cut(rest[:at], ":"); hidden {
+			rest = user + ":***" + rest[at:]
+		}
+	}
+	place, parameters, _ := strings.Cut(rest, "?")
+	if strings.Contains(strings.ToLower(parameters), "pass") {
+		rest = place + "?***"
+	}
+	return scheme + "://" + rest
 }
 
 // parse reads a value, and says which setting is wrong and where it was set.

@@ -4,60 +4,127 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/term"
 )
 
-// table writes rows in columns. On a terminal the last column is cut to fit.
+// table writes rows in columns. On a terminal it is cut to fit.
 type table struct {
-	rows [][]string
+	gives  int  // the column that is cut first; 0 is the last one
+	colour bool // show what is painted
+	rows   [][]string
+	paints map[cell]paint
 }
+
+// cell is the place of a text in a table.
+type cell struct{ row, column int }
+
+// paint is how a terminal is told of a colour.
+type paint string
+
+const (
+	red    paint = "31"
+	yellow paint = "1;33" // bold as well
+)
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-func (t *table) write(w io.Writer) {
-	widths := map[int]int{}
-	for _, row := range t.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
+// paint gives a cell of the row that was added last a colour.
+func (t *table) paint(column int, p paint) {
+	if t.paints == nil {
+		t.paints = map[cell]paint{}
 	}
-	room := width(w)
+	t.paints[cell{len(t.rows) - 1, column}] = p
+}
+
+func (t *table) write(w io.Writer) { t.writeWithin(w, width(w)) }
+
+// writeWithin writes lines of so many columns at most; 0 is as many as it takes.
+func (t *table) writeWithin(w io.Writer, room int) {
+	if room <= 0 {
+		room = math.MaxInt
+	}
+	widths := t.widths(room)
+	for i := range t.rows {
+		fmt.Fprintln(w, t.line(i, widths, room))
+	}
+}
+
+const (
+	gap     = 2 // columns between two cells
+	atLeast = 8 // columns that the one that gives keeps
+)
+
+// widths works out how wide each column is.
+func (t *table) widths(room int) []int {
+	var widths []int
 	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			line.WriteString(cell)
-			if i < len(row)-1 {
-				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2))
+		for i, text := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
 			}
+			widths[i] = max(widths[i], columns(text))
 		}
-		fmt.Fprintln(w, fit(line.String(), room))
 	}
+	over := gap*(len(widths)-1) - room
+	for _, n := range widths {
+		over += n
+	}
+	if over > 0 && t.gives > 0 {
+		widths[t.gives] = max(widths[t.gives]-over, min(widths[t.gives], atLeast))
+	}
+	return widths
 }
 
-func fit(line string, room int) string {
-	if room <= 1 || utf8.RuneCountInString(line) <= room {
-		return line
+// line puts the cells of a row side by side, as far as there is room.
+func (t *table) line(row int, widths []int, room int) string {
+	var b strings.Builder
+	cells := t.rows[row]
+	for i, text := range cells {
+		text = cut(text, min(widths[i], room))
+		room -= widths[i] + gap
+		b.WriteString(t.painted(cell{row, i}, text))
+		if i < len(cells)-1 && room > 0 {
+			b.WriteString(strings.Repeat(" ", widths[i]-columns(text)+gap))
+		}
 	}
-	return string([]rune(line)[:room-1]) + "…"
+	return b.String()
 }
 
-// width is how many columns a terminal has; 0 for anything else, which is never cut.
+func (t *table) painted(at cell, text string) string {
+	p, ok := t.paints[at]
+	if !ok || !t.colour || text == "" {
+		return text
+	}
+	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
+}
+
+// width is how many columns a terminal has, 80 if it does not tell; 0 for anything
+// else, which is never cut.
 func width(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
-		if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
-			return columns
-		}
+	f, ok := w.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
 	}
-	return 0
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+		return columns
+	}
+	return 80
 }
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colours tells whether the person who reads stdout sees colours, and wants them.
+func (p *Program) colours() bool {
+	unwanted, _ := p.Env("NO_COLOR")
+	kind, _ := p.Env("TERM")
+	return isTerminal(p.Stdout) && unwanted == "" && kind != "dumb"
 }
 
 // writeJSON writes a value for scripts.

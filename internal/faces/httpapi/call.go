@@ -14,6 +14,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/once"
 )
 
 // What the answer of a tool says in headers, so that scripts need not know the
@@ -21,7 +22,11 @@ import (
 const (
 	outcomeHeader  = "X-Remit-Outcome"  // "ok", or the kind of failure; "pending" waits for a person
 	contractHeader = "X-Remit-Contract" // which promise was kept: set/name@version
+	replayedHeader = "Idempotency-Replayed"
 )
+
+// keyHeader makes a call safe to repeat.
+const keyHeader = "Idempotency-Key"
 
 // bodyPatience is how long a client may take to send its arguments.
 const bodyPatience = 30 * time.Second
@@ -41,58 +46,88 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	_ = connection.SetReadDeadline(time.Now().Add(bodyPatience))
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+		refuseTool(w, err)
 		return
 	}
-	args, rejected := a.arguments(w, r)
+	key, rejected := idempotencyKey(r)
+	args := jsontree.Value{}
+	if rejected == nil {
+		args, rejected = a.arguments(w, r)
+	}
 	if rejected != nil {
-		finish(w, rejected.status, tool, rejected.why, tool.Render(rejected.why))
+		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.why, Body: tool.Render(rejected.why)}, "")
 		return
 	}
 	_ = connection.SetReadDeadline(time.Time{}) // else it would end a call that takes longer
 	result, err := a.Engine.Call(r.Context(), engine.Call{
-		Tool: tool.Name, Args: args, Principal: a.principal(r), Face: "http", Client: client(r), Peer: script{},
+		Tool: tool.Name, Args: args, Principal: a.principal(r), Face: "http", Client: client(r), Peer: script{}, Key: key,
 	})
 	switch {
 	case err != nil:
-		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+		refuseTool(w, err)
 	case result.Need != nil: // only a handler that made it up: script gives no cause for it
 		refuse(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
-		finish(w, result.Err.Kind.Status(), tool, result.Err, result.Body)
+		finish(w, tool.Status(result.Err.Kind), &result, key)
 	default:
-		finish(w, http.StatusOK, tool, nil, result.Body)
+		finish(w, http.StatusOK, &result, key)
 	}
 }
 
-// finish sends what a call came to. failure is nil if it went well.
-func finish(w http.ResponseWriter, status int, tool *engine.Tool, failure *contract.Error, body []byte) {
+// refuseTool says why a tool cannot be had: there is none of that name, or the fault is ours.
+func refuseTool(w http.ResponseWriter, err error) {
+	failure := contract.AsError(err)
+	refuse(w, failure.Kind.Status(), failure.Message)
+}
+
+// finish sends what a call came to.
+func finish(w http.ResponseWriter, status int, result *engine.Result, key string) {
 	header := w.Header()
-	header.Set(contractHeader, tool.ID+"@"+tool.Version.String())
+	header.Set(contractHeader, result.Tool.ID+"@"+result.Tool.Version.String())
 	header.Set(outcomeHeader, "ok")
-	if failure != nil {
+	if result.Replayed {
+		header.Set(replayedHeader, "true")
+	}
+	if failure := result.Err; failure != nil {
 		header.Set(outcomeHeader, string(failure.Kind))
-		if seconds := retryAfter(tool, failure); seconds > 0 {
+		if seconds := retryAfter(result.Tool, failure, key); seconds > 0 {
 			header.Set("Retry-After", strconv.Itoa(seconds))
 		}
 	}
-	answer(w, status, body)
+	answer(w, status, result.Body)
 }
 
 // retryAfter is when to repeat a call, in seconds; zero if it says nothing. Clients
 // repeat by that header without asking anybody, so a write that may have
-// happened does not carry it.
-func retryAfter(tool *engine.Tool, failure *contract.Error) int {
+// happened does not carry it, unless its key makes that safe and of use: while nobody
+// knows what became of the call, a repeat will not hear more.
+func retryAfter(tool *engine.Tool, failure *contract.Error, key string) int {
 	switch failure.Kind {
 	case contract.Limited:
 		seconds, _ := failure.Details["retry_after"].(int)
 		return seconds
 	case contract.Unavailable:
-		if tool.Hints.ReadOnly || tool.Hints.Idempotent {
+		if tool.Hints.ReadOnly || tool.Hints.Idempotent || key != "" && !errors.Is(failure, once.ErrUnknown) {
 			return 1
 		}
 	}
 	return 0
+}
+
+// idempotencyKey reads the key of a call as it was sent; "" if there is none.
+func idempotencyKey(r *http.Request) (string, *rejection) {
+	given := r.Header.Values(keyHeader)
+	switch len(given) {
+	case 0:
+		return "", nil
+	case 1:
+		if err := once.CheckKey(given[0]); err != nil {
+			return "", &rejection{http.StatusBadRequest, contract.AsError(err)}
+		}
+		return given[0], nil
+	default:
+		return "", reject(http.StatusBadRequest, contract.Invalid, "%s was sent %d times; send it once", keyHeader, len(given))
+	}
 }
 
 // large is how many bytes make a large request.
@@ -100,21 +135,22 @@ const large = 1 << 20
 
 // admit counts a request; false if there are too many, or too many large ones.
 func (a *API) admit(r *http.Request) (leave func(), ok bool) {
-	leave = func() {}
+	leaveAll := func() {}
 	if a.Admit != nil {
-		if leave, ok = a.Admit(); !ok {
+		if leaveAll, ok = a.Admit(); !ok {
 			return nil, false
 		}
 	}
 	if size := r.ContentLength; a.AdmitLarge != nil && (size > large || size < 0) {
-		leaveLarge, ok := a.AdmitLarge(max(size, large)) // what does not say its size may be large
+		// What does not say its size may be large; what is too large is not read further.
+		leaveLarge, ok := a.AdmitLarge(min(max(size, large), a.maxBody()))
 		if !ok {
-			leave()
+			leaveAll()
 			return nil, false
 		}
-		return func() { leaveLarge(); leave() }, true
+		return func() { leaveLarge(); leaveAll() }, true
 	}
-	return leave, true
+	return leaveAll, true
 }
 
 // rejection is why a body never became a call.
@@ -172,11 +208,15 @@ const formType = "application/x-www-form-urlencoded"
 
 func isForm(r *http.Request) bool { return r.Header.Get("Content-Type") == formType }
 
-func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
-	most := a.MaxBody
-	if most == 0 {
-		most = defaultMaxBody
+func (a *API) maxBody() int64 {
+	if a.MaxBody == 0 {
+		return defaultMaxBody
 	}
+	return a.MaxBody
+}
+
+func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
+	most := a.maxBody()
 	tooLarge := reject(http.StatusRequestEntityTooLarge, contract.TooLarge, "the body is larger than %d bytes (%s)", most, contract.Bytes(most))
 	if r.ContentLength > most {
 		return nil, tooLarge

@@ -3,10 +3,13 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,5 +145,64 @@ func TestClientGoesAway(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestChunkedBody: a body that does not say its size counts as a large one, is read up
+// to the limit, and gives its place back.
+func TestChunkedBody(t *testing.T) {
+	const chunk = 1 << 20
+	for _, tc := range []struct {
+		name   string
+		chunks int
+		status int
+		want   string
+	}{
+		{"small", 0, http.StatusOK, `{"said":"you said hi"}`},
+		{"over what the contract allows", 20, http.StatusRequestEntityTooLarge, "at most 1024 bytes"},
+		{"over what the server reads", 64, http.StatusRequestEntityTooLarge, "the body is larger than 33554432 bytes"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, nil)
+			var places atomic.Int64
+			r.api.Admit = func() (func(), bool) {
+				places.Add(1)
+				return func() { places.Add(-1) }, true
+			}
+			r.api.AdmitLarge = func(size int64) (func(), bool) {
+				places.Add(size)
+				return func() { places.Add(-size) }, true
+			}
+			connect(t, r, func(t *testing.T, c net.Conn) {
+				var sending sync.WaitGroup
+				sending.Go(func() { sendChunks(c, `{"text":"hi"`, strings.Repeat(" ", chunk), tc.chunks, `}`) })
+				status, body := receive(t, c)
+				if status != tc.status || !strings.Contains(body, tc.want) {
+					t.Errorf("%d %s, want %d with %s", status, body, tc.status, tc.want)
+				}
+				_ = c.SetDeadline(time.Now()) // what is refused need not be read
+				sending.Wait()
+			})
+			if n := places.Load(); n != 0 {
+				t.Errorf("%d places are still taken", n)
+			}
+		})
+	}
+}
+
+// sendChunks sends a body in chunks, until nobody takes them.
+func sendChunks(c net.Conn, first, middle string, times int, last string) {
+	_, err := io.WriteString(c, "POST /tools/look HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+	for i := 0; err == nil && i <= times+1; i++ {
+		part := middle
+		if i == 0 {
+			part = first
+		} else if i > times {
+			part = last
+		}
+		_, err = fmt.Fprintf(c, "%x\r\n%s\r\n", len(part), part)
+	}
+	if err == nil {
+		_, _ = io.WriteString(c, "0\r\n\r\n")
 	}
 }

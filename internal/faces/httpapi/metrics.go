@@ -50,7 +50,7 @@ type operation struct{ method, name, tool, errorType string }
 // operationOf words a line by the conventions: every failure of a tool is a
 // tool_error there; its kind is an outcome of remit_calls_total.
 func operationOf(l stats.Line) operation {
-	failed := l.Outcome != "ok" && l.Outcome != "asked"
+	failed := l.Outcome != "ok" && l.Outcome != "asked" && l.Outcome != "replayed"
 	if isMethod(l.Tool) {
 		o := operation{method: l.Tool}
 		if failed {
@@ -114,7 +114,7 @@ func appendSessions(e *exposition, lasted stats.Distribution) {
 
 func appendCalls(e *exposition, lines []stats.Line) {
 	const name = "remit_calls_total"
-	e.family(name, "counter", "Calls of tools by what they came to: ok, asked, or the kind of failure.")
+	e.family(name, "counter", "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.")
 	for _, l := range lines {
 		if !isMethod(l.Tool) {
 			set, tool := splitTool(l.Tool)

@@ -53,7 +53,7 @@ func series(family *dto.MetricFamily) map[string]*dto.Metric {
 func TestOperationsAreSummedByTheConventions(t *testing.T) {
 	var s stats.Stats
 	for tool, outcomes := range map[string][]string{
-		"demo/look":      {"ok", "ok", "asked", "invalid", "denied"},
+		"demo/look":      {"ok", "ok", "asked", "replayed", "invalid", "denied"},
 		"other/look":     {"ok"}, // another set, on another endpoint
 		"resources/read": {"ok", "not_found"},
 		"prompts/get":    {"ok"},
@@ -69,7 +69,7 @@ func TestOperationsAreSummedByTheConventions(t *testing.T) {
 		got[labels] = m.GetHistogram().GetSampleCount()
 	}
 	want := map[string]uint64{
-		"mcp_method_name=tools/call gen_ai_operation_name=execute_tool gen_ai_tool_name=look":                       4,
+		"mcp_method_name=tools/call gen_ai_operation_name=execute_tool gen_ai_tool_name=look":                       5,
 		"mcp_method_name=tools/call gen_ai_operation_name=execute_tool gen_ai_tool_name=look error_type=tool_error": 2,
 		"mcp_method_name=resources/read":                      1,
 		"mcp_method_name=resources/read error_type=not_found": 1,
@@ -83,7 +83,7 @@ func TestOperationsAreSummedByTheConventions(t *testing.T) {
 		calls[labels] = m.GetCounter().GetValue()
 	}
 	wantCalls := map[string]float64{
-		"toolset=demo tool=look outcome=ok": 2, "toolset=demo tool=look outcome=asked": 1, "toolset=demo tool=look outcome=invalid": 1,
+		"toolset=demo tool=look outcome=ok": 2, "toolset=demo tool=look outcome=asked": 1, "toolset=demo tool=look outcome=replayed": 1, "toolset=demo tool=look outcome=invalid": 1,
 		"toolset=demo tool=look outcome=denied": 1, "toolset=other tool=look outcome=ok": 1,
 	}
 	if fmt.Sprint(calls) != fmt.Sprint(wantCalls) {

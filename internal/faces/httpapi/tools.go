@@ -38,7 +38,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 	a.listOnce.Do(func() {
 		var tools []jsontree.Value
 		for _, t := range a.Engine.Tools() {
-			tools = append(tools, definition(t))
+			tools = append(tools, a.definition(t))
 		}
 		a.listed = newDocument(jsontree.Arr(tools...))
 	})
@@ -49,15 +49,15 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) {
 func (a *API) describe(w http.ResponseWriter, r *http.Request) {
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuse(w, http.StatusNotFound, contract.AsError(err).Message)
+		refuseTool(w, err)
 		return
 	}
-	newDocument(definition(tool)).serve(w, r)
+	newDocument(a.definition(tool)).serve(w, r)
 }
 
 // definition is what a script has to know to call a tool, in the words of MCP
 // where MCP has them.
-func definition(t *engine.Tool) jsontree.Value {
+func (a *API) definition(t *engine.Tool) jsontree.Value {
 	members := []jsontree.Member{
 		jsontree.M("name", jsontree.Str(t.Name)),
 		jsontree.M("title", jsontree.Str(t.Title)),
@@ -81,6 +81,9 @@ func definition(t *engine.Tool) jsontree.Value {
 			jsontree.M("required", jsontree.Boolean(true)),
 			jsontree.M("window", span(t.Approval.Window)),
 		)))
+	}
+	if a.Engine.Once != nil && !t.Hints.ReadOnly {
+		members = append(members, jsontree.M("idempotencyKey", jsontree.Str(keyHeader)))
 	}
 	members = append(members, jsontree.M("inputSchema", t.PublicInput()))
 	if !t.Content {

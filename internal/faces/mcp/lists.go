@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/export"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 )
@@ -72,30 +73,8 @@ func cursorStart(cursor string) (int, error) {
 	return int(start), err
 }
 
-// toolItem is the definition of a tool as clients expect it.
 func toolItem(t *engine.Tool) item {
-	hints := jsontree.Obj(
-		jsontree.M("title", jsontree.Str(t.Title)),
-		jsontree.M("readOnlyHint", jsontree.Boolean(t.Hints.ReadOnly)),
-		jsontree.M("destructiveHint", jsontree.Boolean(t.Hints.Destructive)),
-		jsontree.M("idempotentHint", jsontree.Boolean(t.Hints.Idempotent)),
-		jsontree.M("openWorldHint", jsontree.Boolean(t.Hints.OpenWorld)),
-	)
-	meta := jsontree.Obj(
-		jsontree.M("io.remit/toolset", jsontree.Str(t.Set)),
-		jsontree.M("io.remit/version", jsontree.Str(t.Version.String())),
-		jsontree.M("io.remit/digest", jsontree.Str(t.Digest)),
-	)
-	definition := jsontree.Obj(
-		jsontree.M("name", jsontree.Str(t.Name)),
-		jsontree.M("title", jsontree.Str(t.Title)),
-		jsontree.M("description", jsontree.Str(t.Description)),
-		jsontree.M("inputSchema", t.PublicInput()),
-	)
-	if !t.Content {
-		definition.Members = append(definition.Members, jsontree.M("outputSchema", t.PublicOutput()))
-	}
-	definition.Members = append(definition.Members, jsontree.M("annotations", hints), jsontree.M("_meta", meta))
+	definition := export.Tool(t.Contract)
 	return definition.Append(nil)
 }
 

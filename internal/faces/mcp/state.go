@@ -49,6 +49,7 @@ type state struct {
 	Token     string                     `json:"t"` // makes it single
 	Number    int                        `json:"n"`
 	Approved  bool                       `json:"a,omitempty"`
+	Key       string                     `json:"i,omitempty"` // of idempotency
 	AskedAt   int64                      `json:"w"`
 	Asked     []string                   `json:"k"` // keys of all questions so far
 	Answers   map[string]json.RawMessage `json:"v,omitempty"`
@@ -181,7 +182,7 @@ func (q *request) resume(ctx context.Context, r *round, digest string, sealed *j
 		return err
 	}
 	r.expires = st.Expires
-	r.before = engine.Round{Number: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt)}
+	r.before = engine.Round{Number: st.Number, Approved: st.Approved, Asked: time.UnixMilli(st.AskedAt), Key: st.Key}
 	r.asked, r.answers = map[string]bool{}, map[string]jsontree.Value{}
 	for _, key := range st.Asked {
 		r.asked[key] = true
@@ -215,7 +216,7 @@ func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error
 	}
 	st := state{
 		Principal: q.from.principal, Subject: r.subject, Expires: r.expires,
-		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(),
+		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Answers: map[string]json.RawMessage{},
 	}
 	for key := range r.asked {

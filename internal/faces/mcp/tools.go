@@ -16,12 +16,16 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	key, err := q.idempotencyKey()
+	if err != nil {
+		return nil, err
+	}
 	peer, r, err := q.peer(ctx, tool)
 	if err != nil {
 		return nil, err
 	}
 	call := engine.Call{
-		Tool: tool.Name, Args: q.params.Field("arguments"),
+		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
 		Principal: q.from.principal, Face: q.from.face, Client: q.from.name,
 		Peer: peer, Round: r.before,
 	}
@@ -39,7 +43,11 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		return nil, fault
 	}
 	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128) // quotes take two bytes in a text
-	return q.end(appendOutcome(b, result.Body, result.Content, result.Err != nil)), nil
+	b = appendOutcome(b, result.Body, result.Content, result.Err != nil)
+	if result.Replayed {
+		return q.endReplayed(b), nil
+	}
+	return q.end(b), nil
 }
 
 func (q *request) tool() (*engine.Tool, error) {

@@ -1,0 +1,355 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/background"
+	"remit/internal/engine/once"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/toolsets/tasks"
+)
+
+const (
+	// openPause is how long nobody tries to reach a server that could not be reached:
+	// calls fail at once meanwhile, instead of waiting one after another.
+	openPause = time.Second
+	// openPatience is how long an upgrade may take that a larger version brings along.
+	openPatience = time.Minute
+	// keyPatience is how long it may take to read the key of what is sealed.
+	keyPatience = 10 * time.Second
+	// pingPatience is how long a database may take that is well.
+	pingPatience = time.Second
+)
+
+// database is opened when something is first kept in it: most runs never need
+// it, and a start should cost nothing.
+type database struct {
+	url     string
+	prepare func() error
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	db     *sqlstore.DB
+	file   os.FileInfo // of what was opened
+	last   *opening    // under way, or failed
+	tries  sync.WaitGroup
+	secret []byte
+}
+
+// opening is one try to open the database. Whoever needs it waits for the first; later
+// ones only hold up who begins them, for a server that is not there may take long to
+// say so.
+type opening struct {
+	before error // how the try before it failed, if that matters
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	// Set before done is closed.
+	db    *sqlstore.DB
+	err   error
+	ended time.Time
+}
+
+// open gives the database. Whoever gives up waiting does not stop the others.
+func (d *database) open(ctx context.Context) (*sqlstore.DB, error) {
+	d.mu.Lock()
+	if d.db != nil && d.isStillThere() {
+		defer d.mu.Unlock()
+		return d.db, nil
+	}
+	try, known := d.last, error(nil)
+	switch {
+	case try == nil || try.isOver(d.pause()):
+		try = d.begin(ctx)
+	case !try.isDone():
+		known = try.before
+	}
+	d.mu.Unlock()
+	if known != nil {
+		return nil, known
+	}
+	select {
+	case <-try.done:
+		return try.db, try.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open the database: %w", ctx.Err())
+	}
+}
+
+// pause is how long a failure counts. A file is tried anew each time: somebody may
+// have just mended it.
+func (d *database) pause() time.Duration {
+	if d.isShared() {
+		return openPause
+	}
+	return 0
+}
+
+func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
+
+// isOver tells whether it ended so long ago that another may begin.
+func (o *opening) isOver(pause time.Duration) bool {
+	return o.isDone() && time.Since(o.ended) >= pause
+}
+
+func (o *opening) isDone() bool {
+	select {
+	case <-o.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin opens the database, in the place of one that was taken away. The mutex is held.
+func (d *database) begin(ctx context.Context) *opening {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
+	try, removed := &opening{stop: cancel, done: make(chan struct{})}, d.db
+	if d.last != nil && d.isShared() {
+		try.before = d.last.err
+	}
+	d.last, d.db = try, nil
+	if removed != nil && d.isShared() {
+		d.secret = nil // the new one has its own
+	}
+	d.tries.Go(func() {
+		defer cancel()
+		db, err := d.connect(ctx, removed)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		try.db, try.err, try.ended = db, err, time.Now()
+		if err == nil {
+			d.db, d.file = db, d.stat()
+		}
+		close(try.done)
+	})
+	return try
+}
+
+func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
+	if removed != nil { // a clean-up took the file or the tables away: what is written nobody would find
+		d.log.Warn("the database was removed while it was open; a new one is made", "error", removed.Close())
+	}
+	if !d.isShared() {
+		if err := d.prepare(); err != nil {
+			return nil, err
+		}
+	}
+	return sqlstore.Open(ctx, d.url)
+}
+
+// isStillThere tells whether what was opened is what others see: the same file, the
+// same tables.
+func (d *database) isStillThere() bool {
+	if d.file == nil {
+		return !d.db.Emptied()
+	}
+	now := d.stat()
+	return now != nil && os.SameFile(d.file, now)
+}
+
+// stat looks at the file of the database; nil if there is none.
+func (d *database) stat() os.FileInfo {
+	name, ok := sqlstore.File(d.url)
+	if !ok {
+		return nil
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// reach tries the database before anybody depends on it. What only an operator can
+// mend is an error; a server that does not answer now may do so in a moment.
+func (d *database) reach(ctx context.Context) error {
+	if !d.exists() {
+		return nil
+	}
+	db, err := d.open(ctx)
+	if err == nil {
+		err = db.Ping(ctx)
+	}
+	var newer *sqlstore.NewerError
+	var refused *sqlstore.RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &newer), d.isShared() && errors.As(err, &refused):
+		return err
+	}
+	d.log.Warn("the database cannot be used now; it is tried again when it is needed", "error", err)
+	return nil
+}
+
+// ping tells whether the database answers. One that was never made is well.
+func (d *database) ping(ctx context.Context) error {
+	if !d.exists() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	db, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	return db.Ping(ctx)
+}
+
+// key is what approvals, background tasks and waiting calls are sealed with: a secret
+// of the user, or one that all who share the database have from it.
+func (d *database) key() ([]byte, error) {
+	d.mu.Lock()
+	secret := d.secret
+	d.mu.Unlock()
+	if secret != nil {
+		return secret, nil
+	}
+	secret, err := d.readKey()
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.secret = secret
+	return secret, nil
+}
+
+func (d *database) readKey() ([]byte, error) {
+	if !d.isShared() {
+		return approvalSecret(d.log)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+	defer cancel()
+	db, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Secret(ctx, "seals")
+}
+
+// sealed opens the database along with the key of what is sealed in it.
+func (d *database) sealed(ctx context.Context) (*sqlstore.DB, []byte, error) {
+	secret, err := d.key()
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := d.open(ctx)
+	return db, secret, err
+}
+
+// background are the calls in the background.
+func (d *database) background(ctx context.Context) (background.Store, error) {
+	db, secret, err := d.sealed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &background.Sealed{Store: db.Background(), Secret: secret}, nil
+}
+
+// spend takes note of a token that can be used once.
+func (d *database) spend(ctx context.Context, token string, now, expires time.Time) (bool, error) {
+	db, err := d.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	return db.Spend(ctx, token, now, expires)
+}
+
+// tasks are the tasks of all users.
+func (d *database) tasks(ctx context.Context) (tasks.Store, error) {
+	db, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Tasks(), nil
+}
+
+// once are the answers of calls with a key.
+func (d *database) once(ctx context.Context) (once.Store, error) {
+	db, err := d.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Once(), nil
+}
+
+// exists tells whether anything was ever kept.
+func (d *database) exists() bool {
+	file, ok := sqlstore.File(d.url)
+	if !ok {
+		return true
+	}
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (d *database) close() error {
+	d.mu.Lock()
+	if d.last != nil {
+		d.last.stop() // nobody needs it any more
+	}
+	d.mu.Unlock()
+	d.tries.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.db == nil {
+		return nil
+	}
+	return d.db.Close()
+}
+
+// approvals are the approvals of one workspace.
+type approvals struct {
+	mode     approval.Mode
+	place    string // an approval is for one place
+	database *database
+}
+
+var _ engine.Approver = (*approvals)(nil)
+
+// Pass lets a guarded call pass, or says why not. Only asking needs the store.
+func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+	s.Workspace = a.place
+	gate := &approval.Gate{Mode: a.mode}
+	if a.mode != approval.Auto && a.mode != approval.Deny { // also without a setting
+		store, err := a.open(ctx)
+		if err != nil {
+			return approval.Unreachable(s, err)
+		}
+		gate.Store = store
+	}
+	return gate.Pass(ctx, s, ask)
+}
+
+func (a *approvals) open(ctx context.Context) (approval.Store, error) {
+	db, secret, err := a.database.sealed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &approval.Sealed{Store: db.Approvals(), Secret: secret}, nil
+}
+
+// nothingAsked is a store without requests, for those who only look or decide.
+type nothingAsked struct{ approval.Store }
+
+// Get finds nothing.
+func (nothingAsked) Get(_ context.Context, id string) (approval.Request, error) {
+	return approval.Request{}, contract.Errorf(contract.NotFound, "There is no request %s", id)
+}
+
+// List lists nothing.
+func (nothingAsked) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
+	return nil, nil
+}

@@ -1,0 +1,432 @@
+package app
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/faces/cli"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// replicas opens workspaces in folders of their own that share a database.
+func replicas(t *testing.T, n int, change func(*cli.Settings)) []*App {
+	t.Helper()
+	url := pgtest.Database(t)
+	var all []*App
+	for range n {
+		all = append(all, openHere(t, func(s *cli.Settings) {
+			s.Database, s.RateLimits = url, true
+			change(s)
+		}))
+	}
+	return all
+}
+
+// call makes a call, and fails the test if the tool does not exist.
+func call(t *testing.T, a *App, c engine.Call, args string) engine.Result {
+	t.Helper()
+	parsed, err := jsontree.Parse([]byte(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Args, c.Principal = parsed, cli.Local
+	result, err := a.engine.Call(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+const entry = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"one database"}}`
+
+// TestReplicasLimitTogether: the rate of a contract holds for all replicas together.
+func TestReplicasLimitTogether(t *testing.T) {
+	all := replicas(t, 3, func(s *cli.Settings) { s.Toolsets = []string{"booster"} })
+	hello := all[0].sets[0].Find("hello")
+	if err := hello.Open(); err != nil {
+		t.Fatal(err)
+	}
+	rate := hello.Rate.Requests
+	var passed, limited atomic.Int64
+	var wg sync.WaitGroup
+	started := time.Now()
+	for n := range 32 {
+		wg.Go(func() {
+			for range 2 * rate / 32 {
+				result := call(t, all[n%len(all)], engine.Call{Tool: "hello"}, `{"name":"Ada"}`)
+				switch {
+				case result.Err == nil:
+					passed.Add(1)
+				case result.Err.Kind == contract.Limited:
+					limited.Add(1)
+				default:
+					t.Errorf("%s", result.Body)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// Slots come free while the calls go on.
+	per := hello.Rate.Per / time.Duration(rate)
+	if n, most := passed.Load(), int64(rate)+int64(time.Since(started)/per)+1; n < int64(rate) || n > most {
+		t.Errorf("%d calls passed and %d were limited; want %d to %d to pass", n, limited.Load(), rate, most)
+	}
+}
+
+// TestReplicasShareApprovals: what is asked by one replica is answered by another, and
+// done by a third, once.
+func TestReplicasShareApprovals(t *testing.T) {
+	all := replicas(t, 3, func(*cli.Settings) {})
+	asked := call(t, all[0], engine.Call{Tool: "write_memory_entry"}, entry)
+	if asked.Err == nil || asked.Err.Kind != contract.Pending {
+		t.Fatalf("asked: %s", asked.Body)
+	}
+	store, err := all[1].Approvals(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := store.List(t.Context(), approval.ListOptions{Now: time.Now(), Limit: 10})
+	if err != nil || len(waiting) != 1 {
+		t.Fatalf("%d wait, %v", len(waiting), err)
+	}
+	now := time.Now()
+	if _, err := store.Decide(t.Context(), waiting[0].ID, approval.Verdict{Approve: true, By: "grace"}, now, now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if done := call(t, all[2], engine.Call{Tool: "write_memory_entry"}, entry); done.Err != nil {
+		t.Errorf("approved: %s", done.Body)
+	}
+	if again := call(t, all[1], engine.Call{Tool: "write_memory_entry"}, entry); again.Err == nil || again.Err.Kind != contract.Pending {
+		t.Errorf("an approval was good for two calls: %s", again.Body)
+	}
+}
+
+// TestReplicasCarryOutOnce: a repeat by another replica gets the answer and writes nothing,
+// whether the effect is in a table of its own or in a log.
+func TestReplicasCarryOutOnce(t *testing.T) {
+	all := replicas(t, 3, func(s *cli.Settings) { s.Toolsets, s.Approve = []string{"learning-os", "tasks"}, approval.Auto })
+	for tool, args := range map[string]string{"add_task": `{"user_id":"ada","title":"Milk"}`, "write_memory_entry": entry} {
+		first := call(t, all[0], engine.Call{Tool: tool, Key: "k-1"}, args)
+		for _, a := range all {
+			again := call(t, a, engine.Call{Tool: tool, Key: "k-1"}, args)
+			if first.Err != nil || string(again.Body) != string(first.Body) || !again.Replayed {
+				t.Errorf("%s: first %s, then %s, replayed %v", tool, first.Body, again.Body, again.Replayed)
+			}
+		}
+	}
+	if list := call(t, all[1], engine.Call{Tool: "list_tasks"}, `{"user_id":"ada"}`); !strings.Contains(string(list.Body), `"total":1`) {
+		t.Errorf("tasks: %s", list.Body)
+	}
+}
+
+// TestReplicasShareMemoryAndAudit: an entry that one replica wrote is read by all, by each
+// way there is, and the calls of all are in one record.
+func TestReplicasShareMemoryAndAudit(t *testing.T) {
+	all := replicas(t, 2, func(s *cli.Settings) { s.Approve = approval.Auto })
+	name := filepath.Join(all[0].settings.Root, memoryFolder, "decisions.jsonl")
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte("{\"old\":true}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const path = `{"path":".claude/memory/decisions.jsonl"}`
+	if missing := call(t, all[1], engine.Call{Tool: "read_repo_file"}, path); missing.Err == nil || missing.Err.Kind != contract.NotFound {
+		t.Errorf("before the first entry, where there is no file: %s", missing.Body)
+	}
+	if here := call(t, all[0], engine.Call{Tool: "read_repo_file"}, path); here.Err != nil || !strings.Contains(string(here.Body), "old") {
+		t.Errorf("before the first entry, where there is a file: %s", here.Body)
+	}
+	if wrote := call(t, all[0], engine.Call{Tool: "write_memory_entry"}, entry); wrote.Err != nil || !strings.Contains(string(wrote.Body), `"line_number":2`) {
+		t.Fatalf("wrote: %s", wrote.Body)
+	}
+	for i, a := range all {
+		read := call(t, a, engine.Call{Tool: "read_repo_file"}, path)
+		if read.Err != nil || !strings.Contains(string(read.Body), `{\"old\":true}\n{\"timestamp\"`) {
+			t.Errorf("replica %d reads %s", i, read.Body)
+		}
+		tail, err := a.kept.memory.Tail(t.Context(), "decisions.jsonl", &contract.PathPolicy{}, 1<<20)
+		if err != nil || strings.Count(string(tail.Text), "\n") != 2 {
+			t.Errorf("replica %d has %q, %v", i, tail.Text, err)
+		}
+		if denied := call(t, a, engine.Call{Tool: "read_repo_file"}, `{"path":".claude/settings.json"}`); denied.Err == nil {
+			t.Errorf("replica %d reads what is denied: %s", i, denied.Body)
+		}
+	}
+	for _, a := range all {
+		if err := a.kept.recordsEnd.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, err := audit.Verify(all[1].AuditFiles()); n != 7 || err != nil {
+		t.Errorf("%d records, %v; want 7", n, err)
+	}
+}
+
+// TestReplicasHaveOneKey: what one replica seals the others can open.
+func TestReplicasHaveOneKey(t *testing.T) {
+	all := replicas(t, 2, func(*cli.Settings) {})
+	one, err := all[0].database.key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := all[1].database.key()
+	if err != nil || string(one) != string(other) || len(one) != 32 {
+		t.Errorf("%x and %x, %v", one, other, err)
+	}
+}
+
+// TestDatabaseThatComesBack: while the database is away calls fail with plain words and
+// without delay, and once it is back all is well again.
+func TestDatabaseThatComesBack(t *testing.T) {
+	server := pgtest.New(t)
+	server.Stop(t)
+	a := openHere(t, func(s *cli.Settings) {
+		s.Database, s.Toolsets, s.RateLimits = server.URL(), []string{"learning-os", "tasks"}, true
+	})
+	if err := a.database.reach(t.Context()); err != nil {
+		t.Fatalf("a server that starts refuses: %v", err)
+	}
+	fails := func() {
+		t.Helper()
+		result := call(t, a, engine.Call{Tool: "add_task", Key: "k"}, `{"user_id":"ada","title":"Milk"}`)
+		if result.Err == nil || result.Err.Kind != contract.Unavailable || strings.Contains(string(result.Body), "postgres") {
+			t.Fatalf("without a database: %s", result.Body)
+		}
+		if a.health(t.Context(), false)["database"] == nil {
+			t.Fatal("health says that the database is well")
+		}
+	}
+	works := func() {
+		t.Helper()
+		deadline := time.Now().Add(time.Minute)
+		for {
+			result := call(t, a, engine.Call{Tool: "add_task", Key: "k"}, `{"user_id":"ada","title":"Milk"}`)
+			if result.Err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it does not come back: %s, %v", result.Body, result.Err.Cause)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := a.health(t.Context(), false)["database"]; err != nil {
+			t.Error(err)
+		}
+	}
+	fails()
+	server.Start(t)
+	works()
+	server.Stop(t)
+	fails()
+	server.Start(t)
+	works()
+	if list := call(t, a, engine.Call{Tool: "list_tasks"}, `{"user_id":"ada"}`); !strings.Contains(string(list.Body), `"total":1`) {
+		t.Errorf("tasks: %s", list.Body)
+	}
+}
+
+// TestDatabaseMadeAnew: somebody takes all tables away while the program runs. It says
+// so, makes them again, and goes on.
+func TestDatabaseMadeAnew(t *testing.T) {
+	url := pgtest.Database(t)
+	a := openHere(t, func(s *cli.Settings) { s.Database, s.Toolsets = url, []string{"tasks"} })
+	add := func() engine.Result {
+		return call(t, a, engine.Call{Tool: "add_task"}, `{"user_id":"ada","title":"Milk"}`)
+	}
+	if result := add(); result.Err != nil {
+		t.Fatal(result.Err.Cause)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
+		t.Fatal(err)
+	}
+	if a.health(t.Context(), false)["database"] == nil {
+		t.Error("health says that a database without tables is well")
+	}
+	for end := time.Now().Add(time.Minute); add().Err != nil; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not make its tables again")
+		}
+	}
+	if err := a.health(t.Context(), false)["database"]; err != nil {
+		t.Error(err)
+	}
+	if _, err := conn.Exec(t.Context(), `ALTER DATABASE `+conn.Config().Database+` SET default_transaction_read_only = on;
+		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "can only be read") {
+		t.Errorf("health of a database that can only be read: %v", err)
+	}
+}
+
+// TestFailedOpeningCountsForAll: nobody waits for a server that was just not there.
+func TestFailedOpeningCountsForAll(t *testing.T) {
+	a := openHere(t, func(s *cli.Settings) { s.Database = "postgres://ada:s3cret@127.0.0.1:1/remit" })
+	_, first := a.database.open(t.Context())
+	if first == nil || strings.Contains(first.Error(), "s3cret") {
+		t.Fatalf("open: %v", first)
+	}
+	a.database.last.ended = time.Now().Add(time.Hour)               // however slow this machine is
+	if _, second := a.database.open(t.Context()); second != first { //nolint:errorlint // the very same
+		t.Errorf("it was tried again: %v", second)
+	}
+	a.database.last.ended = time.Now().Add(-openPause)
+	if _, third := a.database.open(t.Context()); third == nil || third == first { //nolint:errorlint // another one
+		t.Errorf("it was not tried again: %v", third)
+	}
+}
+
+// TestOneWaitsForAServerThatIsSlow: once it is known that the server does not answer,
+// only who tries again waits for it.
+func TestOneWaitsForAServerThatIsSlow(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := openHere(t, func(s *cli.Settings) { s.Database = "postgres://" + silent.Addr().String() + "/remit?sslmode=disable" })
+	first := errors.New("it did not answer")
+	ended := &opening{stop: func() {}, done: make(chan struct{}), err: first, ended: time.Now().Add(-openPause)}
+	close(ended.done)
+	a.database.last = ended
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.database.open(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("who tries again: %v", err)
+	}
+	if _, err := a.database.open(t.Context()); err != first { //nolint:errorlint // the very same
+		t.Errorf("who comes meanwhile: %v", err)
+	}
+	if err := silent.Close(); err != nil { // which ends the try
+		t.Fatal(err)
+	}
+}
+
+// TestCloseWaitsForNoServer: a server that does not answer holds up nobody who ends.
+func TestCloseWaitsForNoServer(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	d := &database{url: "postgres://" + silent.Addr().String() + "/remit?sslmode=disable"}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.open(gone); !errors.Is(err, context.Canceled) {
+		t.Errorf("open: %v", err)
+	}
+	if err := d.close(); err != nil {
+		t.Error(err)
+	}
+	if err := d.last.err; !errors.Is(err, context.Canceled) {
+		t.Errorf("the try went on until it ended with %v", err)
+	}
+}
+
+// TestServeRefuses: what only an operator can mend stops the server, with a sentence.
+func TestServeRefuses(t *testing.T) {
+	url := pgtest.Database(t)
+	open, err := sqlstore.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Close(); err != nil {
+		t.Fatal(err)
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeNewer(t, stdlib.OpenDB(*config))
+	for name, tc := range map[string]struct{ url, want string }{
+		"newer":        {url, "a newer Remit wrote it"},
+		"no database":  {strings.Replace(url, "/"+config.Database, "/nosuchdatabase", 1), "PostgreSQL has no such database"},
+		"not readable": {"postgres://ada:s3%zzcret@127.0.0.1/remit", "the address cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := openHere(t, func(s *cli.Settings) { s.Database, s.Addr = tc.url, "127.0.0.1:0" })
+			refused(t, a, tc.want)
+		})
+	}
+}
+
+// TestServeRefusesANewerFile: so it does with SQLite, if there is a file.
+func TestServeRefusesANewerFile(t *testing.T) {
+	a := openHere(t, func(s *cli.Settings) { s.Addr = "127.0.0.1:0" })
+	db, err := a.database.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = db
+	raw, err := sql.Open("sqlite", filepath.Join(a.settings.Data, "remit.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeNewer(t, raw)
+	other := openHere(t, func(s *cli.Settings) {
+		s.Root, s.Data, s.Database, s.Addr = a.settings.Root, a.settings.Data, a.settings.Database, "127.0.0.1:0"
+	})
+	refused(t, other, "a newer Remit wrote it")
+}
+
+func makeNewer(t *testing.T, db *sql.DB) {
+	t.Helper()
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (99, TRUE)"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refused checks that a server does not start, and says why.
+func refused(t *testing.T, a *App, want string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := a.Serve(ctx, func(string) {
+		t.Error("it serves")
+		cancel()
+	})
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3") {
+		t.Errorf("it says %v; want %q", err, want)
+	}
+	if reached := a.database.reach(t.Context()); reached == nil || errors.Is(reached, context.Canceled) {
+		t.Errorf("reach: %v", reached)
+	}
+}
+
+// TestNothingIsOpenedBeforeItIsNeeded: to open a workspace costs no connection.
+func TestNothingIsOpenedBeforeItIsNeeded(t *testing.T) {
+	a := openHere(t, func(s *cli.Settings) {
+		s.Database, s.Toolsets = "postgres://127.0.0.1:1/remit", []string{"learning-os", "tasks"}
+	})
+	if result := call(t, a, engine.Call{Tool: "read_repo_file"}, `{"path":"docs/no.md"}`); result.Err.Kind != contract.NotFound {
+		t.Errorf("%s", result.Body)
+	}
+	if a.database.last != nil {
+		t.Error(fmt.Sprint("the database was opened for a file: ", a.database.last.err))
+	}
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract/jsontree"
+)
+
+func (t *taskCommands) add() *cobra.Command {
+	var description, priority, due string
+	c := &cobra.Command{
+		Use:   "add TITLE",
+		Short: "Add a task",
+		Long:  "Add a task. The title may be several words.\nA day is " + dayForms + ".",
+		Example: "  remit tasks add Buy milk\n" +
+			"  remit tasks add \"Call the dentist\" --priority high --due fri --description \"Ask for the bill\"",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError{errors.New("a task needs a title: remit tasks add TITLE")}
+			}
+			return nil
+		},
+	}
+	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
+		arguments := []jsontree.Member{jsontree.M("title", jsontree.Str(strings.Join(args, " ")))}
+		more, err := t.fields(cmd, flagged{"description", "description", description},
+			flagged{"priority", "priority", asPriority(priority)}, flagged{"due", "due_date", due})
+		if err != nil {
+			return usageError{err}
+		}
+		return t.change(cmd, "Added", "add_task", append(arguments, more...)...)
+	})
+	c.Flags().StringVar(&description, "description", "", "what there is to say about it")
+	c.Flags().StringVar(&priority, "priority", "", "low, medium or high; medium if not given")
+	c.Flags().StringVar(&due, "due", "", "the day it is due")
+	return c
+}
+
+func (t *taskCommands) edit() *cobra.Command {
+	var title, description, priority, due string
+	var emptied []string
+	var done, reopen bool
+	c := &cobra.Command{
+		Use:   "edit ID",
+		Short: "Change a task",
+		Long:  "Change what is given of a task; the rest stays as it is.\nA day is " + dayForms + ".",
+		Example: "  remit tasks edit 12 --title \"Buy oat milk\" --due +3d\n" +
+			"  remit tasks edit 12 --clear due,description\n" +
+			"  remit tasks edit 12 --reopen",
+		Args: exactly(1, "remit tasks edit ID"),
+	}
+	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
+		if done && reopen {
+			return usageError{errors.New("--done and --reopen exclude each other")}
+		}
+		arguments := []jsontree.Member{jsontree.M("task_id", jsontree.Str(taskID(args[0])))}
+		more, err := t.fields(cmd, flagged{"title", "title", title}, flagged{"description", "description", description},
+			flagged{"priority", "priority", asPriority(priority)}, flagged{"due", "due_date", due})
+		if err != nil {
+			return usageError{err}
+		}
+		arguments = append(arguments, more...)
+		if done || reopen {
+			arguments = append(arguments, jsontree.M("completed", jsontree.Boolean(done)))
+		}
+		if len(emptied) > 0 {
+			arguments = append(arguments, jsontree.M("clear", fieldNames(emptied)))
+		}
+		return t.change(cmd, "Changed", "update_task", arguments...)
+	})
+	c.Flags().StringVar(&title, "title", "", "a new title")
+	c.Flags().StringVar(&description, "description", "", "a new description")
+	c.Flags().StringVar(&priority, "priority", "", "low, medium or high")
+	c.Flags().StringVar(&due, "due", "", "the day it is due")
+	c.Flags().StringSliceVar(&emptied, "clear", nil, "what to empty: due, description or both, separated by a comma")
+	c.Flags().BoolVar(&done, "done", false, "complete it")
+	c.Flags().BoolVar(&reopen, "reopen", false, "open it again")
+	return c
+}
+
+// fields turns the flags that are given into arguments; --due is a day.
+func (t *taskCommands) fields(cmd *cobra.Command, flags ...flagged) ([]jsontree.Member, error) {
+	var arguments []jsontree.Member
+	for _, f := range flags {
+		switch {
+		case f.flag == "due":
+			day, err := t.days(cmd, f)
+			if err != nil {
+				return nil, err
+			}
+			arguments = append(arguments, day...)
+		case cmd.Flags().Changed(f.flag):
+			arguments = append(arguments, jsontree.M(f.argument, jsontree.Str(f.text)))
+		}
+	}
+	return arguments, nil
+}
+
+// fieldNames are the names that the contract has for what is to be emptied.
+func fieldNames(words []string) jsontree.Value {
+	names := make([]jsontree.Value, len(words))
+	for i, word := range words {
+		if word = strings.ToLower(strings.TrimSpace(word)); word == "due" {
+			word = "due_date"
+		}
+		names[i] = jsontree.Str(word)
+	}
+	return jsontree.Arr(names...)
+}
+
+// taskID takes the sign off that people write before a number.
+func taskID(text string) string { return strings.TrimPrefix(text, "#") }
+
+// change calls a tool that answers with a task, and says what became of it.
+func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments ...jsontree.Member) error {
+	data, err := t.call(cmd.Context(), tool, arguments...)
+	if err != nil {
+		return t.told(cmd, err)
+	}
+	if t.asJSON {
+		return writeJSON(t.Stdout, data)
+	}
+	s, err := shown(data)
+	if err != nil {
+		return err
+	}
+	about := []string{s.status(), s.Priority}
+	if s.Due != "" {
+		about = append(about, "due "+s.due(t.Now()))
+	}
+	fmt.Fprintf(t.Stdout, "%s #%d: %s (%s)\n", verb, s.ID, s.Title, strings.Join(about, ", "))
+	return nil
+}
+
+func (t *taskCommands) done() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "done ID...",
+		Short:   "Complete tasks",
+		Example: "  remit tasks done 12\n  remit tasks done 12 14 15",
+		Args:    someIDs("done"),
+	}
+	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
+		return t.each(cmd, args, "complete_task", func(id string, data jsontree.Value) error {
+			s, err := shown(data)
+			if err == nil {
+				fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
+			}
+			return err
+		})
+	})
+	return c
+}
+
+func (t *taskCommands) remove() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "rm ID...",
+		Short:   "Delete tasks for good",
+		Example: "  remit tasks rm 12\n  remit tasks rm 12 14 15",
+		Args:    someIDs("rm"),
+	}
+	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
+		return t.each(cmd, args, "delete_task", func(id string, _ jsontree.Value) error {
+			fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
+			return nil
+		})
+	})
+	return c
+}
+
+// someIDs asks for one id or more. A shell takes #12 for a comment, so that none
+// arrives.
+func someIDs(verb string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{fmt.Errorf("name at least one task: remit tasks %s ID... (12, or '#12' in quotes)", verb)}
+		}
+		return nil
+	}
+}
+
+// each calls a tool for every id, whatever became of the one before, and tells
+// each failure.
+func (t *taskCommands) each(cmd *cobra.Command, ids []string, tool string, say func(id string, data jsontree.Value) error) error {
+	answers := []jsontree.Value{}
+	var failed []error
+	for _, id := range ids {
+		id = taskID(id)
+		data, err := t.call(cmd.Context(), tool, jsontree.M("task_id", jsontree.Str(id)))
+		if err == nil && t.asJSON {
+			answers = append(answers, data)
+		} else if err == nil {
+			err = say(id, data)
+		}
+		if err != nil {
+			failed = append(failed, fmt.Errorf("#%s: %w", id, err))
+		}
+	}
+	if t.asJSON {
+		if err := writeJSON(t.Stdout, answers); err != nil {
+			return err
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return t.told(cmd, failed...)
+}

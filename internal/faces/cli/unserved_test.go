@@ -1,0 +1,56 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/faces/cli"
+)
+
+// broken is a workspace whose one tool has a contract that cannot be read.
+type broken struct {
+	cli.Workspace
+	engine *engine.Engine
+}
+
+func (b broken) Engine() *engine.Engine    { return b.engine }
+func (broken) Reach(context.Context) error { return nil }
+func (broken) Close() error                { return nil }
+
+// TestToolThatCannotBeServed: a fault of ours is not a slip of the person who types,
+// and nobody is sent to a configuration file for it.
+func TestToolThatCannotBeServed(t *testing.T) {
+	set := &contract.Set{Name: "tasks", Contracts: []*contract.Contract{contract.Closed("list_tasks", []byte("{"))}}
+	set.Adopt()
+	handler := engine.Handle(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
+	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
+		Catalog:  []*contract.Set{set},
+		Toolsets: []engine.Toolset{{Sets: []string{"tasks"}, Handlers: map[string]engine.Handler{"list_tasks": handler}}},
+	}, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"call", "list_tasks"}, {"tools", "list_tasks"}, {"tasks"}} {
+		var complained bytes.Buffer
+		program := &cli.Program{
+			Version: "test",
+			Open: func(context.Context, cli.Settings, *slog.Logger) (cli.Workspace, error) {
+				return broken{engine: e}, nil
+			},
+			Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+			Now:    time.Now, Args: append(args, "--root", t.TempDir()),
+			Env:   func(string) (string, bool) { return "", false },
+			Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &complained,
+		}
+		if code := program.Main(t.Context()); code != cli.ExitFailed || complained.String() != "remit: Internal error\n" {
+			t.Errorf("%v ended with %d: %s", args, code, complained.String())
+		}
+	}
+}
