@@ -4,7 +4,8 @@
 # failure.
 #
 #   ./test.sh           everything that is quick enough for every change: lint, unit
-#                       tests, the official conformance suite of MCP, real clients
+#                       tests, the official conformance suite of MCP, real clients,
+#                       SQLite and a PostgreSQL that the tests start and end
 #   ./test.sh --full    also the slow proofs: the command lines of those who make
 #                       models, fuzzing 30 s a target, speed, other systems
 #
@@ -35,18 +36,41 @@ leave_out() {
 
 step() { printf '\n== %s\n' "$*"; }
 
+# as_root runs a command that changes the machine, if we may.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  else
+    command -v sudo >/dev/null && sudo -n "$@"
+  fi
+}
+
+# install brings in a Debian package.
+install() {
+  command -v apt-get >/dev/null || return 1
+  echo "installing $1"
+  as_root apt-get update -qq && as_root apt-get install -y -qq "$1" >/dev/null
+}
+
 # have finds a command, or installs the Debian package that brings it.
 have() {
   local command=$1 package=$2
   command -v "$command" >/dev/null && return 0
-  command -v apt-get >/dev/null || return 1
-  local run=()
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || return 1
-    run=(sudo -n)
-  fi
-  echo "installing $package"
-  "${run[@]}" apt-get update -qq && "${run[@]}" apt-get install -y -qq "$package" >/dev/null && command -v "$command" >/dev/null
+  install "$package" && command -v "$command" >/dev/null
+}
+
+# postgres_programs finds the server of PostgreSQL, which Debian keeps off the PATH.
+postgres_programs() {
+  compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null
+}
+
+# have_postgres finds it, or installs it without the database that Debian would
+# make and start: the tests start their own, and nothing else should run.
+have_postgres() {
+  postgres_programs && return 0
+  install postgresql-common || return 1
+  as_root pg_conftool /etc/postgresql-common/createcluster.conf set create_main_cluster off || return 1
+  install postgresql && postgres_programs
 }
 
 have go golang-go || { echo "Go is needed: https://go.dev/dl" >&2; exit 1; }
@@ -60,6 +84,7 @@ else
   leave_out "the race detector: it needs gcc"
 fi
 have node nodejs && have npm npm || leave_out "the conformance suite and the clients that are programs of Node: they need Node and npm"
+have_postgres || leave_out "all that runs on PostgreSQL: it needs the server, in /usr/lib/postgresql/*/bin or on the PATH"
 have git git || leave_out "the version gate against the last commit: it needs git"
 
 step "format and lint"
@@ -74,7 +99,11 @@ go vet ./...
 
 step "tests"
 export REMIT_FULL=$full
-go test "${race[@]}" -timeout 15m ./...
+packages=$(go list ./... | grep -v '/bench$')
+mapfile -t packages <<<"$packages"
+go test "${race[@]}" -timeout 15m "${packages[@]}"
+step "a start, while nothing else runs"
+go test "${race[@]}" -timeout 5m ./bench
 step "seen"
 while read -r line; do
   case $line in

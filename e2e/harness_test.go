@@ -76,14 +76,15 @@ func underRace() bool {
 
 // space is a workspace folder.
 type space struct {
-	t    *testing.T
-	root string
+	t        *testing.T
+	root     string
+	database string // the address of one on PostgreSQL; empty for SQLite in the workspace
 }
 
 // newSpace makes a workspace with these files in it.
 func newSpace(t *testing.T, files map[string]string) *space {
 	t.Helper()
-	s := &space{t, t.TempDir()}
+	s := &space{t: t, root: t.TempDir()}
 	for name, content := range files {
 		s.write(name, content)
 	}

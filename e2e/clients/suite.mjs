@@ -10,14 +10,23 @@ import { bodyOf, complaints, contracts, decision, later, lines, logged, remit, s
 // masked takes the fields that vary out of an answer, once they are seen to be there.
 function masked(body, expected, varies = []) {
   const copy = structuredClone(body)
-  for (const field of varies) {
-    const names = field.split('.')
-    const last = names.pop()
-    const [inside, model] = [copy, expected].map((v) => names.reduce((at, name) => at?.[name], v))
-    assert.equal(typeof inside?.[last], typeof model?.[last], `${field} must be there, with its type`)
-    inside[last] = model[last]
-  }
+  for (const field of varies) mask(copy, expected, field.split('.'), field)
   return copy
+}
+
+// mask follows the names to one field; a name with [] leads into each element of a list.
+function mask(inside, model, [name, ...rest], field) {
+  const list = name.endsWith('[]')
+  const key = list ? name.slice(0, -2) : name
+  assert.equal(typeof inside?.[key], typeof model?.[key], `${field} must be there, with its type`)
+  if (rest.length === 0) {
+    inside[key] = model[key]
+  } else if (list) {
+    assert.equal(inside[key].length, model[key].length, field)
+    inside[key].forEach((element, i) => mask(element, model[key][i], rest, field))
+  } else {
+    mask(inside[key], model[key], rest, field)
+  }
 }
 
 // suite runs everything for one client, on each of its ways to Remit. It takes
@@ -56,12 +65,12 @@ export function suite(client, { make, call, Stdio, Http, modern }) {
 }
 
 function toolTests(each, connect, { call, modern, whole }) {
-  for (const set of sets) {
+  for (const set of [...sets, 'tasks']) {
     each(`${set} lists its tools as its contracts have them`, async (t) => {
       const client = await connect(t, workspace(), undefined, '--toolsets', set)
       assert.equal(client.getServerVersion().name, 'remit')
       assert.ok(client.getServerCapabilities().tools)
-      assert.match(client.getInstructions(), /read_repo_file/)
+      assert.match(client.getInstructions(), new RegExp(contracts(set)[1].name))
       assert.equal(client.getNegotiatedProtocolVersion?.() ?? '2025-11-25', modern ? '2026-07-28' : '2025-11-25')
       const { tools, nextCursor } = await client.listTools()
       const known = contracts(set)
@@ -88,6 +97,7 @@ function toolTests(each, connect, { call, modern, whole }) {
           const root = workspace(example.given)
           const client = await connect(t, root, undefined, '--toolsets', set, '--approve', example.approve || 'auto')
           await client.listTools() // from now on the client checks outputs against the schemas
+          for (const step of example.before ?? []) await client.callTool({ name: step.tool, arguments: step.arguments })
           const result = await client.callTool({ name: contract.name, arguments: example.arguments })
           const body = bodyOf(result)
           const expected = example.error ?? example.result
@@ -216,7 +226,7 @@ function otherTests(each, connect) {
   each('prompts, and what completes them', async (t) => {
     const client = await connect(t, workspace({ ...logged, 'docs/guide.md': '# Guide' }))
     const { prompts } = await client.listPrompts()
-    assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file'])
+    assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file', 'plan_my_day'])
     const { messages } = await client.getPrompt({ name: 'record_decision', arguments: { title: 'Use SQLite' } })
     assert.match(messages[0].content.text, /Use SQLite/)
     await assert.rejects(client.getPrompt({ name: 'record_decision', arguments: {} }), /title/)

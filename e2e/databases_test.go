@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+// onEachDatabase runs a test on SQLite, and on an empty database of PostgreSQL. The
+// flags go with every command of the test.
+func onEachDatabase(t *testing.T, test func(t *testing.T, flags ...string)) {
+	t.Helper()
+	t.Run("SQLite", func(t *testing.T) { test(t) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, "--database", pgtest.Database(t)) })
+}
+
+// flags are those that every command in the workspace needs.
+func (s *space) flags() []string {
+	flags := []string{"--root", s.root}
+	if s.database != "" {
+		flags = append(flags, "--database", s.database)
+	}
+	return flags
+}
+
+// lender lends databases on PostgreSQL to the parallel parts of a test. To empty one
+// is far cheaper than to make one.
+type lender struct {
+	t    *testing.T
+	idle chan string
+}
+
+func newLender(t *testing.T) *lender {
+	t.Helper()
+	return &lender{t, make(chan string, 64)}
+}
+
+// lend gives a database until the test ends. It may hold what others left in it:
+// empty it first.
+func (l *lender) lend(t *testing.T) string {
+	t.Helper()
+	var url string
+	select {
+	case url = <-l.idle:
+	default:
+		url = pgtest.Database(l.t)
+	}
+	t.Cleanup(func() {
+		select {
+		case l.idle <- url:
+		default: // so many are not needed
+		}
+	})
+	return url
+}
+
+// emptyAll makes a database as good as new: its tables stay, with nothing in them.
+const emptyAll = `DO $$
+DECLARE
+	names TEXT;
+BEGIN
+	SELECT string_agg(format('%I', tablename), ', ') INTO names FROM pg_tables
+		WHERE schemaname = current_schema() AND tablename <> 'goose_db_version';
+	IF names IS NOT NULL THEN
+		EXECUTE 'TRUNCATE ' || names;
+	END IF;
+	FOR names IN SELECT sequencename FROM pg_sequences
+		WHERE schemaname = current_schema() AND sequencename NOT LIKE 'goose%' LOOP
+		EXECUTE format('ALTER SEQUENCE %I RESTART', names);
+	END LOOP;
+END $$`
+
+func empty(t *testing.T, url string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), emptyAll); err != nil {
+		t.Fatal(err)
+	}
+}

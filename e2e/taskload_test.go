@@ -1,0 +1,270 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"remit/internal/stores/sqlstore/pgtest"
+)
+
+const adders = 16
+
+// tasksOfEach is how many tasks one of them adds. Each is synced to the disk.
+var tasksOfEach = func() int {
+	if os.Getenv("REMIT_FULL") == "true" {
+		return 500
+	}
+	return 125
+}()
+
+// adder adds tasks one after the other, through whichever server there is, and
+// repeats each under its key until it is told that the task is there.
+type adder struct {
+	name, user string
+	addr       *atomic.Pointer[string] // where the server is now
+	client     http.Client
+	ids        map[int64]string // title of each acknowledged task
+	repeated   int
+	fault      error
+}
+
+// run adds so many tasks. It gives up only when nothing works for long.
+func (a *adder) run(count int, added *atomic.Int64) {
+	for n := range count {
+		title := fmt.Sprintf("%s-%d", a.name, n)
+		id, err := a.insist(title)
+		if err != nil {
+			a.fault = fmt.Errorf("%s: %w", title, err)
+			return
+		}
+		if before, twice := a.ids[id]; twice {
+			a.fault = fmt.Errorf("%s and %s both got the id %d", before, title, id)
+			return
+		}
+		a.ids[id] = title
+		added.Add(1)
+	}
+}
+
+// insist repeats a call until it succeeds.
+func (a *adder) insist(title string) (id int64, err error) {
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if id, err = a.add(title); err == nil {
+			return id, nil
+		}
+		a.repeated++
+	}
+	return 0, err
+}
+
+func (a *adder) add(title string) (int64, error) {
+	body := fmt.Sprintf(`{"user_id":%q,"title":%q}`, a.user, title)
+	r, err := http.NewRequest(http.MethodPost, *a.addr.Load()+"/tools/add_task", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", title)
+	got, err := send(&a.client, r)
+	if err != nil {
+		return 0, err
+	}
+	var answer struct {
+		Success bool
+		Data    struct {
+			ID    int64
+			Title string
+		}
+	}
+	if err := json.Unmarshal(got.body, &answer); err != nil {
+		return 0, err
+	}
+	if !answer.Success || answer.Data.Title != title {
+		return 0, fmt.Errorf("status %d: %s", got.status, clip(got.body))
+	}
+	return answer.Data.ID, nil
+}
+
+// crowd is all adders; four share a user.
+type crowd struct {
+	t       *testing.T
+	adders  []*adder
+	addr    atomic.Pointer[string]
+	added   atomic.Int64
+	running sync.WaitGroup
+}
+
+func newCrowd(t *testing.T, url string) *crowd {
+	c := &crowd{t: t}
+	c.addr.Store(&url)
+	for i := range adders {
+		c.adders = append(c.adders, &adder{
+			name: fmt.Sprintf("caller%d", i), user: fmt.Sprintf("user-%d", i%4), addr: &c.addr, ids: map[int64]string{},
+			client: http.Client{Timeout: patience, Transport: &http.Transport{}},
+		})
+	}
+	return c
+}
+
+func (c *crowd) start() {
+	for _, a := range c.adders {
+		c.running.Go(func() { a.run(tasksOfEach, &c.added) })
+	}
+}
+
+// reach waits until so many tasks are acknowledged.
+func (c *crowd) reach(count int64) {
+	c.t.Helper()
+	for end := time.Now().Add(2 * patience); c.added.Load() < count; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			c.t.Fatalf("only %d tasks were added", c.added.Load())
+		}
+	}
+}
+
+// wait waits for the end, and checks that each task is there, once.
+func (c *crowd) wait() {
+	c.t.Helper()
+	c.running.Wait()
+	kept, repeated := map[int64]string{}, 0
+	users := map[string]int{}
+	for _, a := range c.adders {
+		a.client.CloseIdleConnections()
+		repeated += a.repeated
+		users[a.user] += tasksOfEach
+		if a.fault != nil {
+			c.t.Fatal(a.fault)
+		}
+		for id, title := range a.ids {
+			if before, twice := kept[id]; twice {
+				c.t.Errorf("%s and %s both got the id %d", before, title, id)
+			}
+			kept[id] = title
+		}
+	}
+	for user, count := range users {
+		c.compare(user, count, kept)
+	}
+	for id, title := range kept {
+		c.t.Errorf("task %d, %s, was acknowledged and is not there", id, title)
+	}
+	note(c.t, "%s: %d tasks of %d callers, %d calls repeated, none lost, none twice", c.t.Name(), adders*tasksOfEach, adders, repeated)
+}
+
+// compare takes what a user has out of what was acknowledged.
+func (c *crowd) compare(user string, count int, kept map[int64]string) {
+	c.t.Helper()
+	listed := listAll(c.t, *c.addr.Load(), user)
+	if len(listed) != count {
+		c.t.Errorf("%s has %d tasks, want %d", user, len(listed), count)
+	}
+	for _, task := range listed {
+		if kept[task.ID] != task.Title {
+			c.t.Errorf("task %d is %q, acknowledged was %q", task.ID, task.Title, kept[task.ID])
+		}
+		delete(kept, task.ID)
+	}
+}
+
+type listedTask struct {
+	ID    int64
+	Title string
+}
+
+// listAll follows the cursors of list_tasks to the end. The ids must fall.
+func listAll(t *testing.T, address, user string) (all []listedTask) {
+	t.Helper()
+	last, cursor := int64(1)<<62, ""
+	for {
+		got := posted(t, address+"/tools/list_tasks", fmt.Sprintf(`{"user_id":%q%s}`, user, cursor), nil)
+		var page struct {
+			Data struct {
+				Tasks      []listedTask
+				Total      int
+				NextCursor string
+			}
+		}
+		if err := json.Unmarshal(got.body, &page); err != nil || got.status != http.StatusOK {
+			t.Fatalf("list: status %d, %v: %s", got.status, err, clip(got.body))
+		}
+		for _, task := range page.Data.Tasks {
+			if task.ID >= last {
+				t.Errorf("task %d comes after %d", task.ID, last)
+			}
+			last = task.ID
+		}
+		all = append(all, page.Data.Tasks...)
+		if page.Data.NextCursor == "" {
+			if len(all) != page.Data.Total {
+				t.Errorf("%d tasks are listed, the total says %d", len(all), page.Data.Total)
+			}
+			return all
+		}
+		cursor = fmt.Sprintf(`,"cursor":%q`, page.Data.NextCursor)
+	}
+}
+
+// Many callers at once: every acknowledged task is there, none twice.
+func TestTasksUnderLoad(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, flags ...string) {
+		w := newSpace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
+		c := newCrowd(t, w.url)
+		c.start()
+		c.wait()
+		w.end()
+	})
+}
+
+// The same with the server killed half-way, and another in its place.
+func TestTasksSurviveTheServer(t *testing.T) {
+	onEachDatabase(t, func(t *testing.T, flags ...string) {
+		s := newSpace(t, nil)
+		flags = append(flags, "--toolsets", "tasks")
+		w := s.serve(flags...)
+		c := newCrowd(t, w.url)
+		c.start()
+		for _, part := range []int64{1, 2, 3} {
+			c.reach(part * adders * int64(tasksOfEach) / 4)
+			w.kill()
+			w = s.serve(flags...)
+			c.addr.Store(&w.url)
+		}
+		c.wait()
+	})
+}
+
+// The same with PostgreSQL killed half-way and started again: the server goes on
+// by itself.
+func TestTasksSurvivePostgres(t *testing.T) {
+	pg := pgtest.New(t)
+	w := newSpace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
+	c := newCrowd(t, w.url)
+	c.start()
+	for _, part := range []int64{1, 2} {
+		c.reach(part * adders * int64(tasksOfEach) / 3)
+		pg.Kill(t)
+		pg.Start(t)
+	}
+	c.wait()
+	if strings.Contains(w.stderr.String(), passwordOf(pg.URL())) {
+		t.Error("the password is in the log")
+	}
+}
+
+// passwordOf is a text that stands in no log if the address has no password.
+func passwordOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.User != nil {
+		if password, there := u.User.Password(); there {
+			return password
+		}
+	}
+	return "\x00"
+}
