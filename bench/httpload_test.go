@@ -24,6 +24,7 @@ type refrain struct {
 	conn    *os.File
 	request []byte
 	id      []byte // its place in request
+	want    []byte // what every answer has in it
 	answer  []byte // as far as it is here
 }
 
@@ -53,7 +54,7 @@ func (s *httpServer) refrain(header http.Header, body string) (*refrain, error) 
 	}
 	request.WriteString("\r\n" + body)
 	at := bytes.Index(request.Bytes(), []byte(firstID))
-	return &refrain{conn: file, request: request.Bytes(), id: request.Bytes()[at : at+len(firstID)]}, nil
+	return &refrain{conn: file, request: request.Bytes(), id: request.Bytes()[at : at+len(firstID)], want: []byte(helloQuestion.want)}, nil
 }
 
 func (r *refrain) ask() error {
@@ -81,7 +82,7 @@ func (r *refrain) read() (complete bool, err error) {
 	if !ok || !isWhole(head, body) {
 		return false, nil
 	}
-	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) || !bytes.Contains(body, r.id) || !bytes.Contains(body, []byte(helloQuestion.want)) {
+	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) || !bytes.Contains(body, r.id) || !bytes.Contains(body, r.want) {
 		return false, fmt.Errorf("answer to id %s: %s", r.id, r.answer)
 	}
 	return true, nil

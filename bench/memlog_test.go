@@ -163,16 +163,21 @@ func TestMemlogIsFasterThanASyncPerEntry(t *testing.T) {
 	t.Errorf("grouping never was %.1fx as fast as a sync per entry", guard)
 }
 
-// compare lets a and b run in turns, so that a slow disk slows both, and returns
-// how many times as many entries a made as b in the median turn.
+// compare returns how many times as many entries a made as b in the median turn.
 func compare(tb testing.TB, a, b appendEntry) float64 {
+	ratios := inTurns(tb, a, b)
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
+// inTurns lets a and b run in turns, so that a slow disk slows both, and returns how
+// many times as many entries a made as b in each turn.
+func inTurns(tb testing.TB, a, b appendEntry) (ratios []float64) {
 	const turns, turn = 11, 50 * time.Millisecond
-	var ratios []float64
 	for range turns {
 		ratios = append(ratios, float64(fromAll(tb, a, until(turn)))/float64(fromAll(tb, b, until(turn))))
 	}
-	slices.Sort(ratios)
-	return ratios[turns/2]
+	return ratios
 }
 
 func until(d time.Duration) (more func() bool) {

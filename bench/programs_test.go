@@ -83,19 +83,27 @@ func leaveOut(t *testing.T, what, why string) {
 // everything is the official example server.
 func everything(t *testing.T) *exec.Cmd {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			leaveOut(t, "the comparison with server-everything", program+" is missing; install Node 20 or later")
-		}
-	}
-	install(t)
-	return exec.Command("node", "peers/node_modules/@modelcontextprotocol/server-everything/dist/index.js", "stdio")
+	return official(t, "server-everything", "stdio")
 }
 
-// install brings the example server in from the lock file, unless it is there.
-func install(t *testing.T) {
+// official is a command line of one of the official servers.
+func official(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	if _, err := os.Stat("peers/node_modules"); !errors.Is(err, fs.ErrNotExist) {
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			leaveOut(t, "the comparison with "+name, program+" is missing; install Node 20 or later")
+		}
+	}
+	folder := filepath.Join("peers", "node_modules", "@modelcontextprotocol", name)
+	install(t, folder)
+	return exec.Command("node", append([]string{filepath.Join(folder, "dist", "index.js")}, args...)...)
+}
+
+// install brings the official servers in from the lock file, unless the one in this
+// folder is there.
+func install(t *testing.T, folder string) {
+	t.Helper()
+	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

@@ -9,12 +9,16 @@ import (
 	"io"
 	"os/exec"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-// question is a request, and what its answer has in it.
+// question is a request, and what its answer has in it. Where params has anew, each
+// request has the number of its own.
 type question struct{ method, params, want string }
+
+const anew = "<anew>"
 
 var (
 	helloQuestion     = question{"tools/call", `{"name":"hello","arguments":{"name":"Ada"}}`, `"structuredContent":{"greeting":"Hello, Ada!"}`}
@@ -70,14 +74,13 @@ func startStdio(t *testing.T, cmd *exec.Cmd) *stdioServer {
 // lane is the server asked one question over and over, by callers who share the
 // connection.
 func (s *stdioServer) lane(name string, q question) lane {
-	return lane{name, s.cmd.Process.Pid, func(d time.Duration) (int, error) { return s.pipeline(q, d) }}
+	return lane{name, s.cmd.Process.Pid, func(d time.Duration) (int, error) { return s.pipeline(q, until(d)) }}
 }
 
 // pipeline keeps callers questions under way: each caller asks again as soon as it
-// has its answer. One goroutine does it for all, so that our own share of the CPU
-// stays small.
-func (s *stdioServer) pipeline(q question, d time.Duration) (calls int, err error) {
-	end := time.Now().Add(d)
+// has its answer, while more says so. One goroutine does it for all, so that our own
+// share of the CPU stays small.
+func (s *stdioServer) pipeline(q question, more func() bool) (calls int, err error) {
 	for range callers {
 		if err := s.ask(q); err != nil {
 			return 0, err
@@ -87,7 +90,7 @@ func (s *stdioServer) pipeline(q question, d time.Duration) (calls int, err erro
 		if err := s.answer(q); err != nil {
 			return calls, err
 		}
-		if time.Now().After(end) {
+		if !more() {
 			waiting--
 		} else if err := s.ask(q); err != nil {
 			return calls, err
@@ -103,7 +106,12 @@ func (s *stdioServer) ask(q question) error {
 	s.line = append(s.line, `,"method":"`...)
 	s.line = append(s.line, q.method...)
 	s.line = append(s.line, `","params":`...)
-	s.line = append(s.line, q.params...)
+	before, after, isNumbered := strings.Cut(q.params, anew)
+	s.line = append(s.line, before...)
+	if isNumbered {
+		s.line = strconv.AppendInt(s.line, int64(s.lastID), 10)
+	}
+	s.line = append(s.line, after...)
 	s.line = append(s.line, "}\n"...)
 	_, err := s.out.Write(s.line)
 	return err
