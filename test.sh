@@ -101,7 +101,7 @@ step "tests"
 export REMIT_FULL=$full
 packages=$(go list ./... | grep -v '/bench$')
 mapfile -t packages <<<"$packages"
-go test "${race[@]}" -timeout 15m "${packages[@]}"
+go test "${race[@]}" -timeout 25m -parallel 4 "${packages[@]}"
 step "a start, while nothing else runs"
 go test "${race[@]}" -timeout 5m ./bench
 step "seen"

@@ -16,6 +16,7 @@ func TestAddingATool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a copy of the repository")
 	}
+	t.Parallel()
 	copied := copyRepository(t)
 	document := read(t, filepath.Join(copied, "docs/adding-a-tool.md"))
 	contractText, file := firstBlock(t, document, "yaml"), ""

@@ -214,6 +214,7 @@ func listAll(t *testing.T, address, user string) (all []listedTask) {
 
 // Many callers at once: every acknowledged task is there, none twice.
 func TestTasksUnderLoad(t *testing.T) {
+	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
 		w := newSpace(t, nil).serve(append(flags, "--toolsets", "tasks")...)
 		c := newCrowd(t, w.url)
@@ -225,6 +226,7 @@ func TestTasksUnderLoad(t *testing.T) {
 
 // The same with the server killed half-way, and another in its place.
 func TestTasksSurviveTheServer(t *testing.T) {
+	t.Parallel()
 	onEachDatabase(t, func(t *testing.T, flags ...string) {
 		s := newSpace(t, nil)
 		flags = append(flags, "--toolsets", "tasks")
@@ -244,6 +246,7 @@ func TestTasksSurviveTheServer(t *testing.T) {
 // The same with PostgreSQL killed half-way and started again: the server goes on
 // by itself.
 func TestTasksSurvivePostgres(t *testing.T) {
+	t.Parallel()
 	pg := pgtest.New(t)
 	w := newSpace(t, nil).serve("--toolsets", "tasks", "--database", pg.URL())
 	c := newCrowd(t, w.url)
