@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // The clients that are programs of Node. What they do is in clients/suite.mjs and
@@ -31,7 +30,7 @@ func TestClientsOfNode(t *testing.T) {
 			}
 			env := append(os.Environ(), "REMIT_BIN="+remitBin)
 			args := append([]string{"--test", "--test-reporter=tap"}, files...)
-			got := runNode(t, 4*time.Minute, env, node, args...)
+			got := runNode(t, env, node, args...)
 			if got.code != 0 || !allPass(got.out) {
 				t.Errorf("node %v: exit %d\n%s%s", args, got.code, failures(got.out), got.errOut)
 			}

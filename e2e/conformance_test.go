@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"testing"
-	"time"
 )
 
 // conformance is the official suite for servers, with the toolset that it asks for.
@@ -31,7 +30,7 @@ func (c *conformance) run(args ...string) findings {
 	out := c.t.TempDir()
 	suite := newNode.program(c.t, "@modelcontextprotocol/conformance/dist/index.js")
 	args = append([]string{suite, "server", "--url", c.url, "-o", out}, args...)
-	got := runNode(c.t, 4*time.Minute, os.Environ(), c.node, args...)
+	got := runNode(c.t, os.Environ(), c.node, args...)
 	if got.code != 0 {
 		c.t.Errorf("%v: exit %d\n%s%s", args[1:], got.code, got.out, got.errOut)
 	}

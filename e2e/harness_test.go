@@ -26,7 +26,7 @@ import (
 
 // patience is how long anything may take before a test gives up on it. It is
 // there to end a hanging test, not to measure.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // remitBin is the program, built once for all tests.
 var remitBin string

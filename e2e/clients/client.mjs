@@ -20,5 +20,6 @@ export function clientSuite(mode) {
     Stdio: StdioClientTransport,
     Http: StreamableHTTPClientTransport,
     modern: mode === 'auto',
+    whole: mode === 'auto', // the legacy era is the first client's to replay
   })
 }

@@ -16,4 +16,5 @@ suite('sdk', {
   Stdio: StdioClientTransport,
   Http: StreamableHTTPClientTransport,
   modern: false,
+  whole: true,
 })
