@@ -10,8 +10,9 @@ import (
 	"remit/internal/contract"
 )
 
-// mostRead is how many tasks are read for one answer.
-const mostRead = 1000
+// mostAnswered is how many tasks are read for one answer: as many as would be in it if
+// all of them were as short as can be.
+const mostAnswered = 330
 
 // ListIn says which tasks to list. What is empty chooses all.
 type ListIn struct {
@@ -45,10 +46,15 @@ func (in ListIn) Check() error {
 
 // List gives the tasks of a user, newest first.
 func (t *Tools) List(ctx context.Context, in ListIn) (ListOut, error) {
-	part := Part{Limit: in.Limit}
-	if part.Limit == 0 {
-		part.Limit = mostRead
+	if in.Limit == 0 || in.Limit > mostAnswered {
+		in.Limit = mostAnswered
 	}
+	return t.page(ctx, in)
+}
+
+// page gives as many tasks as the limit says, if there are so many.
+func (t *Tools) page(ctx context.Context, in ListIn) (ListOut, error) {
+	part := Part{Limit: in.Limit}
 	if in.Cursor != "" {
 		part.Before, _ = in.list().resume(in.Cursor) // Check has seen that it is one of ours
 	}

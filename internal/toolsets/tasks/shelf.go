@@ -27,8 +27,12 @@ const (
 	jsonType     = "application/json"
 )
 
-// mostText is how much of a list one read gives.
-const mostText = 1 << 20
+// What one read of a list gives at most. It is more than an answer of list_tasks: no
+// model need read it.
+const (
+	mostText  = 1 << 20
+	mostTasks = 1000
+)
 
 func (shelf) Templates() []engine.Template {
 	return []engine.Template{
@@ -133,7 +137,7 @@ func (s shelf) text(ctx context.Context, at place) (string, error) {
 
 // listText leaves out the oldest tasks of a list that is too long.
 func (s shelf) listText(ctx context.Context, user string) (string, error) {
-	page, err := s.Tools.List(ctx, ListIn{UserID: user})
+	page, err := s.page(ctx, ListIn{UserID: user, Limit: mostTasks})
 	if err != nil {
 		return "", err
 	}

@@ -196,7 +196,7 @@ func TestListFollowsItsCursor(t *testing.T) {
 			args = fmt.Sprintf(`{"user_id":"ann","cursor":%q}`, cursor)
 		}
 		page := d.does(t, "list_tasks", args)
-		if size := len(text(page)); size > 128<<10 || text(page.Field("total")) != "60" {
+		if size := len(text(page)); size > 48<<10 || text(page.Field("total")) != "60" {
 			t.Errorf("a page of %d bytes with total %s", size, text(page.Field("total")))
 		}
 		list := page.Field("tasks")
@@ -210,6 +210,21 @@ func TestListFollowsItsCursor(t *testing.T) {
 	}
 	if pages < 2 || len(ids) != 60 || ids[0] != "60" || ids[59] != "1" {
 		t.Errorf("%d pages gave %v", pages, ids)
+	}
+}
+
+// TestShortestTasksFillAnAnswer: no more are read for an answer than could be in it,
+// and not fewer either.
+func TestShortestTasksFillAnAnswer(t *testing.T) {
+	d := serve(t, nil)
+	for range 340 {
+		d.does(t, "add_task", `{"user_id":"ann","title":"x","priority":"Low"}`)
+	}
+	for _, args := range []string{`{"user_id":"ann"}`, `{"user_id":"ann","limit":1000}`} {
+		page := d.does(t, "list_tasks", args)
+		if size := len(text(page)); size > 48<<10 || size < 47<<10 {
+			t.Errorf("%s gave %d bytes", args, size)
+		}
 	}
 }
 
