@@ -30,7 +30,7 @@ func TestPostgresDown(t *testing.T) {
 		if got := add(); got.status != http.StatusInternalServerError || !down.Match(got.body) {
 			t.Errorf("down: status %d: %s", got.status, got.body)
 		}
-		if got := get(t, w.url+"/health"); got.status != http.StatusServiceUnavailable {
+		if got := fetched(t, w.url+"/health"); got.status != http.StatusServiceUnavailable {
 			t.Errorf("health while the database is down: status %d: %s", got.status, got.body)
 		}
 		pg.Start(t)
@@ -41,25 +41,11 @@ func TestPostgresDown(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		if got := get(t, w.url+"/health"); got.status != http.StatusOK {
+		if got := fetched(t, w.url+"/health"); got.status != http.StatusOK {
 			t.Errorf("health while all is well: status %d: %s", got.status, got.body)
 		}
 		pg.Stop(t)
 	}
-}
-
-func get(t *testing.T, url string) httpAnswer {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Close = true
-	got, err := send(http.DefaultClient, r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
 }
 
 // A database of a newer version is refused with a sentence, and left as it is.

@@ -194,15 +194,28 @@ func served(t *testing.T, s *space, set, mode string) string {
 func posted(t *testing.T, url, body string, header http.Header) httpAnswer {
 	t.Helper()
 	r, err := newPost(t.Context(), url, body, header)
+	return answered(t, r, err)
+}
+
+// fetched asks for a page, as such a client does.
+func fetched(t *testing.T, url string) httpAnswer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	return answered(t, r, err)
+}
+
+// answered sends a request, if it could be made.
+func answered(t *testing.T, r *http.Request, err error) httpAnswer {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Close = true
-	got, err := send(http.DefaultClient, r)
+	answer, err := send(http.DefaultClient, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got
+	return answer
 }
 
 func overHTTP(t *testing.T, s *space, set, tool, mode string, args []byte) toolResult {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -241,8 +242,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestPromises(t *testing.T) {
-	sets := compiledSets(t)
-	chosen, err := catalog.Select(sets, []string{"booster"})
+	chosen, err := catalog.Select(compiledSets(t), []string{"booster", "tasks"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,10 +253,15 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]string{
-		"hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
-		"write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
+		"booster/hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
+		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
+		"tasks/list_tasks":           "version 1.1.0 · reads only · idempotent · answers of at most 48KiB, then nextCursor · within 200ms, at most 5s",
 	} {
-		if got := strings.Join(catalog.Promises(chosen[0].Find(tool)), " · "); got != want {
+		set := chosen[0]
+		if strings.HasPrefix(tool, "tasks/") {
+			set = chosen[1]
+		}
+		if got := strings.Join(catalog.Promises(set.Find(path.Base(tool))), " · "); got != want {
 			t.Errorf("%s: %s, want %s", tool, got, want)
 		}
 	}

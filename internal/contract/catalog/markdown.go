@@ -93,6 +93,7 @@ func Promises(c *contract.Contract) []string {
 	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
 	}
+	hint(c.Truncate.List != "", fmt.Sprintf("answers of at most %s, then %s", c.Truncate.Budget, c.Truncate.Cursor), "")
 	return append(words, fmt.Sprintf("within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
 }
 
