@@ -42,7 +42,7 @@ func TestConnectionLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(time.Minute))
 		return conn
 	}
 	a, b := dial(), dial()

@@ -37,6 +37,23 @@ func TestWriterOfNobody(t *testing.T) {
 	}
 }
 
+// TestHonourLooksNoFurther: of a list without end, only as much is looked up as one
+// client may watch, also if nothing of it can be watched.
+func TestHonourLooksNoFurther(t *testing.T) {
+	names := jsontree.Arr()
+	for range 45_000 {
+		names.Members = append(names.Members, jsontree.Member{Value: jsontree.Str("x")})
+	}
+	looks := 0
+	kept := honour(&names, mostTasks, func(string) bool {
+		looks++
+		return false
+	})
+	if looks != mostTasks || len(kept.Members) != 0 {
+		t.Errorf("%d looks, %d kept", looks, len(kept.Members))
+	}
+}
+
 // TestStreamKeeps: of one stream the latest events are kept, and all are counted
 // until they are forgotten.
 func TestStreamKeeps(t *testing.T) {

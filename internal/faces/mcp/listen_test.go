@@ -134,14 +134,10 @@ func TestListenToTooMuch(t *testing.T) {
 		ids.WriteString(`,"` + strconv.Itoa(i) + `"`)
 		uris.WriteString(`,"test://` + strconv.Itoa(i) + `"`)
 	}
-	began := time.Now()
 	stream := r.listen(modern(1, listens, `"notifications":{"taskIds":["x"`+ids.String()+`],"resourceSubscriptions":["x"`+uris.String()+`]}`, knows))
 	ack := stream.next()
 	if watched, _ := at(ack.data, "params", "notifications", "resourceSubscriptions").([]any); len(watched) != 1000 {
 		t.Errorf("%d resources are watched", len(watched))
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %s", took)
 	}
 }
 
