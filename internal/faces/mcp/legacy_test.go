@@ -355,9 +355,8 @@ func TestApprovalOverHTTP(t *testing.T) {
 		{"no result", `"result":true`, 0, `\"status\":\"pending\"`, false},
 		{"client fails", `"error":{"code":-32601,"message":"no"}`, 0, `\"status\":\"pending\"`, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, setup{toolsets: []string{"learning-os"}})
+		inBubble(t, tc.name, func(t *testing.T) {
+			r := newRig(t, setup{toolsets: []string{"learning-os"}, pipes: true})
 			s := r.initialize("2025-11-25", `{"elicitation":{}}`)
 			stream := s.start(write)
 			question := stream.next()

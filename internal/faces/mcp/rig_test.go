@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"remit/internal/app"
@@ -100,6 +101,16 @@ func newRig(t testing.TB, s setup) *rig {
 		}
 	})
 	return r
+}
+
+// inBubble runs a test in which time stands still while anything happens, so that it
+// does not depend on the machine how hasty an answer is.
+func inBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, test)
+	})
 }
 
 func principal(r *http.Request) string {

@@ -285,9 +285,8 @@ func TestApprovalInRounds(t *testing.T) {
 			return r.round(tool, entry, answer(approvalKey(t, asked), "accept"), stateOf(t, asked))
 		}, "belongs to another call", false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t, setup{toolsets: []string{"learning-os"}})
+		inBubble(t, tc.name, func(t *testing.T) {
+			r := newRig(t, setup{toolsets: []string{"learning-os"}, pipes: true})
 			asked := r.round(tool, entry, "", "")
 			got := tc.then(t, r, approvalKey(t, asked), stateOf(t, asked))
 			if tc.want == "" {

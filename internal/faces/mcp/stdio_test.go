@@ -234,8 +234,7 @@ func TestElicitation(t *testing.T) {
 		{"dialog closed", `"result":{"action":"cancel"}`, 0, `\"status\":\"pending\"`, false},
 		{"client fails", `"error":{"code":-32601,"message":"no"}`, 0, `\"status\":\"pending\"`, false},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
+		inBubble(t, tc.name, func(t *testing.T) {
 			a, root := open(t, approval.Ask)
 			c := converse(t, a)
 			c.send(canElicit)
