@@ -5,7 +5,8 @@
 #
 #   ./test.sh           everything that is quick enough for every change: lint, unit
 #                       tests, the official conformance suite of MCP, real clients,
-#                       SQLite and a PostgreSQL that the tests start and end
+#                       SQLite, and a PostgreSQL and an S3 store (versitygw) that the
+#                       tests start and end
 #   ./test.sh --full    also the slow proofs: the command lines of those who make
 #                       models, fuzzing 30 s a target, speed, other systems
 #
@@ -96,6 +97,10 @@ else
   [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; exit 1; }
 fi
 go vet ./...
+
+step "the S3 store that the tests start"
+# It is built once a machine, which takes minutes: before the tests, which would wait for it.
+go test -count=1 -timeout 20m ./internal/stores/blob/s3test
 
 step "tests"
 export REMIT_FULL=$full

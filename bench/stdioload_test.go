@@ -68,7 +68,7 @@ func startStdio(t *testing.T, cmd *exec.Cmd) *stdioServer {
 	if _, err := io.WriteString(stdin, initialize+"\n"+initialized+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	return &stdioServer{cmd: cmd, out: stdin, in: bufio.NewReaderSize(stdout, 1<<20)}
+	return &stdioServer{cmd: cmd, out: stdin, in: bufio.NewReaderSize(stdout, 4<<20)}
 }
 
 // lane is the server asked one question over and over, by callers who share the

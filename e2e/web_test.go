@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -40,8 +41,15 @@ func (s *space) serve(args ...string) *web {
 // serveWith starts a server with more environment variables.
 func (s *space) serveWith(env []string, args ...string) *web {
 	s.t.Helper()
-	cmd := exec.Command(remitBin, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "warn", "--root", s.root}, args...)...)
-	cmd.Dir, cmd.Env = s.t.TempDir(), environment(env...)
+	return s.serveVia(nil, env, args...)
+}
+
+// serveVia starts a server through a command that runs the one given to it.
+func (s *space) serveVia(via, env []string, args ...string) *web {
+	s.t.Helper()
+	command := slices.Concat(via, []string{remitBin, "serve", "--addr", "127.0.0.1:0", "--log-level", "warn", "--root", s.root}, args)
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir, cmd.Env = s.t.TempDir(), environment(append(s.env, env...)...)
 	w := &web{t: s.t, space: s, cmd: cmd, stderr: &syncBuffer{}, exit: make(chan struct{})}
 	cmd.Stderr = w.stderr
 	s.check(cmd.Start())

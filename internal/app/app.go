@@ -9,12 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"remit/internal/contract"
@@ -26,6 +25,7 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
+	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/conformance"
 	"remit/internal/toolsets/learning"
 	"remit/internal/toolsets/tasks"
@@ -44,7 +44,7 @@ const memoryFolder = ".claude/memory"
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
 	ctx, asked, stop := interruptible()
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // a reader that goes away is an error of the write, not our end
+	ignoreWriteSignals()
 	defer loadBallast(env)()
 	logs := &logs{}
 	defer logs.flush()
@@ -96,6 +96,9 @@ type App struct {
 
 	settings cli.Settings
 	database *database
+	stores   *bookStores
+	books    *books.Library
+	links    *bookLinks
 	known    []*contract.Set // all that there are
 	sets     []*contract.Set // those that were chosen
 }
@@ -127,6 +130,9 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	} else {
 		a.kept = keepAlone(s, root, data, a.tellLost)
 	}
+	a.stores = &bookStores{settings: s, data: data, log: log}
+	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
+	a.links = a.newLinks()
 	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store}
 	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
@@ -146,6 +152,11 @@ func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
+	}
+	for _, place := range s.Books { // books are there for whoever may read the folder; what was deleted is not
+		if folder, ok := strings.CutPrefix(place, folderScheme); ok && isWithin(s.Root, folder) && !isWithin(s.Data, folder) {
+			hidden = append(hidden, filepath.Join(folder, ".history"), filepath.Join(folder, ".locks"))
+		}
 	}
 	slices.Sort(hidden)
 	return slices.Compact(hidden) // each costs a look at the disk
@@ -167,7 +178,8 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
 	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
-	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), conformance.Toolset()}}
+	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
+	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), conformance.Toolset()}}
 	return engine.New(sets, handlers, a.options)
 }
 
@@ -216,6 +228,7 @@ func (a *App) Close() error {
 	if auditErr := a.kept.recordsEnd.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}
+	a.stores.close()
 	return errors.Join(err, a.database.close(), a.root.Close())
 }
 

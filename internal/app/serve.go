@@ -20,6 +20,7 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/faces/httpapi"
 	"remit/internal/faces/httpd"
+	"remit/internal/faces/links"
 	"remit/internal/faces/mcp"
 )
 
@@ -29,7 +30,9 @@ const grace = 30 * time.Second
 // ServeStdio speaks MCP on a pair of streams until in ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	server := a.endpoint(a.engine, a.sets)
-	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server))
+	loopback := &links.Loopback{Serve: a.serveLinks}
+	a.own(loopback.Base)
+	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server), loopback.Close())
 }
 
 // endpoint is an MCP server for an engine.
@@ -82,10 +85,16 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err := a.Reach(ctx); err != nil {
 		return err
 	}
+	if a.hasBooks() {
+		if err := a.stores.reach(ctx); err != nil {
+			return err
+		}
+	}
 	l, err := httpd.Listen(ctx, a.settings.Addr)
 	if err != nil {
 		return err
 	}
+	a.own(func() (string, error) { return "http://" + l.Addr().String(), nil })
 	protocol := mcp.NewHTTP(local, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
 	mux := http.NewServeMux()
@@ -93,7 +102,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server := &httpd.Server{Handler: direct(mux), Log: a.log, EndStreams: protocol.EndStreams}
+	server := &httpd.Server{Handler: direct(mux), Log: a.log, EndStreams: protocol.EndStreams, Public: a.isPublic}
 	a.plain(mux, protocol, server)
 	ready("http://" + l.Addr().String())
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
@@ -160,12 +169,15 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 		},
 	}
 	api.Register(mux)
+	if a.hasBooks() {
+		a.linked(protocol.Admit).Register(mux)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, fmt.Sprintf("There is nothing at %s; GET / tells what there is", r.URL.Path))
 	})
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Remit %s\n\nMCP      /mcp, and /mcp/{toolset} for one toolset\nTools    GET /tools, POST /tools/{name}\nHealth   /health\nMetrics  /metrics\n", Version)
+		fmt.Fprintf(w, "Remit %s\n\nMCP      /mcp, and /mcp/{toolset} for one toolset\nTools    GET /tools, POST /tools/{name}\nHealth   /health\nMetrics  /metrics\nBooks    /cdn/books/..., and links that tools give\n", Version)
 	})
 }
 
@@ -175,12 +187,21 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	if ending { // a load balancer should send its callers elsewhere
 		stopping = errors.New("the server ends")
 	}
-	return map[string]error{
+	parts := map[string]error{
 		"serving":   stopping,
 		"workspace": folderExists(realPath(a.settings.Root)),
 		"database":  a.database.ping(ctx),
 		"audit":     a.options.Audit.Ready(time.Now()),
 	}
+	if a.hasBooks() {
+		parts["books"] = a.stores.ping(ctx)
+	}
+	return parts
+}
+
+// hasBooks tells whether tools for books are served, by whichever address.
+func (a *App) hasBooks() bool {
+	return slices.Contains(a.settings.Toolsets, "books") || slices.Contains(a.settings.Addressable(a.known), "books")
 }
 
 func folderExists(name string) error {

@@ -67,8 +67,8 @@ func (c *Contract) withDefaults(members []jsontree.Member) []jsontree.Member {
 
 // explain makes one Error of all problems; the first gives code and details.
 func (c *Contract) explain(check *checker, args jsontree.Value) error {
-	if c.Shape == Envelope {
-		return c.explainEnveloped(check, args)
+	if c.Shape == Envelope || c.Shape == Named {
+		return c.explainBriefly(check, args)
 	}
 	first, words := check.problems[0], check.words()
 	e := Errorf(Invalid, "%s", strings.Join(words, "; ")).With("field", first.Field).With("problems", words)
@@ -86,7 +86,7 @@ func (c *Contract) checkSizes(args *jsontree.Value) error {
 		if !limited {
 			continue
 		}
-		if size := len(content(v)); Bytes(size) > limit {
+		if size := sizeOf(v); Bytes(size) > limit {
 			return Errorf(TooLarge, "%s is %d bytes; at most %d bytes (%s) are allowed", name, size, limit, limit).
 				With("field", name).With("size", size).With("max", int(limit))
 		}
@@ -95,12 +95,25 @@ func (c *Contract) checkSizes(args *jsontree.Value) error {
 }
 
 // content is what counts as an argument's bytes: a string's text, the JSON of
-// anything else as it was sent.
+// anything else as it was sent. A text may be long, so it is copied only if it was
+// not sent as it is.
 func content(v *jsontree.Value) []byte {
-	if v.Kind == jsontree.String {
+	switch inner := len(v.Raw) - len(`""`); {
+	case v.Kind != jsontree.String:
+		return v.Source()
+	case inner == len(v.Text): // an escape takes more bytes than what it stands for
+		return v.Raw[1 : 1+inner]
+	default:
 		return []byte(v.Text)
 	}
-	return v.Source()
+}
+
+// sizeOf is the length of content.
+func sizeOf(v *jsontree.Value) int {
+	if v.Kind == jsontree.String {
+		return len(v.Text)
+	}
+	return len(v.Source())
 }
 
 // Conform reduces a handler's answer to the fields that the output schema names,

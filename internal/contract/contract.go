@@ -44,6 +44,7 @@ type Contract struct {
 	Access      Access             `json:"access" yaml:"access"`
 	Input       jsontree.Value     `json:"input" yaml:"input"`
 	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
+	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the one list of the output, which everything but structuredContent holds without an object around it
 	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks and publishes no output schema
 	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
 	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`

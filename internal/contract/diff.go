@@ -363,6 +363,9 @@ func (d *differ) promises(old, updated *Contract) {
 	d.tasks(old.Task, updated.Task)
 	d.sizes(old, updated)
 	d.truncation(old.Truncate, updated.Truncate)
+	if old.Bare != updated.Bare {
+		d.add(Major, "bare", "it went from %q to %q, a breaking change to the response", old.Bare, updated.Bare)
+	}
 	for _, kind := range Kinds() {
 		was, is := old.Errors[kind], updated.Errors[kind]
 		if old.Status(kind) != updated.Status(kind) {
@@ -401,10 +404,12 @@ func (d *differ) tasks(was, is TaskMode) {
 func (d *differ) truncation(was, is Truncate) {
 	switch {
 	case was == is || is == Truncate{}:
+	case was == Truncate{} && is.Cursor == "":
+		d.add(Major, "truncate", "the end of a long answer is lost, a breaking change to the response")
 	case was == Truncate{}:
 		d.add(Minor, "truncate", "a long answer is cut and goes on at %s, a new part of the response", is.Cursor)
 	case was.List != is.List || was.Cursor != is.Cursor:
-		d.add(Major, "truncate", "it went from %s and %s to %s and %s, a breaking change to the response", was.List, was.Cursor, is.List, is.Cursor)
+		d.add(Major, "truncate", "it went from %s and %q to %s and %q, a breaking change to the response", was.List, was.Cursor, is.List, is.Cursor)
 	}
 }
 
@@ -442,7 +447,7 @@ func fieldsOf(c *Contract) map[string]string {
 		return nil
 	}
 	fields := map[string]string{}
-	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "rate", "deadline", "size", "paths", "approval", "truncate", "errors", "examples"} {
+	for _, name := range []string{"title", "description", "hints", "access", "input", "output", "bare", "rate", "deadline", "size", "paths", "approval", "truncate", "errors", "examples"} {
 		v := tree.Field(name)
 		fields[name] = string(v.Canonical())
 	}

@@ -62,17 +62,24 @@ func (c *Contract) unwrapped(answer *jsontree.Value) *jsontree.Value {
 	return answer
 }
 
-// explainEnveloped makes one Error of all problems, with the details of seed 002: the
-// value only where it was not among those that are allowed, the list of problems only
-// where there is more than one. The contract's own order decides which is the first.
-func (c *Contract) explainEnveloped(check *checker, args jsontree.Value) error {
+// explainBriefly makes one Error of all problems, with the details of seeds 002 and 003:
+// the value only where it was not among those that are allowed, the list of problems only
+// where there is more than one. In shape named a failure with a code of its own tells
+// the value under the name of its argument. The contract's own order decides which
+// problem is the first.
+func (c *Contract) explainBriefly(check *checker, args jsontree.Value) error {
 	if len(check.problems) > 1 {
 		args.Members = c.inOrder(args.Members)
 		*check = checker{}
 		check.check(c.input, &args, nil)
 	}
 	first, words := check.problems[0], check.words()
-	e := Errorf(Invalid, "%s", strings.Join(words, "; ")).With("field", first.Field)
+	e := Errorf(Invalid, "%s", strings.Join(words, "; "))
+	if c.Shape == Named && first.Code != "" && first.Rule != "required" {
+		e = e.With(first.Field, echoed(&first.Value))
+	} else {
+		e = e.With("field", first.Field)
+	}
 	if first.Rule == "enum" || first.Rule == "format" {
 		e = e.With("value", echoed(&first.Value))
 	}

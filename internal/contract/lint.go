@@ -58,8 +58,10 @@ func (c *Contract) Lint() []Finding {
 	}
 	l.arguments(c)
 	l.headers(c)
+	l.bare(c)
 	l.truncation(c)
 	l.errors(c)
+	l.codes(c)
 	l.examples(c)
 	return l.findings
 }
@@ -283,12 +285,17 @@ func (l *linter) truncation(c *Contract) {
 	if inner := data.prop("data"); c.wraps() && inner != nil {
 		data = inner
 	}
-	list, cursor := data.prop(t.List), data.prop(t.Cursor)
+	list := data.prop(t.List)
 	l.need(list != nil && slices.Equal(list.types, []string{"array"}), "truncate.list", "%q is not an array of the answer's data", t.List)
 	l.need(list == nil || list.minItems <= 1, "truncate.list", "a single element of %s may be all that fits, but minItems asks for more", t.List)
+	l.need(t.Budget > 4*cursorRoom, "truncate.budget", "must be over %s", Bytes(4*cursorRoom))
+	if t.Cursor == "" {
+		l.need(c.Hints.ReadOnly && c.Task == "", "truncate", "without a cursor only an answer that is never kept can be cut: of a tool that reads, and is no task")
+		return
+	}
+	cursor := data.prop(t.Cursor)
 	l.need(cursor != nil && slices.Equal(cursor.types, []string{"string"}) && !data.requires(t.Cursor),
 		"truncate.cursor", "%q is not an optional string of the answer's data", t.Cursor)
-	l.need(t.Budget > 4*cursorRoom, "truncate.budget", "must be over %s", Bytes(4*cursorRoom))
 }
 
 func (l *linter) errors(c *Contract) {
@@ -308,6 +315,19 @@ func (l *linter) errors(c *Contract) {
 	}
 }
 
+// codes checks that a failure with a code of its own can tell the value that it is
+// about. See explainBriefly.
+func (l *linter) codes(c *Contract) {
+	if c.Shape != Named {
+		return
+	}
+	for _, p := range c.input.props {
+		coded := p.schema.code.all != "" || len(p.schema.code.by) > 0
+		l.need(!coded || slices.Contains(c.Errors[Invalid].Details, p.name), "input."+p.name,
+			"has an x-code, so %s must be among the details of errors.invalid", p.name)
+	}
+}
+
 func (l *linter) examples(c *Contract) {
 	list, err := c.Examples.All()
 	l.need(err == nil, "examples", "%v", err)
@@ -324,9 +344,10 @@ func (l *linter) examples(c *Contract) {
 		args := e.Arguments.Clone()
 		_, err := c.Accept(args)
 		l.need(err == nil, where, "its arguments are refused: %v", err)
-		result, err := c.Conform(e.Result.Clone())
+		whole := c.whole(e.Result.Clone())
+		result, err := c.Conform(whole)
 		l.need(err == nil, where, "its result breaks the output schema: %v", err)
-		l.need(result.Equal(&e.Result), where, "its result has fields that the output schema does not name")
+		l.need(result.Equal(&whole), where, "its result has fields that the output schema does not name")
 	}
 }
 

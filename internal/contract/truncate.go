@@ -3,19 +3,29 @@ package contract
 import "remit/internal/contract/jsontree"
 
 // Truncate says how an answer that is too long gets shorter: which list of the
-// data loses its end, and which field then holds the cursor that goes on there.
+// data loses its end, and which field then holds the cursor that goes on there. Without
+// a cursor the end is lost, and the caller is told so beside the answer.
 type Truncate struct {
 	List   string `json:"list" yaml:"list"`
-	Cursor string `json:"cursor" yaml:"cursor"`
+	Cursor string `json:"cursor,omitempty" yaml:"cursor"`
 	Budget Bytes  `json:"budget" yaml:"budget"` // of the whole answer, as JSON
 }
 
 // cursorRoom is kept free for the cursor, with its name.
 const cursorRoom = 256
 
+// Cut leaves the first n elements of the list of an answer, wrapped, that has no cursor
+// to go on with, and tells how many there were.
+func (c *Contract) Cut(answer *jsontree.Value, n int) (total int) {
+	list := memberOf(c.unwrapped(answer), c.Truncate.List)
+	total = len(list.Members)
+	list.Members = list.Members[:n]
+	return total
+}
+
 // Fit tells whether an answer, wrapped, is within the budget that the contract states.
 // If it is not, keep is how many elements of the list may stay, so that there is room
-// for a cursor; it is at least one, since an answer without any would never come to an
+// for a cursor, if there is one; it is at least one, since an answer without any would never come to an
 // end. A single element fits, however long it is.
 func (c *Contract) Fit(answer *jsontree.Value) (keep int, fits bool) {
 	list := memberOf(c.unwrapped(answer), c.Truncate.List)
@@ -29,7 +39,11 @@ func (c *Contract) Fit(answer *jsontree.Value) (keep int, fits bool) {
 	}
 	body := answer.Append(make([]byte, 0, least))
 	if size := len(body); keep > 1 && size > int(c.Truncate.Budget) {
-		for room := int(c.Truncate.Budget) - cursorRoom; keep > 1 && size > room; {
+		room := int(c.Truncate.Budget)
+		if c.Truncate.Cursor != "" {
+			room -= cursorRoom
+		}
+		for keep > 1 && size > room {
 			keep--
 			body = list.Members[keep].Value.Append(body[:0])
 			size -= len(body) + len(",")

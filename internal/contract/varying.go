@@ -18,13 +18,16 @@ func (e *Example) Varying(answer jsontree.Value) jsontree.Value {
 }
 
 // blanked puts null where a path leads; a name that ends in [] leads into every
-// element of a list. It tells whether the path led anywhere, and leaves the members
-// of v alone.
+// element of a list, and [] alone into those of a bare one. It tells whether the path
+// led anywhere, and leaves the members of v alone.
 func blanked(v jsontree.Value, path []string) (blank jsontree.Value, found bool) {
 	if len(path) == 0 {
 		return jsontree.Value{}, true
 	}
 	name, each := strings.CutSuffix(path[0], "[]")
+	if v.Kind == jsontree.Array && name == "" && each {
+		return blankedEach(v, path[1:])
+	}
 	i := slices.IndexFunc(v.Members, func(m jsontree.Member) bool { return m.Key == name })
 	if v.Kind != jsontree.Object || i < 0 || each && v.Members[i].Value.Kind != jsontree.Array {
 		return v, false
@@ -35,11 +38,16 @@ func blanked(v jsontree.Value, path []string) (blank jsontree.Value, found bool)
 		*below, found = blanked(*below, path[1:])
 		return v, found
 	}
-	below.Members, below.Raw = slices.Clone(below.Members), nil
-	for j := range below.Members {
+	*below, found = blankedEach(*below, path[1:])
+	return v, found
+}
+
+func blankedEach(list jsontree.Value, path []string) (blank jsontree.Value, found bool) {
+	list.Members, list.Raw = slices.Clone(list.Members), nil
+	for i := range list.Members {
 		var here bool
-		below.Members[j].Value, here = blanked(below.Members[j].Value, path[1:])
+		list.Members[i].Value, here = blanked(list.Members[i].Value, path)
 		found = found || here
 	}
-	return v, found
+	return list, found
 }

@@ -24,6 +24,7 @@ var (
 	contentType     = reflect.TypeFor[Content]()
 	treeType        = reflect.TypeFor[jsontree.Value]()
 	pagedType       = reflect.TypeFor[Paged]()
+	notedType       = reflect.TypeFor[Noted]()
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
@@ -53,8 +54,11 @@ func checkOut(c *contract.Contract, out reflect.Type) error {
 	if gives := out == contentType; gives != c.Content {
 		return mismatch(c, "the handler must give an engine.Content exactly when the contract says content")
 	}
-	if c.Truncate != (contract.Truncate{}) && !out.Implements(pagedType) {
+	if c.Truncate.Cursor != "" && !out.Implements(pagedType) {
 		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
+	}
+	if cuts := c.Truncate.List != "" && c.Truncate.Cursor == ""; out.Implements(notedType) && !cuts {
+		return mismatch(c, "%s is an engine.Noted, but the contract does not say which list is cut without a cursor", out)
 	}
 	for _, m := range propertiesOf(c.Data()) {
 		field, ok := jsontree.FieldNamed(out, m.Key)

@@ -10,6 +10,19 @@ type Paged interface {
 	Cut(n int) any
 }
 
+// Noted is an Out that can tell of its list that there is more than it gives. It is for
+// answers that are cut without a cursor.
+type Noted interface {
+	Notes() Notes
+}
+
+// Notes are what a caller is told beside an answer that was cut without a cursor.
+type Notes struct {
+	Truncated bool  // there is more than was given
+	Total     int64 // how many elements there are; -1 is not known. It says nothing of an answer that is whole.
+	Shown     int   // how many were given; the engine counts them
+}
+
 // promised makes of what a handler gave the answer that the contract promises: the
 // fields it names, within its schema and its budget. What is cut is not looked at.
 func (w *work) promised(out any) (jsontree.Value, error) {
@@ -17,12 +30,31 @@ func (w *work) promised(out any) (jsontree.Value, error) {
 	if err != nil {
 		return answer, err
 	}
-	if keep, fits := w.tool.Fit(&answer); !fits {
+	keep, fits := w.tool.Fit(&answer)
+	switch {
+	case w.tool.Truncate.Cursor == "":
+		w.note(out, &answer, keep, fits)
+	case !fits:
 		if answer, err = w.wrapped(out.(Paged).Cut(keep)); err != nil { // New has seen that it is one
 			return answer, err
 		}
 	}
 	return w.tool.Conform(answer)
+}
+
+// note cuts an answer that has no cursor to go on with, if it must, and remembers what
+// its caller is told of what is missing.
+func (w *work) note(out any, answer *jsontree.Value, keep int, fits bool) {
+	if noted, ok := out.(Noted); ok {
+		w.notes = noted.Notes()
+	}
+	if !fits {
+		total := w.tool.Cut(answer, keep)
+		if !w.notes.Truncated {
+			w.notes = Notes{Truncated: true, Total: int64(total)}
+		}
+	}
+	w.notes.Shown = keep
 }
 
 // wrapped is what a handler gave as a tree, in the shape of its set.

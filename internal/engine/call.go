@@ -40,12 +40,14 @@ type Round struct {
 
 // Result is what a call came to.
 type Result struct {
-	Tool     *Tool
-	Body     []byte          // compact JSON: the answer, or the error in the set's shape
-	Content  []byte          // of a tool that answers with content: its blocks, as a JSON array
-	Err      *contract.Error // nil on success
-	Replayed bool            // an earlier call with the same key gave the answer; nothing was done now
-	Need     *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
+	Tool       *Tool
+	Body       []byte          // compact JSON: the answer, the list alone if the contract says bare, or the error in the set's shape
+	Structured []byte          // compact JSON: the answer as the output schema has it; nil if there is none
+	Content    []byte          // of a tool that answers with content: its blocks, as a JSON array
+	Notes      Notes           // of an answer that was cut without a cursor
+	Err        *contract.Error // nil on success
+	Replayed   bool            // an earlier call with the same key gave the answer; nothing was done now
+	Need       *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
 }
 
 // Need is what a call waits for, and what it remembers until then.
@@ -79,6 +81,7 @@ type work struct {
 
 	request  string // the digest of what a keyed call asks for
 	replayed bool   // an earlier call gave the answer
+	notes    Notes  // on the answer
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -267,13 +270,15 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 	}
 }
 
+func (w *work) caller() Caller { return Caller{Principal: w.call.Principal, Client: w.call.Client} }
+
 // handle runs the tool's own code under the contract's deadline, and once for a key.
 func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	peer := w.call.Peer
 	if w.keyed() && w.tool.inside {
 		peer = nil // in a transaction nobody may be waited for
 	}
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), peer)
+	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitTurn(limited)

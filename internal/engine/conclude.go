@@ -23,7 +23,7 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 		w.next.Asked = w.engine.Now()
 		result.Need = &Need{Questions: questions, Task: len(questions) == 0, Next: w.next}
 	case err == nil:
-		result.Replayed = w.replayed
+		result.Replayed, result.Notes = w.replayed, w.notes
 		result.succeed(&answer)
 	default:
 		result.fail(contract.AsError(err))
@@ -42,7 +42,8 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 
 func (r *Result) succeed(answer *jsontree.Value) {
 	least, _ := answer.Sizes()
-	r.Body = answer.Append(make([]byte, 0, least+64)) // a few escapes need no second buffer
+	r.Structured = answer.Append(make([]byte, 0, least+64)) // a few escapes need no second buffer
+	r.Body = r.Tool.Body(r.Structured)
 	if r.Tool.Content {
 		blocks := answer.Field("content")
 		r.Content = blocks.Append(nil)
@@ -51,7 +52,7 @@ func (r *Result) succeed(answer *jsontree.Value) {
 
 func (r *Result) fail(e *contract.Error) {
 	r.Err = e
-	r.Body = r.Tool.Render(e)
+	r.Body, r.Structured, r.Content = r.Tool.Render(e), nil, nil
 }
 
 func (r *Result) outcome() string {

@@ -7,12 +7,13 @@ import (
 )
 
 // deadline is the context of a handler: it ends when its time is over, and leads
-// to the engine and the client. It starts no timer before somebody waits for it,
+// to the engine, the client and whoever calls. It starts no timer before somebody waits for it,
 // since most handlers are done before they could.
 type deadline struct {
 	context.Context
 	at     time.Time
 	engine *Engine
+	caller Caller
 	peer   Peer
 
 	mu     sync.Mutex
@@ -22,8 +23,21 @@ type deadline struct {
 }
 
 // within gives the context of a handler that may take so long.
-func (e *Engine) within(ctx context.Context, most time.Duration, peer Peer) *deadline {
-	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, peer: peer}
+func (e *Engine) within(ctx context.Context, most time.Duration, caller Caller, peer Peer) *deadline {
+	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, caller: caller, peer: peer}
+}
+
+// Caller is who calls a tool, reads a resource or starts a prompt.
+type Caller struct {
+	Principal string // who it is; "" is nobody in particular
+	Client    string // how the client names itself
+}
+
+// CallerOf gives the caller to a handler, a shelf that is read or a prompt. Elsewhere
+// it is empty.
+func CallerOf(ctx context.Context) Caller {
+	caller, _ := ctx.Value(callerKey{}).(Caller)
+	return caller
 }
 
 // Deadline is the contract's, or an earlier one of the caller.
@@ -89,15 +103,18 @@ func stopClock(ctx context.Context) (waiting context.Context, resume func()) {
 
 type (
 	engineKey   struct{}
+	callerKey   struct{}
 	peerKey     struct{}
 	deadlineKey struct{}
 )
 
-// Value also gives the engine and the client.
+// Value also gives the engine, the caller and the client.
 func (d *deadline) Value(key any) any {
 	switch key.(type) {
 	case engineKey:
 		return d.engine
+	case callerKey:
+		return d.caller
 	case peerKey:
 		return d.peer
 	case deadlineKey:

@@ -46,7 +46,7 @@ func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, erro
 	if v.who.Principal == "" {
 		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method)
 	}
-	limited := v.engine.within(ctx, patience, v.who.Peer)
+	limited := v.engine.within(ctx, patience, Caller{Principal: v.who.Principal, Client: v.who.Client}, v.who.Peer)
 	defer limited.cancel()
 	size, err = do(limited)
 	switch {

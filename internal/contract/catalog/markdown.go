@@ -55,11 +55,7 @@ func (p *page) tool(c *contract.Contract) {
 	p.line("%s\n", c.Description)
 	p.line("%s\n", strings.Join(Promises(c), " · "))
 	p.fields("Takes", &c.Input)
-	if c.Content {
-		p.line("Gives content: texts, pictures, sounds or resources.\n")
-	} else {
-		p.fields("Gives", &c.Output)
-	}
+	p.answer(c)
 	p.paths(c)
 	p.errors(c)
 	examples, err := c.Examples.All()
@@ -68,6 +64,23 @@ func (p *page) tool(c *contract.Contract) {
 	}
 	for _, e := range examples {
 		p.example(c, &e)
+	}
+}
+
+// answer writes what a tool gives.
+func (p *page) answer(c *contract.Contract) {
+	switch list := c.BodySchema(); {
+	case c.Content:
+		p.line("Gives content: texts, pictures, sounds or resources.\n")
+	case c.Bare != "":
+		p.line("| gives a list | type | | |")
+		p.line("|---|---|---|---|")
+		about, items := list.Field("description"), list.Field("items")
+		p.line("| `[]` | %s | bare; `%s` in structuredContent | %s |", kindOf(&items), c.Bare, cell(about.Text+rules(&list)))
+		p.rows("[].", &items)
+		p.line("")
+	default:
+		p.fields("Gives", &c.Output)
 	}
 }
 
@@ -93,7 +106,8 @@ func Promises(c *contract.Contract) []string {
 	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
 	}
-	hint(c.Truncate.List != "", fmt.Sprintf("answers of at most %s, then %s", c.Truncate.Budget, c.Truncate.Cursor), "")
+	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, then %s", c.Truncate.Budget, c.Truncate.Cursor), "")
+	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, cut beyond", c.Truncate.Budget), "")
 	return append(words, fmt.Sprintf("within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
 }
 

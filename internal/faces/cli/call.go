@@ -76,9 +76,7 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 	if err := p.printBody(result.Body); err != nil {
 		return err
 	}
-	if result.Replayed {
-		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
-	}
+	p.printNotes(&result)
 	switch {
 	case result.Err == nil:
 		return nil
@@ -86,6 +84,19 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 		return failure{ExitPending}
 	default:
 		return failure{ExitFailed}
+	}
+}
+
+// printNotes tells a person what does not belong into the answer.
+func (p *Program) printNotes(result *engine.Result) {
+	if result.Replayed {
+		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
+	}
+	switch notes := result.Notes; {
+	case notes.Truncated && notes.Total >= 0:
+		fmt.Fprintf(p.Stderr, "(cut: showing %d of %d)\n", notes.Shown, notes.Total)
+	case notes.Truncated:
+		fmt.Fprintf(p.Stderr, "(cut: showing %d, and there are more)\n", notes.Shown)
 	}
 }
 

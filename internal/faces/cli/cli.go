@@ -33,6 +33,8 @@ type Workspace interface {
 	Approvals(ctx context.Context) (approval.Store, error)
 	// AuditFiles is the folder of the audit records.
 	AuditFiles() fs.FS
+	// Library gives the books; their store is opened when it is first needed.
+	Library() Library
 	// Reach tries the database, if anything is kept there: an error is what only its
 	// operator can mend. Calls open it by themselves, but say less of what is wrong.
 	Reach(ctx context.Context) error
@@ -123,6 +125,7 @@ func (p *Program) command() *cobra.Command {
 			"  remit serve                                    serve MCP clients and scripts over HTTP\n" +
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
 			"  remit tasks                                    your tasks\n" +
+			"  remit books                                    the books of the library\n" +
 			"  remit approvals list                           what waits for your approval",
 		Version:       p.Version,
 		SilenceErrors: true,
@@ -145,7 +148,7 @@ func (p *Program) command() *cobra.Command {
 		return root
 	}
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.exportCommand(),
+	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.exportCommand(),
 		p.approvalsCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
@@ -307,7 +310,8 @@ func (p *Program) serveCommand() *cobra.Command {
 			"  /mcp/{toolset}   MCP, one toolset: any that there is, or one of --toolsets if that is set\n" +
 			"  /tools           GET lists the tools, POST /tools/{name} calls one with its arguments as JSON\n" +
 			"  /health          for load balancers\n" +
-			"  /metrics         for Prometheus\n\n" +
+			"  /metrics         for Prometheus\n" +
+			"  /cdn/books       the assets of books; /upload and /archives take the links that tools give\n\n" +
 			"Only this machine can connect: names and web pages of other machines are refused.\n" +
 			"What the configuration file says is read at the start; restart to change it.",
 		Example: "  remit serve                                     on http://127.0.0.1:8722\n" +

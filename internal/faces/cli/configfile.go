@@ -21,24 +21,43 @@ type configFile struct {
 	tools    map[string]contract.Tightening
 }
 
+// schemes are what the settings begin with that say where something is kept, or sent.
+var schemes = []struct{ key, beneath string }{
+	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""},
+}
+
 // staysBeneath refuses a file that came with the workspace and would have Remit
-// write elsewhere: whoever owns the machine says so with a flag.
+// write elsewhere, or send callers with their uploads there: whoever owns the machine
+// says so with a flag.
 func (f *configFile) staysBeneath(root string) error {
-	for _, key := range []string{"data", "database"} {
-		text := strings.TrimPrefix(f.settings[key], "sqlite://")
-		if text == "" || strings.HasPrefix(text, "DATA/") && filepath.IsLocal(text) {
-			continue // not set, or in the data folder, which is judged itself
+	for _, s := range schemes {
+		places := []string{f.settings[s.key]}
+		if s.key == "books" {
+			places = splitList(f.settings[s.key])
 		}
-		text = within(text, "ROOT/", root+"/")
-		if !filepath.IsAbs(text) {
-			text = filepath.Join(root, text)
-		}
-		elsewhere := strings.Contains(f.settings[key], "://") && !strings.HasPrefix(f.settings[key], "sqlite://") // a server
-		if beneath, err := filepath.Rel(root, text); elsewhere || err != nil || !filepath.IsLocal(beneath) {
-			return fmt.Errorf("%s leads out of the workspace; set it with --%s or REMIT_%s instead", key, key, strings.ToUpper(key))
+		for _, place := range places {
+			if !isBeneath(root, strings.TrimPrefix(place, s.beneath)) {
+				set := setting{key: s.key}
+				return fmt.Errorf("%s leads out of the workspace; set it with --%s or %s instead", s.key, set.flag(), set.variable())
+			}
 		}
 	}
 	return nil
+}
+
+func isBeneath(root, place string) bool {
+	if place == "" || strings.HasPrefix(place, "DATA/") && filepath.IsLocal(place) {
+		return true // not set, or in the data folder, which is judged itself
+	}
+	if strings.Contains(place, "://") { // a server
+		return false
+	}
+	place = within(place, "ROOT/", root+"/")
+	if !filepath.IsAbs(place) {
+		place = filepath.Join(root, place)
+	}
+	beneath, err := filepath.Rel(root, place)
+	return err == nil && filepath.IsLocal(beneath)
 }
 
 // maxConfig and maxBrackets keep a hostile file from costing more than a look.

@@ -25,11 +25,16 @@ type Settings struct {
 	ReadOnly   bool
 	Approve    approval.Mode
 	Database   string
-	Config     string // the file that was, or would be, read
+	Books      []string // where books are kept: file://FOLDER or s3://...; the first holds new ones
+	PublicURL  string   // where others reach what serve serves; "" if that is where it listens
+	CDNURL     string   // where others serve assets; "" if nobody does
+	Config     string   // the file that was, or would be, read
 	RateLimits bool
 	LogLevel   slog.Level
 	Addr       string                         // where serve listens
 	Tools      map[string]contract.Tightening // by tool name; only from the file
+	// Env is the environment, where programs look for the credentials of S3.
+	Env func(string) (string, bool)
 
 	values []value // as printed by config print
 }
@@ -99,10 +104,13 @@ type setting struct {
 var settingsTable = []setting{
 	{"root", ".", "folder that the tools work in"},
 	{"data", "ROOT/.remit", "folder for Remit's own data"},
-	{"toolsets", "learning-os,tasks", "toolsets to serve, separated by commas"},
+	{"toolsets", "learning-os,tasks,books", "toolsets to serve, separated by commas"},
 	{"read_only", "false", "refuse every tool that writes"},
 	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
 	{"database", "sqlite://DATA/remit.db", "where state is kept: sqlite://PATH, or postgres://USER@HOST/NAME for replicas"},
+	{"books", "file://DATA/library", "where books are kept: file://FOLDER, s3://BUCKET/PREFIX?endpoint=URL&region=NAME, or one of each with a comma between"},
+	{"public_url", "", "where links lead if not to where serve listens: the address of a proxy in front of it"},
+	{"cdn_url", "", "where links to assets lead if not to serve: the address of whatever serves the files of the library"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
@@ -144,7 +152,7 @@ type resolver struct {
 // resolveSettings works out every setting.
 func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Settings, error) {
 	r := &resolver{flags: flags, env: env}
-	var s Settings
+	s := Settings{Env: env}
 	var err error
 	root, rootOrigin := r.lookup("root")
 	if s.Root, err = filepath.Abs(root); err != nil {
@@ -170,6 +178,9 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	s.Database = within(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
 	r.note("database", withoutPassword(s.Database), databaseOrigin)
 	err = errors.Join(
+		r.places(&s),
+		r.parse("public_url", webAddress(&s.PublicURL)),
+		r.parse("cdn_url", webAddress(&s.CDNURL)),
 		r.parse("toolsets", func(text string) error {
 			if s.Toolsets = splitList(text); len(s.Toolsets) == 0 {
 				return errors.New("name at least one toolset")
@@ -228,15 +239,20 @@ func (r *resolver) note(key, text string, origin Origin) {
 // person's shell to where they stand.
 func (r *resolver) path(s *Settings, key string) string {
 	text, origin := r.lookup(key)
-	text = within(text, "ROOT/", s.Root+"/")
-	if origin == FromFile && !filepath.IsAbs(text) {
-		text = filepath.Join(s.Root, text)
-	}
-	if abs, err := filepath.Abs(text); err == nil {
-		text = abs
-	}
+	text = s.absolute(text, origin)
 	r.note(key, text, origin)
 	return text
+}
+
+func (s *Settings) absolute(path string, origin Origin) string {
+	path = within(path, "ROOT/", s.Root+"/")
+	if origin == FromFile && !filepath.IsAbs(path) {
+		path = filepath.Join(s.Root, path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // within puts a folder in the place of the word that stands for it, at the start of
@@ -246,28 +262,6 @@ func within(text, word, folder string) string {
 		return folder + rest
 	}
 	return text
-}
-
-// withoutPassword makes an address fit to be shown: a password may stand before the
-// last @, escaped or not, or among the parameters.
-func withoutPassword(address string) string {
-	scheme, rest, found := strings.Cut(address, "://")
-	if !found && strings.ContainsAny(address, "@=") {
-		return "***" // nothing that is taken, but who knows what they meant to say
-	}
-	if !found || scheme == "sqlite" {
-		return address
-	}
-	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
-		if user, _, hidden := strings.Cut(rest[:at], ":"); hidden {
-			rest = user + ":***" + rest[at:]
-		}
-	}
-	place, parameters, _ := strings.Cut(rest, "?")
-	if strings.Contains(strings.ToLower(parameters), "pass") {
-		rest = place + "?***"
-	}
-	return scheme + "://" + rest
 }
 
 // parse reads a value, and says which setting is wrong and where it was set.

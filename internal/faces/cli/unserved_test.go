@@ -14,15 +14,15 @@ import (
 	"remit/internal/faces/cli"
 )
 
-// broken is a workspace whose one tool has a contract that cannot be read.
-type broken struct {
+// toolsOnly is a workspace that can do nothing but call tools.
+type toolsOnly struct {
 	cli.Workspace
 	engine *engine.Engine
 }
 
-func (b broken) Engine() *engine.Engine    { return b.engine }
-func (broken) Reach(context.Context) error { return nil }
-func (broken) Close() error                { return nil }
+func (w toolsOnly) Engine() *engine.Engine    { return w.engine }
+func (toolsOnly) Reach(context.Context) error { return nil }
+func (toolsOnly) Close() error                { return nil }
 
 // TestToolThatCannotBeServed: a fault of ours is not a slip of the person who types,
 // and nobody is sent to a configuration file for it.
@@ -42,7 +42,7 @@ func TestToolThatCannotBeServed(t *testing.T) {
 		program := &cli.Program{
 			Version: "test",
 			Open: func(context.Context, cli.Settings, *slog.Logger) (cli.Workspace, error) {
-				return broken{engine: e}, nil
+				return toolsOnly{engine: e}, nil
 			},
 			Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
 			Now:    time.Now, Args: append(args, "--root", t.TempDir()),

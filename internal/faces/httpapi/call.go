@@ -23,6 +23,9 @@ const (
 	outcomeHeader  = "X-Remit-Outcome"  // "ok", or the kind of failure; "pending" waits for a person
 	contractHeader = "X-Remit-Contract" // which promise was kept: set/name@version
 	replayedHeader = "Idempotency-Replayed"
+
+	truncatedHeader = "Remit-Truncated" // "true": the answer has less than there is
+	totalHeader     = "Remit-Total"     // then how many elements there are, if that is known
 )
 
 // keyHeader makes a call safe to repeat.
@@ -87,6 +90,12 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 	header.Set(outcomeHeader, "ok")
 	if result.Replayed {
 		header.Set(replayedHeader, "true")
+	}
+	if notes := result.Notes; notes.Truncated {
+		header.Set(truncatedHeader, "true")
+		if notes.Total >= 0 {
+			header.Set(totalHeader, strconv.FormatInt(notes.Total, 10))
+		}
 	}
 	if failure := result.Err; failure != nil {
 		header.Set(outcomeHeader, string(failure.Kind))

@@ -87,7 +87,7 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 	}
 	members = append(members, jsontree.M("inputSchema", t.PublicInput()))
 	if !t.Content {
-		members = append(members, jsontree.M("outputSchema", t.PublicOutput()))
+		members = append(members, jsontree.M("outputSchema", t.BodySchema()))
 	}
 	return jsontree.Obj(members...)
 }

@@ -31,6 +31,9 @@ type Server struct {
 	Log     *slog.Logger
 	// EndStreams ends answers that would go on for ever, when the server ends.
 	EndStreams func()
+	// Public tells requests that may come by any name and from any web page, because
+	// they ask for nothing that is not public; nil if there are none.
+	Public func(*http.Request) bool
 
 	ending atomic.Bool
 	active atomic.Int64 // requests under way
@@ -229,6 +232,8 @@ func takeRest(w http.ResponseWriter, r *http.Request) {
 func (s *Server) guard(addr string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch origins := r.Header["Origin"]; {
+		case s.Public != nil && s.Public(r):
+			next.ServeHTTP(w, r)
 		case r.Host != addr && !isLoopback(hostOf(r.Host)):
 			s.forbid(w, r, "This server answers to names of this machine alone; use the address that it printed at its start")
 		case len(origins) > 1 || len(origins) == 1 && !isLocalOrigin(origins[0]):

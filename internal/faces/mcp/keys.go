@@ -1,8 +1,11 @@
 package mcp
 
 import (
+	"strconv"
+
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
 	"remit/internal/engine/once"
 )
 
@@ -10,6 +13,13 @@ import (
 const (
 	metaKey      = "io.remit/idempotencyKey"
 	metaReplayed = "io.remit/replayed"
+)
+
+// The keys of _meta that tell of an answer with less than there is: that it is cut, and
+// how many elements there are, if that is known.
+const (
+	metaTruncated = "io.remit/truncated"
+	metaTotal     = "io.remit/total"
 )
 
 // idempotencyKey reads the key of a call; "" if the client sent none.
@@ -28,13 +38,31 @@ func (q *request) idempotencyKey() (string, error) {
 	return key.Text, nil
 }
 
-// endReplayed closes a result that an earlier call with the same key came to.
-func (q *request) endReplayed(b []byte) []byte {
-	const mark = `"` + metaReplayed + `":true`
-	if q.from.era == legacy {
-		return append(separate(b), `"_meta":{`+mark+`}}}`...)
+// marksOf are the members of _meta that a result carries, as JSON without the braces.
+func marksOf(result *engine.Result) []byte {
+	switch notes := result.Notes; {
+	case result.Replayed:
+		return []byte(`"` + metaReplayed + `":true`)
+	case notes.Truncated && notes.Total >= 0:
+		return strconv.AppendInt([]byte(`"`+metaTruncated+`":true,"`+metaTotal+`":`), notes.Total, 10)
+	case notes.Truncated:
+		return []byte(`"` + metaTruncated + `":true`)
+	default:
+		return nil
 	}
-	signature := q.server.signature() // it ends with _meta
-	b = append(separate(b), signature[:len(signature)-1]...)
-	return append(b, `,`+mark+`}}}`...)
+}
+
+// endNoted closes a result with marks in its _meta.
+func (q *request) endNoted(b, marks []byte) []byte {
+	if marks == nil {
+		return q.end(b)
+	}
+	if q.from.era == legacy {
+		b = append(separate(b), `"_meta":{`...)
+	} else {
+		signature := q.server.signature() // it ends with _meta
+		b = append(separate(b), signature[:len(signature)-1]...)
+		b = append(b, ',')
+	}
+	return append(append(b, marks...), `}}}`...)
 }

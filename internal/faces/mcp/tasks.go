@@ -100,8 +100,12 @@ func appendWholeTask(b []byte, t *background.Task) []byte {
 		}
 		return open.Append(append(b, `,"inputRequests":`...))
 	case t.Status == background.Completed:
+		structured := t.Body // lint keeps bare answers from tasks
+		if t.IsError {
+			structured = nil
+		}
 		b = append(b, `,"result":{`...)
-		return append(appendOutcome(b, t.Body, t.Content, t.IsError), `,"resultType":"complete"}`...)
+		return append(appendOutcome(b, t.Body, structured, t.Content), `,"resultType":"complete"}`...)
 	case t.Status == background.Failed && t.Fault != nil:
 		b = strconv.AppendInt(append(b, `,"error":{"code":`...), int64(t.Fault.Code), 10)
 		return append(jsontree.AppendString(append(b, `,"message":`...), t.Fault.Message), '}')

@@ -43,11 +43,8 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		return nil, fault
 	}
 	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128) // quotes take two bytes in a text
-	b = appendOutcome(b, result.Body, result.Content, result.Err != nil)
-	if result.Replayed {
-		return q.endReplayed(b), nil
-	}
-	return q.end(b), nil
+	b = appendOutcome(b, result.Body, result.Structured, result.Content)
+	return q.endNoted(b, marksOf(&result)), nil
 }
 
 func (q *request) tool() (*engine.Tool, error) {
@@ -79,15 +76,15 @@ func protocolFault(failure *contract.Error, e era) error {
 // appendOutcome writes the members of what a tool came to: the JSON as text and,
 // on success, as structure too. A failure has no structure, because clients would
 // check it against the output schema.
-func appendOutcome(b, body, content []byte, failed bool) []byte {
+func appendOutcome(b, body, structured, content []byte) []byte {
 	if content != nil {
 		return append(append(b, `"content":`...), content...)
 	}
 	b = append(b, `"content":[{"type":"text","text":`...)
 	b = jsontree.AppendString(b, string(body))
 	b = append(b, `}]`...)
-	if failed {
+	if structured == nil {
 		return append(b, `,"isError":true`...)
 	}
-	return append(append(b, `,"structuredContent":`...), body...)
+	return append(append(b, `,"structuredContent":`...), structured...)
 }

@@ -1,0 +1,212 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/once"
+	"remit/internal/engine/once/oncetest"
+)
+
+// bareYAML is a tool whose answer is a bare list.
+const bareYAML = `
+name: note
+title: List
+description: Lists numbers.
+hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}
+input:
+  type: object
+  properties:
+    count: {type: integer, description: How many there are}
+    most: {type: integer, default: 1000, description: How many to give}
+  required: [count]
+  additionalProperties: false
+output:
+  type: object
+  properties:
+    result: {type: array, items: {type: string}, description: The numbers}
+  required: [result]
+  additionalProperties: false
+bare: result
+truncate: {list: result, budget: 2KiB}
+examples: []
+`
+
+type bareIn struct {
+	Count int `json:"count"`
+	Most  int `json:"most"`
+}
+
+type bareOut struct {
+	Result []string `json:"result"`
+	notes  engine.Notes
+}
+
+func (o bareOut) Notes() engine.Notes { return o.notes }
+
+// numbers gives as many as may be given. It knows how many there are up to 500.
+func numbers(_ context.Context, in bareIn) (bareOut, error) {
+	var out bareOut
+	for i := range min(in.Count, in.Most) {
+		out.Result = append(out.Result, fmt.Sprintf("%08d", i))
+	}
+	if in.Count > in.Most {
+		out.notes = engine.Notes{Truncated: true, Total: int64(in.Count)}
+	}
+	if in.Count > 500 {
+		out.notes.Total = -1
+	}
+	return out, nil
+}
+
+func quiet() engine.Options {
+	return engine.Options{Audit: silent{}, Observer: silent{}, Now: time.Now}
+}
+
+// TestBareAnswer: the body is the list, the structure has it in its field, and what is
+// cut is told beside them.
+func TestBareAnswer(t *testing.T) {
+	e := serve(t, bareYAML, false, engine.Handle(numbers), quiet())
+	fit := (2<<10 - len(`{"result":[]}`) + len(",")) / len(`"00000000",`)
+	for _, tc := range []struct {
+		name, args string
+		want       engine.Notes
+	}{
+		{"nothing", `{"count":0}`, engine.Notes{}},
+		{"all", `{"count":3}`, engine.Notes{Shown: 3}},
+		{"all that fits", fmt.Sprintf(`{"count":%d}`, fit), engine.Notes{Shown: fit}},
+		{"over the budget", fmt.Sprintf(`{"count":%d}`, fit+1), engine.Notes{Truncated: true, Total: int64(fit) + 1, Shown: fit}},
+		{"over the handler's limit", `{"count":9,"most":4}`, engine.Notes{Truncated: true, Total: 9, Shown: 4}},
+		{"over both", `{"count":400,"most":300}`, engine.Notes{Truncated: true, Total: 400, Shown: fit}},
+		{"over both, and nobody knows by how much", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, tc.args)})
+			if err != nil || result.Err != nil {
+				t.Fatalf("%s, %v", result.Body, err)
+			}
+			if diff := cmp.Diff(tc.want, result.Notes); diff != "" {
+				t.Error(diff)
+			}
+			want := make([]string, tc.want.Shown)
+			for i := range want {
+				want[i] = fmt.Sprintf(`"%08d"`, i)
+			}
+			list := "[" + strings.Join(want, ",") + "]"
+			if string(result.Body) != list || string(result.Structured) != `{"result":`+list+`}` {
+				t.Errorf("the body is %s\nthe structure is %s\nwant %s", result.Body, result.Structured, list)
+			}
+		})
+	}
+}
+
+// TestBareFailure: a failure has the shape of the set, and no structure.
+func TestBareFailure(t *testing.T) {
+	e := serve(t, bareYAML, false, engine.Handle(numbers), quiet())
+	result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann"})
+	if err != nil || result.Err == nil || !strings.HasPrefix(string(result.Body), `{"error":{"code":400,`) || result.Structured != nil {
+		t.Errorf("%s with the structure %s, %v", result.Body, result.Structured, err)
+	}
+}
+
+// TestBareRepeat: what is kept for a key gives both again.
+func TestBareRepeat(t *testing.T) {
+	type out struct {
+		Result []string `json:"result"`
+	}
+	keys, calls := &oncetest.Memory{}, 0
+	o := quiet()
+	o.Once = func(context.Context) (once.Store, error) { return keys, nil }
+	writes := strings.Replace(without(bareYAML, "truncate"), "readOnly: true", "readOnly: false", 1)
+	e := serve(t, writes, false, engine.Handle(func(context.Context, bareIn) (out, error) {
+		calls++
+		return out{[]string{"a"}}, nil
+	}), o)
+	for i := range 2 {
+		result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, `{"count":1}`), Key: "k"})
+		if err != nil || string(result.Body) != `["a"]` || string(result.Structured) != `{"result":["a"]}` || result.Replayed != (i == 1) {
+			t.Errorf("call %d: %s, %s, %v", i, result.Body, result.Structured, err)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("carried out %d times", calls)
+	}
+}
+
+// TestWhoMayNote: notes on a list that the contract does not cut would reach nobody.
+func TestWhoMayNote(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing is cut": without(bareYAML, "truncate"),
+		"a cursor goes on": strings.NewReplacer(
+			"  required: [result]", "    next: {type: string, description: Where to go on}\n  required: [result]",
+			"bare: result\n", "", "list: result,", "list: result, cursor: next,",
+		).Replace(bareYAML),
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := loadSet(t, text)
+			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
+				Catalog:  []*contract.Set{set},
+				Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
+			}, engine.Options{})
+			if want := "demo/note: engine_test.pagedNotes is an engine.Noted, but the contract does not say which list is cut without a cursor"; err == nil || err.Error() != want {
+				t.Errorf("error %v\nwant  %s", err, want)
+			}
+		})
+	}
+}
+
+// pagedNotes can be cut with a cursor, and has notes too.
+type pagedNotes struct {
+	Result []string `json:"result"`
+	Next   string   `json:"next"`
+}
+
+func (p pagedNotes) Cut(int) any       { return p }
+func (pagedNotes) Notes() engine.Notes { return engine.Notes{} }
+
+// TestCallerOf: handlers, shelves and prompts know who calls; nobody else does.
+func TestCallerOf(t *testing.T) {
+	want := engine.Caller{Principal: "ann", Client: "a client"}
+	var seen []engine.Caller
+	see := func(ctx context.Context) { seen = append(seen, engine.CallerOf(ctx)) }
+	r := &rig{handler: func(ctx context.Context, _ noteIn) (noteOut, error) { see(ctx); return noteOut{}, nil }}
+	shelf := &fakeShelf{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents, error) { see(ctx); return nil, nil }}
+	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message, error) { see(ctx); return nil, nil }}
+	if err := r.build(t, false, []engine.Shelf{shelf}, []engine.Prompt{prompt}); err != nil {
+		t.Fatal(err)
+	}
+	who := engine.Visitor{Principal: want.Principal, Client: want.Client}
+	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal, Client: want.Client})
+	_, readErr := r.engine.Read(t.Context(), who, "x://1")
+	_, _, promptErr := r.engine.StartPrompt(t.Context(), who, "p", nil)
+	if err != nil || result.Err != nil || readErr != nil || promptErr != nil {
+		t.Fatalf("%v %v %v %v", err, result.Err, readErr, promptErr)
+	}
+	if diff := cmp.Diff([]engine.Caller{want, want, want}, seen); diff != "" {
+		t.Error(diff)
+	}
+	if got := engine.CallerOf(t.Context()); got != (engine.Caller{}) {
+		t.Errorf("outside of a call: %v", got)
+	}
+}
+
+// TestLostRecordOfContent: an answer whose record is lost is a failure, in content too.
+func TestLostRecordOfContent(t *testing.T) {
+	text := strings.Replace(without(bareYAML, "bare", "truncate"), "readOnly: true", "readOnly: false", 1)
+	before, _, _ := strings.Cut(text, "output:\n")
+	r := &rig{auditErr: context.DeadlineExceeded}
+	e := serve(t, before+"content: true\nexamples: []\n", false, engine.Handle(func(context.Context, bareIn) (engine.Content, error) {
+		return engine.Content{}, nil
+	}), engine.Options{Audit: r, Observer: r, Now: time.Now})
+	result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, `{"count":1}`)})
+	if err != nil || result.Err == nil || result.Content != nil || result.Structured != nil {
+		t.Errorf("%s with the content %s, %v", result.Body, result.Content, err)
+	}
+}

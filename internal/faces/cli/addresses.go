@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// What the address of a place for books begins with.
+const (
+	folderScheme = "file://"
+	bucketScheme = "s3://"
+)
+
+// places finds where books are kept.
+func (r *resolver) places(s *Settings) error {
+	text, origin := r.lookup("books")
+	var shown []string
+	for _, place := range splitList(text) {
+		if folder, ok := strings.CutPrefix(place, folderScheme); ok && folder != "" {
+			place = folderScheme + s.folder(folder, origin)
+		}
+		s.Books, shown = append(s.Books, place), append(shown, withoutPassword(place))
+	}
+	r.note("books", strings.Join(shown, ","), origin)
+	if err := checkPlaces(s.Books); err != nil {
+		return fmt.Errorf("books (from %s): %w", origin, err)
+	}
+	return nil
+}
+
+// folder is the whole path of a folder in an address.
+func (s *Settings) folder(name string, origin Origin) string {
+	name = within(name, "DATA/", s.Data+"/")
+	if cut, ok := strings.CutPrefix(name, "/"); ok && filepath.VolumeName(cut) != "" {
+		name = cut // file:///C:/x is how a URL names C:\x
+	}
+	return s.absolute(filepath.FromSlash(name), origin)
+}
+
+// checkPlaces refuses what is no place, and two between which a registry cannot tell.
+func checkPlaces(places []string) error {
+	kinds := map[string]bool{}
+	for _, place := range places {
+		kind := folderScheme
+		if strings.HasPrefix(place, bucketScheme) {
+			kind = bucketScheme
+		}
+		if !strings.HasPrefix(place, kind) || place == kind {
+			return fmt.Errorf("%q must be file://FOLDER or s3://BUCKET/PREFIX", withoutPassword(place))
+		}
+		kinds[kind] = true
+	}
+	if len(places) == 0 || len(places) != len(kinds) {
+		return errors.New("name a folder or a bucket, or one of each: that is how the registry tells where a book is")
+	}
+	return nil
+}
+
+// webAddress takes an address over that paths can be put behind, if there is one.
+func webAddress(target *string) func(string) error {
+	return func(text string) error {
+		u, err := url.Parse(text)
+		switch {
+		case text == "":
+			return nil
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#"):
+			return errors.New("must be an address such as https://books.example.com, with nothing but a path behind it")
+		}
+		*target = strings.TrimRight(text, "/")
+		return nil
+	}
+}
+
+// withoutPassword makes an address fit to be shown: a password may stand before the
+// last @, escaped or not, or among the parameters.
+func withoutPassword(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found && strings.ContainsAny(address, "@=") {
+		return "***" // nothing that is taken, but who knows what they meant to say
+	}
+	if !found || scheme == "sqlite" || scheme == "file" {
+		return address
+	}
+	if at := strings.LastIndexByte(rest, '@'); at >= 0 {
+		if user, _, hidden := strings.Cut(rest[:at], ":"); hidden {
+			rest = user + ":***" + rest[at:]
+		}
+	}
+	place, parameters, _ := strings.Cut(rest, "?")
+	isSecret := func(word string) bool { return strings.Contains(strings.ToLower(parameters), word) }
+	if slices.ContainsFunc([]string{"pass", "secret", "token", "access_key"}, isSecret) {
+		rest = place + "?***"
+	}
+	return scheme + "://" + rest
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+// Library is the books of a workspace, as far as people handle whole ones.
+type Library interface {
+	// Books lists the registered books.
+	Books(ctx context.Context) ([]Book, error)
+	// Import makes a book of a folder; from may be a *zip.Reader too. Nothing is written
+	// if something in it cannot be imported. Repeating it writes what is missing.
+	Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error)
+	// Export writes a book as a zip. Of one that fails, nobody should keep a part.
+	Export(ctx context.Context, book string, w io.Writer, told func(Progress)) error
+	// Validate looks for what is wrong in a book.
+	Validate(ctx context.Context, book string, told func(Progress)) ([]Finding, error)
+	// Create begins a book that validates.
+	Create(ctx context.Context, b NewBook) (Book, error)
+	// History lists the changes of a file, of a folder, or of a book if path is empty:
+	// the newest first, and at most so many; 0 is all.
+	History(ctx context.Context, book, path string, most int) ([]Change, error)
+	// Restore brings an earlier version of a file back; the one before the current if
+	// version is empty.
+	Restore(ctx context.Context, book, path, version, by string) (Change, error)
+}
+
+// Progress tells how far something is that takes its time.
+type Progress struct {
+	Done, Total int64  // bytes; a Total of 0 is not known
+	Name        string // what it is at
+}
+
+// Book is a book as a list shows it.
+type Book struct {
+	ID      string `json:"book_id"`
+	Title   string `json:"title"`
+	Backend string `json:"storage_backend"`
+	Created string `json:"created_at"`
+	Status  string `json:"status"`
+	Lessons int    `json:"lessons"` // -1 if its store cannot be read
+}
+
+// booksCommand lists books, and holds the commands for whole ones.
+func (p *Program) booksCommand() *cobra.Command {
+	b := &bookCommands{Program: p}
+	c := b.list("books")
+	c.Short = "See and handle books"
+	c.Long = "List the books of the library; the commands below bring books in and out, check them, and bring back what was lost.\n\n" +
+		"These are the books that agents read and write with the tools of the toolset books. --books says where they are kept.\n\n" +
+		"Exit codes: 0 done, 1 failed (validate: there are errors), 2 wrong command line."
+	c.Example = "  remit books                                     what there is\n" +
+		"  remit books import ~/courses/python             a folder of Markdown, as it is\n" +
+		"  remit books validate python\n" +
+		"  remit books restore python lessons/intro.md     the version before"
+	c.Args = cobra.ArbitraryArgs
+	list := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return list(cmd, args)
+	}
+	c.PersistentFlags().BoolVar(&b.asJSON, "json", false, "print the result as JSON")
+	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
+	return c
+}
+
+// bookCommands are the commands that people have for books.
+type bookCommands struct {
+	*Program
+	asJSON bool
+}
+
+// run makes a body run on the library of the workspace.
+func (b *bookCommands) run(body func(cmd *cobra.Command, l Library, args []string) error) func(*cobra.Command, []string) error {
+	return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+		return b.told(body(cmd, w.Library(), args))
+	})
+}
+
+// change is run, for what a workspace that is only read does not let happen.
+func (b *bookCommands) change(body func(cmd *cobra.Command, l Library, args []string) error) func(*cobra.Command, []string) error {
+	run := b.run(body)
+	return func(cmd *cobra.Command, args []string) error {
+		settings, err := resolveSettings(cmd.Flags(), b.Env)
+		switch {
+		case err != nil:
+			return usageError{err}
+		case settings.ReadOnly:
+			return fmt.Errorf("%s writes, and books are only read here (--read-only)", cmd.CommandPath())
+		}
+		return run(cmd, args)
+	}
+}
+
+// told says on stderr what the message of an error leaves out: what may have been
+// meant, and what the store said. Who types here may know the machine.
+func (b *bookCommands) told(err error) error {
+	var e *contract.Error
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted")
+	}
+	if !errors.As(err, &e) {
+		return err
+	}
+	fmt.Fprintf(b.Stderr, "remit: %s\n", approval.Plain(e.Message))
+	if e.Cause != nil && (e.Kind == contract.Unavailable || e.Kind == contract.Internal) {
+		fmt.Fprintf(b.Stderr, "The store said: %s\n", approval.Plain(e.Cause.Error()))
+	}
+	if near, ok := e.Details["suggested_paths"].([]string); ok && len(near) > 0 {
+		fmt.Fprintf(b.Stderr, "There is: %s\n", approval.Plain(strings.Join(near, ", ")))
+	}
+	return failure{ExitFailed}
+}
+
+// aBook asks for the id of a book, and for more if the usage says so.
+func aBook(most int, usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < 1 || len(args) > most {
+			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
+		}
+		return nil
+	}
+}
+
+// completeBook completes the ids of books.
+func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	w, err := b.open(cmd)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	books, err := w.Library().Books(cmd.Context())
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	words := make([]string, len(books))
+	for i, book := range books {
+		words[i] = book.ID + "\t" + approval.Plain(book.Title)
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// several counts things in words: 1 link, 2 links.
+func several(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

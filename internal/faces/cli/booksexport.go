@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+func (b *bookCommands) export() *cobra.Command {
+	var target string
+	var force bool
+	c := &cobra.Command{
+		Use:   "export BOOK",
+		Short: "Write a book to a zip archive",
+		Long: "Write a book with all its lessons, summaries and assets to a zip archive, which import takes back as it is.\n" +
+			"The archive appears when it is whole. A file that is there already is kept, unless --force is given.",
+		Example: "  remit books export python                       to python.zip\n" +
+			"  remit books export python -o ~/backup/python-$(date +%F).zip\n" +
+			"  remit books export python -o - | ssh backup 'cat >python.zip'",
+		Args:              exactly(1, "remit books export BOOK"),
+		ValidArgsFunction: b.completeBook,
+	}
+	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+		if target == "-" {
+			return b.exportTo(cmd.Context(), l, args[0], b.Stdout)
+		}
+		return b.exportFile(cmd.Context(), l, args[0], target, force)
+	})
+	c.Flags().StringVarP(&target, "output", "o", "", "the archive, its folder, or - for stdout; BOOK.zip if not given")
+	c.Flags().BoolVar(&force, "force", false, "replace a file that is there")
+	return c
+}
+
+func (b *bookCommands) exportTo(ctx context.Context, l Library, book string, w io.Writer) error {
+	if isTerminal(w) {
+		return usageError{errors.New("an archive is nothing to look at; name a file with -o, or send it on with |")}
+	}
+	bar := b.bar("Exporting")
+	defer bar.end()
+	return l.Export(ctx, book, w, bar.tell)
+}
+
+// exportFile writes an archive beside its place, and puts it there when it is whole.
+func (b *bookCommands) exportFile(ctx context.Context, l Library, book, target string, force bool) error {
+	if target == "" {
+		target = "."
+	}
+	if info, err := os.Stat(target); err == nil && info.IsDir() {
+		target = filepath.Join(target, filepath.Base(book)+".zip")
+	}
+	if _, err := os.Lstat(target); err == nil && !force {
+		return fmt.Errorf("%s is there already; name another file with -o, or replace it with --force", target)
+	}
+	part, err := os.CreateTemp(filepath.Dir(target), ".remit-export-*")
+	if err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	defer func() { _ = os.Remove(part.Name()) }() // it is gone if all went well
+	err = b.exportTo(ctx, l, book, part)
+	if err == nil {
+		err = errors.Join(part.Chmod(0o644), part.Sync())
+	}
+	if err = errors.Join(err, part.Close()); err != nil {
+		return err
+	}
+	info, err := os.Stat(part.Name())
+	if err == nil {
+		err = os.Rename(part.Name(), target)
+	}
+	if err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	if b.asJSON {
+		return writeJSON(b.Stdout, map[string]any{"book_id": book, "file": target, "bytes": info.Size()})
+	}
+	fmt.Fprintf(b.Stdout, "Exported %s to %s (%s).\n", book, target, size(info.Size()))
+	return nil
+}

@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// Change is one line of a book's history.
+type Change struct {
+	Version string `json:"version,omitempty"` // names it
+	At      string `json:"at"`                // RFC 3339, in UTC
+	By      string `json:"by"`
+	Action  string `json:"action"`
+	Path    string `json:"path"`          // in the book
+	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" for none
+	New     string `json:"new,omitempty"` // and after
+	Size    int64  `json:"size"`          // of the content after
+}
+
+func (b *bookCommands) log() *cobra.Command {
+	var most int
+	c := &cobra.Command{
+		Use:   "log BOOK [PATH]",
+		Short: "Show who changed what in a book, and when",
+		Long: "Show the changes of a book, of a folder in it or of a file, the newest first: who made each, and the beginning of the hash of\n" +
+			"the content before and after. VERSION names a change for restore.\n\n" +
+			"Changes made past Remit, with an editor or another program, are not in it.",
+		Example:           "  remit books log python\n  remit books log python lessons/intro.md --limit 0",
+		Args:              aBook(2, "remit books log BOOK [PATH]"),
+		ValidArgsFunction: b.completeBook,
+	}
+	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+		if most < 0 {
+			return usageError{fmt.Errorf("--limit must be at least 0, not %d", most)}
+		}
+		path, ask := "", most
+		if len(args) == 2 {
+			path = args[1]
+		}
+		if most > 0 {
+			ask++ // one more tells whether there is more
+		}
+		changes, err := l.History(cmd.Context(), args[0], path, ask)
+		if err != nil {
+			return err
+		}
+		more := most > 0 && len(changes) > most
+		if more {
+			changes = changes[:most]
+			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
+		}
+		if b.asJSON {
+			return writeJSON(b.Stdout, append([]Change{}, changes...))
+		}
+		b.printChanges(changes)
+		return nil
+	})
+	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
+	return c
+}
+
+func (b *bookCommands) printChanges(changes []Change) {
+	if len(changes) == 0 {
+		fmt.Fprintln(b.Stdout, "Nothing was changed through Remit yet.")
+		return
+	}
+	lines := table{gives: 3}
+	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE", "VERSION")
+	for _, c := range changes {
+		bytes := size(c.Size)
+		if c.Action == "delete" {
+			bytes = ""
+		}
+		lines.add(b.moment(c.At), approval.Plain(c.By), c.Action, approval.Plain(c.Path), shortHash(c.Old), shortHash(c.New), bytes, c.Version)
+	}
+	lines.write(b.Stdout)
+}
+
+// moment is a time where the person is.
+func (b *bookCommands) moment(text string) string {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return approval.Plain(text)
+	}
+	return at.In(b.Now().Location()).Format("2006-01-02 15:04:05")
+}
+
+// shortHash is as much of a hash as tells it from others.
+func shortHash(hash string) string {
+	if hash == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%.12s", hash)
+}
+
+func (b *bookCommands) restore() *cobra.Command {
+	var version string
+	c := &cobra.Command{
+		Use:   "restore BOOK PATH",
+		Short: "Bring an earlier version of a file back",
+		Long: "Bring an earlier version of a file back: the one before the current, or the last one of a file that was deleted.\n" +
+			"--version names another: a VERSION of the log, which stands for what was there after that change, or the beginning of a\n" +
+			"hash. Restoring is a change like any other: restore again to undo it.",
+		Example: "  remit books restore python lessons/intro.md\n" +
+			"  remit books restore python lessons/intro.md --version a591a6d40bf4",
+		Args:              exactly(2, "remit books restore BOOK PATH"),
+		ValidArgsFunction: b.completeBook,
+	}
+	c.RunE = b.change(func(cmd *cobra.Command, l Library, args []string) error {
+		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
+		if err != nil {
+			return err
+		}
+		if b.asJSON {
+			return writeJSON(b.Stdout, done)
+		}
+		was := "nothing was there"
+		if done.Old != "" {
+			was = shortHash(done.Old) + " was there"
+		}
+		fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
+		return nil
+	})
+	c.Flags().StringVar(&version, "version", "", "which one; the one before the current if not given")
+	return c
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// ImportOptions say how a folder becomes a book.
+type ImportOptions struct {
+	Book       string // its id; made of Name if there is none
+	Title      string // found in the folder if there is none
+	Name       string // what the folder or archive is called
+	By         string // who imports
+	DryRun     bool   // only plan
+	KeepPlaces bool   // leave media beside the lessons
+	SkipBad    bool   // leave out what cannot be imported
+}
+
+// Imported is what an import did, or would do.
+type Imported struct {
+	Book  string         `json:"book_id"`
+	Title string         `json:"title"`
+	Files []ImportedFile `json:"files"`
+	Left  []LeftOut      `json:"left_out"`  // what is not imported, and need not be
+	Bad   []LeftOut      `json:"cannot_be"` // if there is any and it is not to be skipped, nothing was written
+	Bytes int64          `json:"bytes"`
+	Links int            `json:"links"` // they now lead to the new places
+}
+
+// ImportedFile is a file with its place in the book.
+type ImportedFile struct {
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Size    int64  `json:"size"`
+	Links   int    `json:"links"`
+	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
+}
+
+// LeftOut is something that is not imported, and why.
+type LeftOut struct {
+	From string `json:"from"`
+	Why  string `json:"why"`
+}
+
+func (b *bookCommands) importing() *cobra.Command {
+	var o ImportOptions
+	c := &cobra.Command{
+		Use:   "import FOLDER|FILE.zip",
+		Short: "Make a book of a folder of Markdown and media",
+		Long: "Make a book of a folder, or of a zip of one, as it is. A folder that is laid out as a book (with lessons/ or book.yaml at\n" +
+			"its top) keeps its layout. Of any other, Markdown goes to lessons/ and media to assets/images, slides, videos and audio;\n" +
+			"names lose spaces and accents, and the links in the lessons are changed to lead to the new places.\n\n" +
+			"First all is checked: if a file cannot be imported, nothing is written. What is in the book already is not written\n" +
+			"again, so an import that was interrupted is simply repeated, and the next edition of a course imported over the last.\n" +
+			"What was replaced can be brought back (remit books log, remit books restore). Hidden files stay out.",
+		Example: "  remit books import ~/courses/python\n" +
+			"  remit books import course-main.zip --book python --title \"Python for Agents\"\n" +
+			"  remit books import ~/courses/python --dry-run     what would go where",
+		Args: exactly(1, "remit books import FOLDER|FILE.zip"),
+	}
+	body := func(cmd *cobra.Command, l Library, args []string) error { return b.importFrom(cmd, l, args[0], o) }
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.DryRun {
+			return b.run(body)(cmd, args)
+		}
+		return b.change(body)(cmd, args)
+	}
+	c.Flags().StringVar(&o.Book, "book", "", "the id of the book; made of the folder's name if not given")
+	c.Flags().StringVar(&o.Title, "title", "", "its title; that of book.yaml or the README if not given")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
+	c.Flags().BoolVar(&o.KeepPlaces, "keep-places", false, "leave media beside the lessons")
+	c.Flags().BoolVar(&o.SkipBad, "skip-bad", false, "leave out files that cannot be imported")
+	return c
+}
+
+func (b *bookCommands) importFrom(cmd *cobra.Command, l Library, place string, o ImportOptions) error {
+	from, closer, err := openSource(place)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closer.Close() }() // it was only read
+	if abs, err := filepath.Abs(place); err == nil {
+		place = abs
+	}
+	o.Name, o.By = filepath.Base(place), loginName()
+	if ext := filepath.Ext(o.Name); strings.EqualFold(ext, ".zip") {
+		o.Name = strings.TrimSuffix(o.Name, ext)
+	}
+	bar := b.bar("Importing")
+	done, err := l.Import(cmd.Context(), from, o, bar.tell)
+	bar.end()
+	if err != nil {
+		if written := done.count("created") + done.count("updated"); written > 0 {
+			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to go on.\n", written+done.count("unchanged"), several(len(done.Files), "file"))
+		}
+		return err
+	}
+	return b.sayImported(done, o)
+}
+
+// openSource opens what is to be imported.
+func openSource(place string) (fs.FS, io.Closer, error) {
+	info, err := os.Stat(place)
+	if err != nil {
+		return nil, nil, fmt.Errorf("there is no folder and no archive %s", place)
+	}
+	if info.IsDir() {
+		root, err := os.OpenRoot(place)
+		if err != nil {
+			return nil, nil, fmt.Errorf("open the folder: %w", err)
+		}
+		return root.FS(), root, nil
+	}
+	file, err := os.Open(place)
+	if err != nil {
+		return nil, nil, fmt.Errorf("open the archive: %w", err)
+	}
+	archive, err := zip.NewReader(file, info.Size())
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // whoever plans the import judges paths
+		_ = file.Close()
+		return nil, nil, fmt.Errorf("%s is neither a folder nor a zip archive", place)
+	}
+	return archive, file, nil
+}
+
+func (i *Imported) count(outcome string) int {
+	n := 0
+	for _, f := range i.Files {
+		if f.Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}
+
+// sayImported tells what an import came to, and fails if nothing could be written.
+func (b *bookCommands) sayImported(done Imported, o ImportOptions) error {
+	stopped := len(done.Bad) > 0 && !o.SkipBad
+	for _, bad := range done.Bad {
+		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Why))
+	}
+	switch {
+	case b.asJSON:
+		done.Left, done.Bad = append([]LeftOut{}, done.Left...), append([]LeftOut{}, done.Bad...)
+		done.Files = append([]ImportedFile{}, done.Files...)
+		if err := writeJSON(b.Stdout, done); err != nil {
+			return err
+		}
+	case o.DryRun:
+		b.printPlan(done)
+	case !stopped:
+		b.printImported(done)
+	}
+	if stopped {
+		fmt.Fprintln(b.Stderr, "Nothing is written. Mend these files, or leave them out with --skip-bad.")
+		return failure{ExitFailed}
+	}
+	return nil
+}
+
+func (b *bookCommands) printImported(done Imported) {
+	var counts []string
+	for _, outcome := range []string{"created", "updated", "unchanged"} {
+		if n := done.count(outcome); n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, outcome))
+		}
+	}
+	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n", several(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
+	if done.Links > 0 {
+		fmt.Fprintf(b.Stdout, "%s now lead to the new places.\n", several(done.Links, "link"))
+	}
+	b.printLeft(done)
+	fmt.Fprintf(b.Stdout, "Check it: remit books validate %s\n", done.Book)
+}
+
+// printLeft names what was left out, as far as it is worth a look.
+func (b *bookCommands) printLeft(done Imported) {
+	const most = 10
+	for i, left := range done.Left {
+		if i == most {
+			fmt.Fprintf(b.Stdout, "Left out: %d more\n", len(done.Left)-most)
+			return
+		}
+		fmt.Fprintf(b.Stdout, "Left out: %s (%s)\n", approval.Plain(left.From), left.Why)
+	}
+}
+
+func (b *bookCommands) printPlan(done Imported) {
+	lines := table{gives: 1}
+	lines.add("FROM", "TO", "SIZE", "LINKS CHANGED")
+	for _, f := range done.Files {
+		links := ""
+		if f.Links > 0 {
+			links = strconv.Itoa(f.Links)
+		}
+		lines.add(approval.Plain(f.From), f.To, size(f.Size), links)
+	}
+	lines.write(b.Stdout)
+	b.printLeft(done)
+	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing is written.\n", several(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
+}

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// list makes the command that lists books. It has two names, like that of tasks.
+func (b *bookCommands) list(use string) *cobra.Command {
+	return &cobra.Command{
+		Use:     use,
+		Short:   "List the books",
+		Example: "  remit books list\n  remit books list --json",
+		Args:    cobra.NoArgs,
+		RunE: b.run(func(cmd *cobra.Command, l Library, _ []string) error {
+			books, err := l.Books(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if b.asJSON {
+				return writeJSON(b.Stdout, append([]Book{}, books...))
+			}
+			b.printBooks(books)
+			return nil
+		}),
+	}
+}
+
+func (b *bookCommands) printBooks(books []Book) {
+	if len(books) == 0 {
+		fmt.Fprintln(b.Stdout, "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK")
+		return
+	}
+	lines := table{gives: 1, colour: b.colours()}
+	lines.add("BOOK", "TITLE", "STATUS", "STORE", "LESSONS", "CREATED")
+	for _, book := range books {
+		lessons := strconv.Itoa(book.Lessons)
+		if book.Lessons < 0 {
+			lessons = "?"
+		}
+		lines.add(approval.Plain(book.ID), approval.Plain(book.Title), book.Status, book.Backend, lessons, day(book.Created))
+		if book.Status != "active" {
+			lines.paint(2, yellow)
+		}
+	}
+	lines.write(b.Stdout)
+}
+
+// day is the date of a time as registries write it.
+func day(text string) string {
+	if len(text) > len("2006-01-02") {
+		text = text[:len("2006-01-02")]
+	}
+	return approval.Plain(text)
+}
+
+// NewBook is a book to begin.
+type NewBook struct {
+	ID    string
+	Title string // made of the id if there is none
+	By    string
+}
+
+func (b *bookCommands) create() *cobra.Command {
+	var title string
+	c := &cobra.Command{
+		Use:   "new BOOK",
+		Short: "Begin a book",
+		Long: "Begin a book: book.yaml, a first lesson and the summary of its chapter, to be written over.\n" +
+			"BOOK is its id: 3 to 50 lower-case letters, digits and hyphens.",
+		Example: "  remit books new python-basics\n  remit books new python-basics --title \"Python from the ground up\"",
+		Args:    exactly(1, "remit books new BOOK"),
+	}
+	c.RunE = b.change(func(cmd *cobra.Command, l Library, args []string) error {
+		made, err := l.Create(cmd.Context(), NewBook{ID: args[0], Title: title, By: loginName()})
+		if err != nil {
+			return err
+		}
+		if b.asJSON {
+			return writeJSON(b.Stdout, made)
+		}
+		fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
+		return nil
+	})
+	c.Flags().StringVar(&title, "title", "", "its title; made of the id if not given")
+	return c
+}

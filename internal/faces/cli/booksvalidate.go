@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// Finding is something in a book that is wrong, or may be.
+type Finding struct {
+	Level   string `json:"level"`          // error or warning
+	Path    string `json:"path"`           // in the book; "" for the book itself
+	Line    int    `json:"line,omitempty"` // 0 for the file as a whole
+	Rule    string `json:"rule"`           // a short name that stays
+	Message string `json:"message"`
+}
+
+func (b *bookCommands) validate() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "validate BOOK",
+		Short: "Look for what is wrong in a book",
+		Long: "Look for links that lead nowhere, missing assets and summaries, front matter that cannot be read, lessons without text,\n" +
+			"and assets that nothing shows. Links to other places on the web are not followed.\n\n" +
+			"Exit codes: 0 there are no errors (there may be warnings), 1 there are.",
+		Example:           "  remit books validate python\n  remit books validate python --json | jq -r '.findings[] | select(.level == \"error\") | .path'",
+		Args:              exactly(1, "remit books validate BOOK"),
+		ValidArgsFunction: b.completeBook,
+	}
+	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+		bar := b.bar("Checking")
+		findings, err := l.Validate(cmd.Context(), args[0], bar.tell)
+		bar.end()
+		if err != nil {
+			return err
+		}
+		return b.sayFindings(args[0], findings)
+	})
+	return c
+}
+
+// sayFindings tells what was found, and fails if something of it is an error.
+func (b *bookCommands) sayFindings(book string, findings []Finding) error {
+	errs := 0
+	for _, f := range findings {
+		if f.Level == "error" {
+			errs++
+		}
+	}
+	if b.asJSON {
+		answer := struct {
+			Book     string    `json:"book_id"`
+			Errors   int       `json:"errors"`
+			Warnings int       `json:"warnings"`
+			Findings []Finding `json:"findings"`
+		}{book, errs, len(findings) - errs, append([]Finding{}, findings...)}
+		if err := writeJSON(b.Stdout, answer); err != nil {
+			return err
+		}
+	} else {
+		b.printFindings(book, findings, errs)
+	}
+	if errs > 0 {
+		return failure{ExitFailed}
+	}
+	return nil
+}
+
+func (b *bookCommands) printFindings(book string, findings []Finding, errs int) {
+	if len(findings) == 0 {
+		fmt.Fprintf(b.Stdout, "%s is sound: nothing was found.\n", book)
+		return
+	}
+	lines := table{colour: b.colours()}
+	lines.add("LEVEL", "WHERE", "RULE", "WHAT")
+	for _, f := range findings {
+		where := f.Path
+		if f.Line > 0 {
+			where += ":" + strconv.Itoa(f.Line)
+		}
+		if where == "" {
+			where = "(the book)"
+		}
+		lines.add(f.Level, approval.Plain(where), f.Rule, approval.Plain(f.Message))
+		lines.paint(0, map[string]paint{"error": red, "warning": yellow}[f.Level])
+	}
+	lines.write(b.Stdout)
+	fmt.Fprintf(b.Stdout, "%s, %s in %s.\n", several(errs, "error"), several(len(findings)-errs, "warning"), book)
+}

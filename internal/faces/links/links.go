@@ -1,0 +1,113 @@
+// Package links makes addresses that can be followed with nothing but HTTP, and
+// serves what they lead to.
+package links
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Library is what links lead to. A failure that its caller may read is a
+// contract.Error.
+type Library interface {
+	// Asset opens an asset. The caller closes it.
+	Asset(ctx context.Context, key string) (*Asset, error)
+	// Receive stores an upload of just this size, or nothing: an error of body, and a
+	// body that ends early, leave what was there.
+	Receive(ctx context.Context, key string, size int64, by string, body io.Reader) error
+	// Archive writes a book as a zip. It writes nothing before it knows that there is
+	// such a book.
+	Archive(ctx context.Context, bookID string, w io.Writer) error
+}
+
+// Asset is the content of a file, to be read from any place in it.
+type Asset struct {
+	io.ReadSeekCloser
+	Size     int64
+	Modified time.Time
+	MIME     string
+	Version  string // differs whenever the content does
+}
+
+// Where links lead.
+const (
+	assets   = "/cdn/"
+	uploads  = "/upload/"
+	archives = "/archives/"
+)
+
+// Leads tells whether a request follows a link. Such a request asks for no other right
+// than the link gives, so it does not matter by what name it comes.
+func Leads(r *http.Request) bool {
+	for _, place := range []string{assets, uploads, archives} {
+		if strings.HasPrefix(r.URL.Path, place) {
+			return true
+		}
+	}
+	return false
+}
+
+// AssetPath is where an asset is served, without the base.
+func AssetPath(key string) string { return assets + key }
+
+// Handler serves what links lead to. Fields do not change once it serves.
+type Handler struct {
+	Library Library
+	Signer  *Signer
+	Log     *slog.Logger
+	// Admit bounds the requests that run, together with those of other faces; nil if
+	// nothing is bounded.
+	Admit func() (leave func(), ok bool)
+	// Patience is how long an upload may stand still; 0 is half a minute.
+	Patience time.Duration
+}
+
+const defaultPatience = 30 * time.Second
+
+// Register adds the routes of the face. It claims its paths for every method, so
+// a catch-all beside it must not name one.
+func (h *Handler) Register(mux *http.ServeMux) {
+	h.route(mux, assets, h.asset, http.MethodGet, http.MethodHead)
+	h.route(mux, uploads, h.upload, http.MethodPut)
+	h.route(mux, archives, h.archive, http.MethodGet, http.MethodHead)
+}
+
+// route serves the methods of a place, and says of all others which there are. Whoever
+// serves gets the rest of the path as it was sent: what is spelt with percent signs has
+// another spelling without, and one is enough.
+func (h *Handler) route(mux *http.ServeMux, place string, serve func(http.ResponseWriter, *http.Request, string), methods ...string) {
+	mux.HandleFunc(place, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		for _, method := range methods {
+			if r.Method == method {
+				h.admitted(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), place)) })
+				return
+			}
+		}
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		refuse(w, http.StatusMethodNotAllowed, validationError, r.Method+" is not served here; use "+strings.Join(methods, " or "))
+	})
+}
+
+// admitted serves unless too many requests run.
+func (h *Handler) admitted(w http.ResponseWriter, r *http.Request, serve func()) {
+	if h.Admit != nil {
+		leave, ok := h.Admit()
+		if !ok {
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusServiceUnavailable, storageError, "Too many requests run at once; try again")
+			return
+		}
+		defer leave()
+	}
+	if r.ContentLength == 0 {
+		// What takes long would be ended by the deadline of the request. A connection
+		// that knows no deadlines is one that its owner bounds.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	serve()
+}

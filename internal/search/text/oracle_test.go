@@ -1,0 +1,154 @@
+package text
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// words are what generated patterns and texts are made of: few, so that they often meet.
+func words() *rapid.Generator[string] {
+	return rapid.OneOf(
+		rapid.SampledFrom([]string{
+			"a", "b", "ab", "ba", "A", "k", "K", "s", "S", "\u212a", "\u017f", "foo", "bar", "Foo", "_", "0", "7", " ", "-",
+			"é", "É", "ß", "ẞ", "Σ", "σ", "ς", "世", "界", "😀", "\ufffd", "İ", "the", "lesson",
+		}),
+		rapid.StringOfN(rapid.SampledFrom([]rune("abkS 0")), 1, 12, -1),
+	)
+}
+
+// texts are lines of words, with all the ends and bytes that may go wrong.
+func texts() *rapid.Generator[string] {
+	odd := rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\r", "\n\n", "\x00", "\xff", "\xe2\x82", "\xc3", "\x80", "\xed\xa0\x80", "\t"})
+	return rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(rapid.OneOf(words(), words(), odd), 0, 60).Draw(t, "text"), "")
+	})
+}
+
+// patterns are those of Go's regexp, nested a few times.
+func patterns(depth int) *rapid.Generator[string] {
+	atom := rapid.OneOf(
+		rapid.Map(words(), regexp.QuoteMeta),
+		rapid.SampledFrom([]string{
+			".", `\d`, `\w`, `\W`, `\s`, `\S`, `\pL`, `\PL`, `\p{Greek}`, `\p{Lu}`, `[a-z]`, `[^a]`, `[ab]`, `[Aa]`, `[kK]`, `[^\n]`,
+			`[[:upper:]]`, `[é-ü]`, `[^\x00-\x7F]`, `^`, `$`, `\b`, `\B`, `\A`, `\z`, `\r`, `\n`, `\x{fffd}`, `(?s:.)`, `(?m:^a)`, `(?m:b$)`, `()`,
+		}),
+	)
+	if depth == 0 {
+		return atom
+	}
+	inner := patterns(depth - 1)
+	return rapid.Custom(func(t *rapid.T) string {
+		switch rapid.IntRange(0, 6).Draw(t, "kind") {
+		case 0, 1:
+			return strings.Join(rapid.SliceOfN(inner, 1, 4).Draw(t, "parts"), "")
+		case 2:
+			return "(?:" + strings.Join(rapid.SliceOfN(inner, 1, 5).Draw(t, "choices"), "|") + ")"
+		case 3:
+			times := rapid.SampledFrom([]string{"*", "+", "?", "*?", "+?", "??", "{2}", "{0,3}", "{1,2}", "{2,}", "{0}"}).Draw(t, "times")
+			return "(?:" + inner.Draw(t, "repeated") + ")" + times
+		case 4:
+			return "(?i:" + inner.Draw(t, "folded") + ")"
+		case 5:
+			return "(" + inner.Draw(t, "group") + ")"
+		}
+		return inner.Draw(t, "as it is")
+	})
+}
+
+// check compares all the ways in which we search with the oracle.
+func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
+	t.Helper()
+	full := pattern
+	if ignoreCase {
+		full = "(?i)" + pattern
+	}
+	p, err := Compile(pattern, Options{IgnoreCase: ignoreCase})
+	re, wrong := regexp.Compile(full)
+	if wrong != nil || err != nil {
+		if wrong != nil && err == nil {
+			t.Fatalf("Compile(%q) took what regexp refuses: %v", full, wrong)
+		}
+		return
+	}
+	want := byRegexp(re, data)
+	if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
+		t.Fatalf("%q in %q (-regexp +we):\n%s", full, data, diff)
+	}
+	p.needles = nil
+	for name, change := range map[string]func(*machine){
+		"as it is":                func(*machine) {},
+		"ahead in all lanes":      func(m *machine) { m.calm = 1 },
+		"tiring":                  func(m *machine) { m.full, m.use = 4, 1<<30 },
+		"tiring in all lanes":     func(m *machine) { m.full, m.use, m.calm = 6, 1<<30, 1 },
+		"forgetting":              func(m *machine) { m.full, m.use = 4, 0 },
+		"forgetting in all lanes": func(m *machine) { m.full, m.use, m.calm = 6, 0, 1 },
+	} {
+		p.machines = sync.Pool{New: func() any {
+			m := newMachine(p.automaton)
+			change(m)
+			return m
+		}}
+		if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
+			t.Fatalf("%q in %q, by the machine alone, %s (-regexp +we):\n%s", full, data, name, diff)
+		}
+	}
+}
+
+func TestLinesAsRegexp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := patterns(rapid.IntRange(0, 3).Draw(t, "depth")).Draw(t, "pattern")
+		data := texts().Draw(t, "data")
+		check(t, pattern, rapid.Bool().Draw(t, "ignore case"), []byte(data))
+	})
+}
+
+// TestLinesLong hides a few lines in a text that is long enough for lanes.
+func TestLinesLong(t *testing.T) {
+	text := bytes.Join(markdown(5), nil)
+	for _, pattern := range []string{`\d[x-z]{3}\W`, `(?i)ZEPHYR\d`, `^needle$`, `é\pL+7`, `(?:[ab ]+e){3}|\d[x-z]{3}\W`} {
+		for seed := range uint64(4) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			lines := bytes.SplitAfter(text, []byte("\n"))
+			for range 5 {
+				lines[random.IntN(len(lines))] = []byte([]string{"7xyz.\n", "a Zephyr3\r\n", "needle\n", "éclair7\n"}[random.IntN(4)])
+			}
+			check(t, pattern, false, bytes.Join(lines, nil))
+		}
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add(`\bfoo\b|[a-z]+\d`, "a foo\r\nb7\n", false)
+	f.Add(`(?i)task\w{1,3}$`, "TASKS\n\u212a\xff", true)
+	f.Add(`^(?:a|ab)*[^\pL]??\B`, "abaab\r\r\n\n", false)
+	f.Fuzz(func(t *testing.T, pattern, data string, ignoreCase bool) {
+		if len(pattern) > 100 || len(data) > 10_000 {
+			t.Skip("regexp takes too long")
+		}
+		check(t, pattern, ignoreCase, []byte(data))
+	})
+}
+
+func TestLinesConcurrently(t *testing.T) {
+	p, re := compile(t, `[ab]*a[ab]{6}c|\bfoo`, false)
+	data := []byte(strings.Repeat("abbabaababbabc\nfoo\nbar bar\nabaabbbabab\n", 200))
+	want := byRegexp(re, data)
+	var wait sync.WaitGroup
+	for range 8 {
+		wait.Go(func() {
+			for range 20 {
+				if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
+					t.Errorf("(-regexp +we):\n%s", diff)
+				}
+			}
+		})
+	}
+	wait.Wait()
+}

@@ -1,0 +1,104 @@
+package text
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A line is what Lines tells of one.
+type line struct{ Number, Start, End int }
+
+// linesOf collects what Lines tells.
+func linesOf(p *Pattern, data []byte) []line {
+	var all []line
+	p.Lines(data, func(number, start, end int) bool {
+		all = append(all, line{number, start, end})
+		return true
+	})
+	return all
+}
+
+// byRegexp is the oracle: Go's regexp on each line by itself.
+func byRegexp(re *regexp.Regexp, data []byte) []line {
+	var all []line
+	for number, at := 1, 0; at < len(data); number++ {
+		end, next := len(data), len(data)
+		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
+			end, next = at+n, at+n+1
+			if n > 0 && data[end-1] == '\r' {
+				end--
+			}
+		}
+		if re.Match(data[at:end]) {
+			all = append(all, line{number, at, end})
+		}
+		at = next
+	}
+	return all
+}
+
+// compile compiles for both, the oracle and us.
+func compile(t testing.TB, pattern string, ignoreCase bool) (*Pattern, *regexp.Regexp) {
+	t.Helper()
+	p, err := Compile(pattern, Options{IgnoreCase: ignoreCase})
+	if err != nil {
+		t.Fatalf("Compile(%q): %v", pattern, err)
+	}
+	if ignoreCase {
+		pattern = "(?i)" + pattern
+	}
+	return p, regexp.MustCompile(pattern)
+}
+
+func TestLines(t *testing.T) {
+	const lines = "alpha\nbeta gamma\r\n\r\n\nalpha beta\r"
+	a70 := strings.Repeat("a", 70)
+	for _, c := range []struct {
+		name, pattern, data string
+		want                []line
+	}{
+		{"a literal", "alpha", lines, []line{{1, 0, 5}, {5, 21, 32}}},
+		{"the last byte before an end", "gamma$", lines, []line{{2, 6, 16}}},
+		{"\\r belongs to a last line without \\n", `beta\r`, lines, []line{{5, 21, 32}}},
+		{"and not to others", `gamma\r`, lines, nil},
+		{"empty lines", `^$`, lines, []line{{3, 18, 18}, {4, 20, 20}}},
+		{"no line after the last end", `^$`, "a\n", nil},
+		{"no line in nothing", ``, "", nil},
+		{"an empty pattern", ``, "a\n\nb", []line{{1, 0, 1}, {2, 2, 2}, {3, 3, 4}}},
+		{"no match across lines", `alpha\s+beta`, "alpha\nbeta\nalpha \tbeta\n", []line{{3, 11, 22}}},
+		{"\\n in the pattern", "a\nb", "a\nb\n", nil},
+		{"(?s) changes nothing", `(?s)a.b`, "a\nb\na-b", []line{{3, 4, 7}}},
+		{"a word", `\bset\b`, "reset\nset\noffset set\nsets\n", []line{{2, 6, 9}, {3, 10, 20}}},
+		{"the Kelvin sign without case", `(?i)kilo`, "\u212aILO\nkilo\nmilo\n", []line{{1, 0, 6}, {2, 7, 11}}},
+		{"a byte that is no character", `^.$`, "\xff\n\xe2\x82\n\u20ac\n", []line{{1, 0, 1}, {3, 5, 8}}},
+		{"U+FFFD is also such a byte", "\ufffd", "\xff\n", []line{{1, 0, 1}}},
+		{"no boundary at the end", `\B$`, "a\na-\n", []line{{2, 2, 4}}},
+		{"many states", `[ab]*a[ab]{3}c|^$`, "abbabaababab\nbabaac\naabac\nab\n", []line{{2, 13, 19}, {3, 20, 25}}},
+		{"more than a word of positions", `a{70}(?:b|c{70})d`, a70 + "cd\n" + a70 + "bd\n" + a70[1:] + "bd\n", []line{{2, 73, 145}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, re := compile(t, c.pattern, false)
+			if diff := cmp.Diff(c.want, byRegexp(re, []byte(c.data))); diff != "" {
+				t.Errorf("regexp does not see it so (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(c.want, linesOf(p, []byte(c.data))); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			check(t, c.pattern, true, []byte(c.data))
+			check(t, c.pattern, false, []byte(c.data))
+		})
+	}
+}
+
+func TestLinesStop(t *testing.T) {
+	p, _ := compile(t, "a", false)
+	calls := 0
+	p.Lines([]byte("a\na\na\n"), func(int, int, int) bool { calls++; return calls < 2 })
+	if calls != 2 {
+		t.Errorf("found was called %d times, it returned false the second time", calls)
+	}
+}

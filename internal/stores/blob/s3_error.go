@@ -1,0 +1,144 @@
+package blob
+
+import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"remit/internal/toolsets/books"
+)
+
+var (
+	// errOther says that a condition did not hold, or that another write was under way.
+	errOther = errors.New("the object is another one by now")
+	// errUnknown is the honest answer to a write whose answer got lost, if the object
+	// has been written by somebody else since.
+	errUnknown = errors.New("the connection to the S3 store broke, and somebody else wrote at the same time: it is not known whether the change was made")
+)
+
+// refusal is an answer of the store that is not what was asked for.
+type refusal struct {
+	method string
+	status int
+	code   string // the store's own word for it; a HEAD has none
+	region string // where the bucket is, if the store tells
+}
+
+// Error tells what the store said in words of ours: its own may repeat signatures.
+func (r *refusal) Error() string {
+	text := fmt.Sprintf("the S3 store answers %s with %d", r.method, r.status)
+	if r.code != "" {
+		text += " " + r.code
+	}
+	if words := r.words(); words != "" {
+		text += ": " + words
+	}
+	return text
+}
+
+// words say what a person can mend.
+func (r *refusal) words() string {
+	switch r.code {
+	case "NoSuchBucket":
+		return "there is no such bucket; make it, or mend the address of the library"
+	case "AccessDenied", "AllAccessDisabled", "AccountProblem":
+		return "the credentials do not allow it; they need to read, write, delete and list in the bucket"
+	case "SignatureDoesNotMatch":
+		return "AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID, or a proxy changes requests"
+	case "InvalidAccessKeyId", "XAdminUserNotFound": // the word of versitygw
+		return "the store does not know AWS_ACCESS_KEY_ID"
+	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
+		return "AWS_SESSION_TOKEN is no longer good"
+	case "RequestTimeTooSkewed":
+		return "the clock of this machine differs from the store's by more than it allows"
+	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		if r.region != "" {
+			return "the bucket is elsewhere; set region=" + r.region + " in the address of the library"
+		}
+		return "the bucket is elsewhere; look at region and endpoint in the address of the library"
+	}
+	if r.status == http.StatusForbidden {
+		return "the credentials do not allow it, or do not fit"
+	}
+	return ""
+}
+
+// Is makes errors.Is find what a refusal means for an object.
+func (r *refusal) Is(target error) bool {
+	switch target {
+	case books.ErrNotFound:
+		return r.status == http.StatusNotFound && (r.code == "" || r.code == "NoSuchKey") // not the bucket, nor an account
+	case books.ErrNoPlace:
+		// A gateway over a file system has folders.
+		return r.code == "ObjectParentIsFile" || r.code == "ExistingObjectIsDirectory" || r.code == "KeyTooLongError"
+	case errOther:
+		return r.status == http.StatusPreconditionFailed || r.status == http.StatusConflict && r.code == "ConditionalRequestConflict"
+	}
+	return false
+}
+
+// changed tells a write that came to nothing, for the n-th time, because of what others
+// did meanwhile. A gateway over a file system also finds no place for an object if somebody
+// removes the last one beside it; if that goes on, something stands there that it does not list.
+func changed(err error, n int) bool {
+	return errors.Is(err, errOther) || errors.Is(err, books.ErrNoPlace) && n < tries
+}
+
+// has tells a refusal with this status.
+func has(err error, status int) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.status == status
+}
+
+// passing tells a failure that may be gone a moment later.
+func passing(err error) bool {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return true // the network
+	}
+	switch r.status {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return r.code == "RequestTimeout"
+}
+
+// refusalIn gives the refusal that an answer is, or nil. A copy can fail after the store
+// has begun to answer, so an error may also stand in an answer that says 200.
+func refusalIn(c call, a *answer) error {
+	if a.status < 300 && (c.method != http.MethodPut || len(a.body) == 0) {
+		return nil
+	}
+	told := struct {
+		XMLName xml.Name
+		Code    string
+		Region  string
+	}{}
+	// What cannot be read tells no code.
+	_ = xml.Unmarshal(a.body[:min(len(a.body), mostError)], &told)
+	status := a.status
+	if status < 300 {
+		if told.XMLName.Local != "Error" {
+			return nil
+		}
+		status = http.StatusInternalServerError
+	}
+	r := &refusal{method: c.method, status: status, code: word(told.Code), region: word(told.Region)}
+	if region := a.header.Get("X-Amz-Bucket-Region"); region != "" {
+		r.region = word(region)
+	}
+	return r
+}
+
+// word lets through what looks like a name, so that nothing else of an answer gets into an error.
+func word(text string) string {
+	odd := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
+	}
+	if len(text) > 64 || strings.ContainsFunc(text, odd) {
+		return ""
+	}
+	return text
+}

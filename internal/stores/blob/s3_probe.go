@@ -1,0 +1,82 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// UnfitError says what somebody has to mend before a store can keep books: another try
+// would end the same way.
+type UnfitError struct{ Why error }
+
+func (e *UnfitError) Error() string { return e.Why.Error() }
+
+// Unwrap gives what the store said.
+func (e *UnfitError) Unwrap() error { return e.Why }
+
+// Probe tells whether the store can keep books: it can be reached, the credentials are
+// good, and it honours the conditions without which one writer would undo the work of
+// another. It writes one object beneath .remit-probe/ and removes it. Once it has
+// succeeded there is no need to ask again. What will not pass by itself is an *UnfitError.
+func (s *S3) Probe(ctx context.Context) error {
+	body, err := uploadOf(strings.NewReader("Remit looks whether this store honours conditions.\n"), 51)
+	if err != nil {
+		return err
+	}
+	key := tempPrefix + "probe/" + rand.Text()
+	err = s.probe(ctx, key, body)
+	// Also if ctx is over: nothing should stay behind.
+	_, gone := s.do(context.WithoutCancel(ctx), call{method: http.MethodDelete, key: key})
+	if err == nil && gone != nil {
+		return fmt.Errorf("remove an object from the S3 store: %w", gone)
+	}
+	if refused := (*refusal)(nil); errors.As(err, &refused) && !passing(err) {
+		return &UnfitError{err}
+	}
+	return err
+}
+
+func (s *S3) probe(ctx context.Context, key string, body *upload) error {
+	put := func(name, value string) (*answer, error) {
+		header := map[string]string{name: value, metaHash: body.hash}
+		return s.do(ctx, call{method: http.MethodPut, key: key, header: header, body: body})
+	}
+	first, err := put("If-None-Match", "*")
+	made := err == nil || errors.Is(err, errOther) && first.doubtful
+	if !made {
+		return fmt.Errorf("write an object to the S3 store: %w", err)
+	}
+	if _, err := put("If-None-Match", "*"); !errors.Is(err, errOther) {
+		return unfit("If-None-Match", err)
+	}
+	if _, err := put("If-Match", `"00000000000000000000000000000000"`); !errors.Is(err, errOther) {
+		return unfit("If-Match", err)
+	}
+	a, err := s.do(ctx, call{method: http.MethodHead, key: key})
+	if err != nil {
+		return fmt.Errorf("look at an object of the S3 store: %w", err)
+	}
+	f, err := foundIn(key, a)
+	if err != nil {
+		return err
+	}
+	if f.Hash != body.hash {
+		return &UnfitError{errors.New("this S3 store does not keep the metadata of objects (x-amz-meta-sha256); Remit needs it to tell who wrote what: use another store")}
+	}
+	if _, err := put("If-Match", f.tag); err != nil {
+		return fmt.Errorf("replace an object of the S3 store if it is still the same: %w", err)
+	}
+	return nil
+}
+
+// unfit says what is wrong with a store that did not refuse what it should have.
+func unfit(header string, err error) error {
+	if err != nil {
+		return fmt.Errorf("this S3 store does not understand %s; without it one writer could undo the work of another: use a store that honours conditional writes: %w", header, err)
+	}
+	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could undo the work of another: use a store that honours conditional writes", header)}
+}

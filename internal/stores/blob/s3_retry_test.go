@@ -1,0 +1,284 @@
+package blob
+
+import (
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/stores/blob/s3test"
+	"remit/internal/toolsets/books"
+)
+
+// unsteady is a network that fails at one request.
+type unsteady struct {
+	to http.Handler
+	sync.Mutex
+	requests int // that came
+	failing  int // which of them; 0 for none
+	how      func(w http.ResponseWriter, r *http.Request, to http.Handler)
+}
+
+func (u *unsteady) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	u.Lock()
+	u.requests++
+	fails := u.requests == u.failing
+	u.Unlock()
+	if fails {
+		u.how(w, r, u.to)
+		return
+	}
+	u.to.ServeHTTP(w, r)
+}
+
+// fail has the n-th request from now on fail.
+func (u *unsteady) fail(n int) {
+	u.Lock()
+	defer u.Unlock()
+	u.requests, u.failing = 0, n
+}
+
+// breakLine ends a connection without a word.
+func breakLine(w http.ResponseWriter) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err == nil {
+		conn.Close()
+	}
+}
+
+// failures are the ways in which a request fails.
+var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.Handler){
+	"500": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusInternalServerError)
+	},
+	"503": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "<Error><Code>SlowDown</Code></Error>")
+	},
+	"broken before": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { breakLine(w) },
+	"broken after": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		to.ServeHTTP(httptest.NewRecorder(), r)
+		breakLine(w)
+	},
+	"500 but it is done": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		to.ServeHTTP(httptest.NewRecorder(), r)
+		w.WriteHeader(http.StatusInternalServerError)
+	},
+	"broken within": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		whole := httptest.NewRecorder()
+		to.ServeHTTP(whole, r)
+		for name, values := range whole.Header() {
+			w.Header()[name] = values
+		}
+		if half := whole.Body.Len() / 2; half > 0 {
+			w.WriteHeader(whole.Code)
+			w.Write(whole.Body.Bytes()[:half])
+			w.(http.Flusher).Flush()
+		}
+		breakLine(w)
+	},
+}
+
+// newUnsteady gives a store behind a network that can fail.
+func newUnsteady(t *testing.T) (*S3, *unsteady) {
+	t.Helper()
+	server := s3test.Start(t)
+	to, err := url.Parse(server.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unsteady{to: &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(to)
+			p.Out.Host = p.In.Host // it is signed
+		},
+		ErrorLog: log.New(io.Discard, "", 0), // what fails here is what the test is about
+	}}
+	front := httptest.NewServer(u)
+	t.Cleanup(front.Close)
+	s, err := OpenS3(t.Context(), "s3://"+server.Bucket(t)+"/library?endpoint="+front.URL, server.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.CloseIdleConnections)
+	s.breath = time.Millisecond
+	return s, u
+}
+
+// TestS3Retries: whichever request fails, in whatever way, what was asked for happens, once.
+func TestS3Retries(t *testing.T) {
+	large := strings.Repeat("large ", 400<<10)
+	for name, how := range failures {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, u := newUnsteady(t)
+			u.how = how
+			for n := 1; n <= 5; n++ {
+				check := func(act string, err error) {
+					t.Helper()
+					if err != nil {
+						t.Errorf("%s, failing at request %d: %v", act, n, err)
+					}
+				}
+				u.fail(n)
+				_, created, err := store(t, s, "books/b/x", "one", books.Cond{Absent: true})
+				check("create", err)
+				u.fail(n)
+				_, replaced, err := store(t, s, "books/b/x", large, books.Cond{Hash: sumOf("one")})
+				check("replace", err)
+				if !created || replaced {
+					t.Errorf("failing at request %d: created %v and then %v", n, created, replaced)
+				}
+				u.fail(n)
+				if load(t, s, "books/b/x") != large {
+					t.Errorf("failing at request %d: read something else", n)
+				}
+				u.fail(n)
+				check("copy", s.Copy(t.Context(), "books/b/x", ".history/b/"+strconv.Itoa(n), sumOf(large)))
+				u.fail(n)
+				existed, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf(large)})
+				check("delete", err)
+				u.fail(n)
+				count := 0
+				for _, err := range s.List(t.Context(), "") {
+					check("list", err)
+					count++
+				}
+				if !existed || count != n {
+					t.Errorf("failing at request %d: existed %v, and %d are left", n, existed, count)
+				}
+			}
+		})
+	}
+}
+
+// TestS3LostAnswer: whoever lost an answer does not take another's write for its own, though
+// it be the same to the byte.
+func TestS3LostAnswer(t *testing.T) {
+	s, u := newUnsteady(t)
+	mustStore(t, s, "books/b/x", "1")
+	other := *s
+	other.at.host = strings.TrimPrefix(s3test.Start(t).Endpoint, "http://")
+	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		if _, _, err := store(t, &other, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); err != nil {
+			t.Error(err)
+		}
+		breakLine(w)
+	}
+	u.fail(2) // after the look
+	if _, _, err := store(t, s, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); !errors.Is(err, errUnknown) {
+		t.Errorf("error %v, want that nobody knows", err)
+	}
+	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		if _, _, err := store(t, &other, "books/b/x", "3", books.Cond{Hash: sumOf("2")}); err != nil {
+			t.Error(err)
+		}
+		breakLine(w)
+	}
+	u.fail(2)
+	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.Is(err, errUnknown) {
+		t.Errorf("error %v, want that nobody knows", err)
+	}
+	if got := load(t, s, "books/b/x"); got != "3" {
+		t.Errorf("stored: %q", got)
+	}
+}
+
+// TestS3Changes: an object that is replaced between the look and the write is looked at again.
+func TestS3Changes(t *testing.T) {
+	s, u := newUnsteady(t)
+	mustStore(t, s, "books/b/x", "1")
+	other := *s
+	other.at.host = strings.TrimPrefix(s3test.Start(t).Endpoint, "http://")
+	next := "2"
+	u.how = func(w http.ResponseWriter, r *http.Request, to http.Handler) {
+		mustStore(t, &other, "books/b/x", next)
+		to.ServeHTTP(w, r)
+	}
+	var conflict *books.ConflictError
+	u.fail(2)
+	if _, _, err := store(t, s, "books/b/x", "mine", books.Cond{Hash: sumOf("1")}); !errors.As(err, &conflict) || conflict.Actual != sumOf("2") {
+		t.Errorf("put: error %v", err)
+	}
+	next = "3"
+	u.fail(2)
+	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.As(err, &conflict) || conflict.Actual != sumOf("3") {
+		t.Errorf("delete: error %v", err)
+	}
+	next = "4"
+	u.fail(3)
+	if err := s.Copy(t.Context(), "books/b/x", ".history/b/x", sumOf("3")); !errors.As(err, &conflict) || conflict.Actual != sumOf("4") {
+		t.Errorf("copy: error %v", err)
+	}
+}
+
+// TestS3CrowdedFolder: a gateway over a file system finds no place for a moment. If that is
+// all, nobody hears of it.
+func TestS3CrowdedFolder(t *testing.T) {
+	s, u := newUnsteady(t)
+	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusConflict)
+		io.WriteString(w, "<Error><Code>ExistingObjectIsDirectory</Code></Error>")
+	}
+	u.fail(3) // after the looks at the object and beneath it
+	if _, created, err := store(t, s, "books/b/x", "1", books.Cond{Absent: true}); !created || err != nil {
+		t.Errorf("put: created %v, error %v", created, err)
+	}
+	u.to = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Method {
+		case http.MethodHead:
+			w.WriteHeader(http.StatusNotFound)
+		case http.MethodGet:
+			io.WriteString(w, "<R/>")
+		default:
+			u.how(w, r, nil)
+		}
+	})
+	u.fail(0)
+	if _, _, err := store(t, s, "books/b/y", "1", books.Cond{}); !errors.Is(err, books.ErrNoPlace) {
+		t.Errorf("put where there is never a place: error %v", err)
+	}
+}
+
+// TestS3Refusals: an error says what to mend, and never a secret.
+func TestS3Refusals(t *testing.T) {
+	server := s3test.Start(t)
+	bucket := server.Bucket(t)
+	open := func(address, key, secret string) *S3 {
+		s, err := OpenS3(t.Context(), address, func(name string) (string, bool) {
+			return map[string]string{"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}[name], true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name, want string
+		s          *S3
+	}{
+		{"wrong secret", "AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID", open(server.URL(bucket, ""), server.Key, theSecret)},
+		{"unknown key", "the store does not know AWS_ACCESS_KEY_ID", open(server.URL(bucket, ""), "nobody", theSecret)},
+		{"no such bucket", "there is no such bucket", open(server.URL("nowhere", ""), server.Key, server.Secret)},
+		{"another region", "set region=us-east-1", open("s3://"+bucket+"?region=moon&endpoint="+server.Endpoint, server.Key, server.Secret)},
+		{"nobody there", "reach the S3 store", open("s3://"+bucket+"?endpoint=http://127.0.0.1:1", server.Key, server.Secret)},
+	} {
+		_, openErr := c.s.Open(t.Context(), "books/b/x")
+		for act, err := range map[string]error{"open": openErr, "probe": c.s.Probe(t.Context())} {
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), theSecret) || strings.Contains(err.Error(), server.Secret) || strings.Contains(err.Error(), "Signature=") {
+				t.Errorf("%s: %s: error %v, want %q", c.name, act, err, c.want)
+			}
+			if errors.Is(err, books.ErrNotFound) {
+				t.Errorf("%s: %s: nothing is found there", c.name, act)
+			}
+		}
+	}
+}

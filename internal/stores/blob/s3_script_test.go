@@ -1,0 +1,216 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"remit/internal/toolsets/books"
+)
+
+// replying is how a store answers a request.
+type replying func(*http.Request) (*http.Response, error)
+
+// scripted answers from a list, and keeps the times at which it was asked.
+type scripted struct {
+	answers []replying
+	asked   []time.Time
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := s.answers[min(len(s.asked), len(s.answers)-1)]
+	s.asked = append(s.asked, time.Now())
+	return next(r)
+}
+
+// reply is an answer without headers.
+type reply struct {
+	status int
+	body   string
+}
+
+func (a reply) give(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(a.body))}, nil
+}
+
+func hangs(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// never is a body that does not come.
+type never struct{ ctx context.Context }
+
+func (n never) Read([]byte) (int, error) { <-n.ctx.Done(); return 0, n.ctx.Err() }
+
+// described is an answer with a text, and with a tag that may be another's.
+type described struct{ tag, text string }
+
+func (d described) give(*http.Request) (*http.Response, error) {
+	header := http.Header{
+		"Etag": {d.tag}, "Content-Length": {strconv.Itoa(len(d.text))}, "Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"},
+		metaHash: {sumOf(d.text)}, metaMD5: {md5Of(d.text)},
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: int64(len(d.text)), Body: io.NopCloser(strings.NewReader(d.text))}, nil
+}
+
+// TestS3Mixed: an answer with the tag of one object and the rest of another is not believed,
+// unless the store's tags are always of another kind.
+func TestS3Mixed(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		answers []replying
+		hash    string
+		asked   int
+	}{
+		{"of one piece", []replying{described{md5Of("new"), "new"}.give}, sumOf("new"), 1},
+		{"mixed", []replying{described{md5Of("new"), "old"}.give, described{md5Of("new"), "new"}.give}, sumOf("new"), 2},
+		{"mixed twice", []replying{described{md5Of("new"), "old"}.give, described{md5Of("last"), "new"}.give, described{md5Of("last"), "last"}.give}, sumOf("last"), 3},
+		{"encrypted", []replying{described{md5Of("encrypted"), "text"}.give}, sumOf("text"), 2},
+		{"in parts", []replying{described{md5Of("x") + "-2", "text"}.give}, sumOf("text"), 1},
+	} {
+		s := clientOf(t, "http://127.0.0.1:1")
+		for act, do := range map[string]func() (books.Object, error){
+			"stat": func() (books.Object, error) { return s.Stat(t.Context(), "books/b/x") },
+			"open": func() (books.Object, error) {
+				body, err := s.Open(t.Context(), "books/b/x")
+				if err != nil {
+					return books.Object{}, err
+				}
+				return body.Object, body.Close()
+			},
+		} {
+			script := &scripted{answers: c.answers}
+			s.client.Transport = script
+			if o, err := do(); err != nil || o.Hash != c.hash || len(script.asked) != c.asked {
+				t.Errorf("%s: %s: %+v after %d answers, error %v", c.name, act, o, len(script.asked), err)
+			}
+		}
+	}
+}
+
+func md5Of(text string) string {
+	sum := md5.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// torn is an answer with the description of another text, "new".
+type torn string
+
+func (text torn) give(*http.Request) (*http.Response, error) {
+	header := http.Header{"Etag": {"x"}, "Content-Length": {"3"}, "Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}, metaHash: {sumOf("new")}}
+	return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: 3, Body: io.NopCloser(strings.NewReader(string(text)))}, nil
+}
+
+// TestS3Torn: a content that does not have the hash of its description is read again.
+func TestS3Torn(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	s.client.Transport = &scripted{answers: []replying{torn("old").give, torn("new").give}}
+	if got := load(t, s, "books/b/x"); got != "new" {
+		t.Errorf("read %q", got)
+	}
+}
+
+func TestS3Patience(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		answer func(*http.Request) (*http.Response, error)
+		asked  int
+		least  time.Duration // until it is given up
+		most   time.Duration
+		want   string
+	}{
+		{"always 503", reply{503, ""}.give, 4, 700 * time.Millisecond, 1050 * time.Millisecond, "503"},
+		{"hangs", hangs, 4, 40 * time.Second, 42 * time.Second, errSlow.Error()},
+		{"hangs within the answer", func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(never{r.Context()})}, nil
+		}, 4, 40 * time.Second, 42 * time.Second, errSlow.Error()},
+		{"forbidden", reply{403, "<Error><Code>AccessDenied</Code></Error>"}.give, 1, 0, 0, "the credentials do not allow it"},
+		{"no such bucket", reply{404, "<Error><Code>NoSuchBucket</Code></Error>"}.give, 1, 0, 0, "there is no such bucket"},
+		{"endless", func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
+		}, 4, 0, 2 * time.Second, "too long"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := clientOf(t, "http://127.0.0.1:1")
+				script := &scripted{answers: []replying{c.answer}}
+				s.client.Transport = script
+				start := time.Now()
+				_, err := s.page(t.Context(), "", "", 1)
+				took := time.Since(start)
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.most {
+					t.Errorf("asked %d times in %v: error %v", len(script.asked), took, err)
+				}
+			})
+		})
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestS3Cancelled: whoever stops waiting is not kept.
+func TestS3Cancelled(t *testing.T) {
+	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"hangs": hangs, "fails": reply{500, ""}.give} {
+		synctest.Test(t, func(t *testing.T) {
+			s := clientOf(t, "http://127.0.0.1:1")
+			s.client.Transport = &scripted{answers: []replying{answer}}
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			start := time.Now()
+			_, err := s.Stat(ctx, "books/b/x")
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != 50*time.Millisecond {
+				t.Errorf("%s: error %v after %v", name, err, time.Since(start))
+			}
+		})
+	}
+}
+
+// stalling is an answer with the content from a place, which stops coming.
+type stalling struct {
+	content   []byte
+	from, end int
+}
+
+func (a stalling) give(r *http.Request) (*http.Response, error) {
+	status, size := http.StatusOK, len(a.content)-a.from
+	if a.from > 0 {
+		status = http.StatusPartialContent
+		if r.Header.Get("Range") != "bytes="+strconv.Itoa(a.from)+"-" || r.Header.Get("If-Match") != `"tag"` {
+			return nil, fmt.Errorf("asked for %v", r.Header)
+		}
+	}
+	header := http.Header{"Etag": {`"tag"`}, "Content-Length": {strconv.Itoa(size)}, "Last-Modified": {"Mon, 02 Jan 2006 15:04:05 GMT"}}
+	body := io.MultiReader(bytes.NewReader(a.content[a.from:a.end]), never{r.Context()})
+	return &http.Response{StatusCode: status, Header: header, ContentLength: int64(size), Body: io.NopCloser(body)}, nil
+}
+
+// TestS3Stalls: a body that stops coming is asked for again from where it was.
+func TestS3Stalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		content := bytes.Repeat([]byte("0123456789"), 200<<10)
+		s := clientOf(t, "http://127.0.0.1:1")
+		script := &scripted{answers: []replying{
+			stalling{content, 0, 1000}.give, reply{503, ""}.give, stalling{content, 1000, 700 << 10}.give, stalling{content, 700 << 10, len(content)}.give,
+		}}
+		s.client.Transport = script
+		if got := load(t, s, "books/b/x"); got != string(content) {
+			t.Errorf("read %d bytes", len(got))
+		}
+		if len(script.asked) != 4 {
+			t.Errorf("asked %d times", len(script.asked))
+		}
+	})
+}

@@ -1,0 +1,327 @@
+package blob
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/stores/blob/s3test"
+	"remit/internal/toolsets/books"
+)
+
+// newS3 gives a store with a bucket of its own.
+func newS3(t testing.TB) *S3 {
+	t.Helper()
+	server := s3test.Start(t)
+	s, err := OpenS3(t.Context(), server.URL(server.Bucket(t), "library"), server.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.CloseIdleConnections)
+	return s
+}
+
+func sumOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// store puts a text if the condition holds.
+func store(t testing.TB, s *S3, key, text string, c books.Cond) (books.Object, bool, error) {
+	t.Helper()
+	return s.Put(t.Context(), key, strings.NewReader(text), int64(len(text)), c)
+}
+
+func mustStore(t testing.TB, s *S3, key, text string) {
+	t.Helper()
+	if _, _, err := store(t, s, key, text, books.Cond{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func load(t testing.TB, s *S3, key string) string {
+	t.Helper()
+	body, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	content, err := io.ReadAll(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// send sends content to a signed address, as any client of HTTP would.
+func send(t testing.TB, address, content string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return response.StatusCode
+}
+
+func sign(t testing.TB, s *S3, key string, size int64) string {
+	t.Helper()
+	signed, ok, err := s.SignPut(t.Context(), key, size, 15*time.Minute)
+	if err != nil || !ok {
+		t.Fatalf("sign: %v, error %v", ok, err)
+	}
+	if want := fmt.Sprint(size); len(signed.Headers) != 1 || signed.Headers["Content-Length"] != want {
+		t.Errorf("headers are %v", signed.Headers)
+	}
+	return signed.URL
+}
+
+func TestS3SignPut(t *testing.T) {
+	s := newS3(t)
+	const key = "books/b/assets/images/a.png"
+	address := sign(t, s, key, 5)
+	expired := *s
+	expired.now = func() time.Time { return time.Now().Add(-time.Hour) }
+	for _, c := range []struct{ name, address, content string }{
+		{"a byte more", address, "123456"},
+		{"a byte less", address, "1234"},
+		{"nothing", address, ""},
+		{"another key", strings.Replace(address, "a.png", "b.png", 1), "12345"},
+		{"another signature", address[:len(address)-4] + "0000", "12345"},
+		{"a longer life", strings.Replace(address, "X-Amz-Expires=900", "X-Amz-Expires=9000", 1), "12345"},
+		{"no signature", strings.Split(address, "?")[0], "12345"},
+		{"expired", sign(t, &expired, key, 5), "12345"},
+	} {
+		if status := send(t, c.address, c.content); status < 400 || status > 499 {
+			t.Errorf("%s is answered with %d", c.name, status)
+		}
+	}
+	for o, err := range s.List(t.Context(), "") {
+		t.Errorf("stored: %+v, error %v", o, err)
+	}
+	if status := send(t, address, "12345"); status != http.StatusOK {
+		t.Errorf("what was signed is answered with %d", status)
+	}
+	if got := load(t, s, key); got != "12345" {
+		t.Errorf("stored: %q", got)
+	}
+	if strings.Contains(address, s.credentials.SecretAccessKey) {
+		t.Error("the address tells the secret")
+	}
+}
+
+func TestS3SignPutRefuses(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	if _, ok, err := s.SignPut(t.Context(), "books/b/x", 0, time.Minute); ok || err != nil {
+		t.Errorf("an empty object: %v, error %v", ok, err)
+	}
+	if _, _, err := s.SignPut(t.Context(), "books/../x", 1, time.Minute); !errors.Is(err, books.ErrNoPlace) {
+		t.Errorf("no key: error %v", err)
+	}
+	if _, _, err := s.SignPut(t.Context(), "books/b/x", 1, time.Millisecond); err == nil {
+		t.Error("an address that is over at once was signed")
+	}
+	signed, _, err := s.SignPut(t.Context(), "books/b/x", 1, 1000*time.Hour)
+	if err != nil || !strings.Contains(signed.URL, "X-Amz-Expires=604800&") {
+		t.Errorf("longer than S3 allows: %s, error %v", signed.URL, err)
+	}
+}
+
+// TestS3Uploaded: what came through a signed address tells no hash, and is an object like
+// any other.
+func TestS3Uploaded(t *testing.T) {
+	s := newS3(t)
+	const key = "books/b/assets/images/a.png"
+	upload := func(content string) {
+		t.Helper()
+		if status := send(t, sign(t, s, key, int64(len(content))), content); status != http.StatusOK {
+			t.Fatal(status)
+		}
+	}
+	large := strings.Repeat("uploaded ", 300<<10)
+	for _, content := range []string{"uploaded", large} {
+		upload(content)
+		if o, err := s.Stat(t.Context(), key); err != nil || o.Hash != "" {
+			t.Errorf("stat: %+v, error %v", o, err)
+		}
+		_, _, err := store(t, s, key, "x", books.Cond{Hash: sumOf("another")})
+		var conflict *books.ConflictError
+		if !errors.As(err, &conflict) || conflict.Actual != sumOf(content) {
+			t.Errorf("another hash: error %v", err)
+		}
+		copied := ".history/b/objects/" + sumOf(content)
+		if err := s.Copy(t.Context(), key, copied, sumOf(content)); err != nil {
+			t.Error(err)
+		}
+		if o, err := s.Stat(t.Context(), copied); err != nil || o.Hash != sumOf(content) {
+			t.Errorf("the copy: %+v, error %v", o, err)
+		}
+		if _, created, err := store(t, s, key, "changed", books.Cond{Hash: sumOf(content)}); created || err != nil {
+			t.Errorf("the right hash: created %v, error %v", created, err)
+		}
+		upload(content)
+		if existed, err := s.Delete(t.Context(), key, books.Cond{Hash: sumOf(content)}); !existed || err != nil {
+			t.Errorf("delete: existed %v, error %v", existed, err)
+		}
+	}
+}
+
+// TestS3Signatures has keys that no book has, to see that requests are spelt the way
+// that stores sign them.
+func TestS3Signatures(t *testing.T) {
+	s := newS3(t)
+	body, err := uploadOf(strings.NewReader("x"), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"plain", "a b", "a+b", "a=b&c", "a%20b", "ä/ö", "a~b", "a(b)!'*", "a:b@c$d,e;f", `a"b`, "a?b#c"} {
+		if _, err := s.do(t.Context(), call{method: http.MethodPut, key: key, body: body}); err != nil {
+			t.Errorf("put %q: %v", key, err)
+		}
+		if _, err := s.do(t.Context(), call{method: http.MethodHead, key: key}); err != nil {
+			t.Errorf("head %q: %v", key, err)
+		}
+		if p, err := s.page(t.Context(), key, "", 1); err != nil || len(p.Contents) != 1 {
+			t.Errorf("list %q: %+v, error %v", key, p.Contents, err)
+		}
+		if status := send(t, mustPresign(t, s, key), "x"); status != http.StatusOK {
+			t.Errorf("upload %q: %d", key, status)
+		}
+	}
+	for o, err := range s.List(t.Context(), "") {
+		if err != nil || o.Key != "plain" {
+			t.Errorf("listed: %+v, error %v", o, err)
+		}
+	}
+}
+
+// mustPresign signs a key that SignPut would refuse.
+func mustPresign(t testing.TB, s *S3, key string) string {
+	t.Helper()
+	signed, err := s.presign(t.Context(), key, 1, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func TestS3Pages(t *testing.T) {
+	s := newS3(t)
+	s.perPage = 7
+	const count = 5*7 + 3
+	for i := range count {
+		mustStore(t, s, fmt.Sprintf("books/b/%d/%04d.md", i%3, i), "x")
+	}
+	seen, last := 0, ""
+	for o, err := range s.List(t.Context(), "books/b/") {
+		if err != nil || o.Key <= last || o.Size != 1 {
+			t.Fatalf("%+v after %q, error %v", o, last, err)
+		}
+		last = o.Key
+		seen++
+	}
+	if seen != count {
+		t.Errorf("%d objects are listed, want %d", seen, count)
+	}
+}
+
+// TestS3ListsOutOfOrder: what a page mixes up is put right, what goes across pages is refused.
+func TestS3ListsOutOfOrder(t *testing.T) {
+	pages := []string{"", ""}
+	entry := func(key string) string {
+		return "<Contents><Key>library/" + key + "</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;1&quot;</ETag><Size>1</Size></Contents>"
+	}
+	s := serveFake(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continuation-token") == "" {
+			io.WriteString(w, "<R><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>"+pages[0]+"</R>")
+		} else {
+			io.WriteString(w, "<R><EncodingType>url</EncodingType>"+pages[1]+"</R>")
+		}
+	}))
+	list := func() (keys string, failed error) {
+		for o, err := range s.List(t.Context(), "") {
+			keys, failed = keys+o.Key, err
+		}
+		return keys, failed
+	}
+	pages[0], pages[1] = entry("b")+entry("a")+entry("a%2Fx"), entry("d")+entry("odd+name")+entry("c")
+	if keys, err := list(); keys != "aa/xbcd" || err != nil {
+		t.Errorf("listed %s, error %v", keys, err)
+	}
+	pages[1] = entry("aa")
+	if keys, err := list(); keys != "aa/xb" || err == nil {
+		t.Errorf("listed %s, error %v", keys, err)
+	}
+}
+
+// TestS3LargeReads: a body that is not held in memory is read from any place, and of one object alone.
+func TestS3LargeReads(t *testing.T) {
+	s := newS3(t)
+	before := strings.Repeat("0123456789", 400<<10)
+	mustStore(t, s, "books/b/large", before)
+	body, err := s.Open(t.Context(), "books/b/large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	part := make([]byte, 10)
+	for _, at := range []int64{0, 1234567, 5, int64(len(before)) - 10, int64(len(before)) / 2} {
+		if _, err := body.Seek(at, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(body, part); err != nil || string(part) != before[at:at+10] {
+			t.Errorf("at %d: %q, error %v", at, part, err)
+		}
+	}
+	mustStore(t, s, "books/b/large", strings.ToUpper(before)+"!")
+	if _, err := body.Seek(3, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := body.Read(part); n != 0 || !errors.Is(err, errOther) {
+		t.Errorf("after it was replaced: %q, error %v", part[:n], err)
+	}
+	if err := body.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := body.Read(part); err == nil {
+		t.Error("a closed body was read")
+	}
+}
+
+// TestS3Spools: what can be read only once is stored like the rest, and leaves no file behind.
+func TestS3Spools(t *testing.T) {
+	s := newS3(t)
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	t.Setenv("TMP", folder)
+	for _, size := range []int{0, 1, inMemory, inMemory + 1} {
+		content := strings.Repeat("x", size)
+		stored, _, err := s.Put(t.Context(), "books/b/x", io.MultiReader(strings.NewReader(content)), int64(size), books.Cond{})
+		if err != nil || stored.Hash != sumOf(content) {
+			t.Errorf("%d bytes: %+v, error %v", size, stored, err)
+		}
+		if load(t, s, "books/b/x") != content {
+			t.Errorf("%d bytes: stored something else", size)
+		}
+	}
+	r := bytes.NewReader([]byte("only the end"))
+	r.Seek(9, io.SeekStart)
+	if _, _, err := s.Put(t.Context(), "books/b/x", r, 3, books.Cond{}); err != nil || load(t, s, "books/b/x") != "end" {
+		t.Errorf("the rest of a reader: error %v", err)
+	}
+	if left, err := os.ReadDir(folder); len(left) > 0 || err != nil {
+		t.Errorf("left behind: %v, error %v", left, err)
+	}
+}

@@ -1,0 +1,145 @@
+package books_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/audit"
+	"remit/internal/stores/blob"
+	"remit/internal/toolsets/books"
+)
+
+// quiet keeps no records and counts nothing.
+type quiet struct{}
+
+func (quiet) Ready(time.Time) error                            { return nil }
+func (quiet) Write(context.Context, *audit.Record, bool) error { return nil }
+func (quiet) Observe(tool, outcome string, took time.Duration) {}
+
+// links are addresses that nobody serves.
+type links struct{}
+
+func (links) Asset(_ context.Context, key string) (string, error) {
+	return "https://cdn.example/" + key, nil
+}
+
+func (links) Upload(_ context.Context, u books.Upload, _ time.Time) (books.Signed, error) {
+	return books.Signed{URL: "https://files.example/upload/" + u.Key}, nil
+}
+
+func (links) Archive(_ context.Context, bookID string, _ time.Time) (string, error) {
+	return "https://files.example/archives/" + bookID + ".zip", nil
+}
+
+// desk is an engine that serves the books of a folder.
+type desk struct {
+	*engine.Engine
+	dir     string
+	library *books.Library
+	stores  books.Stores
+	err     error // of opening the stores
+	said    *lines
+	hands   int // how many files were given
+}
+
+// lines are what was logged.
+type lines struct{ text []byte }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.text = append(l.text, p...)
+	return len(p), nil
+}
+
+// written are the contracts as they are written, so that a test sees a change at once.
+var written = sync.OnceValues(func() ([]*contract.Set, error) { return contract.LoadAll(os.DirFS("contracts")) })
+
+func contracts(t testing.TB) []*contract.Set {
+	t.Helper()
+	sets, err := written()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sets
+}
+
+func serve(t testing.TB) *desk {
+	t.Helper()
+	d := &desk{dir: t.TempDir(), said: &lines{}}
+	disk, err := blob.OpenDisk(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stores.Main = disk
+	d.library = &books.Library{
+		Stores: func(context.Context) (books.Stores, error) { return d.stores, d.err },
+		Now:    time.Now, Log: slog.New(slog.NewTextHandler(d.said, nil)),
+	}
+	sets := contracts(t)
+	tools := &books.Tools{Library: d.library, Links: links{}, Now: time.Now, Served: sets}
+	d.Engine, err = engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{
+		Audit: quiet{}, Observer: quiet{}, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// call gives the answer to a call, whatever it is.
+func (d *desk) call(t testing.TB, tool, args string) jsontree.Value {
+	t.Helper()
+	answer, _ := d.answer(t, tool, args)
+	return answer
+}
+
+func (d *desk) answer(t testing.TB, tool, args string) (jsontree.Value, engine.Result) {
+	t.Helper()
+	given, err := jsontree.Parse([]byte(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := d.Call(t.Context(), engine.Call{Tool: tool, Args: given, Principal: "ann", Face: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := jsontree.Parse(result.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, result
+}
+
+// does gives the answer to a call that succeeds.
+func (d *desk) does(t testing.TB, tool, args string) jsontree.Value {
+	t.Helper()
+	answer, result := d.answer(t, tool, args)
+	if result.Err != nil {
+		t.Fatalf("%s: %s", tool, result.Body)
+	}
+	return answer
+}
+
+// fails checks the whole error of a call.
+func (d *desk) fails(t testing.TB, tool, args, want string) {
+	t.Helper()
+	answer := d.call(t, tool, args)
+	if got := string(answer.Append(nil)); got != want {
+		t.Errorf("%s %s gives\n%s, want\n%s", tool, args, got, want)
+	}
+}
+
+func text(v jsontree.Value) string { return string(v.Append(nil)) }
+
+// field is one field of the answer to a call that succeeds, as JSON.
+func (d *desk) field(t testing.TB, name, tool, args string) string {
+	t.Helper()
+	answer := d.does(t, tool, args)
+	return text(answer.Field(name))
+}

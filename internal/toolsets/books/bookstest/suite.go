@@ -1,0 +1,202 @@
+// Package bookstest holds the one suite that every books.Store passes, and a course to
+// fill a library with.
+package bookstest
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/toolsets/books"
+)
+
+// Run checks the promises on books.Store. open returns an empty store that lives until
+// the end of the test it is given.
+func Run(t *testing.T, open func(t *testing.T) books.Store) {
+	for name, check := range map[string]func(*testing.T, books.Store){
+		"put and get":                       putAndGet,
+		"replace":                           replace,
+		"an empty store":                    emptyStore,
+		"nothing, and much":                 sizes,
+		"long keys":                         longKeys,
+		"a size that lies":                  sizeLies,
+		"a reader that fails":               readerFails,
+		"a cancelled call changes nothing":  cancelled,
+		"cancelled on the way":              cancelledOnTheWay,
+		"read from any place":               seek,
+		"read while others write":           readWhileReplaced,
+		"versions differ with the content":  versions,
+		"delete":                            deleteOnce,
+		"copy":                              copies,
+		"copy what is not so":               copiesNot,
+		"conditions of put":                 putConditions,
+		"conditions of delete":              deleteConditions,
+		"a file where a folder should be":   noPlace,
+		"a folder is gone with its objects": folderGoes,
+		"list in the order of bytes":        listOrder,
+		"list by prefix":                    listPrefix,
+		"list and stop":                     listStops,
+		"list while others write":           listWhileWriting,
+		"of 16 with the same hash one wins": oneWins,
+		"of 16 who create one wins":         oneCreates,
+		"no increment is lost":              increments,
+		"put and delete in one folder":      folderContended,
+		"whatever comes":                    whateverComes,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+// HashOf is the SHA-256 of a content as stores tell it.
+func HashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// putIf stores a content if the condition holds.
+func putIf(t *testing.T, s books.Store, key, content string, c books.Cond) (books.Object, bool, error) {
+	t.Helper()
+	return s.Put(t.Context(), key, strings.NewReader(content), int64(len(content)), c)
+}
+
+func put(t *testing.T, s books.Store, key, content string) books.Object {
+	t.Helper()
+	stored, _, err := putIf(t, s, key, content, books.Cond{})
+	if err != nil {
+		t.Fatalf("put %s: %v", key, err)
+	}
+	return stored
+}
+
+// open opens an object until the end of the test.
+func open(t *testing.T, s books.Store, key string) *books.Body {
+	t.Helper()
+	body, err := s.Open(t.Context(), key)
+	if err != nil {
+		t.Fatalf("open %s: %v", key, err)
+	}
+	t.Cleanup(func() { _ = body.Close() })
+	return body
+}
+
+// get reads an object, of which the description must fit.
+func get(t *testing.T, s books.Store, key string) string {
+	t.Helper()
+	body := open(t, s, key)
+	content, err := io.ReadAll(body)
+	if err = errors.Join(err, body.Close()); err != nil {
+		t.Fatalf("read %s: %v", key, err)
+	}
+	describes(t, body.Object, key, string(content))
+	return string(content)
+}
+
+// holds checks what is stored at a key.
+func holds(t *testing.T, s books.Store, key, want string) {
+	t.Helper()
+	if got := get(t, s, key); got != want {
+		t.Errorf("%s holds %q, want %q", key, short(got), short(want))
+	}
+	at, err := s.Stat(t.Context(), key)
+	if err != nil {
+		t.Fatalf("stat %s: %v", key, err)
+	}
+	describes(t, at, key, want)
+}
+
+// lacks checks that nothing is stored at a key.
+func lacks(t *testing.T, s books.Store, key string) {
+	t.Helper()
+	_, err := s.Stat(t.Context(), key)
+	missing(t, "stat "+key, err)
+	body, err := s.Open(t.Context(), key)
+	missing(t, "open "+key, err)
+	if body != nil {
+		t.Errorf("open %s gave a body", key)
+	}
+}
+
+func missing(t *testing.T, act string, err error) {
+	t.Helper()
+	if !errors.Is(err, books.ErrNotFound) {
+		t.Errorf("%s: error %v, want ErrNotFound", act, err)
+	}
+}
+
+// describes checks a description; it need not know the hash.
+func describes(t *testing.T, o books.Object, key, content string) {
+	t.Helper()
+	if o.Key != key || o.Size != int64(len(content)) || o.Hash != "" && o.Hash != HashOf(content) || o.Version == "" ||
+		o.Modified.IsZero() || o.Modified.Location() != time.UTC {
+		t.Errorf("%s with %d bytes is described as %+v", key, len(content), o)
+	}
+}
+
+// conflicts checks that a condition did not hold, and that the error tells what is there.
+func conflicts(t *testing.T, act string, err error, actual string) {
+	t.Helper()
+	var conflict *books.ConflictError
+	if !errors.As(err, &conflict) || !errors.Is(err, books.ErrConflict) {
+		t.Errorf("%s: error %v, want a conflict", act, err)
+		return
+	}
+	if conflict.Actual != actual {
+		t.Errorf("%s: the hash is told to be %q, want %q", act, conflict.Actual, actual)
+	}
+}
+
+// keys lists a store.
+func keys(t *testing.T, s books.Store, prefix string) []string {
+	t.Helper()
+	var found []string
+	for o, err := range s.List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatalf("list %q: %v", prefix, err)
+		}
+		found = append(found, o.Key)
+	}
+	return found
+}
+
+func equal(t *testing.T, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func short(content string) string {
+	const most = 80
+	if len(content) > most {
+		return content[:most] + "..."
+	}
+	return content
+}
+
+// atOnce runs f in several goroutines and waits for all.
+func atOnce(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// noise is a content that nothing compresses, and always the same.
+func noise(size int) string {
+	var b bytes.Buffer
+	block := sha256.Sum256([]byte("noise"))
+	for b.Len() < size {
+		b.Write(block[:])
+		block = sha256.Sum256(block[:])
+	}
+	return b.String()[:size]
+}

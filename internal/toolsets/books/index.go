@@ -1,0 +1,129 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What an index holds at most, over all books. What does not fit is read whenever it
+// is needed.
+const (
+	mostIndexed = 256 << 20
+	mostText    = 64 << 20 // a longer file is no lesson: it is not searched
+)
+
+// index keeps texts of books in memory. A text is used as long as the store lists its
+// object with the version that was read.
+type index struct {
+	mu    sync.Mutex
+	texts map[string]map[string]*indexed // by the prefix of a book, then by key
+	used  int64
+}
+
+// indexed is what was read of an object. It is never changed.
+type indexed struct {
+	data    []byte
+	version string
+	looked  time.Time // shortly before it was read
+}
+
+// filed is an object with the store that has it.
+type filed struct {
+	Object
+	store Store
+}
+
+// text gives the content of a listed object; nil if it is gone by now.
+func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
+	if known := l.index.find(file); known != nil {
+		return known.data, nil
+	}
+	looked := l.Now()
+	data, object, err := readAll(ctx, file.store, file.Key, mostText)
+	var long *tooLongError
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, nil
+	case errors.As(err, &long):
+		l.Log.Warn("a file is too long to be searched", "key", file.Key, "bytes", long.size)
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read for the index: %w", err)
+	}
+	l.index.put(file.Key, &indexed{data, object.Version, looked})
+	return data, nil
+}
+
+// find gives what was read of a listed object, if that is still its content.
+func (x *index) find(file *filed) *indexed {
+	x.mu.Lock()
+	known := x.texts[shelfOf(file.Key)][file.Key]
+	x.mu.Unlock()
+	if known == nil || known.version != file.Version || racy(file.Modified, known.looked) {
+		return nil
+	}
+	return known
+}
+
+// put keeps a text, if there is room.
+func (x *index) put(key string, t *indexed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	shelf := shelfOf(key)
+	if old := x.texts[shelf][key]; old != nil {
+		x.used -= int64(len(old.data))
+		delete(x.texts[shelf], key)
+	}
+	if x.used+int64(len(t.data)) > mostIndexed {
+		return
+	}
+	if x.texts == nil {
+		x.texts = map[string]map[string]*indexed{}
+	}
+	if x.texts[shelf] == nil {
+		x.texts[shelf] = map[string]*indexed{}
+	}
+	x.texts[shelf][key] = t
+	x.used += int64(len(t.data))
+}
+
+// sweep forgets the texts of a book, or of all books, that are not among the files
+// that the stores list.
+func (x *index) sweep(bookID string, all bool, listed []filed) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := 0
+	for shelf, texts := range x.texts {
+		if all || shelf == booksPrefix+bookID {
+			known += len(texts)
+		}
+	}
+	if known <= len(listed) {
+		return // at worst as many are gone as were not read yet
+	}
+	there := make(map[string]bool, len(listed))
+	for i := range listed {
+		there[listed[i].Key] = true
+	}
+	for shelf, texts := range x.texts {
+		if !all && shelf != booksPrefix+bookID {
+			continue
+		}
+		for key, t := range texts {
+			if !there[key] {
+				x.used -= int64(len(t.data))
+				delete(texts, key)
+			}
+		}
+	}
+}
+
+// shelfOf is the prefix that the keys of one book share.
+func shelfOf(key string) string {
+	rest := strings.TrimPrefix(key, booksPrefix)
+	return key[:len(key)-len(rest)+strings.IndexByte(rest+"/", '/')]
+}

@@ -1,0 +1,481 @@
+package books_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/stores/blob"
+	"remit/internal/toolsets/books"
+)
+
+// faulty is a store that fails where it is told to, by what is done to which key.
+type faulty struct {
+	books.Store
+	name  string // "" is that of the store
+	signs bool   // it has addresses for uploads
+	fail  func(act, key string) error
+}
+
+var errBroken = errors.New("disk /srv/library is on fire")
+
+func (f *faulty) fault(act, key string) error {
+	if f.fail == nil {
+		return nil
+	}
+	return f.fail(act, key)
+}
+
+func (f *faulty) Name() string {
+	if f.name != "" {
+		return f.name
+	}
+	return f.Store.Name()
+}
+
+func (f *faulty) Open(ctx context.Context, key string) (*books.Body, error) {
+	if err := f.fault("open", key); err != nil {
+		return nil, err
+	}
+	return f.Store.Open(ctx, key)
+}
+
+func (f *faulty) Stat(ctx context.Context, key string) (books.Object, error) {
+	if err := f.fault("stat", key); err != nil {
+		return books.Object{}, err
+	}
+	return f.Store.Stat(ctx, key)
+}
+
+func (f *faulty) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (books.Object, bool, error) {
+	if err := f.fault("put", key); err != nil {
+		return books.Object{}, false, err
+	}
+	return f.Store.Put(ctx, key, r, size, c)
+}
+
+func (f *faulty) Delete(ctx context.Context, key string, c books.Cond) (bool, error) {
+	if err := f.fault("delete", key); err != nil {
+		return false, err
+	}
+	return f.Store.Delete(ctx, key, c)
+}
+
+func (f *faulty) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
+	if f.signs {
+		return books.Signed{URL: "https://s3.example/" + key, Headers: map[string]string{"Content-Length": fmt.Sprint(size)}}, true, nil
+	}
+	return f.Store.SignPut(ctx, key, size, ttl)
+}
+
+// onFaulty is a desk whose store fails as told.
+func onFaulty(t *testing.T, fail func(act, key string) error) *desk {
+	d := serve(t)
+	d.stores.Main = &faulty{Store: d.stores.Main, fail: fail}
+	return d
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// log gives the changes of a book from the first on, as "op by old new", hashes
+// shortened.
+func (d *desk) log(t *testing.T, bookID, path string) []string {
+	t.Helper()
+	changes, err := d.library.History(t.Context(), bookID, path, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, c := range slices.Backward(changes) {
+		lines = append(lines, fmt.Sprintf("%s %s %.6s %.6s", c.Action, c.By, c.Old, c.New))
+	}
+	return lines
+}
+
+// stored lists the keys beneath a prefix.
+func (d *desk) stored(t *testing.T, prefix string) []string {
+	t.Helper()
+	var keys []string
+	for object, err := range d.stores.Main.List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, object.Key)
+	}
+	return keys
+}
+
+func TestEveryChangeIsInTheHistory(t *testing.T) {
+	d := serve(t)
+	write := func(content string) {
+		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":%q}`, content))
+	}
+	write("one")
+	write("two")
+	write("two") // changes nothing
+	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
+	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`) // neither
+	write("one")
+	d.does(t, "write_summary", `{"book_id":"abc","chapter_id":"chapter-01","content":"s"}`)
+	want := []string{
+		fmt.Sprintf("write ann  %.6s", hash("one")), fmt.Sprintf("write ann %.6s %.6s", hash("one"), hash("two")),
+		fmt.Sprintf("delete ann %.6s ", hash("two")), fmt.Sprintf("write ann  %.6s", hash("one")),
+	}
+	if got := d.log(t, "abc", "a.md"); !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
+	}
+	for _, text := range []string{"one", "two"} {
+		data, err := os.ReadFile(filepath.Join(d.dir, ".history/abc/objects", hash(text)))
+		if err != nil || string(data) != text {
+			t.Errorf("%q is kept as %q, error %v", text, data, err)
+		}
+	}
+}
+
+// TestRefusedWritesLeaveNothing: neither a file, nor a line of history, nor a book.
+func TestRefusedWritesLeaveNothing(t *testing.T) {
+	d := serve(t)
+	d.call(t, "write_content", `{"book_id":"abc","path":"a.md","content":"x","file_hash":"`+hash("other")+`"}`)
+	d.call(t, "write_content", `{"book_id":"abc","path":"../a.md","content":"x"}`)
+	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","binary_data":"?"}`)
+	d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png","file_size":20000000}`) // an address, and no bytes yet
+	d.does(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
+	if got := d.stored(t, ""); len(got) != 0 {
+		t.Errorf("%q is there", got)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	d := serve(t)
+	write := func(tool, where string, size int) string {
+		answer := d.call(t, tool, fmt.Sprintf(`{"book_id":"abc",%s,"content":"%s"}`, where, strings.Repeat("é", size/2)+strings.Repeat("a", size%2)))
+		return text(answer.Field("error"))
+	}
+	for _, c := range []struct {
+		tool, where string
+		size        int
+		want        string
+	}{
+		{"write_content", `"path":"a.md"`, 1 << 20, "null"},
+		{"write_content", `"path":"b.md"`, 1<<20 + 1, `"ValidationError"`},
+		{"write_summary", `"chapter_id":"chapter-01"`, 100 << 10, "null"},
+		{"write_summary", `"chapter_id":"chapter-01"`, 100<<10 + 1, `"ValidationError"`},
+	} {
+		if got := write(c.tool, c.where, c.size); got != c.want {
+			t.Errorf("%s of %d bytes gives %s, want %s", c.tool, c.size, got, c.want)
+		}
+	}
+}
+
+// TestRacersWithTheSameHash: one of them wins, the others are told what is there.
+func TestRacersWithTheSameHash(t *testing.T) {
+	d := serve(t)
+	d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"first"}`)
+	answers := make([]string, 16)
+	var group sync.WaitGroup
+	for i := range answers {
+		group.Go(func() {
+			answer := d.call(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":"racer %d","file_hash":%q}`, i, hash("first")))
+			answers[i] = text(answer)
+		})
+	}
+	group.Wait()
+	read := d.does(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
+	now := read.Field("file_hash_sha256").Text
+	won := 0
+	for _, answer := range answers {
+		switch {
+		case strings.Contains(answer, `"status":"success"`):
+			won++
+		case !strings.Contains(answer, `"error":"ConflictError"`) || !strings.Contains(answer, `"actual_hash":"`+now+`"`):
+			t.Error(answer)
+		}
+	}
+	if got := d.log(t, "abc", "a.md"); won != 1 || len(got) != 2 {
+		t.Errorf("%d won, the history is %q", won, got)
+	}
+}
+
+// TestBlindWritersAllSucceed, and each replaces what the one before it wrote; the book
+// they all begin is registered once.
+func TestBlindWritersAllSucceed(t *testing.T) {
+	d := serve(t)
+	var group sync.WaitGroup
+	for i := range 16 {
+		group.Go(func() {
+			answer := d.call(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":"writer %d"}`, i))
+			if text(answer.Field("status")) != `"success"` {
+				t.Error(text(answer))
+			}
+			d.call(t, "write_summary", fmt.Sprintf(`{"book_id":"book-%02d","chapter_id":"chapter-01","content":"x"}`, i))
+		})
+	}
+	group.Wait()
+	changes, err := d.library.History(t.Context(), "abc", "a.md", 100)
+	if err != nil || len(changes) != 16 {
+		t.Fatalf("%d changes, error %v", len(changes), err)
+	}
+	for i := range changes[1:] {
+		if changes[i].Old != changes[i+1].New {
+			t.Errorf("change %d replaces %q, but %q was there", i, changes[i].Old, changes[i+1].New)
+		}
+	}
+	listed, err := d.library.Books(t.Context())
+	if err != nil || len(listed) != 17 {
+		t.Errorf("%d books, error %v", len(listed), err)
+	}
+}
+
+// TestFaultsOfTheStore: the caller is told in plain words, what was there stays, and
+// what did not happen is not in the history.
+func TestFaultsOfTheStore(t *testing.T) {
+	broken := ""
+	d := onFaulty(t, func(act, key string) error {
+		if broken != "" && strings.HasPrefix(act+" "+key, broken) {
+			return fmt.Errorf("%s: %w", act, errBroken)
+		}
+		return nil
+	})
+	d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"old"}`)
+	const unusable = `{"error":"StorageError","message":"The book storage cannot be used right now; try again"}`
+	for _, c := range []struct{ broken, tool, args string }{
+		{"put books/abc/a.md", "write_content", `{"book_id":"abc","path":"a.md","content":"new"}`},
+		{"put .history", "write_content", `{"book_id":"abc","path":"a.md","content":"new"}`},
+		{"stat registry", "write_content", `{"book_id":"abc","path":"a.md","content":"new"}`},
+		{"delete books", "delete_content", `{"book_id":"abc","path":"a.md"}`},
+		{"put books", "write_summary", `{"book_id":"abc","chapter_id":"chapter-01","content":"new"}`},
+		{"put registry", "write_content", `{"book_id":"new-book","path":"a.md","content":"new"}`},
+		{"stat registry", "list_books", `{}`},
+		{"open books", "read_content", `{"book_id":"abc","path":"a.md"}`},
+		{"open books", "grep_search", `{"book_id":"abc","pattern":"x"}`},
+		{"stat books", "get_asset", `{"book_id":"abc","asset_type":"images","filename":"a.png"}`},
+	} {
+		broken = c.broken
+		d.fails(t, c.tool, c.args, unusable)
+	}
+	broken = ""
+	got := d.field(t, "content", "read_content", `{"book_id":"abc","path":"a.md"}`)
+	if lines := d.log(t, "abc", "a.md"); got != `"old"` || len(lines) != 1 {
+		t.Errorf("the file holds %s, the history is %q", got, lines)
+	}
+	d.err = errBroken
+	d.fails(t, "list_books", `{}`, unusable)
+}
+
+// TestAWriteThatCouldNotRegister is done by repeating it.
+func TestAWriteThatCouldNotRegister(t *testing.T) {
+	down := true
+	d := onFaulty(t, func(act, key string) error {
+		if down && act == "put" && key == "registry.yaml" {
+			return errBroken
+		}
+		return nil
+	})
+	const args = `{"book_id":"abc","path":"a.md","content":"new"}`
+	d.call(t, "write_content", args)
+	down = false
+	d.does(t, "write_content", args)
+	if got := text(d.does(t, "list_books", `{}`)); !strings.Contains(got, `"abc"`) {
+		t.Errorf("the books are %s", got)
+	}
+}
+
+func TestTwoStores(t *testing.T) {
+	d := serve(t)
+	other, err := blob.OpenDisk(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stores.Other = &faulty{Store: other, name: "s3", signs: true}
+	d.given(t, "registry.yaml", "books:\n  - {book_id: far, title: Far, storage_backend: s3, created_at: 2025-01-01, status: active}\n")
+	d.given(t, "books/far/left-behind.md", "x\n")
+	d.does(t, "write_content", `{"book_id":"far","path":"a.md","content":"x\n"}`)
+	d.does(t, "write_content", `{"book_id":"near","path":"a.md","content":"x\n"}`)
+	if got := d.field(t, "storage_backend", "read_content", `{"book_id":"far","path":"a.md"}`); got != `"s3"` {
+		t.Errorf("it is kept in %s", got)
+	}
+	if got := text(d.does(t, "grep_search", `{"book_id":"near","pattern":"x","all_books":true}`)); strings.Count(got, "file_path") != 2 || strings.Contains(got, "left-behind") {
+		t.Errorf("found %s", got)
+	}
+	if got := text(d.does(t, "glob_search", `{"book_id":"near","pattern":"**","all_books":true}`)); got != `["books/far/a.md","books/near/a.md"]` {
+		t.Errorf("found %s", got)
+	}
+	if got := d.stored(t, ".history/far"); len(got) != 0 {
+		t.Errorf("the history of a book is apart from it: %q", got)
+	}
+}
+
+// TestTheRegistryIsReadAgain when somebody edits it, and complained of once.
+func TestTheRegistryIsReadAgain(t *testing.T) {
+	d := serve(t)
+	const entry = "  - {book_id: %s, title: T, storage_backend: fs, created_at: 2025-01-01, status: %s}\n"
+	d.given(t, "registry.yaml", "books:\n  - nothing\n"+fmt.Sprintf(entry, "abc", "active"))
+	for range 3 {
+		d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"x"}`)
+		d.does(t, "list_books", `{}`)
+	}
+	if got := strings.Count(string(d.said.text), "is left out"); got != 1 {
+		t.Errorf("it was logged %d times", got)
+	}
+	d.given(t, "registry.yaml", "books:\n"+fmt.Sprintf(entry, "abc", "archived"))
+	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`,
+		`{"error":"ValidationError","message":"The book abc is archived, so it cannot be changed; its status is in registry.yaml","field":"book_id","path":"books/abc"}`)
+	d.given(t, "registry.yaml", "books: [")
+	d.does(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
+	d.call(t, "write_content", `{"book_id":"new-book","path":"a.md","content":"y"}`)
+	if data, err := os.ReadFile(filepath.Join(d.dir, "registry.yaml")); err != nil || string(data) != "books: [" {
+		t.Errorf("the registry is %q, error %v", data, err)
+	}
+}
+
+func TestReceive(t *testing.T) {
+	d := serve(t)
+	const key = "books/abc/assets/videos/a.mp4"
+	by := "bob"
+	receive := func(key string, size int64, body string) error {
+		return d.library.Receive(t.Context(), books.Upload{Key: key, Size: size, By: by}, strings.NewReader(body))
+	}
+	for _, c := range []struct {
+		key  string
+		size int64
+		body string
+		want contract.Kind
+	}{
+		{key, 4, "abc", contract.Invalid},
+		{key, 2, "abc", contract.Invalid},
+		{key, 0, "abc", contract.Invalid},
+		{"books/abc/lessons/a.md", 3, "abc", contract.NotFound},
+		{"registry.yaml", 3, "abc", contract.NotFound},
+		{"books/abc/assets/videos/../../../x", 3, "abc", contract.NotFound},
+		{"books/abc/assets/other/a", 3, "abc", contract.NotFound},
+	} {
+		if err := receive(c.key, c.size, c.body); contract.AsError(err).Kind != c.want {
+			t.Errorf("%s of %d bytes for %q: %v", c.key, c.size, c.body, err)
+		}
+	}
+	if got := d.stored(t, ""); len(got) != 0 {
+		t.Fatalf("%q is there", got)
+	}
+	for _, body := range []string{"abc", "defg"} {
+		if err := receive(key, int64(len(body)), body); err != nil {
+			t.Fatal(err)
+		}
+		by = "cyd@example.com"
+	}
+	want := []string{fmt.Sprintf("upload bob  %.6s", hash("abc")), fmt.Sprintf("upload cyd@example.com %.6s %.6s", hash("abc"), hash("defg"))}
+	if got := d.log(t, "abc", "assets/videos/a.mp4"); !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
+	}
+	got := d.does(t, "get_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4"}`)
+	if text(got.Field("uploaded_by_agent_id")) != `"cyd@example.com"` || text(got.Field("file_size")) != "4" {
+		t.Error(text(got))
+	}
+	if listed, err := d.library.Books(t.Context()); err != nil || len(listed) != 1 {
+		t.Errorf("%v, error %v", listed, err)
+	}
+}
+
+// TestUploadsThatComeWithoutUs: the store takes them itself, so their history is
+// written when the address is given.
+func TestUploadsThatComeWithoutUs(t *testing.T) {
+	d := serve(t)
+	d.stores.Main = &faulty{Store: d.stores.Main, signs: true}
+	d.does(t, "upload_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4","binary_data":"AAEC"}`)
+	got := d.does(t, "upload_asset", `{"book_id":"abc","asset_type":"videos","filename":"a.mp4","file_size":10485760}`)
+	want := `{"status":"presigned_url","method":"presigned","upload_url":"https://s3.example/books/abc/assets/videos/a.mp4","cdn_url":"https://cdn.example/books/abc/assets/videos/a.mp4","expires_in":3600,"headers":{"Content-Length":"10485760"}}`
+	if text(got) != want {
+		t.Errorf("got %s\nwant %s", text(got), want)
+	}
+	old := hash("\x00\x01\x02")
+	if got := d.log(t, "abc", "assets/videos/a.mp4"); len(got) != 2 || !strings.HasPrefix(got[1], fmt.Sprintf("upload-url ann %.6s", old)) {
+		t.Errorf("the history is %q", got)
+	}
+	if got := d.stored(t, ".history/abc/objects/"+old); len(got) != 1 {
+		t.Error("what was there is not kept")
+	}
+}
+
+func TestAsset(t *testing.T) {
+	d := serve(t)
+	d.given(t, "books/abc/assets/slides/a.md", "# Slides")
+	d.given(t, "books/abc/lessons/a.md", "# Lesson")
+	got, err := d.library.Asset(t.Context(), "books/abc/assets/slides/a.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(got)
+	if err := errors.Join(err, got.Close()); err != nil || string(data) != "# Slides" || got.MIME != "text/markdown" || got.Size != 8 {
+		t.Errorf("%q of type %s, error %v", data, got.MIME, err)
+	}
+	for _, key := range []string{"books/abc/lessons/a.md", "registry.yaml", "books/abc/assets/../lessons/a.md", "books/abc/assets//a", "books/abc/assets/slides", "books/abc/assets/", "books/../abc/assets/slides/a.md", ""} {
+		if got, err := d.library.Asset(t.Context(), key); contract.AsError(err).Kind != contract.NotFound {
+			t.Errorf("%q: %v, error %v", key, got, err)
+		}
+	}
+}
+
+func TestDirectUploadsEndAtTenMiB(t *testing.T) {
+	d := serve(t)
+	upload := func(size int) string {
+		data := strings.Repeat("AAAA", size/3) + []string{"", "AA==", "AAA="}[size%3]
+		return text(d.call(t, "upload_asset", `{"book_id":"abc","asset_type":"audio","filename":"a.bin","binary_data":"`+data+`"}`))
+	}
+	if got := upload(10<<20 - 1); !strings.Contains(got, `"file_size":10485759`) {
+		t.Error(got)
+	}
+	for _, size := range []int{10 << 20, 10<<20 + 1, 11 << 20} {
+		if got := upload(size); !strings.Contains(got, `"ValidationError"`) || !strings.Contains(got, "send file_size instead") {
+			t.Errorf("%d bytes: %s", size, got)
+		}
+	}
+}
+
+func TestListAssetsIsCut(t *testing.T) {
+	d := serve(t)
+	for i := range 1002 {
+		d.given(t, fmt.Sprintf("books/abc/assets/images/%04d.png", i), "x")
+	}
+	d.given(t, "books/abc/assets/images/folder/deep.png", "x")
+	answer, result := d.answer(t, "list_assets", `{"book_id":"abc"}`)
+	if len(answer.Members) == 0 || len(answer.Members) > 1000 || !result.Notes.Truncated || result.Notes.Total != 1003 {
+		t.Errorf("%d of %d, truncated %v", len(answer.Members), result.Notes.Total, result.Notes.Truncated)
+	}
+	deep := d.does(t, "get_asset", `{"book_id":"abc","asset_type":"images","filename":"folder/deep.png"}`)
+	if text(deep.Field("filename")) != `"folder/deep.png"` {
+		t.Error(text(deep))
+	}
+}
+
+// TestTheHashIsThatOfTheContent, also when a hand has changed the file since the last
+// read and it is as long as before.
+func TestTheHashIsThatOfTheContent(t *testing.T) {
+	d := serve(t)
+	for i, want := range []string{"one", "two", "one", "six", "ten"} {
+		d.given(t, "books/abc/a.md", want)
+		if i > 2 { // and in this very moment
+			if err := os.WriteFile(filepath.Join(d.dir, "books/abc/a.md"), []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			got := d.does(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
+			if got.Field("content").Text != want || got.Field("file_hash_sha256").Text != hash(want) {
+				t.Errorf("%q is %s", want, text(got))
+			}
+		}
+	}
+}

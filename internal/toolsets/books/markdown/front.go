@@ -1,0 +1,92 @@
+package markdown
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// Front is the block of YAML that a text may begin with.
+type Front struct {
+	Length int // bytes up to where the text begins
+	body   string
+	open   bool // it begins as one, and never ends
+}
+
+// byteOrderMark is what some editors put before a text.
+const byteOrderMark = "\ufeff"
+
+// findFront finds the front matter. Three dashes that begin none are a line across
+// the page.
+func findFront(text string) Front {
+	start := 0
+	if strings.HasPrefix(text, byteOrderMark) {
+		start = len(byteOrderMark)
+	}
+	end, next := lineEnd(text, start)
+	if strings.TrimRight(text[start:end], " \t") != "---" {
+		return Front{Length: start}
+	}
+	body := next
+	for next < len(text) {
+		at := next
+		end, next = lineEnd(text, at)
+		if mark := strings.TrimRight(text[at:end], " \t"); mark == "---" || mark == "..." {
+			return Front{Length: next, body: text[body:at]}
+		}
+	}
+	first, _ := lineEnd(text, body)
+	return Front{Length: start, open: strings.Contains(text[body:first], ":")}
+}
+
+// FrontError is something wrong with front matter.
+type FrontError struct {
+	Line    int // in the text
+	Message string
+}
+
+func (e *FrontError) Error() string { return e.Message }
+
+// maxFront and maxBrackets keep a hostile text from costing more than a look.
+const (
+	maxFront    = 64 << 10
+	maxBrackets = 500
+)
+
+// Fields reads the front matter; nil if there is none. An error is a *FrontError.
+func (f Front) Fields() (map[string]any, error) {
+	switch {
+	case f.open:
+		return nil, &FrontError{1, "the front matter begins with --- and never ends with one"}
+	case len(f.body) > maxFront:
+		return nil, &FrontError{1, "the front matter is larger than 64 KiB"}
+	case strings.Count(f.body, "[")+strings.Count(f.body, "{")+strings.Count(f.body, "? ") > maxBrackets:
+		return nil, &FrontError{1, "the front matter is nested too deeply"}
+	case strings.TrimSpace(f.body) == "":
+		return nil, nil
+	}
+	var found any
+	if err := yaml.Unmarshal([]byte(f.body), &found); err != nil {
+		return nil, frontError(err)
+	}
+	fields, ok := found.(map[string]any)
+	if !ok && found != nil {
+		return nil, &FrontError{2, "the front matter is not a list of keys with values"}
+	}
+	return fields, nil
+}
+
+// frontError says what the parser found, in the line of the text.
+func frontError(err error) error {
+	found := &FrontError{2, "the front matter is not YAML"}
+	var where yaml.Error
+	if !errors.As(err, &where) {
+		return found
+	}
+	if t := where.GetToken(); t != nil && t.Position != nil {
+		found.Line = t.Position.Line + 1 // after the line of dashes
+	}
+	found.Message += ": " + where.GetMessage()
+	return found
+}

@@ -1,0 +1,244 @@
+package markdown
+
+import "strings"
+
+// inliner looks for links in the text between two offsets.
+type inliner struct {
+	*scanner
+	at, end  int
+	brackets []bool       // those that are open, and whether of an image
+	dead     int          // brackets before this one hold a link, so they are none
+	unclosed map[int]bool // lengths of backtick runs that nothing closes
+	comments bool         // no comment is closed from here on
+}
+
+// inline scans text that is neither code by its block nor a definition.
+func (s *scanner) inline(start, end int) {
+	if strings.IndexByte(s.text[start:end], ']') < 0 && strings.IndexByte(s.text[start:end], '<') < 0 {
+		return
+	}
+	p := &inliner{scanner: s, at: start, end: end}
+	for p.at < p.end {
+		p.step()
+	}
+}
+
+func (p *inliner) step() {
+	switch p.text[p.at] {
+	case '\\':
+		p.at += 2
+	case '`':
+		p.at = p.afterCode()
+	case '<':
+		p.at = p.afterTag()
+	case '!':
+		p.at++
+		if p.at < p.end && p.text[p.at] == '[' {
+			p.brackets = append(p.brackets, true)
+			p.at++
+		}
+	case '[':
+		p.brackets = append(p.brackets, false)
+		p.at++
+	case ']':
+		p.at++
+		p.close()
+	default:
+		p.at++
+	}
+}
+
+// afterCode steps over a span of code, or over backticks that begin none.
+func (p *inliner) afterCode() int {
+	n := run(p.text[p.at:p.end], '`')
+	at := p.at + n
+	if p.unclosed[n] {
+		return at
+	}
+	if closed := codeEnd(p.text[at:p.end], n); closed >= 0 {
+		return at + closed
+	}
+	if p.unclosed == nil {
+		p.unclosed = map[int]bool{}
+	}
+	p.unclosed[n] = true
+	return at
+}
+
+// codeEnd is where a span of code ends that began with n backticks; -1 for never.
+func codeEnd(text string, n int) int {
+	for at := 0; ; {
+		i := strings.IndexByte(text[at:], '`')
+		if i < 0 {
+			return -1
+		}
+		at += i
+		length := run(text[at:], '`')
+		at += length
+		if length == n {
+			return at
+		}
+	}
+}
+
+// close ends a bracket. If a destination follows, it was a link or an image.
+func (p *inliner) close() {
+	last := len(p.brackets) - 1
+	if last < 0 {
+		return
+	}
+	image := p.brackets[last]
+	alive := image || last >= p.dead
+	p.brackets = p.brackets[:last]
+	p.dead = min(p.dead, last)
+	if !alive || p.at >= p.end || p.text[p.at] != '(' {
+		return
+	}
+	link, after, ok := p.resource(p.at + 1)
+	if !ok {
+		return
+	}
+	link.Image = image
+	p.Links = append(p.Links, link)
+	p.at = after
+	if !image {
+		p.dead = len(p.brackets) // a link holds no other link
+	}
+}
+
+// resource reads what stands in the parentheses of a link, from behind the first.
+func (p *inliner) resource(at int) (l Link, after int, ok bool) {
+	at = p.blanks(at, p.end)
+	l, at, ok = p.destination(at, p.end)
+	if !ok {
+		return l, 0, false
+	}
+	if next := p.blanks(at, p.end); next > at {
+		if end, ok := p.title(next, p.end); ok {
+			next = p.blanks(end, p.end)
+		}
+		at = next
+	}
+	return l, at + 1, at < p.end && p.text[at] == ')'
+}
+
+// blanks steps over white space, line ends too.
+func (s *scanner) blanks(at, end int) int {
+	for at < end && strings.IndexByte(" \t\r\n", s.text[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// maxParens is how deep the parentheses in a destination may be, as elsewhere.
+const maxParens = 32
+
+// destination reads a destination, which may stand in angle brackets.
+func (s *scanner) destination(at, end int) (l Link, after int, ok bool) {
+	if at < end && s.text[at] == '<' {
+		for i := at + 1; i < end; i++ {
+			switch s.text[i] {
+			case '\\':
+				i++
+			case '\n', '<':
+				return l, 0, false
+			case '>':
+				return Link{Start: at + 1, End: i}, i + 1, true
+			}
+		}
+		return l, 0, false
+	}
+	depth, i := 0, at
+	for ; i < end && s.text[i] > ' ' && s.text[i] != 0x7f; i++ {
+		switch s.text[i] {
+		case '\\':
+			if i+1 < end && s.text[i+1] > ' ' {
+				i++
+			}
+		case '(':
+			if depth++; depth > maxParens {
+				return l, 0, false
+			}
+		case ')':
+			depth--
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	return Link{Start: at, End: i}, i, depth <= 0
+}
+
+// title steps over the title of a link.
+func (s *scanner) title(at, end int) (after int, ok bool) {
+	if at >= end {
+		return 0, false
+	}
+	closing := s.text[at]
+	switch closing {
+	case '"', '\'':
+	case '(':
+		closing = ')'
+	default:
+		return 0, false
+	}
+	for i := at + 1; i < end; i++ {
+		switch c := s.text[i]; {
+		case c == '\\':
+			i++
+		case c == closing:
+			return i + 1, true
+		case c == '(' && closing == ')':
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
+// definition reads a reference definition at the beginning of a paragraph, and gives
+// where the next line begins.
+func (s *scanner) definition(at, end int) (after int, ok bool) {
+	at = s.blanks(at, end)
+	if at+1 >= end || s.text[at] != '[' || s.text[at+1] == '^' { // a footnote is a text
+		return 0, false
+	}
+	at++
+	label := at
+	for at < end && s.text[at] != ']' {
+		if s.text[at] == '[' {
+			return 0, false
+		}
+		if s.text[at] == '\\' {
+			at++
+		}
+		at++
+	}
+	if at+1 >= end || strings.TrimSpace(s.text[label:at]) == "" || s.text[at+1] != ':' {
+		return 0, false
+	}
+	at = s.blanks(at+2, end)
+	l, at, ok := s.destination(at, end)
+	if !ok || l.End == l.Start && s.text[l.Start-1] != '<' {
+		return 0, false
+	}
+	return s.definitionEnd(l, at, end)
+}
+
+// definitionEnd steps over a title, and keeps the definition if nothing else follows.
+func (s *scanner) definitionEnd(l Link, at, end int) (after int, ok bool) {
+	lineEnds := func(at int) bool {
+		at, _ = indent(s.text, at, end, 0)
+		return at >= end || s.text[at] == '\n' || s.text[at] == '\r'
+	}
+	bare := lineEnds(at)
+	if next := s.blanks(at, end); next > at {
+		if titled, ok := s.title(next, end); ok && lineEnds(titled) {
+			at, bare = titled, true
+		}
+	}
+	if !bare {
+		return 0, false
+	}
+	s.Links = append(s.Links, l)
+	return s.blanks(at, end), true
+}

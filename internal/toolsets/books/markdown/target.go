@@ -1,0 +1,99 @@
+package markdown
+
+import (
+	"html"
+	"net/url"
+	"path"
+	"strings"
+)
+
+// Target is where a destination leads: a file beside the text, or a place in one.
+type Target struct {
+	Path     string // as files are named; "" for the text itself
+	Fragment string // the name after #
+	Rest     string // of the destination as it is written, from # or ? on
+}
+
+// Local takes a destination apart. It is false for what leads elsewhere, such as an
+// address with a scheme.
+func Local(destination string) (t Target, ok bool) {
+	at := strings.IndexAny(destination, "#?")
+	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character
+		next := strings.IndexAny(destination[at+1:], "#?")
+		if next < 0 {
+			at = -1
+			break
+		}
+		at += 1 + next
+	}
+	file := destination
+	if at >= 0 {
+		file, t.Rest = destination[:at], destination[at:]
+	}
+	if file = unescape(file); hasScheme(file) || strings.HasPrefix(file, "//") {
+		return Target{}, false
+	}
+	t.Path = unquote(file)
+	if _, fragment, found := strings.Cut(t.Rest, "#"); found {
+		t.Fragment = unquote(unescape(fragment))
+	}
+	return t, true
+}
+
+// unescape takes away what Markdown and HTML put in for their own signs.
+func unescape(text string) string {
+	if strings.IndexByte(text, '\\') >= 0 {
+		var b strings.Builder
+		for i := 0; i < len(text); i++ {
+			if text[i] == '\\' && i+1 < len(text) && isPunctuation(text[i+1]) {
+				i++
+			}
+			b.WriteByte(text[i])
+		}
+		text = b.String()
+	}
+	return html.UnescapeString(text)
+}
+
+func isPunctuation(c byte) bool {
+	return c > ' ' && c < 0x7f && !isLetter(c) && !isDigit(c)
+}
+
+// unquote reads the %XX of an address; what is none stays.
+func unquote(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// hasScheme tells an address such as mailto: or https: from a file. A drive of Windows
+// is one too: it is no file beside the text.
+func hasScheme(file string) bool {
+	for i := range len(file) {
+		switch c := file[i]; {
+		case isLetter(c), i > 0 && (isDigit(c) || strings.IndexByte("+.-", c) >= 0):
+		default:
+			return c == ':' && i > 0
+		}
+	}
+	return false
+}
+
+// Resolve is the file that a link in the text at a path leads to. A link that begins with
+// a slash starts at the top.
+func Resolve(text, link string) string {
+	if top, ok := strings.CutPrefix(link, "/"); ok {
+		return path.Clean(top)
+	}
+	return path.Join(path.Dir(text), link)
+}
+
+// Relative is how the text at a path links to a file.
+func Relative(text, file string) string {
+	from, to := strings.Split(text, "/"), strings.Split(file, "/")
+	for len(from) > 1 && len(to) > 1 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	return strings.Repeat("../", len(from)-1) + strings.Join(to, "/")
+}

@@ -1,0 +1,161 @@
+package books
+
+import (
+	"context"
+	"path"
+	"strings"
+	"sync"
+	"unicode"
+
+	"remit/internal/contract"
+)
+
+// This file and those named people_*.go hold what people do with whole books, from the
+// command line. What they take and give are plain structs, so that a face can mirror
+// them field by field.
+
+// Progress tells how far something is that takes its time.
+type Progress struct {
+	Done, Total int64  // bytes; a Total of 0 is not known
+	Name        string // what it is at
+}
+
+// Overview is a book as a list of books shows it.
+type Overview struct {
+	ID, Title, Backend, Created, Status string
+	Lessons                             int // files of Markdown in lessons/; -1 if its store cannot be read
+}
+
+// Overviews lists the registered books, with what is in them.
+func (l *Library) Overviews(ctx context.Context) ([]Overview, error) {
+	books, err := l.Books(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Overview, len(books))
+	for i, b := range books {
+		all[i] = Overview{b.ID, b.Title, b.Backend, b.Created, b.Status, l.lessons(ctx, b.ID)}
+	}
+	return all, ctx.Err()
+}
+
+// lessons counts the lessons of a book.
+func (l *Library) lessons(ctx context.Context, bookID string) int {
+	h, err := l.place(ctx, bookID)
+	if err != nil {
+		return -1
+	}
+	files, err := l.files(ctx, h, "lessons/")
+	if err != nil {
+		return -1
+	}
+	n := 0
+	for i := range files {
+		if path.Ext(files[i].Key) == ".md" {
+			n++
+		}
+	}
+	return n
+}
+
+// mostTitle is how many characters of a title are kept.
+const mostTitle = 200
+
+// cleanTitle is a title on one line, without characters that do not show themselves.
+func cleanTitle(title string) string {
+	title = strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsGraphic(r) || r == unicode.ReplacementChar {
+			return -1
+		}
+		return r
+	}, title)
+	kept := []rune(strings.Join(strings.Fields(title), " "))
+	return strings.TrimSpace(string(kept[:min(len(kept), mostTitle)]))
+}
+
+// checkID refuses what is no id of a book. What tools are called with, their contracts
+// check.
+func checkID(bookID string) error {
+	ok := len(bookID) >= 3 && len(bookID) <= 50
+	for _, c := range bookID {
+		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
+	}
+	if ok {
+		return nil
+	}
+	return contract.Errorf(contract.Invalid, "%q is no id of a book: it has 3 to 50 lower-case letters, digits and hyphens", bookID).With("field", "book_id")
+}
+
+// checkFile refuses what cannot be the path of a file in a book.
+func checkFile(name string) error {
+	for _, c := range name {
+		if c >= 0x80 || !strings.ContainsRune("/_.-", c) && !isWordByte(byte(c)) {
+			return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
+		}
+	}
+	if name == "" || len(name) > 255 {
+		return contract.Errorf(contract.Invalid, "A path in a book has 1 to 255 characters").With("field", "path")
+	}
+	return checkPath(name)
+}
+
+func isWordByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// peopleAtOnce is how many files are read or written at the same time: disks and
+// buckets take their time for each.
+const peopleAtOnce = 8
+
+// inParallel does something for each of n, several at a time, until one fails or the
+// work is given up.
+func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	next := make(chan int)
+	for range min(n, peopleAtOnce) {
+		all.Go(func() {
+			for i := range next {
+				if err := do(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := 0; i < n && ctx.Err() == nil; i++ {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+		}
+	}
+	close(next)
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// counter tells progress of work that several do.
+type counter struct {
+	mu   sync.Mutex
+	at   Progress
+	told func(Progress)
+}
+
+func newCounter(total int64, told func(Progress)) *counter {
+	if told == nil {
+		told = func(Progress) {}
+	}
+	return &counter{at: Progress{Total: total}, told: told}
+}
+
+// add counts what is done.
+func (c *counter) add(name string, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at.Done += n
+	c.at.Name = name
+	c.told(c.at)
+}

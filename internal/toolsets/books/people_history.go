@@ -1,0 +1,214 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+)
+
+// Change is one line of a book's history.
+type Change struct {
+	Version  string // names it
+	At       string // RFC 3339, in UTC
+	By       string
+	Action   string // what was done: write, delete, upload, import, restore
+	Path     string // in the book
+	Old, New string // SHA-256 of the content before and after; "" for none, or if it is not known
+	Size     int64  // of the content after
+}
+
+// History gives the changes of a file, of all files in a folder, or of a whole book if
+// the path is empty. The newest is first; there are at most so many, 0 is all.
+func (l *Library) History(ctx context.Context, bookID, path string, most int) ([]Change, error) {
+	path = strings.TrimSuffix(path, "/")
+	if err := checkNames(bookID, path); err != nil {
+		return nil, err
+	}
+	h, err := l.place(ctx, bookID)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := l.linesOf(ctx, h, path)
+	if err != nil {
+		return nil, err
+	}
+	if most > 0 && len(lines) > most {
+		lines = lines[:most]
+	}
+	changes := make([]Change, len(lines))
+	err = inParallel(ctx, len(lines), func(ctx context.Context, i int) error {
+		e, err := l.entryAt(ctx, h, lines[i])
+		changes[i] = changeOf(e)
+		return err
+	})
+	return changes, err
+}
+
+// checkNames refuses what is no id of a book, and no path in one; "" is the whole book.
+func checkNames(bookID, path string) error {
+	if err := checkID(bookID); err != nil || path == "" {
+		return err
+	}
+	return checkFile(path)
+}
+
+// linesOf lists the history beneath a path, the newest first. If there is none, there
+// has to be something at the path at least.
+func (l *Library) linesOf(ctx context.Context, h home, path string) ([]line, error) {
+	lines, err := l.lines(ctx, h, path)
+	if err != nil {
+		return nil, err
+	}
+	lines = slices.DeleteFunc(lines, func(at line) bool {
+		return path != "" && at.path != path && !strings.HasPrefix(at.path, path+"/")
+	})
+	slices.SortStableFunc(lines, func(a, b line) int { return strings.Compare(b.id, a.id) })
+	if len(lines) > 0 {
+		return lines, nil
+	}
+	for _, err := range h.store.List(ctx, h.key(path)) {
+		return nil, failure(ctx, err)
+	}
+	if path == "" && h.registered {
+		return nil, nil
+	}
+	return nil, l.missing(ctx, h, path)
+}
+
+func changeOf(e entry) Change {
+	return Change{
+		Version: e.ID, At: e.At.UTC().Format(time.RFC3339), By: e.By, Action: e.Op, Path: e.Path, Old: e.Old, New: e.New, Size: e.Size,
+	}
+}
+
+// Restore brings an earlier version of a file back. The version is one of the history,
+// which stands for what was there after it, or the beginning of a hash; "" is the
+// version before the current one, or the last one of a file that is deleted. Restoring
+// is a change like any other, so that it can be undone.
+func (l *Library) Restore(ctx context.Context, bookID, path, version, by string) (Change, error) {
+	if err := errors.Join(checkID(bookID), checkFile(path)); err != nil {
+		return Change{}, err
+	}
+	h, err := l.writable(ctx, bookID)
+	if err != nil {
+		return Change{}, err
+	}
+	p, err := l.pastOf(ctx, h, path)
+	if err != nil {
+		return Change{}, err
+	}
+	hash, err := p.pick(version)
+	if err != nil {
+		return Change{}, err
+	}
+	c, err := l.kept(ctx, h, hash)
+	if err != nil {
+		return Change{}, err
+	}
+	done, err := l.write(ctx, h, path, c, edit{by: by, op: opRestore, expected: p.now})
+	if err != nil {
+		return Change{}, err
+	}
+	return Change{
+		At: done.Modified.UTC().Format(time.RFC3339), By: by, Action: opRestore, Path: path, Old: p.now, New: hash, Size: done.Size,
+	}, nil
+}
+
+// past is what a file was before.
+type past struct {
+	path    string
+	now     string  // the hash of what is there; "" if nothing is
+	entries []entry // the newest first
+}
+
+func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error) {
+	p := past{path: path}
+	lines, err := l.linesOf(ctx, h, path)
+	if err != nil {
+		return p, err
+	}
+	lines = slices.DeleteFunc(lines, func(at line) bool { return at.path != path })
+	p.entries = make([]entry, len(lines))
+	err = inParallel(ctx, len(lines), func(ctx context.Context, i int) (err error) {
+		p.entries[i], err = l.entryAt(ctx, h, lines[i])
+		return err
+	})
+	if err != nil {
+		return p, err
+	}
+	live, err := current(ctx, h.store, h.key(path))
+	p.now = live.Hash
+	return p, failureAt(ctx, h.key(path), err)
+}
+
+// pick finds the hash that a version stands for.
+func (p *past) pick(version string) (string, error) {
+	if version == "" {
+		for _, e := range p.entries {
+			if e.Old != "" && e.Old != p.now {
+				return e.Old, nil
+			}
+		}
+		return "", contract.Errorf(contract.NotFound, "%s has no earlier version", p.path).With("path", p.path)
+	}
+	found := p.matching(strings.ToLower(version))
+	switch {
+	case len(found) == 0:
+		return "", contract.Errorf(contract.NotFound, "%s has no version %q; its log shows those that there are", p.path, version).With("path", p.path)
+	case len(found) > 1:
+		return "", contract.Errorf(contract.Invalid, "%q begins %d versions of %s; give more of it", version, len(found), p.path).With("path", p.path)
+	case found[0] == "":
+		return "", contract.Errorf(contract.Invalid, "In version %q %s was deleted; name the one before it", version, p.path).With("path", p.path)
+	case found[0] == p.now:
+		return "", contract.Errorf(contract.Invalid, "%s has that content now", p.path).With("path", p.path)
+	}
+	return found[0], nil
+}
+
+// matching lists the hashes that the beginning of an id or of a hash stands for.
+func (p *past) matching(version string) []string {
+	var found []string
+	add := func(name, hash string) {
+		if strings.HasPrefix(strings.ToLower(name), version) && !slices.Contains(found, hash) {
+			found = append(found, hash)
+		}
+	}
+	for i, e := range p.entries {
+		after := e.New
+		if after == "" && e.Op != opDelete { // an upload past us: what came of it was seen later
+			if after = p.now; i > 0 {
+				after = p.entries[i-1].Old
+			}
+		}
+		add(e.ID, after)
+		for _, hash := range []string{e.Old, after} {
+			if hash != "" {
+				add(hash, hash)
+			}
+		}
+	}
+	return found
+}
+
+// kept opens what was replaced or deleted.
+func (l *Library) kept(ctx context.Context, h home, hash string) (content, error) {
+	key := keptKey(h.book.ID, hash)
+	object, err := h.store.Stat(ctx, key)
+	if errors.Is(err, ErrNotFound) {
+		return content{}, contract.Errorf(contract.NotFound, "The content with the hash %.12s is not kept", hash).Because(err)
+	}
+	open := func() (io.ReadCloser, error) {
+		body, err := h.store.Open(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("open what was kept: %w", err)
+		}
+		return body, nil
+	}
+	return content{size: object.Size, hash: hash, open: open}, failureAt(ctx, key, err)
+}

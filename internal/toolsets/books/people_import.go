@@ -1,0 +1,181 @@
+package books
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/toolsets/books/intake"
+)
+
+// ImportOptions say how a folder becomes a book.
+type ImportOptions struct {
+	Book       string // its id; made of Name if there is none
+	Title      string // found in the folder if there is none
+	Name       string // what the folder or archive is called
+	By         string // who imports
+	DryRun     bool   // only plan
+	KeepPlaces bool   // leave media beside the lessons
+	SkipBad    bool   // leave out what cannot be imported
+}
+
+// Imported is what an import did, or would do.
+type Imported struct {
+	Book, Title string
+	Files       []ImportedFile
+	Left        []LeftOut // what is not imported, and need not be
+	Bad         []LeftOut // what cannot be; if there is any and it is not to be skipped, nothing was written
+	Bytes       int64
+	Links       int // how many now lead to the new places
+}
+
+// ImportedFile is a file with its place in the book.
+type ImportedFile struct {
+	From, To string
+	Size     int64
+	Links    int    // how many of its links were changed
+	Outcome  string // created, updated or unchanged; "" if nothing was tried
+}
+
+// LeftOut is something that is not imported, and why.
+type LeftOut struct {
+	From, Why string
+}
+
+// Import makes a book of a folder or a *zip.Reader, or adds to a book. First all is
+// planned, so that nothing is written if something cannot be. What is there already is
+// not written again: an import that was interrupted is simply repeated.
+func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error) {
+	if o.Book == "" {
+		o.Book = intake.BookID(o.Name)
+	}
+	if err := checkID(o.Book); err != nil {
+		return Imported{}, err
+	}
+	plan, err := intake.Make(ctx, from, o.KeepPlaces)
+	if err != nil {
+		return Imported{}, err
+	}
+	done := importedOf(plan, o)
+	if o.DryRun || len(plan.Bad) > 0 && !o.SkipBad || len(plan.Files) == 0 {
+		return done, nil
+	}
+	h, err := l.bookToFill(ctx, &done)
+	if err != nil {
+		return done, err
+	}
+	count := newCounter(done.Bytes, told)
+	err = inParallel(ctx, len(plan.Files), func(ctx context.Context, i int) error {
+		file := &done.Files[i]
+		w, err := l.importFile(ctx, h, plan, plan.Files[i], o.By)
+		if err != nil {
+			return err
+		}
+		file.Outcome = outcomeOf(w)
+		count.add(file.To, file.Size)
+		return nil
+	})
+	return done, failure(ctx, err)
+}
+
+// bookToFill registers the book under its title, if it is not there.
+func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) {
+	h, err := l.writable(ctx, done.Book)
+	if err != nil {
+		return home{}, err
+	}
+	if h.registered {
+		done.Title = h.book.Title
+		return h, nil
+	}
+	book := Book{ID: done.Book, Title: done.Title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
+	if err := l.addBook(ctx, book); err != nil {
+		return home{}, err
+	}
+	return l.writable(ctx, done.Book)
+}
+
+// importedOf says what a plan comes to.
+func importedOf(plan *intake.Plan, o ImportOptions) Imported {
+	done := Imported{Book: o.Book, Title: cleanTitle(o.Title)}
+	if done.Title == "" {
+		done.Title = cleanTitle(plan.Title)
+	}
+	if done.Title == "" {
+		done.Title = titleOf(o.Book)
+	}
+	for _, f := range plan.Files {
+		done.Files = append(done.Files, ImportedFile{From: f.From, To: f.To, Size: f.Size, Links: f.Links})
+		done.Bytes += f.Size
+		done.Links += f.Links
+	}
+	for _, r := range plan.Left {
+		done.Left = append(done.Left, LeftOut(r))
+	}
+	for _, r := range plan.Bad {
+		done.Bad = append(done.Bad, LeftOut(r))
+	}
+	return done
+}
+
+func outcomeOf(w written) string {
+	switch {
+	case w.same:
+		return "unchanged"
+	case w.created:
+		return "created"
+	default:
+		return "updated"
+	}
+}
+
+// importFile writes one file of a plan.
+func (l *Library) importFile(ctx context.Context, h home, plan *intake.Plan, f intake.File, by string) (written, error) {
+	c, err := contentToImport(plan, f)
+	if err != nil {
+		return written{}, err
+	}
+	return l.write(ctx, h, f.To, c, edit{by: by, op: opImport})
+}
+
+// contentToImport reads a file once for its hash, so that what is in the book already
+// is known to be. Only Markdown is kept in memory.
+func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
+	if intake.IsMarkdown(f.From) {
+		text, _, err := plan.Markdown(f)
+		if err != nil {
+			return content{}, importFault(f, err)
+		}
+		return contentOf(text), nil
+	}
+	open := func() (io.ReadCloser, error) { return plan.Open(f) }
+	file, err := open()
+	if err != nil {
+		return content{}, importFault(f, err)
+	}
+	defer func() { _ = file.Close() }()
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(file, intake.MostOther+1))
+	if err == nil && n != f.Size {
+		err = fmt.Errorf("it had %d bytes, and has %d", f.Size, n)
+	}
+	if err != nil {
+		return content{}, importFault(f, err)
+	}
+	return content{size: n, hash: hex.EncodeToString(sum.Sum(nil)), open: open}, nil
+}
+
+// importFault says that a file is not what it was when the import was planned.
+func importFault(f intake.File, err error) error {
+	var worded *contract.Error
+	if errors.As(err, &worded) {
+		return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", f.From, worded.Message).Because(err)
+	}
+	return contract.Errorf(contract.Conflict, "%s changed while it was imported; import it again", f.From).Because(err)
+}

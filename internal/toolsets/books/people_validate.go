@@ -1,0 +1,143 @@
+package books
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"remit/internal/toolsets/books/intake"
+	"remit/internal/toolsets/books/markdown"
+)
+
+// Finding is something in a book that is wrong, or may be.
+type Finding struct {
+	Level   string // error or warning
+	Path    string // in the book; "" for the book itself
+	Line    int    // 0 for the file as a whole
+	Rule    string // a short name that stays
+	Message string
+}
+
+// The levels of findings: an error is wrong whatever the book is for.
+const (
+	isError   = "error"
+	isWarning = "warning"
+)
+
+// Validate looks through a book for what is wrong in it, by path and line.
+func (l *Library) Validate(ctx context.Context, bookID string, told func(Progress)) ([]Finding, error) {
+	if err := checkID(bookID); err != nil {
+		return nil, err
+	}
+	h, err := l.place(ctx, bookID)
+	if err != nil {
+		return nil, err
+	}
+	files, err := l.files(ctx, h, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 && !h.registered {
+		return nil, l.missing(ctx, h, "")
+	}
+	v := newInspection(h, files)
+	if err := v.read(ctx, l, files, told); err != nil {
+		return nil, failure(ctx, err)
+	}
+	v.judge()
+	slices.SortStableFunc(v.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
+	})
+	return v.findings, nil
+}
+
+// inspection is a book that is being looked through. Paths are those in the book.
+type inspection struct {
+	home     home
+	files    []string
+	there    map[string]bool // files and folders
+	texts    map[string]*markdown.Document
+	broken   []string            // texts that are not UTF-8
+	used     map[string]bool     // files that something leads to
+	named    map[string][]string // files by their last name; made when first needed
+	findings []Finding
+}
+
+func newInspection(h home, files []Object) *inspection {
+	v := &inspection{home: h, there: map[string]bool{"": true, ".": true}, texts: map[string]*markdown.Document{}, used: map[string]bool{}}
+	for i := range files {
+		path := strings.TrimPrefix(files[i].Key, h.key(""))
+		v.files = append(v.files, path)
+		v.there[path] = true
+		for at := strings.LastIndexByte(path, '/'); at > 0 && !v.there[path[:at]]; at = strings.LastIndexByte(path[:at], '/') {
+			v.there[path[:at]] = true
+		}
+	}
+	return v
+}
+
+// read reads and parses every text of the book.
+func (v *inspection) read(ctx context.Context, l *Library, files []Object, told func(Progress)) error {
+	var texts []int
+	total := int64(0)
+	for i, path := range v.files {
+		if intake.IsMarkdown(path) || path == bookFile {
+			texts = append(texts, i)
+			total += files[i].Size
+		}
+	}
+	count := newCounter(total, told)
+	parsed := make([]*markdown.Document, len(texts))
+	err := inParallel(ctx, len(texts), func(ctx context.Context, n int) error {
+		i := texts[n]
+		data, err := l.text(ctx, &filed{Object: files[i], store: v.home.store})
+		if err != nil {
+			return err
+		}
+		if text := string(data); utf8.ValidString(text) {
+			if v.files[i] == bookFile {
+				text = "---\n" + text + "\n---\n"
+			}
+			parsed[n] = markdown.Parse(text)
+		}
+		count.add(v.files[i], files[i].Size)
+		return nil
+	})
+	for n, i := range texts {
+		if parsed[n] == nil {
+			v.broken = append(v.broken, v.files[i])
+			continue
+		}
+		v.texts[v.files[i]] = parsed[n]
+	}
+	return err
+}
+
+func (v *inspection) add(level, path string, line int, rule, message string) {
+	v.findings = append(v.findings, Finding{level, path, line, rule, message})
+}
+
+// judge applies every rule.
+func (v *inspection) judge() {
+	if !v.home.registered {
+		v.add(isError, "", 0, "unregistered", "the book is not in registry.yaml, so it is not listed; the next write puts it there")
+	}
+	for _, path := range v.broken {
+		v.add(isError, path, 0, "not-utf8", "it is not UTF-8, so it cannot be read as text")
+	}
+	for _, path := range v.files {
+		d := v.texts[path]
+		switch {
+		case d == nil:
+		case path == bookFile:
+			v.judgeFront(path, d, 1)
+		default:
+			v.judgeText(path, d)
+			v.judgeLinks(path, d)
+		}
+	}
+	v.judgeSummaries()
+	v.judgeAssets()
+}

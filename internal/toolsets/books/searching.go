@@ -1,0 +1,246 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/search/text"
+)
+
+// searchers is how many files are looked at side by side. It is more than there are
+// cores, since files of a store far away are waited for.
+const searchers = 16
+
+// GlobIn says which files to find.
+type GlobIn struct {
+	BookID   string `json:"book_id"`
+	Pattern  string `json:"pattern"`
+	AllBooks bool   `json:"all_books"`
+}
+
+// GlobOut is where they are.
+type GlobOut struct {
+	Result []string `json:"result"`
+}
+
+// Check refuses a pattern that nothing could match.
+func (in GlobIn) Check() error {
+	if doublestar.ValidatePattern(in.Pattern) {
+		return nil
+	}
+	return contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; a [ or { is not closed, or it ends with a backslash", in.Pattern).With("field", "pattern")
+}
+
+// Glob finds files by their paths.
+func (t *Tools) Glob(ctx context.Context, in GlobIn) (GlobOut, error) {
+	files, err := t.Library.filesOf(ctx, in.BookID, in.AllBooks)
+	out := GlobOut{Result: []string{}}
+	for i := range files {
+		if _, path, ok := splitKey(files[i].Key); ok && doublestar.MatchUnvalidated(in.Pattern, path) {
+			out.Result = append(out.Result, files[i].Key)
+		}
+	}
+	return out, err
+}
+
+// GrepIn says what to look for in the texts.
+type GrepIn struct {
+	BookID     string `json:"book_id"`
+	Pattern    string `json:"pattern"`
+	AllBooks   bool   `json:"all_books"`
+	MaxResults int    `json:"max_results"`
+}
+
+// GrepOut is where it is.
+type GrepOut struct {
+	Result []Match `json:"result"`
+
+	more bool
+}
+
+// Match is a line of a text.
+type Match struct {
+	FilePath    string `json:"file_path"`
+	LineNumber  int    `json:"line_number"`
+	MatchedLine string `json:"matched_line"`
+}
+
+// Notes tells whether there is more than was asked for. How much more is not counted.
+func (out GrepOut) Notes() engine.Notes { return engine.Notes{Truncated: out.more, Total: -1} }
+
+// Grep finds the lines of texts that match a pattern.
+func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
+	pattern, err := text.Compile(in.Pattern, text.Options{})
+	if err != nil {
+		return GrepOut{}, badPattern(err)
+	}
+	files, err := t.Library.filesOf(ctx, in.BookID, in.AllBooks)
+	if err != nil {
+		return GrepOut{}, err
+	}
+	files = slices.DeleteFunc(files, func(f filed) bool { return !strings.HasSuffix(f.Key, ".md") })
+	t.Library.index.sweep(in.BookID, in.AllBooks, files)
+	s := &search{library: t.Library, pattern: pattern, files: files, most: in.MaxResults, found: make([][]Match, len(files))}
+	if err := s.run(ctx); err != nil {
+		return GrepOut{}, failure(ctx, err)
+	}
+	return s.outcome(), nil
+}
+
+func badPattern(err error) error {
+	var fault *text.SyntaxError
+	if errors.As(err, &fault) {
+		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Why, fault.Column).With("field", "pattern").Because(err)
+	}
+	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)
+}
+
+// filesOf lists the files of a book, or of all books, by key.
+func (l *Library) filesOf(ctx context.Context, bookID string, all bool) ([]filed, error) {
+	if all {
+		return l.allFiles(ctx)
+	}
+	h, err := l.place(ctx, bookID)
+	if err != nil {
+		return nil, err
+	}
+	files, err := listed(ctx, h.store, h.key(""), nil)
+	if err == nil && len(files) == 0 {
+		err = l.known(ctx, h)
+	}
+	return files, err
+}
+
+// allFiles lists the files of all books: of each those in the store that it is kept in.
+func (l *Library) allFiles(ctx context.Context) ([]filed, error) {
+	stores, err := l.stores(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := l.registry.fresh(ctx, l, stores.Main)
+	if err != nil {
+		return nil, failure(ctx, err)
+	}
+	var files []filed
+	for _, store := range []Store{stores.Main, stores.Other} {
+		if store == nil {
+			continue
+		}
+		keptHere := func(bookID string) bool {
+			entry := known.find(bookID)
+			return entry == nil && store == stores.Main || entry != nil && entry.Backend == store.Name()
+		}
+		found, err := listed(ctx, store, booksPrefix, keptHere)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	slices.SortStableFunc(files, func(a, b filed) int { return strings.Compare(a.Key, b.Key) })
+	return files, nil
+}
+
+// listed gives the files beneath a prefix, of the books that are wanted.
+func listed(ctx context.Context, store Store, prefix string, wanted func(bookID string) bool) ([]filed, error) {
+	var files []filed
+	for object, err := range store.List(ctx, prefix) {
+		if err != nil {
+			return nil, failure(ctx, err)
+		}
+		if book, _, ok := splitKey(object.Key); ok && (wanted == nil || wanted(book)) {
+			files = append(files, filed{object, store})
+		}
+	}
+	return files, nil
+}
+
+// search looks through files side by side, and keeps what it finds in their order.
+type search struct {
+	library *Library
+	pattern *text.Pattern
+	files   []filed
+	most    int
+
+	mu    sync.Mutex
+	next  int // the file that is looked at next
+	found [][]Match
+	whole int // so many files from the first on are done
+	count int // what was found in those
+	done  []bool
+	err   error
+}
+
+// run goes on until all files are done or enough is found in the first of them.
+func (s *search) run(ctx context.Context) error {
+	s.done = make([]bool, len(s.files))
+	var group sync.WaitGroup
+	for range min(searchers, len(s.files)) {
+		group.Go(func() {
+			for at, ok := s.take(); ok; at, ok = s.take() {
+				s.finish(at, s.look(ctx, at))
+			}
+		})
+	}
+	group.Wait()
+	return s.err
+}
+
+// take gives the next file to look at.
+func (s *search) take() (at int, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == len(s.files) || s.count > s.most || s.err != nil {
+		return 0, false
+	}
+	s.next++
+	return s.next - 1, true
+}
+
+// look finds the lines of one file: one more than is asked for, to know whether there
+// is more.
+func (s *search) look(ctx context.Context, at int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	file := &s.files[at]
+	data, err := s.library.text(ctx, file)
+	if err != nil {
+		return err
+	}
+	s.pattern.Lines(data, func(number, start, end int) bool {
+		line := strings.ToValidUTF8(string(data[start:end]), "\uFFFD")
+		s.found[at] = append(s.found[at], Match{FilePath: file.Key, LineNumber: number, MatchedLine: line})
+		return len(s.found[at]) <= s.most
+	})
+	return nil
+}
+
+func (s *search) finish(at int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	for s.done[at] = true; s.whole < len(s.files) && s.done[s.whole]; s.whole++ {
+		s.count += len(s.found[s.whole])
+	}
+}
+
+func (s *search) outcome() GrepOut {
+	matches := slices.Concat(s.found[:s.whole]...)
+	out := GrepOut{Result: matches, more: len(matches) > s.most}
+	if out.more {
+		out.Result = matches[:s.most]
+	}
+	if out.Result == nil {
+		out.Result = []Match{}
+	}
+	return out
+}

@@ -1,0 +1,275 @@
+package books
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+)
+
+// The tools that shelf and prompts go by.
+const (
+	readTool    = "read_content"
+	summaryTool = "write_summary"
+)
+
+// reader is what offers books besides the tools. Whatever it gives is what read_content
+// may give, so that one rule of the operator goes for all.
+type reader struct {
+	*Tools
+	reading *contract.Contract // of read_content
+}
+
+// offers are what there is besides the tools: nothing if read_content is not served.
+func (t *Tools) offers() ([]engine.Shelf, []engine.Prompt) {
+	for _, set := range t.Served {
+		if reading := set.Find(readTool); set.Name == setName && reading != nil {
+			r := &reader{t, reading}
+			s := &shelf{reader: r}
+			return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
+		}
+	}
+	return nil, nil
+}
+
+// check refuses a place that read_content would refuse.
+func (r *reader) check(bookID, path string) error {
+	_, err := r.reading.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)), jsontree.M("path", jsontree.Str(path))))
+	if err != nil {
+		return err
+	}
+	return checkPath(path)
+}
+
+// shelf offers what is in books to be read.
+type shelf struct {
+	*reader
+
+	mu     sync.Mutex
+	texts  []shelved // as they were listed last
+	looked time.Time
+	failed bool // the last time
+}
+
+// shelved is a file of a book that people read.
+type shelved struct {
+	book Book
+	path string
+	size int64
+}
+
+const (
+	bookAddress  = "book://"
+	bookTemplate = bookAddress + "{book_id}/{path}"
+)
+
+const (
+	// mostTexts is how many files a list names.
+	mostTexts = 1000
+	// bucketRest is how long a list of what is in a bucket counts: whoever waits for
+	// changes has it made twice a second, and each costs requests.
+	bucketRest = 5 * time.Second
+	// listPatience is how long making a list may take.
+	listPatience = 5 * time.Second
+)
+
+func (*shelf) Templates() []engine.Template {
+	return []engine.Template{{
+		URI: bookTemplate, Name: "book", Title: "File of a book",
+		Description: "A lesson, summary or asset by its path in the book. The slashes of the path may stay as they are.",
+	}}
+}
+
+func addressOf(bookID, path string) string { return bookAddress + bookID + "/" + path }
+
+// List gives the texts of registered books: the first 1000, book after book.
+func (s *shelf) List(ctx context.Context) ([]engine.Resource, error) {
+	var list []engine.Resource
+	for _, t := range s.list(ctx) {
+		list = append(list, engine.Resource{
+			URI: addressOf(t.book.ID, t.path), Name: t.path, Title: t.book.Title + ": " + t.path, MIME: mimeOfText(t.path), Size: t.size,
+		})
+	}
+	return list, nil
+}
+
+// list gives the texts there are. If the stores do not answer it is those that were
+// there last: what other shelves have can be listed all the same.
+func (s *shelf) list(ctx context.Context) []shelved {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.Now()
+	if now.Sub(s.looked) < s.rest(ctx) {
+		return s.texts
+	}
+	most, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	texts, err := s.find(most)
+	if ctx.Err() != nil {
+		return s.texts // whoever asked gave up, which says nothing of the stores
+	}
+	if err != nil && !s.failed {
+		s.Library.Log.Warn("the books cannot be listed", "error", err)
+	}
+	if s.failed = err != nil; !s.failed {
+		s.texts = texts
+	}
+	s.looked = now
+	return s.texts
+}
+
+// rest is how long a list counts.
+func (s *shelf) rest(ctx context.Context) time.Duration {
+	stores, err := s.Library.Stores(ctx)
+	if err == nil && stores.Main.Name() == onDisk && stores.Other == nil && !s.failed {
+		return 0
+	}
+	return bucketRest
+}
+
+// onDisk is the name of a store that costs nothing to look at.
+const onDisk = "fs"
+
+func (s *shelf) find(ctx context.Context) ([]shelved, error) {
+	books, err := s.Library.Books(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []shelved
+	for _, book := range books {
+		h, err := s.Library.place(ctx, book.ID)
+		if err != nil {
+			continue // it is kept where this server does not reach
+		}
+		for object, err := range h.store.List(ctx, h.key("")) {
+			if err != nil {
+				return nil, err
+			}
+			if path := strings.TrimPrefix(object.Key, h.key("")); isText(path) && len(found) < mostTexts {
+				found = append(found, shelved{book, path, object.Size})
+			}
+		}
+		if len(found) == mostTexts {
+			break
+		}
+	}
+	return found, nil
+}
+
+func isText(name string) bool { return isMarkdown(name) || name == "book.yaml" }
+
+func isMarkdown(name string) bool { return strings.HasSuffix(name, ".md") }
+
+// mimeOfText is what a text is called by its name alone.
+func mimeOfText(name string) string {
+	if known := mimeByExtension(path.Ext(name)); known != "" {
+		return known
+	}
+	return "text/plain"
+}
+
+// Read gives a file as text, if that is what it holds.
+func (s *shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
+	bookID, path, ok := s.placeAt(uri)
+	if !ok {
+		return nil, noResource(uri, nil)
+	}
+	data, mime, err := s.content(ctx, bookID, path)
+	var tooLong *tooLongError
+	var worded *contract.Error
+	switch {
+	case errors.As(err, &tooLong):
+		return nil, contract.Errorf(contract.TooLarge, "%s holds %d bytes; at most %d bytes can be read at once", uri, tooLong.size, engine.MaxRead).
+			With("uri", uri).With("size", tooLong.size).With("max", engine.MaxRead)
+	case errors.Is(err, ErrNotFound), errors.As(err, &worded) && worded.Kind == contract.NotFound:
+		return nil, noResource(uri, err)
+	case err != nil:
+		return nil, failure(ctx, err)
+	}
+	c := engine.Contents{URI: uri, MIME: mime}
+	if utf8.Valid(data) {
+		c.Text = string(data)
+		return []engine.Contents{c}, nil
+	}
+	if c.Blob = data; strings.HasPrefix(mime, "text/") {
+		c.MIME = "application/octet-stream"
+	}
+	return []engine.Contents{c}, nil
+}
+
+// content reads a file, and tells what it is.
+func (s *shelf) content(ctx context.Context, bookID, path string) ([]byte, string, error) {
+	h, err := s.Library.place(ctx, bookID)
+	if err != nil {
+		return nil, "", err
+	}
+	data, _, err := readAll(ctx, h.store, h.key(path), engine.MaxRead)
+	return data, mimeOf(data[:min(len(data), headSize)], path), err
+}
+
+// Stamp is the version of a file.
+func (s *shelf) Stamp(ctx context.Context, uri string) (string, error) {
+	bookID, path, ok := s.placeAt(uri)
+	if !ok {
+		return "", nil
+	}
+	h, err := s.Library.place(ctx, bookID)
+	if err != nil {
+		return "", err
+	}
+	object, err := h.store.Stat(ctx, h.key(path))
+	if errors.Is(err, ErrNotFound) {
+		return "", nil
+	}
+	return object.Version, failure(ctx, err)
+}
+
+// Complete gives the registered books, or the paths of texts in any of them.
+func (s *shelf) Complete(ctx context.Context, _, variable, prefix string) ([]string, error) {
+	if variable == "book_id" {
+		return s.bookIDs(ctx, prefix)
+	}
+	return s.paths(ctx, prefix)
+}
+
+func (s *shelf) bookIDs(ctx context.Context, _ string) ([]string, error) {
+	books, err := s.Library.Books(ctx)
+	ids := make([]string, len(books))
+	for i := range books {
+		ids[i] = books[i].ID
+	}
+	return ids, err
+}
+
+func (s *shelf) paths(ctx context.Context, _ string) ([]string, error) {
+	var paths []string
+	for _, t := range s.list(ctx) {
+		paths = append(paths, t.path)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
+}
+
+// placeAt reads an address. What is in it is what read_content would take.
+func (s *shelf) placeAt(uri string) (bookID, path string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, bookAddress)
+	bookID, escaped, cut := strings.Cut(rest, "/")
+	path, err := url.PathUnescape(escaped)
+	if !ok || !cut || err != nil {
+		return "", "", false
+	}
+	return bookID, path, s.check(bookID, path) == nil
+}
+
+func noResource(uri string, cause error) error {
+	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
+}
