@@ -128,7 +128,8 @@ if $full; then
     done
   done
   step "speed, against peers in one run"
-  CGO_ENABLED=0 go test -timeout 10m ./bench
+  have fdfind fd-find && have zip zip && have unzip unzip || leave_out "the comparisons with fd and zip: they need fd-find, zip and unzip"
+  CGO_ENABLED=0 go test -timeout 15m ./bench
   step "other systems"
   for system in darwin windows; do
     CGO_ENABLED=0 GOOS=$system go build ./...

@@ -39,7 +39,7 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	var names, instructions []string
 	for _, set := range sets {
-		names, instructions = append(names, set.Name), append(instructions, instructionsOf(set, e))
+		names, instructions = append(names, set.Name), append(instructions, a.instructionsOf(set, e))
 	}
 	place := a.kept.place + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
@@ -54,16 +54,21 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 
 // instructionsOf are what a client's model is told of a set, without the sentences
 // about tools that are not served.
-func instructionsOf(set *contract.Set, e *engine.Engine) string {
+func (a *App) instructionsOf(set *contract.Set, e *engine.Engine) string {
 	var kept []string
 	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {
 		words := strings.FieldsFunc(sentence, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) })
-		absent := func(word string) bool { return strings.Contains(word, "_") && !e.Serves(word) }
+		absent := func(word string) bool { return strings.Contains(word, "_") && a.isTool(word) && !e.Serves(word) }
 		if !slices.ContainsFunc(words, absent) {
 			kept = append(kept, sentence)
 		}
 	}
 	return strings.TrimSpace(strings.Join(kept, ""))
+}
+
+// isTool tells whether any set has a tool of this name, served or not.
+func (a *App) isTool(name string) bool {
+	return slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Find(name) != nil })
 }
 
 // finish lets the tasks of a server end.
@@ -199,9 +204,11 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	return parts
 }
 
-// hasBooks tells whether tools for books are served, by whichever address.
+// hasBooks tells whether there are books, and tools for them are served by whichever
+// address.
 func (a *App) hasBooks() bool {
-	return slices.Contains(a.settings.Toolsets, "books") || slices.Contains(a.settings.Addressable(a.known), "books")
+	served := slices.Concat(a.settings.Toolsets, a.settings.Addressable(a.known))
+	return len(a.settings.Books) > 0 && slices.Contains(served, "books")
 }
 
 func folderExists(name string) error {

@@ -10,11 +10,15 @@ import (
 // Nearest returns the candidate that a person most likely meant by word, or ""
 // if none is near. Letter case is no distance.
 func Nearest(word string, candidates []string) string {
+	const longest = 64 // nothing that we name is longer
+	if len(word) > longest {
+		return ""
+	}
 	word = strings.ToLower(word)
 	best, bestDistance := "", len(word)/3+2
 	for _, candidate := range candidates {
 		// Changing every letter is not a slip of the finger.
-		if d := distance(word, strings.ToLower(candidate)); d < bestDistance && d < len(candidate) {
+		if d := Distance(word, strings.ToLower(candidate), bestDistance-1); d < bestDistance && d < len(candidate) {
 			best, bestDistance = candidate, d
 		}
 	}
@@ -48,19 +52,18 @@ func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {
 	return suggest(v.Text, candidates)
 }
 
-// distance is how many single-letter edits turn a into b. Long words are never
-// near to anything we name, so they cost nothing.
-func distance(a, b string) int {
-	const longest = 64
-	if len(a) > longest || len(b) > longest {
-		return longest
+// Distance is how many single-letter edits turn a into b. Beyond most it is anything
+// that is more, which costs little to find out.
+func Distance(a, b string, most int) int {
+	if diff := len(a) - len(b); diff > most || -diff > most {
+		return most + 1
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
+		diagonal, least := row[0], i
 		row[0] = i
 		for j := 1; j <= len(b); j++ {
 			cost := diagonal
@@ -69,6 +72,10 @@ func distance(a, b string) int {
 			}
 			diagonal = row[j]
 			row[j] = min(cost, row[j]+1, row[j-1]+1)
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
 		}
 	}
 	return row[len(b)]

@@ -42,7 +42,7 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 
 func (r *Result) succeed(answer *jsontree.Value) {
 	least, _ := answer.Sizes()
-	r.Structured = answer.Append(make([]byte, 0, least+64)) // a few escapes need no second buffer
+	r.Structured = answer.Append(make([]byte, 0, least+least/16+64)) // some escapes need no second buffer
 	r.Body = r.Tool.Body(r.Structured)
 	if r.Tool.Content {
 		blocks := answer.Field("content")

@@ -117,6 +117,9 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 			e.list = append(e.list, t)
 		}
 	}
+	if err := handlers.checkTables(sets); err != nil {
+		return nil, err
+	}
 	if err := e.stock(sets, handlers.Toolsets); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"reflect"
+	"slices"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -94,9 +95,6 @@ func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s/%s: the contract has no handler; add a line to the toolset's table", c.Set, c.Name)
 		}
-		if err := toolset.checkTable(h.Catalog); err != nil {
-			return nil, err
-		}
 		t := &Tool{Contract: c, ID: c.Set + "/" + c.Name, inside: toolset.Inside}
 		t.bind = func() (*binding, error) { return newBinding(c, handler, editions) }
 		if c.MadeClosed() {
@@ -126,15 +124,23 @@ func (t *Toolset) editions(catalog []*contract.Set, c *contract.Contract) []*con
 	return editions
 }
 
-// checkTable finds a handler that no contract asks for.
-func (t *Toolset) checkTable(catalog []*contract.Set) error {
-	for name := range t.Handlers {
-		if t.editions(catalog, &contract.Contract{Name: name, Set: t.Sets[0]}) == nil {
-			return fmt.Errorf("%s/%s: the handler has no contract; write %s.yaml", t.Sets[0], name, name)
+// checkTables finds a handler that no contract asks for, in the families of these sets.
+func (h Handlers) checkTables(sets []*contract.Set) error {
+	for _, toolset := range h.Toolsets {
+		if !slices.ContainsFunc(sets, toolset.has) {
+			continue
+		}
+		for name := range toolset.Handlers {
+			if !slices.ContainsFunc(h.Catalog, func(set *contract.Set) bool { return toolset.has(set) && set.Find(name) != nil }) {
+				return fmt.Errorf("%s/%s: the handler has no contract; write %s.yaml", toolset.Sets[0], name, name)
+			}
 		}
 	}
 	return nil
 }
+
+// has tells whether a set is of the family.
+func (t *Toolset) has(set *contract.Set) bool { return slices.Contains(t.Sets, set.Name) }
 
 // binding is a handler as one contract calls it.
 type binding struct {

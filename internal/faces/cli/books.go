@@ -63,14 +63,7 @@ func (p *Program) booksCommand() *cobra.Command {
 		"  remit books import ~/courses/python             a folder of Markdown, as it is\n" +
 		"  remit books validate python\n" +
 		"  remit books restore python lessons/intro.md     the version before"
-	c.Args = cobra.ArbitraryArgs
-	list := c.RunE
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
-		}
-		return list(cmd, args)
-	}
+	runsByItself(c)
 	c.PersistentFlags().BoolVar(&b.asJSON, "json", false, "print the result as JSON")
 	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
 	return c

@@ -178,7 +178,7 @@ func (b *bookCommands) printImported(done Imported) {
 	}
 	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n", several(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
 	if done.Links > 0 {
-		fmt.Fprintf(b.Stdout, "%s now lead to the new places.\n", several(done.Links, "link"))
+		fmt.Fprintf(b.Stdout, "Changed %s to lead to the new places.\n", several(done.Links, "link"))
 	}
 	b.printLeft(done)
 	fmt.Fprintf(b.Stdout, "Check it: remit books validate %s\n", done.Book)

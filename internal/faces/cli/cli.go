@@ -198,6 +198,19 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 	return usageError{fmt.Errorf("unknown flag --%s", name)}
 }
 
+// runsByItself lets a command that has others beneath it run without one of them: what
+// follows it can only be the name of one, misspelt.
+func runsByItself(c *cobra.Command) {
+	run := c.RunE
+	c.Args = cobra.ArbitraryArgs
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return run(cmd, args)
+	}
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var known []string
 	for _, c := range cmd.Commands() {

@@ -33,14 +33,7 @@ func (p *Program) tasksCommand() *cobra.Command {
 		"  remit tasks add Buy milk --due tomorrow\n" +
 		"  remit tasks done 12\n" +
 		"  remit tasks --all --json                        for scripts"
-	c.Args = cobra.ArbitraryArgs
-	list := c.RunE
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
-		}
-		return list(cmd, args)
-	}
+	runsByItself(c)
 	c.PersistentFlags().StringVar(&t.user, "user", "", "whose tasks; your login name if not given")
 	c.PersistentFlags().BoolVar(&t.asJSON, "json", false, "print what the tool answers as JSON")
 	c.AddCommand(t.list("list"), t.add(), t.done(), t.edit(), t.remove())

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,13 +28,31 @@ func TestWriterOfNobody(t *testing.T) {
 		w.send(line)
 	}
 	w.mu.Lock()
-	queued := len(w.queued)
+	queued := w.size
 	w.mu.Unlock()
 	if queued > highWater+len(line)+1 {
 		t.Errorf("%d bytes wait for nobody", queued)
 	}
 	if w.close() == nil {
 		t.Error("a client that is gone is no error")
+	}
+}
+
+// TestWriterKeepsOrder: lines of all lengths leave whole, in the order they were sent.
+func TestWriterKeepsOrder(t *testing.T) {
+	var out, want bytes.Buffer
+	w := newWriter(&out)
+	for n := range 2000 {
+		length := []int{0, 1, 500, longLine - 1, longLine, 3 * longLine}[n*n%97%6]
+		line := append(strconv.AppendInt(nil, int64(n), 10), bytes.Repeat([]byte{'a' + byte(n%26)}, length)...)
+		want.Write(append(bytes.Clone(line), '\n'))
+		w.send(line)
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(out.Bytes(), want.Bytes()) {
+		t.Errorf("%d bytes left, want %d in their order", out.Len(), want.Len())
 	}
 }
 

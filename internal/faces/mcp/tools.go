@@ -81,7 +81,7 @@ func appendOutcome(b, body, structured, content []byte) []byte {
 		return append(append(b, `"content":`...), content...)
 	}
 	b = append(b, `"content":[{"type":"text","text":`...)
-	b = jsontree.AppendString(b, string(body))
+	b = jsontree.AppendText(b, body)
 	b = append(b, `}]`...)
 	if structured == nil {
 		return append(b, `,"isError":true`...)

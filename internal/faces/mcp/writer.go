@@ -12,15 +12,19 @@ type writer struct {
 	out     io.Writer
 	mu      sync.Mutex
 	changed *sync.Cond
-	queued  []byte
-	spare   []byte
+	queued  [][]byte // in the order in which they leave; the last one is a buffer that takes further lines
+	size    int      // of what is queued
+	left    [][]byte // was queued before, and can hold what is queued next
+	spare   []byte   // a buffer
 	closed  bool
 	err     error
 	done    chan struct{}
 }
 
-// highWater is how much may wait for a client that does not read.
-const highWater = 4 << 20
+const (
+	highWater = 4 << 20  // how much may wait for a client that does not read
+	longLine  = 64 << 10 // from here on a line is not copied to leave with others
+)
 
 func newWriter(out io.Writer) *writer {
 	w := &writer{out: out, done: make(chan struct{})}
@@ -29,17 +33,28 @@ func newWriter(out io.Writer) *writer {
 	return w
 }
 
-// send queues one line, without its newline.
+// send queues one line, without its newline. Nobody may change it any more.
 func (w *writer) send(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.queued) > highWater && w.err == nil {
+	for w.size > highWater && w.err == nil {
 		w.changed.Wait()
 	}
 	if w.err != nil {
 		return // nobody reads any more
 	}
-	w.queued = append(append(w.queued, line...), '\n')
+	w.size += len(line) + len("\n")
+	isLong := len(line) >= longLine
+	if isLong {
+		w.queued = append(w.queued, line)
+		line = nil // its newline leaves with what follows
+	}
+	if isLong || len(w.queued) == 0 {
+		w.queued = append(w.queued, w.spare[:0])
+		w.spare = nil
+	}
+	buffer := &w.queued[len(w.queued)-1]
+	*buffer = append(append(*buffer, line...), '\n')
 	w.changed.Broadcast()
 }
 
@@ -55,17 +70,27 @@ func (w *writer) run() {
 			return
 		}
 		batch := w.queued
-		w.queued = w.spare[:0]
+		w.queued, w.size = w.left[:0], 0
 		w.mu.Unlock()
-		_, err := w.out.Write(batch)
+		err := w.write(batch)
 		w.mu.Lock()
-		w.spare = batch
-		if cap(batch) > highWater {
-			w.spare = nil // one large answer must not stay in memory
+		if buffer := batch[len(batch)-1]; cap(buffer) <= highWater { // one large answer must not stay in memory
+			w.spare = buffer
 		}
+		clear(batch)
+		w.left = batch
 		w.err = err
 		w.changed.Broadcast()
 	}
+}
+
+func (w *writer) write(batch [][]byte) error {
+	for _, part := range batch {
+		if _, err := w.out.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close sends what is queued and waits until it is out.

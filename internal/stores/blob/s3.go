@@ -246,7 +246,7 @@ func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
 	if _, err := s.stat(ctx, was.Key); errors.Is(err, books.ErrNotFound) {
 		return nil
 	}
-	return errUnknown
+	return books.ErrUnknown
 }
 
 // judge looks at what a write is about to change, nil if nothing is there, and says

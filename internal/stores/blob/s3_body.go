@@ -47,6 +47,7 @@ func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found,
 	if tag != "" {
 		c.header["If-Match"] = tag
 	}
+	before := "" // the hash of what did not fit its description
 	for range looks {
 		a, err := s.do(ctx, c)
 		if err != nil {
@@ -60,10 +61,15 @@ func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found,
 		if a.rest != nil {
 			return &books.Body{ReadSeekCloser: &remote{s: s, ctx: ctx, f: f, rest: a.rest}, Object: f.Object}, f, nil
 		}
-		if sum := sha256.Sum256(a.body); f.Hash == "" || f.Hash == hex.EncodeToString(sum[:]) {
+		sum := sha256.Sum256(a.body)
+		actual := hex.EncodeToString(sum[:])
+		switch {
+		case f.Hash == "" || f.Hash == actual:
 			return &books.Body{ReadSeekCloser: held{bytes.NewReader(a.body)}, Object: f.Object}, f, nil
+		case before == actual:
+			return nil, found{}, errDamaged
 		}
-		// It was replaced while it was read, and the store did not notice.
+		before = actual // it was replaced while it was read, and the store did not notice
 	}
 	return nil, found{}, errRestless
 }

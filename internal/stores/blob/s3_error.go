@@ -13,9 +13,9 @@ import (
 var (
 	// errOther says that a condition did not hold, or that another write was under way.
 	errOther = errors.New("the object is another one by now")
-	// errUnknown is the honest answer to a write whose answer got lost, if the object
-	// has been written by somebody else since.
-	errUnknown = errors.New("the connection to the S3 store broke, and somebody else wrote at the same time: it is not known whether the change was made")
+	// errDamaged says that somebody changed the content of an object and left what
+	// describes it, as happens to the files behind a gateway.
+	errDamaged = errors.New("the object does not have the SHA-256 that it was stored with: store it again, or remove x-amz-meta-sha256 from it")
 )
 
 // refusal is an answer of the store that is not what was asked for.

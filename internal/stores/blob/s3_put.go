@@ -126,7 +126,7 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	}
 	write := rand.Text()
 	for n := range looks {
-		was, err := s.judgePut(ctx, key, c)
+		was, err := s.judgePut(ctx, key, c, n)
 		if err != nil {
 			return books.Object{}, false, err
 		}
@@ -182,27 +182,21 @@ func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.
 	case err == nil && f.write == write:
 		return f.Object, nil
 	case errors.Is(failed, errOther):
-		return books.Object{}, errUnknown
+		return books.Object{}, books.ErrUnknown
 	}
 	return books.Object{}, failed
 }
 
-// judgePut is judge for a Put: for something new there has to be a place as well.
-func (s *S3) judgePut(ctx context.Context, key string, c books.Cond) (*found, error) {
-	if !c.Absent {
+// judgePut is judge for the n-th try of a Put: for something new there has to be a place
+// as well. Whether it is new, the store tells whoever just tries.
+func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, n int) (*found, error) {
+	if !c.Absent || n > 0 {
 		was, err := s.judge(ctx, key, c)
 		if err != nil || was != nil {
 			return was, err
 		}
-		return nil, s.place(ctx, key)
 	}
-	placed := make(chan error, 1)
-	go func() { placed <- s.place(ctx, key) }()
-	_, err := s.judge(ctx, key, c)
-	if noPlace := <-placed; err == nil {
-		err = noPlace
-	}
-	return nil, err
+	return nil, s.place(ctx, key)
 }
 
 // place gives ErrNoPlace if a file system could not hold the key: what can be kept on a disk

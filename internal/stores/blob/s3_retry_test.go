@@ -174,7 +174,7 @@ func TestS3LostAnswer(t *testing.T) {
 		breakLine(w)
 	}
 	u.fail(2) // after the look
-	if _, _, err := store(t, s, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); !errors.Is(err, errUnknown) {
+	if _, _, err := store(t, s, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); !errors.Is(err, books.ErrUnknown) {
 		t.Errorf("error %v, want that nobody knows", err)
 	}
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
@@ -184,7 +184,7 @@ func TestS3LostAnswer(t *testing.T) {
 		breakLine(w)
 	}
 	u.fail(2)
-	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.Is(err, errUnknown) {
+	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.Is(err, books.ErrUnknown) {
 		t.Errorf("error %v, want that nobody knows", err)
 	}
 	if got := load(t, s, "books/b/x"); got != "3" {
@@ -228,7 +228,7 @@ func TestS3CrowdedFolder(t *testing.T) {
 		w.WriteHeader(http.StatusConflict)
 		io.WriteString(w, "<Error><Code>ExistingObjectIsDirectory</Code></Error>")
 	}
-	u.fail(3) // after the looks at the object and beneath it
+	u.fail(2) // after the look beneath it
 	if _, created, err := store(t, s, "books/b/x", "1", books.Cond{Absent: true}); !created || err != nil {
 		t.Errorf("put: created %v, error %v", created, err)
 	}

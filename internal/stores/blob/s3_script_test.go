@@ -119,6 +119,11 @@ func TestS3Torn(t *testing.T) {
 	if got := load(t, s, "books/b/x"); got != "new" {
 		t.Errorf("read %q", got)
 	}
+	script := &scripted{answers: []replying{torn("bad").give}}
+	s.client.Transport = script
+	if _, err := s.Open(t.Context(), "books/b/x"); !errors.Is(err, errDamaged) || len(script.asked) != 2 {
+		t.Errorf("an object that never fits: error %v after %d answers", err, len(script.asked))
+	}
 }
 
 func TestS3Patience(t *testing.T) {

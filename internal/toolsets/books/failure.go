@@ -33,6 +33,9 @@ func failureAt(ctx context.Context, key string, err error) error {
 		return notFound(key).Because(err)
 	case errors.As(err, &conflict):
 		return conflictAt(key, "", conflict.Actual).Because(err)
+	case errors.Is(err, ErrUnknown):
+		return contract.Errorf(contract.Unavailable, "Others changed %s at the same time, and the answer of the book storage got lost, so it is not known whether this change was made; read it again", key).
+			With("path", key).Because(err)
 	case errors.Is(err, ErrNoPlace):
 		e := contract.Errorf(contract.Invalid, "%s cannot be stored: a part of it is a file, or it is a folder", key).With("path", key).Because(err)
 		e.Code = invalidPath

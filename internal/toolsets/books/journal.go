@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	chance "math/rand/v2"
 	"sync"
 	"time"
 
@@ -112,9 +113,11 @@ func (l *Library) remove(ctx context.Context, h home, path string, e edit) (exis
 	return existed, err
 }
 
-// retry repeats a change that others came in between of.
+// retry repeats a change that others came in between of. Those who wait longer than a
+// change takes leave room for others, so that all get through.
 func (l *Library) retry(ctx context.Context, key string, change func() error) error {
 	for try := 1; ; try++ {
+		begun := time.Now()
 		err := change()
 		if !errors.Is(err, ErrConflict) {
 			return failureAt(ctx, key, err)
@@ -122,12 +125,11 @@ func (l *Library) retry(ctx context.Context, key string, change func() error) er
 		if try == mostTries {
 			return contract.Errorf(contract.Unavailable, "Others keep changing %s; try again", key).With("path", key).Because(err)
 		}
-		var luck [1]byte
-		_, _ = rand.Read(luck[:]) // never fails
+		most := min(time.Since(begun)*time.Duration(min(try, 16)), time.Second)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Duration(luck[0]) * time.Duration(min(try, 20)) * 4 * time.Microsecond): // up to 20 ms
+		case <-time.After(chance.N(most + 1)): //nolint:gosec // it guards nothing
 		}
 	}
 }
@@ -182,17 +184,12 @@ func (l *Library) journaled(ctx context.Context, h home, path string, e entry, c
 		return err
 	}
 	hash, err := change()
-	after := context.WithoutCancel(ctx)
-	var late error
 	switch {
 	case err == nil && hash != e.New: // nobody knew before all of it was read
 		e.New = hash
-		late = putLine(after, h.store, key, &e)
-	case err != nil && unchanged(after, h, path, &e, err):
-		_, late = h.store.Delete(after, key, Cond{})
-	}
-	if late != nil {
-		l.Log.Warn("a line of the history is not what it should be", "key", key, "error", late)
+		l.complete(ctx, h, key, &e)
+	case err != nil && unchanged(ctx, h, path, &e, err):
+		l.takeBack(ctx, h, key)
 	}
 	return err
 }
@@ -208,15 +205,43 @@ func (l *Library) note(ctx context.Context, h home, path, key string, e *entry) 
 			return err
 		}
 	}
-	return putLine(ctx, h.store, key, e)
+	err := putLine(ctx, h.store, key, e, Cond{Absent: true})
+	if err != nil {
+		l.takeBack(ctx, h, key)
+	}
+	return err
 }
 
-func putLine(ctx context.Context, store Store, key string, e *entry) error {
+// complete writes a line of the history again, with what is known by now.
+func (l *Library) complete(ctx context.Context, h home, key string, e *entry) {
+	ctx, cancel := late(ctx)
+	defer cancel()
+	if err := putLine(ctx, h.store, key, e, Cond{}); err != nil {
+		l.Log.Warn("the history has a line that does not tell the hash", "key", key, "error", err)
+	}
+}
+
+// takeBack removes a line of the history of what did not happen.
+func (l *Library) takeBack(ctx context.Context, h home, key string) {
+	ctx, cancel := late(ctx)
+	defer cancel()
+	if _, err := h.store.Delete(ctx, key, Cond{}); err != nil {
+		l.Log.Warn("the history has a line of what did not happen", "key", key, "error", err)
+	}
+}
+
+// late is for what puts the history right, also if whoever asked for the change has gone.
+func late(ctx context.Context) (context.Context, context.CancelFunc) {
+	const most = 10 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), most)
+}
+
+func putLine(ctx context.Context, store Store, key string, e *entry, c Cond) error {
 	data, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode a line of the history: %w", err)
 	}
-	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), Cond{})
+	_, _, err = store.Put(ctx, key, bytes.NewReader(data), int64(len(data)), c)
 	return err
 }
 
@@ -225,7 +250,7 @@ func unchanged(ctx context.Context, h home, path string, e *entry, err error) bo
 	if errors.Is(err, ErrConflict) {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := late(ctx)
 	defer cancel()
 	now, err := current(ctx, h.store, h.key(path))
 	return err == nil && now.Hash == e.Old

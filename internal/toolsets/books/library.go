@@ -52,7 +52,15 @@ func (l *Library) place(ctx context.Context, bookID string) (home, error) {
 	if err != nil {
 		return home{}, err
 	}
-	return stores.home(bookID, l.registry.find(ctx, l, stores.Main, bookID))
+	entry, err := l.registry.find(ctx, l, stores.Main, bookID)
+	switch {
+	case err == nil || entry != nil:
+	case stores.Other != nil || ctx.Err() != nil: // nobody knows which of the two has it
+		return home{}, failure(ctx, err)
+	default: // there is but one place, so reads go on
+		l.Log.Warn("the registry cannot be read", "error", err)
+	}
+	return stores.home(bookID, entry)
 }
 
 // writable finds where a book is kept, to write to it. A book that is archived or
@@ -64,6 +72,9 @@ func (l *Library) writable(ctx context.Context, bookID string) (home, error) {
 		return home{}, err
 	}
 	list, err := l.registry.fresh(ctx, l, stores.Main)
+	if err == nil {
+		err = list.check(bookID)
+	}
 	if err != nil {
 		return home{}, failure(ctx, err)
 	}

@@ -1,8 +1,11 @@
 package books
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"remit/internal/contract"
 )
@@ -84,16 +87,13 @@ func isAsset(key string) bool {
 
 // fileName makes of the name that a file has somewhere the one that it has here.
 func fileName(given string) (string, error) {
-	name := strings.TrimLeft(strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ':
-			return '-'
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			return r
-		default:
-			return -1
-		}
-	}, given), ".")
+	name := strings.Map(inFileName, strings.TrimLeft(given, "./\\"))
+	if ending := strings.TrimLeft(name, "."); ending != name && ending != "" {
+		// Only its ending can be kept, but names that differ shall go on to, as they do in imports.
+		sum := sha256.Sum256([]byte(given))
+		name = "untitled-" + hex.EncodeToString(sum[:3]) + "." + ending
+	}
+	name = strings.TrimLeft(name, ".")
 	for strings.Contains(name, "..") { // as no path has them
 		name = strings.ReplaceAll(name, "..", ".")
 	}
@@ -104,6 +104,18 @@ func fileName(given string) (string, error) {
 		return "", contract.Errorf(contract.Invalid, "filename is %d letters long; at most %d are allowed", len(name), longestName).With("field", "filename")
 	}
 	return name, nil
+}
+
+// inFileName is what becomes of a character in the name of a file; -1 if it is left out.
+func inFileName(r rune) rune {
+	switch {
+	case r == ' ':
+		return '-'
+	case r < utf8.RuneSelf && (isWordByte(byte(r)) || r == '.' || r == '_' || r == '-'):
+		return r
+	default:
+		return -1
+	}
 }
 
 // fileNames is fileName for an asset that may be in folders of its own, as imports and

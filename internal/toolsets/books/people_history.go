@@ -2,8 +2,11 @@ package books
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -208,7 +211,24 @@ func (l *Library) kept(ctx context.Context, h home, hash string) (content, error
 		if err != nil {
 			return nil, fmt.Errorf("open what was kept: %w", err)
 		}
-		return body, nil
+		return &unspoilt{body, sha256.New(), hash}, nil
 	}
 	return content{size: object.Size, hash: hash, open: open}, failureAt(ctx, key, err)
+}
+
+// unspoilt fails at the end of what was kept if it does not have its hash any more, so
+// that it is not stored.
+type unspoilt struct {
+	io.ReadCloser
+	sum  hash.Hash
+	want string
+}
+
+func (u *unspoilt) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	u.sum.Write(p[:n])
+	if errors.Is(err, io.EOF) && hex.EncodeToString(u.sum.Sum(nil)) != u.want {
+		return n, contract.Errorf(contract.Unavailable, "What the history keeps with the hash %.12s is damaged, so it was not restored", u.want)
+	}
+	return n, err
 }

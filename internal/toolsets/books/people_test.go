@@ -93,7 +93,7 @@ func folderOf(files ...string) fstest.MapFS {
 func TestImportOfACourse(t *testing.T) {
 	t.Parallel()
 	s := newStudy(t)
-	const lessons = 320
+	const lessons = 60
 	course := bookstest.Course(1, lessons)
 	var told atomic.Int64
 	done, err := s.Import(t.Context(), course, books.ImportOptions{Name: "Python for Agents (2025)", By: "ann"}, func(p books.Progress) {

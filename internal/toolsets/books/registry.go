@@ -41,6 +41,7 @@ type registry struct {
 type list struct {
 	text  []byte // as it is stored; nil if there is none
 	books []Book // those of the text before, if there is an error
+	broken []brokenEntry
 	err   error  // why it is no registry at all
 }
 
@@ -51,26 +52,36 @@ func (l *list) find(bookID string) *Book {
 	return nil
 }
 
-// find gives the entry of a book, or nil. Reads go on whatever is wrong with the
-// registry: a book without an entry has its place too.
-func (r *registry) find(ctx context.Context, l *Library, store Store, bookID string) *Book {
+// check refuses a book whose only entry is broken. Nobody can know whether it is to be
+// written to, or where it is kept.
+func (l *list) check(bookID string) error {
+	at := slices.IndexFunc(l.broken, func(b brokenEntry) bool { return b.bookID == bookID })
+	if at < 0 || l.find(bookID) != nil {
+		return nil
+	}
+	return contract.Errorf(contract.Unavailable, "%s is wrong where it names the book %s (%s), so it cannot be changed; put that right first", registryKey, bookID, l.broken[at].why).
+		With("path", registryKey)
+}
+
+// find gives the entry of a book, or nil. Besides there is what is wrong with the
+// registry as it is now.
+func (r *registry) find(ctx context.Context, l *Library, store Store, bookID string) (*Book, error) {
 	r.mu.Lock()
 	known, looked := r.read, r.looked
 	r.mu.Unlock()
 	if known != nil && l.Now().Sub(looked).Abs() < restFor {
 		if entry := known.find(bookID); entry != nil {
-			return entry
+			return entry, nil
 		}
 	}
 	fresh, err := r.fresh(ctx, l, store)
 	if fresh == nil && known == nil {
-		l.Log.Warn("the registry cannot be read", "error", err)
-		return nil
+		return nil, err
 	}
 	if fresh == nil {
 		fresh = known
 	}
-	return fresh.find(bookID)
+	return fresh.find(bookID), err
 }
 
 // fresh gives the registry as it is stored now. If it is broken, there is an error
@@ -82,37 +93,43 @@ func (r *registry) fresh(ctx context.Context, l *Library, store Store) (*list, e
 		return nil, fmt.Errorf("look at the registry: %w", err)
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.read == nil || r.version != object.Version || object.Version != "" && racy(object.Modified, r.loaded) {
-		if err := r.load(ctx, l, store); err != nil {
-			return nil, err
-		}
+	known := r.read
+	same := known != nil && r.version == object.Version && (object.Version == "" || !racy(object.Modified, r.loaded))
+	if same {
+		r.looked = now
 	}
-	r.looked = now
-	return r.read, r.read.err
+	r.mu.Unlock()
+	if !same {
+		return r.load(ctx, l, store, known)
+	}
+	return known, known.err
 }
 
-// load reads the registry, and logs what is wrong with it.
-func (r *registry) load(ctx context.Context, l *Library, store Store) error {
+// load reads the registry, and logs what is wrong with it unless that is known. Nobody
+// waits for it but who needs it: the store may take its time.
+func (r *registry) load(ctx context.Context, l *Library, store Store, known *list) (*list, error) {
 	now := l.Now()
 	text, object, err := readAll(ctx, store, registryKey, mostRegistry)
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		return fmt.Errorf("read the registry: %w", err)
+		return nil, fmt.Errorf("read the registry: %w", err)
 	}
-	books, problems, err := parseRegistry(text)
-	if r.read == nil || !bytes.Equal(r.read.text, text) {
-		for _, problem := range problems {
-			l.Log.Warn("an entry of registry.yaml is left out", "why", problem)
+	books, broken, err := parseRegistry(text)
+	if known == nil || !bytes.Equal(known.text, text) {
+		for _, entry := range broken {
+			l.Log.Warn("an entry of registry.yaml is left out", "why", entry.why)
 		}
 	}
 	if err != nil {
 		err = brokenRegistry(err)
-		if r.read != nil {
-			books = r.read.books
+		if known != nil {
+			books = known.books
 		}
 	}
-	r.read, r.version, r.loaded = &list{text: text, books: books, err: err}, object.Version, now
-	return nil
+	read := &list{text: text, books: books, broken: broken, err: err}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.read, r.version, r.loaded, r.looked = read, object.Version, now, now
+	return read, err
 }
 
 func brokenRegistry(cause error) error {
@@ -120,9 +137,13 @@ func brokenRegistry(cause error) error {
 		With("path", registryKey).Because(cause)
 }
 
-// racy tells whether something changed so shortly before it was looked at that a
-// change right after it could have the same version.
-func racy(modified, looked time.Time) bool { return looked.Sub(modified).Abs() < 50*time.Millisecond }
+// racy tells whether something changed so shortly before it was looked at, or since
+// then, that another change could have the same version. A time far ahead is none at
+// which somebody wrote.
+func racy(modified, looked time.Time) bool {
+	age := looked.Sub(modified)
+	return age < 50*time.Millisecond && age > -time.Minute
+}
 
 // register puts a book into the registry that is not there yet. Of many who do so at
 // the same time, one does.

@@ -16,9 +16,15 @@ import (
 	"remit/internal/contract"
 )
 
+// brokenEntry is an entry of a registry that is left out.
+type brokenEntry struct {
+	bookID string // "" if it has none that could be one
+	why    string
+}
+
 // parseRegistry reads a registry.yaml. Entries that are not whole are left out, and
-// problems says why; err says that the file as a whole cannot be read.
-func parseRegistry(text []byte) (books []Book, problems []string, err error) {
+// broken says why; err says that the file as a whole cannot be read.
+func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) {
 	listed, err := entriesOf(text)
 	if err != nil {
 		return nil, nil, err
@@ -29,12 +35,12 @@ func parseRegistry(text []byte) (books []Book, problems []string, err error) {
 			err = fmt.Errorf("%s is there already", book.ID)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Sprintf("entry %d: %v", i+1, err))
+			broken = append(broken, brokenEntry{book.ID, fmt.Sprintf("entry %d: %v", i+1, err)})
 			continue
 		}
 		books = append(books, book)
 	}
-	return books, problems, nil
+	return books, broken, nil
 }
 
 // entriesOf finds the entries of a registry.
@@ -94,8 +100,8 @@ func valueOf(pairs []*ast.MappingValueNode, key string) ast.Node {
 	return nil
 }
 
-// bookOf reads an entry. Its values are taken as they are written: a date need not be
-// quoted.
+// bookOf reads an entry, as far as it is right. Its values are taken as they are written:
+// a date need not be quoted.
 func bookOf(node ast.Node) (Book, error) {
 	pairs := pairsOf(node)
 	var book Book
@@ -113,11 +119,11 @@ func bookOf(node ast.Node) (Book, error) {
 		value := valueOf(pairs, field.name)
 		scalar, ok := value.(ast.ScalarNode)
 		if isEmpty(value) || !ok {
-			return Book{}, fmt.Errorf("%s is missing or no text", field.name)
+			return book, fmt.Errorf("%s is missing or no text", field.name)
 		}
 		text, err := field.check(textOf(scalar))
 		if err != nil {
-			return Book{}, fmt.Errorf("%s: %w", field.name, err)
+			return book, fmt.Errorf("%s: %w", field.name, err)
 		}
 		*field.into = text
 	}
@@ -203,8 +209,8 @@ func appendBook(text []byte, book *Book) ([]byte, error) {
 		return nil, brokenRegistry(err)
 	}
 	added := appendEntry(string(text), book)
-	after, problems, err := parseRegistry([]byte(added))
-	if total := len(after) + len(problems); err != nil || total != len(before)+1 || !slices.Contains(after, *book) {
+	after, broken, err := parseRegistry([]byte(added))
+	if total := len(after) + len(broken); err != nil || total != len(before)+1 || !slices.Contains(after, *book) {
 		return nil, contract.Errorf(contract.Unavailable, "The book %s cannot be added to registry.yaml as it is written; add it there by hand, or write its list with a dash a book", book.ID).
 			With("path", registryKey).Because(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/bmatcuk/doublestar/v4"
-
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/search/text"
@@ -30,20 +28,22 @@ type GlobOut struct {
 	Result []string `json:"result"`
 }
 
-// Check refuses a pattern that nothing could match.
+// Check refuses a pattern that is none, or too many.
 func (in GlobIn) Check() error {
-	if doublestar.ValidatePattern(in.Pattern) {
-		return nil
-	}
-	return contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; a [ or { is not closed, or it ends with a backslash", in.Pattern).With("field", "pattern")
+	_, err := compileGlob(in.Pattern)
+	return err
 }
 
 // Glob finds files by their paths.
 func (t *Tools) Glob(ctx context.Context, in GlobIn) (GlobOut, error) {
+	pattern, err := compileGlob(in.Pattern)
+	if err != nil {
+		return GlobOut{}, err
+	}
 	files, err := t.Library.filesOf(ctx, in.BookID, in.AllBooks)
 	out := GlobOut{Result: []string{}}
 	for i := range files {
-		if _, path, ok := splitKey(files[i].Key); ok && doublestar.MatchUnvalidated(in.Pattern, path) {
+		if _, path, ok := splitKey(files[i].Key); ok && pattern.match(path) {
 			out.Result = append(out.Result, files[i].Key)
 		}
 	}

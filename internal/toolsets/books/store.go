@@ -70,6 +70,9 @@ var (
 	ErrNotFound = errors.New("there is no such object")
 	// ErrConflict is what every *ConflictError is.
 	ErrConflict = errors.New("the object is another one by now")
+	// ErrUnknown says that nobody knows whether a write was carried out: its answer got
+	// lost, and what is there since is somebody else's.
+	ErrUnknown = errors.New("the answer of the store got lost, and somebody else wrote at the same time: it is not known whether the change was made")
 	// ErrNoPlace says that a key cannot be stored: a part of it is an object, or it is
 	// part of the key of one.
 	ErrNoPlace = errors.New("a folder is where a file should be, or a file where a folder should be")

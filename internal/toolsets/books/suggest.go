@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"remit/internal/contract"
 )
 
 // Suggestions must not cost more than what they are worth.
@@ -86,8 +88,8 @@ func ranked(name string, candidates []string) []string {
 	var near []scored
 	for _, candidate := range candidates {
 		other := strings.ToLower(candidate)
-		whole := distance(name, other, most)
-		moved := distance(base, path.Base(other), len(base)/4) + 1
+		whole := contract.Distance(name, other, most)
+		moved := contract.Distance(base, path.Base(other), len(base)/4) + 1
 		if far := min(whole, moved); far <= most {
 			near = append(near, scored{candidate, far})
 		}
@@ -100,36 +102,4 @@ func ranked(name string, candidates []string) []string {
 		names = append(names, one.name)
 	}
 	return names
-}
-
-// distance is how many single-letter edits turn a into b; beyond most it is anything
-// that is more.
-func distance(a, b string, most int) int {
-	if diff := len(a) - len(b); diff > most || -diff > most {
-		return len(a) + len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal, least := row[0], i
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-			least = min(least, row[j])
-		}
-		if least > most {
-			return len(a) + len(b)
-		}
-	}
-	if row[len(b)] > most {
-		return len(a) + len(b)
-	}
-	return row[len(b)]
 }

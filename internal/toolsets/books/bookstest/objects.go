@@ -55,7 +55,7 @@ func emptyStore(t *testing.T, s books.Store) {
 }
 
 func sizes(t *testing.T, s books.Store) {
-	for name, size := range map[string]int{"none": 0, "one": 1, "block": 128 << 10, "more": 128<<10 + 1, "large": 20 << 20} {
+	for name, size := range map[string]int{"none": 0, "one": 1, "block": 128 << 10, "more": 128<<10 + 1, "large": 9 << 20} {
 		key, content := "books/b/"+name, noise(size)
 		stored := put(t, s, key, content)
 		if stored.Hash != HashOf(content) {

@@ -87,11 +87,7 @@ func (p *Plan) check(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		why, err := p.judge(&f)
-		if err != nil {
-			return unreadable(f.From, err)
-		}
-		if why != "" {
+		if why := p.judge(&f); why != "" {
 			p.Bad = append(p.Bad, Remark{f.From, why})
 			continue
 		}
@@ -102,23 +98,27 @@ func (p *Plan) check(ctx context.Context) error {
 }
 
 // judge says why a file cannot be stored, and completes what is known of it.
-func (p *Plan) judge(f *File) (why string, err error) {
+func (p *Plan) judge(f *File) (why string) {
 	if len(f.To) > mostPath {
-		return fmt.Sprintf("its path in the book would have %d characters; %d is the most", len(f.To), mostPath), nil
+		return fmt.Sprintf("its path in the book would have %d characters; %d is the most", len(f.To), mostPath)
 	}
 	if !IsMarkdown(f.From) {
 		if f.Size > MostOther {
-			return fmt.Sprintf("it has %d bytes; %d (100 MiB) is the most", f.Size, MostOther), nil
+			return fmt.Sprintf("it has %d bytes; %d (100 MiB) is the most", f.Size, MostOther)
 		}
-		return "", nil
+		file, err := p.from.Open(f.From)
+		if err != nil {
+			return whyUnread(err)
+		}
+		_ = file.Close() // nothing was read
+		return ""
 	}
 	text, links, err := p.Markdown(*f)
-	var refused *contract.Error
-	if errors.As(err, &refused) {
-		return refused.Message, nil
+	if err != nil {
+		return whyUnread(err)
 	}
 	f.Size, f.Links = int64(len(text)), links
-	return "", err
+	return ""
 }
 
 // Markdown is a text as it goes into the book, and how many of its links were changed.
@@ -166,11 +166,20 @@ func unreadable(name string, err error) error {
 	if err == nil || errors.As(err, &worded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	why := "it cannot be read"
-	if errors.Is(err, fs.ErrPermission) {
-		why = "you may not read it"
+	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, whyUnread(err)).Because(err)
+}
+
+// whyUnread says why a file or folder is of no use.
+func whyUnread(err error) string {
+	var worded *contract.Error
+	switch {
+	case errors.As(err, &worded):
+		return worded.Message
+	case errors.Is(err, fs.ErrPermission):
+		return "you may not read it"
+	default:
+		return "it cannot be read"
 	}
-	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, why).Because(err)
 }
 
 // title finds what the folder calls itself.

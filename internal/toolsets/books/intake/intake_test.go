@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -143,6 +145,57 @@ func TestWhatCannotBeImported(t *testing.T) {
 	cancel()
 	if _, err := intake.Make(ctx, source("a.md"), false); !errors.Is(err, context.Canceled) {
 		t.Errorf("an import that was given up gives %v", err)
+	}
+}
+
+// closed is a folder some of which may not be read.
+type closed struct {
+	fstest.MapFS
+	names string
+}
+
+func (c closed) Open(name string) (fs.File, error) {
+	if name != "." && strings.Contains(c.names, name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.MapFS.Open(name)
+}
+
+func (c closed) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name != "." && strings.Contains(c.names, name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return c.MapFS.ReadDir(name)
+}
+
+// TestWhatCannotBeRead: it is found out before anything is written, and can be skipped.
+func TestWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	from := closed{source("a.md", "mine.md", "mine.png", "mine/b.md"), "mine.md mine.png mine"}
+	p := makePlan(t, from, false)
+	want := []intake.Remark{{From: "mine", Why: "you may not read it"}, {From: "mine.png", Why: "you may not read it"}, {From: "mine.md", Why: "you may not read it"}}
+	if diff := cmp.Diff(want, p.Bad); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"a.md": "lessons/a.md"}, moves(p)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNamesOfNoLetters: some systems take any bytes for a name.
+func TestNamesOfNoLetters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a.md", "caf\xe9.md", "\xff/b.md"} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("x"), 0o600)); err != nil {
+			t.Skip("this system has no such names: ", err)
+		}
+	}
+	p := makePlan(t, os.DirFS(dir), false)
+	want := []intake.Remark{{From: "caf\uFFFD.md", Why: "its name is not UTF-8"}, {From: "\uFFFD", Why: "its name is not UTF-8"}}
+	if diff := cmp.Diff(want, p.Bad); diff != "" || len(p.Files) != 1 {
+		t.Errorf("%d files, %s", len(p.Files), diff)
 	}
 }
 

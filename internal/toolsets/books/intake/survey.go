@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"remit/internal/contract"
 )
@@ -33,6 +34,10 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 			name = "."
 		}
 		entries, err := fs.ReadDir(p.from, name)
+		if err != nil && f.path != "" {
+			p.Bad = append(p.Bad, Remark{f.path, whyUnread(err)})
+			return nil
+		}
 		if err != nil {
 			return unreadable(name, err)
 		}
@@ -43,6 +48,10 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 			at := path.Join(f.path, e.Name())
 			if why := unwanted(at, e); why != "" {
 				p.Left = append(p.Left, Remark{at, why})
+				continue
+			}
+			if !utf8.ValidString(e.Name()) { // io/fs has no way to it
+				p.Bad = append(p.Bad, Remark{strings.ToValidUTF8(at, "\uFFFD"), "its name is not UTF-8"})
 				continue
 			}
 			if e.IsDir() {

@@ -1,0 +1,289 @@
+package books_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/stores/blob"
+	"remit/internal/stores/blob/s3test"
+	"remit/internal/toolsets/books"
+)
+
+// TestNothingAcknowledgedIsLost: four servers on one library, four agents on each, all
+// on the same file of books that nobody has begun. Whatever one was told to be stored is
+// there or kept, and the history has each change once, in its order.
+func TestNothingAcknowledgedIsLost(t *testing.T) {
+	t.Run("disk", func(t *testing.T) {
+		dir := t.TempDir()
+		contend(t, true, func() (books.Store, error) { return blob.OpenDisk(dir) })
+	})
+	t.Run("S3", func(t *testing.T) {
+		t.Parallel()
+		server := s3test.Start(t)
+		address := server.URL(server.Bucket(t), "shelf")
+		// This gateway looks and deletes in two steps, so nobody deletes.
+		contend(t, false, func() (books.Store, error) { return blob.OpenS3(t.Context(), address, server.Getenv) })
+	})
+}
+
+func contend(t *testing.T, deleting bool, open func() (books.Store, error)) {
+	const servers, agents, rounds = 4, 4, 3
+	var mu sync.Mutex
+	var stored []string // acknowledged contents
+	var last *desk
+	deletes := 0
+	var group sync.WaitGroup
+	for s := range servers {
+		store, err := open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := serve(t)
+		d.stores.Main, last = store, d
+		for a := range agents {
+			group.Go(func() {
+				for r := range rounds {
+					if deleting && (a+r)%4 == 3 {
+						answer := d.call(t, "delete_content", `{"book_id":"abc","path":"a.md"}`)
+						mu.Lock()
+						if text(answer.Field("existed")) == "true" {
+							deletes++
+						}
+						mu.Unlock()
+						continue
+					}
+					content := fmt.Sprintf("server %d agent %d round %d", s, a, r)
+					answer := d.call(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":%q}`, content))
+					if answer.Field("status").Text != "success" {
+						t.Error(text(answer))
+						continue
+					}
+					mu.Lock()
+					stored = append(stored, content)
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	group.Wait()
+	last.judge(t, stored, deletes)
+}
+
+// judge looks for what was stored, and whether the history is a chain.
+func (d *desk) judge(t *testing.T, stored []string, deletes int) {
+	t.Helper()
+	live := d.call(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
+	for _, content := range stored {
+		if live.Field("content").Text == content {
+			continue
+		}
+		body, err := d.stores.Main.Open(t.Context(), ".history/abc/objects/"+hash(content))
+		if err != nil {
+			t.Errorf("%q is lost: %v", content, err)
+			continue
+		}
+		data, err := io.ReadAll(body)
+		if err := errors.Join(err, body.Close()); err != nil || string(data) != content {
+			t.Errorf("%q is kept as %q, error %v", content, data, err)
+		}
+	}
+	changes, err := d.library.History(t.Context(), "abc", "a.md", 0)
+	if err != nil || len(changes) != len(stored)+deletes {
+		t.Errorf("%d changes, %d writes and %d deletes, error %v", len(changes), len(stored), deletes, err)
+	}
+	before := ""
+	for _, c := range slices.Backward(changes) {
+		// What was deleted can be written again as if nothing had been: then a change
+		// that was noted before stands before it.
+		if deletes == 0 && c.Old != before {
+			t.Errorf("%s replaces %.6s, but %.6s was there", c.Version, c.Old, before)
+		}
+		before = c.New
+		if c.Old != "" && !slices.ContainsFunc(changes, func(other books.Change) bool { return other.New == c.Old }) {
+			t.Errorf("%s replaces %.6s, which nobody wrote", c.Version, c.Old)
+		}
+	}
+	if listed, err := d.library.Books(t.Context()); err != nil || len(listed) != 1 {
+		t.Errorf("%v, error %v", listed, err)
+	}
+}
+
+// lossy is a store that writes, and may say that it failed.
+type lossy struct {
+	books.Store
+	answer func(key string) error // to a write that was carried out
+}
+
+func (s *lossy) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (books.Object, bool, error) {
+	stored, created, err := s.Store.Put(ctx, key, r, size, c)
+	if err == nil {
+		err = s.answer(key)
+	}
+	return stored, created, err
+}
+
+// TestLostAnswers: the history has what happened, whatever the store said, and nothing
+// else.
+func TestLostAnswers(t *testing.T) {
+	d := serve(t)
+	lost := ""
+	d.stores.Main = &lossy{d.stores.Main, func(key string) error {
+		if lost != "" && strings.HasPrefix(key, lost) {
+			return errBroken
+		}
+		return nil
+	}}
+	write := func(content string) {
+		d.call(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":%q}`, content))
+	}
+	write("one")
+	lost = ".history/abc/log"
+	write("two") // is not tried
+	lost = "books"
+	write("six") // is there
+	lost = ""
+	want := []string{fmt.Sprintf("write ann  %.6s", hash("one")), fmt.Sprintf("write ann %.6s %.6s", hash("one"), hash("six"))}
+	if got := d.log(t, "abc", "a.md"); !slices.Equal(got, want) {
+		t.Errorf("the history is %q, want %q", got, want)
+	}
+	d.stores.Main = &faulty{Store: d.stores.Main, fail: func(act, key string) error {
+		if act == "put" && strings.HasPrefix(key, "books") {
+			return books.ErrUnknown
+		}
+		return nil
+	}}
+	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"ten"}`,
+		`{"error":"StorageError","message":"Others changed books/abc/a.md at the same time, and the answer of the book storage got lost, so it is not known whether this change was made; read it again","path":"books/abc/a.md"}`)
+}
+
+// TestACallThatIsGivenUp in the middle leaves no line of what did not happen.
+func TestACallThatIsGivenUp(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	d := onFaulty(t, func(act, key string) error {
+		if act != "put" || !strings.HasPrefix(key, "books") {
+			return nil
+		}
+		cancel()
+		return ctx.Err()
+	})
+	args, err := jsontree.Parse([]byte(`{"book_id":"abc","path":"a.md","content":"one"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result, err := d.Call(ctx, engine.Call{Tool: "write_content", Args: args, Principal: "ann", Face: "test"}); err == nil && result.Err == nil {
+		t.Errorf("it succeeds: %s", result.Body)
+	}
+	if got := d.stored(t, ""); len(got) != 0 {
+		t.Errorf("%q is there", got)
+	}
+}
+
+// TestASpoiltPast is not restored.
+func TestASpoiltPast(t *testing.T) {
+	d := serve(t)
+	for _, content := range []string{"one", "two"} {
+		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"a.md","content":%q}`, content))
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, ".history/abc/objects", hash("one")), []byte("six"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.library.Restore(t.Context(), "abc", "a.md", "", "bob"); err == nil || !strings.Contains(err.Error(), "is damaged") {
+		t.Errorf("it says %v", err)
+	}
+	if got := d.field(t, "content", "read_content", `{"book_id":"abc","path":"a.md"}`); got != `"two"` {
+		t.Errorf("the file holds %s", got)
+	}
+	if got := d.log(t, "abc", "a.md"); len(got) != 2 {
+		t.Errorf("the history is %q", got)
+	}
+}
+
+// TestABookOfWhichNobodyKnowsTheStore is not said to be gone.
+func TestABookOfWhichNobodyKnowsTheStore(t *testing.T) {
+	d := serve(t)
+	d.given(t, "registry.yaml", "books: [")
+	d.given(t, "books/near/a.md", "x")
+	const near = `{"book_id":"near","path":"a.md"}`
+	d.does(t, "read_content", near)
+	other, err := blob.OpenDisk(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.stores.Other = &faulty{Store: other, name: "s3"}
+	d.fails(t, "read_content", near, `{"error":"StorageError","message":"registry.yaml is broken in line 1, so books can neither be listed nor written; put it right first","path":"registry.yaml"}`)
+}
+
+// coarse is a store whose versions do not tell changes apart that come shortly after
+// each other, as on a disk with a slow clock.
+type coarse struct {
+	books.Store
+	modified time.Time
+}
+
+func (s *coarse) dull(o books.Object) books.Object {
+	o.Version, o.Modified = "1", s.modified
+	return o
+}
+
+func (s *coarse) Open(ctx context.Context, key string) (*books.Body, error) {
+	body, err := s.Store.Open(ctx, key)
+	if err == nil {
+		body.Object = s.dull(body.Object)
+	}
+	return body, err
+}
+
+func (s *coarse) Stat(ctx context.Context, key string) (books.Object, error) {
+	o, err := s.Store.Stat(ctx, key)
+	return s.dull(o), err
+}
+
+func (s *coarse) List(ctx context.Context, prefix string) iter.Seq2[books.Object, error] {
+	return func(yield func(books.Object, error) bool) {
+		for o, err := range s.Store.List(ctx, prefix) {
+			if !yield(s.dull(o), err) {
+				return
+			}
+		}
+	}
+}
+
+// TestChangesWithinATick are seen, also by a server that was held up between its look at
+// the clock and its look at the file.
+func TestChangesWithinATick(t *testing.T) {
+	for name, heldUp := range map[string]time.Duration{"at once": 0, "held up": 10 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			d := serve(t)
+			now := time.Now()
+			d.library.Now = func() time.Time { return now }
+			d.stores.Main = &coarse{d.stores.Main, now.Add(heldUp)}
+			for _, content := range []string{"one", "two"} {
+				registry := fmt.Sprintf("books:\n  - {book_id: abc, title: %s, storage_backend: fs, created_at: 2025-01-01, status: active}\n", content)
+				d.given(t, "registry.yaml", registry)
+				d.given(t, "books/abc/a.md", content)
+				if got := text(d.does(t, "list_books", `{}`)); !strings.Contains(got, `"title":"`+content+`"`) {
+					t.Errorf("the books are %s", got)
+				}
+				if got := text(d.does(t, "grep_search", `{"book_id":"abc","pattern":"."}`)); !strings.Contains(got, content) {
+					t.Errorf("%q is found as %s", content, got)
+				}
+				if got := d.field(t, "file_hash_sha256", "read_content", `{"book_id":"abc","path":"a.md"}`); got != `"`+hash(content)+`"` {
+					t.Errorf("the hash of %q is %s", content, got)
+				}
+			}
+		})
+	}
+}
