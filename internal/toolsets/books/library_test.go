@@ -342,6 +342,24 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestABookWithABrokenEntry is read, but not written to: it may be that it must not be.
+func TestABookWithABrokenEntry(t *testing.T) {
+	d := serve(t)
+	const registry = "books:\n  - {book_id: abc, title: T, storage_backend: fs, created_at: 2025-01-01, status: Archived}\n"
+	d.given(t, "registry.yaml", registry)
+	d.given(t, "books/abc/a.md", "x")
+	d.does(t, "read_content", `{"book_id":"abc","path":"a.md"}`)
+	const want = `{"error":"StorageError","message":"registry.yaml is wrong where it names the book abc (entry 1: status: \"Archived\" is none of active, archived, migrating), so it cannot be changed; put that right first","path":"registry.yaml"}`
+	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`, want)
+	d.fails(t, "delete_content", `{"book_id":"abc","path":"a.md"}`, want)
+	if data, err := os.ReadFile(filepath.Join(d.dir, "registry.yaml")); err != nil || string(data) != registry {
+		t.Errorf("the registry is %q, error %v", data, err)
+	}
+	d.does(t, "write_content", `{"book_id":"other","path":"a.md","content":"y"}`)
+	d.given(t, "registry.yaml", registry+"  - {book_id: abc, title: T, storage_backend: fs, created_at: 2025-01-01, status: active}\n")
+	d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`)
+}
+
 func TestReceive(t *testing.T) {
 	d := serve(t)
 	const key = "books/abc/assets/videos/a.mp4"

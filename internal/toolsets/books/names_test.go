@@ -16,7 +16,7 @@ import (
 
 func TestFileName(t *testing.T) {
 	for given, want := range map[string]string{
-		"diagram.png": "diagram.png", "my first diagram.png": "my-first-diagram.png", "../../etc/passwd": "etcpasswd", "é.png": "untitled-"+hashOf([]byte("é.png"))[:6]+".png", "../日本.png": "untitled-"+hashOf([]byte("../日本.png"))[:6]+".png", "é/b.png": "b.png", "..": "", "": "",
+		"diagram.png": "diagram.png", "my first diagram.png": "my-first-diagram.png", "../../etc/passwd": "etcpasswd", "é.png": "untitled-" + hashOf([]byte("é.png"))[:6] + ".png", "../日本.png": "untitled-" + hashOf([]byte("../日本.png"))[:6] + ".png", "é/b.png": "b.png", "..": "", "": "",
 		"a/b\\c.png": "abc.png", ".hidden": "hidden", "a\x00b.png": "ab.png", "a．．/b.png": "ab.png", "a...png": "a.png", strings.Repeat("a", 255): strings.Repeat("a", 255),
 		strings.Repeat("a", 256): "", "\u2215x\u2044y": "xy", " ": "-", ".remit-tmp": "remit-tmp",
 	} {

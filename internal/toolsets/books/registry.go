@@ -39,10 +39,10 @@ type registry struct {
 
 // list is a registry.yaml. It is never changed.
 type list struct {
-	text  []byte // as it is stored; nil if there is none
-	books []Book // those of the text before, if there is an error
-	broken []brokenEntry
-	err   error  // why it is no registry at all
+	text   []byte        // as it is stored; nil if there is none
+	books  []Book        // those of the text before, if there is an error
+	broken []brokenEntry // what is left out
+	err    error         // why it is no registry at all
 }
 
 func (l *list) find(bookID string) *Book {
