@@ -80,6 +80,9 @@ func (b *bookStores) disk(folder string) (books.Store, error) {
 	if link := linkBeneath(b.settings.Root, folder); link != "" {
 		return nil, fmt.Errorf("%s is a link; name the folder that it leads to with --books", link)
 	}
+	if info, err := os.Lstat(filepath.Join(folder, "registry.yaml")); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("registry.yaml of the library is a link or a folder; put the file itself there, or no book would be known")
+	}
 	disk, err := blob.OpenDisk(folder)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -37,13 +38,13 @@ func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error
 
 // endpoint is an MCP server for an engine.
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
-	var names, instructions []string
+	var names []string
 	for _, set := range sets {
-		names, instructions = append(names, set.Name), append(instructions, a.instructionsOf(set, e))
+		names = append(names, set.Name)
 	}
 	place := a.kept.place + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
-		Engine: e, Version: Version, Instructions: strings.Join(instructions, "\n\n"),
+		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &background.Runner{
 			Engine: e, Place: place, Log: a.log,
 			Store: a.database.background,
@@ -52,8 +53,17 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	}
 }
 
-// instructionsOf are what a client's model is told of a set, without the sentences
-// about tools that are not served.
+// instructions are what a client's model is told.
+func (a *App) instructions(sets []*contract.Set, e *engine.Engine) string {
+	all := make([]string, len(sets))
+	for i, set := range sets {
+		all[i] = a.instructionsOf(set, e)
+	}
+	return strings.Join(all, "\n\n")
+}
+
+// instructionsOf are what it is told of one set, without the sentences about tools that
+// are not served.
 func (a *App) instructionsOf(set *contract.Set, e *engine.Engine) string {
 	var kept []string
 	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {

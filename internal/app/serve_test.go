@@ -73,7 +73,7 @@ func TestDatabaseThatIsRemoved(t *testing.T) {
 func TestInstructionsOfWhatIsServed(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		a := openHere(t, func(s *cli.Settings) { s.ReadOnly = readOnly })
-		told := a.endpoint(a.engine, a.sets).Instructions
+		told := a.endpoint(a.engine, a.sets).Instructions()
 		if strings.Contains(told, "write_memory_entry") == readOnly || !strings.Contains(told, "read_repo_file") {
 			t.Errorf("read-only %v: %q", readOnly, told)
 		}

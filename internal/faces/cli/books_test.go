@@ -76,6 +76,17 @@ func TestExportLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestImportKeepsTheTitle(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t)
+	p.has("c/a.md", "# A\n")
+	for _, tc := range []struct{ title, says string }{{"First  one", ""}, {"First one", ""}, {"Second", "Its title stays \"First one\"; change it in registry.yaml.\n"}} {
+		if _, errOut := p.runs(cli.ExitOK, "books", "import", p.root+"/c", "--book", "c01", "--title", tc.title); errOut != tc.says {
+			t.Errorf("with the title %q it says %q, want %q", tc.title, errOut, tc.says)
+		}
+	}
+}
+
 // The names in what --json prints stay.
 func TestBooksForScripts(t *testing.T) {
 	t.Parallel()

@@ -122,6 +122,9 @@ func openSource(place string) (fs.FS, io.Closer, error) {
 		}
 		return root.FS(), root, nil
 	}
+	if !info.Mode().IsRegular() { // a pipe would be waited for
+		return nil, nil, fmt.Errorf("%s is neither a folder nor a zip archive", place)
+	}
 	file, err := os.Open(place)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open the archive: %w", err)
@@ -161,6 +164,9 @@ func (b *bookCommands) sayImported(done Imported, o ImportOptions) error {
 		b.printPlan(done)
 	case !stopped:
 		b.printImported(done)
+	}
+	if wanted := strings.Join(strings.Fields(o.Title), " "); wanted != "" && wanted != done.Title && !stopped && !o.DryRun {
+		fmt.Fprintf(b.Stderr, "Its title stays %q; change it in registry.yaml.\n", approval.Plain(done.Title))
 	}
 	if stopped {
 		fmt.Fprintln(b.Stderr, "Nothing is written. Mend these files, or leave them out with --skip-bad.")

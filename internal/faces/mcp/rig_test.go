@@ -124,7 +124,7 @@ func newServer(a *app.App, tasks *taskStore, s setup) *mcp.Server {
 	spent := map[string]bool{}
 	var mu sync.Mutex
 	return &mcp.Server{
-		Engine: a.Engine(), Version: "1.2.3", Instructions: "Be kind.", PageSize: s.page,
+		Engine: a.Engine(), Version: "1.2.3", Instructions: func() string { return "Be kind." }, PageSize: s.page,
 		Tasks: &background.Runner{Engine: a.Engine(), Place: "test", Store: tasks.open},
 		States: &mcp.States{
 			Secret: func() ([]byte, error) { return []byte("a secret that only this test knows"), nil },

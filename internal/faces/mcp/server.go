@@ -19,7 +19,7 @@ type Server struct {
 	Tasks        *background.Runner // runs calls as tasks; nil if none can
 	States       *States            // of calls that wait for answers in the modern era; nil if none can wait
 	Version      string             // of the program
-	Instructions string             // what a client's model is told
+	Instructions func() string      // what a client's model is told; called for each greeting
 	PageSize     int                // of lists; zero is 200
 
 	listed    sync.Once
@@ -108,7 +108,7 @@ func (s *Server) appendSelf(b []byte, e era) []byte {
 	capabilities, identity := s.capabilities(e), s.identity()
 	b = capabilities.Append(append(b, `,"capabilities":`...))
 	b = identity.Append(append(b, `,"serverInfo":`...))
-	return jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions)
+	return jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions())
 }
 
 // visitor is a client as the engine knows it.

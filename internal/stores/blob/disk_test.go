@@ -22,6 +22,7 @@ import (
 )
 
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	bookstest.Run(t, func(t *testing.T) books.Store { return openDisk(t, filepath.Join(t.TempDir(), "not", "there", "yet")) })
 }
 

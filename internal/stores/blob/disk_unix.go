@@ -174,9 +174,9 @@ func nodeOf(st *unix.Stat_t) node {
 }
 
 // isMisplaced tells whether a part of a path is a link, or a file where a
-// folder should be, or the reverse.
+// folder should be, or the reverse, or a socket (ENXIO), which cannot be opened.
 func isMisplaced(err error) bool {
-	return errors.Is(err, errMisplaced) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP)
+	return errors.Is(err, errMisplaced) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO)
 }
 
 func isTooLong(err error) bool { return errors.Is(err, unix.ENAMETOOLONG) }

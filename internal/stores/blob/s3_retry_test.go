@@ -250,6 +250,7 @@ func TestS3CrowdedFolder(t *testing.T) {
 
 // TestS3Refusals: an error says what to mend, and never a secret.
 func TestS3Refusals(t *testing.T) {
+	t.Parallel()
 	server := s3test.Start(t)
 	bucket := server.Bucket(t)
 	open := func(address, key, secret string) *S3 {

@@ -127,6 +127,7 @@ func TestS3Torn(t *testing.T) {
 }
 
 func TestS3Patience(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		answer func(*http.Request) (*http.Response, error)

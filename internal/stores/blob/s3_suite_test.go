@@ -8,5 +8,6 @@ import (
 )
 
 func TestS3Suite(t *testing.T) {
+	t.Parallel()
 	bookstest.Run(t, func(t *testing.T) books.Store { return newS3(t) })
 }

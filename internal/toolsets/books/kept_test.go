@@ -215,6 +215,31 @@ func TestASpoiltPast(t *testing.T) {
 	}
 }
 
+// TestServersWhoseClocksDiffer: the version before is what was there before.
+func TestServersWhoseClocksDiffer(t *testing.T) {
+	d := serve(t)
+	ahead := time.Hour
+	d.library.Now = func() time.Time { return time.Now().Add(ahead) }
+	slow := &books.Library{Stores: d.library.Stores, Now: time.Now, Log: d.library.Log}
+	for _, content := range []string{"one", "two"} {
+		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"abc","path":"lessons/a.md","content":%q}`, content))
+	}
+	for _, act := range []func() error{
+		func() error {
+			_, err := slow.Import(t.Context(), folderOf("a.md", "six"), books.ImportOptions{Book: "abc", By: "bob"}, nil)
+			return err
+		},
+		func() error { _, err := slow.Restore(t.Context(), "abc", "lessons/a.md", "", "bob"); return err },
+	} {
+		if err := act(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := d.field(t, "content", "read_content", `{"book_id":"abc","path":"lessons/a.md"}`); got != `"two"` {
+		t.Errorf("the file holds %s", got)
+	}
+}
+
 // TestABookOfWhichNobodyKnowsTheStore is not said to be gone.
 func TestABookOfWhichNobodyKnowsTheStore(t *testing.T) {
 	d := serve(t)

@@ -324,9 +324,10 @@ func TestTheRegistryIsReadAgain(t *testing.T) {
 	d := serve(t)
 	const entry = "  - {book_id: %s, title: T, storage_backend: fs, created_at: 2025-01-01, status: %s}\n"
 	d.given(t, "registry.yaml", "books:\n  - nothing\n"+fmt.Sprintf(entry, "abc", "active"))
-	for range 3 {
+	for i := range 3 {
 		d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"x"}`)
 		d.does(t, "list_books", `{}`)
+		d.does(t, "write_content", fmt.Sprintf(`{"book_id":"new-%d","path":"a.md","content":"x"}`, i))
 	}
 	if got := strings.Count(string(d.said.text), "is left out"); got != 1 {
 		t.Errorf("it was logged %d times", got)
@@ -358,6 +359,13 @@ func TestABookWithABrokenEntry(t *testing.T) {
 	d.does(t, "write_content", `{"book_id":"other","path":"a.md","content":"y"}`)
 	d.given(t, "registry.yaml", registry+"  - {book_id: abc, title: T, storage_backend: fs, created_at: 2025-01-01, status: active}\n")
 	d.does(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`)
+}
+
+func TestSomethingElseIsWhereTheRegistryBelongs(t *testing.T) {
+	d := serve(t)
+	d.given(t, "registry.yaml/x", "")
+	d.fails(t, "write_content", `{"book_id":"abc","path":"a.md","content":"y"}`,
+		`{"error":"StorageError","message":"registry.yaml is a folder or a link, so books can neither be listed nor added; put a file in its place first","path":"registry.yaml"}`)
 }
 
 func TestReceive(t *testing.T) {

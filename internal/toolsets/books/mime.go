@@ -1,10 +1,10 @@
 package books
 
 import (
+	"bytes"
+	"net/http"
 	"path"
 	"strings"
-
-	"github.com/gabriel-vasile/mimetype"
 )
 
 // headSize is how much of a file tells what it is.
@@ -13,17 +13,37 @@ const headSize = 3072
 // mimeOf tells what a file is by its first bytes, and by its name where these say
 // little. It is the same on every machine.
 func mimeOf(head []byte, name string) string {
-	byContent, _, _ := strings.Cut(mimetype.Detect(head).String(), ";")
-	switch byContent {
-	case "application/octet-stream", "text/plain", "text/xml", "application/xml", "application/zip", "application/x-ole-storage",
-		"text/html", "application/json", "application/ogg", "video/x-ms-asf", "application/gzip", "text/csv":
-	default:
+	byContent, clear := sniffed(head)
+	if clear {
 		return byContent
 	}
 	if byName := mimeByExtension(strings.ToLower(path.Ext(name))); byName != "" {
 		return byName
 	}
 	return byContent
+}
+
+// sniffed is what the first bytes say; clear tells whether a name could not say more.
+func sniffed(head []byte) (kind string, clear bool) {
+	kind, _, _ = strings.Cut(http.DetectContentType(head), ";")
+	switch kind {
+	case "application/octet-stream", "application/zip", "application/ogg", "application/vnd.ms-fontobject",
+		"video/mp4", "video/webm": // which sound, films of other makers and other containers look like
+		return kind, false
+	case "text/plain", "text/xml", "text/html":
+		if bytes.Contains(head, []byte("<svg")) && bytes.Contains(head, []byte("http://www.w3.org/2000/svg")) {
+			return "image/svg+xml", kind != "text/html"
+		}
+		return kind, false
+	case "application/x-gzip":
+		return "application/gzip", false
+	case "audio/wave":
+		return "audio/wav", true
+	case "video/avi":
+		return "video/x-msvideo", true
+	default:
+		return kind, true
+	}
 }
 
 // mimeByExtension is "" for an extension that we do not know.

@@ -153,7 +153,8 @@ func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error)
 // pick finds the hash that a version stands for.
 func (p *past) pick(version string) (string, error) {
 	if version == "" {
-		for _, e := range p.entries {
+		at := p.latest()
+		for _, e := range slices.Concat(p.entries[at:], p.entries[:at]) {
 			if e.Old != "" && e.Old != p.now {
 				return e.Old, nil
 			}
@@ -172,6 +173,12 @@ func (p *past) pick(version string) (string, error) {
 		return "", contract.Errorf(contract.Invalid, "%s has that content now", p.path).With("path", p.path)
 	}
 	return found[0], nil
+}
+
+// latest is where the change is that made the file what it is. It need not be the first:
+// the clocks of servers differ, and some take longer for a change than others.
+func (p *past) latest() int {
+	return max(0, slices.IndexFunc(p.entries, func(e entry) bool { return e.New == p.now && (p.now != "" || e.Op == opDelete) }))
 }
 
 // matching lists the hashes that the beginning of an id or of a hash stands for.

@@ -114,8 +114,8 @@ func (r *registry) load(ctx context.Context, l *Library, store Store, known *lis
 		return nil, fmt.Errorf("read the registry: %w", err)
 	}
 	books, broken, err := parseRegistry(text)
-	if known == nil || !bytes.Equal(known.text, text) {
-		for _, entry := range broken {
+	for _, entry := range broken {
+		if known == nil || !slices.Contains(known.broken, entry) {
 			l.Log.Warn("an entry of registry.yaml is left out", "why", entry.why)
 		}
 	}
@@ -173,6 +173,10 @@ func (l *Library) addBook(ctx context.Context, book Book) error {
 			return err
 		}
 		_, _, err = stores.Main.Put(ctx, registryKey, bytes.NewReader(text), int64(len(text)), condOf(hashOf(known.text)))
+		if errors.Is(err, ErrNoPlace) {
+			return contract.Errorf(contract.Unavailable, "%s is a folder or a link, so books can neither be listed nor added; put a file in its place first", registryKey).
+				With("path", registryKey)
+		}
 		return err
 	})
 }

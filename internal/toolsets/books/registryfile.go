@@ -45,6 +45,9 @@ func parseRegistry(text []byte) (books []Book, broken []brokenEntry, err error) 
 
 // entriesOf finds the entries of a registry.
 func entriesOf(text []byte) ([]ast.Node, error) {
+	if line := tooDeep(text); line > 0 {
+		return nil, &faultError{line, "it is nested too deeply"}
+	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return nil, err
@@ -73,6 +76,39 @@ func entriesOf(text []byte) ([]ast.Node, error) {
 		found = append(found, sequence.Values...)
 	}
 	return found, nil
+}
+
+// mostNested is more than is open at once in any registry. Brackets in titles count too.
+const mostNested = 1000
+
+// tooDeep finds the line of a text where more is open than that, or 0. To parse it would
+// cost all memory that there is.
+func tooDeep(text []byte) int {
+	depth, number := 0, 0
+	for line := range bytes.Lines(text) {
+		number++
+		rest := bytes.TrimLeft(line, " ")
+		if bytes.HasPrefix(rest, []byte("#")) {
+			continue
+		}
+		open := depth
+		for bytes.HasPrefix(rest, []byte("- ")) || bytes.HasPrefix(rest, []byte("? ")) {
+			open, rest = open+1, rest[2:]
+		}
+		for _, b := range rest {
+			switch b {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(0, depth-1)
+			}
+			open = max(open, depth)
+		}
+		if open > mostNested {
+			return number
+		}
+	}
+	return 0
 }
 
 func isEmpty(node ast.Node) bool {

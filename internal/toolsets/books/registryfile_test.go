@@ -111,3 +111,16 @@ func FuzzAppendBook(f *testing.F) {
 		}
 	})
 }
+
+// TestRegistriesThatAreTooDeep are not read: they would take all memory.
+func TestRegistriesThatAreTooDeep(t *testing.T) {
+	for _, deep := range []string{strings.Repeat("[", 200_000), strings.Repeat("{a: ", 200_000), strings.Repeat("- ", 200_000), strings.Repeat("? ", 200_000)} {
+		if _, _, err := parseRegistry([]byte("books:\n  " + deep)); err == nil || lineOf(err) != 2 || !strings.Contains(err.Error(), "nested too deeply") {
+			t.Errorf("%.10s: %v", deep, err)
+		}
+	}
+	many := "books:\n# " + strings.Repeat("[ ] - ", 5000) + "\n" + strings.Repeat(`  - {book_id: abc, title: "a - b [1]", storage_backend: fs, created_at: 2025-01-01, status: active}`+"\n", 1500)
+	if books, broken, err := parseRegistry([]byte(many)); err != nil || len(books) != 1 || len(broken) != 1499 {
+		t.Errorf("%d books, %d broken, %v", len(books), len(broken), err)
+	}
+}

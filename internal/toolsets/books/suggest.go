@@ -88,9 +88,11 @@ func ranked(name string, candidates []string) []string {
 	var near []scored
 	for _, candidate := range candidates {
 		other := strings.ToLower(candidate)
-		whole := contract.Distance(name, other, most)
-		moved := contract.Distance(base, path.Base(other), len(base)/4) + 1
-		if far := min(whole, moved); far <= most {
+		far := contract.Distance(name, other, most)
+		if moved := contract.Distance(base, path.Base(other), len(base)/4); moved <= len(base)/4 {
+			far = min(far, moved+1)
+		}
+		if far <= most {
 			near = append(near, scored{candidate, far})
 		}
 	}

@@ -192,6 +192,9 @@ func TestNamesOfNoLetters(t *testing.T) {
 			t.Skip("this system has no such names: ", err)
 		}
 	}
+	if _, err := os.Stat(filepath.Join(dir, "\uFFFD")); err == nil {
+		t.Skip("this system makes letters of such names")
+	}
 	p := makePlan(t, os.DirFS(dir), false)
 	want := []intake.Remark{{From: "caf\uFFFD.md", Why: "its name is not UTF-8"}, {From: "\uFFFD", Why: "its name is not UTF-8"}}
 	if diff := cmp.Diff(want, p.Bad); diff != "" || len(p.Files) != 1 {
