@@ -108,7 +108,7 @@ var settingsTable = []setting{
 	{"read_only", "false", "refuse every tool that writes"},
 	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
 	{"database", "sqlite://DATA/remit.db", "where state is kept: sqlite://PATH, or postgres://USER@HOST/NAME for replicas"},
-	{"books", "file://DATA/library", "where books are kept: file://FOLDER, s3://BUCKET/PREFIX?endpoint=URL&region=NAME, or one of each with a comma between"},
+	{"books", "file://DATA/library", "where books are kept: file://FOLDER or s3://BUCKET/PREFIX?..., or both with a comma"},
 	{"public_url", "", "where links lead if not to where serve listens: the address of a proxy in front of it"},
 	{"cdn_url", "", "where links to assets lead if not to serve: the address of whatever serves the files of the library"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
