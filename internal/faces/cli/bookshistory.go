@@ -27,7 +27,7 @@ func (b *bookCommands) log() *cobra.Command {
 		Use:   "log BOOK [PATH]",
 		Short: "Show who changed what in a book, and when",
 		Long: "Show the changes of a book, of a folder in it or of a file, the newest first: who made each, and the beginning of the hash of\n" +
-			"the content before and after. VERSION names a change for restore.\n\n" +
+			"the content before and after, which is what restore --version takes.\n\n" +
 			"Changes made past Remit, with an editor or another program, are not in it.",
 		Example:           "  remit books log python\n  remit books log python lessons/intro.md --limit 0",
 		Args:              aBook(2, "remit books log BOOK [PATH]"),
@@ -69,13 +69,13 @@ func (b *bookCommands) printChanges(changes []Change) {
 		return
 	}
 	lines := table{gives: 3}
-	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE", "VERSION")
+	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE")
 	for _, c := range changes {
 		bytes := size(c.Size)
 		if c.Action == "delete" {
 			bytes = ""
 		}
-		lines.add(b.moment(c.At), approval.Plain(c.By), c.Action, approval.Plain(c.Path), shortHash(c.Old), shortHash(c.New), bytes, c.Version)
+		lines.add(b.moment(c.At), approval.Plain(c.By), c.Action, approval.Plain(c.Path), shortHash(c.Old), shortHash(c.New), bytes)
 	}
 	lines.write(b.Stdout)
 }
@@ -103,8 +103,8 @@ func (b *bookCommands) restore() *cobra.Command {
 		Use:   "restore BOOK PATH",
 		Short: "Bring an earlier version of a file back",
 		Long: "Bring an earlier version of a file back: the one before the current, or the last one of a file that was deleted.\n" +
-			"--version names another: a VERSION of the log, which stands for what was there after that change, or the beginning of a\n" +
-			"hash. Restoring is a change like any other: restore again to undo it.",
+			"--version names another: the beginning of its hash, or the version of a change in \"remit books log --json\", which stands\n" +
+			"for what was there after that change. Restoring is a change like any other: restore again to undo it.",
 		Example: "  remit books restore python lessons/intro.md\n" +
 			"  remit books restore python lessons/intro.md --version a591a6d40bf4",
 		Args:              exactly(2, "remit books restore BOOK PATH"),
