@@ -1,0 +1,81 @@
+// Package imports finds the files of a workspace that a source file depends on: it reads what the file imports, and
+// resolves that to files as the language's own tools would.
+package imports
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Files is the workspace as a resolver sees it: regular files that may be read, by slash-separated path beneath the root.
+type Files interface {
+	// Read returns the content of a file. It fails if there is none, or if it may not be read.
+	Read(path string) ([]byte, error)
+	// Has tells whether there is such a file; a folder is none.
+	Has(path string) bool
+	// In names what is directly in a folder, "." being the root: files, and folders with a slash at the end, in order.
+	// It gives nothing if there is no such folder.
+	In(folder string) []string
+	// Named gives the paths of all files whose last element is name, in order.
+	Named(name string) []string
+}
+
+// A SyntaxError says why the imports of a file cannot be read.
+type SyntaxError struct {
+	Line int
+	Why  string
+}
+
+// Error tells line and reason.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("Syntax error at line %d: %s", e.Line, e.Why)
+}
+
+// A spec is one import as it stands in a file.
+type spec struct {
+	text string // what is imported, as written, without quotes
+	line int
+	kind kind
+}
+
+// kind tells ways to import apart where a language resolves them differently. The zero kind is the ordinary one.
+type kind uint8
+
+// A language knows how files of one language import others.
+type language struct {
+	// extract reads the imports of a file, in order. An error is a *SyntaxError.
+	extract func(content []byte) ([]spec, error)
+	// resolve gives the files that the specs of one file mean. from is that file's path. What is not in the workspace
+	// gives nothing.
+	resolve func(files Files, from string, specs []spec) []string
+}
+
+// languageNamed finds a language by the name that package source gives it.
+func languageNamed(name string) (language, bool) {
+	for _, table := range []func(string) (language, bool){systemLanguage, webLanguage, otherLanguage} {
+		if l, ok := table(name); ok {
+			return l, true
+		}
+	}
+	return language{}, false
+}
+
+// Of returns the files that a file depends on directly, each once, in order of their first import. The file itself is
+// not among them. A language that is not known has no imports. An error is a *SyntaxError.
+func Of(files Files, path, languageName string, content []byte) ([]string, error) {
+	l, ok := languageNamed(languageName)
+	if !ok {
+		return nil, nil
+	}
+	specs, err := l.extract(content)
+	if err != nil {
+		return nil, err
+	}
+	found := l.resolve(files, path, specs)
+	seen := map[string]bool{path: true}
+	return slices.DeleteFunc(found, func(p string) bool {
+		again := seen[p]
+		seen[p] = true
+		return again
+	}), nil
+}
