@@ -75,7 +75,9 @@ func (c *Contract) explain(check *checker, args jsontree.Value) error {
 	if first.Rule != "required" {
 		e = e.With("value", echoed(&first.Value))
 	}
-	e.Code = first.Code
+	if e.Code, e.schema = first.Code, !first.worded; e.schema {
+		e = e.With("details", words)
+	}
 	return e
 }
 

@@ -60,6 +60,8 @@ type Error struct {
 	Message string
 	Details map[string]any
 	Cause   error
+
+	schema bool // arguments break the schema, and it has no words of its own for that
 }
 
 // Errorf makes an Error of a kind, with a message for the caller.

@@ -309,7 +309,7 @@ func (l *linter) errors(c *Contract) {
 		failure := rule.Status >= 400 && rule.Status <= 599 || rule.Status == kind.Status()
 		l.need(failure || rule.Status == 0, "errors."+string(kind), "the status %d says that nothing failed; want 400 to 599", rule.Status)
 		for _, detail := range rule.Details {
-			own := slices.Contains([]string{"error", "code", "message"}, detail) && c.Shape != Envelope
+			own := c.Shape != Envelope && (detail == "error" || c.Shape != Plain && slices.Contains([]string{"code", "message"}, detail))
 			l.need(!own, "errors."+string(kind), "the detail %s would stand beside the error's own %s", detail, detail)
 		}
 	}

@@ -30,6 +30,7 @@ type ErrorRule struct {
 	// Message may name details in braces: "Path not allowed: {path}". Empty
 	// means the message of the failure itself, which is also what {message} gives.
 	Message string   `json:"message,omitempty" yaml:"message"`
+	Schema  string   `json:"schema,omitempty" yaml:"schema"`   // the words if arguments break the schema, unless x-message has some
 	Details []string `json:"details,omitempty" yaml:"details"` // which details are sent
 	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means that of the kind
 	When    string   `json:"when,omitempty" yaml:"when"`       // for documents: what brings it about
@@ -87,6 +88,9 @@ func codeValue(code string) jsontree.Value {
 func (r ErrorRule) words(e *Error) string {
 	var text strings.Builder
 	rest := r.Message
+	if e.schema && r.Schema != "" {
+		rest = r.Schema
+	}
 	for {
 		before, from, found := strings.Cut(rest, "{")
 		text.WriteString(before)

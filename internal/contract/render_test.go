@@ -165,3 +165,41 @@ func TestPublic(t *testing.T) {
 		t.Error("publishing changed the contract itself")
 	}
 }
+
+// TestSchemaWords: a contract may have words of its own for arguments that break the schema, with the problems as
+// details; what x-message says, or a handler, stands as it is.
+func TestSchemaWords(t *testing.T) {
+	const set = `
+name: demo
+title: Demo
+description: A set
+shape: plain
+defaults:
+  errors:
+    invalid: {schema: Invalid parameters, details: [details]}
+`
+	c := loadBeside(t, set, `
+name: demo
+input:
+  type: object
+  properties:
+    query: {type: string, minLength: 3, maxLength: 5, x-message: {minLength: Query must be at least 3 characters}}
+    limit: {type: integer, maximum: 9}
+  required: [query]
+output: {type: object}
+`)
+	for args, want := range map[string]string{
+		`{"query":"ab"}`:     `{"error":"Query must be at least 3 characters"}`,
+		`{"query":"abcdef"}`: `{"error":"Invalid parameters","details":["query must have at most 5 characters, not 6"]}`,
+		`{"limit":10}`:       `{"error":"Invalid parameters","details":["query is required","limit must be at most 9, not 10"]}`,
+	} {
+		_, err := c.Accept(tree(t, args))
+		if got := string(c.Render(contract.AsError(err))); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", args, got, want)
+		}
+	}
+	own := contract.Errorf(contract.Invalid, "Invalid regex pattern").With("details", "why")
+	if got, want := string(c.Render(own)), `{"error":"Invalid regex pattern","details":"why"}`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}

@@ -18,6 +18,8 @@ type Problem struct {
 	Message string // names the field, the value and what is allowed
 	Code    string // from x-code, if the contract gives one
 	Value   jsontree.Value
+
+	worded bool // Message is from x-message
 }
 
 // place is where in the arguments a check stands; it is spelt out only when
@@ -74,7 +76,7 @@ func (c *checker) report(s *schema, v *jsontree.Value, at *place, rule, format s
 	}
 	field := at.String()
 	p := Problem{Field: field, Rule: rule, Code: s.codeOf(rule), Message: s.messageOf(rule), Value: *v}
-	if p.Message == "" {
+	if p.worded = p.Message != ""; !p.worded {
 		name := field
 		if name == "" {
 			name = "the value"

@@ -15,6 +15,11 @@ func (q request) denied(cause error) error {
 	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).Because(cause)
 }
 
+// misnamed denies what is no path beneath the root, and says why.
+func (q request) misnamed(why string) error {
+	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).With("details", why)
+}
+
 func (q request) notFound(cause error) error {
 	return contract.Errorf(contract.NotFound, "File not found: %s", q.name).With("path", q.name).Because(cause)
 }

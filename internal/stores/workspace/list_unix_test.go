@@ -56,7 +56,7 @@ func TestOpenRead(t *testing.T) {
 		"docs/env":        denied("docs/env"),
 		".env":            denied(".env"),
 		".remit/remit.db": denied(".remit/remit.db"),
-		"../a.md":         denied("../a.md"),
+		"../a.md":         misnamed("../a.md", "Path traversal not allowed"),
 		"docs/none.md":    notFound("docs/none.md"),
 		"docs":            refusal(contract.Invalid, "docs is a folder, not a file", "docs"),
 	} {

@@ -59,11 +59,11 @@ func (r *Root) Close() error { return r.dir.Close() }
 // anything tells whether it exists. Without a policy every path is Denied.
 func (r *Root) Judge(name string, policy *contract.PathPolicy) (*File, error) {
 	q := request{root: r, name: name, policy: policy}
-	if policy == nil || !wellFormed(name) {
-		return nil, q.denied(nil)
+	if why := malformed(name); why != "" {
+		return nil, q.misnamed(why)
 	}
 	clean := path.Clean(name)
-	if q.forbids(clean) || !policy.Allows(clean) {
+	if policy == nil || q.forbids(clean) || !policy.Allows(clean) {
 		return nil, q.denied(nil)
 	}
 	resolved, err := q.resolve(clean)
@@ -83,22 +83,29 @@ const (
 
 // wellFormed tells whether name could be a path beneath a root on any system:
 // of a sane length, relative, slash-separated, and without a step up.
-func wellFormed(name string) bool {
-	if len(name) > maxLength || strings.Count(name, "/") >= maxSteps {
-		return false
-	}
-	if name == "" || name[0] == '/' || hasDrive(name) {
-		return false
-	}
-	if !utf8.ValidString(name) || strings.ContainsAny(name, "\x00\\") {
-		return false
+func wellFormed(name string) bool { return malformed(name) == "" }
+
+// malformed says why name could be no path beneath a root, if so. It looks at the
+// text alone.
+func malformed(name string) string {
+	switch {
+	case name == "":
+		return "The path is empty"
+	case len(name) > maxLength || strings.Count(name, "/") >= maxSteps:
+		return "The path is too long"
+	case name[0] == '/' || hasDrive(name):
+		return "Absolute paths not allowed"
+	case !utf8.ValidString(name) || strings.Contains(name, "\x00"):
+		return "The path is not UTF-8 text"
+	case strings.Contains(name, `\`):
+		return "The path has a backslash; write / between folders"
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if segment == ".." {
-			return false
+			return "Path traversal not allowed"
 		}
 	}
-	return true
+	return ""
 }
 
 func hasDrive(name string) bool {

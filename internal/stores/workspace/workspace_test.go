@@ -114,6 +114,13 @@ func failure(err error) answer {
 func denied(name string) answer   { return refusal(contract.Denied, "Access denied: "+name, name) }
 func notFound(name string) answer { return refusal(contract.NotFound, "File not found: "+name, name) }
 
+// misnamed is what a name gets that is no path, with why that is so.
+func misnamed(name, why string) answer {
+	refused := denied(name)
+	refused.Details["details"] = why
+	return refused
+}
+
 func refusal(kind contract.Kind, message, name string) answer {
 	return answer{Kind: kind, Message: message, Details: map[string]any{"path": name}}
 }
@@ -156,15 +163,18 @@ func TestNamesThatAreNoPaths(t *testing.T) {
 	plant(t, dir, "a.md=A", "docs/b.md=B")
 	root := open(t, dir)
 
-	for _, name := range []string{
-		"", "/", "/a.md", "//a.md", dir + "/a.md", "/etc/passwd",
-		"..", "../a.md", "docs/..", "docs/../a.md", "docs/../../a.md", "./../a.md", "docs/./../a.md", "docs//..//a.md", "a.md/..",
-		`..\a.md`, `docs\b.md`, `docs/..\a.md`, `\a.md`, `\\host\share`,
-		"C:", "C:a.md", "c:/a.md", `C:\a.md`,
-		strings.Repeat("n", 4097), strings.Repeat("d/", 128) + "n", strings.Repeat("/", 128),
-		"a.md\x00", "\x00", "docs/\x00/../a.md", "a\xff.md", "\xc0\xae\xc0\xae/a.md",
+	const up, absolute, long, garbled = "Path traversal not allowed", "Absolute paths not allowed", "The path is too long", "The path is not UTF-8 text"
+	for why, names := range map[string][]string{
+		"The path is empty": {""},
+		absolute:            {"/", "/a.md", "//a.md", dir + "/a.md", "/etc/passwd", "C:", "C:a.md", "c:/a.md", `C:\a.md`},
+		up:                  {"..", "../a.md", "docs/..", "docs/../a.md", "docs/../../a.md", "./../a.md", "docs/./../a.md", "docs//..//a.md", "a.md/.."},
+		long:                {strings.Repeat("n", 4097), strings.Repeat("d/", 128) + "n", strings.Repeat("/", 128)},
+		garbled:             {"a.md\x00", "\x00", "docs/\x00/../a.md", "a\xff.md", "\xc0\xae\xc0\xae/a.md"},
+		"The path has a backslash; write / between folders": {`..\a.md`, `docs\b.md`, `docs/..\a.md`, `\a.md`, `\\host\share`},
 	} {
-		t.Run(fmt.Sprintf("%.40q", name), func(t *testing.T) { check(t, read(root, name, anywhere()), denied(name)) })
+		for _, name := range names {
+			t.Run(fmt.Sprintf("%.40q", name), func(t *testing.T) { check(t, read(root, name, anywhere()), misnamed(name, why)) })
+		}
 	}
 }
 
