@@ -15,7 +15,7 @@ type alphabet struct {
 	word    []bool     // for each class, whether it is of \w
 	size    int        // how many classes there are, with end and beyond
 
-	lineFeed, carriageReturn int
+	lineFeed int
 }
 
 // These are no characters, and have classes of their own.
@@ -48,7 +48,7 @@ func charsetOf(in *syntax.Inst) charset {
 
 // newAlphabet makes the classes that tell the sets apart, and for each set returns its classes.
 func newAlphabet(sets []charset, words bool) (a *alphabet, classes [][]int) {
-	own := []charset{{'\n', '\n'}, {'\r', '\r'}, {utf8.RuneSelf, unicode.MaxRune}}
+	own := []charset{{'\n', '\n'}, {utf8.RuneSelf, unicode.MaxRune}}
 	if words {
 		own = append(own, charset{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
 	}
@@ -69,7 +69,7 @@ func newAlphabet(sets []charset, words bool) (a *alphabet, classes [][]int) {
 		a.ofByte[b] = uint8(class[ascii])
 	}
 	a.starts, a.stretch = starts[ascii+1:], class[ascii+1:]
-	a.lineFeed, a.carriageReturn = int(a.ofByte['\n']), int(a.ofByte['\r'])
+	a.lineFeed = int(a.ofByte['\n'])
 	a.word = make([]bool, a.size)
 	for b := range utf8.RuneSelf {
 		a.word[a.ofByte[b]] = syntax.IsWordChar(rune(b))

@@ -75,20 +75,10 @@ func newAutomaton(prog *syntax.Prog) *automaton {
 
 // A state is what has been read of a line.
 type state struct {
-	at     set
-	begin  bool // nothing has been read
-	word   bool // a character of a word was the last, if the pattern asks
-	ending ending
+	at    set
+	begin bool // nothing has been read
+	word  bool // a character of a word was the last, if the pattern asks
 }
-
-// ending remembers, after \r, what the line without it would be.
-type ending uint8
-
-const (
-	none     ending = iota // the last was no \r
-	noMatch                // it was, and without it there is no match if the line ends
-	oneMatch               // it was, and without it there is a match if the line ends
-)
 
 // A verdict is what a character makes of a state.
 type verdict int
@@ -102,20 +92,15 @@ const (
 // step reads a character of class c, or the end of the line. If it goes on, to is the new state; to must have room for its set.
 func (a *automaton) step(from, to *state, c int) verdict {
 	if c == a.lineFeed || c == end {
-		return a.finish(from, c)
+		return a.finish(from)
 	}
 	around := a.around(from, a.word[c])
 	if a.accepts(from, around) {
 		return matches
 	}
 	left := a.move(from, to.at, around, c)
-	to.begin, to.word, to.ending = false, a.edges && a.word[c], none
+	to.begin, to.word = false, a.edges && a.word[c]
 	switch {
-	case c == a.carriageReturn:
-		to.ending = noMatch
-		if a.accepts(from, a.around(from, false)|atEnd) {
-			to.ending = oneMatch
-		}
 	case to.at.meets(a.always):
 		return matches
 	case !left && a.stays:
@@ -124,13 +109,9 @@ func (a *automaton) step(from, to *state, c int) verdict {
 	return goesOn
 }
 
-// finish judges a line that ends. The \r of \r\n is not part of it.
-func (a *automaton) finish(from *state, c int) verdict {
-	matched := from.ending == oneMatch
-	if from.ending == none || c == end {
-		matched = a.accepts(from, a.around(from, false)|atEnd)
-	}
-	if matched {
+// finish judges a line that ends.
+func (a *automaton) finish(from *state) verdict {
+	if a.accepts(from, a.around(from, false)|atEnd) {
 		return matches
 	}
 	return fails

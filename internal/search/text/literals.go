@@ -2,6 +2,7 @@ package text
 
 import (
 	"math"
+	"math/bits"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -9,26 +10,52 @@ import (
 	"unicode/utf8"
 )
 
-// maxLiterals is how many literals are searched at once; more take longer than the automaton.
-const maxLiterals = 4
+const (
+	maxLiterals = 64 // that are kept of a pattern
+	fewLiterals = 4  // of any length that are worth looking for; more must be longer
+	trigram     = 3
+)
 
-// A literal is text that a match contains. With fold its letters A to Z are lower case and stand for both cases.
-type literal struct {
-	text string
-	fold bool
+// A Literal is text that a match contains. With Fold its letters A to Z are lower case and stand for both cases.
+type Literal struct {
+	Text string
+	Fold bool
 }
 
 // knowledge is what is known of every match of a pattern, or of a part of it.
 type knowledge struct {
-	whole   []literal // all the texts that match; nil if they are too many
+	whole   []Literal // all the texts that match; nil if they are too many
 	inexact bool      // of the texts in whole some may not match, by their place or case
-	some    []literal // each match contains one of these; nil if none are known
+	some    []Literal // each match contains one of these; nil if none are known
+}
+
+// needs returns literals of three bytes or more, one of which is in every line that matches.
+func needs(re *syntax.Regexp) []Literal {
+	set, _ := learner{most: maxLiterals, trigrams: true}.learn(re).required()
+	if !haveTrigrams(set) {
+		return nil
+	}
+	return set
+}
+
+// needles returns literals that are worth looking for, one of which is in every line that matches, and whether all lines
+// that contain one match.
+func needles(re *syntax.Regexp) (set []Literal, sure bool) {
+	few, sure := learner{most: fewLiterals}.learn(re).required()
+	if sure {
+		return few, true
+	}
+	many, sure := learner{most: maxLiterals, trigrams: true}.learn(re).required()
+	if (sure || few == nil) && haveTrigrams(many) {
+		return many, sure
+	}
+	return few, false
 }
 
 // required returns literals, one of which is in every line that matches, and whether all lines that contain one match.
-func (k knowledge) required() (set []literal, sure bool) {
-	complete := k.whole != nil && !k.inexact && !slices.ContainsFunc(k.whole, func(l literal) bool {
-		return l.text == "" || strings.ContainsAny(l.text, "\r\n")
+func (k knowledge) required() (set []Literal, sure bool) {
+	complete := k.whole != nil && !k.inexact && !slices.ContainsFunc(k.whole, func(l Literal) bool {
+		return l.Text == "" || strings.Contains(l.Text, "\n")
 	})
 	if complete {
 		return k.whole, true
@@ -36,64 +63,70 @@ func (k knowledge) required() (set []literal, sure bool) {
 	return k.some, false
 }
 
-// learn finds the literals of a pattern.
-func learn(re *syntax.Regexp) knowledge {
+// A learner finds the literals of a pattern.
+type learner struct {
+	most     int  // literals that are kept
+	trigrams bool // those that have any are better than those that have none
+}
+
+// learn finds what is known of a pattern.
+func (l learner) learn(re *syntax.Regexp) knowledge {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
-		return exactly(literal{})
+		return l.exactly(Literal{})
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return knowledge{whole: []literal{{}}, inexact: true}
+		return knowledge{whole: []Literal{{}}, inexact: true}
 	case syntax.OpLiteral:
-		return learnLiteral(re.Rune, re.Flags&syntax.FoldCase != 0)
+		return l.learnLiteral(re.Rune, re.Flags&syntax.FoldCase != 0)
 	case syntax.OpCharClass:
-		return learnClass(re.Rune)
+		return l.learnClass(re.Rune)
 	case syntax.OpCapture:
-		return learn(re.Sub[0])
+		return l.learn(re.Sub[0])
 	case syntax.OpPlus:
-		return knowledge{some: learn(re.Sub[0]).some}
+		return knowledge{some: l.learn(re.Sub[0]).some}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return knowledge{some: learn(re.Sub[0]).some}
+			return knowledge{some: l.learn(re.Sub[0]).some}
 		}
 	case syntax.OpQuest:
-		return either([]knowledge{learn(re.Sub[0]), exactly(literal{})})
+		return l.either([]knowledge{l.learn(re.Sub[0]), l.exactly(Literal{})})
 	case syntax.OpConcat:
-		return inTurn(learnAll(re.Sub))
+		return l.inTurn(l.learnAll(re.Sub))
 	case syntax.OpAlternate:
-		return either(learnAll(re.Sub))
+		return l.either(l.learnAll(re.Sub))
 	}
 	return knowledge{}
 }
 
-func learnAll(parts []*syntax.Regexp) []knowledge {
+func (l learner) learnAll(parts []*syntax.Regexp) []knowledge {
 	known := make([]knowledge, len(parts))
 	for i, part := range parts {
-		known[i] = learn(part)
+		known[i] = l.learn(part)
 	}
 	return known
 }
 
-func exactly(texts ...literal) knowledge {
-	return knowledge{whole: texts, some: better(nil, texts)}
+func (l learner) exactly(texts ...Literal) knowledge {
+	return knowledge{whole: texts, some: l.better(nil, texts)}
 }
 
 // learnLiteral takes characters one by one where some of them have no single spelling.
-func learnLiteral(runes []rune, fold bool) knowledge {
+func (l learner) learnLiteral(runes []rune, fold bool) knowledge {
 	plain := !slices.ContainsFunc(runes, func(r rune) bool { return !spelled(r, fold) })
 	if plain && !fold {
-		return exactly(literal{text: string(runes)})
+		return l.exactly(Literal{Text: string(runes)})
 	}
 	if plain {
-		return exactly(literal{text: lower(string(runes)), fold: true})
+		return l.exactly(Literal{Text: lower(string(runes)), Fold: true})
 	}
 	if len(runes) == 1 {
 		return knowledge{}
 	}
 	var known []knowledge
 	for _, r := range runes {
-		known = append(known, learnLiteral([]rune{r}, fold))
+		known = append(known, l.learnLiteral([]rune{r}, fold))
 	}
-	return inTurn(known)
+	return l.inTurn(known)
 }
 
 // spelled tells whether a character is written with the same bytes wherever it matches, but for the case of A to Z. U+FFFD
@@ -103,68 +136,68 @@ func spelled(r rune, fold bool) bool {
 }
 
 // learnClass spells out a class of a few characters.
-func learnClass(ranges []rune) knowledge {
-	var texts []literal
+func (l learner) learnClass(ranges []rune) knowledge {
+	var texts []Literal
 	for i := 0; i < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
-			if len(texts) == maxLiterals || r == utf8.RuneError {
+			if len(texts) == l.most || r == utf8.RuneError {
 				return knowledge{}
 			}
-			texts = append(texts, literal{text: string(r)})
+			texts = append(texts, Literal{Text: string(r)})
 		}
 	}
-	return exactly(texts...)
+	return l.exactly(texts...)
 }
 
 // either is what is known of alternatives.
-func either(parts []knowledge) knowledge {
+func (l learner) either(parts []knowledge) knowledge {
 	k := parts[0]
 	for _, part := range parts[1:] {
 		k.inexact = k.inexact || part.inexact
-		k.whole = union(k.whole, part.whole)
-		k.some = union(k.some, part.some)
+		k.whole = l.union(k.whole, part.whole)
+		k.some = l.union(k.some, part.some)
 	}
-	k.some = better(k.some, k.whole)
+	k.some = l.better(k.some, k.whole)
 	return k
 }
 
 // union returns nil if either is not known or both together are too many.
-func union(a, b []literal) []literal {
+func (l learner) union(a, b []Literal) []Literal {
 	if a == nil || b == nil {
 		return nil
 	}
 	both := slices.Clone(a)
-	for _, l := range b {
-		if !slices.Contains(both, l) {
-			both = append(both, l)
+	for _, one := range b {
+		if !slices.Contains(both, one) {
+			both = append(both, one)
 		}
 	}
-	if len(both) > maxLiterals {
+	if len(both) > l.most {
 		return nil
 	}
 	return both
 }
 
 // inTurn is what is known of parts that follow each other: their literals are joined as long as they are few.
-func inTurn(parts []knowledge) knowledge {
-	k := exactly(literal{})
+func (l learner) inTurn(parts []knowledge) knowledge {
+	k := l.exactly(Literal{})
 	run := k.whole
 	for _, part := range parts {
 		k.inexact = k.inexact || part.inexact
-		k.some = better(k.some, part.some)
-		joined, mixed := product(run, part.whole)
+		k.some = l.better(k.some, part.some)
+		joined, mixed := l.product(run, part.whole)
 		k.inexact = k.inexact || mixed
 		if joined == nil {
 			k.whole = nil
-			k.some = better(k.some, run)
+			k.some = l.better(k.some, run)
 			joined = part.whole
 		}
 		if joined == nil {
-			joined = []literal{{}}
+			joined = []Literal{{}}
 		}
 		run = joined
 	}
-	k.some = better(k.some, run)
+	k.some = l.better(k.some, run)
 	if k.whole != nil {
 		k.whole = run
 	}
@@ -173,19 +206,19 @@ func inTurn(parts []knowledge) knowledge {
 
 // product joins each of a with each of b. It returns nil if b is not known or the product is too large, and mixed if the case of letters
 // was forgotten.
-func product(a, b []literal) (joined []literal, mixed bool) {
-	if b == nil || len(a)*len(b) > maxLiterals {
+func (l learner) product(a, b []Literal) (joined []Literal, mixed bool) {
+	if b == nil || len(a)*len(b) > l.most {
 		return nil, false
 	}
-	joined = make([]literal, 0, len(a)*len(b))
+	joined = make([]Literal, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {
-			l := literal{text: x.text + y.text, fold: x.fold || y.fold}
-			if l.fold {
-				l.text = lower(l.text)
-				mixed = mixed || x.fold != y.fold && x.text != "" && y.text != ""
+			one := Literal{Text: x.Text + y.Text, Fold: x.Fold || y.Fold}
+			if one.Fold {
+				one.Text = lower(one.Text)
+				mixed = mixed || x.Fold != y.Fold && x.Text != "" && y.Text != ""
 			}
-			joined = append(joined, l)
+			joined = append(joined, one)
 		}
 	}
 	return joined, mixed
@@ -203,44 +236,61 @@ func lower(s string) string {
 }
 
 // better returns the literals that are the rarer ones.
-func better(a, b []literal) []literal {
-	if rarity(b) > rarity(a) {
+func (l learner) better(a, b []Literal) []Literal {
+	if l.rarity(b) > l.rarity(a) {
 		return b
 	}
 	return a
 }
 
-// rarity of literals is that of the most common one.
-func rarity(set []literal) int {
+// rarity of literals is that of the most common one, less as there are more of them. It is 0 if they tell nothing.
+func (l learner) rarity(set []Literal) int {
+	const trigrams, each = 1000, 4
 	if len(set) == 0 {
 		return 0
 	}
 	least := math.MaxInt
-	for _, l := range set {
-		first, second := l.rarest()
-		score := min(len(l.text), 8)
-		if len(l.text) > 0 {
-			score += rank(l.text[first])
-		}
-		if len(l.text) > 1 {
-			score += rank(l.text[second])
-		}
-		least = min(least, score)
+	for _, one := range set {
+		least = min(least, one.rarity())
 	}
-	return max(0, least-2*(len(set)-1))
+	if least == 0 {
+		return 0
+	}
+	least = max(1, least-each*bits.Len(uint(len(set)-1)))
+	if l.trigrams && haveTrigrams(set) {
+		return least + trigrams
+	}
+	return least
+}
+
+func haveTrigrams(set []Literal) bool {
+	return len(set) > 0 && !slices.ContainsFunc(set, func(l Literal) bool { return len(l.Text) < trigram })
+}
+
+// rarity is greater the fewer texts are likely to contain the literal.
+func (l Literal) rarity() int {
+	first, second := l.rarest()
+	score := min(len(l.Text), 8)
+	if len(l.Text) > 0 {
+		score += rank(l.Text[first])
+	}
+	if len(l.Text) > 1 {
+		score += rank(l.Text[second])
+	}
+	return score
 }
 
 // rarest returns the offsets of the two rarest bytes, in the order of the text; both are 0 in a text of one byte.
-func (l literal) rarest() (first, second int) {
-	if len(l.text) < 2 {
+func (l Literal) rarest() (first, second int) {
+	if len(l.Text) < 2 {
 		return 0, 0
 	}
 	first, second = 0, 1
-	for i := 2; i < len(l.text); i++ {
-		if rank(l.text[first]) > rank(l.text[second]) {
+	for i := 2; i < len(l.Text); i++ {
+		if rank(l.Text[first]) > rank(l.Text[second]) {
 			first, second = second, first
 		}
-		if rank(l.text[i]) > rank(l.text[first]) {
+		if rank(l.Text[i]) > rank(l.Text[first]) {
 			first = i
 		}
 	}

@@ -1,41 +1,48 @@
 package text
 
 import (
+	"math"
 	"slices"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
 // A machine is the automaton made deterministic while it runs: each state that is met gets a row of what follows, by class.
 type machine struct {
 	*automaton
-	rows   []uint32          // in row after row, the offset of the row that follows, or one of the answers below
-	states []state           // of each row; the first row is never used
-	ids    map[string]uint32 // the offset of the row of a state
-	full   int               // how many states are too many
-	use    int               // how many bytes should be read for each state that is made
-	calm   int               // after so many bytes without a match it is worth while to read ahead
+	rows   []int32          // in row after row, the offset of the row that follows; or what stuck returns, if that is not known
+	states []state          // of each row
+	ids    map[string]int32 // the offset of the row of a state
+	full   int              // how many states are too many
+	use    int              // how many bytes should be read for each state that is made
+	short  int              // texts up to here are read in one go
 
-	here, there state // what plod reads with; there is also where the last step led
+	again, matched, failed, start int32 // the rows that are always there, see forget
+
+	stop        *atomic.Bool // if it is set, nothing more is read; may be nil
+	here, there state        // what plod reads with; there is also where the last step led
 	key         []byte
-	read        int  // bytes since the rows were last forgotten
-	forgotten   int  // how often that was
-	tired       bool // states are met that are not met again, so none are kept
+	places      [lanes][]int // what readers have found; kept for their room
+	read        int          // bytes since the rows were last forgotten
+	forgotten   int          // how often that was
+	dense       bool         // many lines match
+	tired       bool         // states are met that are not met again, so none are kept
 }
 
-// Answers that stand in rows instead of an offset.
+// stuck is what stands in a row where the next one is not known, or not without a look at the whole of a character. It is
+// less than any row, and tells the row itself, so that readers need not remember where they were.
+func stuck(row int32) int32 { return row | math.MinInt32 }
+
+// unstuck returns the row that is stuck.
+func unstuck(row int32) int32 { return row & math.MaxInt32 }
+
 const (
-	unknown   = iota // nobody was there yet
-	yes              // the line matches
-	no               // the line does not match, whatever comes
-	character        // the character must be looked at as a whole
-	answers
+	maxMemory = 2 << 20  // about what a machine keeps
+	patience  = 64 << 10 // so many bytes are read before stop is looked at
 )
 
-// maxMemory is about what a machine keeps.
-const maxMemory = 2 << 20
-
 func newMachine(a *automaton) *machine {
-	m := &machine{automaton: a, ids: map[string]uint32{}, use: 8, calm: longCalm}
+	m := &machine{automaton: a, ids: map[string]int32{}, use: 8, short: 256}
 	perState := 4*a.size + 16*a.words + 150
 	m.full = max(maxMemory/perState, 16)
 	m.here.at, m.there.at = make(set, a.words), make(set, a.words)
@@ -44,121 +51,165 @@ func newMachine(a *automaton) *machine {
 }
 
 // rest makes the machine ready for another text.
-func (m *machine) rest() { m.tired = false }
+func (m *machine) rest(stop *atomic.Bool) { m.tired, m.stop = false, stop }
 
-// forget leaves two rows: one whose offsets are answers, and the one in which a line begins.
+// stopped tells whether to give up.
+func (m *machine) stopped() bool { return m.stop != nil && m.stop.Load() }
+
+// forget leaves the rows that are always there. Their order counts: what is looked for in a hurry is a step to a row below
+// some other. A line begins in start, or in again if the one before matched;
+// when it is known whether a line matches, matched and failed read it to its end.
 func (m *machine) forget() {
 	m.rows, m.states, m.read = m.rows[:0], m.states[:0], 0
 	m.forgotten++
 	clear(m.ids)
-	m.newRow(&state{at: make(set, m.words)})
-	m.newRow(&state{at: make(set, m.words), begin: true})
+	nothing := &state{at: make(set, m.words), begin: true}
+	m.again, m.matched, m.failed, m.start = m.newRow(nothing), m.newRow(nothing), m.newRow(nothing), m.newRow(nothing)
+	for c := range int32(m.size) {
+		m.rows[m.matched+c], m.rows[m.failed+c] = m.matched, m.failed
+	}
+	for _, c := range []int32{int32(m.lineFeed), end} {
+		m.rows[m.matched+c], m.rows[m.failed+c] = m.again, m.start
+	}
 }
-
-// start returns the row in which a line begins.
-func (m *machine) start() uint32 { return uint32(m.size) }
 
 // A reader is on its way through whole lines of a text.
 type reader struct {
-	row     uint32
+	row     int32
 	at, end int
-	counted int // the bytes before have been added to machine.read
+	counted int   // the bytes before have been added to machine.read
+	lines   int   // that matched
+	places  []int // one in each of them, up to the \n at its end
+	keeps   bool  // places are wanted, not only how many
 }
 
-// reader returns one that reads the lines from at to end.
-func (m *machine) reader(at, end int) reader {
-	return reader{row: m.start(), at: at, end: end, counted: at}
+func (m *machine) reader(at, end int, places []int) reader {
+	return reader{row: m.start, at: at, end: end, counted: at, places: places[:0], keeps: places != nil}
 }
 
-// scan reads to the end, and returns a place in the first line that matches, or -1.
-func (m *machine) scan(data []byte, r reader) int {
+func (r *reader) found(place int) {
+	r.lines++
+	if r.keeps {
+		r.places = append(r.places, place)
+	}
+}
+
+// matches tells whether a line, with the \n at its end, matches, and how much of it was read to know.
+func (m *machine) matches(line []byte) (yes bool, read int) {
+	r := m.reader(0, len(line), nil)
+	m.finish(line, &r, true)
+	return r.lines > 0, r.at
+}
+
+// finish reads to the end, or if once is set to where it is known that a line matches.
+func (m *machine) finish(data []byte, r *reader, once bool) {
 	if m.tired {
 		m.here.restart()
-		return m.plod(data[:r.end], r.at)
+		m.plod(data, r, once)
+		return
 	}
-	for {
-		row, i := r.row, r.at
-		for i < r.end {
-			to := m.rows[row+uint32(m.ofByte[data[i]])]
-			if to < answers {
-				break
-			}
-			row = to
-			i++
-		}
-		r.row, r.at = row, i
-		if i >= r.end {
+	for r.at < r.end && !m.stopped() {
+		m.dash(data, r)
+		if r.at == r.end {
 			break
 		}
-		if m.pass(data, &r) {
-			return r.at
-		}
-		if m.tired {
+		m.pass(data, r)
+		switch {
+		case m.tired:
 			m.here, m.there = m.there, m.here
-			return m.plod(data[:r.end], r.at)
+			m.plod(data, r, once)
+			return
+		case r.row == m.matched && once:
+			r.found(r.at)
+		case r.row == m.matched || r.row == m.failed:
+			r.at += newline(data[r.at:r.end])
+		}
+		if once && r.lines > 0 {
+			return
 		}
 	}
-	m.read += r.at - r.counted
-	if r.row != m.start() && m.meet(r.row, end) == yes { // the last line has no end of its own
-		return r.end
-	}
-	return -1
+	m.conclude(r)
 }
 
-// pass takes a reader past what its row has no offset for, and tells whether instead the line matches. If the machine is tired
-// after it, the state is m.there.
-func (m *machine) pass(data []byte, r *reader) bool {
-	c, size := uint32(m.ofByte[data[r.at]]), 1
-	if c == beyond {
-		c, size = m.character(data[r.at:])
+// dash reads as long as each step leads to a row of the usual kind, until it is time to look at stop.
+func (m *machine) dash(data []byte, r *reader) {
+	text := data[r.at:min(r.end, r.at+patience)]
+	rows, class, usual, row := m.rows, &m.ofByte, m.start, r.row
+	n := 0
+	for n < len(text) {
+		to := rows[row+int32(class[text[n]])]
+		if to < usual {
+			break
+		}
+		row = to
+		n++
 	}
+	r.row = row
+	r.at += n
+}
+
+// conclude is for a reader that is at its end: the last line of a text may have no end of its own.
+func (m *machine) conclude(r *reader) {
+	m.read += r.at - r.counted
+	r.counted = r.at
+	if r.at == r.end && r.row != m.start && r.row != m.again && m.meet(r.row, end) == m.again {
+		r.found(r.end)
+	}
+}
+
+// pass takes a reader one step further, whatever it takes. If the machine is tired after it, the state is m.there.
+func (m *machine) pass(data []byte, r *reader) {
+	c, size := int32(m.ofByte[data[r.at]]), 1
 	to := m.rows[r.row+c]
-	if to == unknown {
+	if to < 0 && c == beyond {
+		c, size = m.character(data[r.at:])
+		to = m.rows[r.row+c]
+	}
+	if to < 0 {
 		m.read += r.at - r.counted
 		r.counted = r.at
 		to = m.meet(r.row, c)
 	}
-	switch to {
-	case yes:
-		return true
-	case no:
-		_, r.at = lineEnd(data, r.at)
-		r.row = m.start()
-	default:
-		r.row = to
-		r.at += size
+	if to == m.again {
+		r.found(r.at)
 	}
-	return false
+	r.row = to
+	r.at += size
 }
 
 // character returns the class and the length of the character that data begins with. A byte that belongs to none is one by
 // itself, as in Go's regexp.
-func (m *machine) character(data []byte) (class uint32, size int) {
+func (m *machine) character(data []byte) (class int32, size int) {
 	r, size := utf8.DecodeRune(data)
-	return uint32(m.ofRune(r)), size
+	return int32(m.ofRune(r)), size
 }
 
 // meet finds out what follows in a row, and notes it.
-func (m *machine) meet(row, class uint32) uint32 {
-	before := len(m.rows)
+func (m *machine) meet(row, class int32) int32 {
+	if known := m.rows[row+class]; known >= 0 {
+		return known
+	}
+	before := m.forgotten
 	to := m.judge(row, class)
-	if len(m.rows) >= before { // the row has not been forgotten
+	if m.forgotten == before {
 		m.rows[row+class] = to
 	}
 	return to
 }
 
-// judge takes a step, and returns an answer or the row of the state it leads to. If there is no room for that, the machine
-// forgets all others; if they were of little use, it is tired.
-func (m *machine) judge(row, class uint32) uint32 {
-	switch m.step(&m.states[int(row)/m.size], &m.there, int(class)) {
-	case matches:
-		return yes
-	case fails:
-		if int(class) == m.lineFeed {
-			return m.start()
-		}
-		return no
+// judge takes a step, and returns the row it leads to. If there is no room for that, the machine forgets all others; if they
+// were of little use, it is tired.
+func (m *machine) judge(row, class int32) int32 {
+	ends := class == end || int(class) == m.lineFeed
+	switch v := m.step(&m.states[int(row)/m.size], &m.there, int(class)); {
+	case v == matches && ends:
+		return m.again
+	case v == matches:
+		return m.matched
+	case ends:
+		return m.start
+	case v == fails:
+		return m.failed
 	}
 	m.key = m.there.appendKey(m.key[:0])
 	if to, ok := m.ids[string(m.key)]; ok {
@@ -168,58 +219,33 @@ func (m *machine) judge(row, class uint32) uint32 {
 		m.tired = m.read < m.use*len(m.states)
 		m.forget()
 	}
-	m.ids[string(m.key)] = uint32(len(m.rows))
+	m.ids[string(m.key)] = int32(len(m.rows))
 	return m.newRow(&m.there)
 }
 
 // newRow keeps a copy of a state.
-func (m *machine) newRow(s *state) uint32 {
+func (m *machine) newRow(s *state) int32 {
 	row := len(m.rows)
 	kept := *s
 	kept.at = slices.Clone(s.at)
 	m.states = append(m.states, kept)
 	m.rows = slices.Grow(m.rows, m.size)[:row+m.size]
-	clear(m.rows[row:])
-	m.rows[row+beyond] = character
-	return uint32(row)
-}
-
-// plod is scan without rows, from within a line: m.here is what has been read of it.
-func (m *machine) plod(data []byte, at int) int {
-	here, there := &m.here, &m.there
-	for i := at; i < len(data); {
-		c, size := uint32(m.ofByte[data[i]]), 1
-		if c == beyond {
-			c, size = m.character(data[i:])
-		}
-		switch m.step(here, there, int(c)) {
-		case matches:
-			return i
-		case fails:
-			_, i = lineEnd(data, i)
-			here.restart()
-		default:
-			here, there = there, here
-			i += size
-		}
+	for i := range m.rows[row:] {
+		m.rows[row+i] = stuck(int32(row))
 	}
-	if !here.begin && m.finish(here, end) == matches { // the last line has no end of its own
-		return len(data)
-	}
-	return -1
+	return int32(row)
 }
 
 // restart makes the state that of a line of which nothing has been read.
 func (s *state) restart() {
 	clear(s.at)
-	s.begin, s.word, s.ending = true, false, none
+	s.begin, s.word = true, false
 }
 
 // appendKey appends what tells the state from others.
 func (s *state) appendKey(b []byte) []byte {
-	flags := byte(s.ending) << 1
 	if s.word {
-		flags |= 1
+		return append(s.at.key(b), 1)
 	}
-	return append(s.at.key(b), flags)
+	return append(s.at.key(b), 0)
 }

@@ -81,14 +81,19 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
 		t.Fatalf("%q in %q (-regexp +we):\n%s", full, data, diff)
 	}
-	p.needles = nil
+	if n, whole := p.Count(data, nil); n != len(want) || !whole {
+		t.Fatalf("%q in %q: Count %d, whole %v, want %d", full, data, n, whole, len(want))
+	}
+	checkLines(t, p, re, data, want)
+	p.sieve = nil
 	for name, change := range map[string]func(*machine){
 		"as it is":                func(*machine) {},
-		"ahead in all lanes":      func(m *machine) { m.calm = 1 },
-		"tiring":                  func(m *machine) { m.full, m.use = 4, 1<<30 },
-		"tiring in all lanes":     func(m *machine) { m.full, m.use, m.calm = 6, 1<<30, 1 },
-		"forgetting":              func(m *machine) { m.full, m.use = 4, 0 },
-		"forgetting in all lanes": func(m *machine) { m.full, m.use, m.calm = 6, 0, 1 },
+		"counting many":           func(m *machine) { m.short, m.dense = 1, true },
+		"ahead in all lanes":      func(m *machine) { m.short = 1 },
+		"tiring":                  func(m *machine) { m.full, m.use = 7, 1<<30 },
+		"tiring in all lanes":     func(m *machine) { m.full, m.use, m.short = 8, 1<<30, 1 },
+		"forgetting":              func(m *machine) { m.full, m.use = 7, 0 },
+		"forgetting in all lanes": func(m *machine) { m.full, m.use, m.short = 8, 0, 1 },
 	} {
 		p.machines = sync.Pool{New: func() any {
 			m := newMachine(p.automaton)
@@ -97,6 +102,24 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 		}}
 		if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
 			t.Fatalf("%q in %q, by the machine alone, %s (-regexp +we):\n%s", full, data, name, diff)
+		}
+		if n, _ := p.Count(data, nil); n != len(want) {
+			t.Fatalf("%q in %q, by the machine alone, %s: Count %d, want %d", full, data, name, n, len(want))
+		}
+	}
+}
+
+// checkLines compares Find with the oracle, and what Needs promises with the lines that match.
+func checkLines(t rapid.TB, p *Pattern, re *regexp.Regexp, data []byte, matching []line) {
+	t.Helper()
+	for _, l := range matching {
+		text := data[l.Start:l.End]
+		start, end := p.Find(text)
+		if want := re.FindIndex(text); want == nil && start != -1 || want != nil && (start != want[0] || end != want[1]) {
+			t.Fatalf("Find %q in %q: %d to %d, want %v", re, text, start, end, want)
+		}
+		if needs := p.Needs(); needs != nil && byWindow(needs, string(data[l.Start:min(l.End+1, len(data))])) < 0 {
+			t.Fatalf("%q matches %q, which contains none of %+v", re, text, needs)
 		}
 	}
 }
@@ -125,6 +148,8 @@ func TestLinesLong(t *testing.T) {
 }
 
 func FuzzLines(f *testing.F) {
+	f.Add(`a|\Qb`, "B", true)
+	f.Add("alpha|beta|gamma|delta|(?i:sigma)", "xx Delta\nSIGMA\n\u017fiGMA alpha\n", false)
 	f.Add(`\bfoo\b|[a-z]+\d`, "a foo\r\nb7\n", false)
 	f.Add(`(?i)task\w{1,3}$`, "TASKS\n\u212a\xff", true)
 	f.Add(`^(?:a|ab)*[^\pL]??\B`, "abaab\r\r\n\n", false)

@@ -2,21 +2,22 @@
 //
 // A match is looked for in three steps, each of which may be the last:
 //
-//  1. Most patterns have literals, one of which every match contains (literals.go). They are searched eight bytes at a
-//     time (needle.go), and only lines that contain one are looked at. If the pattern is nothing but literals, that is all.
+//  1. Most patterns have literals, one of which every match contains (literals.go). They are all searched at once (sieve.go),
+//     and only lines that contain one are looked at. If the pattern is nothing but literals, that is all.
 //  2. A deterministic automaton, made while it runs, reads a line, or the whole text if there are no literals (machine.go),
 //     then in several places at once (lanes.go).
-//  3. Where its states become too many, the automaton it is made from (automaton.go) reads on without keeping any.
+//  3. Where its states become too many, the automaton it is made from (automaton.go) reads on without keeping any (plod.go).
 //
 // All are exact: they find what regexp finds in each line by itself, also in text that is not UTF-8, where a byte that
-// belongs to no character counts as U+FFFD. ripgrep finds the same lines with ordinary patterns; it differs in that its `$`
-// stands after the \r of \r\n, that its classes match no bytes that are not UTF-8, and that its \w, \d and \b know Unicode.
+// belongs to no character counts as U+FFFD. ripgrep finds the same lines with ordinary patterns; it differs in that its
+// classes match no bytes that are not UTF-8, and that its \w, \d, \s and \b know Unicode.
 package text
 
 import (
-	"bytes"
+	"regexp"
 	"regexp/syntax"
 	"sync"
+	"sync/atomic"
 )
 
 // Options say how a pattern is meant.
@@ -27,10 +28,12 @@ type Options struct {
 
 // A Pattern is compiled once and used for many texts. It is safe for concurrent use.
 type Pattern struct {
-	needles   []needle // none: every line must be read
-	sure      bool     // whatever contains a needle matches
+	needs     []Literal
+	sieve     *sieve // nil: every line must be read
+	sure      bool   // whatever the sieve finds matches
 	automaton *automaton
-	machines  sync.Pool // of *machine, each used by one search at a time
+	machines  sync.Pool             // of *machine, each used by one search at a time
+	finder    func() *regexp.Regexp // compiled when it is first asked for
 }
 
 // Compile understands a pattern in the syntax of Go's regexp. An error is a *SyntaxError.
@@ -43,120 +46,44 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	if err != nil {
 		return nil, explain(pattern, flags, err)
 	}
-	literals, sure := learn(tree).required()
+	p := &Pattern{needs: needs(tree)}
+	literals, sure := needles(tree)
+	p.sieve, p.sure = newSieve(literals), sure
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
 		return nil, explain(pattern, flags, err)
 	}
-	a := newAutomaton(prog)
-	if a == nil {
+	if p.automaton = newAutomaton(prog); p.automaton == nil {
 		return nil, &SyntaxError{Pattern: pattern, Column: 1, Why: tooLarge}
 	}
-	p := &Pattern{needles: newNeedles(literals), sure: sure, automaton: a}
-	p.machines.New = func() any { return newMachine(a) }
+	p.machines.New = func() any { return newMachine(p.automaton) }
+	p.finder = sync.OnceValue(func() *regexp.Regexp { return finder(pattern, o) })
 	return p, nil
 }
 
 // Lines calls found for every line of data in which the pattern matches, from the first to the last: with its number,
-// counted from 1, and where it begins and ends in data. A line ends before \n or \r\n, or with the data, and a match is
-// within a line: ^ and $ (also \A and \z) are its ends. found returns false to stop.
+// counted from 1, and where it begins and ends in data. A line ends before \n, or with the data, and a match is within a line:
+// ^ and $ (also \A and \z) are its ends. Where \r stands before \n, end leaves it out too, though the pattern has seen it.
+// found returns false to stop.
 func (p *Pattern) Lines(data []byte, found func(number, start, end int) bool) {
-	s := p.newSearch(data)
-	defer s.close()
-	number := 1
-	for at := 0; at < len(data); {
-		hit := s.next(at)
-		if hit < 0 {
-			return
-		}
-		start := lineStart(data, at, hit)
-		end, after := lineEnd(data, hit)
-		number += bytes.Count(data[at:start], []byte{'\n'})
-		if !found(number, start, end) {
-			return
-		}
-		number++
-		at = after
-	}
+	p.Scan(data, nil, found)
 }
 
-// A search is one pass over one text.
-type search struct {
-	*Pattern
-	data     []byte
-	hunt     hunt
-	hunting  bool     // needles are used
-	machine  *machine // nil until needed
-	rejected int      // lines that contained a needle and did not match
-	skipped  int      // bytes up to the last of them
+// Scan is Lines that can be stopped from outside: it looks at stop, unless that is nil, at least every 64 KiB, also within a
+// line. It returns false if it was stopped so.
+func (p *Pattern) Scan(data []byte, stop *atomic.Bool, found func(number, start, end int) bool) (whole bool) {
+	s := search{Pattern: p, data: data, stop: stop, found: found, number: 1}
+	s.run()
+	return !s.stopped
 }
 
-func (p *Pattern) newSearch(data []byte) *search {
-	return &search{
-		Pattern: p,
-		data:    data,
-		hunt:    hunt{needles: p.needles},
-		hunting: len(p.needles) > 0 && fits(p.needles, data),
-	}
+// Count returns how many lines of data match. If it was stopped, as Scan is, it is not whole, and some are not counted.
+func (p *Pattern) Count(data []byte, stop *atomic.Bool) (lines int, whole bool) {
+	s := search{Pattern: p, data: data, stop: stop}
+	s.run()
+	return s.lines, !s.stopped
 }
 
-// close gives back what the search has borrowed.
-func (s *search) close() {
-	if s.machine != nil {
-		s.machines.Put(s.machine)
-	}
-}
-
-// next returns a place in the first line that matches, of those that begin at or after at, where a line begins. There is
-// none if it is negative.
-func (s *search) next(at int) int {
-	for s.hunting {
-		hit := s.hunt.next(s.data, at)
-		if hit < 0 || s.sure {
-			return hit
-		}
-		start := lineStart(s.data, at, hit)
-		_, after := lineEnd(s.data, hit)
-		if s.read(s.data[start:after], 0) >= 0 {
-			return hit
-		}
-		s.reject(after - at)
-		at = after
-	}
-	return s.read(s.data, at)
-}
-
-// reject counts a line that was found for nothing. Where needles are that common, reading everything is faster.
-func (s *search) reject(bytes int) {
-	const enough, dense = 16, 128
-	s.rejected++
-	s.skipped += bytes
-	s.hunting = s.rejected < enough || s.skipped > s.rejected*dense
-}
-
-// read looks for the next line that matches with the automaton alone.
-func (s *search) read(data []byte, at int) int {
-	if s.machine == nil {
-		s.machine = s.machines.Get().(*machine)
-		s.machine.rest()
-	}
-	return s.machine.next(data, at)
-}
-
-// lineStart returns where the line of place begins; from is the beginning of that line or of one before.
-func lineStart(data []byte, from, place int) int {
-	return from + bytes.LastIndexByte(data[from:place], '\n') + 1
-}
-
-// lineEnd returns where the line of place ends, and where the next one begins.
-func lineEnd(data []byte, place int) (end, after int) {
-	n := bytes.IndexByte(data[place:], '\n')
-	if n < 0 {
-		return len(data), len(data)
-	}
-	end = place + n
-	if end > 0 && data[end-1] == '\r' {
-		return end - 1, end + 1
-	}
-	return end, end + 1
-}
+// Needs returns literals of three bytes or more, at most 64, at least one of which is in every line that matches. It is nil if
+// none are known.
+func (p *Pattern) Needs() []Literal { return p.needs }

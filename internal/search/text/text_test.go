@@ -29,11 +29,11 @@ func byRegexp(re *regexp.Regexp, data []byte) []line {
 		end, next := len(data), len(data)
 		if n := bytes.IndexByte(data[at:], '\n'); n >= 0 {
 			end, next = at+n, at+n+1
-			if n > 0 && data[end-1] == '\r' {
-				end--
-			}
 		}
 		if re.Match(data[at:end]) {
+			if next > end && bytes.HasSuffix(data[at:end], []byte("\r")) {
+				end--
+			}
 			all = append(all, line{number, at, end})
 		}
 		at = next
@@ -62,10 +62,11 @@ func TestLines(t *testing.T) {
 		want                []line
 	}{
 		{"a literal", "alpha", lines, []line{{1, 0, 5}, {5, 21, 32}}},
-		{"the last byte before an end", "gamma$", lines, []line{{2, 6, 16}}},
-		{"\\r belongs to a last line without \\n", `beta\r`, lines, []line{{5, 21, 32}}},
-		{"and not to others", `gamma\r`, lines, nil},
-		{"empty lines", `^$`, lines, []line{{3, 18, 18}, {4, 20, 20}}},
+		{"the last byte before an end", "alpha$", lines, []line{{1, 0, 5}}},
+		{"\\r is seen", "gamma.$", lines, []line{{2, 6, 16}}},
+		{"\\r is given with a line that ends without \\n", `beta\r`, lines, []line{{5, 21, 32}}},
+		{"and not with others", `gamma\r`, lines, []line{{2, 6, 16}}},
+		{"empty lines", `^$`, lines, []line{{4, 20, 20}}},
 		{"no line after the last end", `^$`, "a\n", nil},
 		{"no line in nothing", ``, "", nil},
 		{"an empty pattern", ``, "a\n\nb", []line{{1, 0, 1}, {2, 2, 2}, {3, 3, 4}}},
@@ -101,4 +102,68 @@ func TestLinesStop(t *testing.T) {
 	if calls != 2 {
 		t.Errorf("found was called %d times, it returned false the second time", calls)
 	}
+}
+
+func TestFindInLongLines(t *testing.T) {
+	long := strings.Repeat("long line ", findable/5)
+	for _, c := range []struct {
+		name, pattern, line string
+		start, end          int
+	}{
+		{"in the middle", `ne{2}dle\b`, long + "needle " + long, len(long), len(long) + 6},
+		{"at the end", `needle$`, long + "needle", len(long), len(long) + 6},
+		{"at the beginning", `^needle`, "needle" + long, 0, 6},
+		{"nowhere", `ne{2}dle`, long, -1, -1},
+		{"no match made by the cut", `^line|needle`, long + " needle", len(long) + 1, len(long) + 7},
+		{"what is longer is cut", `^long.*needle`, long + "needle", len(long) + 6 - findable, len(long) + 6},
+	} {
+		p, _ := compile(t, c.pattern, false)
+		if start, end := p.Find([]byte(c.line)); start != c.start || end != c.end {
+			t.Errorf("%s: %d to %d, want %d to %d", c.name, start, end, c.start, c.end)
+		}
+	}
+}
+
+// TestFindIsBounded has a pattern for which Go's regexp would take minutes in a line of this length.
+func TestFindIsBounded(t *testing.T) {
+	p, _ := compile(t, `(?:a?b?){400}c`, false)
+	line := strings.Repeat("ab", 200_000) + "c"
+	if start, end := p.Find([]byte(line)); start < 0 || end != len(line) {
+		t.Errorf("%d to %d, want the end of %d bytes", start, end, len(line))
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	for _, c := range []struct {
+		pattern, want string // the literals, those without case with a ~ before
+		ignoreCase    bool
+	}{
+		{`lesson`, "lesson", false},
+		{`lesson`, "~lesson", true},
+		{`\w+_id = \d`, "_id = ", false},
+		{`alpha|beta|gamma|delta|epsilon`, "alpha beta gamma delta epsilon", false},
+		{`[0-4]\.[xy]z`, "0.xz 0.yz 1.xz 1.yz 2.xz 2.yz 3.xz 3.yz 4.xz 4.yz", false},
+		{`~~\w+the`, "the", false},
+		{`\d+`, "", false},
+		{`ab|abc`, "", false},
+		{`\w+`, "", false},
+		{`foo|x*`, "", false},
+	} {
+		p, _ := compile(t, c.pattern, c.ignoreCase)
+		if got := spell(p.Needs()); got != c.want {
+			t.Errorf("%q needs %q, want %q", c.pattern, got, c.want)
+		}
+	}
+}
+
+// spell writes literals in a line.
+func spell(set []Literal) string {
+	var all []string
+	for _, l := range set {
+		if l.Fold {
+			l.Text = "~" + l.Text
+		}
+		all = append(all, l.Text)
+	}
+	return strings.Join(all, " ")
 }

@@ -1,0 +1,70 @@
+#include "textflag.h"
+
+// func siftAVX2(n *nibbles, data *byte, count int) (at int, marks uint32)
+//
+// A byte selects by its low nibble from one table and by its high nibble from another; the bits that are in both are the
+// buckets that take the byte. Three bytes that follow each other must leave a bucket.
+TEXT ·siftAVX2(SB), NOSPLIT, $0-36
+	MOVQ n+0(FP), AX
+	MOVQ data+8(FP), SI
+	MOVQ count+16(FP), CX
+	VMOVDQU 0(AX), Y0
+	VMOVDQU 32(AX), Y1
+	VMOVDQU 64(AX), Y2
+	VMOVDQU 96(AX), Y3
+	VMOVDQU 128(AX), Y4
+	VMOVDQU 160(AX), Y5
+	MOVL $15, DX
+	VMOVD DX, X6
+	VPBROADCASTB X6, Y6
+	VPXOR Y15, Y15, Y15
+	XORQ DX, DX
+
+loop:
+	PREFETCHT0 2048(SI)(DX*1)
+	VMOVDQU (SI)(DX*1), Y7
+	VMOVDQU 1(SI)(DX*1), Y8
+	VMOVDQU 2(SI)(DX*1), Y9
+
+	VPSRLW $4, Y7, Y10
+	VPAND Y6, Y7, Y7
+	VPAND Y6, Y10, Y10
+	VPSHUFB Y7, Y0, Y7
+	VPSHUFB Y10, Y1, Y10
+	VPAND Y7, Y10, Y7
+
+	VPSRLW $4, Y8, Y11
+	VPAND Y6, Y8, Y8
+	VPAND Y6, Y11, Y11
+	VPSHUFB Y8, Y2, Y8
+	VPSHUFB Y11, Y3, Y11
+	VPAND Y8, Y11, Y8
+
+	VPSRLW $4, Y9, Y12
+	VPAND Y6, Y9, Y9
+	VPAND Y6, Y12, Y12
+	VPSHUFB Y9, Y4, Y9
+	VPSHUFB Y12, Y5, Y12
+	VPAND Y9, Y12, Y9
+
+	VPAND Y7, Y8, Y7
+	VPAND Y7, Y9, Y7
+	VPTEST Y7, Y7
+	JNZ found
+	ADDQ $32, DX
+	CMPQ DX, CX
+	JB loop
+
+	VZEROUPPER
+	MOVQ DX, at+24(FP)
+	MOVL $0, marks+32(FP)
+	RET
+
+found:
+	VPCMPEQB Y7, Y15, Y7
+	VPMOVMSKB Y7, AX
+	NOTL AX
+	VZEROUPPER
+	MOVQ DX, at+24(FP)
+	MOVL AX, marks+32(FP)
+	RET
