@@ -21,8 +21,21 @@ func TestGlobsWithBraces(t *testing.T) {
 		}
 		for _, path := range paths {
 			if got, want := plain.match(path), doublestar.MatchUnvalidated(pattern, path); got != want {
-				t.Errorf("%s matches %s: %v, want %v (by %q)", pattern, path, got, want, plain)
+				t.Errorf("%s matches %s: %v, want %v", pattern, path, got, want)
 			}
+		}
+	}
+}
+
+// TestGlobsThatAreNone: what callers are told.
+func TestGlobsThatAreNone(t *testing.T) {
+	for pattern, want := range map[string]string{
+		"[a":                       `pattern is no glob pattern: "[a"; a [ or { is not closed, or it ends with a backslash`,
+		`a\`:                       `pattern is no glob pattern: "a\\"; a [ or { is not closed, or it ends with a backslash`,
+		strings.Repeat("{a,b}", 7): "pattern stands for more than 64 patterns, with all that its braces allow; use fewer braces, or several calls",
+	} {
+		if _, err := compileGlob(pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", pattern, err)
 		}
 	}
 }
@@ -36,11 +49,8 @@ func TestGlobsTakeNoTime(t *testing.T) {
 			t.Errorf("%s matches", pattern)
 		}
 	}
-	if plain, err := compileGlob(strings.Repeat("{a,b}", 6)); err != nil || len(plain) != mostPlain {
-		t.Errorf("%d patterns, %v", len(plain), err)
-	}
-	if _, err := compileGlob(strings.Repeat("{a,b}", 6) + "{a,b}"); err == nil || !strings.Contains(err.Error(), "more than 64") {
-		t.Errorf("too many: %v", err)
+	if _, err := compileGlob(strings.Repeat("{a,b}", 6)); err != nil {
+		t.Errorf("as many as may be: %v", err)
 	}
 }
 
@@ -56,7 +66,7 @@ func FuzzGlobs(f *testing.F) {
 		}
 		// Not the reverse: it passes over {,x} after a star at the end of a path.
 		if err == nil && doublestar.MatchUnvalidated(pattern, path) && !plain.match(path) {
-			t.Errorf("%q does not match %q (by %q)", pattern, path, plain)
+			t.Errorf("%q does not match %q", pattern, path)
 		}
 	})
 }
