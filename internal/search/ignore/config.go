@@ -1,0 +1,207 @@
+package ignore
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// mostIncludes is how deep files of configuration may include others, as for git. mostFiles is how many may be read in all.
+const (
+	mostIncludes = 10
+	mostFiles    = 200
+)
+
+// config is what the files of git's configuration say about ignoring. Of two values the one that is read later counts.
+type config struct {
+	read   func(path string) []byte // nil: there is none
+	home   string                   // "" if it is not known
+	files  int                      // that were read
+	values map[string]string        // by section.name in lower case; only those without a subsection
+}
+
+// load reads a file and those that it includes. Conditions for including are not understood: such files are left out.
+func (c *config) load(path string, depth int) {
+	if c.files++; depth > mostIncludes || c.files > mostFiles {
+		return
+	}
+	content := c.read(path)
+	text := strings.TrimPrefix(string(content), "\xef\xbb\xbf")
+	p := configParser{text: strings.ReplaceAll(text, "\r\n", "\n")}
+	for {
+		key, value, ok := p.next()
+		switch {
+		case !ok:
+			return
+		case key == "include.path":
+			if included, ok := c.expand(value, filepath.Dir(path)); ok {
+				c.load(included, depth+1)
+			}
+		default:
+			c.values[key] = value
+		}
+	}
+}
+
+// expand gives the path that a value means, where ~/ is the home and another that is not absolute is in a folder. It is false
+// if that is not known.
+func (c *config) expand(value, folder string) (string, bool) {
+	if rest, ok := strings.CutPrefix(value, "~/"); ok {
+		return filepath.Join(c.home, rest), c.home != ""
+	}
+	switch {
+	case value == "" || value[0] == '~':
+		return "", false
+	case filepath.IsAbs(value):
+		return value, true
+	}
+	return filepath.Join(folder, value), folder != ""
+}
+
+// yes tells whether a value is true, in one of the ways that git knows.
+func (c *config) yes(key string) bool {
+	value, ok := c.values[key]
+	return ok && truth(value)
+}
+
+func truth(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "yes", "on":
+		return true
+	}
+	number, err := strconv.Atoi(value)
+	return err == nil && number != 0
+}
+
+// configParser reads a file of configuration from its beginning to its end, or to where it is broken.
+type configParser struct {
+	text    string
+	section string // with a dot at its end; not of interest if it has a subsection
+	bare    bool   // no value follows the key
+}
+
+// next gives a key, in lower case, with its value.
+func (p *configParser) next() (key, value string, ok bool) {
+	for {
+		p.text = strings.TrimLeft(p.text, " \t\r\n")
+		switch {
+		case p.text == "":
+			return "", "", false
+		case p.text[0] == '#' || p.text[0] == ';':
+			_, p.text, _ = strings.Cut(p.text, "\n")
+		case p.text[0] == '[':
+			if !p.header() {
+				return "", "", false
+			}
+		default:
+			if key, ok = p.key(); ok {
+				value, ok = p.value()
+			}
+			return p.section + key, value, ok
+		}
+	}
+}
+
+// header reads [section] or [section "subsection"]. The latter may have brackets and quotes in it.
+func (p *configParser) header() bool {
+	inside := false
+	for i := 1; i < len(p.text); i++ {
+		switch c := p.text[i]; {
+		case c == '\n':
+			return false
+		case c == '\\' && inside:
+			i++
+		case c == '"':
+			inside = !inside
+		case c == ']' && !inside:
+			p.section = strings.ToLower(strings.TrimSpace(p.text[1:i])) + "."
+			p.text = p.text[i+1:]
+			return true
+		}
+	}
+	return false
+}
+
+// key reads a name and the = after it, if there is one. A name alone is as good as = true.
+func (p *configParser) key() (string, bool) {
+	end := 0
+	for end < len(p.text) && (p.text[end] == '-' || isLetter(p.text[end]) || end > 0 && isDigit(p.text[end])) {
+		end++
+	}
+	name := strings.ToLower(p.text[:end])
+	p.text = strings.TrimLeft(p.text[end:], " \t")
+	switch {
+	case name == "":
+		return "", false
+	case strings.HasPrefix(p.text, "="):
+		p.text = p.text[1:]
+		return name, true
+	case p.text == "" || strings.IndexByte("\r\n#;", p.text[0]) >= 0:
+		p.bare = true
+		return name, true
+	}
+	return "", false
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// value reads up to the end of the line. Spaces count within quotes, or between words; a backslash at the end of the line goes
+// on in the next one.
+func (p *configParser) value() (string, bool) {
+	if p.bare {
+		p.bare = false
+		return "true", true
+	}
+	var b strings.Builder
+	quoted, comment, spaces := false, false, 0
+	for i := 0; i < len(p.text); i++ {
+		c := p.text[i]
+		switch {
+		case c == '\n':
+			p.text = p.text[i:]
+			return b.String(), !quoted
+		case comment:
+		case (c == ' ' || c == '\t') && !quoted:
+			if b.Len() > 0 {
+				spaces++
+			}
+		case (c == '#' || c == ';') && !quoted:
+			comment = true
+		default:
+			b.WriteString(strings.Repeat(" ", spaces))
+			spaces = 0
+			if c == '"' {
+				quoted = !quoted
+				continue
+			}
+			if c == '\\' {
+				if i++; i == len(p.text) || p.text[i] == '\n' {
+					continue
+				}
+				if c = escaped(p.text[i]); c == 0 {
+					return "", false
+				}
+			}
+			b.WriteByte(c)
+		}
+	}
+	p.text = ""
+	return b.String(), !quoted
+}
+
+// escaped is what a byte stands for after a backslash, 0 if nothing.
+func escaped(c byte) byte {
+	switch c {
+	case 't':
+		return '\t'
+	case 'b':
+		return '\b'
+	case 'n':
+		return '\n'
+	case '\\', '"':
+		return c
+	}
+	return 0
+}
