@@ -1,0 +1,275 @@
+package source
+
+import "bytes"
+
+// A keyword begins a declaration.
+type keyword struct {
+	kind string
+	// holds: what is in the body belongs to what is declared, and counts.
+	holds bool
+	// space: what is in the body counts, and belongs to nothing.
+	space bool
+}
+
+// outlineKeywords outlines languages in which a keyword begins each declaration.
+func outlineKeywords(language string, content []byte) []Symbol {
+	if language == "php" {
+		content = onlyPHP(content)
+	}
+	k := keywords{scanner: newScanner(language, content), language: language}
+	switch language {
+	case "kotlin", "swift", "scala", "graphql":
+		k.newlines = true
+	}
+	k.walk(0, len(k.tokens), "")
+	return k.found
+}
+
+// onlyPHP overwrites what is before the code.
+func onlyPHP(content []byte) []byte {
+	start := bytes.Index(content, []byte("<?"))
+	if start < 0 {
+		return nil
+	}
+	content = bytes.Clone(content)
+	for i := range start {
+		if content[i] != '\n' {
+			content[i] = ' '
+		}
+	}
+	return content
+}
+
+type keywords struct {
+	*scanner
+	language string
+	newlines bool // the end of a line ends a statement
+}
+
+// walk takes what is declared between two tokens. Any other braces are passed over.
+func (k keywords) walk(from, to int, owner string) {
+	for i := from; i < to; {
+		word, ok := k.keyword(i)
+		if !ok {
+			i = k.past(i)
+			continue
+		}
+		i = max(i+1, k.declaration(word, i, to, owner))
+	}
+}
+
+// keyword finds what a token declares; nothing if it is a name here.
+func (k keywords) keyword(i int) (keyword, bool) {
+	if !k.isName(i) {
+		return keyword{}, false
+	}
+	switch k.text(i - 1) {
+	case ".", "::", "->", "new", "use":
+		return keyword{}, false
+	}
+	text := k.text(i)
+	switch k.language {
+	case "rust":
+		return k.rustKeyword(i, text)
+	case "kotlin", "scala":
+		return jvmKeyword(text, k.text(i-1))
+	case "swift":
+		return swiftKeyword(text)
+	case "php":
+		return phpKeyword(text)
+	}
+	return schemaKeyword(text)
+}
+
+func (k keywords) rustKeyword(i int, text string) (keyword, bool) {
+	switch text {
+	case "fn":
+		return keyword{kind: "function"}, true
+	case "struct", "enum", "union", "type":
+		return keyword{kind: text}, true
+	case "trait", "impl":
+		return keyword{kind: text, holds: true}, true
+	case "mod":
+		return keyword{kind: "module", space: true}, true
+	case "macro_rules":
+		return keyword{kind: "macro"}, true
+	case "const", "static":
+		before := k.text(i - 1)
+		return keyword{kind: "constant"}, (before == "pub" || before == ")") && k.text(i+1) != "fn" && k.text(i+1) != "unsafe"
+	}
+	return keyword{}, false
+}
+
+func jvmKeyword(text, before string) (keyword, bool) {
+	switch text {
+	case "fun", "def":
+		return keyword{kind: "function"}, true
+	case "class":
+		if before == "enum" {
+			return keyword{kind: "enum", holds: true}, true
+		}
+		return keyword{kind: text, holds: true}, true
+	case "interface", "object", "trait":
+		return keyword{kind: text, holds: true}, true
+	case "typealias":
+		return keyword{kind: "type"}, true
+	}
+	return keyword{}, false
+}
+
+func swiftKeyword(text string) (keyword, bool) {
+	switch text {
+	case "func", "init":
+		return keyword{kind: "function"}, true
+	case "class", "struct", "enum", "protocol", "extension", "actor":
+		return keyword{kind: text, holds: true}, true
+	case "typealias":
+		return keyword{kind: "type"}, true
+	}
+	return keyword{}, false
+}
+
+func phpKeyword(text string) (keyword, bool) {
+	switch text {
+	case "function":
+		return keyword{kind: "function"}, true
+	case "class", "interface", "trait", "enum":
+		return keyword{kind: text, holds: true}, true
+	case "namespace":
+		return keyword{kind: "namespace", space: true}, true
+	}
+	return keyword{}, false
+}
+
+func schemaKeyword(text string) (keyword, bool) {
+	switch text {
+	case "message", "service":
+		return keyword{kind: text, holds: true}, true
+	case "rpc":
+		return keyword{kind: "function"}, true
+	case "enum", "type", "interface", "input", "union", "scalar", "directive", "query", "mutation", "subscription", "fragment":
+		return keyword{kind: text}, true
+	}
+	return keyword{}, false
+}
+
+// declaration takes one declaration, and gives the token after it.
+func (k keywords) declaration(word keyword, i, to int, owner string) int {
+	name, at, next := k.name(word, i)
+	if name == "" && word.kind != "object" {
+		return i + 1
+	}
+	open, last := k.body(next, to, k.newlines, false)
+	if equals := k.equalsBefore(next, open, last); k.newlines && equals > 0 {
+		open, last = -1, k.end(equals, to)
+	}
+	if word.space && open < 0 { // mod x; says only that there is such a file
+		return last + 1
+	}
+	inner := owner
+	if name != "" {
+		if word.kind == "function" && owner != "" {
+			word.kind = "method"
+		}
+		k.addNamed(word.kind, owner+name, at, last)
+		inner = cut(owner+name) + "."
+	}
+	switch {
+	case word.holds:
+		k.within(open, last, func(from, to int) { k.walk(from, to, inner) })
+	case word.space:
+		k.within(open, last, func(from, to int) { k.walk(from, to, owner) })
+	}
+	return last + 1
+}
+
+// equalsBefore finds the = of a declaration whose value is an expression; zero if it has none.
+func (k keywords) equalsBefore(from, open, last int) int {
+	to := last
+	if open >= 0 {
+		to = open
+	}
+	for i := from; i < to; i = k.past(i) {
+		if k.text(i) == "=" {
+			return i
+		}
+	}
+	return 0
+}
+
+// name reads the name after a keyword. next is the token after it; name is empty if there is none.
+func (k keywords) name(word keyword, i int) (name string, at, next int) {
+	at = i + 1
+	switch {
+	case word.kind == "impl":
+		return k.implemented(i)
+	case word.kind == "macro":
+		at++ // the !
+	case k.text(i) == "init" && (k.text(at) == "(" || k.text(at) == "?" || k.text(at) == "<"):
+		return "init", i, at
+	case k.text(at) == "&", k.text(at) == "@", word.kind == "constant" && k.text(at) == "mut":
+		at++
+	}
+	at = k.pastAngle(at)
+	if k.text(at) == "`" {
+		return k.backticked(at)
+	}
+	if !k.isName(at) {
+		return "", at, at
+	}
+	last := at
+	for {
+		dot := k.pastAngle(last + 1) // List<T>.second
+		if (k.text(dot) != "." && k.text(dot) != "\\") || !k.isName(dot+1) {
+			break
+		}
+		last = dot + 1
+	}
+	return k.code[k.tokens[at].start:k.tokens[last].end], at, last + 1
+}
+
+// backticked reads a name between backticks, which may be any words.
+func (k keywords) backticked(i int) (name string, at, next int) {
+	for j := i + 1; j < i+farthest && j < len(k.tokens) && k.line(j) == k.line(i); j++ {
+		if k.text(j) == "`" {
+			return k.code[k.tokens[i].start+1 : k.tokens[j].start], i, j + 1
+		}
+	}
+	return "", i, i + 1
+}
+
+// implemented reads the type that impl<T> Trait for Type<T> is about.
+func (k keywords) implemented(i int) (name string, at, next int) {
+	at = k.pastAngle(i + 1)
+	for j, n := at, 0; j < len(k.tokens) && n < farthest; n++ {
+		switch k.text(j) {
+		case "{", ";", "where":
+			return k.lastOfPath(at)
+		case "for":
+			at = j + 1
+		case "<":
+			after := k.pastAngle(j)
+			if after == j { // never closed
+				return "", at, at
+			}
+			j = after
+			continue
+		}
+		j = k.past(j)
+	}
+	return "", at, at
+}
+
+// lastOfPath reads the last name of &mut a::b::C.
+func (k keywords) lastOfPath(i int) (name string, at, next int) {
+	for k.text(i) == "&" || k.text(i) == "mut" || k.text(i) == "dyn" || k.text(i) == "'" || k.text(i) == "[" || k.text(i) == "(" {
+		i++
+	}
+	for k.isName(i) && k.text(i+1) == "::" {
+		i += 2
+	}
+	if !k.isName(i) {
+		return "", i, i
+	}
+	return k.text(i), i, i + 1
+}

@@ -1,0 +1,137 @@
+package source
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// Language names the language of a file in lower case, as editors do: typescript, go, python, cpp, csharp, ... It goes by
+// the file's name, then by its extension, then by its #! line, by what it says of itself to vim or emacs, and by how it
+// begins. A file that tells nothing is "text".
+func Language(name string, content []byte) string {
+	base := strings.ToLower(path.Base(name))
+	if language, ok := fileNames()[base]; ok && !isPlainWord(base) {
+		return language
+	} else if ok && hinted(content) == "" {
+		return language
+	}
+	extension := strings.TrimPrefix(path.Ext(base), ".")
+	if language := ambiguous(extension, content); language != "" {
+		return language
+	}
+	if language, ok := extensions()[extension]; ok {
+		return language
+	}
+	if language := byPrefix(base); language != "" {
+		return language
+	}
+	if language := hinted(content); language != "" {
+		return language
+	}
+	return "text"
+}
+
+// isPlainWord tells whether the name of a file is an ordinary word, which a program may have as well.
+func isPlainWord(base string) bool {
+	return base == "build" || base == "workspace" || base == "buck"
+}
+
+// byPrefix knows the names that go on after a dot: Dockerfile.dev, .env.local, .eslintrc.
+func byPrefix(base string) string {
+	switch stem, _, _ := strings.Cut(base, "."); stem {
+	case "dockerfile", "containerfile":
+		return "dockerfile"
+	case "makefile":
+		return "makefile"
+	}
+	if base == ".env" || strings.HasPrefix(base, ".env.") {
+		return "dotenv"
+	}
+	return ""
+}
+
+// mostJudged is how much of a file is looked at where its name leaves it open what it is.
+const mostJudged = 64 << 10
+
+// ambiguous judges by content where several languages share an extension; empty if they do not.
+func ambiguous(extension string, content []byte) string {
+	head := content[:min(len(content), mostJudged)]
+	switch extension {
+	case "h":
+		return cOrCpp(head)
+	case "m":
+		return objectiveCOrMatlab(head)
+	case "pl":
+		return perlOrProlog(head)
+	case "ts", "inc", "s", "t", "mod":
+		if hint := byStart(head); hint != "" { // the Qt tools keep translations in .ts
+			return hint
+		}
+	case "d", "in", "tmpl", "template", "dist", "sample", "example":
+		return hinted(head)
+	}
+	if extension == "mod" {
+		return "text" // go.mod is known by its name
+	}
+	return ""
+}
+
+// cOrCpp tells for whom a header is.
+func cOrCpp(head []byte) string {
+	if language := byModeline(head); language != "" {
+		return language
+	}
+	code := blank(head, syntaxOf("c"))
+	for _, sign := range []string{"std::", "public:", "private:", "protected:", "= delete", "= default", "constexpr", "::"} {
+		if bytes.Contains(code, []byte(sign)) {
+			return "cpp"
+		}
+	}
+	for line := range bytes.Lines(code) {
+		switch word, rest := firstWord(line); word {
+		case "namespace", "template", "class", "using":
+			if !bytes.HasPrefix(bytes.TrimSpace(rest), []byte("(")) {
+				return "cpp"
+			}
+		}
+	}
+	return "c"
+}
+
+func objectiveCOrMatlab(head []byte) string {
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("#import")), bytes.HasPrefix(line, []byte("#include")), bytes.HasPrefix(line, []byte("@")),
+			bytes.HasPrefix(line, []byte("//")), bytes.HasPrefix(line, []byte("/*")):
+			return "objectivec"
+		case bytes.HasPrefix(line, []byte("%")), bytes.HasPrefix(line, []byte("function ")), bytes.HasPrefix(line, []byte("classdef ")):
+			return "matlab"
+		}
+	}
+	return "objectivec"
+}
+
+func perlOrProlog(head []byte) string {
+	for line := range bytes.Lines(head) {
+		switch word, _ := firstWord(line); word {
+		case "use", "my", "sub", "package", "our", "require":
+			return "perl"
+		}
+		if bytes.HasPrefix(line, []byte(":-")) || bytes.HasSuffix(bytes.TrimSpace(line), []byte(":-")) {
+			return "prolog"
+		}
+	}
+	return "perl"
+}
+
+// firstWord cuts a line into its first word of letters and the rest.
+func firstWord(line []byte) (word string, rest []byte) {
+	line = bytes.TrimLeft(line, " \t")
+	n := 0
+	for n < len(line) && isNameByte(line[n]) {
+		n++
+	}
+	return string(line[:n]), line[n:]
+}

@@ -1,0 +1,104 @@
+package source
+
+import (
+	"bytes"
+	"strings"
+)
+
+// outlineMarkdown outlines headings. Each reaches to the next one of its level or above.
+func outlineMarkdown(content []byte) []Symbol {
+	m := markdownOutline{}
+	number := 0
+	for text := range bytes.Lines(content) {
+		number++
+		m.line(strings.TrimRight(string(text[:min(len(text), longestHeading)]), "\r\n"), number)
+	}
+	for len(m.open) > 0 {
+		m.close(number)
+	}
+	return m.found
+}
+
+const longestHeading = 2000
+
+type markdownOutline struct {
+	found  []Symbol
+	open   []block // indent is the level
+	fence  string  // what closes the code that is being passed
+	before string  // the line before, if it may be a heading that is underlined
+}
+
+func (m *markdownOutline) line(text string, number int) {
+	trimmed := strings.TrimSpace(text)
+	before := m.before
+	m.before = ""
+	switch {
+	case m.fence != "":
+		if strings.HasPrefix(trimmed, m.fence) && strings.Trim(trimmed, m.fence[:1]) == "" {
+			m.fence = ""
+		}
+	case number == 1 && (trimmed == "---" || trimmed == "+++"):
+		m.fence = trimmed
+	case strings.HasPrefix(trimmed, "```") || strings.HasPrefix(trimmed, "~~~"):
+		m.fence = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, trimmed[:1]))]
+	case strings.HasPrefix(text, "    ") || strings.HasPrefix(text, "\t"):
+	case strings.HasPrefix(trimmed, "#"):
+		m.hashes(trimmed, number)
+	case before != "" && trimmed != "" && (strings.Trim(trimmed, "=") == "" || strings.Trim(trimmed, "-") == ""):
+		m.heading(before, map[byte]int{'=': 1, '-': 2}[trimmed[0]], number-1)
+	case trimmed != "" && !strings.ContainsAny(trimmed[:1], "->|*+"):
+		m.before = trimmed
+	}
+}
+
+func (m *markdownOutline) hashes(trimmed string, number int) {
+	name := strings.TrimLeft(trimmed, "#")
+	level := len(trimmed) - len(name)
+	if level > 6 || name != "" && name[0] != ' ' && name[0] != '\t' {
+		return
+	}
+	name = strings.TrimSpace(name)
+	if cut := strings.TrimRight(name, "#"); cut == "" || strings.HasSuffix(cut, " ") {
+		name = strings.TrimSpace(cut)
+	}
+	m.heading(name, level, number)
+}
+
+func (m *markdownOutline) heading(name string, level, number int) {
+	for len(m.open) > 0 && m.open[len(m.open)-1].indent >= level {
+		m.close(number - 1)
+	}
+	m.open = append(m.open, block{symbol: len(m.found), indent: level})
+	m.found = append(m.found, Symbol{Kind: "heading", Name: name, Line: number, End: number})
+}
+
+func (m *markdownOutline) close(line int) {
+	top := m.open[len(m.open)-1]
+	m.open = m.open[:len(m.open)-1]
+	m.found[top.symbol].End = max(line, m.found[top.symbol].Line)
+}
+
+// outlineCSS outlines the rules at the top of a style sheet.
+func outlineCSS(content []byte) []Symbol {
+	s := newScanner("scss", content)
+	for i, start := 0, 0; i < len(s.tokens); {
+		next := s.past(i)
+		switch s.text(i) {
+		case "{":
+			if i > start {
+				s.addNamed("rule", s.selector(content, start, i), start, next-1)
+			}
+			start = next
+		case ";", "}":
+			start = next
+		}
+		i = next
+	}
+	return s.found
+}
+
+// selector is the text between two tokens, with single spaces.
+func (s *scanner) selector(content []byte, from, to int) string {
+	start, end := int(s.tokens[from].start), int(s.tokens[to-1].end)
+	return strings.Join(strings.Fields(cut(string(content[start:end]))), " ")
+}
