@@ -1,0 +1,157 @@
+package imports
+
+import (
+	"path"
+	"strings"
+)
+
+// A nodePackage is a package.json and where it lies.
+type nodePackage struct {
+	folder string
+	webObject
+}
+
+// packageIn reads the package.json of a folder, nil if there is none.
+func (r *nodeResolver) packageIn(folder string) *nodePackage {
+	p, known := r.packages[folder]
+	if known {
+		return p
+	}
+	if file := path.Join(folder, "package.json"); r.files.Has(file) {
+		content, err := r.files.Read(file)
+		if err == nil {
+			p = &nodePackage{folder: folder}
+			p.webObject, _ = webJSON(content)
+		}
+	}
+	r.packages[folder] = p
+	return p
+}
+
+// packageOf gives the package that a file belongs to, nil if it belongs to none.
+func (r *nodeResolver) packageOf(file string) *nodePackage {
+	for folder := path.Dir(file); ; folder = path.Dir(folder) {
+		if p := r.packageIn(folder); p != nil {
+			return p
+		}
+		if folder == "." || folder == "/" {
+			return nil
+		}
+	}
+}
+
+// nodeSplit splits @scope/name/rest into the package's name and the path beneath it, which begins with a dot.
+func nodeSplit(text string) (name, beneath string) {
+	name, rest, _ := strings.Cut(text, "/")
+	if strings.HasPrefix(name, "@") {
+		second, after, _ := strings.Cut(rest, "/")
+		name, rest = name+"/"+second, after
+	}
+	if rest == "" {
+		return name, "."
+	}
+	return name, "./" + rest
+}
+
+// bare resolves the import of a package that is part of the workspace.
+func (r *nodeResolver) bare(text string, k kind) (string, bool) {
+	name, beneath := nodeSplit(text)
+	own := r.packageOf(r.from)
+	if own != nil && own.text("name") == name && own.get("exports") != nil {
+		return r.within(own, beneath, k)
+	}
+	if own != nil {
+		if folder, ok := r.linked(own, name); ok {
+			return r.within(r.packageIn(folder), beneath, k)
+		}
+	}
+	if folder, ok := r.member(name); ok {
+		return r.within(r.packageIn(folder), beneath, k)
+	}
+	return "", false
+}
+
+// linked finds a package that another takes from a folder: "file:../x".
+func (r *nodeResolver) linked(own *nodePackage, name string) (string, bool) {
+	for _, field := range []string{"dependencies", "devDependencies", "peerDependencies", "optionalDependencies"} {
+		source := own.object(field).text(name)
+		for _, protocol := range []string{"file:", "link:", "portal:"} {
+			if place, ok := strings.CutPrefix(source, protocol); ok {
+				folder := path.Join(own.folder, place)
+				return folder, !strings.HasPrefix(folder, "..") && r.packageIn(folder) != nil
+			}
+		}
+	}
+	return "", false
+}
+
+// within resolves what a package offers under a path beneath it: by its exports if it says any, else by file.
+func (r *nodeResolver) within(p *nodePackage, beneath string, k kind) (string, bool) {
+	if p == nil {
+		return "", false
+	}
+	if exports := p.get("exports"); exports != nil {
+		return r.exported(p, nodeEntries(exports), beneath, k)
+	}
+	if beneath == "." {
+		if file, ok := r.main(p, k); ok {
+			return file, true
+		}
+		if file, ok := r.file(path.Join(p.folder, "index"), k); ok {
+			return file, true
+		}
+		return r.entrance(p, k)
+	}
+	full := path.Join(p.folder, beneath)
+	if file, ok := r.place(full, k); ok {
+		return file, true
+	}
+	return r.source(p, beneath, k)
+}
+
+// main resolves what a package gives by its main file.
+func (r *nodeResolver) main(p *nodePackage, k kind) (string, bool) {
+	fields := []string{"main", "module", "source", "types", "typings", "style", "sass"}
+	if k == jsTypeOnly {
+		fields = []string{"types", "typings", "main", "module", "source"}
+	}
+	for _, field := range fields {
+		if target := p.text(field); target != "" {
+			if file, ok := r.target(p, target, k); ok {
+				return file, true
+			}
+		}
+	}
+	for _, field := range fields {
+		if target := p.text(field); target != "" {
+			if file, ok := r.source(p, target, k); ok {
+				return file, true
+			}
+		}
+	}
+	return "", false
+}
+
+// target resolves what a main field names: a file, with or without its extension, or a folder with an index.
+func (r *nodeResolver) target(p *nodePackage, target string, k kind) (string, bool) {
+	full := path.Join(p.folder, target)
+	if full == p.folder {
+		return "", false
+	}
+	if file, ok := r.file(full, k); ok {
+		return file, true
+	}
+	return r.file(path.Join(full, "index"), k)
+}
+
+// entrance finds the main source of a package by the names it usually has.
+func (r *nodeResolver) entrance(p *nodePackage, k kind) (string, bool) {
+	own := p.text("name")
+	own = own[strings.LastIndexByte(own, '/')+1:]
+	for _, name := range []string{"src/index", "index", "lib/index", "source/index", "src/main", "src/" + own} {
+		if file, ok := r.file(path.Join(p.folder, name), k); ok {
+			return file, true
+		}
+	}
+	return "", false
+}

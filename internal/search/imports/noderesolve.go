@@ -1,0 +1,221 @@
+package imports
+
+import (
+	"path"
+	"strings"
+)
+
+// A nodeResolver finds the files that the scripts of one folder import, in the manner of TypeScript and of bundlers. It
+// remembers the configuration it has read, and lives as long as the imports of one file are resolved.
+type nodeResolver struct {
+	files    Files
+	from     string
+	typed    bool // the importing file is TypeScript
+	packages map[string]*nodePackage
+	spaces   map[string]map[string]string // folder of a workspace -> name of a package -> its folder
+	configs  map[string]*tsConfig
+	nearest  []*tsConfig // what goes for from; nil until somebody asks
+	searched bool
+}
+
+func newNodeResolver(files Files, from string) *nodeResolver {
+	return &nodeResolver{
+		files: files, from: from, typed: nodeTyped(from),
+		packages: map[string]*nodePackage{}, spaces: map[string]map[string]string{}, configs: map[string]*tsConfig{},
+	}
+}
+
+// nodeTyped tells whether a file is TypeScript, or may hold some.
+func nodeTyped(file string) bool {
+	switch path.Ext(file) {
+	case ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro":
+		return true
+	}
+	return false
+}
+
+// resolve finds the file of one import. A query or fragment behind the path is for the bundler.
+func (r *nodeResolver) resolve(s spec) (string, bool) {
+	if file, ok := r.written(s); ok {
+		return file, true
+	}
+	if n := strings.IndexAny(s.text[1:], "?#"); n >= 0 {
+		s.text = s.text[:n+1]
+		return r.written(s)
+	}
+	return "", false
+}
+
+// written resolves an import exactly as it stands.
+func (r *nodeResolver) written(s spec) (string, bool) {
+	text, folder := s.text, path.Dir(r.from)
+	switch s.kind {
+	case jsReference, jsURL, cssURL:
+		return r.exact(path.Join(folder, text))
+	case htmlLink:
+		return r.link(text)
+	case cssImport:
+		if file, ok := r.stylesheet(path.Join(folder, text)); ok {
+			return file, true
+		}
+	}
+	if nodeRelative(text) {
+		return r.relative(text, s.kind)
+	}
+	if file, ok := r.mapped(text, s.kind); ok {
+		return file, true
+	}
+	switch {
+	case text[0] == '/' || nodeScheme(text):
+		return "", false
+	case text[0] == '#':
+		return r.internal(text, s.kind)
+	}
+	return r.bare(text, s.kind)
+}
+
+func nodeRelative(text string) bool {
+	return text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
+}
+
+// nodeScheme tells whether an import is an address, like node:fs or https://x.
+func nodeScheme(text string) bool {
+	before, _, ok := strings.Cut(text, ":")
+	return ok && !strings.ContainsAny(before, "/@#")
+}
+
+// exact gives a path if it is that of a file of the workspace.
+func (r *nodeResolver) exact(file string) (string, bool) {
+	if file == "" || file == "." || strings.HasPrefix(file, "../") || strings.HasPrefix(file, "/") || nodeForeign(file) || !r.files.Has(file) {
+		return "", false
+	}
+	return file, true
+}
+
+// nodeForeign tells whether a path leads into what a package manager has installed.
+func nodeForeign(file string) bool {
+	return strings.HasPrefix(file, "node_modules/") || strings.Contains(file, "/node_modules/")
+}
+
+// relative resolves ./x and ../x; where folders are laid over each other (rootDirs), from each of them.
+func (r *nodeResolver) relative(text string, k kind) (string, bool) {
+	folder := path.Dir(r.from)
+	if file, ok := r.beneath(folder, text, k); ok {
+		return file, true
+	}
+	for _, c := range r.config() {
+		for _, other := range c.overlaid(folder) {
+			if file, ok := r.beneath(other, text, k); ok {
+				return file, true
+			}
+		}
+	}
+	return r.built(path.Join(folder, text), k)
+}
+
+// beneath resolves a path in a folder. One that ends in a slash, or in dots, is a folder itself.
+func (r *nodeResolver) beneath(folder, text string, k kind) (string, bool) {
+	full := path.Join(folder, text)
+	if last := text[strings.LastIndexByte(text, '/')+1:]; last == "" || last == "." || last == ".." {
+		return r.folder(full, k)
+	}
+	return r.place(full, k)
+}
+
+// place resolves the path of a file, whose extension may be left out, or of a folder.
+func (r *nodeResolver) place(full string, k kind) (string, bool) {
+	if full == ".." || strings.HasPrefix(full, "../") {
+		return "", false
+	}
+	if file, ok := r.file(full, k); ok {
+		return file, true
+	}
+	return r.folder(full, k)
+}
+
+// file resolves the path of a file, whose extension may be left out or be that of what it is compiled to.
+func (r *nodeResolver) file(full string, k kind) (string, bool) {
+	if !r.typed {
+		if file, ok := r.exact(full); ok {
+			return file, true
+		}
+	}
+	stem, sources := nodeSources(full, k)
+	for _, extension := range sources {
+		if file, ok := r.exact(stem + extension); ok {
+			return file, true
+		}
+	}
+	if file, ok := r.exact(full); ok {
+		return file, true
+	}
+	for _, extension := range nodeExtensions(k) {
+		if file, ok := r.exact(full + extension); ok {
+			return file, true
+		}
+	}
+	if stem == full {
+		return "", false
+	}
+	return r.exact(stem + nodeDeclaration(full))
+}
+
+// nodeSources takes the extension of compiled code off a path, and gives those of what it may be compiled from; where
+// types alone are imported, with that of its declarations.
+func nodeSources(file string, k kind) (stem string, extensions []string) {
+	extension := path.Ext(file)
+	stem = strings.TrimSuffix(file, extension)
+	switch extension {
+	case ".js":
+		extensions = []string{".ts", ".tsx"}
+	case ".jsx":
+		extensions = []string{".tsx", ".ts"}
+	case ".mjs":
+		extensions = []string{".mts"}
+	case ".cjs":
+		extensions = []string{".cts"}
+	default:
+		return file, nil
+	}
+	if k == jsTypeOnly {
+		extensions = append(extensions, nodeDeclaration(file))
+	}
+	return stem, extensions
+}
+
+// nodeDeclaration gives the extension of the declarations that go with a compiled file.
+func nodeDeclaration(file string) string {
+	switch path.Ext(file) {
+	case ".mjs":
+		return ".d.mts"
+	case ".cjs":
+		return ".d.cts"
+	}
+	return ".d.ts"
+}
+
+// nodeExtensions are the extensions that an import may leave out, in order.
+func nodeExtensions(k kind) []string {
+	return append(nodeCode(k), ".json", ".vue", ".svelte", ".astro", ".css")
+}
+
+// nodeCode are the extensions of scripts, in order. Declarations come before code where types alone are imported.
+func nodeCode(k kind) []string {
+	if k == jsTypeOnly {
+		return []string{".ts", ".tsx", ".d.ts", ".mts", ".cts", ".d.mts", ".d.cts", ".js", ".jsx", ".mjs", ".cjs"}
+	}
+	return []string{".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".d.ts", ".d.mts", ".d.cts"}
+}
+
+// folder resolves a folder: by what its package.json says, or to its index.
+func (r *nodeResolver) folder(full string, k kind) (string, bool) {
+	if full == ".." || strings.HasPrefix(full, "../") {
+		return "", false
+	}
+	if p := r.packageIn(full); p != nil {
+		if file, ok := r.main(p, k); ok {
+			return file, true
+		}
+	}
+	return r.file(path.Join(full, "index"), k)
+}

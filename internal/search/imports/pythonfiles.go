@@ -1,0 +1,226 @@
+package imports
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// resolvePython gives the files of the modules that are imported: the module itself, not the packages around it, though
+// Python runs their __init__ files first. A stub (.pyi) comes with its module, or in its place.
+func resolvePython(files Files, from string, specs []spec) []string {
+	r := pythonResolver{files: files, from: from}
+	var found []string
+	for _, s := range specs {
+		module, member, _ := strings.Cut(s.text, " ")
+		found = append(found, r.resolve(module, member)...)
+	}
+	return found
+}
+
+type pythonResolver struct {
+	files  Files
+	from   string
+	known  []string              // the roots that absolute names are looked up in, once they were asked for
+	others [][]string            // the same for every project of the workspace
+	having map[string][][]string // those of others that have something of a name
+}
+
+// resolve finds a module, or the module of that name in it if there is one.
+func (r *pythonResolver) resolve(module, member string) []string {
+	dots := len(module) - len(strings.TrimLeft(module, "."))
+	names := strings.FieldsFunc(module[dots:], func(c rune) bool { return c == '.' })
+	if dots > 0 {
+		folder, ok := within(path.Dir(r.from), strings.Repeat("../", dots-1))
+		if !ok {
+			return nil
+		}
+		found, _ := r.find([]string{folder}, names, member)
+		return found
+	}
+	if len(names) == 0 || isPythonBuiltin(names[0]) {
+		return nil
+	}
+	return r.absolute(names, member)
+}
+
+// absolute looks in all roots together, as Python does; then in one after the other, because the true list of roots is
+// known to whoever runs the program alone; then in the other projects of the workspace, if one of them alone has it.
+func (r *pythonResolver) absolute(names []string, member string) []string {
+	roots := r.roots()
+	if found, ok := r.find(roots, names, member); ok {
+		return found
+	}
+	for _, root := range roots {
+		if found, ok := r.find([]string{root}, names, member); ok {
+			return found
+		}
+	}
+	var only []string
+	for _, project := range r.projects(names[0]) {
+		found, ok := r.find(project, names, member)
+		if ok && only != nil && !slices.Equal(found, only) {
+			return nil
+		}
+		if ok {
+			only = found
+		}
+	}
+	return only
+}
+
+// find looks a module up beneath folders, and the member in it. It tells whether there is such a module; a package
+// without an __init__ file is one that has no file.
+func (r *pythonResolver) find(folders, names []string, member string) ([]string, bool) {
+	var found []string
+	if len(names) == 0 && len(folders) == 1 {
+		found = r.sources(path.Join(folders[0], "__init__"))
+	}
+	for _, name := range names {
+		if found, folders = r.step(folders, name); found == nil && folders == nil {
+			return nil, false
+		}
+	}
+	if member != "" && member != "*" && folders != nil {
+		if inner, _ := r.step(folders, member); inner != nil {
+			return inner, true
+		}
+	}
+	return found, found != nil
+}
+
+// step finds a module by one name in folders: its files, and the folders of its submodules. A package or a module in any
+// of the folders comes before folders that are not marked as packages.
+func (r *pythonResolver) step(folders []string, name string) (sources, inside []string) {
+	for _, folder := range folders {
+		place := path.Join(folder, name)
+		if sources := r.sources(path.Join(place, "__init__")); sources != nil {
+			return sources, []string{place}
+		}
+		if sources := r.sources(place); sources != nil {
+			return sources, nil
+		}
+		if len(r.files.In(place)) > 0 {
+			inside = append(inside, place)
+		}
+	}
+	return nil, inside
+}
+
+// sources gives the source and the stub of a module by its path without an ending.
+func (r *pythonResolver) sources(module string) []string {
+	var found []string
+	for _, ending := range []string{".py", ".pyi"} {
+		if r.files.Has(module + ending) {
+			found = append(found, module+ending)
+		}
+	}
+	return found
+}
+
+// roots gives the folders that absolute names are looked up in: that of the script, which is the first above that is no
+// package; those of the project; and whatever is above and no package.
+func (r *pythonResolver) roots() []string {
+	if r.known != nil {
+		return r.known
+	}
+	isRoot := func(folder string) bool { return r.sources(path.Join(folder, "__init__")) == nil }
+	script, _ := nearest(path.Dir(r.from), isRoot)
+	roots := []string{script}
+	if project, ok := nearest(path.Dir(r.from), func(folder string) bool { return isPythonProject(r.files, folder) }); ok {
+		roots = append(roots, pythonProjectRoots(r.files, project)...)
+	}
+	for folder := path.Dir(r.from); folder != "."; folder = path.Dir(folder) {
+		if isRoot(folder) {
+			roots = append(roots, folder)
+		}
+	}
+	roots = append(roots, ".", "src")
+	seen := map[string]bool{"": true}
+	r.known = slices.DeleteFunc(roots, func(folder string) bool {
+		again := seen[folder]
+		seen[folder] = true
+		return again
+	})
+	return r.known
+}
+
+// mostProjects is how many projects of a workspace are looked at.
+const mostProjects = 100
+
+// projects gives the roots of every project of the workspace that has a module or a folder of a name. What Python
+// brings along is not looked for.
+func (r *pythonResolver) projects(name string) [][]string {
+	if isPythonStandard(name) {
+		return nil
+	}
+	if r.having == nil {
+		r.having = map[string][][]string{}
+		r.others = allPythonProjects(r.files)
+	}
+	found, known := r.having[name]
+	if !known {
+		for _, roots := range r.others {
+			if sources, inside := r.step(roots, name); sources != nil || inside != nil {
+				found = append(found, roots)
+			}
+		}
+		r.having[name] = found
+	}
+	return found
+}
+
+// allPythonProjects gives the roots of the projects of a workspace, a list for each.
+func allPythonProjects(files Files) [][]string {
+	var all [][]string
+	seen := map[string]bool{}
+	for _, manifest := range pythonManifests() {
+		for _, file := range files.Named(manifest) {
+			folder := path.Dir(file)
+			if !seen[folder] && len(all) < mostProjects {
+				seen[folder] = true
+				all = append(all, pythonProjectRoots(files, folder))
+			}
+		}
+	}
+	return all
+}
+
+// isPythonBuiltin knows modules that are part of the interpreter, and come before any file.
+func isPythonBuiltin(name string) bool {
+	switch name {
+	case "_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time":
+		return true
+	}
+	return false
+}
+
+// isPythonStandard knows the modules of the standard library.
+func isPythonStandard(name string) bool {
+	switch name {
+	case "__future__", "abc", "aifc", "annotationlib", "antigravity", "argparse", "array", "ast", "asynchat", "asyncio",
+		"asyncore", "atexit", "audioop", "base64", "bdb", "binascii", "bisect", "builtins", "bz2", "cProfile",
+		"calendar", "cgi", "cgitb", "chunk", "cmath", "cmd", "code", "codecs", "codeop", "collections", "colorsys",
+		"compileall", "compression", "concurrent", "configparser", "contextlib", "contextvars", "copy", "copyreg",
+		"crypt", "csv", "ctypes", "curses", "dataclasses", "datetime", "dbm", "decimal", "difflib", "dis", "distutils",
+		"doctest", "email", "encodings", "ensurepip", "enum", "errno", "faulthandler", "fcntl", "filecmp", "fileinput",
+		"fnmatch", "fractions", "ftplib", "functools", "gc", "genericpath", "getopt", "getpass", "gettext", "glob",
+		"graphlib", "grp", "gzip", "hashlib", "heapq", "hmac", "html", "http", "idlelib", "imaplib", "imghdr", "imp",
+		"importlib", "inspect", "io", "ipaddress", "itertools", "json", "keyword", "lib2to3", "linecache", "locale",
+		"logging", "lzma", "mailbox", "mailcap", "marshal", "math", "mimetypes", "mmap", "modulefinder", "msilib",
+		"msvcrt", "multiprocessing", "netrc", "nis", "nntplib", "nt", "ntpath", "nturl2path", "numbers", "opcode",
+		"operator", "optparse", "os", "ossaudiodev", "pathlib", "pdb", "pickle", "pickletools", "pipes", "pkgutil",
+		"platform", "plistlib", "poplib", "posix", "posixpath", "pprint", "profile", "pstats", "pty", "pwd",
+		"py_compile", "pyclbr", "pydoc", "pydoc_data", "pyexpat", "queue", "quopri", "random", "re", "readline",
+		"reprlib", "resource", "rlcompleter", "runpy", "sched", "secrets", "select", "selectors", "shelve", "shlex",
+		"shutil", "signal", "site", "smtpd", "smtplib", "sndhdr", "socket", "socketserver", "spwd", "sqlite3",
+		"sre_compile", "sre_constants", "sre_parse", "ssl", "stat", "statistics", "string", "stringprep", "struct",
+		"subprocess", "sunau", "symtable", "sys", "sysconfig", "syslog", "tabnanny", "tarfile", "telnetlib", "tempfile",
+		"termios", "textwrap", "this", "threading", "time", "timeit", "tkinter", "token", "tokenize", "tomllib",
+		"trace", "traceback", "tracemalloc", "tty", "turtle", "turtledemo", "types", "typing", "unicodedata",
+		"unittest", "urllib", "uu", "uuid", "venv", "warnings", "wave", "weakref", "webbrowser", "winreg", "winsound",
+		"wsgiref", "xdrlib", "xml", "xmlrpc", "zipapp", "zipfile", "zipimport", "zlib", "zoneinfo":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,177 @@
+package imports
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// resolveRust gives the files of modules that are declared, and for each path the file of the deepest module on it.
+func resolveRust(files Files, from string, specs []spec) []string {
+	r := rustResolver{files: files, from: from, modules: map[string][]spec{}, manifests: map[string]tomlTable{}, roots: map[string]string{}}
+	var found []string
+	for _, s := range specs {
+		switch s.kind {
+		case rustModule:
+			found = append(found, r.declared(from, s)...)
+		case rustInclude:
+			if file, ok := within(path.Dir(from), s.text); ok && files.Has(file) {
+				found = append(found, file)
+			}
+		case rustPath, rustUse, rustCrate:
+			if file, ok := r.path(strings.Split(s.text, "::"), s.kind); ok {
+				found = append(found, file)
+			}
+		}
+	}
+	return found
+}
+
+type rustResolver struct {
+	files     Files
+	from      string
+	modules   map[string][]spec    // the modules that files declare, of those that were read
+	manifests map[string]tomlTable // by folder
+	roots     map[string]string    // of the crates that files belong to
+}
+
+// path finds the file of the deepest module on a path.
+func (r *rustResolver) path(names []string, k kind) (string, bool) {
+	switch names[0] {
+	case "crate":
+		return r.deepest(r.root(r.from), names[1:])
+	case "self":
+		return r.deepest(r.from, names[1:])
+	case "super":
+		file := r.from
+		for ; len(names) > 0 && names[0] == "super"; names = names[1:] {
+			if file == r.root(file) {
+				return "", false
+			}
+			file = r.parent(file)
+		}
+		return r.deepest(file, names)
+	}
+	if k == rustUse {
+		if _, _, ok := r.child(r.from, nil, names[0]); ok {
+			return r.deepest(r.from, names)
+		}
+	}
+	if library, ok := r.crate(names[0]); ok {
+		return r.deepest(library, names[1:])
+	}
+	if root := r.root(r.from); r.edition() == "2015" {
+		if _, _, ok := r.child(root, nil, names[0]); ok {
+			return r.deepest(root, names)
+		}
+	}
+	return "", false
+}
+
+// deepest follows names from the module of a file as long as they are modules.
+func (r *rustResolver) deepest(file string, names []string) (string, bool) {
+	var inline []string
+	for _, name := range names {
+		next, within, ok := r.child(file, inline, name)
+		if !ok {
+			break
+		}
+		file, inline = next, within
+	}
+	return file, file != "" && r.files.Has(file)
+}
+
+// child finds a module in the module of a file, or in one that is written out in it. Its file is the same if it is
+// written out too. A module that no declaration was found for, because a macro makes it, is where it should be.
+func (r *rustResolver) child(file string, inline []string, name string) (next string, within []string, ok bool) {
+	full := strings.Join(append(slices.Clip(inline), name), "::")
+	declared := false
+	for _, s := range r.modulesOf(file) {
+		text, _, _ := strings.Cut(s.text, " ")
+		if text != full {
+			continue
+		}
+		if s.kind == rustInline {
+			return file, append(slices.Clip(inline), name), true
+		}
+		declared = true
+		if found := r.declared(file, s); len(found) > 0 {
+			return found[0], nil, true
+		}
+	}
+	if declared {
+		return "", nil, false
+	}
+	if found := r.declared(file, spec{text: full}); len(found) > 0 && found[0] != r.root(file) {
+		return found[0], nil, true
+	}
+	return "", nil, false
+}
+
+// modulesOf gives the modules that a file declares.
+func (r *rustResolver) modulesOf(file string) []spec {
+	modules, known := r.modules[file]
+	if known {
+		return modules
+	}
+	if content, err := r.files.Read(file); err == nil {
+		specs, _ := extractRust(content)
+		modules = slices.DeleteFunc(specs, func(s spec) bool { return s.kind != rustModule && s.kind != rustInline })
+	}
+	r.modules[file] = modules
+	return modules
+}
+
+// declared gives the file of a module that another file declares. That of an attribute is looked for beside the file, unless
+// the declaration stands in a module that is written out.
+func (r *rustResolver) declared(file string, s spec) []string {
+	full, attribute, has := strings.Cut(s.text, " ")
+	place := strings.ReplaceAll(full, "::", "/")
+	inside := path.Dir(place) != "."
+	if has && !inside {
+		return r.existing(path.Dir(file), attribute)
+	}
+	if has {
+		return r.existing(path.Join(r.folder(file), path.Dir(place)), attribute)
+	}
+	for _, folder := range []string{r.folder(file), path.Dir(file)} {
+		// A file that an attribute names has its modules beside it: then the second is right, if the first has nothing.
+		if found := r.existing(folder, place+".rs", place+"/mod.rs"); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// existing gives the first of the names in a folder that is a file.
+func (r *rustResolver) existing(folder string, names ...string) []string {
+	for _, name := range names {
+		if file, ok := within(folder, strings.ReplaceAll(name, `\`, "/")); ok && r.files.Has(file) {
+			return []string{file}
+		}
+	}
+	return nil
+}
+
+// folder gives the folder in which the modules of a file are.
+func (r *rustResolver) folder(file string) string {
+	if path.Base(file) == "mod.rs" || r.root(file) == file {
+		return path.Dir(file)
+	}
+	return strings.TrimSuffix(file, ".rs")
+}
+
+// parent gives the file of the module around that of a file.
+func (r *rustResolver) parent(file string) string {
+	folder := path.Dir(file)
+	if path.Base(file) == "mod.rs" {
+		folder = path.Dir(folder)
+	}
+	root := r.root(file)
+	if folder != path.Dir(root) {
+		if found := r.existing(".", folder+".rs", folder+"/mod.rs"); found != nil {
+			return found[0]
+		}
+	}
+	return root
+}

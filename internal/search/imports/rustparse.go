@@ -1,0 +1,304 @@
+package imports
+
+import (
+	"slices"
+	"strings"
+)
+
+// A rustParser goes through a file's tokens.
+type rustParser struct {
+	*scanner
+	specs  []spec
+	paths  []string    // of the attributes before the next item
+	sure   bool        // one of them holds always
+	scopes []rustScope // the modules that are written out around the current token
+	depth  int         // of braces
+	before [2]string   // the tokens before the current one, the last first
+}
+
+// A rustScope is a module that is written out, its name with those around it, and the depth of what is in its braces.
+type rustScope struct {
+	name, full string
+	depth      int
+}
+
+func (p *rustParser) add(text string, line int, k kind) {
+	if len(text) <= longestImport && len(p.specs) < mostImports {
+		p.specs = append(p.specs, spec{text, line, k})
+	}
+}
+
+// step goes to the next token.
+func (p *rustParser) step() {
+	p.before[1], p.before[0] = p.before[0], p.tok.text
+	p.next()
+}
+
+// ident reads a name, without the mark of a raw one.
+func (p *rustParser) ident() string {
+	name := p.tok.text
+	p.step()
+	if name == "r" && p.sees("#") {
+		p.step()
+		name = p.tok.text
+		p.step()
+	}
+	return name
+}
+
+// item looks at the current token, and goes past it and what belongs to it.
+func (p *rustParser) item() {
+	switch {
+	case p.tok.kind != tokenWord:
+		p.mark()
+	case p.sees("r") && p.has("#"):
+		p.ident()
+	case p.sees("mod"):
+		p.module()
+	case p.sees("use"):
+		line := p.tok.line
+		p.step()
+		p.use(nil, line, 0)
+	case p.sees("extern"):
+		p.step()
+		if p.sees("crate") {
+			line := p.tok.line
+			p.step()
+			p.path([]string{p.ident()}, line)
+		}
+	case p.sees("crate", "self", "super"):
+		p.expression()
+	case p.sees("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
+		p.macro()
+	default:
+		p.step()
+	}
+}
+
+// mark goes past anything that is no word.
+func (p *rustParser) mark() {
+	switch {
+	case p.sees("#"):
+		p.attribute()
+		return
+	case p.sees("{"):
+		p.depth++
+	case p.sees("}"):
+		p.depth--
+		if n := len(p.scopes); n > 0 && p.scopes[n-1].depth > p.depth {
+			p.scopes = p.scopes[:n-1]
+		}
+	}
+	if p.sees(";", "{", "}") {
+		p.paths, p.sure = nil, false
+	}
+	p.step()
+}
+
+// attribute reads #[path = "..."], also as something that depends on a condition.
+func (p *rustParser) attribute() {
+	p.step()
+	inner := p.takes("!")
+	if !p.sees("[") {
+		return
+	}
+	for depth := 0; p.tok.kind != tokenEnd; p.step() {
+		switch {
+		case p.sees("[", "("):
+			depth++
+		case p.sees("]", ")"):
+			if depth--; depth == 0 {
+				p.step()
+				return
+			}
+		case p.tok.kind == tokenText && p.before == [2]string{"=", "path"} && !inner:
+			p.paths = append(p.paths, p.tok.text)
+			p.sure = p.sure || depth == 1
+		}
+	}
+}
+
+// module reads `mod x;` or the beginning of `mod x {`.
+func (p *rustParser) module() {
+	line := p.tok.line
+	p.step()
+	if p.tok.kind != tokenWord {
+		return
+	}
+	name := p.ident()
+	paths, sure := p.paths, p.sure
+	p.paths, p.sure = nil, false
+	switch {
+	case p.sees(";"):
+		full := p.fullName(name)
+		for _, file := range paths {
+			p.add(full+" "+file, line, rustModule)
+		}
+		if !sure {
+			p.add(full, line, rustModule)
+		}
+	case p.sees("{"):
+		full := p.fullName(name)
+		p.add(full, line, rustInline)
+		p.depth++
+		p.scopes = append(p.scopes, rustScope{name, full, p.depth})
+		p.step()
+	}
+}
+
+// fullName gives the name of a module that is declared here, with those of the modules around it. It stops growing when
+// it is too long to be looked at.
+func (p *rustParser) fullName(name string) string {
+	if len(p.scopes) == 0 {
+		return name
+	}
+	above := p.scopes[len(p.scopes)-1].full
+	if len(above) > longestImport {
+		return above
+	}
+	return above + "::" + name
+}
+
+// expression reads a path in code that begins with crate, self or super, unless it says who may see something.
+func (p *rustParser) expression() {
+	line, seen := p.tok.line, p.before == [2]string{"in", "("}
+	var names []string
+	for p.tok.kind == tokenWord {
+		names = append(names, p.ident())
+		if !p.colons() {
+			break
+		}
+	}
+	if len(names) > 1 && !seen {
+		p.path(names, line)
+	}
+}
+
+// colons goes past ::, if that is here.
+func (p *rustParser) colons() bool {
+	if !p.sees(":") || !p.has(":") {
+		return false
+	}
+	p.step()
+	p.step()
+	return true
+}
+
+// rustNesting is how deep the braces of a use may stand within each other, and how many names of a path are looked at.
+const rustNesting = 64
+
+// use reads a tree of paths: a::{b, c::{self, d as e}, *}. above is what the tree hangs on.
+func (p *rustParser) use(above []string, line, depth int) {
+	names := slices.Clip(above)
+	if p.colons() && len(names) == 0 {
+		names = []string{""}
+	}
+	for {
+		switch {
+		case p.sees("{") && depth < rustNesting:
+			p.group(names, depth)
+			return
+		case p.tok.kind == tokenWord && !p.sees("as"):
+			line = p.tok.line
+			if name := p.ident(); len(names) < rustNesting {
+				names = append(names, name)
+			}
+		default: // a * or an error
+			p.path(names, line)
+			return
+		}
+		if !p.colons() {
+			p.path(names, line)
+			return
+		}
+	}
+}
+
+// group reads the branches of a tree of paths.
+func (p *rustParser) group(names []string, depth int) {
+	p.step()
+	for p.tok.kind != tokenEnd && !p.sees("}", ";") && len(p.specs) < mostImports {
+		at := p.tok.start
+		p.use(names, p.tok.line, depth+1)
+		for p.tok.kind != tokenEnd && !p.sees(",", "}", ";") {
+			p.step()
+		}
+		if !p.takes(",") && at == p.tok.start {
+			break
+		}
+	}
+	p.takes("}")
+}
+
+// path notes a path as seen from the file's own module.
+func (p *rustParser) path(names []string, line int) {
+	names = names[:min(len(names), rustNesting)]
+	if n := len(names); n > 1 && names[n-1] == "self" {
+		names = names[:n-1]
+	}
+	length := 0
+	for _, name := range names {
+		length += len(name)
+	}
+	if len(names) == 0 || length > longestImport {
+		return
+	}
+	switch names[0] {
+	case "crate":
+		p.add(strings.Join(names, "::"), line, rustPath)
+	case "self", "super":
+		p.add(strings.Join(p.own(names), "::"), line, rustPath)
+	case "":
+		p.add(strings.Join(names[1:], "::"), line, rustCrate)
+	default:
+		k := rustUse
+		if len(p.scopes) > 0 {
+			k = rustCrate
+		}
+		p.add(strings.Join(names, "::"), line, k)
+	}
+}
+
+// own turns a path that begins with self or super into one that begins at the file's module.
+func (p *rustParser) own(names []string) []string {
+	scopes := p.scopes
+	for len(names) > 0 && (names[0] == "self" || names[0] == "super" && len(scopes) > 0) {
+		if names[0] == "super" {
+			scopes = scopes[:len(scopes)-1]
+		}
+		names = names[1:]
+	}
+	if len(names) > 0 && names[0] == "super" {
+		return names
+	}
+	full := []string{"self"}
+	for _, s := range scopes[:min(len(scopes), rustNesting)] {
+		full = append(full, s.name)
+	}
+	return append(full, names...)
+}
+
+// macro goes past the definition of a macro or code that one makes, and reads include!("file").
+func (p *rustParser) macro() {
+	name, line := p.ident(), p.tok.line
+	if !p.takes("!") {
+		return
+	}
+	if name == "macro_rules" {
+		p.ident()
+	}
+	for _, pair := range []string{"()", "[]", "{}"} {
+		if !p.sees(pair[:1]) {
+			continue
+		}
+		if name == "include" {
+			p.step()
+			if p.tok.kind == tokenText {
+				p.add(p.tok.text, line, rustInclude)
+			}
+			return
+		}
+		p.enclosed(pair[:1], pair[1:])
+		return
+	}
+}

@@ -1,0 +1,193 @@
+package imports
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A tsConfig is what a tsconfig.json says of resolving, with what it extends. Paths are from the root of the workspace.
+type tsConfig struct {
+	folder         string
+	baseURL        string // "" if there is none
+	paths          webObject
+	pathsFrom      string // the folder that targets of paths are beneath, without a baseUrl
+	rootDirs       []string
+	rootDir        string
+	outDir         string
+	declarationDir string
+	conditions     []string
+	references     []string
+}
+
+// tsDepth is how far configurations may extend one another.
+const tsDepth = 16
+
+// config gives the configurations that go for the importing file: the nearest one above it, then those it refers to.
+func (r *nodeResolver) config() []*tsConfig {
+	if r.searched {
+		return r.nearest
+	}
+	r.searched = true
+	for folder := path.Dir(r.from); ; folder = path.Dir(folder) {
+		for _, name := range []string{"tsconfig.json", "jsconfig.json"} {
+			if c := r.project(path.Join(folder, name)); c != nil {
+				r.nearest = append([]*tsConfig{c}, r.referred(c)...)
+				return r.nearest
+			}
+		}
+		if folder == "." || folder == "/" {
+			return nil
+		}
+	}
+}
+
+// referred gives the projects that a configuration refers to.
+func (r *nodeResolver) referred(c *tsConfig) []*tsConfig {
+	var found []*tsConfig
+	for _, place := range c.references {
+		if strings.HasSuffix(place, ".json") {
+			found = append(found, r.project(place))
+		} else {
+			found = append(found, r.project(path.Join(place, "tsconfig.json")))
+		}
+	}
+	return slices.DeleteFunc(found, func(c *tsConfig) bool { return c == nil })
+}
+
+// project reads a configuration that goes for the files beneath it, nil if there is none.
+func (r *nodeResolver) project(file string) *tsConfig {
+	raw := r.configAt(file, 0)
+	if raw == nil {
+		return nil
+	}
+	c := *raw
+	c.rootDirs = nil
+	for _, place := range raw.rootDirs {
+		c.rootDirs = append(c.rootDirs, c.here(place))
+	}
+	for _, field := range []*string{&c.baseURL, &c.rootDir, &c.outDir, &c.declarationDir} {
+		*field = c.here(*field)
+	}
+	return &c
+}
+
+// tsVariable stands at the beginning of a path for the folder of the configuration that goes for a project, rather than
+// of one that it extends.
+const tsVariable = "${configDir}"
+
+// here puts the folder of a configuration in place of the variable.
+func (c *tsConfig) here(place string) string {
+	if rest, ok := strings.CutPrefix(place, tsVariable); ok {
+		return path.Join(c.folder, rest)
+	}
+	return place
+}
+
+// configAt reads a configuration with what it extends, nil if there is none.
+func (r *nodeResolver) configAt(file string, depth int) *tsConfig {
+	if known, ok := r.configs[file]; ok {
+		return known
+	}
+	var c *tsConfig
+	if content, ok := r.content(file); ok && depth < tsDepth {
+		// A loop ends at what is not read yet.
+		r.configs[file] = nil
+		object, _ := webJSON(content)
+		c = &tsConfig{folder: path.Dir(file)}
+		for _, name := range object.texts("extends") {
+			if base := r.base(c.folder, name, depth+1); base != nil {
+				c.inherit(base)
+			}
+		}
+		c.set(object)
+	}
+	r.configs[file] = c
+	return c
+}
+
+// base finds the configuration that another one extends, by path or in a package of the workspace.
+func (r *nodeResolver) base(folder, name string, depth int) *tsConfig {
+	places := []string{path.Join(folder, name)}
+	if !nodeRelative(name) && !strings.HasPrefix(name, "/") {
+		places = r.published(name)
+	}
+	for _, place := range places {
+		for _, candidate := range []string{place, place + ".json", path.Join(place, "tsconfig.json")} {
+			if c := r.configAt(candidate, depth); c != nil {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// published gives the places where a package of the workspace may keep a configuration for others.
+func (r *nodeResolver) published(name string) []string {
+	packageName, beneath := nodeSplit(name)
+	folder, ok := r.member(packageName)
+	if !ok {
+		return nil
+	}
+	p := r.packageIn(folder)
+	var places []string
+	if main := p.text("tsconfig"); main != "" && beneath == "." {
+		places = append(places, path.Join(folder, main))
+	}
+	if value, star, ok := nodeEntry(nodeEntries(p.get("exports")), beneath); ok {
+		targets, _ := nodeTargets(value, star, nil)
+		for _, target := range targets {
+			places = append(places, path.Join(folder, target))
+		}
+	}
+	return append(places, path.Join(folder, beneath))
+}
+
+// inherit takes over what another configuration says, but not what it refers to.
+func (c *tsConfig) inherit(base *tsConfig) {
+	if base.paths != nil {
+		c.paths, c.pathsFrom = base.paths, base.pathsFrom
+	}
+	if base.rootDirs != nil {
+		c.rootDirs = base.rootDirs
+	}
+	if base.conditions != nil {
+		c.conditions = base.conditions
+	}
+	c.baseURL = cmp.Or(base.baseURL, c.baseURL)
+	c.rootDir = cmp.Or(base.rootDir, c.rootDir)
+	c.outDir = cmp.Or(base.outDir, c.outDir)
+	c.declarationDir = cmp.Or(base.declarationDir, c.declarationDir)
+}
+
+// set takes over what a configuration says itself.
+func (c *tsConfig) set(object webObject) {
+	options := object.object("compilerOptions")
+	own := tsConfig{
+		baseURL: c.place(options.get("baseUrl")), rootDir: c.place(options.get("rootDir")), outDir: c.place(options.get("outDir")),
+		declarationDir: c.place(options.get("declarationDir")), conditions: options.texts("customConditions"), pathsFrom: c.folder,
+	}
+	own.paths, _ = options.get("paths").(webObject)
+	for _, dir := range options.texts("rootDirs") {
+		own.rootDirs = append(own.rootDirs, c.place(dir))
+	}
+	c.inherit(&own)
+	references, _ := object.get("references").([]any)
+	for _, reference := range references {
+		member, _ := reference.(webObject)
+		if place := member.text("path"); place != "" {
+			c.references = append(c.references, path.Join(c.folder, place))
+		}
+	}
+}
+
+// place gives a path that a configuration names from the root of the workspace; the variable stays for whoever extends
+// it. What is no text gives "".
+func (c *tsConfig) place(value any) string {
+	text, ok := value.(string)
+	if !ok || strings.HasPrefix(text, tsVariable) {
+		return text
+	}
+	return path.Join(c.folder, text)
+}
