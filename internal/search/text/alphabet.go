@@ -13,15 +13,17 @@ type alphabet struct {
 	starts  []rune     // where stretches of characters beyond ASCII begin, in order
 	stretch []int      // the class of each stretch
 	word    []bool     // for each class, whether it is of \w
-	size    int        // how many classes there are, with end and beyond
+	size    int        // how many classes there are, with those that are no characters
+	invalid int        // the class of a byte that belongs to no character
 
 	lineFeed int
 }
 
 // These are no characters, and have classes of their own.
 const (
-	end    = iota // the data ends
-	beyond        // the first byte of a character that is not ASCII
+	end     = iota // the data ends
+	beyond         // the first byte of a character that is not ASCII
+	garbled        // a byte that belongs to no character, if it is not taken for U+FFFD
 	firstClass
 )
 
@@ -47,11 +49,9 @@ func charsetOf(in *syntax.Inst) charset {
 }
 
 // newAlphabet makes the classes that tell the sets apart, and for each set returns its classes.
-func newAlphabet(sets []charset, words bool) (a *alphabet, classes [][]int) {
-	own := []charset{{'\n', '\n'}, {utf8.RuneSelf, unicode.MaxRune}}
-	if words {
-		own = append(own, charset{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'})
-	}
+// Those of words are told from others, if the pattern asks for words.
+func newAlphabet(sets []charset, words charset) (a *alphabet, classes [][]int) {
+	own := []charset{{'\n', '\n'}, {utf8.RuneSelf, unicode.MaxRune}, words}
 	all := slices.Concat(own, sets)
 	starts := cut(all)
 	class, size := partition(starts, all)
@@ -70,9 +70,10 @@ func newAlphabet(sets []charset, words bool) (a *alphabet, classes [][]int) {
 	}
 	a.starts, a.stretch = starts[ascii+1:], class[ascii+1:]
 	a.lineFeed = int(a.ofByte['\n'])
+	a.invalid = a.ofRune(utf8.RuneError)
 	a.word = make([]bool, a.size)
-	for b := range utf8.RuneSelf {
-		a.word[a.ofByte[b]] = syntax.IsWordChar(rune(b))
+	for _, c := range classesOf(words, starts, class) {
+		a.word[c] = true
 	}
 	for _, set := range sets {
 		classes = append(classes, classesOf(set, starts, class))

@@ -53,8 +53,8 @@ type part struct {
 }
 
 // newAutomaton returns nil if the pattern is too large.
-func newAutomaton(prog *syntax.Prog) *automaton {
-	b := newBuilder(prog)
+func newAutomaton(prog *syntax.Prog, unicode bool) *automaton {
+	b := newBuilder(prog, unicode)
 	if len(b.pcs) > maxPositions {
 		return nil
 	}

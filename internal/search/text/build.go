@@ -9,6 +9,7 @@ type builder struct {
 	position []int    // of each instruction that takes a character
 	words    int
 	edges    bool // there are boundaries of words
+	unicode  bool // words are those of Unicode, and no class takes what is no character
 	asks     bool // there are places that ask for what is around them
 
 	stack []uint32 // of reach
@@ -16,8 +17,8 @@ type builder struct {
 	round uint32
 }
 
-func newBuilder(prog *syntax.Prog) *builder {
-	b := &builder{prog: prog, position: make([]int, len(prog.Inst)), seen: make([]uint32, len(prog.Inst))}
+func newBuilder(prog *syntax.Prog, unicode bool) *builder {
+	b := &builder{prog: prog, unicode: unicode, position: make([]int, len(prog.Inst)), seen: make([]uint32, len(prog.Inst))}
 	for pc := range prog.Inst {
 		switch in := &prog.Inst[pc]; in.Op {
 		case syntax.InstRune, syntax.InstRune1, syntax.InstRuneAny, syntax.InstRuneAnyNotNL:
@@ -30,6 +31,17 @@ func newBuilder(prog *syntax.Prog) *builder {
 	}
 	b.words = (len(b.pcs) + 63) / 64
 	return b
+}
+
+// wordSet returns the characters of words, if there are boundaries of words.
+func (b *builder) wordSet() charset {
+	switch {
+	case !b.edges:
+		return nil
+	case b.unicode:
+		return wideWords()
+	}
+	return charset{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
 }
 
 func (b *builder) newSet() set { return make(set, b.words) }
@@ -59,7 +71,10 @@ func (b *builder) alphabet(a *automaton) {
 		which[i] = n
 	}
 	var classes [][]int
-	a.alphabet, classes = newAlphabet(sets, b.edges)
+	a.alphabet, classes = newAlphabet(sets, b.wordSet())
+	if b.unicode {
+		a.invalid = garbled
+	}
 	a.takes = make([]set, a.size)
 	for c := range a.takes {
 		a.takes[c] = b.newSet()

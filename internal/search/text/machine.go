@@ -178,9 +178,12 @@ func (m *machine) pass(data []byte, r *reader) {
 }
 
 // character returns the class and the length of the character that data begins with. A byte that belongs to none is one by
-// itself, as in Go's regexp.
+// itself.
 func (m *machine) character(data []byte) (class int32, size int) {
 	r, size := utf8.DecodeRune(data)
+	if size == 1 {
+		return int32(m.invalid), size
+	}
 	return int32(m.ofRune(r)), size
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -37,7 +38,7 @@ func patterns(depth int) *rapid.Generator[string] {
 		rapid.Map(words(), regexp.QuoteMeta),
 		rapid.SampledFrom([]string{
 			".", `\d`, `\w`, `\W`, `\s`, `\S`, `\pL`, `\PL`, `\p{Greek}`, `\p{Lu}`, `[a-z]`, `[^a]`, `[ab]`, `[Aa]`, `[kK]`, `[^\n]`,
-			`[[:upper:]]`, `[é-ü]`, `[^\x00-\x7F]`, `^`, `$`, `\b`, `\B`, `\A`, `\z`, `\r`, `\n`, `\x{fffd}`, `(?s:.)`, `(?m:^a)`, `(?m:b$)`, `()`,
+			`[[:upper:]]`, `[\w-]`, `[^\s\d]`, `[\W_]`, `[]\S]`, `[é-ü]`, `[^\x00-\x7F]`, `^`, `$`, `\b`, `\B`, `\A`, `\z`, `\r`, `\n`, `\x{fffd}`, `(?s:.)`, `(?m:^a)`, `(?m:b$)`, `()`,
 		}),
 	)
 	if depth == 0 {
@@ -85,6 +86,7 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 		t.Fatalf("%q in %q: Count %d, whole %v, want %d", full, data, n, whole, len(want))
 	}
 	checkLines(t, p, re, data, want)
+	checkWide(t, pattern, ignoreCase, data)
 	p.sieve = nil
 	for name, change := range map[string]func(*machine){
 		"as it is":                func(*machine) {},
@@ -106,6 +108,20 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 		if n, _ := p.Count(data, nil); n != len(want) {
 			t.Fatalf("%q in %q, by the machine alone, %s: Count %d, want %d", full, data, name, n, len(want))
 		}
+	}
+}
+
+// checkWide compares a pattern that is meant as ripgrep means it with the oracle, as far as that can tell: it does not know the
+// words of Unicode, and takes bytes that are no characters for some.
+func checkWide(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
+	t.Helper()
+	p, err := Compile(pattern, Options{IgnoreCase: ignoreCase, Unicode: true})
+	if err != nil || p.automaton.edges || !utf8.Valid(data) {
+		return
+	}
+	re := finder(widen(pattern), Options{IgnoreCase: ignoreCase})
+	if diff := cmp.Diff(byRegexp(re, data), linesOf(p, data)); diff != "" {
+		t.Fatalf("%q, with Unicode, in %q (-regexp +we):\n%s", pattern, data, diff)
 	}
 }
 

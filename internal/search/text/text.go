@@ -9,8 +9,7 @@
 //  3. Where its states become too many, the automaton it is made from (automaton.go) reads on without keeping any (plod.go).
 //
 // All are exact: they find what regexp finds in each line by itself, also in text that is not UTF-8, where a byte that
-// belongs to no character counts as U+FFFD. ripgrep finds the same lines with ordinary patterns; it differs in that its
-// classes match no bytes that are not UTF-8, and that its \w, \d, \s and \b know Unicode.
+// belongs to no character counts as U+FFFD. With Options.Unicode they find what ripgrep finds (unicode.go).
 package text
 
 import (
@@ -24,6 +23,9 @@ import (
 type Options struct {
 	// IgnoreCase is what (?i) at the beginning of the pattern would be.
 	IgnoreCase bool
+	// Unicode is how ripgrep means a pattern: \d, \s, \w and \b are those of Unicode, and a byte that belongs to no character
+	// is matched by nothing.
+	Unicode bool
 }
 
 // A Pattern is compiled once and used for many texts. It is safe for concurrent use.
@@ -46,15 +48,22 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	if err != nil {
 		return nil, explain(pattern, flags, err)
 	}
+	written := pattern
+	if o.Unicode {
+		pattern = widen(pattern)
+		if tree, err = syntax.Parse(pattern, flags); err != nil {
+			return nil, explain(written, flags, err)
+		}
+	}
 	p := &Pattern{needs: needs(tree)}
 	literals, sure := needles(tree)
 	p.sieve, p.sure = newSieve(literals), sure
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
-		return nil, explain(pattern, flags, err)
+		return nil, explain(written, flags, err)
 	}
-	if p.automaton = newAutomaton(prog); p.automaton == nil {
-		return nil, &SyntaxError{Pattern: pattern, Column: 1, Why: tooLarge}
+	if p.automaton = newAutomaton(prog, o.Unicode); p.automaton == nil {
+		return nil, &SyntaxError{Pattern: written, Column: 1, Why: tooLarge}
 	}
 	p.machines.New = func() any { return newMachine(p.automaton) }
 	p.finder = sync.OnceValue(func() *regexp.Regexp { return finder(pattern, o) })
