@@ -123,7 +123,7 @@ func duel(t *testing.T, what string, least float64, rounds int, ours, theirs fun
 			break
 		}
 	}
-	t.Logf("%-44s %6.1f ms, theirs %6.1f ms: %4.1fx (at least %.0fx) in the median of %d rounds",
+	t.Logf("%-44s %6.1f ms, theirs %6.1f ms: %4.1fx (at least %.1fx) in the median of %d rounds",
 		what, 1000*median(mine).Seconds(), 1000*median(other).Seconds(), ratio, least, len(ratios))
 	if ratio < least {
 		t.Errorf("%s: not reached: %.2fx", what, ratio)

@@ -26,6 +26,7 @@ import (
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
+	"remit/internal/toolsets/codebase"
 	"remit/internal/toolsets/conformance"
 	"remit/internal/toolsets/learning"
 	"remit/internal/toolsets/tasks"
@@ -99,6 +100,7 @@ type App struct {
 	stores   *bookStores
 	books    *books.Library
 	links    *bookLinks
+	code     *code
 	known    []*contract.Set // all that there are
 	sets     []*contract.Set // those that were chosen
 }
@@ -133,6 +135,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.stores = &bookStores{settings: s, data: data, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
 	a.links = a.newLinks()
+	a.code = a.newCode()
 	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store}
 	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
@@ -179,7 +182,8 @@ func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
 	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
-	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), conformance.Toolset()}}
+	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Now: time.Now, Served: sets}
+	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset(), conformance.Toolset()}}
 	return engine.New(sets, handlers, a.options)
 }
 
@@ -224,7 +228,7 @@ func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
-	err := a.kept.memoryEnd.Close()
+	err := errors.Join(a.code.close(), a.kept.memoryEnd.Close())
 	if auditErr := a.kept.recordsEnd.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}

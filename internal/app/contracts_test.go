@@ -2,9 +2,11 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/catalog"
+	"remit/internal/toolsets/codebase"
 )
 
 // TestEveryContractFitsItsHandler: a start opens no contract, so a field that a
@@ -15,7 +17,7 @@ func TestEveryContractFitsItsHandler(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, set := range known {
-		a := &App{known: known, kept: &keeping{}}
+		a := &App{code: &code{reads: codebase.NewTracker(nil, nil, time.Now)}, known: known, kept: &keeping{}}
 		if _, err := a.newEngine([]*contract.Set{set}); err != nil {
 			t.Error(err)
 		}

@@ -92,7 +92,7 @@ func TestRulesForOneToolset(t *testing.T) {
 	for _, set := range a.addressable() {
 		names = append(names, set.Name)
 	}
-	if got := strings.Join(names, " "); got != "books learning-os tasks" { // booster allows 100 a minute
+	if got := strings.Join(names, " "); got != "books context learning-os tasks" { // booster allows 100 a minute
 		t.Errorf("served by address: %s", got)
 	}
 }

@@ -33,6 +33,8 @@ type Workspace interface {
 	Approvals(ctx context.Context) (approval.Store, error)
 	// AuditFiles is the folder of the audit records.
 	AuditFiles() fs.FS
+	// Code gives the text of the project, which is read when it is first searched.
+	Code() Code
 	// Library gives the books; their store is opened when it is first needed.
 	Library() Library
 	// Reach tries the database, if anything is kept there: an error is what only its
@@ -126,6 +128,7 @@ func (p *Program) command() *cobra.Command {
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
 			"  remit tasks                                    your tasks\n" +
 			"  remit books                                    the books of the library\n" +
+			"  remit grep TODO                                the lines of the project that match\n" +
 			"  remit approvals list                           what waits for your approval",
 		Version:       p.Version,
 		SilenceErrors: true,
@@ -148,7 +151,7 @@ func (p *Program) command() *cobra.Command {
 		return root
 	}
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.exportCommand(),
+	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.exportCommand(),
 		p.approvalsCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
 }
@@ -279,6 +282,9 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	}
 	if len(toolsets) > 0 {
 		settings.Toolsets = toolsets
+	}
+	if cmd.Name() != "serve" && cmd.Name() != "stdio" {
+		settings.Watch = false // to be told what changes takes a while to set up, and pays only for who stays
 	}
 	if cmd.Name() == "serve" && settings.origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does

@@ -25,10 +25,12 @@ type Settings struct {
 	ReadOnly   bool
 	Approve    approval.Mode
 	Database   string
-	Books      []string // where books are kept: file://FOLDER or s3://...; the first holds new ones
-	PublicURL  string   // where others reach what serve serves; "" if that is where it listens
-	CDNURL     string   // where others serve assets; "" if nobody does
-	Config     string   // the file that was, or would be, read
+	Books      []string       // where books are kept: file://FOLDER or s3://...; the first holds new ones
+	PublicURL  string         // where others reach what serve serves; "" if that is where it listens
+	CDNURL     string         // where others serve assets; "" if nobody does
+	Watch      bool           // changes of files are told by the system, where it can; else they are looked for
+	CodeMemory contract.Bytes // how much of the project's text is kept in memory to be searched
+	Config     string         // the file that was, or would be, read
 	RateLimits bool
 	LogLevel   slog.Level
 	Addr       string                         // where serve listens
@@ -104,13 +106,15 @@ type setting struct {
 var settingsTable = []setting{
 	{"root", ".", "folder that the tools work in"},
 	{"data", "ROOT/.remit", "folder for Remit's own data"},
-	{"toolsets", "learning-os,tasks,books", "toolsets to serve, separated by commas"},
+	{"toolsets", "learning-os,tasks,books,context", "toolsets to serve, separated by commas"},
 	{"read_only", "false", "refuse every tool that writes"},
 	{"approve", "ask", "what happens to calls that need approval: ask, auto or deny"},
 	{"database", "sqlite://DATA/remit.db", "where state is kept: sqlite://PATH, or postgres://USER@HOST/NAME for replicas"},
 	{"books", "file://DATA/library", "where books are kept: file://FOLDER or s3://BUCKET/PREFIX?..., or both with a comma"},
 	{"public_url", "", "where links lead if not to where serve listens: the address of a proxy in front of it"},
 	{"cdn_url", "", "where links to assets lead if not to serve: the address of whatever serves the files of the library"},
+	{"watch", "on", "let the system tell which files change; off to look at all of them before each search"},
+	{"code_memory", "512MiB", "memory for the text of the project; the rest is read from disk"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
@@ -189,6 +193,8 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		}),
 		r.parse("read_only", oneOf(&s.ReadOnly, "true", "false")),
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
+		r.parse("watch", oneOf(&s.Watch, "on", "off")),
+		r.parse("code_memory", func(text string) error { return s.CodeMemory.UnmarshalText([]byte(text)) }),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.parse("log_level", func(text string) error {
 			if s.LogLevel.UnmarshalText([]byte(text)) != nil {

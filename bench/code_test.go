@@ -1,0 +1,324 @@
+//go:build linux
+
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// sourceTree copies real source code: the whole of Go's own folder, or two of its packages. Folders that no tool looks
+// into are left out, so that ripgrep needs no flags for them.
+func sourceTree(t *testing.T, parts ...string) (root string, text int64) {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root = t.TempDir()
+	files := 0
+	for _, part := range parts {
+		from := filepath.Join(string(bytes.TrimSpace(out)), part)
+		err = filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			beneath, err := filepath.Rel(from, path)
+			if err != nil {
+				return err
+			}
+			to := filepath.Join(root, part, beneath)
+			switch {
+			case d.IsDir() && (d.Name() == "build" || d.Name() == "dist"):
+				return filepath.SkipDir
+			case d.IsDir():
+				return os.MkdirAll(to, 0o755)
+			case !d.Type().IsRegular():
+				return nil
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			files++
+			if !bytes.Contains(data[:min(len(data), 8<<10)], []byte{0}) {
+				text += int64(len(data))
+			}
+			return os.WriteFile(to, data, 0o644)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-time.Hour) // as in any project, nearly nothing has changed just now
+	err = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, past, past))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d files with %d MB of text", files, text>>20)
+	return root, text
+}
+
+// codeTrees are the trees that searches are measured on.
+var codeTrees = []struct {
+	name  string
+	parts []string
+}{
+	{"500 files", []string{"src/net", "src/os"}},
+	{"15,000 files", []string{"."}},
+}
+
+// codePatterns are the classes of patterns. Literals are words to find as they stand.
+var codePatterns = []struct {
+	what, pattern string
+	sensitive     bool
+	literal       bool
+}{
+	{"a rare literal", "errServerClosedIdle", true, true},
+	{"a common literal", "func", true, true},
+	{"nothing to find", "no such words anywhere", true, true},
+	{"a rare literal, either case", "ERRSERVERCLOSEDIDLE", false, true},
+	{"a literal, either case", "deadline exceeded", false, true},
+	{"an alternation", "errServerClosedIdle|ErrNotExist|O_NOFOLLOW", true, false},
+	{"many alternatives", "alpha|bravo|charlie|delta|echo|foxtrot|golf|hotel", false, false},
+	{"an expression with a literal", `func \(\w+ \*?Conn\) Close`, true, false},
+	{"an expression with a common one", `return\s+\w+\.\w+\(`, true, false},
+	{"an expression without", `[A-Z][a-z]+[0-9]{3}`, true, false},
+	{"numbers", `\b\d{4}\b`, false, false},
+	{"the beginning of lines", `^import \(`, true, false},
+	{"the end of lines", `\{$`, true, false},
+	{"words", `\bctx\b.*\berr\b`, false, false},
+	{"letters beyond ASCII", `[^\x00-\x7f]`, true, false},
+	{"every line", `.`, true, false},
+}
+
+type grepAnswer struct {
+	Total    int  `json:"totalMatches"`
+	Files    int  `json:"filesSearched"`
+	Missing  bool `json:"incomplete"`
+	Searched int  `json:"searchTime"`
+}
+
+// grep searches once.
+func (s *stdioServer) grep(arguments string) (grepAnswer, error) {
+	line, err := s.reply("grep_codebase", arguments)
+	if err != nil {
+		return grepAnswer{}, err
+	}
+	var message struct {
+		Result struct {
+			Structured grepAnswer `json:"structuredContent"`
+		}
+	}
+	err = json.Unmarshal(line, &message)
+	return message.Result.Structured, err
+}
+
+// ripgrepping is how ripgrep is asked the same.
+func ripgrepping(pattern string, sensitive bool) []string {
+	args := []string{"--hidden", "-n", "--no-heading", pattern, "."}
+	if !sensitive {
+		args = slices.Insert(args, 0, "-i")
+	}
+	return args
+}
+
+func grepArguments(pattern string, sensitive bool) string {
+	return fmt.Sprintf(`{"pattern":%s,"caseSensitive":%t}`, quoted(pattern), sensitive)
+}
+
+// remitWithCode serves a project on stdio.
+func remitWithCode(t *testing.T, root string) *exec.Cmd {
+	t.Helper()
+	return remit(t, "stdio", "--toolsets", "context", "--root", root, "--data", t.TempDir())
+}
+
+// settle waits until a server has nothing more to do, and tells what it has used.
+func settle(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	used := cpuOf(t, pid)
+	for quiet := 0; quiet < 10; {
+		time.Sleep(50 * time.Millisecond)
+		if now := cpuOf(t, pid); now-used > 2*time.Millisecond {
+			used, quiet = now, 0
+		} else {
+			quiet++
+		}
+	}
+	return used
+}
+
+// TestCodeAgainstRipgrep: with the index warm, a search of a project's code finds as many lines as ripgrep, at least as
+// fast, and ten times as fast if it is for words as they stand.
+func TestCodeAgainstRipgrep(t *testing.T) {
+	measures(t)
+	rg := ripgrep(t)
+	for _, size := range codeTrees {
+		t.Run(size.name, func(t *testing.T) {
+			root, _ := sourceTree(t, size.parts...)
+			ours := startStdio(t, remitWithCode(t, root))
+			if _, err := ours.grep(grepArguments("func", true)); err != nil {
+				t.Fatal(err)
+			}
+			settle(t, ours.cmd.Process.Pid)
+			for _, p := range codePatterns {
+				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
+				answer, err := ours.grep(arguments)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := len(linesOf(t, root, rg, search...)); answer.Total != want || answer.Missing {
+					t.Errorf("%s: %+v, but ripgrep finds %d lines", p.pattern, answer, want)
+				}
+				least := 1.0
+				if p.literal {
+					least = 10
+				}
+				duel(t, fmt.Sprintf("%s, %d lines", p.what, answer.Total), least, 15,
+					func() error { _, err := ours.reply("grep_codebase", arguments); return err },
+					func() error { _, err := runIn(root, rg, search...); return err })
+			}
+		})
+	}
+}
+
+// TestFirstSearch: the first search after a start takes not much longer than ripgrep, what it leaves behind is worth it
+// within ten searches, and takes at most twice the text.
+func TestFirstSearch(t *testing.T) {
+	measures(t)
+	rg := ripgrep(t)
+	for _, size := range codeTrees {
+		t.Run(size.name, func(t *testing.T) {
+			root, text := sourceTree(t, size.parts...)
+			for _, p := range []struct {
+				pattern   string
+				sensitive bool
+			}{{"errServerClosedIdle", true}, {"deadline exceeded", false}, {`[A-Z][a-z]+[0-9]{3}`, true}} {
+				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
+				var waiting []*stdioServer
+				for range 36 { // as many as duel may need
+					waiting = append(waiting, startStdio(t, remitWithCode(t, root)))
+					if err := waiting[len(waiting)-1].once(question{"tools/list", `{}`, `"inputSchema"`}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				next := 0
+				duel(t, "the first search for "+p.pattern, 0.7, 12, func() error {
+					ours := waiting[next]
+					next++
+					_, err := ours.reply("grep_codebase", arguments)
+					if err == nil { // its index would be in the way of the next
+						err = ours.cmd.Process.Signal(syscall.SIGSTOP)
+						t.Cleanup(func() { _ = ours.cmd.Process.Signal(syscall.SIGCONT) })
+					}
+					return err
+				}, func() error { _, err := runIn(root, rg, search...); return err })
+			}
+			costOfIndex(t, root, rg, text)
+		})
+	}
+}
+
+// costOfIndex compares what a server uses until its index is there with ten runs of ripgrep, and its memory with the text.
+func costOfIndex(t *testing.T, root, rg string, text int64) {
+	t.Helper()
+	ours := startStdio(t, remitWithCode(t, root))
+	pid := ours.cmd.Process.Pid
+	before := settle(t, pid)
+	if _, err := ours.grep(grepArguments("errServerClosedIdle", true)); err != nil {
+		t.Fatal(err)
+	}
+	used := settle(t, pid) - before
+	var theirs time.Duration
+	for range 10 {
+		cmd := exec.Command(rg, ripgrepping("errServerClosedIdle", true)...)
+		cmd.Dir = root
+		_ = cmd.Run() // to find nothing is no failure
+		theirs += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	size := int64(resident(t, pid))
+	t.Logf("reading and indexing take %.0f ms of CPU, ten runs of ripgrep %.0f ms: %.2f of them; %.0f MB in memory for %.0f MB of text: %.2fx",
+		1000*used.Seconds(), 1000*theirs.Seconds(), used.Seconds()/theirs.Seconds(), float64(size)/1e6, float64(text)/1e6, float64(size)/float64(text))
+	if used > theirs {
+		t.Errorf("reading and indexing cost more than ten runs of ripgrep: %v against %v", used, theirs)
+	}
+	const program = 32 << 20 // what the program takes by itself
+	if size > 2*text+program {
+		t.Errorf("%d bytes in memory for %d bytes of text", size, text)
+	}
+}
+
+// TestReadWhileIndexing: files are read as fast as promised while the tree is read and indexed anew.
+func TestReadWhileIndexing(t *testing.T) {
+	measures(t)
+	root, _ := sourceTree(t, ".")
+	ours := startStdio(t, remitWithCode(t, root))
+	var plain, deps []time.Duration
+	for round := range 6 {
+		if round%2 == 0 { // every file is new again
+			stamp := time.Now().Add(-time.Duration(10-round) * time.Minute)
+			touchAll(t, root, stamp)
+		}
+		if err := ours.ask(question{"tools/call", `{"name":"grep_codebase","arguments":` + grepArguments("errServerClosedIdle", true) + `}`, ""}); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 60 {
+			with := n%2 == 0
+			path := []string{"src/net/http/server.go", "src/os/file.go", "src/runtime/proc.go", "src/go/types/api.go"}[n%4]
+			begun := time.Now()
+			line, err := ours.replyTo(question{"tools/call", fmt.Sprintf(`{"name":"read_file","arguments":{"path":%q,"includeDeps":%t}}`, path, with), `"structuredContent":{"file":`})
+			if err != nil || bytes.Contains(line, []byte(`"isError":true`)) {
+				t.Fatalf("%v: %.300s", err, line)
+			}
+			if took := time.Since(begun); with {
+				deps = append(deps, took)
+			} else {
+				plain = append(plain, took)
+			}
+		}
+	}
+	for name, list := range map[string][]time.Duration{"read_file": plain, "read_file with dependencies": deps} {
+		slices.Sort(list)
+		t.Logf("%s: %v in the median, %v at the 99th percentile of %d", name, list[len(list)/2], list[len(list)*99/100], len(list))
+	}
+}
+
+// touchAll makes all files look as if they had been written.
+func touchAll(t *testing.T, root string, stamp time.Time) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		return os.Chtimes(path, stamp, stamp)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replyTo asks, and reads on to the answer that has in it what it should.
+func (s *stdioServer) replyTo(q question) ([]byte, error) {
+	if err := s.ask(q); err != nil {
+		return nil, err
+	}
+	for {
+		line, err := s.in.ReadSlice('\n')
+		if err != nil || bytes.Contains(line, []byte(q.want)) || bytes.Contains(line, []byte(`"isError":true`)) {
+			return line, err
+		}
+	}
+}

@@ -1,0 +1,140 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/faces/cli"
+	"remit/internal/search/corpus"
+	"remit/internal/search/glob"
+	"remit/internal/search/tree"
+	"remit/internal/toolsets/codebase"
+)
+
+// code is the text of the project. It is opened when somebody first searches it.
+type code struct {
+	settings cli.Settings
+	policy   func() *contract.PathPolicy // what may not be read is not searched
+	log      *slog.Logger
+	reads    *codebase.Tracker
+
+	mu     sync.Mutex
+	files  *tree.Tree
+	texts  *corpus.Corpus
+	closed bool
+}
+
+func (a *App) newCode() *code {
+	return &code{
+		settings: a.settings,
+		log:      a.log,
+		reads:    codebase.NewTracker(a.accesses, a.log, time.Now),
+		policy: func() *contract.PathPolicy {
+			if served := codebase.Policy(a.sets); served != nil {
+				return served
+			}
+			return codebase.Policy(a.known)
+		},
+	}
+}
+
+// accesses are how often files of this workspace were read.
+func (a *App) accesses(ctx context.Context) (codebase.Accesses, error) {
+	db, err := a.database.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return db.Accesses(a.kept.place), nil
+}
+
+// open gives the text. Nothing of it is read yet.
+func (c *code) open() (*corpus.Corpus, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("the workspace is closed")
+	}
+	if c.texts != nil {
+		return c.texts, nil
+	}
+	skip, err := c.outOfReach()
+	if err != nil {
+		return nil, err
+	}
+	files, err := tree.Open(tree.Options{Root: realPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log})
+	if err != nil {
+		return nil, fmt.Errorf("open the files of the project: %w", err)
+	}
+	c.files, c.texts = files, corpus.New(files, corpus.Options{Budget: int64(c.settings.CodeMemory), Log: c.log})
+	return c.texts, nil
+}
+
+// outOfReach tells what no search may look at: what no tool may reach, and what may not be read.
+func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
+	hidden := map[string]bool{}
+	for _, place := range hiddenFrom(c.settings) {
+		for _, spelling := range []string{place, realPath(place)} {
+			for _, root := range []string{c.settings.Root, realPath(c.settings.Root)} {
+				if beneath, err := filepath.Rel(root, spelling); err == nil && filepath.IsLocal(beneath) {
+					hidden[filepath.ToSlash(beneath)] = true
+				}
+			}
+		}
+	}
+	var denied []*glob.Pattern
+	if policy := c.policy(); policy != nil {
+		for _, text := range policy.Deny {
+			pattern, err := glob.Compile(text)
+			if err != nil {
+				return nil, fmt.Errorf("understand what may not be read: %w", err)
+			}
+			denied = append(denied, pattern)
+		}
+	}
+	return func(path string, _ bool) bool {
+		if hidden[path] {
+			return true
+		}
+		plain := strings.ToLower(path) // as denying ignores case
+		return slices.ContainsFunc(denied, func(p *glob.Pattern) bool { return p.Match(plain) })
+	}, nil
+}
+
+// flushPatience is how long the end of the program may take to keep what was read how often.
+const flushPatience = time.Second
+
+func (c *code) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	defer cancel()
+	c.reads.Close(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.texts == nil {
+		return nil
+	}
+	c.texts.Close()
+	return c.files.Close()
+}
+
+// projectFiles are the files of the workspace, as a tool may read them.
+type projectFiles struct{ *App }
+
+// Judge keeps the promise of codebase.Files.
+func (p projectFiles) Judge(path string, policy *contract.PathPolicy) (engine.File, error) {
+	return p.kept.judge(path, policy)
+}
+
+// List keeps the promise of codebase.Files.
+func (p projectFiles) List(folder, begins string, policy *contract.PathPolicy) ([]string, error) {
+	return p.root.List(folder, begins, policy)
+}

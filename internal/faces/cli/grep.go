@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// Code is the text of the project, as people search it.
+type Code interface {
+	// Grep calls each for every file with lines that match, by path and line, until each returns false; a file with very many
+	// may come in several pieces. A pattern that is none is a *PatternError.
+	Grep(ctx context.Context, q GrepQuery, each func(GrepFile) bool) (GrepSummary, error)
+	// Files calls each for the path of every file that the glob means, in order, until each returns false. An empty glob means
+	// all. It is complete unless something could not be looked at.
+	Files(ctx context.Context, glob string, each func(path string) bool) (complete bool, err error)
+}
+
+// GrepQuery says what to look for, and where.
+type GrepQuery struct {
+	Pattern    string // an expression as Go's regexp takes it
+	IgnoreCase bool
+	Glob       string // the files to look at; all if empty
+	Context    int    // lines given before and after each
+	Limit      int    // so many lines are given (files, if Tally); those beyond are only counted. 0: all are given
+	Tally      bool   // no lines: only how many each file has
+}
+
+// GrepFile is a file with lines that match.
+type GrepFile struct {
+	Path  string
+	Count int
+	Lines []GrepLine
+}
+
+// GrepLine is a line that matches, without its end.
+type GrepLine struct {
+	Number, Column int    // counted from 1; the column in bytes, where the first match begins
+	Text           string // of a very long line the part around the match
+	Cut            bool   // Text is not the whole line
+	Before, After  []string
+}
+
+// GrepSummary is what a search came to.
+type GrepSummary struct {
+	Matches    int    // lines, with those beyond the limit
+	Files      int    // files searched
+	Matched    int    // files with lines that match
+	Incomplete bool   // not everything was looked at
+	Reason     string // why not
+}
+
+// PatternError says where a pattern is wrong, in words for whoever typed it.
+type PatternError struct {
+	Column int // counted in characters, from 1
+	Why    string
+}
+
+func (e *PatternError) Error() string {
+	return fmt.Sprintf("the pattern is wrong at column %d: %s", e.Column, e.Why)
+}
+
+// grepCommands are the commands that people have for the text of the project.
+type grepCommands struct {
+	*Program
+	ignoreCase, caseSensitive bool
+	fixed, word               bool
+	filesOnly, count          bool
+	column, numbers           bool
+	asJSON, null              bool
+	globs                     []string
+	surrounding, most         int
+}
+
+// grepCommand finds lines.
+func (p *Program) grepCommand() *cobra.Command {
+	g := &grepCommands{Program: p}
+	c := &cobra.Command{
+		Use:   "grep PATTERN [PATH...]",
+		Short: "Find the lines of the project that match a pattern",
+		Long: "Find the lines of the project that match a pattern, fast: files that git ignores are left out, and those that no tool\n" +
+			"may read (node_modules, dist, build, .env and the like). Hidden files are searched, binary ones are not.\n\n" +
+			"PATTERN is a regular expression as Go takes it (RE2). A PATH is a file, a folder, or a glob such as 'src/**/*.ts'.\n" +
+			"On a terminal files have a heading; elsewhere each line is PATH:LINE:TEXT. Very long lines are cut around the match.\n\n" +
+			"Exit codes: 0 found, 1 nothing found, 2 failed.",
+		Example: "  remit grep 'func \\w+Handler'\n" +
+			"  remit grep -i todo src docs                     in two folders\n" +
+			"  remit grep -w -F 'a.b()' -g '*.go' -C 2         as it stands, as a word, with 2 lines around\n" +
+			"  remit grep -l TODO                              only the names of files\n" +
+			"  remit grep --json TODO                          an object a line, the last tells how many",
+		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
+	}
+	f := c.Flags()
+	f.BoolVarP(&g.ignoreCase, "ignore-case", "i", false, "upper and lower case are the same")
+	f.BoolVarP(&g.caseSensitive, "case-sensitive", "s", false, "they are not, which is the default; wins over -i")
+	f.BoolVarP(&g.fixed, "fixed-strings", "F", false, "the pattern is the text itself, no expression")
+	f.BoolVarP(&g.word, "word-regexp", "w", false, "only whole words")
+	f.StringArrayVarP(&g.globs, "glob", "g", nil, "only files with this name or path, such as '*.go'; may be given again")
+	f.IntVarP(&g.surrounding, "context", "C", 0, "show so many lines before and after each")
+	f.BoolVarP(&g.filesOnly, "files-with-matches", "l", false, "only the names of files")
+	f.BoolVarP(&g.count, "count", "c", false, "only how many lines each file has")
+	f.IntVarP(&g.most, "max", "m", 0, "show so many lines in all (files, with -l or -c); 0 is all")
+	f.BoolVar(&g.column, "column", false, "show where in the line the first match begins, in bytes")
+	f.BoolVarP(&g.numbers, "line-number", "n", false, "show the numbers of lines; they are always shown")
+	f.BoolVar(&g.asJSON, "json", false, "print a JSON object a line")
+	return c
+}
+
+// grep searches and prints.
+func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
+	query, err := g.query(args)
+	if err != nil {
+		return usageError{err}
+	}
+	printer := g.printer(query)
+	var summary GrepSummary
+	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
+		over := g.notice("still searching; Ctrl-C ends it")
+		defer over()
+		found, err := code.Grep(ctx, query, func(f GrepFile) bool {
+			over()
+			return printer.file(f)
+		})
+		if err != nil {
+			return errors.Join(err, printer.Flush())
+		}
+		summary = found
+		return printer.end(found)
+	})
+	if err != nil {
+		return g.explained(err, args[0])
+	}
+	return g.verdict(summary)
+}
+
+// query makes a query of what was typed.
+func (g *grepCommands) query(args []string) (GrepQuery, error) {
+	switch {
+	case len(args) == 0:
+		return GrepQuery{}, errors.New("a pattern is missing; the command is: remit grep PATTERN [PATH...]")
+	case g.filesOnly && g.count:
+		return GrepQuery{}, errors.New("-l shows names alone, -c how many lines as well; give one of them")
+	case g.surrounding < 0 || g.most < 0:
+		return GrepQuery{}, errors.New("--context and --max are not negative")
+	}
+	glob, err := globOf(args[1:], g.globs)
+	if err != nil {
+		return GrepQuery{}, err
+	}
+	q := GrepQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.most}
+	if q.Tally = g.filesOnly || g.count; !q.Tally {
+		q.Context = g.surrounding
+	}
+	return q, nil
+}
+
+// expression is the pattern as the search takes it. One that is wrong stays as it is, so that the search says where.
+func (g *grepCommands) expression(pattern string) string {
+	if g.fixed {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	if _, err := syntax.Parse(pattern, syntax.Perl); g.word && err == nil {
+		return `\b(?:` + pattern + `)\b`
+	}
+	return pattern
+}
+
+// printer is how what is found is shown.
+func (g *grepCommands) printer(q GrepQuery) grepPrinter {
+	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
+	switch {
+	case g.asJSON:
+		return &jsonPrinter{output: out, tally: q.Tally}
+	case q.Tally:
+		return &tallyPrinter{output: out, count: g.count}
+	}
+	return &linePrinter{output: out, columns: g.column, around: q.Context, marks: marker(q, out.colour)}
+}
+
+// verdict says on stderr what is missing, and gives the exit code.
+func (g *grepCommands) verdict(s GrepSummary) error {
+	things, all := "lines", s.Matches
+	if g.filesOnly || g.count {
+		things, all = "files", s.Matched
+	}
+	if g.most > 0 && all > g.most && !g.asJSON {
+		fmt.Fprintf(g.Stderr, "Only the first %d of %d %s are shown.\n", g.most, all, things)
+	}
+	if s.Incomplete {
+		fmt.Fprintf(g.Stderr, "remit: not everything was searched: %s\n", approval.Plain(s.Reason))
+	}
+	switch {
+	case s.Matches > 0:
+		return nil
+	case s.Incomplete:
+		return failure{ExitUsage}
+	}
+	return failure{ExitFailed}
+}
+
+// onCode runs a body on the text of the workspace.
+func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, Code) error) error {
+	w, err := g.open(cmd)
+	if err != nil {
+		return err
+	}
+	return errors.Join(body(cmd.Context(), w.Code()), w.Close())
+}
+
+// exit makes of an error what ends the command: here 1 is not a failure.
+func (g *grepCommands) exit(err error) error {
+	var done failure
+	var usage usageError
+	switch {
+	case err == nil, errors.As(err, &done), errors.As(err, &usage):
+		return err
+	case isBrokenPipe(err):
+		return nil // whoever read has seen enough
+	case errors.Is(err, context.Canceled):
+		err = errors.New("interrupted")
+	}
+	fmt.Fprintf(g.Stderr, "remit: %s\n", approval.Plain(message(err)))
+	return failure{ExitUsage}
+}
+
+// noticeAfter is how long a person sees nothing before they are told that something happens.
+const noticeAfter = 2 * time.Second
+
+// notice tells a person at a terminal after a while that there is still something going on, until it is taken back.
+func (p *Program) notice(what string) (takeBack func()) {
+	if !isTerminal(p.Stderr) {
+		return func() {}
+	}
+	said := make(chan struct{})
+	timer := time.AfterFunc(noticeAfter, func() {
+		fmt.Fprintf(p.Stderr, "remit: %s\n", what)
+		close(said)
+	})
+	return sync.OnceFunc(func() {
+		if !timer.Stop() {
+			<-said
+		}
+	})
+}

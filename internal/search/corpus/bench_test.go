@@ -1,0 +1,83 @@
+package corpus
+
+import (
+	"context"
+	"testing"
+
+	"remit/internal/search/tree"
+)
+
+// BenchmarkSearch measures searches of texts in memory, with trigrams.
+func BenchmarkSearch(b *testing.B) {
+	c := open(b, goSource(b), Options{})
+	c.search(b, Query{Pattern: pattern(b, "quixotic", false), Limit: 50})
+	c.tended()
+	for _, k := range []struct {
+		name, expression string
+		ignoreCase       bool
+	}{
+		{"rare literal", "quixotic", false},
+		{"common literal", "fmt.Println", false},
+		{"very common literal", "return", false},
+		{"without case", "println", true},
+		{"alternation", "quixotic|zephyr|xylophone", false},
+		{"long alternation", "Unmarshal|Deadline|Semaphore|Mutex|WaitGroup|Context", false},
+		{"regex with literal", `func \w+Handler\(`, false},
+		{"word", `\bserver\b`, false},
+		{"no literal", `[A-Z][a-z]+\d{3}`, false},
+		{"beginning", `^#+ `, false},
+		{"no match", "nowhere-to-be-found", false},
+		{"no match, no literal", `[xq]{7}\d`, false},
+		{"dense", "e", false},
+		{"every line", ".", false},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			for b.Loop() {
+				c.search(b, Query{Pattern: pattern(b, k.expression, k.ignoreCase), Limit: 50})
+			}
+		})
+	}
+	b.Run("all lines", func(b *testing.B) {
+		for b.Loop() {
+			_, err := c.Search(b.Context(), Query{Pattern: pattern(b, "return", false)}, func(Found) bool { return true })
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkFirst measures what the first search takes.
+func BenchmarkFirst(b *testing.B) {
+	for b.Loop() {
+		once(b, func(*Corpus) {})
+	}
+}
+
+// BenchmarkTend measures the same, and what it takes to bring all texts into memory and to make their trigrams.
+func BenchmarkTend(b *testing.B) {
+	for b.Loop() {
+		once(b, func(c *Corpus) {
+			c.tended()
+			b.ReportMetric(float64(c.textBytes.Load())/(1<<20), "textMB")
+			b.ReportMetric(float64(c.indexBytes.Load())/(1<<20), "indexMB")
+		})
+	}
+}
+
+// once searches in a corpus that is made for it.
+func once(b *testing.B, then func(*Corpus)) {
+	files, err := tree.Open(tree.Options{Root: goSource(b), Env: noEnvironment})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := New(files, Options{})
+	if _, err := c.Search(context.Background(), Query{Pattern: pattern(b, "quixotic", false), Limit: 50}, func(Found) bool { return true }); err != nil {
+		b.Fatal(err)
+	}
+	then(c)
+	c.Close()
+	if err := files.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

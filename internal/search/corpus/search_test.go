@@ -1,0 +1,355 @@
+package corpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLines: what is given of a line.
+func TestLines(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "a.txt", "one\ntwo\r\nthree needle here\nfour\r\nfive")
+	write(t, root, "b/c.txt", "needle\nneedle \xff\n")
+	long := strings.Repeat("ö", 2000)
+	write(t, root, "d.txt", long+"needle"+long)
+	c := open(t, root, Options{})
+	for range 2 {
+		var got []Found
+		_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), Context: 2}, func(f Found) bool {
+			got = append(got, f)
+			return true
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []Found{
+			{"a.txt", 1, []Line{{Number: 3, Column: 7, Text: "three needle here", Before: []string{"one", "two"}, After: []string{"four", "five"}}}},
+			{"b/c.txt", 2, []Line{
+				{Number: 1, Column: 1, Text: "needle", After: []string{"needle \ufffd"}},
+				{Number: 2, Column: 1, Text: "needle \ufffd", Before: []string{"needle"}},
+			}},
+			{"d.txt", 1, []Line{{Number: 1, Column: 4001, Text: strings.Repeat("ö", 100) + "needle" + strings.Repeat("ö", 397), Cut: true}}},
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		c.tended()
+	}
+}
+
+// TestTally: files are counted instead of lines.
+func TestTally(t *testing.T) {
+	root := t.TempDir()
+	for i := range 5 {
+		write(t, root, fmt.Sprintf("%d.txt", i), strings.Repeat("needle\nno\n", i))
+	}
+	c := open(t, root, Options{})
+	for _, tc := range []struct {
+		limit int
+		after Place
+		want  string
+	}{
+		{0, Place{}, "[{1.txt 1 []} {2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
+		{2, Place{}, "[{1.txt 1 []} {2.txt 2 []}]"},
+		{2, Place{Path: "2.txt"}, "[{3.txt 3 []} {4.txt 4 []}]"},
+		{0, Place{Path: "2"}, "[{2.txt 2 []} {3.txt 3 []} {4.txt 4 []}]"},
+	} {
+		var got []Found
+		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false), Tally: true, Limit: tc.limit, After: tc.after}, func(f Found) bool {
+			got = append(got, f)
+			return true
+		})
+		if err != nil || fmt.Sprint(got) != tc.want || sum.Matches != 10 || sum.Matched != 4 || sum.Files != 5 {
+			t.Errorf("%v: %v, %+v, %v", tc, got, sum, err)
+		}
+	}
+}
+
+// TestMany: a file with very many lines comes in pieces, in order, and everything stops when it is told to.
+func TestMany(t *testing.T) {
+	root := t.TempDir()
+	const count = 3*mostLines + 17
+	for _, path := range []string{"a", "b", "c"} {
+		write(t, root, path, strings.Repeat("needle\n", count))
+	}
+	c := open(t, root, Options{Workers: 2})
+	for range 2 {
+		numbers := map[string]int{}
+		counts := 0
+		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(f Found) bool {
+			if len(f.Lines) > mostLines {
+				t.Errorf("%d lines at once", len(f.Lines))
+			}
+			for _, l := range f.Lines {
+				numbers[f.Path]++
+				if l.Number != numbers[f.Path] {
+					t.Fatalf("line %d of %s comes after %d others", l.Number, f.Path, numbers[f.Path]-1)
+				}
+			}
+			counts += f.Count
+			return true
+		})
+		if err != nil || sum.Matches != 3*count || counts != 3*count || sum.Matched != 3 || sum.Incomplete {
+			t.Errorf("%+v, %d, %v", sum, counts, err)
+		}
+		pieces := 0
+		sum, err = c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+			pieces++
+			return pieces < 2
+		})
+		if err != nil || pieces != 2 || !sum.Incomplete {
+			t.Errorf("%d pieces, %+v, %v", pieces, sum, err)
+		}
+		c.tended()
+	}
+}
+
+// TestTiers: with a small budget some texts are in memory, some have only trigrams, and some have nothing; what is found is
+// the same.
+func TestTiers(t *testing.T) {
+	root := t.TempDir()
+	for i := range 300 {
+		var b strings.Builder
+		for n := range 400 {
+			fmt.Fprintf(&b, "line %d of file %d, which has the word w%dw and more\n", n, i, (n*31+i)%997)
+		}
+		fmt.Fprintf(&b, "alone%dalone\n", i)
+		write(t, root, fmt.Sprintf("%03d.txt", i), b.String())
+	}
+	write(t, root, "large.txt", "w7w\n"+strings.Repeat("a line of no interest in a large file\n", 150_000)+"but w7w\n")
+	write(t, root, "binary", "w7w\x00")
+	var all [][]string
+	for _, tc := range []struct {
+		budget int64
+		kinds  string // r: in memory, i: with trigrams alone, u: neither
+	}{
+		{0, "r"}, {5 << 20, "riu"}, {4_500_000, "ri"}, {1 << 20, "ru"}, {1, "u"},
+	} {
+		t.Run(fmt.Sprint(tc.budget), func(t *testing.T) {
+			c := open(t, root, Options{Budget: tc.budget})
+			var lines []string
+			for _, expression := range []string{"w7w", `w7[0-9]w and`, "nowhere", "(?i)W990W", "alone3alone", "alone155alone", "alone299alone"} {
+				got, sum := c.search(t, Query{Pattern: pattern(t, expression, false)})
+				c.tended()
+				again, sumAgain := c.search(t, Query{Pattern: pattern(t, expression, false)})
+				same(t, expression, again, got)
+				if sum != sumAgain || sum.Files != 301 || sum.Matches != len(got) || sum.Matched != filesOf(got) {
+					t.Errorf("%s: %+v, then %+v", expression, sum, sumAgain)
+				}
+				lines = append(lines, got...)
+			}
+			all = append(all, lines)
+			same(t, "the same as with a large budget", lines, all[0])
+			checkTiers(t, c, tc.kinds)
+		})
+	}
+}
+
+// filesOf counts the files that lines are in.
+func filesOf(lines []string) int {
+	files := map[string]bool{}
+	for _, l := range lines {
+		path, _ := place(l)
+		files[path] = true
+	}
+	return len(files)
+}
+
+// checkTiers fails if a corpus takes more than its budget, or has other kinds of docs than it should.
+func checkTiers(t *testing.T, c *Corpus, want string) {
+	t.Helper()
+	kinds := map[string]int{}
+	for _, p := range c.view.parts {
+		p.each(func(_ int, d *doc) {
+			switch {
+			case d.base != nil:
+				kinds["r"]++
+			case d.kind == textual:
+				kinds["i"]++
+			case d.kind == unread && d.file.Path != "large.txt":
+				kinds["u"]++
+			}
+		})
+	}
+	if len(kinds) != len(want) || slices.ContainsFunc(strings.Split(want, ""), func(k string) bool { return kinds[k] == 0 }) {
+		t.Errorf("there are %v", kinds)
+	}
+	if used := c.textBytes.Load() + c.indexBytes.Load(); used > c.o.Budget {
+		t.Errorf("%d bytes are used of %d", used, c.o.Budget)
+	}
+}
+
+// TestCancelled: a search ends when its context does.
+func TestCancelled(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		write(t, root, fmt.Sprint(i), strings.Repeat("needle\n", 50_000))
+	}
+	c := open(t, root, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+		cancel()
+		return true
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	_, err = c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool { return true })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestDeadline: when the time is over, what was found so far is given, and why that is not all.
+func TestDeadline(t *testing.T) {
+	root := t.TempDir()
+	for i := range 20 {
+		write(t, root, fmt.Sprint(i), strings.Repeat("needle\n", 50_000))
+	}
+	c := open(t, root, Options{})
+	_, _ = c.search(t, Query{Pattern: pattern(t, "nothing", false)})
+	c.tended()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	sum, err := c.Search(ctx, Query{Pattern: pattern(t, "needle", false)}, func(Found) bool { return true })
+	if err != nil || !sum.Incomplete || sum.Reason == "" || sum.Files > 20 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false), Limit: 1}, each: func(Found) bool { return true }}
+	s.stop.Store(true)
+	v := c.hold()
+	defer v.letGo()
+	s.run(v)
+	if sum, err := s.conclude(t.Context(), ""); err != nil || !sum.Incomplete || sum.Reason != "the deadline passed" || sum.Files != 0 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+}
+
+// TestGlimpse: while a first walk goes on, what it has found can be searched.
+func TestGlimpse(t *testing.T) {
+	root := t.TempDir()
+	for i := range 300 {
+		write(t, root, fmt.Sprintf("%03d", i), "needle\n")
+	}
+	c := open(t, root, Options{})
+	if err := c.update(); err != nil {
+		t.Fatal(err)
+	}
+	docs := c.view.parts[0].merged()
+	c.install(cut(nil, ""), false)
+	c.intake = &intake{corpus: c, lazy: true}
+	c.intake.piles[0].add(docs[100:200])
+	if why := c.glimpse(); why != "the files are still being read: 100 so far" {
+		t.Error(why)
+	}
+	c.intake.piles[0].add(docs[:100])
+	if why := c.glimpse(); why != "the files are still being read: 200 so far" {
+		t.Error(why)
+	}
+	if got := c.view.paths(nil); len(got) != 200 || !slices.IsSorted(got) || c.view.complete {
+		t.Errorf("%d paths, complete: %v", len(got), c.view.complete)
+	}
+	c.intake = nil
+	if grouped(1234567) != "1,234,567" || grouped(12) != "12" || grouped(123456) != "123,456" {
+		t.Error(grouped(1234567), grouped(12), grouped(123456))
+	}
+}
+
+// TestLongLine: a line of ten megabytes is found, and a part of it is given.
+func TestLongLine(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "long", "first\n"+strings.Repeat("x", 10_000_000)+" needle "+strings.Repeat("y", 100)+"\nlast")
+	for _, budget := range []int64{0, 1} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			c := open(t, root, Options{Budget: budget})
+			for range 2 {
+				got, sum := c.search(t, Query{Pattern: pattern(t, "needle y", false), Limit: 5})
+				if sum.Matches != 1 || len(got) != 1 || !strings.HasPrefix(got[0], "long:2:xxx") || !strings.Contains(got[0], "needle yyy") {
+					t.Errorf("%+v, %.100q", sum, got)
+				}
+				c.tended()
+			}
+		})
+	}
+}
+
+// TestVanished: files that are gone or closed to us while they are searched are left out.
+func TestVanished(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{"a", "b", "c"} {
+		write(t, root, path, "needle\n")
+	}
+	c := open(t, root, Options{Budget: 1})
+	_, sum := c.search(t, Query{Pattern: pattern(t, "needle", false)})
+	if sum.Files != 3 {
+		t.Fatalf("%+v", sum)
+	}
+	v := c.hold()
+	defer v.letGo()
+	if err := os.Remove(filepath.Join(root, "b")); err != nil {
+		t.Fatal(err)
+	}
+	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false)}, each: func(Found) bool { return true }}
+	s.run(v)
+	if s.summary.Files != 2 || s.summary.Matches != 2 {
+		t.Errorf("%+v", s.summary)
+	}
+}
+
+// TestNamed: paths are found by their last element.
+func TestNamed(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{"x/a.go", "a.go", "x-y/a.go", "x/ba.go", "x/y/a.go", "a.go.txt"} {
+		write(t, root, path, "text")
+	}
+	c := open(t, root, Options{})
+	if got := c.Named("a.go"); got != nil {
+		t.Error(got)
+	}
+	_, _, _ = c.Files(t.Context(), nil)
+	same(t, "named", c.Named("a.go"), []string{"a.go", "x-y/a.go", "x/a.go", "x/y/a.go"})
+	write(t, root, "new/a.go", "text")
+	if err := os.Remove(filepath.Join(root, "a.go")); err != nil {
+		t.Fatal(err)
+	}
+	paths, complete, err := c.Files(t.Context(), globbing(t, "**/a.go"))
+	if err != nil || !complete {
+		t.Error(complete, err)
+	}
+	same(t, "files", paths, []string{"new/a.go", "x-y/a.go", "x/a.go", "x/y/a.go"})
+	same(t, "named", c.Named("a.go"), paths)
+}
+
+// TestClosed: after Close nothing is searched, and those who search are told.
+func TestClosed(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "a", strings.Repeat("needle\n", 100_000))
+	c := open(t, root, Options{})
+	var closing sync.WaitGroup
+	_, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(Found) bool {
+		closing.Go(c.Close)
+		<-c.ctx.Done()
+		return true
+	})
+	closing.Wait()
+	if err != nil && !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if _, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, nil); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if _, _, err := c.Files(t.Context(), nil); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,159 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"remit/internal/toolsets/codebase"
+)
+
+// accesses keeps how often the files of one workspace were read.
+type accesses struct {
+	db        *DB
+	workspace string
+}
+
+var _ codebase.Accesses = accesses{}
+
+// Accesses returns how often the files of a workspace were read.
+func (db *DB) Accesses(workspace string) codebase.Accesses { return accesses{db, workspace} }
+
+const (
+	insertAccesses = `
+INSERT INTO file_accesses AS f (workspace, path, reads, last_at) `
+	orCountThem = `
+ON CONFLICT (workspace, path) DO UPDATE SET reads = f.reads + excluded.reads,
+	last_at = CASE WHEN excluded.last_at > f.last_at THEN excluded.last_at ELSE f.last_at END`
+
+	// SQLite takes a row in a few microseconds; a server is told of all at once.
+	addAccess   = insertAccesses + `VALUES ($1, $2, $3, $4)` + orCountThem
+	addAccesses = insertAccesses + `SELECT $1, * FROM unnest($2::bytea[], $3::bigint[], $4::bigint[])` + orCountThem
+)
+
+// Add keeps the promise of codebase.Accesses.
+func (a accesses) Add(ctx context.Context, reads []codebase.Access) error {
+	reads = oncePerPath(reads)
+	if len(reads) == 0 {
+		return nil
+	}
+	err := a.db.change(ctx, func(ctx context.Context, tx runner) error {
+		if a.db.shared {
+			return a.addShared(ctx, tx, reads)
+		}
+		for _, read := range reads {
+			if _, err := tx.ExecContext(ctx, addAccess, a.workspace, read.Path, read.Count, read.Last.UnixMicro()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("count reads of files: %w", err)
+	}
+	return nil
+}
+
+func (a accesses) addShared(ctx context.Context, tx runner, reads []codebase.Access) error {
+	paths, counts, lasts := make([][]byte, len(reads)), make([]int64, len(reads)), make([]int64, len(reads))
+	for i, read := range reads {
+		paths[i], counts[i], lasts[i] = []byte(read.Path), read.Count, read.Last.UnixMicro()
+	}
+	_, err := tx.ExecContext(ctx, addAccesses, a.workspace, paths, counts, lasts)
+	return err
+}
+
+// oncePerPath puts the reads of each path together, for a statement changes a row once. They are in order of their paths,
+// so that no two who write the same rows wait for each other.
+func oncePerPath(reads []codebase.Access) []codebase.Access {
+	reads = slices.DeleteFunc(slices.Clone(reads), func(read codebase.Access) bool { return len(read.Path) > codebase.LongestPath })
+	slices.SortStableFunc(reads, func(a, b codebase.Access) int { return cmp.Compare(a.Path, b.Path) })
+	var whole []codebase.Access
+	for _, read := range reads {
+		if last := len(whole) - 1; last >= 0 && whole[last].Path == read.Path {
+			whole[last].Count += read.Count
+			if read.Last.After(whole[last].Last) {
+				whole[last].Last = read.Last
+			}
+			continue
+		}
+		whole = append(whole, read)
+	}
+	return whole
+}
+
+const recentAccesses = `
+SELECT path, reads, last_at FROM file_accesses
+WHERE workspace = $1 ORDER BY last_at DESC, path LIMIT $2`
+
+// Recent keeps the promise of codebase.Accesses.
+func (a accesses) Recent(ctx context.Context, now time.Time, limit int) ([]codebase.Access, error) {
+	rows, err := a.db.reader(ctx).QueryContext(ctx, recentAccesses, a.workspace, max(0, limit))
+	if err != nil {
+		return nil, fmt.Errorf("list reads of files: %w", err)
+	}
+	list, err := collect(rows, scanAccess)
+	if err != nil {
+		return nil, fmt.Errorf("list reads of files: %w", err)
+	}
+	slices.SortStableFunc(list, func(x, y codebase.Access) int { return cmp.Compare(y.Score(now), x.Score(now)) })
+	return list, nil
+}
+
+const accessOf = `
+SELECT path, reads, last_at FROM file_accesses WHERE workspace = $1 AND path = $2`
+
+const accessesOf = `
+SELECT path, reads, last_at FROM file_accesses
+WHERE workspace = $1 AND path = ANY($2::bytea[]) ORDER BY path`
+
+// Of keeps the promise of codebase.Accesses.
+func (a accesses) Of(ctx context.Context, paths []string) ([]codebase.Access, error) {
+	of := a.ofFile
+	if a.db.shared {
+		of = a.ofShared
+	}
+	list, err := of(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
+	if err != nil {
+		return nil, fmt.Errorf("look up reads of files: %w", err)
+	}
+	return list, nil
+}
+
+func (a accesses) ofFile(ctx context.Context, paths []string) ([]codebase.Access, error) {
+	var list []codebase.Access
+	for _, path := range paths {
+		one, err := scanAccess(a.db.reader(ctx).QueryRowContext(ctx, accessOf, a.workspace, path))
+		if errors.Is(err, sql.ErrNoRows) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
+
+func (a accesses) ofShared(ctx context.Context, paths []string) ([]codebase.Access, error) {
+	names := make([][]byte, len(paths))
+	for i, path := range paths {
+		names[i] = []byte(path)
+	}
+	rows, err := a.db.reader(ctx).QueryContext(ctx, accessesOf, a.workspace, names)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, scanAccess)
+}
+
+func scanAccess(row scanner) (one codebase.Access, err error) {
+	var last int64
+	err = row.Scan(&one.Path, &one.Count, &last)
+	one.Last = time.UnixMicro(last).UTC()
+	return one, err
+}

@@ -1,0 +1,240 @@
+package codebase
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Accesses keeps how often files of a workspace were read, and when last. Every method is safe for concurrent use, also by
+// several processes.
+type Accesses interface {
+	// Add counts reads: Count more of each path, the last of them at Last. A path may be there more than once. All of them
+	// count, or none; a path of more than LongestPath bytes never does. A clock that was put back makes no Last earlier.
+	Add(ctx context.Context, reads []Access) error
+
+	// Recent gives the paths that were read last, at most limit of them, the best score as of now first.
+	Recent(ctx context.Context, now time.Time, limit int) ([]Access, error)
+
+	// Of gives what is known of these paths, in order of the paths. Those that were never read are not among it.
+	Of(ctx context.Context, paths []string) ([]Access, error)
+}
+
+// LongestPath is the size in bytes of the longest path whose reads are counted.
+const LongestPath = 2000
+
+// Access is how often a file was read, and when last.
+type Access struct {
+	Path  string // as raw as the file system has it
+	Count int64
+	Last  time.Time // to the microsecond
+}
+
+const (
+	recencySpan = 30 * 24 * time.Hour // after which it no longer matters when a file was read
+	manyReads   = 100                 // beyond which it no longer matters how often
+)
+
+// Score tells how much a file matters by how it is read, from 0 to 1: six tenths for when that was last, falling evenly
+// over 30 days, and four tenths for how often, rising evenly up to 100 times.
+func (a Access) Score(now time.Time) float64 {
+	age := max(0, now.Sub(a.Last)) // clocks of machines differ
+	recency := max(0, 1-float64(age)/float64(recencySpan))
+	frequency := min(1, float64(max(0, a.Count))/manyReads)
+	return 0.6*recency + 0.4*frequency
+}
+
+const (
+	trackerDelay  = 200 * time.Millisecond // what is noted within it is written together
+	trackerPaths  = 10_000                 // how many may wait
+	trackerWrite  = 5 * time.Second        // how long one write may take
+	trackerFinish = time.Second            // how long the last may
+)
+
+// Tracker notes reads and writes them down later, so that no read waits for it. What could not be written is tried again
+// with what is noted next; while 10,000 paths wait, those noted longest ago are given up. A read whose write ended in
+// doubt may count twice.
+type Tracker struct {
+	open func(ctx context.Context) (Accesses, error)
+	log  *slog.Logger
+	now  func() time.Time
+
+	mu      sync.Mutex
+	waiting *backlog
+	running bool
+	closed  bool
+
+	wake    chan struct{}
+	stop    chan struct{}
+	done    chan struct{}
+	ctx     context.Context // of writes; ends when the last of them has had its time
+	cancel  context.CancelFunc
+	failing bool // the goroutine's own: a failure was told of
+}
+
+// NewTracker makes a tracker. It begins to work with the first read that it is told of.
+func NewTracker(open func(ctx context.Context) (Accesses, error), log *slog.Logger, now func() time.Time) *Tracker {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Tracker{
+		open: open, log: log, now: now, waiting: newBacklog(),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
+	}
+}
+
+// Note counts a read of now. It returns at once. After Close it does nothing.
+func (t *Tracker) Note(path string) {
+	if len(path) > LongestPath {
+		return
+	}
+	at := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed {
+		return
+	}
+	t.waiting.add(Access{Path: path, Count: 1, Last: at})
+	if !t.running {
+		t.running = true
+		go t.run()
+	}
+	select {
+	case t.wake <- struct{}{}:
+	default: // it is to wake already
+	}
+}
+
+// Close writes what is left, within a second and as long as ctx lasts, and ends the work.
+func (t *Tracker) Close(ctx context.Context) {
+	t.mu.Lock()
+	again, running := t.closed, t.running
+	t.closed = true
+	t.mu.Unlock()
+	if !again {
+		close(t.stop)
+	}
+	defer t.cancel()
+	if !running {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, trackerFinish)
+	defer cancel()
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		t.cancel()
+		<-t.done
+	}
+}
+
+// run writes until it is stopped, and then once more.
+func (t *Tracker) run() {
+	defer close(t.done)
+	for t.waits() {
+		t.write()
+	}
+	t.write()
+	if left := t.take(); len(left) > 0 {
+		t.log.Warn("reads of files were not counted", "paths", len(left))
+	}
+}
+
+// waits for something to write and for more of it; false once stopped.
+func (t *Tracker) waits() bool {
+	select {
+	case <-t.wake:
+	case <-t.stop:
+		return false
+	}
+	delay := time.NewTimer(trackerDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+		return true
+	case <-t.stop:
+		return false
+	}
+}
+
+// take empties what waits.
+func (t *Tracker) take() []Access {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	taken := t.waiting
+	t.waiting = newBacklog()
+	return taken.all()
+}
+
+func (t *Tracker) write() {
+	reads := t.take()
+	if len(reads) == 0 {
+		return
+	}
+	err := t.keep(reads)
+	if err != nil {
+		t.putBack(reads)
+	}
+	if err != nil && !t.failing {
+		t.log.Warn("reads of files cannot be counted for now", "error", err)
+	}
+	t.failing = err != nil
+}
+
+func (t *Tracker) keep(reads []Access) error {
+	ctx, cancel := context.WithTimeout(t.ctx, trackerWrite)
+	defer cancel()
+	accesses, err := t.open(ctx)
+	if err != nil {
+		return fmt.Errorf("open the counts of reads: %w", err)
+	}
+	return accesses.Add(ctx, reads)
+}
+
+// putBack lets reads wait again, before those that were noted meanwhile.
+func (t *Tracker) putBack(reads []Access) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	newer := t.waiting.all()
+	t.waiting = newBacklog()
+	for _, read := range append(reads, newer...) {
+		t.waiting.add(read)
+	}
+}
+
+// A backlog is the reads that wait, one entry a path, the one noted longest ago first.
+type backlog struct {
+	byPath map[string]*list.Element
+	order  *list.List // of *Access
+}
+
+func newBacklog() *backlog {
+	return &backlog{byPath: map[string]*list.Element{}, order: list.New()}
+}
+
+// add counts reads, and gives up those of the oldest path if there are too many paths.
+func (b *backlog) add(read Access) {
+	if e, ok := b.byPath[read.Path]; ok {
+		known := e.Value.(*Access)
+		known.Count += read.Count
+		if read.Last.After(known.Last) {
+			known.Last = read.Last
+		}
+		b.order.MoveToBack(e)
+		return
+	}
+	b.byPath[read.Path] = b.order.PushBack(&read)
+	if b.order.Len() > trackerPaths {
+		oldest := b.order.Remove(b.order.Front()).(*Access)
+		delete(b.byPath, oldest.Path)
+	}
+}
+
+func (b *backlog) all() []Access {
+	reads := make([]Access, 0, b.order.Len())
+	for e := b.order.Front(); e != nil; e = e.Next() {
+		reads = append(reads, *e.Value.(*Access))
+	}
+	return reads
+}

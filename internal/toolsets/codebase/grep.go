@@ -1,0 +1,178 @@
+package codebase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/search/corpus"
+	"remit/internal/search/glob"
+	"remit/internal/search/text"
+)
+
+// GrepIn says what to look for, and where.
+type GrepIn struct {
+	Pattern       string `json:"pattern"`
+	FilePattern   string `json:"filePattern"`
+	CaseSensitive bool   `json:"caseSensitive"`
+	Limit         int    `json:"limit"`
+	Context       int    `json:"context"`
+	Output        string `json:"output"`
+	Cursor        string `json:"cursor"`
+}
+
+// GrepOut is where it is.
+type GrepOut struct {
+	Matches       []Match     `json:"matches"`
+	Files         []FileCount `json:"files,omitempty"`
+	Pattern       string      `json:"pattern"`
+	TotalMatches  int         `json:"totalMatches"`
+	TotalFiles    int         `json:"totalFiles"`
+	FilesSearched int         `json:"filesSearched"`
+	SearchTime    int64       `json:"searchTime"`
+	Message       string      `json:"message,omitempty"`
+	Incomplete    bool        `json:"incomplete,omitempty"`
+	NextCursor    string      `json:"nextCursor,omitempty"`
+
+	search searchID
+	last   corpus.Place // of what is given
+	given  int          // lines, or those of the files
+}
+
+// Match is a line that matches.
+type Match struct {
+	File    string  `json:"file"`
+	Line    int     `json:"line"`
+	Column  int     `json:"column"`
+	Text    string  `json:"text"`
+	Cut     bool    `json:"cut,omitempty"`
+	Context Context `json:"context"`
+
+	place corpus.Place
+}
+
+// Context is what stands around a line.
+type Context struct {
+	Before []string `json:"before"`
+	After  []string `json:"after"`
+}
+
+// FileCount is a file with matches.
+type FileCount struct {
+	File  string `json:"file"`
+	Count int    `json:"count,omitempty"`
+}
+
+// Grep finds the lines of the project's files that match a pattern.
+func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
+	begun := t.Now()
+	query, err := in.query()
+	if err != nil {
+		return GrepOut{}, err
+	}
+	texts, err := t.Corpus()
+	if err != nil {
+		return GrepOut{}, err
+	}
+	out := GrepOut{Matches: []Match{}, Pattern: in.Pattern, search: in.search()}
+	found, err := texts.Search(ctx, query, func(f corpus.Found) bool {
+		out.add(&in, f)
+		return true
+	})
+	if err != nil {
+		return GrepOut{}, fmt.Errorf("search: %w", err)
+	}
+	out.TotalMatches, out.TotalFiles, out.FilesSearched = found.Matches, found.Matched, found.Files
+	if found.Skipped+out.given < found.Matches {
+		out.NextCursor = out.search.cursor(out.last)
+	}
+	out.explain(&in, found)
+	out.SearchTime = t.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
+	return out, nil
+}
+
+// query understands the arguments.
+func (in *GrepIn) query() (corpus.Query, error) {
+	q := corpus.Query{Limit: in.Limit, Context: in.Context, Tally: in.Output != "matches"}
+	var err error
+	if q.Pattern, err = text.Compile(in.Pattern, text.Options{IgnoreCase: !in.CaseSensitive, Unicode: true}); err != nil {
+		return q, badPattern(in.Pattern, err)
+	}
+	if in.FilePattern != "" {
+		if q.Only, err = glob.Compile(in.FilePattern); err != nil {
+			return q, badGlob(in.FilePattern, err)
+		}
+	}
+	if in.Cursor != "" {
+		if q.After, err = in.search().resume(in.Cursor); err != nil {
+			return q, err
+		}
+	}
+	return q, nil
+}
+
+func badPattern(pattern string, err error) error {
+	failure := contract.Errorf(contract.Invalid, "Invalid regex pattern").With("pattern", pattern).Because(err)
+	var fault *text.SyntaxError
+	if errors.As(err, &fault) {
+		failure = failure.With("details", fault.Why).With("column", fault.Column)
+	}
+	return failure
+}
+
+func badGlob(pattern string, err error) error {
+	failure := contract.Errorf(contract.Invalid, "Invalid file pattern").With("filePattern", pattern).Because(err)
+	var fault *glob.SyntaxError
+	if errors.As(err, &fault) {
+		return failure.With("details", fault.Why)
+	}
+	return failure.With("details", err.Error())
+}
+
+// add takes over what was found in a file.
+func (out *GrepOut) add(in *GrepIn, f corpus.Found) {
+	path := strings.ToValidUTF8(f.Path, "\uFFFD")
+	out.last = corpus.Place{Path: f.Path}
+	switch in.Output {
+	case "files":
+		out.Files = append(out.Files, FileCount{File: path})
+		out.given += f.Count
+	case "count":
+		out.Files = append(out.Files, FileCount{File: path, Count: f.Count})
+		out.given += f.Count
+	}
+	out.given += len(f.Lines)
+	for _, line := range f.Lines {
+		out.last.Line = line.Number
+		out.Matches = append(out.Matches, Match{
+			File: path, Line: line.Number, Column: line.Column, Text: line.Text, Cut: line.Cut,
+			Context: Context{Before: orEmpty(line.Before), After: orEmpty(line.After)},
+			place:   out.last,
+		})
+	}
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// explain says what the numbers do not.
+func (out *GrepOut) explain(in *GrepIn, found corpus.Summary) {
+	if found.Matches == 0 {
+		out.Message = fmt.Sprintf("No matches found for pattern '%s'", in.Pattern)
+	}
+	if !found.Incomplete {
+		return
+	}
+	out.Incomplete = true
+	if out.Message != "" {
+		out.Message += "; "
+	}
+	out.Message += "the search is not complete: " + found.Reason + ". Search again, or narrow it with filePattern"
+}

@@ -1,0 +1,174 @@
+package codebase
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/search/imports"
+	"remit/internal/search/source"
+)
+
+// ReadIn names a file, and what to give of it.
+type ReadIn struct {
+	Path        engine.Path `json:"path"`
+	IncludeDeps bool        `json:"includeDeps"`
+	MaxDepth    int         `json:"maxDepth"`
+	Offset      int         `json:"offset"`
+	Limit       int         `json:"limit"`
+	Outline     bool        `json:"outline"`
+}
+
+// ReadOut is a file with what is known of it.
+type ReadOut struct {
+	File         File         `json:"file"`
+	Dependencies []Dependency `json:"dependencies"`
+	Metadata     Metadata     `json:"metadata"`
+}
+
+// File is what a file holds, or a part of it.
+type File struct {
+	Path      string   `json:"path"`
+	Content   string   `json:"content"`
+	Size      int      `json:"size"`
+	Lines     int      `json:"lines"`
+	Language  string   `json:"language"`
+	StartLine int      `json:"startLine,omitempty"`
+	EndLine   int      `json:"endLine,omitempty"`
+	Outline   []Symbol `json:"outline,omitempty"`
+}
+
+// Symbol is something with a name in a file.
+type Symbol struct {
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Line    int    `json:"line"`
+	EndLine int    `json:"endLine"`
+}
+
+// Dependency is a file that another imports.
+type Dependency struct {
+	Path    string `json:"path"`
+	Type    string `json:"type"`
+	Level   int    `json:"level"`
+	Content string `json:"content,omitempty"`
+	Omitted string `json:"omitted,omitempty"`
+}
+
+// Metadata is what a file is in its project.
+type Metadata struct {
+	Module       string    `json:"module"`
+	Role         string    `json:"role"`
+	LastModified time.Time `json:"lastModified"`
+}
+
+// Read gives a file, and what it depends on if asked to.
+func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
+	data, info, err := in.Path.ReadAll()
+	if err != nil {
+		return ReadOut{}, err
+	}
+	name := in.Path.Name()
+	if !isText(data) {
+		return ReadOut{}, contract.Errorf(contract.Invalid, "%s is not UTF-8 text", name).With("path", name)
+	}
+	language := source.Language(name, data)
+	file := File{Path: name, Size: len(data), Lines: source.LineCount(data), Language: language}
+	if err := file.take(data, &in); err != nil {
+		return ReadOut{}, err
+	}
+	if in.Outline {
+		file.Outline = outlineOf(language, data)
+	}
+	out := ReadOut{File: file, Dependencies: []Dependency{}}
+	out.Metadata = Metadata{Module: source.Module(name), Role: source.Role(name, language, data), LastModified: info.ModTime().UTC()}
+	if in.IncludeDeps && in.MaxDepth > 0 {
+		if out.Dependencies, err = t.dependencies(ctx, name, language, data); err != nil {
+			return ReadOut{}, err
+		}
+	}
+	t.Note(name)
+	return out, nil
+}
+
+// isText tells whether an answer can hold the bytes as they are.
+func isText(data []byte) bool { return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0 }
+
+// take takes over the lines that were asked for.
+func (f *File) take(data []byte, in *ReadIn) error {
+	if in.Offset == 0 && in.Limit == 0 {
+		f.Content = string(data)
+		return nil
+	}
+	first := max(in.Offset, 1)
+	if first > max(f.Lines, 1) {
+		return contract.Errorf(contract.Invalid, "offset is beyond the end of the file").With("path", f.Path).
+			With("details", fmt.Sprintf("the file has %d lines, so there is no line %d", f.Lines, first))
+	}
+	last := f.Lines
+	if in.Limit > 0 && in.Limit < last-first+1 {
+		last = first + in.Limit - 1
+	}
+	f.Content = string(lines(data, first, last))
+	f.StartLine, f.EndLine = first, last
+	return nil
+}
+
+// lines gives some lines of a text with their ends, counted from 1.
+func lines(data []byte, first, last int) []byte {
+	start := afterLines(data, first-1)
+	return data[start : start+afterLines(data[start:], last-first+1)]
+}
+
+// afterLines tells where the first n lines of a text end.
+func afterLines(data []byte, n int) int {
+	at := 0
+	for range n {
+		end := bytes.IndexByte(data[at:], '\n')
+		if end < 0 {
+			return len(data)
+		}
+		at += end + 1
+	}
+	return at
+}
+
+func outlineOf(language string, data []byte) []Symbol {
+	symbols := []Symbol{}
+	for _, s := range source.Outline(language, data) {
+		symbols = append(symbols, Symbol{Kind: s.Kind, Name: s.Name, Line: s.Line, EndLine: s.End})
+	}
+	return symbols
+}
+
+// dependenciesRoom is how much of the files that a file imports an answer holds.
+const dependenciesRoom = 256 << 10
+
+// dependencies gives the files that a file imports, with their content as far as there is room.
+func (t *Tools) dependencies(ctx context.Context, path, language string, data []byte) ([]Dependency, error) {
+	project := &project{ctx: ctx, tools: t, policy: Policy(t.Served)}
+	paths, err := imports.Of(project, path, language, data)
+	var fault *imports.SyntaxError
+	if errors.As(err, &fault) {
+		return nil, contract.Errorf(contract.Invalid, "Failed to parse imports").With("path", path).With("details", fault.Error()).Because(err)
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find the imports: %w", err)
+	}
+	list := make([]Dependency, 0, len(paths))
+	room := dependenciesRoom
+	for _, path := range paths {
+		d := project.dependency(path, room)
+		room -= len(d.Content)
+		list = append(list, d)
+	}
+	return list, nil
+}
