@@ -156,3 +156,45 @@ func TestFilesInMotion(t *testing.T) {
 	close(done)
 	movers.Wait()
 }
+
+// TestDeniedByTheOperator: what read_file may not read is not searched, whether or not the tool is served.
+func TestDeniedByTheOperator(t *testing.T) {
+	t.Parallel()
+	for name, rule := range map[string]string{
+		"served": `{deny: ["**/plans", "notes.txt"]}`,
+		"hidden": `{hide: true, deny: ["**/plans", "notes.txt"]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpace(t, map[string]string{
+				"remit.yaml": "tools:\n  read_file: " + rule + "\n",
+				"a.txt":      "needle\n", "notes.txt": "needle\n", "sub/plans/b.txt": "needle\n", "Notes.TXT": "needle\n",
+			})
+			server := s.stdio("--toolsets", "context")
+			page := grep(server, map[string]any{"pattern": "needle", "output": "files"})
+			if len(page.Files) != 1 || page.Files[0].File != "a.txt" {
+				t.Errorf("found in %v", page.Files)
+			}
+			for _, args := range [][]string{{"grep", "-l", "needle"}, {"files"}, {"grep", "-l", "needle", "--toolsets", "tasks"}} {
+				if out := s.remit(args...); out.out != "a.txt\n" {
+					t.Errorf("remit %v: %s%s", args, out.out, out.errOut)
+				}
+			}
+		})
+	}
+	s := newSpace(t, map[string]string{"remit.yaml": "tools:\n  read_file: {deny: [\"sub/\"]}\n"})
+	if out := s.remit("files"); out.code == 0 || !strings.Contains(out.errOut, `"sub/" would deny nothing; write "sub"`) {
+		t.Errorf("remit files: %d %s", out.code, out.errOut)
+	}
+}
+
+// TestLongOutline: an outline stays within bounds, and says what it leaves out.
+func TestLongOutline(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{"long.md": strings.Repeat("# h\n", 200_000)})
+	server := s.stdio("--toolsets", "context")
+	result := server.call("read_file", `{"path":"long.md","outline":true,"limit":1}`)
+	if result.failed || !strings.Contains(result.text, `"outlineOmitted":198000`) || len(result.text) > 1<<20 {
+		t.Errorf("%d bytes: %.300s", len(result.text), result.text)
+	}
+}

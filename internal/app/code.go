@@ -23,7 +23,7 @@ import (
 // code is the text of the project. It is opened when somebody first searches it.
 type code struct {
 	settings cli.Settings
-	policy   func() *contract.PathPolicy // what may not be read is not searched
+	denied   func() []string // patterns of what may not be read, in small letters: that is not searched
 	log      *slog.Logger
 	reads    *codebase.Tracker
 
@@ -38,13 +38,20 @@ func (a *App) newCode() *code {
 		settings: a.settings,
 		log:      a.log,
 		reads:    codebase.NewTracker(a.accesses, a.log, time.Now),
-		policy: func() *contract.PathPolicy {
-			if served := codebase.Policy(a.sets); served != nil {
-				return served
-			}
-			return codebase.Policy(a.known)
-		},
+		denied:   a.denied,
 	}
+}
+
+// denied are the patterns of what read_file may not read, with those that the operator adds, whether or not it is served.
+func (a *App) denied() []string {
+	var patterns []string
+	if policy := codebase.Policy(a.known); policy != nil {
+		patterns = append(patterns, policy.Deny...)
+	}
+	for _, pattern := range a.settings.Tools[codebase.ReadTool].Deny {
+		patterns = append(patterns, strings.ToLower(pattern))
+	}
+	return patterns
 }
 
 // accesses are how often files of this workspace were read.
@@ -91,14 +98,12 @@ func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
 		}
 	}
 	var denied []*glob.Pattern
-	if policy := c.policy(); policy != nil {
-		for _, text := range policy.Deny {
-			pattern, err := glob.Compile(text)
-			if err != nil {
-				return nil, fmt.Errorf("understand what may not be read: %w", err)
-			}
-			denied = append(denied, pattern)
+	for _, text := range c.denied() {
+		pattern, err := glob.Compile(text)
+		if err != nil {
+			return nil, fmt.Errorf("understand what may not be read: %w", err)
 		}
+		denied = append(denied, pattern)
 	}
 	return func(path string, _ bool) bool {
 		if hidden[path] {

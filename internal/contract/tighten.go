@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -85,6 +86,9 @@ func (c *Contract) tighten(t Tightening) error {
 	for _, pattern := range t.Deny {
 		if !doublestar.ValidatePattern(pattern) {
 			return fmt.Errorf("tools.%s: deny: %q is not a valid pattern", c.Name, pattern)
+		}
+		if plain := strings.Trim(path.Clean("/"+pattern), "/"); plain != pattern {
+			return fmt.Errorf("tools.%s: deny: %q would deny nothing; write %q", c.Name, pattern, plain)
 		}
 	}
 	c.apply(t)

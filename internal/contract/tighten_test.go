@@ -64,6 +64,7 @@ func TestTightenNeverLoosens(t *testing.T) {
 		{"deadline", "hello", contract.Tightening{Deadline: contract.Duration(time.Minute)}, "deadline 1m0s is looser"},
 		{"request", "hello", contract.Tightening{Request: 1 << 30}, "request 1GiB is looser"},
 		{"deny without meaning", "read_repo_file", contract.Tightening{Deny: []string{"a["}}, "not a valid pattern"},
+		{"deny in a spelling that means nothing", "read_repo_file", contract.Tightening{Deny: []string{"./drafts/"}}, `"./drafts/" would deny nothing; write "drafts"`},
 		{"deny without path", "hello", contract.Tightening{Deny: []string{"a"}}, "takes no path"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -77,6 +77,7 @@ type grepCommands struct {
 	column, numbers           bool
 	asJSON, null              bool
 	globs                     []string
+	chosen                    bool // some files are meant, not all
 	surrounding, most         int
 }
 
@@ -121,12 +122,14 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 		return usageError{err}
 	}
 	printer := g.printer(query)
+	words := g.wordFinder(query)
 	var summary GrepSummary
 	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
 		over := g.notice("still searching; Ctrl-C ends it")
 		defer over()
 		found, err := code.Grep(ctx, query, func(f GrepFile) bool {
 			over()
+			words.place(f.Lines)
 			return printer.file(f)
 		})
 		if err != nil {
@@ -155,6 +158,7 @@ func (g *grepCommands) query(args []string) (GrepQuery, error) {
 	if err != nil {
 		return GrepQuery{}, err
 	}
+	g.chosen = glob != ""
 	q := GrepQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.most}
 	if q.Tally = g.filesOnly || g.count; !q.Tally {
 		q.Context = g.surrounding
@@ -168,10 +172,13 @@ func (g *grepCommands) expression(pattern string) string {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	if _, err := syntax.Parse(pattern, syntax.Perl); g.word && err == nil {
-		return `\b(?:` + pattern + `)\b`
+		return wordBegins + pattern + wordEnds
 	}
 	return pattern
 }
+
+// What stands around a whole word: it need not begin or end with a letter itself, so \b would not do.
+const wordBegins, wordEnds = `(?:^|\W)(?:`, `)(?:$|\W)`
 
 // printer is how what is found is shown.
 func (g *grepCommands) printer(q GrepQuery) grepPrinter {
@@ -182,7 +189,7 @@ func (g *grepCommands) printer(q GrepQuery) grepPrinter {
 	case q.Tally:
 		return &tallyPrinter{output: out, count: g.count}
 	}
-	return &linePrinter{output: out, columns: g.column, around: q.Context, marks: marker(q, out.colour)}
+	return &linePrinter{output: out, columns: g.column, around: q.Context, marks: g.marker(q, out.colour)}
 }
 
 // verdict says on stderr what is missing, and gives the exit code.
@@ -190,6 +197,9 @@ func (g *grepCommands) verdict(s GrepSummary) error {
 	things, all := "lines", s.Matches
 	if g.filesOnly || g.count {
 		things, all = "files", s.Matched
+	}
+	if s.Files == 0 && s.Reason == "" && g.chosen {
+		fmt.Fprintln(g.Stderr, "remit: there is no text file of that path or name; \"remit files\" lists them")
 	}
 	if g.most > 0 && all > g.most && !g.asJSON {
 		fmt.Fprintf(g.Stderr, "Only the first %d of %d %s are shown.\n", g.most, all, things)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -163,7 +164,7 @@ func TestGrepAsJSON(t *testing.T) {
 func TestGrepOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := &linePrinter{output: newOutput(&out, true, true), around: 1, marks: marker(GrepQuery{Pattern: "FOO|y", IgnoreCase: true}, true)}
+	p := &linePrinter{output: newOutput(&out, true, true), around: 1, marks: (&grepCommands{}).marker(GrepQuery{Pattern: "FOO|y", IgnoreCase: true}, true)}
 	found := twoFiles().found
 	found[0].Lines[1].Number = 9
 	for _, f := range found {
@@ -210,9 +211,9 @@ func TestGrepAsks(t *testing.T) {
 		{[]string{"-i", "a", "-C", "3", "-m7"}, GrepQuery{Pattern: "a", IgnoreCase: true, Context: 3, Limit: 7}},
 		{[]string{"-i", "-s", "a"}, GrepQuery{Pattern: "a"}},
 		{[]string{"-F", "a.b"}, GrepQuery{Pattern: `a\.b`}},
-		{[]string{"-w", "a|b"}, GrepQuery{Pattern: `\b(?:a|b)\b`}},
+		{[]string{"-w", "a|b"}, GrepQuery{Pattern: `(?:^|\W)(?:a|b)(?:$|\W)`}},
 		{[]string{"-w", "a)|(b"}, GrepQuery{Pattern: `a)|(b`}},
-		{[]string{"-wF", "f(x"}, GrepQuery{Pattern: `\b(?:f\(x)\b`}},
+		{[]string{"-wF", "f(x"}, GrepQuery{Pattern: `(?:^|\W)(?:f\(x)(?:$|\W)`}},
 		{[]string{"-l", "a", "-C2"}, GrepQuery{Pattern: "a", Tally: true}},
 		{[]string{"a", "-g", "*.go"}, GrepQuery{Pattern: "a", Glob: "**/*.go"}},
 		{[]string{"a", "-g*.go", "-g", "/x/*.c"}, GrepQuery{Pattern: "a", Glob: "{**/*.go,x/*.c}"}},
@@ -316,6 +317,32 @@ func TestFiles(t *testing.T) {
 		out, errOut, code := f.says(t, c.args...)
 		if diff := cmp.Diff(c.want, out); diff != "" || f.glob != c.glob || errOut != "" || code != ExitOK {
 			t.Errorf("%q: glob %q, want %q; exit code %d, stderr %q (-want +got):\n%s", c.args, f.glob, c.glob, code, errOut, diff)
+		}
+	}
+}
+
+// TestGrepWords: a word is marked, and its column told, without what stands around it.
+func TestGrepWords(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		pattern, line string
+		column        int // where the search says that its match begins
+		marks         [][]int
+		want          int
+	}{
+		{"foo", "foo foo-foo", 1, [][]int{{0, 3}, {4, 7}, {8, 11}}, 1},
+		{"foo", "-foo", 1, [][]int{{1, 4}}, 2},
+		{"-x", "a -x b", 2, [][]int{{2, 4}}, 3},
+		{`a\.b\(\)`, "x = a.b();", 4, [][]int{{4, 9}}, 5},
+	} {
+		g := &grepCommands{word: true}
+		q := GrepQuery{Pattern: g.expression(tc.pattern)}
+		if got := g.marker(q, true)(tc.line); !reflect.DeepEqual(got, tc.marks) {
+			t.Errorf("%s in %s: %v, want %v", tc.pattern, tc.line, got, tc.marks)
+		}
+		lines := []GrepLine{{Column: tc.column, Text: tc.line}}
+		if g.wordFinder(q).place(lines); lines[0].Column != tc.want {
+			t.Errorf("%s in %s: column %d, want %d", tc.pattern, tc.line, lines[0].Column, tc.want)
 		}
 	}
 }

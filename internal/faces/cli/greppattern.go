@@ -122,17 +122,70 @@ func anyOf(globs []string) string {
 }
 
 // marker finds the matches in a line, to show them; nil if nobody wants to see them.
-func marker(q GrepQuery, wanted bool) func(line string) [][]int {
+func (g *grepCommands) marker(q GrepQuery, wanted bool) func(line string) [][]int {
 	if !wanted {
 		return nil
 	}
-	pattern := q.Pattern
+	if words := g.wordFinder(q); words != nil {
+		return words.all
+	}
+	re := g.compiled(q, q.Pattern)
+	if re == nil {
+		return nil // the search says so
+	}
+	return func(line string) [][]int { return re.FindAllStringIndex(line, -1) }
+}
+
+// compiled is a pattern as Go takes it; nil if it is none.
+func (g *grepCommands) compiled(q GrepQuery, pattern string) *regexp.Regexp {
 	if q.IgnoreCase {
 		pattern = "(?i)" + pattern
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil // the search says so
+		return nil
 	}
-	return func(line string) [][]int { return re.FindAllStringIndex(line, -1) }
+	return re
+}
+
+// wordFinder finds whole words where the search finds them with what stands around them.
+type wordFinder struct{ re *regexp.Regexp }
+
+// wordFinder returns nil unless whole words are asked for.
+func (g *grepCommands) wordFinder(q GrepQuery) *wordFinder {
+	inner, isWord := strings.CutPrefix(q.Pattern, wordBegins)
+	if !g.word || !isWord {
+		return nil
+	}
+	re := g.compiled(q, "(?:^|\\W)("+strings.TrimSuffix(inner, wordEnds)+")(?:$|\\W)")
+	if re == nil {
+		return nil
+	}
+	return &wordFinder{re}
+}
+
+// all returns where the words of a line are.
+func (w *wordFinder) all(line string) [][]int {
+	var found [][]int
+	for at := 0; at <= len(line); {
+		m := w.re.FindStringSubmatchIndex(line[at:])
+		if m == nil {
+			break
+		}
+		found = append(found, []int{at + m[2], at + m[3]})
+		at += max(m[3], m[2]+1) // what ends a word may begin the next
+	}
+	return found
+}
+
+// place moves the columns of lines to the words themselves.
+func (w *wordFinder) place(lines []GrepLine) {
+	if w == nil {
+		return
+	}
+	for i := range lines {
+		if m := w.re.FindStringSubmatchIndex(lines[i].Text); m != nil {
+			lines[i].Column += m[2] - m[0]
+		}
+	}
 }

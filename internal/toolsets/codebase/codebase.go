@@ -9,11 +9,8 @@ import (
 	"remit/internal/search/corpus"
 )
 
-// The tools that others are judged by.
-const (
-	readTool = "read_file"
-	grepTool = "grep_codebase"
-)
+// ReadTool is the tool whose rules say what may be read.
+const ReadTool = "read_file"
 
 // Tools are the handlers and what they stand on.
 type Tools struct {
@@ -40,8 +37,8 @@ func (t *Tools) Toolset() engine.Toolset {
 	return engine.Toolset{
 		Sets: []string{"context"},
 		Handlers: map[string]engine.Handler{
-			grepTool: engine.Handle(t.Grep),
-			readTool: engine.Handle(t.Read),
+			"grep_codebase": engine.Handle(t.Grep),
+			ReadTool:        engine.Handle(t.Read),
 		},
 	}
 }
@@ -49,7 +46,7 @@ func (t *Tools) Toolset() engine.Toolset {
 // Policy says what may be read, of those sets that are served: what read_file may not read, no search looks at.
 func Policy(served []*contract.Set) *contract.PathPolicy {
 	for _, set := range served {
-		if c := set.Find(readTool); c != nil && c.Open() == nil {
+		if c := set.Find(ReadTool); c != nil && c.Open() == nil {
 			return c.PathPolicy("path")
 		}
 	}

@@ -26,16 +26,16 @@ type GrepIn struct {
 
 // GrepOut is where it is.
 type GrepOut struct {
-	Matches       []Match     `json:"matches"`
-	Files         []FileCount `json:"files,omitempty"`
-	Pattern       string      `json:"pattern"`
-	TotalMatches  int         `json:"totalMatches"`
-	TotalFiles    int         `json:"totalFiles"`
-	FilesSearched int         `json:"filesSearched"`
-	SearchTime    int64       `json:"searchTime"`
-	Message       string      `json:"message,omitempty"`
-	Incomplete    bool        `json:"incomplete,omitempty"`
-	NextCursor    string      `json:"nextCursor,omitempty"`
+	Matches       []Match      `json:"matches"`
+	Files         *[]FileCount `json:"files,omitempty"`
+	Pattern       string       `json:"pattern"`
+	TotalMatches  int          `json:"totalMatches"`
+	TotalFiles    int          `json:"totalFiles"`
+	FilesSearched int          `json:"filesSearched"`
+	SearchTime    int64        `json:"searchTime"`
+	Message       string       `json:"message,omitempty"`
+	Incomplete    bool         `json:"incomplete,omitempty"`
+	NextCursor    string       `json:"nextCursor,omitempty"`
 
 	search searchID
 	last   corpus.Place // of what is given
@@ -78,12 +78,15 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 		return GrepOut{}, err
 	}
 	out := GrepOut{Matches: []Match{}, Pattern: in.Pattern, search: in.search()}
+	if query.Tally {
+		out.Files = &[]FileCount{}
+	}
 	found, err := texts.Search(ctx, query, func(f corpus.Found) bool {
 		out.add(&in, f)
 		return true
 	})
 	if err != nil {
-		return GrepOut{}, fmt.Errorf("search: %w", err)
+		return GrepOut{}, failed(ctx, err)
 	}
 	out.TotalMatches, out.TotalFiles, out.FilesSearched = found.Matches, found.Matched, found.Files
 	if found.Skipped+out.given < found.Matches {
@@ -102,7 +105,7 @@ func (in *GrepIn) query() (corpus.Query, error) {
 		return q, badPattern(in.Pattern, err)
 	}
 	if in.FilePattern != "" {
-		if q.Only, err = glob.Compile(in.FilePattern); err != nil {
+		if q.Only, err = glob.Compile(anywhere(in.FilePattern)); err != nil {
 			return q, badGlob(in.FilePattern, err)
 		}
 	}
@@ -112,6 +115,28 @@ func (in *GrepIn) query() (corpus.Query, error) {
 		}
 	}
 	return q, nil
+}
+
+// anywhere is a glob as ripgrep means it: one without a slash is the name of files in any folder, one that ends with a slash is
+// all that is in a folder.
+func anywhere(pattern string) string {
+	plain := strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
+	switch {
+	case strings.HasSuffix(plain, "/"):
+		return plain + "**"
+	case plain == pattern && !strings.Contains(plain, "/"):
+		return "**/" + plain
+	}
+	return plain
+}
+
+// failed says that the files could not be searched, and what to do.
+func failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("search: %w", err)
+	}
+	return contract.Errorf(contract.Unavailable, "Search failed").With("message", "The files of the project cannot be looked at right now; is its folder still there?").
+		With("fallback", "Try again, or read files with read_file").Because(err)
 }
 
 func badPattern(pattern string, err error) error {
@@ -136,12 +161,12 @@ func badGlob(pattern string, err error) error {
 func (out *GrepOut) add(in *GrepIn, f corpus.Found) {
 	path := strings.ToValidUTF8(f.Path, "\uFFFD")
 	out.last = corpus.Place{Path: f.Path}
-	switch in.Output {
-	case "files":
-		out.Files = append(out.Files, FileCount{File: path})
-		out.given += f.Count
-	case "count":
-		out.Files = append(out.Files, FileCount{File: path, Count: f.Count})
+	if out.Files != nil {
+		file := FileCount{File: path}
+		if in.Output == "count" {
+			file.Count = f.Count
+		}
+		*out.Files = append(*out.Files, file)
 		out.given += f.Count
 	}
 	out.given += len(f.Lines)
@@ -164,7 +189,10 @@ func orEmpty(list []string) []string {
 
 // explain says what the numbers do not.
 func (out *GrepOut) explain(in *GrepIn, found corpus.Summary) {
-	if found.Matches == 0 {
+	switch {
+	case found.Files == 0 && in.FilePattern != "":
+		out.Message = fmt.Sprintf("No matches found for pattern '%s': no text file matches filePattern '%s'", in.Pattern, in.FilePattern)
+	case found.Matches == 0:
 		out.Message = fmt.Sprintf("No matches found for pattern '%s'", in.Pattern)
 	}
 	if !found.Incomplete {

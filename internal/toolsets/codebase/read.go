@@ -41,6 +41,7 @@ type File struct {
 	StartLine int      `json:"startLine,omitempty"`
 	EndLine   int      `json:"endLine,omitempty"`
 	Outline   []Symbol `json:"outline,omitempty"`
+	Unlisted  int      `json:"outlineOmitted,omitempty"`
 }
 
 // Symbol is something with a name in a file.
@@ -83,7 +84,7 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 		return ReadOut{}, err
 	}
 	if in.Outline {
-		file.Outline = outlineOf(language, data)
+		file.Outline, file.Unlisted = outlineOf(language, data)
 	}
 	out := ReadOut{File: file, Dependencies: []Dependency{}}
 	out.Metadata = Metadata{Module: source.Module(name), Role: source.Role(name, language, data), LastModified: info.ModTime().UTC()}
@@ -138,12 +139,17 @@ func afterLines(data []byte, n int) int {
 	return at
 }
 
-func outlineOf(language string, data []byte) []Symbol {
-	symbols := []Symbol{}
-	for _, s := range source.Outline(language, data) {
-		symbols = append(symbols, Symbol{Kind: s.Kind, Name: s.Name, Line: s.Line, EndLine: s.End})
+// mostSymbols is how many symbols an outline has. Who writes more into one file does not mean them to be read.
+const mostSymbols = 2000
+
+func outlineOf(language string, data []byte) (symbols []Symbol, omitted int) {
+	all := source.Outline(language, data)
+	listed := all[:min(len(all), mostSymbols)]
+	symbols = make([]Symbol, len(listed))
+	for i, s := range listed {
+		symbols[i] = Symbol{Kind: s.Kind, Name: s.Name, Line: s.Line, EndLine: s.End}
 	}
-	return symbols
+	return symbols, len(all) - len(listed)
 }
 
 // dependenciesRoom is how much of the files that a file imports an answer holds.
