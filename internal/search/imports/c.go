@@ -50,9 +50,9 @@ func (s *scanner) rawString() (string, bool) {
 	return "", false
 }
 
-// cImports reads the includes of a C file, wherever they stand. What a macro names is left out, and conditions are not
+// extractC reads the includes of a C file, wherever they stand. What a macro names is left out, and conditions are not
 // looked at: an include that some build uses is one.
-func cImports(content []byte) ([]spec, error) {
+func extractC(content []byte) ([]spec, error) {
 	var specs []spec
 	s := scan(content, cLexicon())
 	for s.tok.kind != tokenEnd {
@@ -65,8 +65,8 @@ func cImports(content []byte) ([]spec, error) {
 	return specs, s.problem()
 }
 
-// cppImports reads the includes of a C++ file, and the modules that it imports.
-func cppImports(content []byte) ([]spec, error) {
+// extractCPP reads the includes of a C++ file, and the modules that it imports.
+func extractCPP(content []byte) ([]spec, error) {
 	var specs []spec
 	s := scan(content, cLexicon())
 	for s.tok.kind != tokenEnd {

@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestCExtract(t *testing.T) {
-	extracts(t, cImports, `#include "a.h"
+	extracts(t, extractC, `#include "a.h"
 # include <sys/b.h> // #include "not.h"
   #	include/* x */"c\d.h"
 /* #include "not.h"
@@ -31,14 +31,14 @@ int n = 1'000; char c = '"'; /* ' */
 x #include "not.h"
 import "not.h";
 `, "1|0|a.h", "2|1|sys/b.h", "3|0|c/d.h", "5|0|e.h", "11|0|f.h", "15|2|g.h", "17|0|h.h", "19|0|i.h", "23|1|j//k.h")
-	extracts(t, cImports, "#include \"a.h\"", "1|0|a.h")
-	extracts(t, cImports, "#include")
-	extracts(t, cImports, "#")
-	refuses(t, cImports, "#include \"a.h\"\nint x; /* open\n#include \"b.h\"\n", 2)
+	extracts(t, extractC, "#include \"a.h\"", "1|0|a.h")
+	extracts(t, extractC, "#include")
+	extracts(t, extractC, "#")
+	refuses(t, extractC, "#include \"a.h\"\nint x; /* open\n#include \"b.h\"\n", 2)
 }
 
 func TestCppExtract(t *testing.T) {
-	extracts(t, cppImports, `module;
+	extracts(t, extractCPP, `module;
 #include <vector>
 export module acme.core:part;
 import std;
@@ -55,7 +55,7 @@ int importer = 1;
 import = 3;
 import not + 3;
 `, "2|1|vector", "3|4|acme.core:part", "4|3|std", "5|1|map", "6|0|x.h", "7|3|acme.util", "8|3|:impl")
-	refuses(t, cppImports, "int x;\nauto s = R\"(\n#include \"a.h\"\n", 2)
+	refuses(t, extractCPP, "int x;\nauto s = R\"(\n#include \"a.h\"\n", 2)
 }
 
 func TestCFiles(t *testing.T) {

@@ -53,7 +53,7 @@ func compileFolders(files Files, from string) []string {
 
 // readCommands reads the compile_commands.json that is nearest: in a folder above the file, or where builds put it.
 func readCommands(files Files, from string) []compileCommand {
-	for _, folder := range folders(from) {
+	for folder := range upwards(path.Dir(from)) {
 		for _, place := range []string{".", "build", "out", "cmake-build-debug", "cmake-build-release"} {
 			content, err := files.Read(path.Join(folder, place, "compile_commands.json"))
 			if err != nil || len(content) > mostCommands {

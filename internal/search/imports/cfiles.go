@@ -15,23 +15,17 @@ type cSearch struct {
 	above []string // the folders above the file, and their include, src and inc
 }
 
-// cFiles resolves includes as a compiler would: in the file's folder, in those that compile_commands.json names, in the
+// resolveC resolves includes as a compiler would: in the file's folder, in those that compile_commands.json names, in the
 // folders above and their include, src and inc; then by the end of the path, if that leaves no doubt.
-func cFiles(files Files, from string, specs []spec) []string {
+func resolveC(files Files, from string, specs []spec) []string {
 	if len(specs) == 0 {
 		return nil
 	}
 	r := &cSearch{files: files, from: from, given: compileFolders(files, from)}
-	for _, folder := range folders(from) {
+	for folder := range upwards(path.Dir(from)) {
 		r.above = append(r.above, path.Join(folder, "include"), folder, path.Join(folder, "src"), path.Join(folder, "inc"))
 	}
-	var found []string
-	for _, s := range specs {
-		if file, ok := r.file(s); ok {
-			found = append(found, file)
-		}
-	}
-	return found
+	return resolveEach(specs, r.file)
 }
 
 // file finds the file that a spec means.
@@ -52,8 +46,7 @@ func (r *cSearch) file(s spec) (string, bool) {
 }
 
 func (r *cSearch) quoted(name string) (string, bool) {
-	file, ok := within(path.Dir(r.from), name)
-	if ok && r.files.Has(file) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok {
 		return file, true
 	}
 	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
@@ -109,7 +102,7 @@ func (r *cSearch) includeFolders() []string {
 // first finds the first of the folders that has a header.
 func (r *cSearch) first(roots []string, name string) (string, bool) {
 	for _, root := range roots {
-		if file, ok := within(root, name); ok && file != r.from && r.files.Has(file) {
+		if file, ok := fileIn(r.files, root, name); ok && file != r.from {
 			return file, true
 		}
 	}
@@ -170,7 +163,7 @@ func declaresModule(files Files, file, name string) bool {
 	if err != nil {
 		return false
 	}
-	specs, _ := cppImports(content)
+	specs, _ := extractCPP(content)
 	return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == cOwnName && s.text == name })
 }
 

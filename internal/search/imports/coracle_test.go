@@ -41,7 +41,7 @@ func TestIncludesLikeGCC(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		specs, err := cImports(content)
+		specs, err := extractC(content)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -51,7 +51,7 @@ func TestIncludesLikeGCC(t *testing.T) {
 				continue // gcc has included it before it begins
 			}
 			want := gccFinds(t, files, root, path.Dir(from), s)
-			if got := strings.Join(cFiles(files, from, []spec{s}), " "); got != want {
+			if got := strings.Join(resolveC(files, from, []spec{s}), " "); got != want {
 				t.Errorf("%s: include of %s leads to %q, gcc says %q", from, s.text, got, want)
 			}
 			checked++

@@ -64,8 +64,8 @@ func (s *scanner) verbatim() string {
 	return s.src[start:s.at]
 }
 
-// csharpImports reads the head of a C# file, and of the namespace in it; what comes after that is not looked at.
-func csharpImports(content []byte) ([]spec, error) {
+// extractCSharp reads the head of a C# file, and of the namespace in it; what comes after that is not looked at.
+func extractCSharp(content []byte) ([]spec, error) {
 	s := scan(content, csharpLexicon())
 	var specs []spec
 	for {
@@ -121,14 +121,14 @@ func (s *scanner) csharpName() string {
 
 // csharpDeclares tells whether a C# file is in a namespace.
 func csharpDeclares(content []byte, namespace string) bool {
-	specs, _ := csharpImports(content)
-	within := ""
+	specs, _ := extractCSharp(content)
+	full := ""
 	for _, s := range specs {
 		if s.kind != csharpOwn {
 			continue
 		}
-		within = strings.TrimPrefix(within+"."+s.text, ".")
-		if within == namespace {
+		full = strings.TrimPrefix(full+"."+s.text, ".")
+		if full == namespace {
 			return true
 		}
 	}

@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestCsharpExtract(t *testing.T) {
-	extracts(t, csharpImports, `// using Not.This;
+	extracts(t, extractCSharp, `// using Not.This;
 #pragma warning disable CS1591 // don't
 #if NET
 extern alias grid;
@@ -24,9 +24,9 @@ namespace Acme.App
 }
 `, "5|0|System", "7|0|Acme.Core", "8|1|Acme.Math.Functions", "9|1|Acme.Text.Json", "10|1|Acme.Maps.Map", "11|0|Acme.Deep.Er",
 		"13|2|Acme.App", "15|0|Acme.Inside")
-	extracts(t, csharpImports, "using var file = Open();\nusing (x) {}")
-	refuses(t, csharpImports, "using A;\n\n/* open\nusing B;", 3)
-	refuses(t, csharpImports, "using A;\n[assembly: B(@\"open \"\"\n\n)]", 2)
+	extracts(t, extractCSharp, "using var file = Open();\nusing (x) {}")
+	refuses(t, extractCSharp, "using A;\n\n/* open\nusing B;", 3)
+	refuses(t, extractCSharp, "using A;\n[assembly: B(@\"open \"\"\n\n)]", 2)
 }
 
 func TestCsharpFiles(t *testing.T) {

@@ -14,9 +14,9 @@ type csharpProject struct {
 	namespace string
 }
 
-// csharpFiles resolves using directives by the convention that a namespace is a folder of a project: the file's own,
+// resolveCSharp resolves using directives by the convention that a namespace is a folder of a project: the file's own,
 // and those that it refers to. Only files that are in the namespace count.
-func csharpFiles(files Files, from string, specs []spec) []string {
+func resolveCSharp(files Files, from string, specs []spec) []string {
 	r := csharp{files: files, projects: csharpProjects(files, from, specs)}
 	var found []string
 	for _, s := range specs {
@@ -118,7 +118,7 @@ func csharpProjects(files Files, from string, specs []spec) []csharpProject {
 
 // nearestProjects gives the project files of the nearest folder above that has any.
 func nearestProjects(files Files, from string) []string {
-	for _, folder := range folders(from) {
+	for folder := range upwards(path.Dir(from)) {
 		if found := inFolder(files, folder, ".csproj"); len(found) > 0 {
 			return found
 		}

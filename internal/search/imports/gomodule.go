@@ -21,7 +21,7 @@ type goReplacement struct{ path, version, target string }
 
 // readGoModule reads the go.mod in a folder. What cannot be read says nothing.
 func readGoModule(files Files, folder string) *goModule {
-	content, _ := files.Read(path.Join(folder, "go.mod"))
+	content, _ := readIn(files, folder, "go.mod")
 	return parseGoModule(folder, content)
 }
 

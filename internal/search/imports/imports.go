@@ -13,8 +13,8 @@ type Files interface {
 	Read(path string) ([]byte, error)
 	// Has tells whether there is such a file; a folder is none.
 	Has(path string) bool
-	// In names what is directly in a folder, "." being the root: files, and folders with a slash at the end, in order.
-	// It gives nothing if there is no such folder.
+	// In names what is directly in a folder, "." being the root: files, and folders with a slash at the end, in order of
+	// their bytes. It gives nothing if there is no such folder.
 	In(folder string) []string
 	// Named gives the paths of all files whose last element is name, in order.
 	Named(name string) []string
@@ -41,23 +41,31 @@ type spec struct {
 // kind tells ways to import apart where a language resolves them differently. The zero kind is the ordinary one.
 type kind uint8
 
-// A language knows how files of one language import others.
-type language struct {
-	// extract reads the imports of a file, in order. An error is a *SyntaxError.
-	extract func(content []byte) ([]spec, error)
-	// resolve gives the files that the specs of one file mean. from is that file's path. What is not in the workspace
-	// gives nothing.
-	resolve func(files Files, from string, specs []spec) []string
+// mostImports is how many imports of a file are looked at, and longestImport how long one may be: nobody writes more,
+// but somebody could.
+const (
+	mostImports   = 10_000
+	longestImport = 1_000
+)
+
+// A specList gathers the imports of a file, within the limits.
+type specList struct{ specs []spec }
+
+func (l *specList) add(text string, line int, k kind) {
+	if text != "" && len(text) <= longestImport && len(l.specs) < mostImports {
+		l.specs = append(l.specs, spec{text, line, k})
+	}
 }
 
-// languageNamed finds a language by the name that package source gives it.
-func languageNamed(name string) (language, bool) {
-	for _, table := range []func(string) (language, bool){systemLanguage, webLanguage, otherLanguage} {
-		if l, ok := table(name); ok {
-			return l, true
+// resolveEach gives the files that find knows for specs, in order.
+func resolveEach(specs []spec, find func(s spec) (file string, ok bool)) []string {
+	var found []string
+	for _, s := range specs {
+		if file, ok := find(s); ok {
+			found = append(found, file)
 		}
 	}
-	return language{}, false
+	return found
 }
 
 // Of returns the files that a file depends on directly, each once, in order of their first import. The file itself is
@@ -71,11 +79,6 @@ func Of(files Files, path, languageName string, content []byte) ([]string, error
 	if err != nil {
 		return nil, err
 	}
-	found := l.resolve(files, path, specs)
-	seen := map[string]bool{path: true}
-	return slices.DeleteFunc(found, func(p string) bool {
-		again := seen[p]
-		seen[p] = true
-		return again
-	}), nil
+	specs = slices.DeleteFunc(specs[:min(len(specs), mostImports)], func(s spec) bool { return len(s.text) > longestImport })
+	return once(l.resolve(newListedFiles(files), path, specs), path), nil
 }

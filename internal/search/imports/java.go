@@ -28,9 +28,18 @@ func (s *scanner) textBlock() string {
 	return s.until(`"""`, "string")
 }
 
-// javaImports reads the head of a Java file; what comes after its imports is not looked at.
-func javaImports(content []byte) ([]spec, error) {
-	s := scan(content, javaLexicon())
+// extractJava reads the head of a Java file; what comes after its imports is not looked at.
+func extractJava(content []byte) ([]spec, error) {
+	return jvmHead(scan(content, javaLexicon()), func(s *scanner, line int) (spec, bool) {
+		s.takes("static")
+		found := s.jvmImport(line)
+		return found, s.sees(";")
+	})
+}
+
+// jvmHead reads the package and the imports that a file of Java or Kotlin begins with. importing reads what follows the
+// word import.
+func jvmHead(s *scanner, importing func(s *scanner, line int) (spec, bool)) ([]spec, error) {
 	var specs []spec
 	for {
 		line := s.tok.line
@@ -41,8 +50,7 @@ func javaImports(content []byte) ([]spec, error) {
 		case s.takes("package"):
 			specs = append(specs, spec{s.name("."), line, jvmPackage})
 		case s.takes("import"):
-			s.takes("static")
-			if found := s.jvmImport(line); s.sees(";") {
+			if found, ok := importing(s, line); ok {
 				specs = append(specs, found)
 			}
 		default:
@@ -51,8 +59,21 @@ func javaImports(content []byte) ([]spec, error) {
 	}
 }
 
-// annotation moves past the name of an annotation and what is in its brackets.
+// annotation moves past an annotation. That of a Kotlin file may say what it is for, and hold several: @file:[A B("x")].
 func (s *scanner) annotation() {
+	s.annotationName()
+	if !s.takes(":") {
+		return
+	}
+	if s.sees("[") {
+		s.enclosed("[", "]")
+		return
+	}
+	s.annotationName()
+}
+
+// annotationName moves past the name of an annotation and what is in its brackets.
+func (s *scanner) annotationName() {
 	s.name(".")
 	if s.sees("(") {
 		s.enclosed("(", ")")

@@ -73,7 +73,7 @@ func fuzzes(f *testing.F, name string, seeds ...string) {
 }
 
 func TestJavaExtract(t *testing.T) {
-	extracts(t, javaImports, `/*
+	extracts(t, extractJava, `/*
  * import not.This;
  */
 @Generated("import not.This;")
@@ -91,10 +91,10 @@ import module java.base;
 import too.Late;
 `, "5|2|com.acme.app", "7|0|java.util.List", "8|0|com.acme.Util.helper", "9|1|com.acme.Util", "10|0|com.acme.Split",
 		"12|1|com.acme.model")
-	extracts(t, javaImports, "class A { String s = \"/*\"; }")
-	extracts(t, javaImports, "")
-	extracts(t, javaImports, "\ufeffimport a.B;", "1|0|a.B")
-	refuses(t, javaImports, "import a.B;\n/* open\nimport a.C;", 2)
+	extracts(t, extractJava, "class A { String s = \"/*\"; }")
+	extracts(t, extractJava, "")
+	extracts(t, extractJava, "\ufeffimport a.B;", "1|0|a.B")
+	refuses(t, extractJava, "import a.B;\n/* open\nimport a.C;", 2)
 }
 
 func TestJavaFiles(t *testing.T) {

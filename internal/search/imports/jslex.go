@@ -1,9 +1,6 @@
 package imports
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 // A jsKind tells the tokens of JavaScript apart, as far as imports ask for it.
 type jsKind uint8
@@ -74,13 +71,6 @@ func newJSLexer(src []byte, jsx bool) *jsLexer {
 		l.pos = lineEnd(src, l.pos)
 	}
 	return l
-}
-
-func lineEnd(src []byte, pos int) int {
-	if n := bytes.IndexByte(src[pos:], '\n'); n >= 0 {
-		return pos + n
-	}
-	return len(src)
 }
 
 // next gives the next token; jsEnd at the end, and after a fault.
@@ -157,9 +147,9 @@ func (l *jsLexer) code() (jsToken, bool) {
 	switch {
 	case l.pos >= len(l.src):
 		return jsToken{}, false
-	case jsNameByte(c) && (c < '0' || c > '9'):
+	case jsNameByte(c) && !isDigit(c):
 		return l.name(), true
-	case c >= '0' && c <= '9', c == '.' && l.at(start+1) >= '0' && l.at(start+1) <= '9':
+	case isDigit(c), c == '.' && isDigit(l.at(start+1)):
 		return l.number(), true
 	case c == '"' || c == '\'':
 		return l.string(c)
@@ -260,11 +250,7 @@ func (l *jsLexer) afterDot() bool {
 
 // jsNameByte tells whether a byte may stand in an identifier, a private name or a decorator.
 func jsNameByte(c byte) bool {
-	switch {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c >= utf8.RuneSelf:
-		return true
-	}
-	return c == '_' || c == '$' || c == '#' || c == '@' || c == '\\'
+	return isWordByte(c) || c == '#' || c == '@' || c == '\\'
 }
 
 // jsAwaits tells whether an expression follows a keyword.

@@ -8,40 +8,15 @@ func kotlinLexicon() *lexicon {
 	return l
 }
 
-// kotlinImports reads the head of a Kotlin file; what comes after its imports is not looked at.
-func kotlinImports(content []byte) ([]spec, error) {
-	s := scan(content, kotlinLexicon())
-	var specs []spec
-	for {
-		line := s.tok.line
-		switch {
-		case s.takes(";"):
-		case s.takes("@"):
-			s.kotlinAnnotation()
-		case s.takes("package"):
-			specs = append(specs, spec{s.name("."), line, jvmPackage})
-		case s.takes("import"):
-			specs = append(specs, s.jvmImport(line))
-			if s.takes("as") {
-				s.next()
-			}
-		default:
-			return specs, s.problem()
+// extractKotlin reads the head of a Kotlin file; what comes after its imports is not looked at.
+func extractKotlin(content []byte) ([]spec, error) {
+	return jvmHead(scan(content, kotlinLexicon()), func(s *scanner, line int) (spec, bool) {
+		found := s.jvmImport(line)
+		if s.takes("as") {
+			s.next()
 		}
-	}
-}
-
-// kotlinAnnotation moves past an annotation, which may say what it is for and hold several: @file:[A B("x")].
-func (s *scanner) kotlinAnnotation() {
-	s.annotation()
-	if !s.takes(":") {
-		return
-	}
-	if s.sees("[") {
-		s.enclosed("[", "]")
-		return
-	}
-	s.annotation()
+		return found, true
+	})
 }
 
 // declares tells whether a file declares a name at its top level, which its lines show by having no space before them.

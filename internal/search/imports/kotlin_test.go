@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestKotlinExtract(t *testing.T) {
-	extracts(t, kotlinImports, `#!/usr/bin/env kotlin
+	extracts(t, extractKotlin, `#!/usr/bin/env kotlin
 /* outer /* inner */ import not.This */
 @file:JvmName("Tools")
 @file:[Suppress("x") OptIn(A::class)]
@@ -17,7 +17,7 @@ fun main() { import("x") }
 import too.Late
 `, "5|2|com.acme.in.app", "7|0|com.acme.model.User", "8|0|com.acme.model.Role", "9|1|com.acme.util", "10|0|com.acme.object.x",
 		"10|0|a.b")
-	refuses(t, kotlinImports, "import a.B\n/* open /* closed */\nimport a.C", 2)
+	refuses(t, extractKotlin, "import a.B\n/* open /* closed */\nimport a.C", 2)
 }
 
 func TestKotlinDeclares(t *testing.T) {
@@ -85,3 +85,18 @@ import com.acme.lib.*
 `
 
 func FuzzKotlin(f *testing.F) { fuzzes(f, "kotlin", kotlinMain, "/*/*", "@file:[") }
+
+// TestKotlinShortFolders: a project may leave out the folders of what all of its packages begin with.
+func TestKotlinShortFolders(t *testing.T) {
+	files := memory{
+		"app/build.gradle.kts":                       "",
+		"app/src/main/kotlin/main.kt":                "package com.acme\n\nimport com.acme.help\nimport com.acme.util.*\nimport com.acme.util.deep.run\nimport com.other.run\n",
+		"app/src/main/kotlin/helping.kt":             "package com.acme\n\nfun help() {}\n",
+		"app/src/main/kotlin/util/u.kt":              "package com.acme.util\n",
+		"app/src/main/kotlin/util/deep/running.kt":   "package com.acme.util.deep\n\nfun run() {}\n",
+		"app/src/main/kotlin/com/other/elsewhere.kt": "package com.other\n\nfun run() {}\n",
+	}
+	check(t, files, "kotlin", []importing{{"", "app/src/main/kotlin/main.kt", []string{
+		"app/src/main/kotlin/helping.kt", "app/src/main/kotlin/util/u.kt", "app/src/main/kotlin/util/deep/running.kt",
+	}}})
+}

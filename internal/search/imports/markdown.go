@@ -23,8 +23,8 @@ type markdownParser struct {
 	open    int     // brackets that are open in this paragraph
 	alone   [65]int // by length of a run of backticks: up to where there is no other
 	bare    bool    // no comment ends after this
-	specs   []spec
-	started int // where the line began
+	started int     // where the line began
+	specList
 }
 
 // to moves on to a place, counting lines.
@@ -44,9 +44,7 @@ func (p *markdownParser) to(at int) {
 func (p *markdownParser) has(prefix string) bool { return strings.HasPrefix(p.src[p.at:], prefix) }
 
 func (p *markdownParser) add(text string, k kind) {
-	if text != "" && len(text) <= longestImport {
-		p.specs = append(p.specs, spec{text, p.line, k})
-	}
+	p.specList.add(text, p.line, k)
 }
 
 // piece goes past one piece of the text.

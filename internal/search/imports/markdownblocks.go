@@ -9,9 +9,9 @@ import (
 // maskMarkdown gives a copy of a text in which blocks of code and front matter are spaces. Lines stay where they are.
 func maskMarkdown(content []byte) []byte {
 	masked := slices.Clone(content)
-	m, at := markdownMask{}, markdownFrontMatter(content)
+	_, _, at := frontMatter(content)
 	blankOut(masked[:at])
-	m.blank = true
+	m := markdownMask{blank: true}
 	for line := range bytes.Lines(content[at:]) {
 		if m.code(string(line)) {
 			blankOut(masked[at : at+len(line)])
@@ -27,22 +27,6 @@ func blankOut(text []byte) {
 			text[i] = ' '
 		}
 	}
-}
-
-// markdownFrontMatter gives the length of what stands between lines of three dashes at the beginning, with them.
-func markdownFrontMatter(content []byte) int {
-	at := 0
-	for line := range bytes.Lines(content) {
-		mark := string(bytes.TrimRight(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n"))
-		switch {
-		case at == 0 && mark != "---":
-			return 0
-		case at > 0 && (mark == "---" || mark == "..."):
-			return at + len(line)
-		}
-		at += len(line)
-	}
-	return 0
 }
 
 // A markdownMask knows whether a line is code, from the lines before.

@@ -9,21 +9,16 @@ import (
 
 // resolveMarkdown gives the files that links lead to, of whatever kind they are.
 func resolveMarkdown(files Files, from string, specs []spec) []string {
-	var found []string
-	for _, s := range specs {
-		file, ok := linked(files, from, s.text)
+	return resolveEach(specs, func(s spec) (string, bool) {
 		if s.kind == markdownWiki {
-			file, ok = wikiPage(files, s.text)
+			return wikiPage(files, s.text)
 		}
-		if ok {
-			found = append(found, file)
-		}
-	}
-	return found
+		return linkedPage(files, from, s.text)
+	})
 }
 
-// linked finds the file of a destination as written.
-func linked(files Files, from, text string) (string, bool) {
+// linkedPage finds the file of a destination as written.
+func linkedPage(files Files, from, text string) (string, bool) {
 	if strings.Contains(text, "&") {
 		text = html.UnescapeString(text)
 	}
@@ -55,7 +50,7 @@ func hasScheme(text string) bool {
 		switch {
 		case c == ':':
 			return i > 1 || i == 1 && strings.HasPrefix(text[2:], `\`)
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
+		case isLetter(c):
 		case i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.'):
 		default:
 			return false

@@ -36,7 +36,7 @@ func (p *markdownParser) comment() {
 }
 
 func isMarkdownName(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == ':' || c == '@'
+	return isLetter(c) || isDigit(c) || c == '-' || c == '_' || c == ':' || c == '@'
 }
 
 // attribute goes past one attribute of a tag. It tells whether there may be more.

@@ -6,11 +6,11 @@ import (
 )
 
 // nodeEntries gives exports as an object of paths: it may be written as what "." alone means.
-func nodeEntries(exports any) webObject {
-	if object, ok := exports.(webObject); ok && len(object) > 0 && strings.HasPrefix(object[0].name, ".") {
+func nodeEntries(exports any) jsonObject {
+	if object, ok := exports.(jsonObject); ok && len(object) > 0 && strings.HasPrefix(object[0].name, ".") {
 		return object
 	}
-	return webObject{{".", exports}}
+	return jsonObject{{".", exports}}
 }
 
 // internal resolves "#x" by the imports of the package that the file belongs to.
@@ -31,7 +31,7 @@ func (r *nodeResolver) internal(text string, k kind) (string, bool) {
 }
 
 // exported resolves a path by the table in which a package says what lies behind it.
-func (r *nodeResolver) exported(p *nodePackage, table webObject, beneath string, k kind) (string, bool) {
+func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string, k kind) (string, bool) {
 	value, star, ok := nodeEntry(table, beneath)
 	if !ok {
 		return "", false
@@ -80,7 +80,7 @@ func (r *nodeResolver) conditions(k kind) map[string]bool {
 
 // nodeEntry finds the entry of a table for a path: itself, or the pattern with the longest text before its star, and
 // what the star stands for.
-func nodeEntry(table webObject, beneath string) (value any, star string, ok bool) {
+func nodeEntry(table jsonObject, beneath string) (value any, star string, ok bool) {
 	best := ""
 	for _, member := range table {
 		if member.name == beneath && !strings.Contains(beneath, "*") {
@@ -124,7 +124,7 @@ func nodeTargets(value any, star string, held map[string]bool) (found []string, 
 			found = append(found, inner...)
 		}
 		return found, false
-	case webObject:
+	case jsonObject:
 		for _, member := range v {
 			if held != nil && !held[member.name] && member.name != "default" {
 				continue

@@ -8,7 +8,7 @@ import (
 // A nodePackage is a package.json and where it lies.
 type nodePackage struct {
 	folder string
-	webObject
+	jsonObject
 }
 
 // packageIn reads the package.json of a folder, nil if there is none.
@@ -17,12 +17,9 @@ func (r *nodeResolver) packageIn(folder string) *nodePackage {
 	if known {
 		return p
 	}
-	if file := path.Join(folder, "package.json"); r.files.Has(file) {
-		content, err := r.files.Read(file)
-		if err == nil {
-			p = &nodePackage{folder: folder}
-			p.webObject, _ = webJSON(content)
-		}
+	if content, ok := readIn(r.files, folder, "package.json"); ok {
+		p = &nodePackage{folder: folder}
+		p.jsonObject, _ = parseJSON(content)
 	}
 	r.packages[folder] = p
 	return p
@@ -30,14 +27,12 @@ func (r *nodeResolver) packageIn(folder string) *nodePackage {
 
 // packageOf gives the package that a file belongs to, nil if it belongs to none.
 func (r *nodeResolver) packageOf(file string) *nodePackage {
-	for folder := path.Dir(file); ; folder = path.Dir(folder) {
+	for folder := range upwards(path.Dir(file)) {
 		if p := r.packageIn(folder); p != nil {
 			return p
 		}
-		if folder == "." || folder == "/" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // nodeSplit splits @scope/name/rest into the package's name and the path beneath it, which begins with a dot.
@@ -58,15 +53,15 @@ func (r *nodeResolver) bare(text string, k kind) (string, bool) {
 	name, beneath := nodeSplit(text)
 	own := r.packageOf(r.from)
 	if own != nil && own.text("name") == name && own.get("exports") != nil {
-		return r.within(own, beneath, k)
+		return r.offered(own, beneath, k)
 	}
 	if own != nil {
 		if folder, ok := r.linked(own, name); ok {
-			return r.within(r.packageIn(folder), beneath, k)
+			return r.offered(r.packageIn(folder), beneath, k)
 		}
 	}
 	if folder, ok := r.member(name); ok {
-		return r.within(r.packageIn(folder), beneath, k)
+		return r.offered(r.packageIn(folder), beneath, k)
 	}
 	return "", false
 }
@@ -77,16 +72,16 @@ func (r *nodeResolver) linked(own *nodePackage, name string) (string, bool) {
 		source := own.object(field).text(name)
 		for _, protocol := range []string{"file:", "link:", "portal:"} {
 			if place, ok := strings.CutPrefix(source, protocol); ok {
-				folder := path.Join(own.folder, place)
-				return folder, !strings.HasPrefix(folder, "..") && r.packageIn(folder) != nil
+				folder, ok := within(own.folder, place)
+				return folder, ok && r.packageIn(folder) != nil
 			}
 		}
 	}
 	return "", false
 }
 
-// within resolves what a package offers under a path beneath it: by its exports if it says any, else by file.
-func (r *nodeResolver) within(p *nodePackage, beneath string, k kind) (string, bool) {
+// offered resolves what a package offers under a path beneath it: by its exports if it says any, else by file.
+func (r *nodeResolver) offered(p *nodePackage, beneath string, k kind) (string, bool) {
 	if p == nil {
 		return "", false
 	}

@@ -9,7 +9,7 @@ import (
 // usually are.
 func (r *nodeResolver) source(p *nodePackage, target string, k kind) (string, bool) {
 	target = path.Clean(target)
-	if strings.HasPrefix(target, "..") || strings.HasPrefix(target, "/") {
+	if outside(target) {
 		return "", false
 	}
 	if file, ok := r.compiled(p, target, k); ok {
@@ -64,7 +64,7 @@ func (r *nodeResolver) compiled(p *nodePackage, target string, k kind) (string, 
 
 // built finds the source of a built file that is imported by its path, as programs beneath bin do it.
 func (r *nodeResolver) built(full string, k kind) (string, bool) {
-	if strings.HasPrefix(full, "..") {
+	if outside(full) {
 		return "", false
 	}
 	p := r.packageOf(full)

@@ -9,37 +9,71 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// member finds a package of the workspaces that the importing file lies in by its name.
-func (r *nodeResolver) member(name string) (string, bool) {
-	for folder := path.Dir(r.from); ; folder = path.Dir(folder) {
-		if found, ok := r.members(folder)[name]; ok {
-			return found, true
-		}
-		if folder == "." || folder == "/" {
-			return "", false
-		}
-	}
+// mostMembers is how many packages of a workspace are asked for their name.
+const mostMembers = 1_000
+
+// A nodeSpace is a workspace: packages that import each other by name.
+type nodeSpace struct {
+	folders []string          // of its members
+	named   map[string]string // their folders by name, once all were read
 }
 
-// members gives the packages of the workspace whose root a folder is, by name.
-func (r *nodeResolver) members(root string) map[string]string {
-	if known, ok := r.spaces[root]; ok {
-		return known
+// member finds a package of the workspaces that the importing file lies in by its name.
+func (r *nodeResolver) member(name string) (string, bool) {
+	for folder := range upwards(path.Dir(r.from)) {
+		if found, ok := r.memberOf(r.spaceAt(folder), name); ok {
+			return found, true
+		}
 	}
-	var found map[string]string
-	if patterns := r.workspace(root); len(patterns) > 0 {
-		found = map[string]string{}
-		for _, file := range r.files.Named("package.json") {
-			folder := path.Dir(file)
-			if beneath, ok := nodeBeneath(folder, root); ok && !nodeForeign(file) && nodeMember(patterns, beneath) {
-				if content, ok := r.content(file); ok {
-					found[nodeName(content)] = folder
-				}
+	return "", false
+}
+
+// memberOf finds a member of a workspace by its name. Those whose folder is called like it are asked first, so that the
+// others need not be read; but nothing says that a folder must be.
+func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
+	for _, folder := range space.folders {
+		if base := path.Base(folder); base == path.Base(name) || base == strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-") {
+			if r.nameIn(folder) == name {
+				return folder, true
 			}
 		}
 	}
-	r.spaces[root] = found
-	return found
+	if space.named == nil {
+		space.named = map[string]string{}
+		for _, folder := range space.folders[:min(len(space.folders), mostMembers)] {
+			space.named[r.nameIn(folder)] = folder
+		}
+	}
+	folder, ok := space.named[name]
+	return folder, ok
+}
+
+// spaceAt gives the workspace whose root a folder is, without members if it is none.
+func (r *nodeResolver) spaceAt(root string) *nodeSpace {
+	space, known := r.spaces[root]
+	if known {
+		return space
+	}
+	space = &nodeSpace{}
+	if patterns := r.workspace(root); len(patterns) > 0 {
+		for _, file := range r.files.Named("package.json") {
+			folder := path.Dir(file)
+			if inside, ok := beneath(folder, root); ok && !nodeForeign(file) && nodeMember(patterns, inside) {
+				space.folders = append(space.folders, folder)
+			}
+		}
+	}
+	r.spaces[root] = space
+	return space
+}
+
+// nameIn reads the name of the package in a folder, "" if it has none.
+func (r *nodeResolver) nameIn(folder string) string {
+	content, err := r.files.Read(path.Join(folder, "package.json"))
+	if err != nil {
+		return ""
+	}
+	return nodeName(content)
 }
 
 // nodeName reads the name of a package, which stands at the top of most, and leaves the rest alone.
@@ -60,17 +94,6 @@ func nodeName(content []byte) string {
 		}
 	}
 	return ""
-}
-
-// nodeBeneath gives the path of a folder from another one above it.
-func nodeBeneath(folder, root string) (string, bool) {
-	if root == "." {
-		return folder, !strings.HasPrefix(folder, "..")
-	}
-	if folder == root {
-		return ".", true
-	}
-	return strings.CutPrefix(folder, root+"/")
 }
 
 // nodeMember tells whether a folder is that of a member. The root is one itself.
@@ -96,11 +119,11 @@ func (r *nodeResolver) workspace(folder string) []string {
 		patterns = append(patterns, p.texts("workspaces")...)
 		patterns = append(patterns, p.object("workspaces").texts("packages")...)
 	}
-	if content, ok := r.content(path.Join(folder, "pnpm-workspace.yaml")); ok {
+	if content, ok := readIn(r.files, folder, "pnpm-workspace.yaml"); ok {
 		patterns = append(patterns, pnpmPackages(content)...)
 	}
-	if content, ok := r.content(path.Join(folder, "lerna.json")); ok {
-		lerna, _ := webJSON(content)
+	if content, ok := readIn(r.files, folder, "lerna.json"); ok {
+		lerna, _ := parseJSON(content)
 		if patterns = append(patterns, lerna.texts("packages")...); len(patterns) == 0 {
 			patterns = []string{"packages/*"}
 		}
@@ -108,36 +131,27 @@ func (r *nodeResolver) workspace(folder string) []string {
 	return patterns
 }
 
-// content reads a file if there is one.
-func (r *nodeResolver) content(file string) ([]byte, bool) {
-	if !r.files.Has(file) {
-		return nil, false
-	}
-	content, err := r.files.Read(file)
-	return content, err == nil
-}
-
 // pnpmPackages reads the list "packages" of a pnpm-workspace.yaml, written in either style of lists.
 func pnpmPackages(content []byte) []string {
 	var found []string
-	within := false
+	inList := false
 	for line := range bytes.Lines(content) {
 		text := strings.TrimRight(string(line), " \t\r\n")
 		trimmed := strings.TrimLeft(text, " \t")
 		switch {
 		case trimmed == "" || trimmed[0] == '#':
 		case strings.HasPrefix(text, "packages:"):
-			within = true
+			inList = true
 			list, ok := strings.CutPrefix(strings.TrimSpace(yamlPlain(text[len("packages:"):])), "[")
 			for _, element := range strings.Split(strings.TrimSuffix(list, "]"), ",") {
 				if element = yamlText(element); ok && element != "" {
 					found = append(found, element)
 				}
 			}
-		case within && strings.HasPrefix(trimmed, "- "):
+		case inList && strings.HasPrefix(trimmed, "- "):
 			found = append(found, yamlText(trimmed[2:]))
 		case text == trimmed:
-			within = false
+			inList = false
 		}
 	}
 	return found

@@ -93,8 +93,8 @@ func (s *scanner) heredoc() (string, bool) {
 
 func notInWord(r rune) bool { return r < 0x80 && !isWordByte(byte(r)) }
 
-// phpImports reads what a PHP file uses and includes, wherever that stands.
-func phpImports(content []byte) ([]spec, error) {
+// extractPHP reads what a PHP file uses and includes, wherever that stands.
+func extractPHP(content []byte) ([]spec, error) {
 	s := newScanner(content, phpLexicon())
 	s.outside()
 	s.next()

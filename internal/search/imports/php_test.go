@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestPHPExtract(t *testing.T) {
-	extracts(t, phpImports, `use Not\This;
+	extracts(t, extractPHP, `use Not\This;
 <html><?php // comment ?> use Not\This; <?php
 namespace Acme\App;
 use Acme\Core\Store, Acme\Core\Other as O;
@@ -46,12 +46,12 @@ use Acme\Late;
 `, "3|4|Acme\\App", "4|2|Acme\\Core\\Store", "4|2|Acme\\Core\\Other", "5|2|Acme\\Model\\User", "5|2|Acme\\Model\\Role",
 		"5|3|Acme\\deep", "6|3|Acme\\helper", "7|3|Acme\\LIMIT", "8|2|Acme\\Leading", "23|1|a.php", "24|1|b.php",
 		"25|1|../../c.php", "26|1|../d.php", "27|0|e.php", "29|0|f.php", "35|0|g.php", "39|2|Acme\\Late")
-	extracts(t, phpImports, "<?php namespace A { use B\\C; class D { use E; } } namespace F { use G\\H; }",
+	extracts(t, extractPHP, "<?php namespace A { use B\\C; class D { use E; } } namespace F { use G\\H; }",
 		"1|4|A", "1|2|B\\C", "1|4|F", "1|2|G\\H")
-	extracts(t, phpImports, "no code at all, it's /* text")
-	refuses(t, phpImports, "<?php\nrequire 'a.php';\n$x = 'open;\nrequire 'b.php';\n", 4)
-	refuses(t, phpImports, "<?php\n/* open\nrequire 'b.php';\n", 2)
-	refuses(t, phpImports, "<?php\n$x = <<<EOT\nrequire 'b.php';\n", 2)
+	extracts(t, extractPHP, "no code at all, it's /* text")
+	refuses(t, extractPHP, "<?php\nrequire 'a.php';\n$x = 'open;\nrequire 'b.php';\n", 4)
+	refuses(t, extractPHP, "<?php\n/* open\nrequire 'b.php';\n", 2)
+	refuses(t, extractPHP, "<?php\n$x = <<<EOT\nrequire 'b.php';\n", 2)
 }
 
 func TestPHPFiles(t *testing.T) {

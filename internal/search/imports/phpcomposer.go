@@ -1,8 +1,6 @@
 package imports
 
 import (
-	"encoding/json"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -14,60 +12,41 @@ type composerPackage struct {
 	loads  []composerLoad
 }
 
-// A composerLoad is one of the autoload sections of a composer.json.
+// A composerLoad is one of the autoload sections of a composer.json: folders by what names begin with, and files.
 type composerLoad struct {
-	PSR4     map[string]oneOrMore `json:"psr-4"`
-	PSR0     map[string]oneOrMore `json:"psr-0"`
-	Classmap []string             `json:"classmap"`
-	Files    []string             `json:"files"`
-}
-
-// oneOrMore is a string or a list of them.
-type oneOrMore []string
-
-// UnmarshalJSON takes both; anything else is nothing.
-func (o *oneOrMore) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*o = oneOrMore{one}
-		return nil
-	}
-	var more []string
-	if json.Unmarshal(data, &more) == nil {
-		*o = more
-	}
-	return nil
+	psr4, psr0      jsonObject
+	classmap, files []string
 }
 
 // readComposer reads a composer.json. Parts that have another shape than they should, as an empty list where a map is
 // meant, are left out.
 func readComposer(folder string, content []byte) (composerPackage, bool) {
-	var file struct {
-		Autoload    composerLoad `json:"autoload"`
-		AutoloadDev composerLoad `json:"autoload-dev"`
+	object, err := parseJSON(content)
+	p := composerPackage{folder: folder}
+	for _, section := range []string{"autoload", "autoload-dev"} {
+		load := object.object(section)
+		p.loads = append(p.loads, composerLoad{
+			psr4: load.object("psr-4"), psr0: load.object("psr-0"), classmap: load.texts("classmap"), files: load.texts("files"),
+		})
 	}
-	var shape *json.UnmarshalTypeError
-	if err := json.Unmarshal(content, &file); err != nil && !errors.As(err, &shape) {
-		return composerPackage{}, false
-	}
-	return composerPackage{folder, []composerLoad{file.Autoload, file.AutoloadDev}}, true
+	return p, err == nil
 }
 
 // class finds the file of a class by the rules of PSR-4 and PSR-0 and in the folders of the class map.
 func (p composerPackage) class(files Files, name string) (string, bool) {
 	for _, load := range p.loads {
-		for _, prefix := range prefixesOf(load.PSR4, name) {
+		for _, prefix := range prefixesOf(load.psr4, name) {
 			rest := strings.TrimPrefix(strings.TrimPrefix(name, prefix), `\`)
-			if file, ok := p.first(files, load.PSR4[prefix], strings.ReplaceAll(rest, `\`, "/")+".php"); ok {
+			if file, ok := p.first(files, load.psr4.texts(prefix), strings.ReplaceAll(rest, `\`, "/")+".php"); ok {
 				return file, true
 			}
 		}
-		for _, prefix := range prefixesOf(load.PSR0, name) {
-			if file, ok := p.first(files, load.PSR0[prefix], psr0Path(name)); ok {
+		for _, prefix := range prefixesOf(load.psr0, name) {
+			if file, ok := p.first(files, load.psr0.texts(prefix), psr0Path(name)); ok {
 				return file, true
 			}
 		}
-		if file, ok := p.mapped(files, load.Classmap, name); ok {
+		if file, ok := p.mapped(files, load.classmap, name); ok {
 			return file, true
 		}
 	}
@@ -75,14 +54,14 @@ func (p composerPackage) class(files Files, name string) (string, bool) {
 }
 
 // prefixesOf gives those prefixes of a section that a name begins with, the longest first.
-func prefixesOf(section map[string]oneOrMore, name string) []string {
+func prefixesOf(section jsonObject, name string) []string {
 	var found []string
-	for prefix := range section {
-		if strings.HasPrefix(name, prefix) {
-			found = append(found, prefix)
+	for _, member := range section {
+		if strings.HasPrefix(name, member.name) {
+			found = append(found, member.name)
 		}
 	}
-	slices.SortFunc(found, func(a, b string) int { return len(b) - len(a) })
+	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
 	return found
 }
 
@@ -95,11 +74,8 @@ func psr0Path(name string) string {
 // first finds the first of the package's folders that has a file.
 func (p composerPackage) first(files Files, roots []string, name string) (string, bool) {
 	for _, root := range roots {
-		folder, ok := within(p.folder, root)
-		if !ok {
-			continue
-		}
-		if file, ok := within(folder, name); ok && files.Has(file) {
+		folder, inside := within(p.folder, root)
+		if file, ok := fileIn(files, folder, name); ok && inside {
 			return file, true
 		}
 	}
@@ -116,7 +92,8 @@ func (p composerPackage) mapped(files Files, roots []string, name string) (strin
 	for _, file := range files.Named(simple + ".php") {
 		inside := slices.ContainsFunc(roots, func(root string) bool {
 			folder, ok := within(p.folder, root)
-			return ok && (file == folder || folder == "." || strings.HasPrefix(file, folder+"/"))
+			_, holds := beneath(file, folder)
+			return ok && holds
 		})
 		if !inside {
 			continue
@@ -134,14 +111,14 @@ func (p composerPackage) mapped(files Files, roots []string, name string) (strin
 func (p composerPackage) withFunctions(files Files, namespace string) []string {
 	var found []string
 	for _, load := range p.loads {
-		for _, name := range load.Files {
-			if file, ok := within(p.folder, name); ok && files.Has(file) {
+		for _, name := range load.files {
+			if file, ok := fileIn(files, p.folder, name); ok {
 				found = append(found, file)
 			}
 		}
-		for _, prefix := range prefixesOf(load.PSR4, namespace+`\`) {
+		for _, prefix := range prefixesOf(load.psr4, namespace+`\`) {
 			rest := strings.ReplaceAll(strings.TrimPrefix(namespace+`\`, prefix), `\`, "/")
-			for _, root := range load.PSR4[prefix] {
+			for _, root := range load.psr4.texts(prefix) {
 				if folder, ok := within(p.folder, path.Join(root, rest)); ok {
 					found = append(found, inFolder(files, folder, ".php")...)
 				}

@@ -19,9 +19,9 @@ type php struct {
 	read     bool              // whether they were
 }
 
-// phpFiles resolves included files by their path and used classes as Composer's autoloader does; without a
+// resolvePHP resolves included files by their path and used classes as Composer's autoloader does; without a
 // composer.json that knows a class, by the folders that the file's own namespace has.
-func phpFiles(files Files, from string, specs []spec) []string {
+func resolvePHP(files Files, from string, specs []spec) []string {
 	r := &php{files: files, from: from}
 	var found []string
 	for _, s := range specs {
@@ -44,7 +44,7 @@ func phpFiles(files Files, from string, specs []spec) []string {
 
 // at gives the file that has a name in a folder, if there is one.
 func (r *php) at(folder, name string) []string {
-	if file, ok := within(folder, name); ok && r.files.Has(file) {
+	if file, ok := fileIn(r.files, folder, name); ok {
 		return []string{file}
 	}
 	return nil

@@ -9,13 +9,6 @@ const (
 	pythonDynamic
 )
 
-// mostImports is how many imports of a file are looked at, and longestImport how long one may be: nobody writes more,
-// but somebody could.
-const (
-	mostImports   = 10_000
-	longestImport = 1_000
-)
-
 // extractPython reads the import statements of a Python file, wherever they stand, and calls of import_module and
 // __import__ with an absolute name.
 func extractPython(content []byte) ([]spec, error) {
@@ -42,13 +35,7 @@ func extractPython(content []byte) ([]spec, error) {
 
 type pythonParser struct {
 	*pythonScanner
-	specs []spec
-}
-
-func (p *pythonParser) add(text string, line int, k kind) {
-	if len(text) <= longestImport && len(p.specs) < mostImports {
-		p.specs = append(p.specs, spec{text, line, k})
-	}
+	specList
 }
 
 // take goes on if the current token is as given.

@@ -130,18 +130,12 @@ func (r *pythonResolver) roots() []string {
 	if project, ok := nearest(path.Dir(r.from), func(folder string) bool { return isPythonProject(r.files, folder) }); ok {
 		roots = append(roots, pythonProjectRoots(r.files, project)...)
 	}
-	for folder := path.Dir(r.from); folder != "."; folder = path.Dir(folder) {
+	for folder := range upwards(path.Dir(r.from)) {
 		if isRoot(folder) {
 			roots = append(roots, folder)
 		}
 	}
-	roots = append(roots, ".", "src")
-	seen := map[string]bool{"": true}
-	r.known = slices.DeleteFunc(roots, func(folder string) bool {
-		again := seen[folder]
-		seen[folder] = true
-		return again
-	})
+	r.known = once(append(roots, ".", "src"), "")
 	return r.known
 }
 

@@ -18,8 +18,8 @@ func isPythonProject(files Files, folder string) bool {
 func pythonProjectRoots(files Files, project string) []string {
 	var named []string
 	for _, manifest := range pythonManifests() {
-		content, err := files.Read(path.Join(project, manifest))
-		if err != nil {
+		content, ok := readIn(files, project, manifest)
+		if !ok {
 			continue
 		}
 		switch manifest {
@@ -33,11 +33,11 @@ func pythonProjectRoots(files Files, project string) []string {
 	}
 	var roots []string
 	for _, name := range append(named, "src", ".") {
-		if root, ok := within(project, name); ok && !slices.Contains(roots, root) {
+		if root, ok := within(project, name); ok {
 			roots = append(roots, root)
 		}
 	}
-	return roots
+	return once(roots)
 }
 
 // pyprojectRoots reads what the build tools of Python call their source folders.

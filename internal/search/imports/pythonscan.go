@@ -112,11 +112,7 @@ func (s *pythonScanner) blank() {
 }
 
 func (s *pythonScanner) comment() {
-	if end := strings.IndexByte(s.src[s.at:], '\n'); end >= 0 {
-		s.at += end
-	} else {
-		s.at = len(s.src)
-	}
+	s.at = lineEnd(s.src, s.at)
 }
 
 func (s *pythonScanner) bracket(c byte) {
@@ -131,7 +127,7 @@ func (s *pythonScanner) bracket(c byte) {
 }
 
 func isPythonWord(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
+	return isWordByte(c) && c != '$'
 }
 
 // isPythonPrefix tells whether a word before a quote says what kind of string follows.

@@ -12,8 +12,8 @@ const (
 	rubyLoad                // load 'x.rb'
 )
 
-// rubyImports reads what a Ruby file requires, wherever that stands, as far as the text tells it.
-func rubyImports(content []byte) ([]spec, error) {
+// extractRuby reads what a Ruby file requires, wherever that stands, as far as the text tells it.
+func extractRuby(content []byte) ([]spec, error) {
 	s := scan(content, rubyLexicon())
 	var specs []spec
 	for before := (token{}); s.tok.kind != tokenEnd; {

@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestRubyExtract(t *testing.T) {
-	extracts(t, rubyImports, `#!/usr/bin/env ruby
+	extracts(t, extractRuby, `#!/usr/bin/env ruby
 # require 'not'
 require 'a'
 require_relative "b/c"
@@ -50,10 +50,10 @@ __END__
 require 'not' '
 `, "3|0|a", "4|1|b/c", "5|0|d", "20|0|e/thing", "21|0|e/other", "22|2|tasks/f.rb", "23|1|lib/g", "24|1|../../h", "25|1|i/j",
 		"26|1|k", "27|1|l", "32|0|m", "37|0|n", "40|0|o", "40|0|p")
-	refuses(t, rubyImports, "require 'a'\n=begin\nrequire 'b'\n", 2)
-	refuses(t, rubyImports, "require 'a'\nx = 'open\n", 2)
-	refuses(t, rubyImports, "require 'a'\nx = <<~EOS\nrequire 'b'\n", 2)
-	refuses(t, rubyImports, "require 'a'\nx = %w[\nrequire 'b'\n", 2)
+	refuses(t, extractRuby, "require 'a'\n=begin\nrequire 'b'\n", 2)
+	refuses(t, extractRuby, "require 'a'\nx = 'open\n", 2)
+	refuses(t, extractRuby, "require 'a'\nx = <<~EOS\nrequire 'b'\n", 2)
+	refuses(t, extractRuby, "require 'a'\nx = %w[\nrequire 'b'\n", 2)
 }
 
 func TestRubyFiles(t *testing.T) {

@@ -5,17 +5,11 @@ import (
 	"strings"
 )
 
-// rubyFiles resolves what is required: from the file's folder, or in the folders that Ruby would look in: lib of the
+// resolveRuby resolves what is required: from the file's folder, or in the folders that Ruby would look in: lib of the
 // folders above and of every gem in the workspace, and in a Rails application those beneath app.
-func rubyFiles(files Files, from string, specs []spec) []string {
+func resolveRuby(files Files, from string, specs []spec) []string {
 	r := &ruby{files: files, from: from}
-	var found []string
-	for _, s := range specs {
-		if file, ok := r.file(s); ok {
-			found = append(found, file)
-		}
-	}
-	return found
+	return resolveEach(specs, r.file)
 }
 
 // A ruby resolves what one file requires.
@@ -39,14 +33,10 @@ func (r *ruby) file(s spec) (string, bool) {
 
 // at finds a file in a folder, with or without its ending.
 func (r *ruby) at(folder, name string) (string, bool) {
-	file, ok := within(folder, name)
-	if !ok {
-		return "", false
+	if !strings.HasSuffix(name, ".rb") {
+		name += ".rb"
 	}
-	if !strings.HasSuffix(name, ".rb") && r.files.Has(file+".rb") {
-		return file + ".rb", true
-	}
-	return file, strings.HasSuffix(name, ".rb") && r.files.Has(file)
+	return fileIn(r.files, folder, name)
 }
 
 // feature finds what require names.
@@ -65,7 +55,7 @@ func (r *ruby) feature(name string) (string, bool) {
 // loaded finds what load names: a file with its ending, from the root or beside the file, or in the folders of require.
 func (r *ruby) loaded(name string) (string, bool) {
 	for _, folder := range append([]string{path.Dir(r.from), "."}, r.loadPath()...) {
-		if file, ok := within(folder, name); ok && path.Ext(name) != "" && r.files.Has(file) {
+		if file, ok := fileIn(r.files, folder, name); ok && path.Ext(name) != "" {
 			return file, true
 		}
 	}
@@ -77,7 +67,7 @@ func (r *ruby) loadPath() []string {
 	if r.roots != nil {
 		return r.roots
 	}
-	for _, folder := range folders(r.from) {
+	for folder := range upwards(path.Dir(r.from)) {
 		if path.Base(folder) == "lib" {
 			r.roots = append(r.roots, folder)
 		}
@@ -87,30 +77,19 @@ func (r *ruby) loadPath() []string {
 			r.roots = append(r.roots, folder)
 		}
 		if r.files.Has(path.Join(folder, "config/application.rb")) {
-			r.roots = append(r.roots, r.beneath(path.Join(folder, "app"))...)
+			r.roots = append(r.roots, inFolder(r.files, path.Join(folder, "app"), "/")...)
 		}
 	}
-	for _, parent := range folders(r.from) {
+	for parent := range upwards(path.Dir(r.from)) {
 		r.roots = append(r.roots, r.gemsIn(parent)...)
 	}
 	return r.roots
 }
 
-// beneath gives the folders in a folder.
-func (r *ruby) beneath(folder string) []string {
-	var found []string
-	for _, name := range r.files.In(folder) {
-		if strings.HasSuffix(name, "/") {
-			found = append(found, path.Join(folder, name))
-		}
-	}
-	return found
-}
-
 // gemsIn gives the lib folders of the gems that are directly in a folder, or in its folder gems.
 func (r *ruby) gemsIn(parent string) []string {
 	var found []string
-	for _, folder := range append(r.beneath(parent), r.beneath(path.Join(parent, "gems"))...) {
+	for _, folder := range append(inFolder(r.files, parent, "/"), inFolder(r.files, path.Join(parent, "gems"), "/")...) {
 		if len(inFolder(r.files, folder, ".gemspec")) > 0 {
 			found = append(found, path.Join(folder, "lib"))
 		}

@@ -11,7 +11,7 @@ import (
 func (r *rustResolver) manifest(folder string) tomlTable {
 	t, known := r.manifests[folder]
 	if !known {
-		content, _ := r.files.Read(path.Join(folder, "Cargo.toml"))
+		content, _ := readIn(r.files, folder, "Cargo.toml")
 		t = parseTOML(content)
 		r.manifests[folder] = t
 	}
@@ -99,24 +99,14 @@ func (r *rustResolver) targetIn(folder, file string, inside []string) string {
 	if main := path.Join(folder, inside[0], "main.rs"); r.files.Has(main) {
 		return main
 	}
-	var roots []string
-	for _, name := range r.files.In(folder) {
-		if strings.HasSuffix(name, ".rs") {
-			roots = append(roots, path.Join(folder, name))
-		}
-	}
-	return r.owner(roots, file)
+	return r.owner(inFolder(r.files, folder, ".rs"), file)
 }
 
 // owner finds the root that declares the module a file is part of; or the first that could.
 func (r *rustResolver) owner(roots []string, file string) string {
 	possible := file
 	for _, root := range roots {
-		folder := path.Dir(root)
-		inside, ok := strings.CutPrefix(file, folder+"/")
-		if folder == "." {
-			inside, ok = file, true
-		}
+		inside, ok := beneath(file, path.Dir(root))
 		if !ok {
 			continue
 		}

@@ -15,7 +15,7 @@ func resolveRust(files Files, from string, specs []spec) []string {
 		case rustModule:
 			found = append(found, r.declared(from, s)...)
 		case rustInclude:
-			if file, ok := within(path.Dir(from), s.text); ok && files.Has(file) {
+			if file, ok := fileIn(files, path.Dir(from), s.text); ok {
 				found = append(found, file)
 			}
 		case rustPath, rustUse, rustCrate:
@@ -72,18 +72,18 @@ func (r *rustResolver) path(names []string, k kind) (string, bool) {
 func (r *rustResolver) deepest(file string, names []string) (string, bool) {
 	var inline []string
 	for _, name := range names {
-		next, within, ok := r.child(file, inline, name)
+		next, inner, ok := r.child(file, inline, name)
 		if !ok {
 			break
 		}
-		file, inline = next, within
+		file, inline = next, inner
 	}
 	return file, file != "" && r.files.Has(file)
 }
 
 // child finds a module in the module of a file, or in one that is written out in it. Its file is the same if it is
 // written out too. A module that no declaration was found for, because a macro makes it, is where it should be.
-func (r *rustResolver) child(file string, inline []string, name string) (next string, within []string, ok bool) {
+func (r *rustResolver) child(file string, inline []string, name string) (next string, inner []string, ok bool) {
 	full := strings.Join(append(slices.Clip(inline), name), "::")
 	declared := false
 	for _, s := range r.modulesOf(file) {
@@ -146,7 +146,7 @@ func (r *rustResolver) declared(file string, s spec) []string {
 // existing gives the first of the names in a folder that is a file.
 func (r *rustResolver) existing(folder string, names ...string) []string {
 	for _, name := range names {
-		if file, ok := within(folder, strings.ReplaceAll(name, `\`, "/")); ok && r.files.Has(file) {
+		if file, ok := fileIn(r.files, folder, strings.ReplaceAll(name, `\`, "/")); ok {
 			return []string{file}
 		}
 	}

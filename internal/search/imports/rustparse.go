@@ -8,7 +8,7 @@ import (
 // A rustParser goes through a file's tokens.
 type rustParser struct {
 	*scanner
-	specs  []spec
+	specList
 	paths  []string    // of the attributes before the next item
 	sure   bool        // one of them holds always
 	scopes []rustScope // the modules that are written out around the current token
@@ -20,12 +20,6 @@ type rustParser struct {
 type rustScope struct {
 	name, full string
 	depth      int
-}
-
-func (p *rustParser) add(text string, line int, k kind) {
-	if len(text) <= longestImport && len(p.specs) < mostImports {
-		p.specs = append(p.specs, spec{text, line, k})
-	}
 }
 
 // step goes to the next token.

@@ -105,10 +105,6 @@ func (s *scanner) read(t token) token {
 	return t
 }
 
-func isWordByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '$' || c >= 0x80
-}
-
 // word moves past a word or a number.
 func (s *scanner) word() {
 	number := isDigit(s.src[s.at])
@@ -121,8 +117,6 @@ func (s *scanner) word() {
 		s.at++
 	}
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // blank moves past white space and comments.
 func (s *scanner) blank() {

@@ -2,6 +2,21 @@ package imports
 
 import "strings"
 
+// isWordByte tells whether a byte may stand in a name of most languages; whatever is not ASCII may.
+func isWordByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '$' || c >= 0x80 }
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// lineEnd gives the end of the line of a place.
+func lineEnd[T string | []byte](src T, at int) int {
+	for at < len(src) && src[at] != '\n' {
+		at++
+	}
+	return at
+}
+
 // has tells whether the text goes on with prefix.
 func (s *scanner) has(prefix string) bool {
 	return strings.HasPrefix(s.src[s.at:], prefix)

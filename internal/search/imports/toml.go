@@ -52,19 +52,7 @@ func (t tomlTable) text(keys ...string) string {
 
 // texts gives the strings at a path of keys: those of a list, or the only one.
 func (t tomlTable) texts(keys ...string) []string {
-	switch value := t.at(keys...).(type) {
-	case string:
-		return []string{value}
-	case []any:
-		var texts []string
-		for _, v := range value {
-			if text, ok := v.(string); ok {
-				texts = append(texts, text)
-			}
-		}
-		return texts
-	}
-	return nil
+	return textsOf(t.at(keys...))
 }
 
 // tables gives the tables in the list at a path of keys.
@@ -102,11 +90,7 @@ func (p *tomlParser) blank(lines bool) {
 }
 
 func (p *tomlParser) restOfLine() {
-	if end := strings.IndexByte(p.src[p.at:], '\n'); end >= 0 {
-		p.at += end
-	} else {
-		p.at = len(p.src)
-	}
+	p.at = lineEnd(p.src, p.at)
 }
 
 func (p *tomlParser) take(text string) bool {
@@ -194,7 +178,7 @@ func (p *tomlParser) keys() []string {
 }
 
 func isTOMLBare(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-'
+	return isLetter(c) || isDigit(c) || c == '_' || c == '-'
 }
 
 func (p *tomlParser) value(depth int) (any, bool) {

@@ -11,7 +11,7 @@ import (
 type tsConfig struct {
 	folder         string
 	baseURL        string // "" if there is none
-	paths          webObject
+	paths          jsonObject
 	pathsFrom      string // the folder that targets of paths are beneath, without a baseUrl
 	rootDirs       []string
 	rootDir        string
@@ -27,20 +27,18 @@ const tsDepth = 16
 // config gives the configurations that go for the importing file: the nearest one above it, then those it refers to.
 func (r *nodeResolver) config() []*tsConfig {
 	if r.searched {
-		return r.nearest
+		return r.going
 	}
 	r.searched = true
-	for folder := path.Dir(r.from); ; folder = path.Dir(folder) {
+	for folder := range upwards(path.Dir(r.from)) {
 		for _, name := range []string{"tsconfig.json", "jsconfig.json"} {
 			if c := r.project(path.Join(folder, name)); c != nil {
-				r.nearest = append([]*tsConfig{c}, r.referred(c)...)
-				return r.nearest
+				r.going = append([]*tsConfig{c}, r.referred(c)...)
+				return r.going
 			}
 		}
-		if folder == "." || folder == "/" {
-			return nil
-		}
 	}
+	return nil
 }
 
 // referred gives the projects that a configuration refers to.
@@ -91,10 +89,10 @@ func (r *nodeResolver) configAt(file string, depth int) *tsConfig {
 		return known
 	}
 	var c *tsConfig
-	if content, ok := r.content(file); ok && depth < tsDepth {
+	if content, ok := readIn(r.files, ".", file); ok && depth < tsDepth {
 		// A loop ends at what is not read yet.
 		r.configs[file] = nil
-		object, _ := webJSON(content)
+		object, _ := parseJSON(content)
 		c = &tsConfig{folder: path.Dir(file)}
 		for _, name := range object.texts("extends") {
 			if base := r.base(c.folder, name, depth+1); base != nil {
@@ -162,20 +160,20 @@ func (c *tsConfig) inherit(base *tsConfig) {
 }
 
 // set takes over what a configuration says itself.
-func (c *tsConfig) set(object webObject) {
+func (c *tsConfig) set(object jsonObject) {
 	options := object.object("compilerOptions")
 	own := tsConfig{
 		baseURL: c.place(options.get("baseUrl")), rootDir: c.place(options.get("rootDir")), outDir: c.place(options.get("outDir")),
 		declarationDir: c.place(options.get("declarationDir")), conditions: options.texts("customConditions"), pathsFrom: c.folder,
 	}
-	own.paths, _ = options.get("paths").(webObject)
+	own.paths, _ = options.get("paths").(jsonObject)
 	for _, dir := range options.texts("rootDirs") {
 		own.rootDirs = append(own.rootDirs, c.place(dir))
 	}
 	c.inherit(&own)
 	references, _ := object.get("references").([]any)
 	for _, reference := range references {
-		member, _ := reference.(webObject)
+		member, _ := reference.(jsonObject)
 		if place := member.text("path"); place != "" {
 			c.references = append(c.references, path.Join(c.folder, place))
 		}

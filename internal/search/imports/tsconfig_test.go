@@ -48,21 +48,21 @@ func TestTSConfig(t *testing.T) {
 }
 
 func TestPlainJSON(t *testing.T) {
-	for text, want := range map[string]webObject{
+	for text, want := range map[string]jsonObject{
 		`{"a": "// b", /* c */ "d": [1, "e,]", ], // f` + "\n}": {{"a", "// b"}, {"d", []any{json.Number("1"), "e,]"}}},
 		`{"z": null, "a": true, "z": "\""}`:                     {{"z", nil}, {"a", true}, {"z", `"`}},
 		`[]`:                                                    nil,
 	} {
-		got, err := webJSON([]byte(text))
+		got, err := parseJSON([]byte(text))
 		if err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if diff := cmp.Diff(want, got, cmp.AllowUnexported(webMember{})); diff != "" {
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(jsonMember{})); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 	for _, text := range []string{"", "{", `{"a"`, `{"a":}`, "/*", `{"a": "b`} {
-		if got, err := webJSON([]byte(text)); err == nil {
+		if got, err := parseJSON([]byte(text)); err == nil {
 			t.Errorf("%s gives %v", text, got)
 		}
 	}

@@ -45,20 +45,20 @@ func (r *nodeResolver) throughPaths(c *tsConfig, text string, k kind) (string, b
 
 // tsTargets gives the targets of the pattern that fits a text best: the text itself, or the longest text before a star,
 // then behind it.
-func tsTargets(paths webObject, text string) (targets []string, star string) {
+func tsTargets(paths jsonObject, text string) (targets []string, star string) {
 	prefix, suffix := -1, -1
 	for _, member := range paths {
 		before, after, pattern := strings.Cut(member.name, "*")
 		if !pattern {
 			if member.name == text {
-				return webTexts(member.value), ""
+				return textsOf(member.value), ""
 			}
 			continue
 		}
 		fits := len(text) >= len(before)+len(after) && strings.HasPrefix(text, before) && strings.HasSuffix(text, after)
 		if fits && (len(before) > prefix || len(before) == prefix && len(after) > suffix) {
 			prefix, suffix = len(before), len(after)
-			targets, star = webTexts(member.value), text[len(before):len(text)-len(after)]
+			targets, star = textsOf(member.value), text[len(before):len(text)-len(after)]
 		}
 	}
 	return targets, star
@@ -66,11 +66,11 @@ func tsTargets(paths webObject, text string) (targets []string, star string) {
 
 // overlaid gives the folders that are laid over a folder by rootDirs.
 func (c *tsConfig) overlaid(folder string) []string {
-	best, beneath := "", ""
+	best, inside := "", ""
 	for _, root := range c.rootDirs {
-		rest, ok := nodeBeneath(folder, root)
+		rest, ok := beneath(folder, root)
 		if ok && len(root) > len(best) {
-			best, beneath = root, rest
+			best, inside = root, rest
 		}
 	}
 	if best == "" {
@@ -79,7 +79,7 @@ func (c *tsConfig) overlaid(folder string) []string {
 	var others []string
 	for _, root := range c.rootDirs {
 		if root != best {
-			others = append(others, path.Join(root, beneath))
+			others = append(others, path.Join(root, inside))
 		}
 	}
 	return others

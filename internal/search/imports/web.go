@@ -13,33 +13,9 @@ const (
 	htmlLink                    // src and href: always a path, / being the top of the site
 )
 
-// webLanguage finds one of the languages of this file by name.
-func webLanguage(name string) (language, bool) {
-	switch name {
-	case "typescript", "javascript", "tsx", "jsx":
-		return language{jsImports, webResolve}, true
-	case "vue", "svelte":
-		return language{componentImports, webResolve}, true
-	case "astro":
-		return language{astroImports, webResolve}, true
-	case "html":
-		return language{htmlImports, webResolve}, true
-	case "css", "scss", "sass", "less":
-		return language{cssImports, webResolve}, true
-	}
-	return language{}, false
-}
-
-// webResolve finds the files that the specs of one file mean.
-func webResolve(files Files, from string, specs []spec) []string {
-	r := newNodeResolver(files, from)
-	var found []string
-	for _, s := range specs {
-		if file, ok := r.resolve(s); ok {
-			found = append(found, file)
-		}
-	}
-	return found
+// resolveWeb finds the files that the specs of one file mean.
+func resolveWeb(files Files, from string, specs []spec) []string {
+	return resolveEach(specs, newNodeResolver(files, from).resolve)
 }
 
 // webLines tells the lines of places that are asked for in order.

@@ -29,7 +29,7 @@ func webTags(src []byte, each func(webTag)) {
 				return
 			}
 			pos += n
-		case pos+1 < len(src) && (src[pos+1]|0x20) >= 'a' && (src[pos+1]|0x20) <= 'z':
+		case pos+1 < len(src) && isLetter(src[pos+1]):
 			tag := webTagAt(src, pos)
 			each(tag)
 			pos = tag.end
@@ -175,9 +175,9 @@ func (p *webPage) address(tag webTag, attribute string) {
 	}
 }
 
-// htmlImports reads a page: scripts, links, and what scripts and styles within it import. Whatever stands in a page is
+// extractHTML reads a page: scripts, links, and what scripts and styles within it import. Whatever stands in a page is
 // shown somehow, so there is no error.
-func htmlImports(content []byte) ([]spec, error) {
+func extractHTML(content []byte) ([]spec, error) {
 	p := newWebPage(content)
 	webTags(content, func(tag webTag) {
 		switch tag.name {
@@ -186,10 +186,10 @@ func htmlImports(content []byte) ([]spec, error) {
 		case "script":
 			p.address(tag, "src")
 			if webScript(tag) {
-				_ = p.part(tag.body, tag.end, jsImports)
+				_ = p.part(tag.body, tag.end, extractJS)
 			}
 		case "style":
-			_ = p.part(tag.body, tag.end, cssImports)
+			_ = p.part(tag.body, tag.end, extractCSS)
 		}
 	})
 	return p.specs, nil
@@ -201,8 +201,8 @@ func webScript(tag webTag) bool {
 	return kind == "" || kind == "module" || strings.Contains(kind, "javascript") || strings.Contains(kind, "ts")
 }
 
-// componentImports reads the scripts and styles of a component of Vue or Svelte.
-func componentImports(content []byte) ([]spec, error) {
+// extractComponent reads the scripts and styles of a component of Vue or Svelte.
+func extractComponent(content []byte) ([]spec, error) {
 	return newWebPage(content).component(0)
 }
 
@@ -210,10 +210,10 @@ func componentImports(content []byte) ([]spec, error) {
 func (p *webPage) component(from int) ([]spec, error) {
 	var first error
 	webTags(p.src[from:], func(tag webTag) {
-		extract := jsImports
+		extract := extractJS
 		switch {
 		case tag.name == "style":
-			extract = cssImports
+			extract = extractCSS
 		case tag.name == "template":
 			extract = nil
 		case tag.name != "script" || !webScript(tag):
@@ -234,25 +234,35 @@ func (p *webPage) component(from int) ([]spec, error) {
 	return p.specs, nil
 }
 
-// astroImports reads the script at the top of a component of Astro, between lines of dashes, and those within it.
-func astroImports(content []byte) ([]spec, error) {
+// extractAstro reads the script at the top of a component of Astro, between lines of dashes, and those within it.
+func extractAstro(content []byte) ([]spec, error) {
 	p := newWebPage(content)
-	start := len(content) - len(bytes.TrimLeft(content, " \t\r\n\ufeff"))
-	from := 0
-	if bytes.HasPrefix(content[start:], []byte("---")) {
-		start += 3
-		from = len(content)
-		if n := bytes.Index(content[start:], []byte("\n---")); n >= 0 {
-			from = start + n + 4
-		}
-		if err := p.part(start, min(from, len(content)), frontMatter); err != nil {
-			return nil, err
-		}
+	top := len(content) - len(bytes.TrimLeft(content, " \t\r\n\ufeff"))
+	start, end, after := frontMatter(content[top:])
+	if after == 0 {
+		return p.component(0)
 	}
-	return p.component(from)
+	if err := p.part(top+start, top+end, extractJS); err != nil {
+		return nil, err
+	}
+	return p.component(top + after)
 }
 
-// frontMatter reads a script that dashes end.
-func frontMatter(content []byte) ([]spec, error) {
-	return jsImports(bytes.TrimSuffix(content, []byte("\n---")))
+// frontMatter finds what stands at the beginning of a page between lines of three dashes: it is content[start:end], and
+// the page goes on at after. Without such lines all three are 0.
+func frontMatter(content []byte) (start, end, after int) {
+	for line := range bytes.Lines(content) {
+		mark := string(bytes.TrimRight(bytes.TrimPrefix(line, []byte("\ufeff")), " \t\r\n"))
+		switch {
+		case start == 0 && mark != "---":
+			return 0, 0, 0
+		case start == 0:
+			start, end = len(line), len(line)
+		case mark == "---" || mark == "...":
+			return start, end, end + len(line)
+		default:
+			end += len(line)
+		}
+	}
+	return 0, 0, 0
 }

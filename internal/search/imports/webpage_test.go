@@ -6,20 +6,20 @@ import (
 )
 
 func TestPageImports(t *testing.T) {
-	checkReadings(t, htmlImports, []reading{
+	checkReadings(t, extractHTML, []reading{
 		{"scripts and links", "<!-- <script src=x> -->\n<link rel=stylesheet href='a.css'/><script src=\"b.js\" defer></script>", "2 a.css link, 2 b.js link"},
 		{"within", "<SCRIPT type=module>\nimport 'a'; '</b>'\n</SCRIPT><style>\n@import 'c'</style>", "2 a, 4 c style"},
 		{"no scripts", "<script type='application/json'>{\"import\": 'x</script><script>let a = 'b</script><p title='<script src=x>'>", ""},
 		{"unfinished", "<link href=a.css><link href='b", "1 a.css link"},
 	})
-	checkReadings(t, componentImports, []reading{
+	checkReadings(t, extractComponent, []reading{
 		{
 			"Vue", "<template src='./t.html'><a :b=\"c > d\">import 'x'</a></template>\n<script setup lang=\"ts\" generic=\"T extends A\">\nimport a from './a'\n</script>\n<style lang=scss src=./s.scss>\n@use 'b'; // it's\n</style>",
 			"1 ./t.html link, 3 ./a, 5 ./s.scss link, 6 b style",
 		},
 		{"Svelte", "<script module>import 'a'</script><script lang='ts'>\nimport B from './B.svelte'</script>{#if a < b}<B on:click={() => c > d}/>{/if}", "1 a, 2 ./B.svelte"},
 	})
-	checkReadings(t, astroImports, []reading{
+	checkReadings(t, extractAstro, []reading{
 		{"Astro", "---\nimport A from './A.astro'\n---\n<A b={c}>don't</A><script>import 'd'</script>", "2 ./A.astro, 4 d"},
 		{"without a script", "<p>it's</p><style>@import 'a'</style>", "1 a style"},
 	})
@@ -27,8 +27,8 @@ func TestPageImports(t *testing.T) {
 
 func TestPageSyntaxErrors(t *testing.T) {
 	for text, extract := range map[string]func([]byte) ([]spec, error){
-		"<template/>\n<script>\nlet a = 'b\n</script>": componentImports,
-		"---\n\n'a\n---\n": astroImports,
+		"<template/>\n<script>\nlet a = 'b\n</script>": extractComponent,
+		"---\n\n'a\n---\n": extractAstro,
 	} {
 		_, err := extract([]byte(text))
 		var fault *SyntaxError

@@ -67,7 +67,7 @@ func (c *cScanner) declaration(i, to int, owner string) int {
 	if h.name >= 0 && h.stop < to && c.isTyped(i, h, owner) {
 		return c.declareFunction(h, to, owner)
 	}
-	return c.skip(h, to)
+	return c.skipMember(h, to)
 }
 
 // prelude passes templates, attributes and labels of access.
@@ -243,15 +243,4 @@ func (c *cScanner) initializes(h head, i int) bool {
 func (c *cScanner) isPure(i int) bool {
 	next := c.text(i + 1)
 	return next == "0" || next == "default" || next == "delete"
-}
-
-// skip passes what declares nothing that counts.
-func (c *cScanner) skip(h head, to int) int {
-	switch {
-	case h.stop >= to:
-		return to
-	case h.equals:
-		return c.skipValue(h.stop, to) + 1
-	}
-	return c.past(h.stop)
 }

@@ -89,3 +89,18 @@ func (s *scanner) skipValue(i, to int) (last int) {
 	}
 	return min(i, to-1)
 }
+
+// skipMember passes what is no function and no type: a field, a property, an initializer, a variable.
+func (s *scanner) skipMember(h head, to int) int {
+	switch {
+	case h.stop >= to:
+		return to
+	case h.equals:
+		return s.skipValue(h.stop, to) + 1
+	}
+	next := s.past(h.stop)
+	if s.text(h.stop) == "{" && s.text(next) == "=" { // a property with a first value
+		return s.skipValue(next, to) + 1
+	}
+	return next
+}

@@ -168,8 +168,8 @@ func (k keywords) declaration(word keyword, i, to int, owner string) int {
 	}
 	inner := owner
 	if name != "" {
-		if word.kind == "function" && owner != "" {
-			word.kind = "method"
+		if word.kind == "function" {
+			word.kind = functionKind(owner)
 		}
 		k.addNamed(word.kind, owner+name, at, last)
 		inner = cut(owner+name) + "."

@@ -74,21 +74,6 @@ func (m managed) declareType(h head, to int, owner string) int {
 	return end + 1
 }
 
-// skipMember passes what is no method: a field, a property, an initializer.
-func (m managed) skipMember(h head, to int) int {
-	switch {
-	case h.stop >= to:
-		return to
-	case h.equals:
-		return m.skipValue(h.stop, to) + 1
-	}
-	next := m.past(h.stop)
-	if m.text(h.stop) == "{" && m.text(next) == "=" { // a property with a first value
-		return m.skipValue(next, to) + 1
-	}
-	return next
-}
-
 func (m managed) declareMethod(h head, to int, owner string) int {
 	last := min(h.stop, to-1)
 	switch {
@@ -101,11 +86,7 @@ func (m managed) declareMethod(h head, to int, owner string) int {
 	case m.isCall(h):
 		return last + 1
 	}
-	kind := "method"
-	if owner == "" {
-		kind = "function"
-	}
-	m.addNamed(kind, owner+m.functionName(h), h.name, last)
+	m.addNamed(functionKind(owner), owner+m.functionName(h), h.name, last)
 	return last + 1
 }
 

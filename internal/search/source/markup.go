@@ -1,31 +1,22 @@
 package source
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // outlineMarkdown outlines headings. Each reaches to the next one of its level or above.
 func outlineMarkdown(content []byte) []Symbol {
 	m := markdownOutline{}
-	number := 0
-	for text := range bytes.Lines(content) {
-		number++
-		m.line(strings.TrimRight(string(text[:min(len(text), longestHeading)]), "\r\n"), number)
-	}
-	for len(m.open) > 0 {
-		m.close(number)
-	}
+	last := eachLine(content, func(text string, number int) bool {
+		m.line(strings.TrimRight(text, "\r\n"), number)
+		return true
+	})
+	m.close(0, last)
 	return m.found
 }
 
-const longestHeading = 2000
-
 type markdownOutline struct {
-	found  []Symbol
-	open   []block // indent is the level
-	fence  string  // what closes the code that is being passed
-	before string  // the line before, if it may be a heading that is underlined
+	indentedOutline        // by level
+	fence           string // what closes the code that is being passed
+	before          string // the line before, if it may be a heading that is underlined
 }
 
 func (m *markdownOutline) line(text string, number int) {
@@ -45,7 +36,11 @@ func (m *markdownOutline) line(text string, number int) {
 	case strings.HasPrefix(trimmed, "#"):
 		m.hashes(trimmed, number)
 	case before != "" && trimmed != "" && (strings.Trim(trimmed, "=") == "" || strings.Trim(trimmed, "-") == ""):
-		m.heading(before, map[byte]int{'=': 1, '-': 2}[trimmed[0]], number-1)
+		level := 1
+		if trimmed[0] == '-' {
+			level = 2
+		}
+		m.heading(before, level, number-1)
 	case trimmed != "" && !strings.ContainsAny(trimmed[:1], "->|*+"):
 		m.before = trimmed
 	}
@@ -65,17 +60,9 @@ func (m *markdownOutline) hashes(trimmed string, number int) {
 }
 
 func (m *markdownOutline) heading(name string, level, number int) {
-	for len(m.open) > 0 && m.open[len(m.open)-1].indent >= level {
-		m.close(number - 1)
-	}
+	m.close(level, number-1)
 	m.open = append(m.open, block{symbol: len(m.found), indent: level})
 	m.found = append(m.found, Symbol{Kind: "heading", Name: name, Line: number, End: number})
-}
-
-func (m *markdownOutline) close(line int) {
-	top := m.open[len(m.open)-1]
-	m.open = m.open[:len(m.open)-1]
-	m.found[top.symbol].End = max(line, m.found[top.symbol].Line)
 }
 
 // outlineCSS outlines the rules at the top of a style sheet.

@@ -177,7 +177,11 @@ func (s *scanner) scriptVariable(i, to int, exported bool) int {
 	case s.isFunction(value, last+1):
 		s.add("function", "", i+1, last)
 	case exported:
-		s.add(map[bool]string{true: "constant", false: "variable"}[s.text(i) == "const"], "", i+1, last)
+		kind := "variable"
+		if s.text(i) == "const" {
+			kind = "constant"
+		}
+		s.add(kind, "", i+1, last)
 	}
 	return last + 1
 }

@@ -1,19 +1,14 @@
 package source
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // outlineShell outlines the functions of a shell script. One ends with the bracket that is indented like its name.
 func outlineShell(content []byte) []Symbol {
 	s := shellOutline{}
-	number := 0
-	for text := range bytes.Lines(content) {
-		number++
-		s.line(string(text[:min(len(text), longestRuby)]), number)
-	}
-	s.end(number)
+	s.end(eachLine(content, func(text string, number int) bool {
+		s.line(text, number)
+		return true
+	}))
 	return s.found
 }
 

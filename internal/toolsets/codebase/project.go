@@ -11,13 +11,12 @@ import (
 	"remit/internal/search/imports"
 )
 
-// project is the project as the resolver of imports sees it, during one call. Folders are listed once.
+// project is the project as the resolver of imports sees it, during one call.
 type project struct {
-	ctx     context.Context // of the call, which is all that a project lives for
-	tools   *Tools
-	policy  *contract.PathPolicy
-	folders map[string][]string
-	listed  bool // the whole tree is known
+	ctx    context.Context // of the call, which is all that a project lives for
+	tools  *Tools
+	policy *contract.PathPolicy
+	listed bool // the whole tree is known
 }
 
 var _ imports.Files = (*project)(nil)
@@ -45,18 +44,13 @@ func (p *project) Has(name string) bool {
 
 // In keeps the promise of imports.Files.
 func (p *project) In(folder string) []string {
-	folder = path.Clean(folder)
-	if names, known := p.folders[folder]; known {
-		return names
-	}
 	if p.ctx.Err() != nil {
 		return nil
 	}
 	names, err := p.tools.Files.List(folder, "", p.policy)
 	if err != nil {
-		names = nil // what may not be looked into is not there
+		return nil // what may not be looked into is not there
 	}
-	names = slices.Clone(names)
 	for i, name := range names {
 		slash := ""
 		if strings.HasSuffix(name, "/") {
@@ -65,10 +59,6 @@ func (p *project) In(folder string) []string {
 		names[i] = path.Base(name) + slash
 	}
 	slices.Sort(names)
-	if p.folders == nil {
-		p.folders = map[string][]string{}
-	}
-	p.folders[folder] = names
 	return names
 }
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// jsImports reads what a script imports. An element of JSX that does not end was no element, but something of
+// extractJS reads what a script imports. An element of JSX that does not end was no element, but something of
 // TypeScript that looks like one: then the script is read once more, without elements.
-func jsImports(content []byte) ([]spec, error) {
+func extractJS(content []byte) ([]spec, error) {
 	specs, lexer := jsRead(content, true)
 	if lexer.fault != nil && lexer.elements || lexer.unclosed() {
 		if again, plain := jsRead(content, false); plain.fault == nil {

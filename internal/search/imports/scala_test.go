@@ -3,7 +3,7 @@ package imports
 import "testing"
 
 func TestScalaExtract(t *testing.T) {
-	extracts(t, scalaImports, `/* import not.This /* nested */ */
+	extracts(t, extractScala, `/* import not.This /* nested */ */
 package com.acme
 package app
 
@@ -21,7 +21,7 @@ object Main { import too.Late }
 `, "2|2|com.acme", "3|2|com.acme.app", "5|0|com.acme.core.Store", "5|0|com.acme.core.Other", "6|0|com.acme.model.User",
 		"6|0|com.acme.model.Role", "6|0|com.acme.model.Kind", "7|1|com.acme.util", "8|1|com.acme.more", "9|0|com.acme.deep.A",
 		"9|1|com.acme.deep", "10|0|com.acme.Top", "12|0|com.acme.One")
-	refuses(t, scalaImports, "import a.B\n/* open\nimport a.C", 2)
+	refuses(t, extractScala, "import a.B\n/* open\nimport a.C", 2)
 }
 
 func TestScalaFiles(t *testing.T) {

@@ -2,12 +2,12 @@ package imports
 
 import "strings"
 
-// scalaImports reads the head of a Scala file: what its packages are, and the imports before anything else. Imports
+// extractScala reads the head of a Scala file: what its packages are, and the imports before anything else. Imports
 // further down are not looked at.
-func scalaImports(content []byte) ([]spec, error) {
+func extractScala(content []byte) ([]spec, error) {
 	s := scan(content, kotlinLexicon())
 	var specs []spec
-	within := ""
+	full := ""
 	for {
 		line := s.tok.line
 		switch {
@@ -16,8 +16,8 @@ func scalaImports(content []byte) ([]spec, error) {
 			if s.sees("object") {
 				return specs, s.problem()
 			}
-			within = strings.TrimPrefix(within+"."+s.name("."), ".")
-			specs = append(specs, spec{within, line, jvmPackage})
+			full = strings.TrimPrefix(full+"."+s.name("."), ".")
+			specs = append(specs, spec{full, line, jvmPackage})
 			s.takes("{")
 		case s.takes("import"):
 			specs = s.scalaNames(specs)

@@ -12,16 +12,16 @@ type nodeResolver struct {
 	from     string
 	typed    bool // the importing file is TypeScript
 	packages map[string]*nodePackage
-	spaces   map[string]map[string]string // folder of a workspace -> name of a package -> its folder
+	spaces   map[string]*nodeSpace // by the folder of their root
 	configs  map[string]*tsConfig
-	nearest  []*tsConfig // what goes for from; nil until somebody asks
-	searched bool
+	going    []*tsConfig // what goes for from, once somebody has asked
+	searched bool        // whether somebody has
 }
 
 func newNodeResolver(files Files, from string) *nodeResolver {
 	return &nodeResolver{
 		files: files, from: from, typed: nodeTyped(from),
-		packages: map[string]*nodePackage{}, spaces: map[string]map[string]string{}, configs: map[string]*tsConfig{},
+		packages: map[string]*nodePackage{}, spaces: map[string]*nodeSpace{}, configs: map[string]*tsConfig{},
 	}
 }
 
@@ -66,7 +66,7 @@ func (r *nodeResolver) written(s spec) (string, bool) {
 		return file, true
 	}
 	switch {
-	case text[0] == '/' || nodeScheme(text):
+	case text[0] == '/' || hasScheme(text):
 		return "", false
 	case text[0] == '#':
 		return r.internal(text, s.kind)
@@ -78,15 +78,9 @@ func nodeRelative(text string) bool {
 	return text == "." || text == ".." || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../")
 }
 
-// nodeScheme tells whether an import is an address, like node:fs or https://x.
-func nodeScheme(text string) bool {
-	before, _, ok := strings.Cut(text, ":")
-	return ok && !strings.ContainsAny(before, "/@#")
-}
-
 // exact gives a path if it is that of a file of the workspace.
 func (r *nodeResolver) exact(file string) (string, bool) {
-	if file == "" || file == "." || strings.HasPrefix(file, "../") || strings.HasPrefix(file, "/") || nodeForeign(file) || !r.files.Has(file) {
+	if outside(file) || nodeForeign(file) || !r.files.Has(file) {
 		return "", false
 	}
 	return file, true
@@ -124,7 +118,7 @@ func (r *nodeResolver) beneath(folder, text string, k kind) (string, bool) {
 
 // place resolves the path of a file, whose extension may be left out, or of a folder.
 func (r *nodeResolver) place(full string, k kind) (string, bool) {
-	if full == ".." || strings.HasPrefix(full, "../") {
+	if outside(full) {
 		return "", false
 	}
 	if file, ok := r.file(full, k); ok {
@@ -209,7 +203,7 @@ func nodeCode(k kind) []string {
 
 // folder resolves a folder: by what its package.json says, or to its index.
 func (r *nodeResolver) folder(full string, k kind) (string, bool) {
-	if full == ".." || strings.HasPrefix(full, "../") {
+	if outside(full) {
 		return "", false
 	}
 	if p := r.packageIn(full); p != nil {

@@ -1,6 +1,9 @@
 package imports
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestNodeRelative(t *testing.T) {
 	files := memory{
@@ -117,4 +120,41 @@ func TestNodeSources(t *testing.T) {
 	}
 	files := memory{"package.json": "{}", "bin/run.js": "require('../dist/cli.js'); require('../other/cli.js')", "src/cli.ts": "", "src/other/x.ts": ""}
 	check(t, files, "javascript", []importing{{"by path", "bin/run.js", []string{"src/cli.ts"}}})
+}
+
+// reads are files that note what is read.
+type reads struct {
+	memory
+	read map[string]bool
+}
+
+func (r reads) Read(path string) ([]byte, error) {
+	r.read[path] = true
+	return r.memory.Read(path)
+}
+
+// TestNodeMembers: a package is found whatever its folder is called, and quickly if that is called like it.
+func TestNodeMembers(t *testing.T) {
+	files := memory{
+		"package.json":          `{"workspaces": ["p/*"]}`,
+		"p/one/package.json":    `{"name": "@s/one"}`,
+		"p/one/index.ts":        "",
+		"p/s-two/package.json":  `{"name": "@s/two"}`,
+		"p/s-two/index.ts":      "",
+		"p/three/package.json":  `{"name": "@s/other"}`,
+		"p/three/index.ts":      "",
+		"q/three/package.json":  `{"name": "@s/three"}`,
+		"q/three/index.ts":      "",
+		"p/unread/package.json": `{"name": "unread"}`,
+	}
+	for text, want := range map[string]string{"@s/one": "p/one/index.ts", "@s/two": "p/s-two/index.ts", "@s/other": "p/three/index.ts", "@s/three": "", "fs": ""} {
+		noted := reads{files, map[string]bool{}}
+		got, err := Of(noted, "main.ts", "typescript", []byte("import '"+text+"'"))
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
+		}
+		if alike := want == "p/one/index.ts" || want == "p/s-two/index.ts"; alike && noted.read["p/unread/package.json"] {
+			t.Errorf("%s: read %v", text, noted.read)
+		}
+	}
 }

@@ -14,8 +14,8 @@ type cssReader struct {
 	fault *SyntaxError
 }
 
-// cssImports reads CSS and the languages that are made into it.
-func cssImports(content []byte) ([]spec, error) {
+// extractCSS reads CSS and the languages that are made into it.
+func extractCSS(content []byte) ([]spec, error) {
 	r := &cssReader{src: content, lines: webLines{src: content}}
 	for r.pos < len(r.src) {
 		r.step()

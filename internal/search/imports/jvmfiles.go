@@ -7,18 +7,10 @@ import (
 	"strings"
 )
 
-// mostModules is how many modules of a workspace are looked into for a package.
-const mostModules = 500
+// mostModules is how many modules of a workspace are looked into for a package, the nearest ones.
+const mostModules = 100
 
 func jvmEndings() []string { return []string{".java", ".kt", ".scala"} }
-
-// A sourceRoot is a folder under which packages are folders, without those of prefix: Kotlin lets a project leave out
-// the part that all of its packages share.
-type sourceRoot struct {
-	folder string
-	prefix string   // with a dot at the end, unless empty
-	inside []string // what is in the folder
-}
 
 // A jvm resolves the imports of one file of Java, Kotlin or Scala.
 type jvm struct {
@@ -26,22 +18,25 @@ type jvm struct {
 	from     string
 	own      sourceRoot
 	isTest   bool
-	roots    []sourceRoot          // found when first needed
-	searched bool                  // whether they were
 	packages map[string][][]string // the files of packages that were asked for, by source set
+	places   map[string][]jvmPlace // the folders of packages that were asked for
 }
 
-// jvmFiles resolves the imports of Java, Kotlin and Scala: in the file's own source root, then in whatever root of the
+// A jvmPlace is the folder of a package in a source set.
+type jvmPlace struct{ set, folder string }
+
+func jvmPlaceAt(root string) jvmPlace { return jvmPlace{path.Dir(root), root} }
+
+// resolveJVM resolves the imports of Java, Kotlin and Scala: in the file's own source root, then in whatever root of the
 // workspace is nearest.
-func jvmFiles(files Files, from string, specs []spec) []string {
-	r := &jvm{files: files, from: from, isTest: isJVMTest(from), packages: map[string][][]string{}}
+func resolveJVM(files Files, from string, specs []spec) []string {
+	r := &jvm{files: files, from: from, isTest: isJVMTest(from), packages: map[string][][]string{}, places: map[string][]jvmPlace{}}
 	r.own = sourceRoot{folder: path.Dir(from)}
 	for _, s := range specs {
 		if s.kind == jvmPackage {
 			r.own = rootOf(from, s.text)
 		}
 	}
-	r.own.inside = files.In(r.own.folder)
 	var found []string
 	for _, s := range specs {
 		switch s.kind {
@@ -52,20 +47,6 @@ func jvmFiles(files Files, from string, specs []spec) []string {
 		}
 	}
 	return found
-}
-
-// rootOf gives the source root of a file by the package that it says it is in.
-func rootOf(from, packageName string) sourceRoot {
-	root := sourceRoot{folder: path.Dir(from)}
-	rest := strings.Split(packageName, ".")
-	for len(rest) > 0 && path.Base(root.folder) == rest[len(rest)-1] {
-		root.folder = path.Dir(root.folder)
-		rest = rest[:len(rest)-1]
-	}
-	if len(rest) > 0 {
-		root.prefix = strings.Join(rest, ".") + "."
-	}
-	return root
 }
 
 // name resolves the name of a class, of what is in one, or of a function or property of a package.
@@ -150,19 +131,15 @@ func (r *jvm) setsOf(name string) [][]string {
 	}
 	var sets [][]string
 	last := ""
-	for _, root := range r.allRoots() {
-		rest, ok := strings.CutPrefix(name+".", root.prefix)
-		if !ok || !root.holds(rest) {
-			continue
-		}
-		found := inFolder(r.files, path.Join(root.folder, strings.ReplaceAll(rest, ".", "/")), jvmEndings()...)
+	for _, place := range r.placesOf(name) {
+		found := inFolder(r.files, place.folder, jvmEndings()...)
 		if len(found) == 0 {
 			continue
 		}
-		if set := path.Dir(root.folder); set == last {
+		if place.set == last {
 			sets[len(sets)-1] = append(sets[len(sets)-1], found...)
 		} else {
-			sets, last = append(sets, found), set
+			sets, last = append(sets, found), place.set
 		}
 	}
 	if len(sets) == 0 {
@@ -170,6 +147,30 @@ func (r *jvm) setsOf(name string) [][]string {
 	}
 	r.packages[name] = sets
 	return sets
+}
+
+// placesOf gives the folders of a package, the nearest first. They are beneath those of the package around it: where
+// nobody has that, as with most packages of others, nothing needs to be looked for.
+func (r *jvm) placesOf(name string) []jvmPlace {
+	places, known := r.places[name]
+	if known {
+		return places
+	}
+	if name == "" {
+		places = r.roots()
+	} else {
+		dot := strings.LastIndexByte(name, '.')
+		if r.own.prefix == name+"." {
+			places = append(places, jvmPlaceAt(r.own.folder))
+		}
+		for _, around := range r.placesOf(name[:max(dot, 0)]) {
+			if folder, ok := folderAt(r.files, around.folder, name[dot+1:]); ok {
+				places = append(places, jvmPlace{around.set, folder})
+			}
+		}
+	}
+	r.places[name] = places
+	return places
 }
 
 // described gives the files of a package that has a package-info.java, wherever its root is.
@@ -181,50 +182,47 @@ func (r *jvm) described(name string) [][]string {
 	return [][]string{inFolder(r.files, path.Dir(slices.MinFunc(infos, r.nearer)), jvmEndings()...)}
 }
 
-// holds tells whether the first folder of a package, given with dots, is in the root.
-func (root sourceRoot) holds(packageName string) bool {
-	first, _, _ := strings.Cut(packageName, ".")
-	return first == "" || slices.Contains(root.inside, first+"/")
+// roots gives the source roots that have every folder of their packages, the nearest first: the file's own, unless it
+// leaves some out, and those of the modules of the workspace.
+func (r *jvm) roots() []jvmPlace {
+	var folders []string
+	for _, module := range r.modules() {
+		folders = append(folders, r.moduleRoots(module)...)
+	}
+	slices.SortStableFunc(folders, r.nearer)
+	var places []jvmPlace
+	if r.own.prefix == "" {
+		places = append(places, jvmPlaceAt(r.own.folder))
+	}
+	for _, folder := range once(folders, r.own.folder) {
+		places = append(places, jvmPlaceAt(folder))
+	}
+	return places
 }
 
-// allRoots gives the file's own root, and those of the modules of the workspace, the nearest first.
-func (r *jvm) allRoots() []sourceRoot {
-	if r.searched {
-		return r.roots
-	}
-	r.searched = true
-	seen := map[string]bool{}
-	var others []string
+// modules gives the folders of the modules of the workspace that are nearest.
+func (r *jvm) modules() []string {
+	var modules []string
 	for _, build := range []string{"pom.xml", "build.gradle", "build.gradle.kts", "build.xml", "build.sbt"} {
 		for _, file := range r.files.Named(build) {
-			if module := path.Dir(file); !seen[module] && len(seen) < mostModules {
-				seen[module] = true
-				others = append(others, r.moduleRoots(module)...)
-			}
+			modules = append(modules, path.Dir(file))
 		}
 	}
-	slices.SortStableFunc(others, r.nearer)
-	r.roots = append(r.roots, r.own)
-	for _, folder := range others {
-		if folder == r.own.folder {
-			continue
-		}
-		r.roots = append(r.roots, sourceRoot{folder: folder, inside: r.files.In(folder)})
-	}
-	return r.roots
+	modules = once(modules)
+	slices.SortStableFunc(modules, func(a, b string) int {
+		return cmp.Compare(shared(r.from, b+"/"), shared(r.from, a+"/"))
+	})
+	return modules[:min(len(modules), mostModules)]
 }
 
 // moduleRoots gives the source roots of a module: src/main/java and the like, and src itself.
 func (r *jvm) moduleRoots(module string) []string {
 	src := path.Join(module, "src")
 	roots := []string{src}
-	for _, set := range r.files.In(src) {
-		if !strings.HasSuffix(set, "/") {
-			continue
-		}
-		for _, root := range r.files.In(path.Join(src, set)) {
-			if root == "java/" || root == "kotlin/" || root == "scala/" {
-				roots = append(roots, path.Join(src, set, root))
+	for _, set := range inFolder(r.files, src, "/") {
+		for _, name := range []string{"java", "kotlin", "scala"} {
+			if root, ok := folderAt(r.files, set, name); ok {
+				roots = append(roots, root)
 			}
 		}
 	}

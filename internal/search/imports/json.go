@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// A webObject is a JSON object with its members in order, since the conditions of a package are tried in order.
-// Values are webObject, []any, string, bool, nil, or json.Number.
-type webObject []webMember
+// A jsonObject is a JSON object with its members in order, since the conditions of a package are tried in order.
+// Values are jsonObject, []any, string, bool, nil, or json.Number.
+type jsonObject []jsonMember
 
-type webMember struct {
+type jsonMember struct {
 	name  string
 	value any
 }
 
 // get gives the last member of that name, nil if there is none.
-func (o webObject) get(name string) any {
+func (o jsonObject) get(name string) any {
 	for i := len(o) - 1; i >= 0; i-- {
 		if o[i].name == name {
 			return o[i].value
@@ -25,91 +25,92 @@ func (o webObject) get(name string) any {
 	return nil
 }
 
-func (o webObject) object(name string) webObject {
-	value, _ := o.get(name).(webObject)
+func (o jsonObject) object(name string) jsonObject {
+	value, _ := o.get(name).(jsonObject)
 	return value
 }
 
-func (o webObject) text(name string) string {
+func (o jsonObject) text(name string) string {
 	value, _ := o.get(name).(string)
 	return value
 }
 
 // texts gives a member that is a string or an array of strings.
-func (o webObject) texts(name string) []string {
-	return webTexts(o.get(name))
+func (o jsonObject) texts(name string) []string {
+	return textsOf(o.get(name))
 }
 
-func webTexts(value any) []string {
+// textsOf gives the strings of a value that is one, or a list with some.
+func textsOf(value any) []string {
 	switch v := value.(type) {
 	case string:
 		return []string{v}
 	case []any:
-		var all []string
+		var texts []string
 		for _, element := range v {
 			if text, ok := element.(string); ok {
-				all = append(all, text)
+				texts = append(texts, text)
 			}
 		}
-		return all
+		return texts
 	}
 	return nil
 }
 
-// webJSONDepth is how deep values may nest; no configuration comes near it.
-const webJSONDepth = 64
+// jsonDepth is how deep values may nest; no configuration comes near it.
+const jsonDepth = 64
 
-// webJSON reads JSON with comments and trailing commas, as tools of JavaScript write their configuration.
-func webJSON(content []byte) (webObject, error) {
+// parseJSON reads JSON with comments and trailing commas, as tools of JavaScript write their configuration.
+func parseJSON(content []byte) (jsonObject, error) {
 	d := json.NewDecoder(bytes.NewReader(plainJSON(content)))
 	d.UseNumber()
-	value, err := webValue(d, 0)
+	value, err := jsonValue(d, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	object, _ := value.(webObject)
+	object, _ := value.(jsonObject)
 	return object, nil
 }
 
-func webValue(d *json.Decoder, depth int) (any, error) {
+func jsonValue(d *json.Decoder, depth int) (any, error) {
 	token, err := d.Token()
 	if err != nil {
 		return nil, err
 	}
-	if depth > webJSONDepth {
-		return nil, fmt.Errorf("values nest deeper than %d", webJSONDepth)
+	if depth > jsonDepth {
+		return nil, fmt.Errorf("values nest deeper than %d", jsonDepth)
 	}
 	switch token {
 	case json.Delim('{'):
-		return webMembers(d, depth)
+		return jsonMembers(d, depth)
 	case json.Delim('['):
-		return webElements(d, depth)
+		return jsonElements(d, depth)
 	}
 	return token, nil
 }
 
-func webMembers(d *json.Decoder, depth int) (any, error) {
-	object := webObject{}
+func jsonMembers(d *json.Decoder, depth int) (any, error) {
+	object := jsonObject{}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		value, err := webValue(d, depth+1)
+		value, err := jsonValue(d, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		text, _ := name.(string)
-		object = append(object, webMember{text, value})
+		object = append(object, jsonMember{text, value})
 	}
 	_, err := d.Token()
 	return object, err
 }
 
-func webElements(d *json.Decoder, depth int) (any, error) {
+func jsonElements(d *json.Decoder, depth int) (any, error) {
 	array := []any{}
 	for d.More() {
-		value, err := webValue(d, depth+1)
+		value, err := jsonValue(d, depth+1)
 		if err != nil {
 			return nil, err
 		}
