@@ -21,11 +21,7 @@ func TestFreshFiles(t *testing.T) {
 			}
 			server := s.stdio("--toolsets", "context", "--rate-limits", "off", "--watch", watch)
 			changes := &changes{s: s, server: server, holds: map[string]string{}}
-			rounds := 200 // of five changes each
-			if underRace() && os.Getenv("REMIT_FULL") != "true" {
-				rounds = 60
-			}
-			for n := range rounds {
+			for n := range 200 { // of five changes each
 				changes.round(n)
 			}
 		})
