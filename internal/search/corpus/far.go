@@ -7,20 +7,20 @@ import "remit/internal/search/tree"
 // What the tree knows of a file is when it was last read, to tell what has changed since. That is for those who read files for
 // the view: what a search reads is forgotten, and must not make the view's texts or trigrams look newer than they are. So it
 // reads under a name of its own.
-func (w *worker) lookFar(d *doc) {
-	w.file = &tree.File{Path: d.file.Path}
+func (w *worker) lookFar(j *job) {
+	w.file = &tree.File{Path: j.file.Path}
 	data, is := w.corpus.read(w.file, mostScratch, w.scratch.room)
 	if is == unread && data == nil {
-		w.lookLarge(d)
+		w.lookLarge(j)
 		return
 	}
 	var text []byte
 	if is == unread {
 		text, is = decoded(data)
 	}
-	w.reckon(d, is == textual)
+	w.reckon(j.doc, is == textual)
 	if is == textual {
-		w.look(d, text, sheet{})
+		w.look(j, text, sheet{})
 	}
 }
 
@@ -35,25 +35,25 @@ func (w *worker) reckon(d *doc, isText bool) {
 }
 
 // lookLarge searches a doc piece by piece.
-func (w *worker) lookLarge(d *doc) {
+func (w *worker) lookLarge(j *job) {
 	f, err := w.corpus.tree.Open(w.file)
 	if err != nil {
-		w.reckon(d, false)
+		w.reckon(j.doc, false)
 		return
 	}
 	defer f.Close()
 	p := newPieces(f, w.query.Context, &w.stop, pieceSize, longestLine)
-	w.reckon(d, p != nil)
+	w.reckon(j.doc, p != nil)
 	if p == nil {
 		return
 	}
 	matched, whole := false, true
 	for whole && p.next() {
 		var count int
-		count, whole = w.look(d, p.data, sheet{lines: p.lines, before: p.from, end: p.to, again: matched})
+		count, whole = w.look(j, p.data, sheet{lines: p.lines, before: p.from, end: p.to, again: matched})
 		matched = matched || count > 0
 	}
 	if whole && w.stop.Load() {
-		w.miss(d)
+		w.miss(j.doc)
 	}
 }

@@ -4,19 +4,19 @@ import "sync"
 
 // run searches a view: in this goroutine if there is little to do, with workers otherwise.
 func (s *search) run(v *view) {
-	s.plan = newPlan(s.corpus, v, s.query)
+	s.plan = newPlan(s.corpus, v, &s.query)
 	s.summary.Files = s.plan.texts
 	var first unit
-	if !s.plan.next(&first) {
-		return
-	}
-	if s.plan.more() {
+	switch {
+	case !s.plan.next(&first):
+	case s.plan.more():
 		s.together(first)
-		return
+	default:
+		w := &worker{search: s, hand: func(_ int, t *tray, _ bool) { s.give(t) }}
+		w.do(&first)
+		w.scratch.close()
 	}
-	w := &worker{search: s, hand: func(_ int, t *tray, _ bool) { s.give(t) }}
-	w.do(&first)
-	w.scratch.close()
+	s.give(&s.plan.recalled)
 }
 
 // together lets several workers search, and gives what they find in order. One of them begins with a unit that was taken already.

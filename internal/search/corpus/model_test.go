@@ -90,6 +90,7 @@ func testModel(t *testing.T, seed uint64, noWatch bool, budget int64) {
 		expression := gardenPatterns[g.random.IntN(len(gardenPatterns))]
 		only := gardenGlobs[g.random.IntN(len(gardenGlobs))]
 		g.compare(c, expression, only)
+		g.again(c, expression, 2)
 		if g.random.IntN(4) == 0 {
 			c.tended()
 		}

@@ -45,14 +45,14 @@ type worker struct {
 // do searches a unit.
 func (w *worker) do(u *unit) {
 	w.unit, w.tray, w.kept = u.number, &tray{}, 0
-	for _, d := range u.docs {
-		switch {
+	for i := range u.jobs {
+		switch j := &u.jobs[i]; {
 		case w.stop.Load():
-			w.miss(d)
-		case d.far():
-			w.lookFar(d)
+			w.miss(j.doc)
+		case j.far():
+			w.lookFar(j)
 		default:
-			w.look(d, d.text(), sheet{stays: true})
+			w.look(j, j.text(), sheet{stays: true})
 		}
 	}
 	w.hand(w.unit, w.tray, true)
@@ -76,54 +76,61 @@ type sheet struct {
 }
 
 // look searches a text, and returns false if it was stopped, and how many lines matched.
-func (w *worker) look(d *doc, data []byte, s sheet) (count int, whole bool) {
+func (w *worker) look(j *job, data []byte, s sheet) (count int, whole bool) {
 	end := s.end
 	if end == 0 {
 		end = len(data)
 	}
-	from := w.firstWanted(d)
-	room := w.room()
 	text := data[s.before:end]
 	var skipped int
-	f := finding{doc: d}
-	if from == never || room == 0 || w.query.Tally {
-		count, whole = w.query.Pattern.Count(text, &w.stop)
+	f := finding{doc: j.doc}
+	if j.from == never || w.query.Tally || w.room() == 0 {
+		count, whole = w.count(j, text)
 	} else {
-		count, skipped, whole = w.collect(&f, data, text, s, from)
+		count, skipped, whole = w.collect(&f, j, data, text, s)
 	}
-	if from == never {
+	if j.from == never {
 		skipped = count
 	}
 	w.settle(&f, data, s)
 	w.note(&f, count, skipped, s.again)
-	if !whole {
-		w.miss(d)
+	if whole {
+		j.slot.keep(count)
+	} else {
+		w.miss(j.doc)
 	}
 	return count, whole
+}
+
+// count counts the lines that match, unless it is known how many there are.
+func (w *worker) count(j *job, text []byte) (count int, whole bool) {
+	if count, known := j.slot.known(); known {
+		return count, true
+	}
+	return w.query.Pattern.Count(text, &w.stop)
 }
 
 // never is the line after which lines of a file are given of which none are.
 const never = int(^uint(0) >> 1)
 
-// firstWanted returns the line after which lines of a file are given.
-func (w *worker) firstWanted(d *doc) int {
-	after := &w.query.After
-	if after.Path == "" {
+// from returns the line after which lines of a file are given.
+func (q *Query) from(path string) int {
+	if q.After.Path == "" {
 		return 0
 	}
-	switch order := strings.Compare(d.file.Path, after.Path); {
+	switch order := strings.Compare(path, q.After.Path); {
 	case order > 0:
 		return 0
-	case order < 0 || w.query.Tally:
+	case order < 0 || q.Tally:
 		return never
 	}
-	return after.Line
+	return q.After.Line
 }
 
 // room returns how many lines more are collected.
 func (w *worker) room() int {
 	switch {
-	case w.full.Load():
+	case w.full.Load() || int64(w.unit) > w.enough.Load():
 		return 0
 	case w.query.Limit == 0:
 		return never
@@ -132,11 +139,11 @@ func (w *worker) room() int {
 }
 
 // collect notes the lines that are wanted, and counts the others.
-func (w *worker) collect(f *finding, data, text []byte, s sheet, from int) (count, skipped int, whole bool) {
+func (w *worker) collect(f *finding, j *job, data, text []byte, s sheet) (count, skipped int, whole bool) {
 	room := w.room()
 	rest := -1 // where lines begin that are only counted
 	whole = w.query.Pattern.Scan(text, &w.stop, func(number, start, end int) bool {
-		if s.lines+number <= from {
+		if s.lines+number <= j.from {
 			skipped++
 			count++
 			return true
@@ -150,7 +157,12 @@ func (w *worker) collect(f *finding, data, text []byte, s sheet, from int) (coun
 		w.keep(f, data, s, hit{number, s.before + start, s.before + end})
 		return true
 	})
-	if rest >= 0 {
+	if rest < 0 {
+		return count, skipped, whole
+	}
+	if known, ok := j.slot.known(); ok {
+		count = known
+	} else {
 		var more int
 		more, whole = w.query.Pattern.Count(text[rest:], &w.stop)
 		count += more
@@ -160,7 +172,9 @@ func (w *worker) collect(f *finding, data, text []byte, s sheet, from int) (coun
 
 // keep puts a line into the finding. If there are very many, they are handed on.
 func (w *worker) keep(f *finding, data []byte, s sheet, h hit) {
-	w.kept++
+	if w.kept++; w.kept == w.query.Limit {
+		w.suffices()
+	}
 	if f.hits == nil && w.forgets(s) {
 		f.hits = w.hits[:0]
 	}
@@ -174,6 +188,16 @@ func (w *worker) keep(f *finding, data []byte, s sheet, h hit) {
 	w.hand(w.unit, w.tray, false)
 	w.tray, w.kept = &tray{}, 0
 	*f = finding{doc: f.doc}
+}
+
+// suffices notes that nothing is given of the units after this one.
+func (w *worker) suffices() {
+	for {
+		before := w.enough.Load()
+		if int64(w.unit) >= before || w.enough.CompareAndSwap(before, int64(w.unit)) {
+			return
+		}
+	}
 }
 
 // forgets tells whether lines must be made at once: because the text goes away, or because so many are wanted that all

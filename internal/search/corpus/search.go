@@ -68,6 +68,7 @@ func (c *Corpus) Search(ctx context.Context, q Query, each func(Found) bool) (Su
 	v := c.hold()
 	defer v.letGo()
 	s := &search{corpus: c, query: q, each: each}
+	s.enough.Store(int64(never))
 	defer s.watch(ctx, k)()
 	s.run(v)
 	c.tendSoon()
@@ -100,6 +101,8 @@ type search struct {
 
 	stop atomic.Bool // nothing more is looked at
 	full atomic.Bool // nothing more is given: what comes is counted
+
+	enough atomic.Int64 // the first unit that has by itself as many lines as are given
 
 	given   int // lines, or files
 	summary Summary

@@ -73,9 +73,10 @@ type shelf struct {
 	bytes  int64 // of texts in memory
 	tended bool  // its docs are in memory, and have trigrams, as far as there is room
 
-	mu    sync.Mutex
-	globs []chosen // what was asked for lately, the last one first
-	names []uint32 // docs by the last element of their path; made when it is first asked for
+	mu      sync.Mutex
+	globs   []chosen  // what was asked for lately, the last one first
+	tallies []tallied // of patterns that were searched for lately, the last one first
+	names   []uint32  // docs by the last element of their path; made when it is first asked for
 }
 
 // chosen is the docs that a glob matches.

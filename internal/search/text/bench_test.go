@@ -2,7 +2,11 @@ package text
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -67,6 +71,49 @@ func BenchmarkLines(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkDense looks for what is in many lines of source.
+func BenchmarkDense(b *testing.B) {
+	data := goFiles(b)
+	for _, pattern := range []string{"func", "return", "e", "err", "Deadline", "errServerClosedIdle"} {
+		p, _ := compile(b, pattern, false)
+		b.Run("count "+pattern, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				p.Count(data, nil)
+			}
+		})
+		b.Run("lines "+pattern, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				p.Lines(data, func(int, int, int) bool { return true })
+			}
+		})
+	}
+}
+
+// goFiles returns a part of the standard library, about 5 MB in one.
+func goFiles(b *testing.B) (all []byte) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, folder := range []string{"net", "os"} {
+		top := filepath.Join(strings.TrimSpace(string(root)), "src", folder)
+		err := filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			all = append(all, content...)
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	return all
 }
 
 // BenchmarkRegexp is what BenchmarkLines is compared with.

@@ -87,6 +87,12 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	}
 	checkLines(t, p, re, data, want)
 	checkWide(t, pattern, ignoreCase, data)
+	if p.sieve != nil && p.sieve.probes != nil {
+		p.sieve.probes = nil
+		if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
+			t.Fatalf("%q in %q, without charts (-regexp +we):\n%s", full, data, diff)
+		}
+	}
 	p.sieve = nil
 	for name, change := range map[string]func(*machine){
 		"as it is":                func(*machine) {},
@@ -169,6 +175,8 @@ func FuzzLines(f *testing.F) {
 	f.Add(`\bfoo\b|[a-z]+\d`, "a foo\r\nb7\n", false)
 	f.Add(`(?i)task\w{1,3}$`, "TASKS\n\u212a\xff", true)
 	f.Add(`^(?:a|ab)*[^\pL]??\B`, "abaab\r\r\n\n", false)
+	f.Add("func", strings.Repeat("func a\r\n\nfun\nb func func\n", 8), false)
+	f.Add("abcabcabcabc", strings.Repeat("abcabcABCabcabc\nabcabc\n", 12)+"abcabcabcabc", true)
 	f.Fuzz(func(t *testing.T, pattern, data string, ignoreCase bool) {
 		if len(pattern) > 100 || len(data) > 10_000 {
 			t.Skip("regexp takes too long")

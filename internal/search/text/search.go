@@ -45,7 +45,7 @@ func (s *search) halted() bool {
 
 // hunt looks at the lines in which a literal stands. Where that is too common, reading everything is faster for a while.
 func (s *search) hunt() {
-	const enough, while = 16, 256 << 10
+	const enough, while, near = 16, 256 << 10, 1 << 10
 	lines, cost, from := 0, 0, s.at
 	for s.at < len(s.data) && !s.over {
 		hit := s.sieve.next(s.data, s.at, s.stop)
@@ -57,7 +57,10 @@ func (s *search) hunt() {
 			return
 		}
 		if s.sure {
-			s.report(hit)
+			isNear := hit-s.at < near
+			if s.report(hit); isNear && s.sieve.probes != nil {
+				s.survey()
+			}
 			continue
 		}
 		cost += s.look(hit)
@@ -116,18 +119,25 @@ func (s *search) ready() *machine {
 
 // report tells of a line that matches, and goes on after it.
 func (s *search) report(place int) {
-	end, after := lineEnd(s.data, place)
-	s.at = after
-	s.lines++
 	if s.found == nil {
+		_, s.at = lineEnd(s.data, place)
+		s.lines++
 		return
 	}
-	start := s.seen
-	if bytes.IndexByte(s.data[start:place], '\n') >= 0 { // it is not the next line
-		start = lineStart(s.data, start, place)
+	if bytes.IndexByte(s.data[s.seen:place], '\n') >= 0 { // it is not the next line
+		start := lineStart(s.data, s.seen, place)
 		s.number += bytes.Count(s.data[s.seen:start], []byte{'\n'})
+		s.seen = start
 	}
-	if !s.found(s.number, start, end) {
+	s.tell(place)
+	s.at = s.seen
+}
+
+// tell gives found the line that begins at seen, in which a match is at place.
+func (s *search) tell(place int) {
+	end, after := lineEnd(s.data, place)
+	s.lines++
+	if !s.found(s.number, s.seen, end) {
 		s.over = true
 	}
 	s.number++

@@ -19,7 +19,9 @@ type sieve struct {
 	takes   [window][256]uint8
 	nibbles nibbles
 	needles [buckets][]needle
-	plain   []byte // the only literal, if a plain search is the fastest way
+	plain   []byte  // the only literal, if a plain search is the fastest way
+	probes  []probe // bytes that it begins with, if charts can be drawn with them
+	only    needle  // the only literal, if it has more bytes than probes
 }
 
 // nibbles are what sieve.takes is, by the low and the high half of a byte: the buckets that are in both take it, and sometimes others.
@@ -49,6 +51,12 @@ func newSieve(literals []Literal) *sieve {
 	}
 	if l := literals[0]; len(literals) == 1 && !l.Fold && (len(l.Text) == 1 || !sifts()) {
 		s.plain = []byte(l.Text)
+	}
+	if n := all[0]; len(all) == 1 && !n.beyond && sifts() {
+		s.probes = newProbes(n.Literal)
+		if len(n.Text) > maxProbes {
+			s.only = n
+		}
 	}
 	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.Text[a.at:], b.Text[b.at:]) }) // alike into one bucket
 	for i, n := range all {

@@ -16,7 +16,18 @@ func (n *nibbles) sift(data []byte, at, until int) (block int, marks uint32) {
 	return at + skipped, marks
 }
 
+// drawChart draws as many words as the chart has. The data is as much longer as the probes need.
+func drawChart(probes []probe, data []byte, c *chart) {
+	drawAVX2(&probes[0], len(probes), &data[0], c.words, &c.places, &c.ends)
+}
+
 // siftAVX2 looks at count places, which is a multiple of 32 and not 0, and reads two bytes more.
 //
 //go:noescape
 func siftAVX2(n *nibbles, data *byte, count int) (at int, marks uint32)
+
+// drawAVX2 looks at 64 places for each word, and reads as many bytes more as there are probes, less one. There is at least one
+// of each.
+//
+//go:noescape
+func drawAVX2(probes *probe, count int, data *byte, words int, places, ends *[chartWords]uint64)

@@ -68,3 +68,61 @@ found:
 	MOVQ DX, at+24(FP)
 	MOVL AX, marks+32(FP)
 	RET
+
+// func drawAVX2(probes *probe, count int, data *byte, words int, places, ends *[chartWords]uint64)
+//
+// For each word of 64 bytes, all probes are compared, each one byte further in the text.
+TEXT ·drawAVX2(SB), NOSPLIT, $0-48
+	MOVQ probes+0(FP), AX
+	MOVQ count+8(FP), BX
+	MOVQ data+16(FP), SI
+	MOVQ words+24(FP), CX
+	MOVQ places+32(FP), DI
+	MOVQ ends+40(FP), R8
+	SHLQ $6, BX
+	ADDQ AX, BX
+	MOVL $10, DX
+	VMOVD DX, X6
+	VPBROADCASTB X6, Y6
+
+word:
+	PREFETCHT0 2048(SI)
+	VPCMPEQB (SI), Y6, Y2
+	VPCMPEQB 32(SI), Y6, Y3
+	VPMOVMSKB Y2, R10
+	VPMOVMSKB Y3, R11
+	SHLQ $32, R11
+	ORQ R11, R10
+	MOVQ R10, (R8)
+	VPCMPEQB Y0, Y0, Y0
+	VMOVDQA Y0, Y1
+	MOVQ SI, R9
+	MOVQ AX, DX
+
+byte:
+	VMOVDQU (DX), Y4
+	VMOVDQU 32(DX), Y5
+	VPOR (R9), Y4, Y2
+	VPOR 32(R9), Y4, Y3
+	VPCMPEQB Y2, Y5, Y2
+	VPCMPEQB Y3, Y5, Y3
+	VPAND Y2, Y0, Y0
+	VPAND Y3, Y1, Y1
+	INCQ R9
+	ADDQ $64, DX
+	CMPQ DX, BX
+	JB byte
+
+	VPMOVMSKB Y0, R10
+	VPMOVMSKB Y1, R11
+	SHLQ $32, R11
+	ORQ R11, R10
+	MOVQ R10, (DI)
+	ADDQ $64, SI
+	ADDQ $8, DI
+	ADDQ $8, R8
+	DECQ CX
+	JNZ word
+
+	VZEROUPPER
+	RET

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"bytes"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +22,15 @@ func TestSieveReadsNothingBeyond(t *testing.T) {
 	for size := range 200 {
 		if at := s.next(memory[page-size:page], 0, nil); at >= 0 {
 			t.Fatalf("in %d zeros: %d", size, at)
+		}
+	}
+	for _, pattern := range []string{"a", "aaaa", "aaaaaaaaaa"} {
+		p, _ := compile(t, pattern, false)
+		copy(memory, bytes.Repeat([]byte("aaaaaaaaaaaaaaa\n"), page/16))
+		for size := range page {
+			if n, _ := p.Count(memory[page-size:page], nil); n < size/16 || n > size/16+1 {
+				t.Fatalf("%q in %d bytes: %d lines", pattern, size, n)
+			}
 		}
 	}
 }

@@ -3,7 +3,8 @@
 // A match is looked for in three steps, each of which may be the last:
 //
 //  1. Most patterns have literals, one of which every match contains (literals.go). They are all searched at once (sieve.go),
-//     and only lines that contain one are looked at. If the pattern is nothing but literals, that is all.
+//     and only lines that contain one are looked at. If the pattern is nothing but literals, that is all. A single one that
+//     is in many lines is found in all of them at once (chart.go).
 //  2. A deterministic automaton, made while it runs, reads a line, or the whole text if there are no literals (machine.go),
 //     then in several places at once (lanes.go).
 //  3. Where its states become too many, the automaton it is made from (automaton.go) reads on without keeping any (plod.go).
@@ -30,6 +31,7 @@ type Options struct {
 
 // A Pattern is compiled once and used for many texts. It is safe for concurrent use.
 type Pattern struct {
+	key       string
 	needs     []Literal
 	sieve     *sieve // nil: every line must be read
 	sure      bool   // whatever the sieve finds matches
@@ -55,7 +57,7 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 			return nil, explain(written, flags, err)
 		}
 	}
-	p := &Pattern{needs: needs(tree)}
+	p := &Pattern{key: o.key() + written, needs: needs(tree)}
 	literals, sure := needles(tree)
 	p.sieve, p.sure = newSieve(literals), sure
 	prog, err := syntax.Compile(tree.Simplify())
@@ -69,6 +71,22 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	p.finder = sync.OnceValue(func() *regexp.Regexp { return finder(pattern, o) })
 	return p, nil
 }
+
+// key tells apart what patterns of the same text mean.
+func (o Options) key() string {
+	switch {
+	case o.IgnoreCase && o.Unicode:
+		return "iu:"
+	case o.IgnoreCase:
+		return "i:"
+	case o.Unicode:
+		return "u:"
+	}
+	return ":"
+}
+
+// Key returns the same for patterns that were compiled from the same text with the same options, and for no others.
+func (p *Pattern) Key() string { return p.key }
 
 // Lines calls found for every line of data in which the pattern matches, from the first to the last: with its number,
 // counted from 1, and where it begins and ends in data. A line ends before \n, or with the data, and a match is within a line:

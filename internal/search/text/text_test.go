@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -166,4 +167,23 @@ func spell(set []Literal) string {
 		all = append(all, l.Text)
 	}
 	return strings.Join(all, " ")
+}
+
+func TestKey(t *testing.T) {
+	seen := map[string]string{}
+	for _, o := range []Options{{}, {IgnoreCase: true}, {Unicode: true}, {IgnoreCase: true, Unicode: true}} {
+		for _, pattern := range []string{"", "a", ":", "i:", "i:a", `\w`, "u:a"} {
+			name := fmt.Sprintf("%q %+v", pattern, o)
+			for range 2 {
+				p, err := Compile(pattern, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if other, ok := seen[p.Key()]; ok && other != name {
+					t.Errorf("%s has the key of %s", name, other)
+				}
+				seen[p.Key()] = name
+			}
+		}
+	}
 }

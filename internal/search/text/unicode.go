@@ -66,7 +66,7 @@ const (
 
 // wideEscape returns what stands for an escape, outside or inside of a class.
 func wideEscape(escape string, inside bool) string {
-	class := ""
+	var class string
 	switch escape[1] {
 	case 'd':
 		return `\p{Nd}`
