@@ -14,7 +14,7 @@ import (
 // TestFresh: a file that is written, changed, renamed or deleted is seen as it is by the next search, many times in a row.
 func TestFresh(t *testing.T) {
 	rounds := 100
-	if os.Getenv("REMIT_FULL") != "" {
+	if os.Getenv("REMIT_FULL") == "true" {
 		rounds = 1000
 	}
 	for _, noWatch := range []bool{false, true} {
