@@ -168,6 +168,9 @@ func (c *Corpus) hold() *view {
 // await waits for an update that begins now or later, so that the view has all that was done to the files before. It
 // waits only for a part of the time there is; late then says why the view is not the newest.
 func (c *Corpus) await(ctx context.Context, k clock) (late string, err error) {
+	if c.isCurrent() {
+		return "", nil
+	}
 	r := c.nextRound()
 	var patience <-chan time.Time
 	if k.limited {
@@ -191,6 +194,18 @@ func (c *Corpus) await(ctx context.Context, k clock) (late string, err error) {
 	case <-c.ctx.Done():
 		return "", ErrClosed
 	}
+}
+
+// isCurrent tells whether the view has all that was done to the files already, which is so most of the time: then nobody has to
+// be woken to find out. The tree is asked first, because what an update has learnt and not put into the view yet is seen after.
+func (c *Corpus) isCurrent() bool {
+	if !c.tree.Quiet() || !c.applying.TryLock() {
+		return false
+	}
+	defer c.applying.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.view.complete && c.intake == nil && !c.closed
 }
 
 // nextRound returns a round that has not begun, and sees to it that it does.

@@ -21,17 +21,35 @@ func (t *Tree) Update(ctx context.Context, each func(Change)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := t.settle(); err != nil {
+	if err := t.learn(); err != nil {
 		return err
 	}
-	t.refresh()
-	t.hear()
 	if len(t.marked) == 0 {
 		return nil
 	}
 	err := (&run{t: t, ctx: ctx, each: each}).all()
 	t.judgeWatch(err == nil)
 	return err
+}
+
+// Quiet tells whether an Update would report nothing, where that is known at once: it is false if files have to be looked at, or
+// if an Update runs. What it learns is left for the next Update.
+func (t *Tree) Quiet() bool {
+	if !t.update.TryLock() {
+		return false
+	}
+	defer t.update.Unlock()
+	return t.learn() == nil && len(t.marked) == 0
+}
+
+// learn marks what there is to do.
+func (t *Tree) learn() error {
+	if err := t.settle(); err != nil {
+		return err
+	}
+	t.refresh()
+	t.hear()
+	return nil
 }
 
 // settle sees to it that the open root is the folder at its path.
