@@ -23,12 +23,21 @@ type Notes struct {
 	Shown     int   // how many were given; the engine counts them
 }
 
+// Remarker is an Out with something to say beside the answer: how it was found, how fresh it is. Remarks gives an object,
+// or null if there is nothing to say; what it holds is not part of the contract.
+type Remarker interface {
+	Remarks() jsontree.Value
+}
+
 // promised makes of what a handler gave the answer that the contract promises: the
 // fields it names, within its schema and its budget. What is cut is not looked at.
 func (w *work) promised(out any) (jsontree.Value, error) {
 	answer, err := w.wrapped(out)
 	if err != nil {
 		return answer, err
+	}
+	if remarker, ok := out.(Remarker); ok {
+		w.remarks = remarker.Remarks()
 	}
 	keep, fits := w.tool.Fit(&answer)
 	switch {

@@ -16,13 +16,14 @@ import (
 
 // Call is one call of a tool as a face hands it over.
 type Call struct {
-	Tool      string
-	Args      jsontree.Value // decoded by the face, once; null means none
-	Principal string         // who calls; "" is nobody in particular
-	Face      string         // the face it came in by
-	Client    string         // how the client names itself
-	Peer      Peer           // the client while the call runs; nil if it cannot be reached
-	Round     Round          // what earlier rounds of this call came to
+	Tool       string
+	Args       jsontree.Value // decoded by the face, once; null means none
+	Principal  string         // who calls; "" is nobody in particular
+	Face       string         // the face it came in by
+	Client     string         // how the client names itself
+	Connection string         // tells the connection from others, if there is one
+	Peer       Peer           // the client while the call runs; nil if it cannot be reached
+	Round      Round          // what earlier rounds of this call came to
 	// Key makes it safe to repeat the call: a repeat gets the answer of the first that
 	// was carried out. "" is none. Tools that only read ignore it, and rounds after the
 	// first may leave it out.
@@ -45,6 +46,7 @@ type Result struct {
 	Structured []byte          // compact JSON: the answer as the output schema has it; nil if there is none
 	Content    []byte          // of a tool that answers with content: its blocks, as a JSON array
 	Notes      Notes           // of an answer that was cut without a cursor
+	Remarks    jsontree.Value  // what the tool has to say beside its answer: an object, or null
 	Err        *contract.Error // nil on success
 	Replayed   bool            // an earlier call with the same key gave the answer; nothing was done now
 	Need       *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
@@ -82,6 +84,7 @@ type work struct {
 	request  string // the digest of what a keyed call asks for
 	replayed bool   // an earlier call gave the answer
 	notes    Notes  // on the answer
+	remarks  jsontree.Value
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
@@ -270,7 +273,9 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 	}
 }
 
-func (w *work) caller() Caller { return Caller{Principal: w.call.Principal, Client: w.call.Client} }
+func (w *work) caller() Caller {
+	return Caller{Principal: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection}
+}
 
 // handle runs the tool's own code under the contract's deadline, and once for a key.
 func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {

@@ -23,8 +23,9 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 		w.next.Asked = w.engine.Now()
 		result.Need = &Need{Questions: questions, Task: len(questions) == 0, Next: w.next}
 	case err == nil:
-		result.Replayed, result.Notes = w.replayed, w.notes
+		result.Replayed, result.Notes, result.Remarks = w.replayed, w.notes, w.remarks
 		result.succeed(&answer)
+		w.witness(&answer)
 	default:
 		result.fail(contract.AsError(err))
 	}

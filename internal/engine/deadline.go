@@ -29,8 +29,10 @@ func (e *Engine) within(ctx context.Context, most time.Duration, caller Caller, 
 
 // Caller is who calls a tool, reads a resource or starts a prompt.
 type Caller struct {
-	Principal string // who it is; "" is nobody in particular
-	Client    string // how the client names itself
+	Principal  string // who it is; "" is nobody in particular
+	Face       string // the face they came in by
+	Client     string // how the client names itself
+	Connection string // tells their connection from others; "" if they have none that lasts
 }
 
 // CallerOf gives the caller to a handler, a shelf that is read or a prompt. Elsewhere

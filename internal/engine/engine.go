@@ -47,12 +47,13 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options are what an engine stands on. Limiter, Once, Log and ReadOnly may be left out.
+// Options are what an engine stands on. Limiter, Witness, Once, Log and ReadOnly may be left out.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
 	Audit     Auditor
 	Observer  Observer
+	Witness   Witness // nil: nobody remembers what callers did
 	// Once gives where the answers of keyed calls are kept. It is called for every such
 	// call, so that nothing is opened before the first; nil: keys are refused.
 	Once func(ctx context.Context) (once.Store, error)

@@ -15,10 +15,15 @@ import (
 
 // Visitor is who reads or starts something, as a face knows them.
 type Visitor struct {
-	Principal string // who it is; "" is nobody in particular
-	Face      string // the face they came in by
-	Client    string // how the client names itself
-	Peer      Peer   // the client while it waits; nil if it cannot be reached
+	Principal  string // who it is; "" is nobody in particular
+	Face       string // the face they came in by
+	Client     string // how the client names itself
+	Connection string // tells the connection from others, if there is one
+	Peer       Peer   // the client while it waits; nil if it cannot be reached
+}
+
+func (v *Visitor) caller() Caller {
+	return Caller{Principal: v.Principal, Face: v.Face, Client: v.Client, Connection: v.Connection}
 }
 
 // patience is how long an offer may take before it is given up.
@@ -46,7 +51,7 @@ func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, erro
 	if v.who.Principal == "" {
 		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method)
 	}
-	limited := v.engine.within(ctx, patience, Caller{Principal: v.who.Principal, Client: v.who.Client}, v.who.Peer)
+	limited := v.engine.within(ctx, patience, v.who.caller(), v.who.Peer)
 	defer limited.cancel()
 	size, err = do(limited)
 	switch {

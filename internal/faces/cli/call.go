@@ -92,6 +92,9 @@ func (p *Program) printNotes(result *engine.Result) {
 	if result.Replayed {
 		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
 	}
+	if note := result.Remarks.Field("note"); note.Text != "" {
+		fmt.Fprintf(p.Stderr, "(%s)\n", note.Text)
+	}
 	switch notes := result.Notes; {
 	case notes.Truncated && notes.Total >= 0:
 		fmt.Fprintf(p.Stderr, "(cut: showing %d of %d)\n", notes.Shown, notes.Total)

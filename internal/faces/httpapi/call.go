@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -26,6 +28,7 @@ const (
 
 	truncatedHeader = "Remit-Truncated" // "true": the answer has less than there is
 	totalHeader     = "Remit-Total"     // then how many elements there are, if that is known
+	remarksHeader   = "Remit-Remarks"   // a JSON object of what the tool says beside its answer
 )
 
 // keyHeader makes a call safe to repeat.
@@ -97,6 +100,9 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 			header.Set(totalHeader, strconv.FormatInt(notes.Total, 10))
 		}
 	}
+	if result.Remarks.Kind == jsontree.Object {
+		header.Set(remarksHeader, plain(result.Remarks.Append(nil)))
+	}
 	if failure := result.Err; failure != nil {
 		header.Set(outcomeHeader, string(failure.Kind))
 		if seconds := retryAfter(result.Tool, failure, key); seconds > 0 {
@@ -104,6 +110,23 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 		}
 	}
 	answer(w, status, result.Body)
+}
+
+// plain writes JSON in the characters that a header may have.
+func plain(json []byte) string {
+	var b strings.Builder
+	for _, r := range string(json) {
+		switch {
+		case r < 0x7f:
+			b.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // retryAfter is when to repeat a call, in seconds; zero if it says nothing. Clients

@@ -26,7 +26,10 @@ import (
 	"remit/internal/faces/httpapi"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 const setYAML = `
 name: demo

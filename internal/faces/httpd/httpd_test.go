@@ -24,7 +24,10 @@ import (
 	"remit/internal/faces/httpd"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // serve runs the whole program on a free port until the test ends.
 func serve(t *testing.T) (addr string, end func() error) {

@@ -12,7 +12,10 @@ import (
 	"remit/internal/faces/links"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 // TestLoopback: it begins with the first link, once, and ends when it is closed.
 func TestLoopback(t *testing.T) {

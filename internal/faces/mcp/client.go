@@ -48,17 +48,18 @@ func hasPriming(version string) bool { return version >= "2025-11-25" }
 
 // client is what is known of whoever sent a request.
 type client struct {
-	era       era
-	version   string
-	principal string
-	face      string
-	name      string // as it calls itself
-	forms     bool
-	links     bool
-	sampling  bool
-	roots     bool
-	tasks     bool
-	logs      *atomic.Int32 // the least engine.Level it wants to hear; nil if none
+	era        era
+	version    string
+	principal  string
+	face       string
+	name       string // as it calls itself
+	connection string // tells it from others; "" in the modern era over HTTP, where every request stands alone
+	forms      bool
+	links      bool
+	sampling   bool
+	roots      bool
+	tasks      bool
+	logs       *atomic.Int32 // the least engine.Level it wants to hear; nil if none
 }
 
 // can tells whether the client declared a capability.

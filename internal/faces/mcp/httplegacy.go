@@ -243,6 +243,7 @@ func (h *HTTP) drop(n *session, cancel bool) {
 	if _, was := h.sessions.LoadAndDelete(n.id); was {
 		h.count.Add(-1)
 		n.close(cancel)
+		n.server.Engine.Left(n.from.connection)
 		if h.SessionEnded != nil {
 			h.SessionEnded(h.now().Sub(n.began))
 		}

@@ -9,17 +9,20 @@ import (
 	"remit/internal/engine/once"
 )
 
+// metaPrefix begins every key of _meta that is ours.
+const metaPrefix = "io.remit/"
+
 // The keys of _meta that make a call safe to repeat, and say that it was a repeat.
 const (
-	metaKey      = "io.remit/idempotencyKey"
-	metaReplayed = "io.remit/replayed"
+	metaKey      = metaPrefix + "idempotencyKey"
+	metaReplayed = metaPrefix + "replayed"
 )
 
 // The keys of _meta that tell of an answer with less than there is: that it is cut, and
 // how many elements there are, if that is known.
 const (
-	metaTruncated = "io.remit/truncated"
-	metaTotal     = "io.remit/total"
+	metaTruncated = metaPrefix + "truncated"
+	metaTotal     = metaPrefix + "total"
 )
 
 // idempotencyKey reads the key of a call; "" if the client sent none.
@@ -40,16 +43,23 @@ func (q *request) idempotencyKey() (string, error) {
 
 // marksOf are the members of _meta that a result carries, as JSON without the braces.
 func marksOf(result *engine.Result) []byte {
+	var marks []byte
 	switch notes := result.Notes; {
 	case result.Replayed:
-		return []byte(`"` + metaReplayed + `":true`)
+		marks = []byte(`"` + metaReplayed + `":true`)
 	case notes.Truncated && notes.Total >= 0:
-		return strconv.AppendInt([]byte(`"`+metaTruncated+`":true,"`+metaTotal+`":`), notes.Total, 10)
+		marks = strconv.AppendInt([]byte(`"`+metaTruncated+`":true,"`+metaTotal+`":`), notes.Total, 10)
 	case notes.Truncated:
-		return []byte(`"` + metaTruncated + `":true`)
-	default:
-		return nil
+		marks = []byte(`"` + metaTruncated + `":true`)
 	}
+	for _, remark := range result.Remarks.Members {
+		if marks != nil {
+			marks = append(marks, ',')
+		}
+		marks = append(jsontree.AppendString(marks, metaPrefix+remark.Key), ':')
+		marks = remark.Value.Append(marks)
+	}
+	return marks
 }
 
 // endNoted closes a result with marks in its _meta.

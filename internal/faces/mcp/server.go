@@ -113,7 +113,9 @@ func (s *Server) appendSelf(b []byte, e era) []byte {
 
 // visitor is a client as the engine knows it.
 func (q *request) visitor(peer engine.Peer) engine.Visitor {
-	return engine.Visitor{Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Peer: peer}
+	return engine.Visitor{
+		Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Connection: q.from.connection, Peer: peer,
+	}
 }
 
 // gone tells whether nobody waits for an answer any more.

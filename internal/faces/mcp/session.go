@@ -40,6 +40,7 @@ const keptStreams = 16
 func newSession(s *Server, from client, now time.Time, kept *archive) *session {
 	from.logs = new(atomic.Int32)
 	from.logs.Store(int32(engine.Info))
+	from.connection = rand.Text() // not the id, which is a secret
 	n := &session{id: rand.Text(), server: s, from: from, began: now, standing: newStream(0, kept), kept: kept}
 	n.ended, n.end = context.WithCancel(context.Background())
 	n.used.Store(now.Unix())

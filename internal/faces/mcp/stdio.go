@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +42,7 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 		larges: make(chan struct{}, maxLarge),
 		ended:  make(chan struct{}),
 	}
-	c.from = client{principal: principal, face: "stdio", version: legacyVersions[0], logs: new(atomic.Int32)}
+	c.from = client{principal: principal, face: "stdio", connection: rand.Text(), version: legacyVersions[0], logs: new(atomic.Int32)}
 	c.from.logs.Store(int32(engine.Info))
 	c.changes = newSubscription(s, principal, nil)
 	err := c.readAll(ctx, in)
@@ -52,6 +53,7 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 	finished := make(chan error, 1)
 	go func() {
 		c.work.Wait()
+		s.Engine.Left(c.from.connection)
 		finished <- c.out.close()
 	}()
 	select {
@@ -253,6 +255,7 @@ func (c *stdio) introduce(m *message, q *request) *rpcError {
 		if q.from, fault = modernClient(m, c.from.principal, "stdio"); fault == nil {
 			fault = q.from.checkVersion()
 		}
+		q.from.connection = c.from.connection
 		if first && fault == nil {
 			c.era = modern
 		}

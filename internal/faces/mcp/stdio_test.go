@@ -20,7 +20,10 @@ import (
 	"remit/internal/faces/cli"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
 
 func open(t testing.TB, mode approval.Mode) (*app.App, string) {
 	t.Helper()

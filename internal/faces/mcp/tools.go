@@ -26,7 +26,7 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	}
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
-		Principal: q.from.principal, Face: q.from.face, Client: q.from.name,
+		Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Connection: q.from.connection,
 		Peer: peer, Round: r.before,
 	}
 	result, err := q.server.Engine.Call(ctx, call)
