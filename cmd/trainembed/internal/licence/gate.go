@@ -1,0 +1,145 @@
+package licence
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Gate says which files of one package may be used.
+type Gate struct {
+	Licence string  // of the package as a whole, as found
+	Verdict Verdict // on the package as a whole: unless permissive, no file may be used
+	denies  func(name string) bool
+}
+
+// Allowed tells whether a file may be used, by its path in the package.
+func (g *Gate) Allowed(name string) bool {
+	return g.Verdict == Permissive && (g.denies == nil || !g.denies(name))
+}
+
+// OfCopyright makes the gate of a Debian package from its debian/copyright.
+//
+// The patterns there are paths of the source package, the files to judge are installed paths, and
+// no table leads from one to the other. So a pattern that is not permissive denies every file
+// that it could mean: see could.
+func OfCopyright(text string) *Gate {
+	c := readCopyright(text)
+	gate := c.whole()
+	var denied []string
+	for _, stanza := range c.stanzas {
+		if c.verdict(stanza) != Permissive {
+			denied = append(denied, stanza.files...)
+		}
+	}
+	gate.denies = func(name string) bool {
+		for _, pattern := range denied {
+			if could(pattern, name) {
+				return true
+			}
+		}
+		return false
+	}
+	return gate
+}
+
+// whole judges the package as a whole: by the stanza for everything, else by the text before the
+// first stanza, else by the first stanza that is not about the packaging.
+func (c copyright) whole() *Gate {
+	for _, stanza := range c.stanzas {
+		if slices.Contains(stanza.files, "*") || slices.Contains(stanza.files, "./*") {
+			return c.gate(stanza)
+		}
+	}
+	if verdict := textVerdict(c.free); verdict != Unknown {
+		return &Gate{Licence: strings.Join(ofText(c.free), " and "), Verdict: verdict}
+	}
+	for _, stanza := range c.stanzas {
+		if !strings.HasPrefix(stanza.files[0], "debian/") {
+			return c.gate(stanza)
+		}
+	}
+	return &Gate{}
+}
+
+// gate names a licence by its short name, unless only the text says what that is.
+func (c copyright) gate(s stanza) *Gate {
+	name := s.licence
+	if OfExpression(name, nil) == Unknown {
+		name = strings.Join(ofText(s.licence+"\n"+s.text+"\n"+c.texts[strings.ToLower(name)]), " and ")
+	}
+	return &Gate{Licence: name, Verdict: c.verdict(s)}
+}
+
+// could tells whether the pattern of a source path could mean an installed file. It errs on the
+// side of yes: a file pattern means every file with that name, whatever its folder and suffix
+// (docs are built from .rst to .html); a folder pattern means every folder with the same last two
+// names; the folder of the documentation means all that is installed as documentation.
+func could(pattern, name string) bool {
+	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
+	if pattern == "*" {
+		return true
+	}
+	if pattern == "debian/*" {
+		return false
+	}
+	folder, base := path.Split(pattern)
+	steps := strings.FieldsFunc(folder, func(r rune) bool { return r == '/' })
+	if base != "" && !strings.HasPrefix(base, "*") {
+		return matches(stem(base), stem(path.Base(name)))
+	}
+	if base != "" && base != "*" && !matches(base, path.Base(name)) {
+		return false
+	}
+	if len(steps) > 0 && isDocs(steps[0]) {
+		return isDocumentation(name) && (wholeDocs(steps) || within(steps[len(steps)-1:], name))
+	}
+	return within(steps[max(0, len(steps)-2):], name)
+}
+
+// within tells whether the folders of a file hold these names one after the other.
+func within(steps []string, name string) bool {
+	folders := strings.Split(path.Dir(name), "/")
+	for start := 0; start+len(steps) <= len(folders); start++ {
+		same := true
+		for i, step := range steps {
+			same = same && matches(step, folders[start+i])
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+func isDocs(step string) bool {
+	switch strings.ToLower(step) {
+	case "doc", "docs", "documentation", "manual", "man":
+		return true
+	}
+	return false
+}
+
+// wholeDocs tells a folder that holds all of the documentation: docs, doc/source.
+func wholeDocs(steps []string) bool {
+	return len(steps) == 1 || len(steps) == 2 && (steps[1] == "source" || steps[1] == "src" || isDocs(steps[1]))
+}
+
+func isDocumentation(name string) bool {
+	return strings.HasPrefix(name, "usr/share/doc/") || strings.HasPrefix(name, "usr/share/man/") ||
+		strings.HasPrefix(name, "usr/share/info/") || strings.HasPrefix(name, "usr/share/doc-base/")
+}
+
+func stem(base string) string {
+	base = strings.TrimSuffix(base, ".gz")
+	if dot := strings.LastIndexByte(base, '.'); dot > 0 {
+		return base[:dot]
+	}
+	return base
+}
+
+// matches applies a pattern to one name. A broken pattern matches, as nobody knows what it means.
+func matches(pattern, name string) bool {
+	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
+	return ok || err != nil
+}

@@ -1,0 +1,102 @@
+// Package pairs gathers the pairs of all packages into one file: deduplicated, without what an evaluation asks for, and
+// always in the same order.
+package pairs
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strings"
+)
+
+// A Pair is one line of the file: a question-like text A and an answer-like text B that belong together.
+type Pair struct {
+	// Kind is that of extract.Pair, or Own.
+	Kind string `json:"k"`
+	// Source is the package, as the list of packages names it.
+	Source string `json:"s"`
+	A      string `json:"a"`
+	B      string `json:"b"`
+}
+
+// Read gives the pairs of a file that Build wrote, in order. The file may be unpacked if its name does not end in .gz.
+func Read(path string) iter.Seq2[Pair, error] {
+	return func(yield func(Pair, error) bool) {
+		err := read(path, func(pair Pair) bool { return yield(pair, nil) })
+		if err != nil {
+			yield(Pair{}, err)
+		}
+	}
+}
+
+func read(path string, take func(Pair) bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open pairs: %w", err)
+	}
+	defer file.Close()
+	var plain io.Reader = bufio.NewReaderSize(file, 1<<20)
+	if strings.HasSuffix(path, ".gz") {
+		if plain, err = gzip.NewReader(plain); err != nil {
+			return fmt.Errorf("unpack pairs: %w", err)
+		}
+	}
+	lines := json.NewDecoder(plain)
+	for {
+		var pair Pair
+		if err := lines.Decode(&pair); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read pairs: %w", err)
+		}
+		if !take(pair) {
+			return nil
+		}
+	}
+}
+
+// A file writes pairs under another name, which becomes the right one when all is written.
+type file struct {
+	path   string
+	disk   *os.File
+	packed *gzip.Writer
+	lines  *json.Encoder
+}
+
+func create(path string) (*file, error) {
+	disk, err := os.Create(path + ".part")
+	if err != nil {
+		return nil, fmt.Errorf("create pairs: %w", err)
+	}
+	packed, err := gzip.NewWriterLevel(disk, gzip.BestSpeed)
+	if err != nil {
+		return nil, fmt.Errorf("pack pairs: %w", err)
+	}
+	lines := json.NewEncoder(packed)
+	lines.SetEscapeHTML(false)
+	return &file{path: path, disk: disk, packed: packed, lines: lines}, nil
+}
+
+func (f *file) write(pair Pair) error {
+	if err := f.lines.Encode(pair); err != nil {
+		return fmt.Errorf("write pair: %w", err)
+	}
+	return nil
+}
+
+// close gives the file its name; after a failure it is removed instead.
+func (f *file) close(failed error) error {
+	err := errors.Join(failed, f.packed.Close(), f.disk.Close())
+	if err != nil {
+		return errors.Join(err, os.Remove(f.disk.Name()))
+	}
+	if err := os.Rename(f.disk.Name(), f.path); err != nil {
+		return fmt.Errorf("name pairs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package eval measures how well questions find their answers: sets of questions, nDCG@10 and recall@10.
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Set is a collection of documents and the questions about it.
+type Set struct {
+	Name      string
+	Documents []Document
+	// Questions are those that have an answer.
+	Questions []Question
+	// Unanswered is how many questions were left out because they have none.
+	Unanswered int
+	// Missing is how many answers are no documents of the set. They count as not found.
+	Missing int
+}
+
+// Document is a text that may answer a question.
+type Document struct {
+	ID   string
+	Text string
+}
+
+// Question is a text with the documents that answer it.
+type Question struct {
+	ID   string
+	Text string
+	// Answers has a grade above 0 for the ID of each document that answers the question.
+	Answers map[string]float64
+}
+
+// maxLine is how long a line may be.
+const maxLine = 16 << 20
+
+// entry is a line of a set.
+type entry struct {
+	Kind   string  `json:"kind"`
+	ID     name    `json:"id"`
+	Text   string  `json:"text"`
+	Answer answers `json:"answer"`
+}
+
+// Read reads a set from lines of JSON, each of which has a kind ("d" for a document, "q" for a question), an id, a text, and
+// for a question the ids of its answers, as a list or as an object with grades. Other fields are left alone. An error names
+// the line and what is wrong with it.
+func Read(name string, r io.Reader) (*Set, error) {
+	reading := reading{set: &Set{Name: name}, lines: map[key]int{}}
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxLine)
+	number := 0
+	for lines.Scan() {
+		number++
+		if err := reading.line(number, lines.Bytes()); err != nil {
+			return nil, fmt.Errorf("set %s, line %d: %w", name, number, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("set %s, line %d: %w", name, number+1, err)
+	}
+	if err := reading.check(); err != nil {
+		return nil, fmt.Errorf("set %s%w", name, err)
+	}
+	return reading.set, nil
+}
+
+// reading is a set on its way, with the line of each thing in it.
+type reading struct {
+	set   *Set
+	lines map[key]int
+}
+
+type key struct{ kind, id string }
+
+func (r *reading) line(number int, line []byte) error {
+	if len(trim(line)) == 0 {
+		return nil
+	}
+	var e entry
+	if err := json.Unmarshal(trim(line), &e); err != nil {
+		return fmt.Errorf("read JSON: %w", err)
+	}
+	if e.Kind != "d" && e.Kind != "q" {
+		return fmt.Errorf("kind is %q; it must be \"d\" or \"q\"", e.Kind)
+	}
+	if e.ID == "" {
+		return errors.New("id is missing")
+	}
+	k := key{e.Kind, string(e.ID)}
+	if first, ok := r.lines[k]; ok {
+		return fmt.Errorf("id %q is that of line %d, too", e.ID, first)
+	}
+	r.lines[k] = number
+	r.add(e)
+	return nil
+}
+
+func (r *reading) add(e entry) {
+	switch {
+	case e.Kind == "d":
+		r.set.Documents = append(r.set.Documents, Document{ID: string(e.ID), Text: e.Text})
+	case len(e.Answer) == 0:
+		r.set.Unanswered++
+	default:
+		r.set.Questions = append(r.set.Questions, Question{ID: string(e.ID), Text: e.Text, Answers: e.Answer})
+	}
+}
+
+// check looks at what only the whole set can tell.
+func (r *reading) check() error {
+	if len(r.set.Documents) == 0 {
+		return errors.New(": it has no documents")
+	}
+	for _, q := range r.set.Questions {
+		for id := range q.Answers {
+			if r.lines[key{"d", id}] == 0 {
+				r.set.Missing++
+			}
+		}
+	}
+	if len(r.set.Questions) == 0 {
+		return fmt.Errorf(": it has no questions with an answer, and %d without", r.set.Unanswered)
+	}
+	return nil
+}
+
+// name is the name of a document or question: a string, or a number that stands for one.
+type name string
+
+func (n *name) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*n = name(text)
+		return nil
+	}
+	var number json.Number
+	if json.Unmarshal(data, &number) != nil {
+		return errors.New("an id must be a string or a number")
+	}
+	*n = name(number)
+	return nil
+}
+
+// answers are grades by document. A list of documents gives each the grade 1.
+type answers map[string]float64
+
+func (a *answers) UnmarshalJSON(data []byte) error {
+	*a = answers{}
+	var ids []name
+	if json.Unmarshal(data, &ids) == nil {
+		for _, id := range ids {
+			(*a)[string(id)] = 1
+		}
+		return nil
+	}
+	var grades map[string]float64
+	if json.Unmarshal(data, &grades) != nil {
+		return errors.New("answer must be a list of ids or an object of ids with numbers")
+	}
+	for id, grade := range grades {
+		if grade > maxGrade {
+			return fmt.Errorf("grade %v of answer %q must be at most %d", grade, id, maxGrade)
+		}
+		if grade > 0 { // less means that it is no answer, as some judges write it
+			(*a)[id] = grade
+		}
+	}
+	return nil
+}
+
+// maxGrade is the best grade there can be.
+const maxGrade = 1000
+
+// trim removes white space around a line, and the mark that some editors put before the first.
+func trim(line []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
+}

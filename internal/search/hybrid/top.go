@@ -1,0 +1,65 @@
+package hybrid
+
+// Hit is a piece that was found.
+type Hit struct {
+	ID ID
+	// Score is from 0 to 1: Words and Meaning together, times what Query.Weigh says.
+	Score float32
+	// Words is how much of what the words could give they do give, from 0 to 1.
+	Words float32
+	// Meaning is the cosine of the vectors.
+	Meaning float32
+}
+
+// before is the order of hits: the better one first, of equals that with the lower ID.
+func (h *Hit) before(other *Hit) bool {
+	if h.Score != other.Score {
+		return h.Score > other.Score
+	}
+	return h.ID < other.ID
+}
+
+// top keeps the best hits of any number: a heap with the worst of them at the root.
+type top struct {
+	hits []Hit
+	size int
+}
+
+func (t *top) add(h Hit) {
+	if len(t.hits) < t.size {
+		t.hits = append(t.hits, h)
+		t.rise(len(t.hits) - 1)
+		return
+	}
+	if h.before(&t.hits[0]) {
+		t.hits[0] = h
+		t.sink()
+	}
+}
+
+func (t *top) rise(at int) {
+	for at > 0 {
+		above := (at - 1) / 2
+		if !t.hits[above].before(&t.hits[at]) {
+			return
+		}
+		t.hits[above], t.hits[at] = t.hits[at], t.hits[above]
+		at = above
+	}
+}
+
+func (t *top) sink() {
+	for at := 0; ; {
+		worst := at
+		for below := 2*at + 1; below <= 2*at+2 && below < len(t.hits); below++ {
+			if t.hits[worst].before(&t.hits[below]) {
+				worst = below
+			}
+		}
+		if worst == at {
+			return
+		}
+		t.hits[worst], t.hits[at] = t.hits[at], t.hits[worst]
+		at = worst
+	}
+}

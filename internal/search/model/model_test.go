@@ -1,0 +1,289 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// sample is a small model: words with directions of their own, one twice as heavy.
+func sample(t testing.TB) (*Model, string) {
+	t.Helper()
+	lexicon, err := NewLexicon([]Key{
+		{"cache", 0, 60},
+		{"cach", 0, 0},
+		{"request", 1, 60},
+		{"http", 2, 50},
+		{"heavy", 3, 70},
+		{"café", 4, 0},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	vectors := make([]float32, 5*8)
+	for row := range 5 {
+		vectors[row*8+row] = 1
+	}
+	vectors[3*8+3] = -2
+	table, err := Encode(lexicon, vectors, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, table
+}
+
+func TestEmbed(t *testing.T) {
+	m, _ := sample(t)
+	for _, tc := range []struct {
+		name, text string
+		want       []float64 // to be made of length 1
+	}{
+		{"nothing", "", []float64{0, 0, 0, 0}},
+		{"nothing known", "zzz 漢 42", []float64{0, 0, 0, 0}},
+		{"one word", "Cache", []float64{1, 0, 0, 0}},
+		{"another form", "caching", []float64{1, 0, 0, 0}},
+		{"order does not count", "request cache", []float64{1, 1, 0, 0}},
+		{"weights", "heavy cache", []float64{1, 0, 0, -2}},
+		{"repetition is dampened", "cache cache cache request", []float64{1 + math.Log(3), 1, 0, 0}},
+		{"identifiers", "HTTPRequest", []float64{0, 1, 1, 0}},
+		{"pieces", "httprequest", []float64{0, 1, 8. / 11, 0}},
+		{"pieces among letters", "xhttpy", []float64{0, 0, 1, 0}},
+		{"too short for a piece", "htt", []float64{0, 0, 0, 0}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var length float64
+			for _, x := range tc.want {
+				length += x * x
+			}
+			got := m.Embed(tc.text)
+			for i, x := range tc.want {
+				if want := x / max(math.Sqrt(length), 1e-9); math.Abs(float64(got[i])-want) > .01 {
+					t.Fatalf("got %.3f, want %.3f at %d", got, want, i)
+				}
+			}
+		})
+	}
+}
+
+func TestKnows(t *testing.T) {
+	m, _ := sample(t)
+	for text, want := range map[string]bool{
+		"cache": true, "Caches": true, "HTTPRequest": true, "zzz, 42 and a cache": true, "httpx": false, "httprequest zzz": false, "": false,
+	} {
+		if m.Knows(text) != want {
+			t.Errorf("%q: that a word of it is known is not %v", text, want)
+		}
+	}
+}
+
+// TestLongText: more weight than the lanes can take at once is not lost.
+func TestLongText(t *testing.T) {
+	lexicon, _ := NewLexicon(manyWords(3000))
+	vectors := make([]float32, 3000*8)
+	for row := range 3000 {
+		vectors[row*8] = 1
+		vectors[row*8+1] = -1
+	}
+	table, err := Encode(lexicon, vectors, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := Parse(table)
+	var text strings.Builder
+	for _, k := range manyWords(3000) {
+		text.WriteString(k.Word + " ")
+	}
+	got := m.Embed(text.String())
+	if want := float32(math.Sqrt(.5)); math.Abs(float64(got[0]-want)) > 1e-6 || got[1] != -got[0] || got[2] != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func manyWords(n int) []Key {
+	keys := make([]Key, n)
+	for i := range keys {
+		keys[i] = Key{Word: strings.Map(func(r rune) rune { return r - '0' + 'a' }, strings.Repeat("9", i%7+1)+strconv.Itoa(i)), Row: i}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return strings.Compare(a.Word, b.Word) })
+	return slices.CompactFunc(keys, func(a, b Key) bool { return a.Word == b.Word })
+}
+
+// TestManyRows: the last row of the largest table weighs what it should.
+func TestManyRows(t *testing.T) {
+	const rows, dim = 1 << 16, 8
+	keys, vectors := make([]Key, rows), make([]float32, rows*dim)
+	for row := range keys {
+		keys[row] = Key{Word: "w" + strings.Repeat("x", row>>12) + string(rune('a'+row&15)) + string(rune('a'+row>>4&15)) + string(rune('a'+row>>8&15)), Row: row}
+		vectors[row*dim+row%dim] = float32(row%5 + 1)
+	}
+	lexicon, err := NewLexicon(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := Encode(lexicon, vectors, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Parse(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []int{0, 1<<15 - 1, 1 << 15, 1<<15 + 7, rows - 2, rows - 1} {
+		v := m.Embed(keys[row].Word + " " + keys[3].Word) // of weight 4, in direction 3
+		if got, want := float64(v[row%dim]/v[3]), float64(row%5+1)/4; row%dim != 3 && math.Abs(got-want) > .03 {
+			t.Errorf("row %d weighs %.3f of row 3, not %.3f", row, got, want)
+		}
+	}
+}
+
+// TestLexiconIsAMap: whatever is put in is found, and nothing else.
+func TestLexiconIsAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rows := rapid.MapOf(rapid.StringMatching(`[a-zé]{1,12}`), rapid.IntRange(0, maxRows-1)).Draw(t, "rows")
+		var keys []Key
+		for word, row := range rows {
+			keys = append(keys, Key{Word: word, Row: row, Price: 1})
+		}
+		l, err := NewLexicon(keys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for word, row := range rows {
+			if got, price, ok := l.find(hash([]byte(word)), []byte(word)); !ok || int(got) != row || price != 1 {
+				t.Fatalf("%q is in row %d, found %d %v", word, row, got, ok)
+			}
+		}
+		other := rapid.StringMatching(`[a-z]{1,12}`).Draw(t, "other")
+		if _, known := rows[other]; !known {
+			if _, _, ok := l.find(hash([]byte(other)), []byte(other)); ok {
+				t.Fatalf("%q was found", other)
+			}
+		}
+	})
+}
+
+func TestLocal(t *testing.T) {
+	m, err := Local()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !Genuine(local) || !strings.HasPrefix(m.ID(), "remit-static-1-") {
+		t.Errorf("%s is not what its digest says", m.ID())
+	}
+	near := dot(m.Embed("delete a file"), m.Embed("remove the document from disk"))
+	far := dot(m.Embed("delete a file"), m.Embed("the user's password was wrong"))
+	if near <= far {
+		t.Errorf("alike %.3f, different %.3f", near, far)
+	}
+}
+
+func TestConcurrent(t *testing.T) {
+	m, _ := sample(t)
+	want := m.Embed("cache request http")
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				if got := m.Embed("cache request http"); !slices.Equal(got, want) {
+					t.Errorf("got %v, want %v", got, want)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestParseRefuses(t *testing.T) {
+	_, table := sample(t)
+	change := func(at int, to byte) string { return table[:at] + string([]byte{to}) + table[at+1:] }
+	heavy := strings.LastIndex(table, "heavy") - head
+	for name, bad := range map[string]string{
+		"empty":            "",
+		"short":            table[:headerSize-1],
+		"cut":              table[:len(table)-1],
+		"longer":           table + "x",
+		"other magic":      change(0, 'R'),
+		"dim of zero":      change(sizesAt, 0),
+		"dim not by eight": change(sizesAt, 12),
+		"too many rows":    change(sizesAt+6, 2),
+		"no power of two":  change(sizesAt+8, 3),
+		"length of a word": change(heavy, 99),
+		"row beyond":       change(heavy+2, 5),
+		"bucket beyond":    change(headerSize+5*(8+2)+4, 255),
+	} {
+		if _, err := Parse(bad); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if Genuine(change(headerSize, 1)) {
+		t.Error("a changed table is called genuine")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	_, table := sample(f)
+	f.Add(table, "cache httprequest")
+	f.Add(table[:headerSize], "")
+	f.Fuzz(func(t *testing.T, table, text string) {
+		m, err := Parse(table)
+		if err != nil {
+			return
+		}
+		if got := m.Embed(text); len(got) != m.Dim() {
+			t.Errorf("%d numbers, want %d", len(got), m.Dim())
+		}
+	})
+}
+
+func FuzzEmbed(f *testing.F) {
+	m, err := Local()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("parseHTTPRequest2 localstorage Crème 漢字")
+	f.Fuzz(func(t *testing.T, text string) {
+		got := m.Embed(text)
+		if length := dot(got, got); length != 0 && math.Abs(length-1) > 1e-5 {
+			t.Errorf("a vector of length %v", length)
+		}
+	})
+}
+
+func dot(a, b []float32) float64 {
+	var sum float64
+	for i := range a {
+		sum += float64(a[i]) * float64(b[i])
+	}
+	return sum
+}
+
+func BenchmarkEmbed(b *testing.B) {
+	m, err := Local()
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat("Two tabs refreshing the token at once invalidated each other; a mutex around the call fixed it. ", 3) +
+		"parseHTTPRequest reads the header first, then the body, and answers with an error that names the field which was wrong, so that people can correct what they sent to us"
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Embed(text)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(local); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

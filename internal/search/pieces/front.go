@@ -1,0 +1,93 @@
+package pieces
+
+import (
+	"strings"
+	"time"
+)
+
+// A front is what a document says about itself before it begins.
+type front struct {
+	title, kind, module, status, session string
+	tags                                 []string
+	date                                 time.Time
+	after                                int // the first line of the document itself
+}
+
+// mostFront is how many lines that may take.
+const mostFront = 100
+
+// readFront reads the front matter of a document: keys and values between lines of --- (YAML) or +++ (TOML), of which it
+// knows those on one line, and lists of words.
+func readFront(f *file) front {
+	found := front{after: 1}
+	if f.lines() < 2 {
+		return found
+	}
+	fence := strings.TrimSpace(f.line(1))
+	if fence != "---" && fence != "+++" {
+		return found
+	}
+	end := 0
+	for n := 2; n <= min(f.lines(), mostFront) && end == 0; n++ {
+		if text := strings.TrimSpace(f.line(n)); text == fence || text == "..." {
+			end = n
+		}
+	}
+	key := ""
+	for n := 2; n < end; n++ {
+		key = found.read(f.line(n), key)
+	}
+	if end > 0 {
+		found.after = end + 1
+	}
+	return found
+}
+
+// read reads a line; those of a list belong to the key before. It returns the key that lines after it belong to.
+func (fm *front) read(line, before string) string {
+	text := strings.TrimSpace(line)
+	if rest, ok := strings.CutPrefix(text, "- "); ok {
+		fm.set(before, rest)
+		return before
+	}
+	if indent(line) > 0 || strings.HasPrefix(text, "#") {
+		return before
+	}
+	i := strings.IndexAny(text, ":=")
+	if i < 0 {
+		return ""
+	}
+	key := strings.ToLower(strings.TrimSpace(text[:i]))
+	fm.set(key, text[i+1:])
+	return key
+}
+
+func (fm *front) set(key, value string) {
+	value = strings.Trim(strings.TrimSpace(value), `"'`)
+	if i := strings.Index(value, " #"); i >= 0 {
+		value = strings.Trim(value[:i], `"' `)
+	}
+	if value == "" {
+		return
+	}
+	switch key {
+	case "title":
+		fm.title = value
+	case "date", "created", "created_at", "timestamp":
+		fm.date = dateOf(value)
+	case "type", "kind", "category":
+		fm.kind = value
+	case "module", "component", "area":
+		fm.module = value
+	case "status", "state":
+		fm.status = value
+	case "session", "session_id", "sessionid":
+		fm.session = value
+	case "tags", "keywords", "labels":
+		for tag := range strings.SplitSeq(strings.Trim(value, "[]"), ",") {
+			if tag = strings.Trim(tag, `"' `); tag != "" {
+				fm.tags = append(fm.tags, tag)
+			}
+		}
+	}
+}
