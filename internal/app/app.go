@@ -27,6 +27,8 @@ import (
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/codebase"
+	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/codebase/sessions"
 	"remit/internal/toolsets/conformance"
 	"remit/internal/toolsets/learning"
 	"remit/internal/toolsets/tasks"
@@ -50,10 +52,11 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	logs := &logs{}
 	defer logs.flush()
 	program := &cli.Program{
-		Version: Version,
-		Catalog: catalog.Load,
-		Logger:  logs.logger,
-		Now:     time.Now,
+		Version:  Version,
+		Catalog:  catalog.Load,
+		Evaluate: evaluate,
+		Logger:   logs.logger,
+		Now:      time.Now,
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
 			opened, err := Open(ctx, s, log)
 			asked()
@@ -101,6 +104,8 @@ type App struct {
 	books    *books.Library
 	links    *bookLinks
 	code     *code
+	knows    *knowledge.Index
+	sessions *sessions.Keeper
 	known    []*contract.Set // all that there are
 	sets     []*contract.Set // those that were chosen
 }
@@ -136,6 +141,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()
+	a.sessions = a.newSessions()
+	if a.knows, err = a.newKnowledge(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
 	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store}
 	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
@@ -182,7 +191,7 @@ func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
 	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
-	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Now: time.Now, Served: sets}
+	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
 	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset(), conformance.Toolset()}}
 	return engine.New(sets, handlers, a.options)
 }
@@ -193,6 +202,7 @@ func (a *App) engineOptions() engine.Options {
 		Approvals: a.waiting,
 		Audit:     &audit.Log{Keeper: a.kept.records},
 		Observer:  a.stats,
+		Witness:   a.sessions,
 		Once:      a.database.once,
 		Judge:     a.kept.judge,
 		Now:       time.Now,
@@ -228,7 +238,7 @@ func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
-	err := errors.Join(a.code.close(), a.kept.memoryEnd.Close())
+	err := errors.Join(a.closeKnowledge(), a.code.close(), a.kept.memoryEnd.Close())
 	if auditErr := a.kept.recordsEnd.Close(); auditErr != nil {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}

@@ -75,5 +75,5 @@ func passed(told func(cli.Progress)) func(books.Progress) {
 	if told == nil {
 		return nil
 	}
-	return func(p books.Progress) { told(cli.Progress(p)) }
+	return func(p books.Progress) { told(cli.Progress{Done: p.Done, Total: p.Total, Name: p.Name}) }
 }

@@ -37,7 +37,8 @@ type Library interface {
 
 // Progress tells how far something is that takes its time.
 type Progress struct {
-	Done, Total int64  // bytes; a Total of 0 is not known
+	Done, Total int64  // bytes, or whatever Unit says; a Total of 0 is not known
+	Unit        string // empty: bytes
 	Name        string // what it is at
 }
 

@@ -35,6 +35,8 @@ type Workspace interface {
 	AuditFiles() fs.FS
 	// Code gives the text of the project, which is read when it is first searched.
 	Code() Code
+	// Knowledge gives what the project knows, whose index is opened when it is first used.
+	Knowledge() Knowledge
 	// Library gives the books; their store is opened when it is first needed.
 	Library() Library
 	// Reach tries the database, if anything is kept there: an error is what only its
@@ -53,7 +55,9 @@ type Program struct {
 	Open    func(ctx context.Context, s Settings, log *slog.Logger) (Workspace, error)
 	Catalog func(names ...string) ([]*contract.Set, error) // the hidden sets only if named
 	Logger  func(w io.Writer, level slog.Level) *slog.Logger
-	Now     func() time.Time // in the time zone of the person who types
+	// Evaluate measures how well questions find their answers. name is for messages; no set is those in the program.
+	Evaluate func(ctx context.Context, name string, set io.Reader, tell func(Progress)) ([]Evaluation, error)
+	Now      func() time.Time // in the time zone of the person who types
 
 	Args   []string
 	Env    func(string) (string, bool)
@@ -129,6 +133,7 @@ func (p *Program) command() *cobra.Command {
 			"  remit tasks                                    your tasks\n" +
 			"  remit books                                    the books of the library\n" +
 			"  remit grep TODO                                the lines of the project that match\n" +
+			"  remit search which database did we pick        what the project knows, by meaning\n" +
 			"  remit approvals list                           what waits for your approval",
 		Version:       p.Version,
 		SilenceErrors: true,
@@ -151,7 +156,7 @@ func (p *Program) command() *cobra.Command {
 		return root
 	}
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.exportCommand(),
+	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
 		p.approvalsCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(), p.versionCommand())
 	return root
 }

@@ -23,7 +23,7 @@ type configFile struct {
 
 // schemes are what the settings begin with that say where something is kept, or sent.
 var schemes = []struct{ key, beneath string }{
-	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""},
+	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
 }
 
 // staysBeneath refuses a file that came with the workspace and would have Remit

@@ -52,7 +52,7 @@ func (b *bar) end() {
 func (b *bar) line(at Progress, took time.Duration) string {
 	name := approval.Plain(at.Name)
 	if at.Total <= 0 {
-		return fmt.Sprintf("%s  %s  %s", b.what, size(at.Done), name)
+		return fmt.Sprintf("%s  %s  %s", b.what, at.amount(at.Done), name)
 	}
 	done := float64(min(at.Done, at.Total)) / float64(at.Total)
 	const cells = 20
@@ -62,7 +62,15 @@ func (b *bar) line(at Progress, took time.Duration) string {
 		left = "  " + remaining(time.Duration(float64(took)/done)-took)
 	}
 	return fmt.Sprintf("%s  [%s%s] %3.0f %%  %s of %s%s  %s", b.what, strings.Repeat("#", full), strings.Repeat(".", cells-full),
-		100*done, size(at.Done), size(at.Total), left, name)
+		100*done, at.amount(at.Done), at.amount(at.Total), left, name)
+}
+
+// amount writes so much of what is counted.
+func (at Progress) amount(n int64) string {
+	if at.Unit == "" {
+		return size(n)
+	}
+	return fmt.Sprintf("%d %s", n, at.Unit)
 }
 
 // remaining says how long something will take, as exactly as anybody knows.
@@ -91,4 +99,21 @@ func size(n int64) string {
 		value /= unit
 	}
 	return fmt.Sprintf("%.1f GB", value)
+}
+
+// progressLines tells where nobody sees a bar how far something is: a line every few seconds.
+type progressLines struct {
+	out    io.Writer
+	silent bool
+	said   time.Time
+}
+
+const lineEvery = 2 * time.Second
+
+func (l *progressLines) tell(s IndexState) {
+	if l.silent || s.Total == 0 || time.Since(l.said) < lineEvery {
+		return
+	}
+	l.said = time.Now()
+	fmt.Fprintf(l.out, "remit: indexing: %d of %d files\n", s.Done, s.Total)
 }

@@ -19,22 +19,25 @@ import (
 
 // Settings are the effective configuration of a command.
 type Settings struct {
-	Root       string
-	Data       string
-	Toolsets   []string
-	ReadOnly   bool
-	Approve    approval.Mode
-	Database   string
-	Books      []string       // where books are kept: file://FOLDER or s3://...; the first holds new ones
-	PublicURL  string         // where others reach what serve serves; "" if that is where it listens
-	CDNURL     string         // where others serve assets; "" if nobody does
-	Watch      bool           // changes of files are told by the system, where it can; else they are looked for
-	CodeMemory contract.Bytes // how much of the project's text is kept in memory to be searched
-	Config     string         // the file that was, or would be, read
-	RateLimits bool
-	LogLevel   slog.Level
-	Addr       string                         // where serve listens
-	Tools      map[string]contract.Tightening // by tool name; only from the file
+	Root            string
+	Data            string
+	Toolsets        []string
+	ReadOnly        bool
+	Approve         approval.Mode
+	Database        string
+	Books           []string       // where books are kept: file://FOLDER or s3://...; the first holds new ones
+	PublicURL       string         // where others reach what serve serves; "" if that is where it listens
+	CDNURL          string         // where others serve assets; "" if nobody does
+	Watch           bool           // changes of files are told by the system, where it can; else they are looked for
+	CodeMemory      contract.Bytes // how much of the project's text is kept in memory to be searched
+	Embeddings      string         // what makes vectors of texts: local, or the address of a service
+	EmbeddingsModel string         // the model of that service
+	EmbeddingsOnly  bool           // a search fails if the service does, and does not fall back
+	Config          string         // the file that was, or would be, read
+	RateLimits      bool
+	LogLevel        slog.Level
+	Addr            string                         // where serve listens
+	Tools           map[string]contract.Tightening // by tool name; only from the file
 	// Env is the environment, where programs look for the credentials of S3.
 	Env func(string) (string, bool)
 
@@ -115,6 +118,9 @@ var settingsTable = []setting{
 	{"cdn_url", "", "where links to assets lead if not to serve: the address of whatever serves the files of the library"},
 	{"watch", "on", "let the system tell which files change; off to look at all of them before each search"},
 	{"code_memory", "512MiB", "memory for the text of the project; the rest is read from disk"},
+	{"embeddings", "local", "what makes vectors for context_search: local, or the URL of an OpenAI-compatible service (its key in REMIT_EMBEDDINGS_KEY)"},
+	{"embeddings_model", "", "model of that service, such as text-embedding-3-small"},
+	{"embeddings_only", "off", "on: a search fails if that service does; off: the local model answers then"},
 	{"config", "ROOT/remit.yaml", "configuration file"},
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
@@ -195,6 +201,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		r.parse("approve", func(text string) (err error) { s.Approve, err = approval.ParseMode(text); return err }),
 		r.parse("watch", oneOf(&s.Watch, "on", "off")),
 		r.parse("code_memory", func(text string) error { return s.CodeMemory.UnmarshalText([]byte(text)) }),
+		r.embeddings(&s),
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.parse("log_level", func(text string) error {
 			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
@@ -206,6 +213,30 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	)
 	s.values = r.found
 	return s, err
+}
+
+// LocalEmbeddings stands for the model that is part of the program.
+const LocalEmbeddings = "local"
+
+// embeddings finds what makes vectors of texts. A service has to be told which model is meant.
+func (r *resolver) embeddings(s *Settings) error {
+	return errors.Join(
+		r.parse("embeddings", func(text string) error {
+			s.Embeddings = LocalEmbeddings
+			if text == LocalEmbeddings {
+				return nil
+			}
+			return webAddress(&s.Embeddings)(text)
+		}),
+		r.parse("embeddings_model", func(text string) error {
+			s.EmbeddingsModel = strings.TrimSpace(text)
+			if s.EmbeddingsModel == "" && s.Embeddings != LocalEmbeddings {
+				return fmt.Errorf("name the model of %s, such as text-embedding-3-small", s.Embeddings)
+			}
+			return nil
+		}),
+		r.parse("embeddings_only", oneOf(&s.EmbeddingsOnly, "on", "off")),
+	)
 }
 
 // parseAddr takes the address over if it is one.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/httpapi"
@@ -50,6 +51,14 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
+// Remarks has something to say of lists that begin with a word of its own.
+func (o listOut) Remarks() jsontree.Value {
+	if len(o.Result) == 0 || o.Result[0] != "remark" {
+		return jsontree.Value{}
+	}
+	return jsontree.Obj(jsontree.M("index", jsontree.Obj(jsontree.M("files", jsontree.Int(3)))), jsontree.M("note", jsontree.Str("caf\u00e9 \U0001F600")))
+}
+
 func list(_ context.Context, in listIn) (listOut, error) {
 	return listOut{strings.Fields(in.Words[:min(len(in.Words), 100)]), engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
 }
@@ -89,6 +98,10 @@ func TestBareList(t *testing.T) {
 		if got.Header().Get("Remit-Truncated") != tc.truncated || got.Header().Get("Remit-Total") != tc.total {
 			t.Errorf("%s: headers %v", tc.args, got.Header())
 		}
+	}
+	got := r.do(post("list", `{"words":"remark"}`)).Header().Get("Remit-Remarks")
+	if want := `{"index":{"files":3},"note":"caf\u00e9 \ud83d\ude00"}`; got != want {
+		t.Errorf("what it says beside its answer is %s, want %s", got, want)
 	}
 	if got := r.do(post("list", `{}`)); got.Code != http.StatusBadRequest || !strings.HasPrefix(got.Body.String(), `{"error":`) {
 		t.Errorf("a failure: %d %s", got.Code, got.Body)

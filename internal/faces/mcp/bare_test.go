@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
 	"remit/internal/faces/mcp"
@@ -74,6 +75,14 @@ type listOut struct {
 }
 
 func (o listOut) Notes() engine.Notes { return o.notes }
+
+// Remarks has something to say of lists that begin with a word of its own.
+func (o listOut) Remarks() jsontree.Value {
+	if len(o.Result) == 0 || o.Result[0] != "remark" {
+		return jsontree.Value{}
+	}
+	return jsontree.Obj(jsontree.M("index", jsontree.Obj(jsontree.M("files", jsontree.Int(3)))), jsontree.M("note", jsontree.Str("caf\u00e9 \U0001F600")))
+}
 
 // lister serves one tool that gives a bare list, and keeps what is recorded.
 type lister struct {
@@ -142,6 +151,8 @@ func TestBareList(t *testing.T) {
 		{`{"words":"a b"}`, `["a","b"]`, `{}`},
 		{`{"words":"a b","total":7}`, `["a","b"]`, `{"io.remit/truncated":true,"io.remit/total":7}`},
 		{`{"words":"a b","total":-1}`, `["a","b"]`, `{"io.remit/truncated":true}`},
+		{`{"words":"remark"}`, `["remark"]`, `{"io.remit/index":{"files":3},"io.remit/note":"café 😀"}`},
+		{`{"words":"remark","total":2}`, `["remark"]`, `{"io.remit/truncated":true,"io.remit/total":2,"io.remit/index":{"files":3},"io.remit/note":"café 😀"}`},
 	} {
 		params := `"name":"list","arguments":` + tc.args
 		for name, got := range map[string]string{

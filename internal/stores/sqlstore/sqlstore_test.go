@@ -115,7 +115,10 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	at := newFile(t)
 	open(t, at).Close()
 	behind(t, at, "PRAGMA journal_mode = DELETE")
-	for _, table := range []string{"task_lists", "tasks", "task_ids", "once_keys", "file_accesses"} {
+	for _, table := range []string{
+		"task_lists", "tasks", "task_ids", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
+		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions",
+	} {
 		behind(t, at, "DROP TABLE "+table)
 	}
 	behind(t, at, "DELETE FROM goose_db_version WHERE version_id > 2")

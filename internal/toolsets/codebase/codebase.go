@@ -2,11 +2,15 @@
 package codebase
 
 import (
+	"log/slog"
+	"slices"
 	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/search/corpus"
+	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/codebase/sessions"
 )
 
 // ReadTool is the tool whose rules say what may be read.
@@ -18,7 +22,12 @@ type Tools struct {
 	Corpus func() (*corpus.Corpus, error)
 	Files  Files
 	// Note is told of every file that was read. It returns at once.
-	Note   func(path string)
+	Note func(path string)
+	// Knowledge is what the project knows, and Sessions what clients did.
+	Knowledge *knowledge.Index
+	Sessions  *sessions.Keeper
+	// Log hears what was searched for, and how much was found.
+	Log    *slog.Logger
 	Now    func() time.Time
 	Served []*contract.Set
 }
@@ -34,13 +43,19 @@ type Files interface {
 
 // Toolset is the table of the tools.
 func (t *Tools) Toolset() engine.Toolset {
-	return engine.Toolset{
+	toolset := engine.Toolset{
 		Sets: []string{"context"},
 		Handlers: map[string]engine.Handler{
 			"grep_codebase": engine.Handle(t.Grep),
 			ReadTool:        engine.Handle(t.Read),
+			SearchTool:      engine.Handle(t.Search),
 		},
+		Prompts: []engine.Prompt{t.whatDoWeKnow(), t.onboardMe()},
 	}
+	if slices.ContainsFunc(t.Served, func(set *contract.Set) bool { return set.Find(SearchTool) != nil }) {
+		toolset.Shelves = []engine.Shelf{shelf{t}} // what may not be searched is not told of either
+	}
+	return toolset
 }
 
 // Policy says what may be read, of those sets that are served: what read_file may not read, no search looks at.

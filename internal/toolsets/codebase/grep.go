@@ -94,6 +94,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 	}
 	out.explain(&in, found)
 	out.SearchTime = t.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
+	t.Log.InfoContext(ctx, "searched the code", "pattern", in.Pattern, "results", len(out.Matches), "found", out.TotalMatches)
 	return out, nil
 }
 

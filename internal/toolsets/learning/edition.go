@@ -47,12 +47,26 @@ func opened(c *contract.Contract) *contract.Contract {
 }
 
 // files are the memory files, as the contract lists them.
-func (e *edition) files() []string {
+func (e *edition) files() []string { return filesOf(e.writing()) }
+
+func filesOf(writing *contract.Contract) []string {
 	var files []string
-	for _, m := range e.writing().Input.At("properties", "file", "enum").Members {
+	for _, m := range writing.Input.At("properties", "file", "enum").Members {
 		files = append(files, m.Value.Text)
 	}
 	return files
+}
+
+// MemoryFiles names the memory files of all editions.
+func MemoryFiles(known []*contract.Set) []string {
+	var files []string
+	for _, set := range known {
+		if c := set.Find(memoryTool); c != nil {
+			files = append(files, filesOf(opened(c))...)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
 }
 
 // policy says which paths may be read.

@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What is promised of an index of 15,000 files on two cores.
+const (
+	indexWithin   = 3 * time.Minute
+	indexMemory   = 400 << 20
+	answerWithin  = 150 * time.Millisecond // at the 99th percentile, while it is being made
+	rememberAgain = 5                      // a second run, with nothing changed, is so many times faster at least
+)
+
+// knowing is remit with a tree and a fresh folder for its data.
+func knowing(t *testing.T, root, data string, args ...string) *exec.Cmd {
+	return remit(t, append(args, "--root", root, "--data", data)...)
+}
+
+// TestIndexOfManyFiles: time and memory of a first index, of a second run, and of one after a single file has changed.
+func TestIndexOfManyFiles(t *testing.T) {
+	measures(t)
+	root, _ := sourceTree(t, ".")
+	data := t.TempDir()
+	run := func(what string) time.Duration {
+		cmd := knowing(t, root, data, "index", "--json")
+		cmd.Stderr = nil
+		begun := time.Now()
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", what, err, out)
+		}
+		took := time.Since(begun)
+		usage := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+		t.Logf("%s: %v, %v of CPU, %d MB resident at most: %s", what, took.Round(time.Millisecond),
+			(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(time.Millisecond), usage.Maxrss>>10, bytes.Join(bytes.Fields(out), nil))
+		if usage.Maxrss<<10 > indexMemory {
+			t.Errorf("%s: %d MB are resident", what, usage.Maxrss>>10)
+		}
+		return took
+	}
+	first := run("a first index")
+	if first > indexWithin {
+		t.Errorf("it takes %v", first)
+	}
+	if again := run("with nothing changed"); again*rememberAgain > first {
+		t.Errorf("it takes %v again, the first time %v", again, first)
+	}
+	server := root + "/src/net/http/server.go"
+	text, err := os.ReadFile(server)
+	if err == nil {
+		err = os.WriteFile(server, append(text, "\n// changed\n"...), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := run("with one file changed"); again*rememberAgain > first {
+		t.Errorf("it takes %v for one file, for all %v", again, first)
+	}
+}
+
+// TestSearchWhileIndexing: questions are answered while the first index of many files is being made.
+func TestSearchWhileIndexing(t *testing.T) {
+	measures(t)
+	root, _ := sourceTree(t, ".")
+	ours := startStdio(t, knowing(t, root, t.TempDir(), "stdio", "--toolsets", "context"))
+	var during, after []time.Duration
+	asked := []string{"how are idle connections closed", "parse a floating point number", "garbage collector write barrier", "which errors may be retried", "escape text in html"}
+	for n := 0; len(after) < 200 && n < 20_000; n++ {
+		begun := time.Now()
+		line, err := ours.replyTo(question{"tools/call", fmt.Sprintf(`{"name":"context_search","arguments":{"query":"%s %d"}}`, asked[n%len(asked)], n), `"jsonrpc"`})
+		took := time.Since(begun)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case n == 0: // it waits for something to be there
+			t.Logf("the first answer after %v", took)
+		case bytes.Contains(line, []byte(`"indexing":true`)):
+			during = append(during, took)
+		default:
+			after = append(after, took)
+		}
+		time.Sleep(5 * time.Millisecond) // as an agent who thinks a little
+	}
+	for _, kind := range []struct {
+		name string
+		took []time.Duration
+	}{{"while indexing", during}, {"afterwards", after}} {
+		if len(kind.took) == 0 {
+			t.Fatalf("no question was asked %s", kind.name)
+		}
+		slices.Sort(kind.took)
+		late := kind.took[len(kind.took)*99/100]
+		t.Logf("%s: %v in the median, %v at the 99th percentile, %v at most, of %d", kind.name, kind.took[len(kind.took)/2], late, kind.took[len(kind.took)-1], len(kind.took))
+		if late > answerWithin {
+			t.Errorf("%s: %v at the 99th percentile", kind.name, late)
+		}
+	}
+}

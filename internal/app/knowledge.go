@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/faces/cli"
+	"remit/internal/search/model"
+	"remit/internal/search/provider"
+	"remit/internal/search/tree"
+	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/codebase/sessions"
+	"remit/internal/toolsets/learning"
+)
+
+// newKnowledge prepares the index of what the project knows. Nothing is opened before it is first asked.
+func (a *App) newKnowledge() (*knowledge.Index, error) {
+	remote, err := a.remoteModel()
+	if err != nil {
+		return nil, err
+	}
+	return knowledge.New(knowledge.Options{
+		Open: func(ctx context.Context) (knowledge.Store, error) {
+			db, err := a.database.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return db.Knowledge(a.kept.place), nil
+		},
+		Tree:   a.code.tree,
+		Memory: &memories{a: a}, MemoryFolder: memoryFolder,
+		Local:      localModel,
+		Remote:     remote,
+		RemoteOnly: a.settings.EmbeddingsOnly,
+		Boosts:     a.accessScores,
+		Now:        time.Now,
+		Log:        a.log,
+	}), nil
+}
+
+// newSessions remembers what clients do.
+func (a *App) newSessions() *sessions.Keeper {
+	return sessions.NewKeeper(func(ctx context.Context) (sessions.Store, error) {
+		db, err := a.database.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return db.Sessions(a.kept.place), nil
+	}, a.log, time.Now)
+}
+
+// embeddingsKey is the variable that holds the key of a service for embeddings.
+const embeddingsKey = "REMIT_EMBEDDINGS_KEY"
+
+// remoteModel is the service that makes vectors; nil if that is done here.
+func (a *App) remoteModel() (knowledge.Embedder, error) {
+	if a.settings.Embeddings == "" || a.settings.Embeddings == cli.LocalEmbeddings {
+		return nil, nil
+	}
+	key, _ := a.settings.Env(embeddingsKey)
+	client, err := provider.New(provider.Options{URL: a.settings.Embeddings, Model: a.settings.EmbeddingsModel, Key: key})
+	if err != nil {
+		return nil, fmt.Errorf("embeddings: %w", err)
+	}
+	return client, nil
+}
+
+// localModel is the model in the program.
+func localModel() (knowledge.Embedder, error) {
+	opened, err := model.Local()
+	if err != nil {
+		return nil, fmt.Errorf("open the model in the program: %w", err)
+	}
+	return staticModel{opened}, nil
+}
+
+// staticModel is the model in the program as the index takes it.
+type staticModel struct{ *model.Model }
+
+// Embed keeps the promise of knowledge.Embedder.
+func (m staticModel) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	for i, text := range texts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		vectors[i] = m.Model.Embed(text)
+	}
+	return vectors, nil
+}
+
+// accessScores tells how much files matter by how they are read.
+func (a *App) accessScores(ctx context.Context, paths []string) (map[string]float64, error) {
+	accesses, err := a.accesses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := accesses.Of(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	scores := make(map[string]float64, len(known))
+	now := time.Now()
+	for _, access := range known {
+		scores[access.Path] = access.Score(now)
+	}
+	return scores, nil
+}
+
+// tree opens a tree of the project's files that nobody else hears of the changes of.
+func (c *code) tree() (*tree.Tree, error) {
+	skip, err := c.outOfReach()
+	if err != nil {
+		return nil, err
+	}
+	memory := func(path string, folder bool) bool { return path == memoryFolder || skip(path, folder) } // it is read by its lines
+	return tree.Open(tree.Options{Root: realPath(c.settings.Root), Skip: memory, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log})
+}
+
+// memories are the memory files, wherever they are kept.
+type memories struct {
+	a *App
+
+	once   sync.Once
+	policy *contract.PathPolicy
+}
+
+// rules say which memory files may be read: those that read_file may read.
+func (m *memories) rules() *contract.PathPolicy {
+	m.once.Do(func() {
+		m.policy = &contract.PathPolicy{Deny: m.a.denied()}
+	})
+	return m.policy
+}
+
+// Stamps keeps the promise of knowledge.Memory.
+func (m *memories) Stamps(ctx context.Context) (map[string]string, error) {
+	stamps := map[string]string{}
+	for _, name := range m.names() {
+		info, err := m.a.kept.memory.Stat(ctx, name, m.rules())
+		var failure *contract.Error
+		switch {
+		case errors.As(err, &failure) && failure.Kind != contract.Unavailable:
+			continue // it is not there, may not be read, or is no file
+		case err != nil:
+			return nil, err
+		}
+		stamps[name] = fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return stamps, nil
+}
+
+// names are those of the files that tools write, and of others that people put beside them.
+func (m *memories) names() []string {
+	names := learning.MemoryFiles(m.a.known)
+	known := map[string]bool{}
+	for _, name := range names {
+		known[name] = true
+	}
+	listed, err := m.a.root.List(memoryFolder, "", m.rules())
+	if err != nil {
+		return names // there is no such folder, or it may not be read
+	}
+	for _, file := range listed {
+		name := path.Base(file)
+		if ext := path.Ext(name); !known[name] && !strings.HasSuffix(file, "/") && (ext == ".jsonl" || ext == ".md") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// mostMemory is how many bytes of a memory file are searched, the newest.
+const mostMemory = 16 << 20
+
+// Read keeps the promise of knowledge.Memory.
+func (m *memories) Read(ctx context.Context, name string) ([]byte, error) {
+	tail, err := m.a.kept.memory.Tail(ctx, name, m.rules(), mostMemory)
+	return tail.Text, err
+}

@@ -1,0 +1,255 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/engine/approval"
+)
+
+// Knowledge is what the project knows, as people search it.
+type Knowledge interface {
+	// Index brings the index up to date. tell hears how far it is, now and then.
+	Index(ctx context.Context, tell func(IndexState)) (IndexState, error)
+	// Search finds by meaning and words in what is indexed. Nothing indexed is ErrNothingKnown.
+	Search(ctx context.Context, q KnowledgeQuery) (Known, error)
+}
+
+// ErrNothingKnown says that there is nothing to search.
+var ErrNothingKnown = errors.New("nothing is indexed: the project has no text yet")
+
+// IndexState is how far an index is.
+type IndexState struct {
+	Files   int    `json:"files"`
+	Pieces  int    `json:"pieces"`
+	Done    int    `json:"done"`  // files of this run
+	Total   int    `json:"total"` // that it has to look at
+	Model   string `json:"model"`
+	Note    string `json:"note,omitempty"`
+	Waiting int    `json:"waiting"` // files that are not indexed yet
+}
+
+// KnowledgeQuery says what to look for.
+type KnowledgeQuery struct {
+	Text, Type, Module string // empty is any
+	Limit              int
+}
+
+// Known is what was found, the best first.
+type Known struct {
+	Results []KnownPiece `json:"results"`
+	Total   int          `json:"totalFound"`
+	Note    string       `json:"note,omitempty"`
+}
+
+// KnownPiece is something that the project knows.
+type KnownPiece struct {
+	ID      string    `json:"id"`
+	Type    string    `json:"type"`
+	Content string    `json:"content"`
+	Module  string    `json:"module,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Date    time.Time `json:"date"`
+	Score   float64   `json:"score"`
+	Source  string    `json:"source"`
+	Name    string    `json:"name,omitempty"`
+	Path    string    `json:"path,omitempty"`
+	Line    int       `json:"line,omitempty"`
+	EndLine int       `json:"endLine,omitempty"`
+}
+
+// knowledgeCommands are the commands that people have for what the project knows.
+type knowledgeCommands struct {
+	*Program
+	kind, module string
+	limit        int
+	asJSON, full bool
+}
+
+// searchCommand finds by meaning.
+func (p *Program) searchCommand() *cobra.Command {
+	k := &knowledgeCommands{Program: p}
+	c := &cobra.Command{
+		Use:   "search QUESTION",
+		Short: "Find what the project knows, by meaning",
+		Long: "Find decisions, rules, patterns, issues, docs, code and sessions of the project by what they mean: ask in your own\n" +
+			"words. What has changed since the last time is indexed first. Use remit grep for exact text.\n\n" +
+			"Exit codes: 0 found, 1 nothing found or failed, 2 the command line is wrong.",
+		Example: "  remit search which datastore did we pick\n" +
+			"  remit search --type issue token refresh            only issues\n" +
+			"  remit search --module auth how do we sign people in\n" +
+			"  remit search --json --limit 20 retry policy        for scripts",
+		RunE: k.search,
+	}
+	f := c.Flags()
+	f.StringVar(&k.kind, "type", "", "only discoveries of a type: pattern, rule, decision or issue")
+	f.StringVar(&k.module, "module", "", "only what belongs to a module, such as auth for src/server/auth/X.ts")
+	f.IntVarP(&k.limit, "limit", "n", 5, "show so many, 1 to 20")
+	f.BoolVar(&k.full, "full", false, "show whole texts, not their first lines")
+	f.BoolVar(&k.asJSON, "json", false, "print JSON")
+	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+	return c
+}
+
+func knownTypes() []string { return []string{"pattern", "rule", "decision", "issue"} }
+
+func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
+	query, err := k.query(args)
+	if err != nil {
+		return usageError{err}
+	}
+	return k.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
+		know := w.Knowledge()
+		if _, err := k.refresh(cmd.Context(), know); err != nil {
+			return err
+		}
+		found, err := know.Search(cmd.Context(), query)
+		switch {
+		case errors.Is(err, ErrNothingKnown):
+			fmt.Fprintln(k.Stderr, "remit: nothing is indexed: write a note, some docs or some code first")
+			return failure{ExitFailed}
+		case err != nil:
+			return err
+		}
+		return k.show(found)
+	})(cmd, args)
+}
+
+// query makes a query of what was typed.
+func (k *knowledgeCommands) query(args []string) (KnowledgeQuery, error) {
+	q := KnowledgeQuery{Text: strings.TrimSpace(strings.Join(args, " ")), Type: k.kind, Module: k.module, Limit: k.limit}
+	if q.Type == "all" {
+		q.Type = ""
+	}
+	switch length := utf8.RuneCountInString(q.Text); {
+	case len(args) == 0:
+		return q, errors.New("a question is missing; the command is: remit search QUESTION")
+	case length < 3:
+		return q, errors.New("the question must be at least 3 characters long")
+	case length > 500:
+		return q, fmt.Errorf("the question has %d characters; at most 500 are searched for", length)
+	case k.limit < 1 || k.limit > 20:
+		return q, fmt.Errorf("--limit is from 1 to 20, not %d", k.limit)
+	}
+	for _, known := range append(knownTypes(), "") {
+		if q.Type == known {
+			return q, nil
+		}
+	}
+	return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
+}
+
+// show prints what was found.
+func (k *knowledgeCommands) show(found Known) error {
+	if found.Note != "" {
+		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(found.Note))
+	}
+	if k.asJSON {
+		if err := writeJSON(k.Stdout, found); err != nil {
+			return err
+		}
+	} else {
+		out := newOutput(k.Stdout, isTerminal(k.Stdout), k.colours())
+		for i := range found.Results {
+			k.showOne(out, &found.Results[i])
+		}
+		if err := out.Flush(); err != nil && !isBrokenPipe(err) {
+			return err
+		}
+	}
+	if len(found.Results) == 0 {
+		fmt.Fprintln(k.Stderr, "remit: nothing was found; ask in other words, or use remit grep for exact text")
+		return failure{ExitFailed}
+	}
+	return nil
+}
+
+// firstLines is how much of a text is shown unless all of it is asked for.
+const firstLines = 4
+
+// showOne prints a line about a result, and its text below.
+func (k *knowledgeCommands) showOne(out *output, r *KnownPiece) {
+	where := ""
+	if r.Path != "" {
+		where = fmt.Sprintf("  %s:%d", out.name(r.Path), r.Line)
+	}
+	about := r.Type
+	if r.Module != "" {
+		about += "  " + approval.Plain(r.Module)
+	}
+	out.print(out.painted(fmt.Sprintf("%.2f", r.Score), green), "  ", about, where, "\n")
+	lines := strings.Split(strings.TrimRight(r.Content, "\n"), "\n")
+	for i, line := range lines {
+		if i == firstLines && !k.full && len(lines) > firstLines+1 {
+			out.print(fmt.Sprintf("      ... %d more lines\n", len(lines)-firstLines))
+			break
+		}
+		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
+		if room := width(k.Stdout); room > 0 && !k.full {
+			line = cut(line, room-7)
+		}
+		out.print("      ", line, "\n")
+	}
+	out.print("\n")
+}
+
+// indexCommand brings the index up to date.
+func (p *Program) indexCommand() *cobra.Command {
+	k := &knowledgeCommands{Program: p}
+	c := &cobra.Command{
+		Use:   "index",
+		Short: "Bring the index of what the project knows up to date",
+		Long: "Bring the index of what the project knows up to date, so that context_search and remit search answer from all of it.\n" +
+			"Nobody has to: a search indexes what has changed by itself. What is indexed already is not done again, and a run that\n" +
+			"is interrupted goes on where it was.",
+		Example: "  remit index\n" +
+			"  remit index --json                              what there is then, for scripts",
+		Args: cobra.NoArgs,
+		RunE: k.index,
+	}
+	c.Flags().BoolVar(&k.asJSON, "json", false, "print JSON")
+	return c
+}
+
+func (k *knowledgeCommands) index(cmd *cobra.Command, args []string) error {
+	return k.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
+		begun := time.Now()
+		state, err := k.refresh(cmd.Context(), w.Knowledge())
+		if err != nil {
+			return err
+		}
+		if k.asJSON {
+			return writeJSON(k.Stdout, state)
+		}
+		_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
+			state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+		if state.Note != "" {
+			fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
+		}
+		return err
+	})(cmd, args)
+}
+
+// refresh brings the index up to date and shows how far it is.
+func (k *knowledgeCommands) refresh(ctx context.Context, know Knowledge) (IndexState, error) {
+	bar := k.bar("Indexing")
+	defer bar.end()
+	lines := &progressLines{out: k.Stderr, silent: bar.room > 0, said: time.Now()}
+	state, err := know.Index(ctx, func(s IndexState) {
+		bar.tell(Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"})
+		lines.tell(s)
+	})
+	switch {
+	case errors.Is(err, ErrNothingKnown):
+		return state, nil
+	case errors.Is(err, context.Canceled):
+		return state, errors.New("interrupted; what was indexed is kept, and the next run goes on from there")
+	}
+	return state, err
+}

@@ -1,0 +1,294 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"remit/internal/toolsets/codebase/knowledge"
+)
+
+const generationOf = `
+SELECT generation, forgotten FROM knowledge_workspaces WHERE workspace = $1`
+
+// Load keeps the promise of knowledge.Store. Sources that change while it reads leave the generations it is about.
+func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowledge.Source) error) (newest int64, err error) {
+	newest, err = s.newestSince(ctx, since)
+	if err != nil || newest == since {
+		return newest, err
+	}
+	of := []string{``}
+	if since == 0 {
+		of = []string{` AND discoveries`, ` AND NOT discoveries`}
+	}
+	for _, which := range of {
+		if err := s.load(ctx, which, since, newest, each); err != nil {
+			return 0, err
+		}
+	}
+	_, err = s.newestSince(ctx, since) // what is gone may have been forgotten meanwhile
+	return newest, err
+}
+
+// newestSince gives the newest generation, or ErrOutdated.
+func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest int64, err error) {
+	var forgotten int64
+	err = s.db.reader(ctx).QueryRowContext(ctx, generationOf, s.workspace).Scan(&newest, &forgotten)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, fmt.Errorf("load pieces: %w", err)
+	}
+	if since > newest || since > 0 && since < forgotten {
+		return 0, knowledge.ErrOutdated
+	}
+	return newest, nil
+}
+
+const (
+	// mostPieces is how many pieces are read at once, unless a single source has more.
+	mostPieces = 1024
+
+	headsFrom = `
+SELECT id, path, hash, size, modified_at, generation, gone, pieces FROM knowledge_sources
+WHERE workspace = $1 AND (generation, path) >= ($2, $3) AND generation <= $4`
+	headsOrdered = `
+ORDER BY generation, path LIMIT 256`
+
+	pieceColumnsOf = `p.number, p.key, p.source, p.type, p.name, p.body, p.module, p.session, p.dated_at, p.first_line, p.last_line`
+
+	// The pieces of a source, if it is still of the generation that it was.
+	piecesOfSource = `
+SELECT p.source_id, ` + pieceColumnsOf + ` FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
+WHERE s.id = $1 AND s.generation = $2 ORDER BY p.number`
+
+	// A limit keeps the planner from reading all pieces or sources there are, to find those of many sources.
+	piecesOfSources = `
+SELECT p.source_id, ` + pieceColumnsOf + ` FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (id, generation, place)
+CROSS JOIN LATERAL (
+	SELECT p.* FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
+	WHERE s.id = r.id AND s.generation = r.generation ORDER BY p.number LIMIT 1000000000) p
+ORDER BY r.place, p.number`
+)
+
+// sourceHead is a source without its pieces.
+type sourceHead struct {
+	id     int64
+	pieces int
+	source knowledge.Source
+}
+
+// load gives those sources of the generations after since, up to newest, that which chooses.
+func (s knowledgeStore) load(ctx context.Context, which string, since, newest int64, each func(knowledge.Source) error) error {
+	generation, path := since+1, ""
+	for {
+		heads, err := s.heads(ctx, which, generation, path, newest)
+		if err != nil {
+			return fmt.Errorf("load sources: %w", err)
+		}
+		if len(heads) == 0 {
+			return nil
+		}
+		for len(heads) > 0 {
+			n := headsAtOnce(heads)
+			if err := s.give(ctx, heads[:n], each); err != nil {
+				return err
+			}
+			last := &heads[n-1].source
+			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:] // no path comes between them
+		}
+	}
+}
+
+func (s knowledgeStore) heads(ctx context.Context, which string, generation int64, path string, newest int64) ([]sourceHead, error) {
+	rows, err := s.db.reader(ctx).QueryContext(ctx, headsFrom+which+headsOrdered, s.workspace, generation, s.db.words(path), newest)
+	if err != nil {
+		return nil, err
+	}
+	return collect(rows, scanHead)
+}
+
+func scanHead(row scanner) (h sourceHead, err error) {
+	var hash []byte
+	var modified sql.NullInt64
+	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, &modified, &h.source.Generation, &h.source.Gone, &h.pieces)
+	h.source.Modified = fromMicros(modified)
+	copy(h.source.Hash[:], hash)
+	return h, err
+}
+
+// headsAtOnce is how many sources have their pieces read at once.
+func headsAtOnce(heads []sourceHead) int {
+	sum := 0
+	for i := range heads {
+		if sum += heads[i].pieces; sum > mostPieces {
+			return max(1, i)
+		}
+	}
+	return len(heads)
+}
+
+// give reads the pieces of sources, and gives both. A source that lost its pieces since has a later generation by now.
+func (s knowledgeStore) give(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
+	read := s.fillFile
+	if s.db.shared {
+		read = s.fillShared
+	}
+	if err := read(ctx, heads); err != nil {
+		return fmt.Errorf("load pieces: %w", err)
+	}
+	for i := range heads {
+		one := &heads[i]
+		if len(one.source.Pieces) != one.pieces {
+			continue
+		}
+		if err := each(one.source); err != nil {
+			return err
+		}
+		one.source.Pieces = nil
+	}
+	return nil
+}
+
+func (s knowledgeStore) fillFile(ctx context.Context, heads []sourceHead) error {
+	row := newPieceRow()
+	for i := range heads {
+		if heads[i].pieces == 0 {
+			continue
+		}
+		rows, err := s.db.reader(ctx).QueryContext(ctx, piecesOfSource, heads[i].id, heads[i].source.Generation)
+		if err != nil {
+			return err
+		}
+		if err := fill(heads[i:i+1], rows, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s knowledgeStore) fillShared(ctx context.Context, heads []sourceHead) error {
+	var ids, generations []int64
+	for i := range heads {
+		if heads[i].pieces > 0 {
+			ids, generations = append(ids, heads[i].id), append(generations, heads[i].source.Generation)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	rows, err := s.db.reader(ctx).QueryContext(ctx, piecesOfSources, ids, generations)
+	if err != nil {
+		return err
+	}
+	return fill(heads, rows, newPieceRow())
+}
+
+// fill reads pieces to their end and closes them: they are in the order of their sources.
+func fill(heads []sourceHead, rows *sql.Rows, row *pieceRow) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := row.scan(rows); err != nil {
+			return err
+		}
+		for heads[0].id != row.source {
+			heads = heads[1:]
+		}
+		one := &heads[0].source
+		row.piece.Path = one.Path
+		one.Pieces = append(slices.Grow(one.Pieces, max(0, heads[0].pieces-len(one.Pieces))), row.piece)
+	}
+	return rows.Err()
+}
+
+// pieceRow reads pieces, one after the other, without taking anything new for each but what is in it.
+type pieceRow struct {
+	source  int64
+	piece   knowledge.Piece
+	key     sql.RawBytes
+	dated   sql.NullInt64
+	columns []any
+}
+
+func newPieceRow() *pieceRow {
+	r := &pieceRow{}
+	p := &r.piece
+	r.columns = []any{&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, &r.dated, &p.Line, &p.End}
+	return r
+}
+
+func (r *pieceRow) scan(row scanner) error {
+	if err := row.Scan(r.columns...); err != nil {
+		return err
+	}
+	r.piece.Key = knowledge.Key{}
+	copy(r.piece.Key[:], r.key)
+	r.piece.Date = fromMicros(r.dated)
+	return nil
+}
+
+const (
+	pieceAt = `
+SELECT p.source_id, ` + pieceColumnsOf + ` FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
+WHERE s.workspace = $1 AND s.path = $2 AND p.number = $3`
+
+	piecesAt = `
+SELECT r.place, ` + pieceColumnsOf + ` FROM unnest($2::bytea[], $3::bigint[]) WITH ORDINALITY AS r (path, number, place)
+CROSS JOIN LATERAL (
+	SELECT p.* FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
+	WHERE s.workspace = $1 AND s.path = r.path AND p.number = r.number LIMIT 1) p
+ORDER BY r.place`
+)
+
+// Pieces keeps the promise of knowledge.Store.
+func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
+	at := s.piecesFile
+	if s.db.shared {
+		at = s.piecesShared
+	}
+	list, err = at(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read pieces: %w", err)
+	}
+	return list, nil
+}
+
+func (s knowledgeStore) piecesFile(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
+	row := newPieceRow()
+	for _, ref := range refs {
+		rows, err := s.db.reader(ctx).QueryContext(ctx, pieceAt, s.workspace, ref.Path, ref.Number)
+		if err != nil {
+			return nil, err
+		}
+		list, err = appendPieces(list, rows, row, func(int64) string { return ref.Path })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func (s knowledgeStore) piecesShared(ctx context.Context, refs []knowledge.Ref) ([]knowledge.Piece, error) {
+	paths, numbers := make([][]byte, len(refs)), make([]int64, len(refs))
+	for i, ref := range refs {
+		paths[i], numbers[i] = []byte(ref.Path), int64(ref.Number)
+	}
+	rows, err := s.db.reader(ctx).QueryContext(ctx, piecesAt, s.workspace, paths, numbers)
+	if err != nil {
+		return nil, err
+	}
+	return appendPieces(nil, rows, newPieceRow(), func(place int64) string { return refs[place-1].Path })
+}
+
+// appendPieces reads rows to their end and closes them; pathOf gives the path by the first column.
+func appendPieces(list []knowledge.Piece, rows *sql.Rows, row *pieceRow, pathOf func(int64) string) ([]knowledge.Piece, error) {
+	defer rows.Close()
+	for rows.Next() {
+		if err := row.scan(rows); err != nil {
+			return nil, err
+		}
+		row.piece.Path = pathOf(row.source)
+		list = append(list, row.piece)
+	}
+	return list, rows.Err()
+}

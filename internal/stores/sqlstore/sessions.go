@@ -1,0 +1,249 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"remit/internal/toolsets/codebase/sessions"
+)
+
+// clientSessions keeps the sessions of one workspace.
+type clientSessions struct {
+	db        *DB
+	workspace string
+}
+
+var _ sessions.Store = clientSessions{}
+
+// Sessions returns what the clients of a workspace did.
+func (db *DB) Sessions(workspace string) sessions.Store { return clientSessions{db, workspace} }
+
+// sessionColumns are those of a session, in the order in which scanSession reads them.
+const sessionColumns = `id, key, principal, client, started_at, last_at, ended, files, searches, tasks`
+
+const (
+	// The update changes nothing: who runs it holds the row.
+	holdSession = `
+UPDATE client_sessions SET ended = ended WHERE workspace = $1 AND key_hash = $2 AND NOT ended
+RETURNING ` + sessionColumns
+
+	renewSession = `
+UPDATE client_sessions SET last_at = $3, files = $4, searches = $5, tasks = $6 WHERE workspace = $1 AND id = $2`
+
+	endSession = `
+UPDATE client_sessions SET ended = TRUE WHERE workspace = $1 AND key_hash = $2 AND NOT ended AND started_at <= $3`
+
+	closeSession = `
+UPDATE client_sessions SET ended = TRUE WHERE workspace = $1 AND id = $2`
+
+	startSession = `
+INSERT INTO client_sessions (workspace, key_hash, ended, id, key, principal, client, started_at, last_at, files, searches, tasks)
+VALUES ($1, $2, FALSE, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (workspace, key_hash) WHERE NOT ended DO NOTHING`
+
+	// The newest of those that are too many, and all that are older.
+	pruneSessions = `
+DELETE FROM client_sessions WHERE workspace = $1 AND id <> $2 AND (last_at, id) <= (
+	SELECT last_at, id FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT 1 OFFSET CAST($3 AS BIGINT))`
+)
+
+// Note keeps the promise of sessions.Store.
+func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (now sessions.Session, err error) {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		for range 10 { // another may start a session of the same client at the same time
+			one, done, err := s.note(ctx, tx, n)
+			if err != nil || done {
+				now = one
+				return err
+			}
+		}
+		return errors.New("others start sessions of this client all the time")
+	})
+	if err != nil {
+		return sessions.Session{}, fmt.Errorf("note what a client did: %w", err)
+	}
+	return now, nil
+}
+
+// note adds to the open session or starts one; done is false if another was quicker to start one.
+func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
+	now, err = scanSession(tx.QueryRowContext(ctx, holdSession, s.workspace, hashOf(n.Key)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return s.start(ctx, tx, n)
+	}
+	if err != nil {
+		return now, false, err
+	}
+	if !isActive(now, n.At, n.Idle) {
+		if _, err := tx.ExecContext(ctx, closeSession, s.workspace, now.ID); err != nil {
+			return now, false, err
+		}
+		return s.start(ctx, tx, n)
+	}
+	addNoted(&now, n)
+	lists, err := listsOf(now)
+	if err != nil {
+		return now, false, err
+	}
+	_, err = tx.ExecContext(ctx, renewSession, s.workspace, now.ID, now.Last.UnixMicro(), lists[0], lists[1], lists[2])
+	return now, true, err
+}
+
+func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
+	started := n.Started
+	if started.IsZero() {
+		started = n.At
+	}
+	now = sessions.Session{ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client, Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro())}
+	addNoted(&now, n)
+	lists, err := listsOf(now)
+	if err != nil {
+		return now, false, err
+	}
+	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID, s.db.words(now.Key), s.db.words(now.Principal), s.db.words(now.Client),
+		now.Started.UnixMicro(), now.Last.UnixMicro(), lists[0], lists[1], lists[2]))
+	if err != nil || !done {
+		return now, false, err
+	}
+	_, err = tx.ExecContext(ctx, pruneSessions, s.workspace, now.ID, sessions.MostSessions)
+	return now, true, err
+}
+
+// End keeps the promise of sessions.Store.
+func (s clientSessions) End(ctx context.Context, key string, at time.Time) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		_, err := tx.ExecContext(ctx, endSession, s.workspace, hashOf(key), at.UnixMicro())
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("end a session: %w", err)
+	}
+	return nil
+}
+
+const openSession = `
+SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 AND key_hash = $2 AND NOT ended`
+
+// Current keeps the promise of sessions.Store.
+func (s clientSessions) Current(ctx context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
+	one, err := scanSession(s.db.reader(ctx).QueryRowContext(ctx, openSession, s.workspace, hashOf(key)))
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !isActive(one, now, idle) {
+		return sessions.Session{}, false, nil
+	}
+	if err != nil {
+		return sessions.Session{}, false, fmt.Errorf("look up a session: %w", err)
+	}
+	return one, true, nil
+}
+
+const recentSessions = `
+SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`
+
+// Recent keeps the promise of sessions.Store.
+func (s clientSessions) Recent(ctx context.Context, limit int) ([]sessions.Session, error) {
+	rows, err := s.db.reader(ctx).QueryContext(ctx, recentSessions, s.workspace, max(0, limit))
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	list, err := collect(rows, scanSession)
+	if err != nil {
+		return nil, fmt.Errorf("list sessions: %w", err)
+	}
+	return list, nil
+}
+
+// isActive tells whether what is done at now belongs to an open session.
+func isActive(one sessions.Session, now time.Time, idle time.Duration) bool {
+	return !one.Last.Before(now.Add(-idle))
+}
+
+// hashOf is what a key is found by.
+func hashOf(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
+	return sum[:]
+}
+
+// addNoted adds what was noted to a session.
+func addNoted(to *sessions.Session, n sessions.Noted) {
+	to.Last = later(to.Last, n.At)
+	to.Files, to.Searches, to.Tasks = addItems(to.Files, n.Files), addItems(to.Searches, n.Searches), addItems(to.Tasks, n.Tasks)
+}
+
+// addItems puts items together, one of each kind, and keeps the newest.
+func addItems(have, more []sessions.Item) []sessions.Item {
+	place := make(map[string]int, len(have))
+	for i := range have {
+		place[have[i].What] = i
+	}
+	for _, item := range more {
+		item.At, item.Times = timeOf(item.At.UnixMicro()), max(1, item.Times)
+		i, known := place[item.What]
+		if !known {
+			place[item.What] = len(have)
+			have = append(have, item)
+			continue
+		}
+		have[i].Times += item.Times
+		if item.At.After(have[i].At) {
+			have[i].At = item.At
+		}
+	}
+	slices.SortStableFunc(have, func(a, b sessions.Item) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
+	return have[max(0, len(have)-sessions.MostItems):]
+}
+
+// itemRecord is an item as it is kept. JSON would change a text that is no UTF-8.
+type itemRecord struct {
+	What  []byte `json:"what"`
+	At    int64  `json:"at"`
+	Times int    `json:"times"`
+}
+
+// listsOf are the lists of a session as they are kept.
+func listsOf(one sessions.Session) (lists [3][]byte, err error) {
+	for i, items := range [][]sessions.Item{one.Files, one.Searches, one.Tasks} {
+		records := make([]itemRecord, len(items))
+		for j, item := range items {
+			records[j] = itemRecord{[]byte(item.What), item.At.UnixMicro(), item.Times}
+		}
+		if lists[i], err = json.Marshal(records); err != nil {
+			return lists, err
+		}
+	}
+	return lists, nil
+}
+
+func scanSession(row scanner) (one sessions.Session, err error) {
+	var started, last int64
+	var lists [3][]byte
+	err = row.Scan(&one.ID, &one.Key, &one.Principal, &one.Client, &started, &last, &one.Ended, &lists[0], &lists[1], &lists[2])
+	if err != nil {
+		return one, err
+	}
+	one.Started, one.Last = timeOf(started), timeOf(last)
+	for i, to := range []*[]sessions.Item{&one.Files, &one.Searches, &one.Tasks} {
+		if *to, err = itemsOf(lists[i]); err != nil {
+			return one, fmt.Errorf("read session %s: %w", one.ID, err)
+		}
+	}
+	return one, nil
+}
+
+func itemsOf(list []byte) ([]sessions.Item, error) {
+	var records []itemRecord
+	if err := json.Unmarshal(list, &records); err != nil {
+		return nil, err
+	}
+	var items []sessions.Item
+	for _, r := range records {
+		items = append(items, sessions.Item{What: string(r.What), At: timeOf(r.At), Times: r.Times})
+	}
+	return items, nil
+}

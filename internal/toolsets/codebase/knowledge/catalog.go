@@ -1,0 +1,191 @@
+package knowledge
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"remit/internal/search/hybrid"
+	"remit/internal/search/tree"
+)
+
+// entry is what is known of a piece without reading it. It does not change, but for the last two.
+type entry struct {
+	origin  *origin
+	key     Key
+	date    int64 // seconds since 1970
+	number  int32
+	source  label
+	kind    label // the type of a discovery
+	module  label
+	covered bool        // the remote index has its vector; guarded by the catalog's mu
+	retired atomic.Bool // it is not there any more, but a search that began before may find it
+}
+
+// origin is what is known of a source. Its path does not change, the rest is guarded by the catalog's mu.
+type origin struct {
+	path       string
+	hash       [32]byte
+	size       int64
+	modified   int64 // microseconds since 1970
+	generation int64
+	ids        []hybrid.ID // of its pieces, in order
+	gone       bool
+	absent     atomic.Bool // it is no longer among the files, whatever is still kept of it
+}
+
+// stamp is what tells without reading whether a file has changed.
+type stamp struct{ size, modified int64 }
+
+// unsure is the size of a file that may change once more without another time of change. It is always read again.
+const unsure = -1
+
+// A catalog is what is in memory: where pieces are and how to find them. Searches wait for nobody who changes it.
+type catalog struct {
+	local  func() *hybrid.Index
+	far    atomic.Pointer[hybrid.Index] // with vectors of the remote model
+	labels labels
+	table  table
+
+	// searching is held by those who use numbers of pieces. A number that is free is given to another piece when nobody holds it.
+	searching sync.RWMutex
+
+	mu      sync.Mutex // guards the rest, and what origins have
+	origins map[string]*origin
+	files   map[string]*tree.File // of the tree, by the path of the source
+	pending map[string]int        // sources that are being kept, by how many
+	free    []hybrid.ID
+	resting []hybrid.ID // free, but perhaps in use by a search
+	size    hybrid.ID   // numbers that were ever given
+	pieces  int
+	sources int
+	covered int
+}
+
+func newCatalog(dim func() int) *catalog {
+	c := &catalog{origins: map[string]*origin{}, files: map[string]*tree.File{}, pending: map[string]int{}}
+	c.local = sync.OnceValue(func() *hybrid.Index { return hybrid.New(dim()) })
+	c.labels.names = []string{""}
+	c.labels.numbers = map[string]label{"": 0}
+	return c
+}
+
+// stamp notes what a source is like now. mu must be locked.
+func (c *catalog) stamp(known *origin, s Source) {
+	if !isMark(known.path) {
+		c.sources += sourcesOf(s.Gone) - sourcesOf(known.gone)
+	}
+	known.gone, known.hash, known.size, known.modified, known.generation = s.Gone, s.Hash, s.Size, s.Modified.UnixMicro(), s.Generation
+}
+
+func sourcesOf(gone bool) int {
+	if gone {
+		return 0
+	}
+	return 1
+}
+
+// restamp notes that a source with the same pieces has another stamp.
+func (c *catalog) restamp(s Source) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.origins[s.Path]; known != nil && known.generation < s.Generation {
+		c.stamp(known, s)
+	}
+}
+
+// take gives numbers to new pieces.
+func (c *catalog) take(n int) []hybrid.ID {
+	if n == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.resting) > 0 && c.searching.TryLock() {
+		for _, id := range c.resting {
+			c.table.at(id).Store(nil)
+		}
+		c.free = append(c.free, c.resting...)
+		c.resting = c.resting[:0]
+		c.searching.Unlock()
+	}
+	ids := make([]hybrid.ID, n)
+	for i := range ids {
+		if last := len(c.free) - 1; last >= 0 {
+			ids[i] = c.free[last]
+			c.free = c.free[:last]
+			continue
+		}
+		ids[i] = c.size
+		c.size++
+	}
+	c.table.grow(int(c.size))
+	return ids
+}
+
+// known tells what is known of a source that is not gone.
+func (c *catalog) known(path string) (s stamp, hash [32]byte, found bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o := c.origins[path]
+	if o == nil || o.gone {
+		return stamp{}, hash, false
+	}
+	return stamp{o.size, o.modified}, o.hash, true
+}
+
+// counts tells how many sources and pieces there are.
+func (c *catalog) counts() (sources, pieces int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sources, c.pieces
+}
+
+// paths gives the sources that are there.
+func (c *catalog) paths() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	paths := make([]string, 0, len(c.origins))
+	for path, o := range c.origins {
+		if !o.gone {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+// file returns the file of the tree that a source is.
+func (c *catalog) file(path string) *tree.File {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.files[path]
+}
+
+func (c *catalog) setFile(path string, f *tree.File) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o := c.origins[path]; o != nil {
+		o.absent.Store(f == nil)
+	}
+	if f == nil {
+		delete(c.files, path)
+		return
+	}
+	c.files[path] = f
+}
+
+// doubt makes the stamps of all sources void: they are read again, and cut again. With begin, what the store has counts
+// whatever its generation.
+func (c *catalog) doubt(begin bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.origins {
+		o.size, o.hash = unsure, [32]byte{}
+		if begin {
+			o.generation = 0
+		}
+	}
+}
+
+// microseconds are as fine as times of sources are kept.
+func microseconds(t time.Time) time.Time { return t.Truncate(time.Microsecond) }

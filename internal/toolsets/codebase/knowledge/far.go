@@ -1,0 +1,201 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"remit/internal/search/hybrid"
+)
+
+// A place is a piece with its number.
+type place struct {
+	id    hybrid.ID
+	entry *entry
+}
+
+// uncovered gives some pieces without remote vectors, from a number on.
+func (c *catalog) uncovered(next *hybrid.ID, limit int) []place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var picked []place
+	for ; *next < c.size && len(picked) < limit; *next++ {
+		if e := c.table.get(*next); e != nil && !e.covered && !e.retired.Load() {
+			picked = append(picked, place{*next, e})
+		}
+	}
+	return picked
+}
+
+// cover gives pieces their vectors: those that are kept, and new ones, which are kept then.
+func (r *remote) cover(ctx context.Context, picked []place) error {
+	store, err := r.x.store(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := readPieces(ctx, store, picked)
+	if err != nil {
+		return err
+	}
+	keys := make([]Key, 0, len(found))
+	for _, p := range found {
+		keys = append(keys, p.Key)
+	}
+	vectors, err := store.Vectors(ctx, r.model.ID(), keys)
+	if err != nil {
+		return fmt.Errorf("read vectors: %w", err)
+	}
+	texts := map[Key]string{}
+	for _, p := range found {
+		if len(vectors[p.Key]) != r.model.Dim() {
+			texts[p.Key] = wordsOf(p.Path, &p)
+		}
+	}
+	made, failed := r.embed(ctx, store, texts)
+	for key, v := range vectors {
+		if made[key] == nil {
+			made[key] = v
+		}
+	}
+	r.x.catalog.cover(picked, found, made, failed == nil)
+	return failed
+}
+
+// readPieces reads pieces as far as they are what the catalog says.
+func readPieces(ctx context.Context, store Store, picked []place) (map[Ref]Piece, error) {
+	refs := make([]Ref, len(picked))
+	for i, at := range picked {
+		refs[i] = at.entry.ref()
+	}
+	read, err := store.Pieces(ctx, refs)
+	if err != nil {
+		return nil, fmt.Errorf("read pieces: %w", err)
+	}
+	found := make(map[Ref]Piece, len(read))
+	for _, p := range read {
+		found[p.Ref] = p
+	}
+	for _, at := range picked {
+		if p, ok := found[at.entry.ref()]; ok && p.Key != at.entry.key {
+			delete(found, p.Ref)
+		}
+	}
+	return found, nil
+}
+
+func (e *entry) ref() Ref { return Ref{Path: e.origin.path, Number: int(e.number)} }
+
+// embed asks for vectors, several requests at once, and keeps what comes.
+func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (map[Key][]float32, error) {
+	made := map[Key][]float32{}
+	var all [][]Key
+	var keys []Key
+	for key := range texts {
+		keys = append(keys, key)
+		if len(keys) == farTexts {
+			all, keys = append(all, keys), nil
+		}
+	}
+	if len(keys) > 0 {
+		all = append(all, keys)
+	}
+	var mu sync.Mutex
+	var failed error
+	var asking sync.WaitGroup
+	room := make(chan struct{}, farRequests)
+	for _, keys := range all {
+		asking.Go(func() {
+			room <- struct{}{}
+			defer func() { <-room }()
+			some, err := r.request(ctx, store, keys, texts)
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+			for key, v := range some {
+				made[key] = v
+			}
+		})
+	}
+	asking.Wait()
+	return made, failed
+}
+
+// request makes some vectors. Where the service does not take a text, that alone is left without.
+func (r *remote) request(ctx context.Context, store Store, keys []Key, texts map[Key]string) (map[Key][]float32, error) {
+	made := map[Key][]float32{}
+	err := guarded("embed", func() error { return r.ask(ctx, keys, texts, made) })
+	if isRefused(err) {
+		err = r.askOneByOne(ctx, keys, texts, made)
+	}
+	if len(made) == 0 {
+		return nil, err
+	}
+	if kept := store.PutVectors(ctx, r.model.ID(), made); kept != nil {
+		return made, errors.Join(err, fmt.Errorf("keep vectors: %w", kept))
+	}
+	return made, err
+}
+
+func (r *remote) ask(ctx context.Context, keys []Key, texts map[Key]string, made map[Key][]float32) error {
+	asked := make([]string, len(keys))
+	for i, key := range keys {
+		asked[i] = texts[key]
+	}
+	vectors, err := r.model.Embed(ctx, asked)
+	if err != nil {
+		return err
+	}
+	if len(vectors) != len(keys) {
+		return fmt.Errorf("%d vectors for %d texts", len(vectors), len(keys))
+	}
+	for i, key := range keys {
+		made[key] = vectors[i]
+	}
+	return nil
+}
+
+// askOneByOne leaves out the texts that a service does not take. If it takes no other text either, they are not the reason.
+func (r *remote) askOneByOne(ctx context.Context, keys []Key, texts map[Key]string, made map[Key][]float32) error {
+	if _, err := r.model.Embed(ctx, []string{probe}); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := r.ask(ctx, []Key{key}, texts, made); err != nil && !isRefused(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// cover puts vectors into the remote index. A piece that has none counts as covered if all were asked for: it is found by its words.
+func (c *catalog) cover(picked []place, found map[Ref]Piece, vectors map[Key][]float32, all bool) {
+	c.searching.RLock() // so that numbers stay those of the pieces
+	defer c.searching.RUnlock()
+	var items []hybrid.Item
+	var done []place
+	for _, at := range picked {
+		p, there := found[at.entry.ref()]
+		v := vectors[at.entry.key]
+		if there && !at.entry.retired.Load() && (v != nil || all) {
+			items = append(items, hybrid.Item{ID: at.id, Text: wordsOf(p.Path, &p), Vector: v})
+			done = append(done, at)
+		}
+	}
+	c.far.Load().Put(items)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, at := range done {
+		if !at.entry.retired.Load() && !at.entry.covered {
+			at.entry.covered = true
+			c.covered++
+		}
+	}
+}
+
+// coverage tells how many pieces have remote vectors, of how many.
+func (c *catalog) coverage() (covered, pieces int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.covered, c.pieces
+}

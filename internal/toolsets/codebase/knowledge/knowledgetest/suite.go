@@ -1,0 +1,188 @@
+// Package knowledgetest holds the one suite that every knowledge.Store passes.
+package knowledgetest
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/search/pieces"
+	"remit/internal/toolsets/codebase/knowledge"
+)
+
+// Stores are several views of what is kept in one place, which is empty.
+type Stores struct {
+	Here      knowledge.Store
+	Beside    knowledge.Store // the same workspace, as another process has it open
+	Elsewhere knowledge.Store // another workspace
+	// Age makes all that is kept older than it is.
+	Age func(t *testing.T, by time.Duration)
+	// Damage does something to the bytes and the length of all vectors.
+	Damage func(t *testing.T, how Damage)
+}
+
+// Damage is what can happen to a vector that is kept.
+type Damage string
+
+// These are the kinds of damage, to all vectors that are kept.
+const (
+	Cut    Damage = "four bytes are missing at the end"
+	Torn   Damage = "one byte is missing at the end"
+	Empty  Damage = "nothing is left"
+	NoMore Damage = "each number is none"
+)
+
+// Suite checks the promises on knowledge.Store. open returns stores that live until the end of the test it is given.
+func Suite(t *testing.T, open func(t *testing.T) Stores) {
+	for name, check := range map[string]func(*testing.T, Stores){
+		"nothing is known":                       nothing,
+		"a source stays as it is":                sourceStays,
+		"every text and path stays as it is":     textsStay,
+		"pieces are numbered":                    numbered,
+		"a source is replaced":                   replaced,
+		"a source is gone and comes back":        goneAndBack,
+		"a path twice in a batch":                twice,
+		"a path that is too long":                tooLong,
+		"what changed since":                     since,
+		"discoveries come first":                 discoveriesFirst,
+		"pieces in the order asked for":          piecesInOrder,
+		"a load in many parts":                   manyParts,
+		"a source of many pieces":                manyPieces,
+		"each can end a load":                    eachEnds,
+		"each can use the store":                 eachUses,
+		"paths that nothing is between":          closePaths,
+		"a load that is overtaken":               overtaken,
+		"a load while others replace":            loadMeanwhile,
+		"generations are committed in order":     generationsInOrder,
+		"a generation of another database":       otherDatabase,
+		"a cancelled call changes nothing":       cancelled,
+		"two workspaces":                         workspaces,
+		"two processes":                          processes,
+		"vectors":                                vectors,
+		"vectors of many keys":                   manyVectors,
+		"vectors at once":                        vectorsAtOnce,
+		"damaged vectors":                        damaged,
+		"sweep":                                  sweep,
+		"sweep of many":                          sweepMany,
+		"sweep of models":                        sweepModels,
+		"sweep of what is gone":                  sweepGone,
+		"sweep while others put and replace":     sweepMeanwhile,
+		"lease":                                  lease,
+		"lease goes to one":                      leaseToOne,
+		"whatever two processes do to a project": model,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+// noon is the time at which the suite plays. Stores keep microseconds.
+var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
+
+func keyOf(text string) knowledge.Key {
+	sum := sha256.Sum256([]byte(text))
+	return knowledge.Key(sum[:16])
+}
+
+// code is a source with a piece for each text, as it is loaded.
+func code(path string, texts ...string) knowledge.Source {
+	s := knowledge.Source{Path: path, Hash: sha256.Sum256([]byte(strings.Join(texts, "\n"))), Size: int64(len(texts)), Modified: noon}
+	for i, text := range texts {
+		s.Pieces = append(s.Pieces, knowledge.Piece{
+			Ref: knowledge.Ref{Path: path, Number: i}, Key: keyOf(text),
+			Piece: pieces.Piece{Source: pieces.Code, Name: "f", Text: text, Module: "m", Line: i + 1, End: i + 2},
+		})
+	}
+	return s
+}
+
+// found is a source of discoveries.
+func found(path string, texts ...string) knowledge.Source {
+	s := code(path, texts...)
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		p.Source, p.Type, p.Session, p.Date = pieces.Discovery, pieces.Rule, "s1", noon.Add(-time.Hour)
+	}
+	return s
+}
+
+func gone(path string) knowledge.Source { return knowledge.Source{Path: path, Gone: true} }
+
+func replace(t *testing.T, s knowledge.Store, sources ...knowledge.Source) int64 {
+	t.Helper()
+	generation, err := s.Replace(t.Context(), sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generation
+}
+
+func load(t *testing.T, s knowledge.Store, since int64) (list []knowledge.Source, newest int64) {
+	t.Helper()
+	newest, err := s.Load(t.Context(), since, func(one knowledge.Source) error {
+		list = append(list, one)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list, newest
+}
+
+// expect checks what a load since the beginning gives.
+func expect(t *testing.T, s knowledge.Store, want ...knowledge.Source) {
+	t.Helper()
+	expectSince(t, s, 0, want...)
+}
+
+func expectSince(t *testing.T, s knowledge.Store, since int64, want ...knowledge.Source) {
+	t.Helper()
+	list, newest := load(t, s, since)
+	equal(t, list, want)
+	last := since
+	for _, one := range want {
+		last = max(last, one.Generation)
+	}
+	if newest != last {
+		t.Errorf("the newest generation is %d, want %d", newest, last)
+	}
+}
+
+// of is a source as it is after a change.
+func of(generation int64, s knowledge.Source) knowledge.Source {
+	s.Generation = generation
+	return s
+}
+
+func paths(list []knowledge.Source) string {
+	var names []string
+	for _, one := range list {
+		name := one.Path
+		if one.Gone {
+			name = "-" + name
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}
+
+func equal(t *testing.T, got, want any) {
+	t.Helper()
+	if reflect.DeepEqual(got, want) { // much quicker, and mostly so
+		return
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func many(n int, prefix string) (texts []string) {
+	for i := range n {
+		texts = append(texts, fmt.Sprint(prefix, i))
+	}
+	return texts
+}

@@ -1,0 +1,120 @@
+package knowledge
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"remit/internal/search/pieces"
+)
+
+// memoryPart is how many pieces of a memory file are kept together.
+const memoryPart = 256
+
+// remember brings the memory files up to date.
+func (x *Index) remember() error {
+	if x.o.Memory == nil {
+		return nil
+	}
+	stamps, err := x.o.Memory.Stamps(x.ctx)
+	if err != nil {
+		return fmt.Errorf("list memory files: %w", err)
+	}
+	c := &x.conductor
+	if c.stamps == nil {
+		c.stamps = map[string]string{}
+		for _, path := range x.catalog.paths() {
+			if strings.HasPrefix(path, memoryPrefix) {
+				c.stamps[memoryName(path)] = "" // no stamp that was ever given
+			}
+		}
+	}
+	var failed []error
+	for name := range c.stamps {
+		if _, there := stamps[name]; !there {
+			failed = append(failed, x.memorise(x.ctx, name, nil))
+		}
+	}
+	for name, stamp := range stamps {
+		if known, found := c.stamps[name]; !found || known != stamp {
+			failed = append(failed, x.memoriseFile(x.ctx, name))
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err // all of them are compared again
+	}
+	c.stamps = stamps
+	return nil
+}
+
+// memoriseFile indexes a memory file. Its stamp was taken before it is read, so what comes later is seen next time.
+func (x *Index) memoriseFile(ctx context.Context, name string) error {
+	content, err := x.o.Memory.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err, content = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("read memory file %s: %w", name, err)
+	}
+	var cut []pieces.Piece
+	err = guarded("cut memory file "+name, func() error {
+		cut = pieces.Memory(name, content)
+		return nil
+	})
+	if err != nil {
+		x.o.Log.Error("a memory file is left out", "file", name, "error", err)
+		return nil
+	}
+	return x.memorise(ctx, name, cut)
+}
+
+// memorise puts the pieces of a memory file in the place of those that are there, as far as they differ.
+func (x *Index) memorise(ctx context.Context, name string, all []pieces.Piece) error {
+	var changed []Source
+	part := 0
+	for some := range slices.Chunk(all, memoryPart) {
+		s := x.memorySource(memoryPath(name, part), some)
+		if _, hash, found := x.catalog.known(s.Path); !found || hash != s.Hash {
+			changed = append(changed, s)
+		}
+		part++
+	}
+	for ; ; part++ {
+		path := memoryPath(name, part)
+		if _, _, found := x.catalog.known(path); !found {
+			break
+		}
+		changed = append(changed, Source{Path: path, Gone: true, Modified: microseconds(x.o.Now())})
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return x.commit(ctx, changed, nil)
+}
+
+// memorySource is a part of a memory file. Its hash tells whether anything about its pieces differs.
+func (x *Index) memorySource(path string, some []pieces.Piece) Source {
+	s := Source{Path: path, Modified: microseconds(x.o.Now())}
+	h := sha256.New()
+	fmt.Fprintln(h, cutVersion)
+	for i, p := range some {
+		s.Pieces = append(s.Pieces, newPiece(path, i, p))
+		fmt.Fprintf(h, "%x %q %q %q %q %q %q %v %d %d\n", s.Pieces[i].Key, p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, p.Date, p.Line, p.End)
+		s.Size += int64(len(p.Text))
+	}
+	h.Sum(s.Hash[:0])
+	return s
+}
+
+func newPiece(path string, number int, p pieces.Piece) Piece {
+	made := Piece{Ref: Ref{Path: path, Number: number}, Piece: p}
+	if !p.Date.IsZero() {
+		made.Date = microseconds(p.Date)
+	}
+	made.Key = keyOf(wordsOf(path, &made))
+	return made
+}

@@ -1,0 +1,203 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"remit/internal/search/hybrid"
+	"remit/internal/search/pieces"
+)
+
+// Overview is what a project knows, counted.
+type Overview struct {
+	State   State
+	Sources []Count // pieces of each source: discovery, docs, code, session
+	Types   []Count // discoveries of each type
+	Modules []ModuleCount
+	Newest  []Hit // discoveries
+}
+
+// Count is how many there are of something.
+type Count struct {
+	Name  string
+	Count int
+}
+
+// ModuleCount is how much is known of a module.
+type ModuleCount struct {
+	Name        string
+	Files       int
+	Pieces      int
+	Discoveries int
+}
+
+// ModuleView is what is known of a module.
+type ModuleView struct {
+	State       State
+	Name        string
+	Discoveries []Hit   // the newest first
+	Files       []Count // by number of pieces, those with most first
+	Docs        []Hit   // in the order of their paths
+}
+
+// How much an overview shows.
+const (
+	newestShown      = 10
+	discoveriesShown = 50
+	filesShown       = 50
+	docsShown        = 30
+)
+
+// Overview counts what there is. An index without anything is no error.
+func (x *Index) Overview(ctx context.Context) (Overview, error) {
+	ctx, leave, err := x.enter(ctx)
+	if err != nil {
+		return Overview{}, err
+	}
+	defer leave()
+	failed := x.freshen(ctx)
+	if err := x.gone(ctx); err != nil {
+		return Overview{}, err
+	}
+	o := Overview{State: x.State()}
+	if o.State.Pieces == 0 {
+		return o, failed
+	}
+	newest := x.tally(&o)
+	o.Newest, err = x.hits(ctx, latest(newest, newestShown))
+	return o, err
+}
+
+// tally counts pieces, and gives all discoveries.
+func (x *Index) tally(o *Overview) (discoveries []place) {
+	l := &x.catalog.labels
+	sources, kinds := map[label]int{}, map[label]int{}
+	modules, files := map[label]*ModuleCount{}, map[label]map[*origin]bool{}
+	discovery := l.of(pieces.Discovery)
+	x.catalog.table.each(func(id hybrid.ID, e *entry) {
+		sources[e.source]++
+		m := modules[e.module]
+		if m == nil {
+			m = &ModuleCount{Name: l.name(e.module)}
+			modules[e.module], files[e.module] = m, map[*origin]bool{}
+		}
+		m.Pieces++
+		files[e.module][e.origin] = true
+		if e.source == discovery {
+			kinds[e.kind]++
+			m.Discoveries++
+			discoveries = append(discoveries, place{id, e})
+		}
+	})
+	o.Sources, o.Types = x.counted(sources), x.counted(kinds)
+	for n, m := range modules {
+		m.Files = len(files[n])
+		if m.Name != "" {
+			o.Modules = append(o.Modules, *m)
+		}
+	}
+	slices.SortFunc(o.Modules, func(a, b ModuleCount) int {
+		return cmp.Or(cmp.Compare(b.Pieces, a.Pieces), cmp.Compare(a.Name, b.Name))
+	})
+	return discoveries
+}
+
+// counted names what was counted, the most frequent first.
+func (x *Index) counted(counts map[label]int) []Count {
+	var named []Count
+	for n, count := range counts {
+		named = append(named, Count{x.catalog.labels.name(n), count})
+	}
+	slices.SortFunc(named, mostFirst)
+	return named
+}
+
+func mostFirst(a, b Count) int {
+	return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+}
+
+// latest gives the newest pieces.
+func latest(places []place, limit int) []place {
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(b.entry.date, a.entry.date), inOrder(a, b))
+	})
+	return places[:min(limit, len(places))]
+}
+
+func inOrder(a, b place) int {
+	return cmp.Or(cmp.Compare(a.entry.origin.path, b.entry.origin.path), cmp.Compare(a.entry.number, b.entry.number))
+}
+
+// hits reads pieces for people. What says the same is there once.
+func (x *Index) hits(ctx context.Context, places []place) ([]Hit, error) {
+	candidates := make([]candidate, len(places))
+	for i, at := range places {
+		candidates[i].place = at
+	}
+	read, err := x.show(ctx, candidates)
+	if err != nil {
+		return nil, err
+	}
+	kept, _ := fold(read, len(read))
+	var hits []Hit
+	for i := range kept {
+		hits = append(hits, x.hit(&kept[i]))
+	}
+	return hits, nil
+}
+
+// Module tells what is known of a module; nothing of one that nobody knows.
+func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
+	ctx, leave, err := x.enter(ctx)
+	if err != nil {
+		return ModuleView{}, err
+	}
+	defer leave()
+	failed := x.freshen(ctx)
+	if err := x.gone(ctx); err != nil {
+		return ModuleView{}, err
+	}
+	v := ModuleView{State: x.State(), Name: name}
+	if v.State.Pieces == 0 {
+		return v, failed
+	}
+	discoveries, docs := x.ofModule(&v)
+	if v.Discoveries, err = x.hits(ctx, latest(discoveries, discoveriesShown)); err != nil {
+		return v, err
+	}
+	slices.SortFunc(docs, inOrder)
+	v.Docs, err = x.hits(ctx, docs[:min(docsShown, len(docs))])
+	return v, err
+}
+
+// ofModule counts the pieces of a module by file, and gives its discoveries and docs.
+func (x *Index) ofModule(v *ModuleView) (discoveries, docs []place) {
+	l := &x.catalog.labels
+	module, found := l.find(v.Name)
+	if !found || v.Name == "" {
+		return nil, nil
+	}
+	discovery, prose := l.of(pieces.Discovery), l.of(pieces.Docs)
+	files := map[string]int{}
+	x.catalog.table.each(func(id hybrid.ID, e *entry) {
+		if e.module != module {
+			return
+		}
+		switch e.source {
+		case discovery:
+			discoveries = append(discoveries, place{id, e})
+		case prose:
+			docs = append(docs, place{id, e})
+		}
+		if !isFed(e.origin.path) {
+			files[e.origin.path]++
+		}
+	})
+	for path, count := range files {
+		v.Files = append(v.Files, Count{path, count})
+	}
+	slices.SortFunc(v.Files, mostFirst)
+	v.Files = v.Files[:min(filesShown, len(v.Files))]
+	return discoveries, docs
+}

@@ -1,0 +1,279 @@
+package knowledge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/search/pieces"
+)
+
+// pages writes so many files.
+func (b *bench) pages(count int) {
+	for i := range count {
+		b.write(fmt.Sprintf("d%d/page.md", i), fmt.Sprintf("# Page\n\nThis is about subject%d alone.\n", i))
+	}
+}
+
+// TestTwoProcesses have one store: what one indexes the other finds, and nothing is embedded twice.
+func TestTwoProcesses(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	one, two := b.open(), b.open()
+	b.finds(one, "tractors", "docs/guide.md")
+	b.model.took()
+	b.finds(two, "tractors", "docs/guide.md")
+	b.embeds("tractors")
+	b.memory.add("discoveries.jsonl", discoveryLine("rule", "zoo", "2026-01-01", "Every zebra is counted"))
+	b.finds(two, "zebra", "discoveries.jsonl")
+	b.finds(one, "zebra", "discoveries.jsonl")
+	b.write("docs/guide.md", "# Guide\n\nAbout balloons.\n")
+	b.finds(one, "balloons", "docs/guide.md")
+	b.model.took()
+	b.finds(two, "balloons", "docs/guide.md")
+	b.embeds("balloons")
+	b.remove("docs/guide.md")
+	b.finds(two, "balloons", "")
+	b.finds(one, "balloons", "")
+	b.sound(one)
+	b.sound(two)
+}
+
+// TestLease has one of two processes do the bulk of the work.
+func TestLease(t *testing.T) {
+	b := newBench(t)
+	b.pages(200)
+	one, two := b.open(), b.open()
+	var both sync.WaitGroup
+	for _, x := range []*Index{one, two} {
+		both.Go(func() {
+			if err := x.Run(t.Context(), nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	b.finds(one, "subject77", "d77/page.md")
+	b.finds(two, "subject150", "d150/page.md")
+	if n := len(b.model.took()); n > 202+64+32 { // what is little both may do
+		t.Errorf("embedded %d texts of 200", n)
+	}
+	if b.store.holder != "" || b.store.leases == 0 {
+		t.Errorf("%q has the lease after %d questions", b.store.holder, b.store.leases)
+	}
+	b.sound(one)
+	b.sound(two)
+}
+
+// TestLeaseOfTheDead is taken over when it ends.
+func TestLeaseOfTheDead(t *testing.T) {
+	b := newBench(t)
+	b.pages(100)
+	b.store.holder, b.store.until = "somebody", b.now.Add(time.Hour)
+	x := b.open()
+	x.limits.first = time.Millisecond
+	x.Search(t.Context(), Query{Text: "subject5"})
+	if err := b.until(func() bool { b.store.mu.Lock(); defer b.store.mu.Unlock(); return b.store.leases > 3 }); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.store.paths(); len(got) != 0 {
+		t.Errorf("indexed without the lease: %q", got)
+	}
+	b.store.mu.Lock()
+	b.store.until = b.now
+	b.store.mu.Unlock()
+	b.run(x)
+	b.finds(x, "subject5", "d5/page.md")
+}
+
+// until waits for something that others do.
+func (b *bench) until(done func() bool) error {
+	for deadline := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			return errors.New("it does not happen")
+		}
+	}
+	return nil
+}
+
+// TestFollower learns from another process what that has indexed, without reading it itself.
+func TestFollower(t *testing.T) {
+	b := newBench(t)
+	b.pages(100)
+	b.store.holder, b.store.until = "somebody", b.now.Add(time.Hour)
+	x := b.open()
+	x.limits.first = time.Millisecond
+	x.Search(t.Context(), Query{Text: "subject5"})
+	leader := newBench(t)
+	leader.root, leader.now, leader.model = b.root, b.now, b.model
+	y := leader.open()
+	leader.run(y)
+	b.model.took()
+	for _, path := range leader.store.paths() {
+		if _, err := b.store.Replace(t.Context(), []Source{leader.store.sources[path]}); err != nil {
+			t.Fatal(err)
+		}
+		b.store.PutVectors(t.Context(), b.model.ID(), leader.store.vectors[b.model.ID()])
+	}
+	b.run(x)
+	b.finds(x, "subject5", "d5/page.md")
+	b.embeds("subject5")
+}
+
+// TestOutdated begins again when the store does not know what is gone.
+func TestOutdated(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	x := b.open()
+	if err := x.Feed(t.Context(), Source{Path: "session:1", Pieces: []Piece{{Piece: pieces.Piece{Text: "about the ocelot"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	b.finds(x, "tractors", "docs/guide.md")
+	b.store.mu.Lock()
+	s := b.store.sources["internal/auth/login.go"]
+	delete(b.store.sources, "internal/auth/login.go")
+	delete(b.store.sources, "session:1")
+	s.Path = "gone.go"
+	b.store.generation++
+	s.Generation = b.store.generation
+	b.store.sources["gone.go"] = s
+	b.store.outdated = true
+	b.store.mu.Unlock()
+	b.finds(x, "password of a user", "internal/auth/login.go")
+	b.store.mu.Lock()
+	b.store.outdated = false
+	b.store.mu.Unlock()
+	b.run(x)
+	if diff := cmp.Diff([]string{"docs/empty.md", "docs/guide.md", "internal/auth/login.go"}, b.store.paths()); diff != "" {
+		t.Error(diff)
+	}
+	if s := x.State(); s.Files != 3 || s.Pieces != 2 {
+		t.Errorf("what the store lost is there: %+v", s)
+	}
+	b.sound(x)
+
+	b.store.mu.Lock() // and when it is made anew
+	b.store.sources, b.store.vectors, b.store.generation = map[string]Source{}, map[string]map[Key][]float32{}, 0
+	b.store.mu.Unlock()
+	b.memory.add("m.jsonl", discoveryLine("rule", "zoo", "2026-01-01", "Every zebra is counted"))
+	b.finds(x, "tractors", "docs/guide.md")
+	b.finds(x, "password of a user", "internal/auth/login.go")
+	b.finds(x, "zebra", "m.jsonl")
+	if len(b.store.paths()) != 4 {
+		t.Errorf("%q", b.store.paths())
+	}
+	b.run(x)
+	b.sound(x)
+}
+
+// TestStoreFails loses nothing: a search answers from what is in memory and in the files, and the rest is done later.
+func TestStoreFails(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	b.memory.add("m.jsonl", discoveryLine("rule", "zoo", "2026-01-01", "Every zebra is counted"))
+	x := b.open()
+	down := errors.New("the database is down")
+	b.store.setFail(down)
+	if _, err := x.Search(t.Context(), Query{Text: "tractors"}); !errors.Is(err, down) {
+		t.Errorf("%v", err)
+	}
+	if _, err := x.Overview(t.Context()); !errors.Is(err, down) {
+		t.Errorf("%v", err)
+	}
+	b.store.setFail(nil)
+	b.finds(x, "tractors", "docs/guide.md")
+	before := b.search(x, Query{Text: "zebra"})
+	b.store.setFail(down)
+	b.write("docs/new.md", "# New\n\nA walrus has teeth.\n")
+	b.finds(x, "tractors", "docs/guide.md")
+	after := b.search(x, Query{Text: "zebra"})
+	if diff := cmp.Diff(before.Hits, after.Hits); diff != "" {
+		t.Error(diff)
+	}
+	if after.State.Note == "" || after.State.Waiting != 1 {
+		t.Errorf("%+v", after.State)
+	}
+	b.store.setFail(nil)
+	b.finds(x, "walrus", "docs/new.md")
+	b.run(x)
+	if s := x.State(); s.Note != "" || s.Waiting != 0 {
+		t.Errorf("%+v", s)
+	}
+	if n := strings.Count(b.logged(), "down"); n == 0 || n > 6 {
+		t.Errorf("said %d times:\n%s", n, b.logged())
+	}
+	b.sound(x)
+}
+
+// TestRunFails says why, after some attempts.
+func TestRunFails(t *testing.T) {
+	b := newBench(t)
+	b.pages(100)
+	down := errors.New("the disk is full")
+	x := b.open()
+	b.store.before = func(op string) {
+		if op == "replace" {
+			b.store.setFail(down)
+		} else {
+			b.store.setFail(nil)
+		}
+	}
+	if err := x.Run(t.Context(), nil); !errors.Is(err, down) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestRunTells(t *testing.T) {
+	b := newBench(t)
+	b.pages(100)
+	x := b.open()
+	var last State
+	if err := x.Run(t.Context(), func(s State) { last = s }); err != nil {
+		t.Fatal(err)
+	}
+	if last.Done != 100 || last.Total != 100 || last.Pieces != 100 || last.Indexing || last.First {
+		t.Errorf("%+v", last)
+	}
+	if len(b.store.swept) == 0 {
+		t.Error("nothing was swept")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := x.Run(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := x.Search(ctx, Query{Text: "subject5"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestMoved looks again when another process has changed what was found.
+func TestMoved(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	x := b.open()
+	b.finds(x, "tractors", "docs/guide.md")
+	s := b.store.sources["docs/guide.md"]
+	moved := false
+	b.store.before = func(op string) {
+		if op == "vectors" && !moved { // of the search that is under way
+			moved = true
+			p := s.Pieces[0].Piece
+			p.Text = "Other tractors are here"
+			s.Pieces = []Piece{newPiece(s.Path, 0, p)}
+			b.store.before = nil
+			b.store.Replace(t.Context(), []Source{s})
+		}
+	}
+	a := b.search(x, Query{Text: "tractors"})
+	if len(a.Hits) != 1 || a.Hits[0].Content != "Other tractors are here" {
+		t.Errorf("%+v", a)
+	}
+}

@@ -1,0 +1,136 @@
+package knowledge
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"remit/internal/search/pieces"
+)
+
+// showTime is how long a search waits for the store before it reads the files themselves.
+const showTime = 2 * time.Second
+
+// show reads the pieces of candidates. Those that are not what the catalog says are left out. If the store does not answer, the
+// pieces are cut from the files again.
+func (x *Index) show(ctx context.Context, candidates []candidate) ([]candidate, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	places := make([]place, len(candidates))
+	for i, c := range candidates {
+		places[i] = c.place
+	}
+	found, err := x.fetch(ctx, places)
+	if err != nil {
+		found = x.recut(ctx, places)
+		if len(found) == 0 {
+			return nil, err
+		}
+		x.o.Log.Debug("a search was answered without the store", "error", err)
+	}
+	var read []candidate
+	for _, c := range candidates {
+		if p, there := found[c.entry.ref()]; there {
+			c.piece = p
+			read = append(read, c)
+		}
+	}
+	return read, nil
+}
+
+func (x *Index) fetch(ctx context.Context, places []place) (map[Ref]Piece, error) {
+	ctx, cancel := context.WithTimeout(ctx, showTime)
+	defer cancel()
+	store, err := x.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return readPieces(ctx, store, places)
+}
+
+// recut cuts the files that pieces are of.
+func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
+	cut := map[string][]Piece{}
+	found := map[Ref]Piece{}
+	for _, at := range places {
+		path := at.entry.origin.path
+		if _, done := cut[path]; !done {
+			cut[path] = x.cutNow(ctx, path)
+		}
+		for _, p := range cut[path] {
+			if p.Key == at.entry.key && p.Number == int(at.entry.number) {
+				if p.Date.IsZero() {
+					p.Date = time.Unix(at.entry.date, 0).UTC()
+				}
+				found[at.entry.ref()] = p
+			}
+		}
+	}
+	return found
+}
+
+// cutNow cuts a source as it is at the moment.
+func (x *Index) cutNow(ctx context.Context, path string) []Piece {
+	if strings.HasPrefix(path, memoryPrefix) {
+		return x.cutMemory(ctx, path)
+	}
+	content, _, err := x.read(path)
+	if err != nil {
+		return nil
+	}
+	return x.cut(path, content)
+}
+
+func (x *Index) cutMemory(ctx context.Context, path string) (made []Piece) {
+	if x.o.Memory == nil {
+		return nil
+	}
+	content, err := x.o.Memory.Read(ctx, memoryName(path))
+	if err != nil {
+		return nil
+	}
+	err = guarded("cut "+path, func() error {
+		part := 0
+		_, _ = fmt.Sscanf(strings.TrimPrefix(path, memoryPrefix+memoryName(path)), "#%d", &part)
+		all := pieces.Memory(memoryName(path), content)
+		all = all[min(part*memoryPart, len(all)):]
+		for i, p := range all[:min(memoryPart, len(all))] {
+			made = append(made, newPiece(path, i, p))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return made
+}
+
+// hit is a candidate as callers see it.
+func (x *Index) hit(c *candidate) Hit {
+	p, e := &c.piece, c.entry
+	path := x.shownPath(e.origin.path)
+	date := p.Date
+	if date.IsZero() {
+		date = time.Unix(e.date, 0)
+	}
+	return Hit{
+		ID: identify(path, p.Name, p.Text, x.catalog.again(e)), Type: p.Type, Content: p.Text, Module: p.Module, Session: p.Session,
+		Source: p.Source, Path: path, Name: p.Name, Line: p.Line, End: p.End, Date: date.UTC(), Score: math.Round(c.score*1e4) / 1e4,
+	}
+}
+
+// again counts the pieces of a source that come before one and are the same.
+func (c *catalog) again(e *entry) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	same := 0
+	for _, id := range e.origin.ids {
+		if o := c.table.get(id); o != nil && o.number < e.number && o.key == e.key {
+			same++
+		}
+	}
+	return same
+}

@@ -1,0 +1,119 @@
+package knowledge
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is how far the index is.
+type State struct {
+	Files    int       // sources that are indexed: files, memory files and sessions
+	Pieces   int       // of them
+	Waiting  int       // files that are to be indexed
+	Indexing bool      // there is something to do
+	First    bool      // the first index is being built
+	Updated  time.Time // when all that there was was indexed; zero if that is not so yet
+	Model    string    // whose vectors an answer goes by; "" if words alone count
+	Note     string    // what is not as it should be, in a sentence for people
+	Done     int       // of what is done at the moment
+	Total    int
+}
+
+// status is what calls tell each other of.
+type status struct {
+	loaded  bool
+	first   bool
+	settled bool // all was looked at once
+	updated time.Time
+	round   error // of the last round
+	trouble error // of the last batch
+	fails   int   // batches that failed one after the other
+	told    map[string]bool
+	swept   time.Time
+}
+
+// State tells how far the index is. It costs next to nothing.
+func (x *Index) State() State {
+	x.mu.Lock()
+	s := State{First: x.status.first, Updated: x.status.updated, Indexing: x.started && !x.status.settled}
+	trouble := x.status.round != nil || x.status.trouble != nil
+	loading := x.started && !x.status.loaded
+	x.mu.Unlock()
+	if local := x.localIfStarted(); local != nil {
+		s.Model = local.ID()
+	}
+	left, done := x.queue.progress()
+	s.Files, s.Pieces = x.catalog.counts()
+	s.Waiting, s.Done, s.Total = left, done, done+left
+	s.Indexing = s.Indexing || left > 0
+	switch {
+	case trouble:
+		s.Note = "what changed lately may be missing"
+	case loading:
+		s.Note = "what is known is still being read: some of it may be missing"
+	}
+	if x.remote != nil && left == 0 {
+		x.remote.progress(&s)
+	}
+	return s
+}
+
+// localIfStarted is the local model, unless nobody has asked for anything yet.
+func (x *Index) localIfStarted() Embedder {
+	x.mu.Lock()
+	started := x.started
+	x.mu.Unlock()
+	if !started {
+		return nil
+	}
+	return x.local()
+}
+
+// setFirst notes what there was at the beginning.
+func (x *Index) setFirst(first bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status.loaded, x.status.first = true, first
+}
+
+// noteRound notes how a round ended.
+func (x *Index) noteRound(err error) {
+	left, _ := x.queue.progress()
+	now := x.o.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status.round = err
+	if err != nil {
+		return
+	}
+	x.status.settled = true
+	if left == 0 {
+		x.status.first, x.status.updated, x.status.trouble, x.status.fails = false, now, nil, 0
+	}
+}
+
+// noteTrouble notes how a batch ended.
+func (x *Index) noteTrouble(err error) {
+	x.mu.Lock()
+	first := err != nil && x.status.trouble == nil
+	x.status.trouble = err
+	x.status.fails++
+	if err == nil {
+		x.status.fails = 0
+	}
+	x.mu.Unlock()
+	if first {
+		x.o.Log.Warn("files cannot be indexed for now", "error", err)
+	}
+}
+
+// touch tells the remote model that there may be something to embed.
+func (x *Index) touch() {
+	if x.remote != nil {
+		x.remote.nudge()
+	}
+}
+
+func percent(part, whole int) string {
+	return fmt.Sprintf("%d %%", part*100/max(1, whole))
+}

@@ -1,0 +1,203 @@
+package knowledge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"remit/internal/search/pieces"
+)
+
+// memoryStore is a Store of two maps, which can be made to fail.
+type memoryStore struct {
+	mu         sync.Mutex
+	generation int64
+	sources    map[string]Source
+	vectors    map[string]map[Key][]float32
+	holder     string
+	until      time.Time
+	fail       error
+	outdated   bool
+	replaced   [][]string      // paths of each Replace
+	before     func(op string) // called without the lock
+	loads      int             // sources given by Load
+	leases     int
+	swept      [][]string
+}
+
+func newMemoryStore() *memoryStore {
+	return &memoryStore{sources: map[string]Source{}, vectors: map[string]map[Key][]float32{}}
+}
+
+func (m *memoryStore) begin(ctx context.Context, op string) error {
+	if m.before != nil {
+		m.before(op)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.fail
+}
+
+func (m *memoryStore) setFail(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+func (m *memoryStore) Load(ctx context.Context, since int64, each func(Source) error) (int64, error) {
+	if err := m.begin(ctx, "load"); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	newest := m.generation
+	if since > newest || m.outdated && since > 0 {
+		m.mu.Unlock()
+		return 0, ErrOutdated
+	}
+	var changed []Source
+	for _, s := range m.sources {
+		if s.Generation > since {
+			changed = append(changed, s)
+		}
+	}
+	m.mu.Unlock()
+	slices.SortFunc(changed, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Path, b.Path))
+	})
+	if since == 0 {
+		slices.SortStableFunc(changed, func(a, b Source) int { return cmp.Compare(discoveries(b), discoveries(a)) })
+	}
+	for _, s := range changed {
+		if err := errors.Join(each(s), ctx.Err()); err != nil {
+			return 0, err
+		}
+		m.mu.Lock()
+		m.loads++
+		m.mu.Unlock()
+	}
+	return newest, nil
+}
+
+func discoveries(s Source) int {
+	for _, p := range s.Pieces {
+		if p.Source == pieces.Discovery {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (m *memoryStore) Replace(ctx context.Context, sources []Source) (int64, error) {
+	if err := m.begin(ctx, "replace"); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.generation++
+	var paths []string
+	for _, s := range sources {
+		s.Generation = m.generation
+		s.Pieces = slices.Clone(s.Pieces)
+		if s.Gone {
+			s.Pieces = nil
+		}
+		for i := range s.Pieces {
+			s.Pieces[i].Ref = Ref{s.Path, i}
+		}
+		m.sources[s.Path] = s
+		paths = append(paths, s.Path)
+	}
+	m.replaced = append(m.replaced, paths)
+	return m.generation, nil
+}
+
+func (m *memoryStore) Pieces(ctx context.Context, refs []Ref) (list []Piece, err error) {
+	if err := m.begin(ctx, "pieces"); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, ref := range refs {
+		if s := m.sources[ref.Path]; ref.Number < len(s.Pieces) {
+			list = append(list, s.Pieces[ref.Number])
+		}
+	}
+	return list, nil
+}
+
+func (m *memoryStore) Vectors(ctx context.Context, model string, keys []Key) (map[Key][]float32, error) {
+	if err := m.begin(ctx, "vectors"); err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found := map[Key][]float32{}
+	for _, key := range keys {
+		if v := m.vectors[model][key]; v != nil {
+			found[key] = v
+		}
+	}
+	return found, nil
+}
+
+func (m *memoryStore) PutVectors(ctx context.Context, model string, vectors map[Key][]float32) error {
+	if err := m.begin(ctx, "put vectors"); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.vectors[model] == nil {
+		m.vectors[model] = map[Key][]float32{}
+	}
+	maps.Copy(m.vectors[model], vectors)
+	return nil
+}
+
+func (m *memoryStore) Sweep(ctx context.Context, models []string) (int64, error) {
+	if err := m.begin(ctx, "sweep"); err != nil {
+		return 0, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.swept = append(m.swept, models)
+	return 0, nil
+}
+
+func (m *memoryStore) Lease(ctx context.Context, holder string, until, now time.Time) (bool, error) {
+	if err := m.begin(ctx, "lease"); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.leases++
+	if m.holder != "" && m.holder != holder && m.until.After(now) {
+		return false, nil
+	}
+	if !until.After(now) {
+		m.holder = ""
+		return false, nil
+	}
+	m.holder, m.until = holder, until
+	return true, nil
+}
+
+// paths are the sources that are kept, but for marks.
+func (m *memoryStore) paths() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var paths []string
+	for path, s := range m.sources {
+		if !s.Gone && !isMark(path) {
+			paths = append(paths, path)
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}

@@ -1,0 +1,220 @@
+package knowledge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"remit/internal/search/tree"
+)
+
+// largest is the size in bytes of the largest file that is indexed.
+const largest = 1 << 20
+
+// look brings the list of files up to date, and puts into the queue what has changed.
+func (x *Index) look() error {
+	t, err := x.openTree()
+	if err != nil {
+		return err
+	}
+	if x.conductor.surveyed && t.Quiet() {
+		return nil
+	}
+	x.queue.restart()
+	var all tree.Change
+	err = t.Update(x.ctx, func(c tree.Change) {
+		all.Added = append(all.Added, c.Added...)
+		all.Changed = append(all.Changed, c.Changed...)
+		all.Removed = append(all.Removed, c.Removed...)
+	})
+	x.survey(t, all)
+	if err != nil {
+		return fmt.Errorf("list the files: %w", err)
+	}
+	if !x.conductor.surveyed {
+		x.conductor.surveyed = true
+		x.dropMissing()
+	}
+	return nil
+}
+
+// survey puts into the queue what is to be done about a change. Of the files that came it asks the system for their stamps, which
+// most often are those that they had when they were indexed.
+func (x *Index) survey(t *tree.Tree, c tree.Change) {
+	count := len(c.Added) + len(c.Changed) + len(c.Removed)
+	level := x.level(count)
+	x.many.Store(count > x.limits.bulk)
+	defer x.many.Store(false)
+	for _, f := range c.Removed {
+		at := sourcePath(f.Path)
+		x.catalog.setFile(at, nil)
+		x.queue.put(&job{path: at, urgency: level(at)})
+	}
+	for _, f := range c.Changed {
+		at := sourcePath(f.Path)
+		x.queue.put(&job{path: at, must: true, urgency: level(at)})
+	}
+	first, rest := proseFirst(c.Added)
+	for _, files := range [][]*tree.File{first, rest} {
+		for _, f := range files {
+			if x.ctx.Err() != nil {
+				return
+			}
+			x.greet(t, f, level(sourcePath(f.Path)))
+		}
+	}
+}
+
+// level tells how urgent files are when so many come at once.
+func (x *Index) level(count int) func(path string) urgency {
+	return func(path string) urgency {
+		switch {
+		case count <= x.limits.bulk:
+			return fresh
+		case isProse(path):
+			return prose
+		}
+		return other
+	}
+}
+
+func isProse(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt":
+		return true
+	}
+	return false
+}
+
+func proseFirst(files []*tree.File) (first, rest []*tree.File) {
+	for _, f := range files {
+		if isProse(f.Path) {
+			first = append(first, f)
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	return first, rest
+}
+
+// greet looks at a file that is new in the tree, and puts it into the queue unless it is known as it is.
+func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
+	at := sourcePath(f.Path)
+	if f.Link || len(at) > LongestPath {
+		return
+	}
+	x.catalog.setFile(at, f)
+	seen, err := x.stat(t, f)
+	known, _, found := x.catalog.known(at)
+	switch {
+	case err != nil || found && known != seen || x.queue.isHeld(at):
+		x.queue.put(&job{path: at, stamp: seen, urgency: u})
+	case !found && seen.size <= largest:
+		x.queue.put(&job{path: at, stamp: seen, urgency: u})
+	}
+}
+
+// stat opens a file, so that the tree tells of changes to it from now on, and gives its stamp.
+func (x *Index) stat(t *tree.Tree, f *tree.File) (stamp, error) {
+	h, err := t.Open(f)
+	if err != nil {
+		return stamp{}, err
+	}
+	defer h.Close()
+	return stampOf(h)
+}
+
+func stampOf(h *os.File) (stamp, error) {
+	info, err := h.Stat()
+	if err != nil {
+		return stamp{}, fmt.Errorf("look at file: %w", err)
+	}
+	return stamp{info.Size(), info.ModTime().UnixMicro()}, nil
+}
+
+// dropMissing removes what is indexed of files that are no more.
+func (x *Index) dropMissing() {
+	var missing []string
+	for _, path := range x.catalog.paths() {
+		if !isFed(path) && x.catalog.file(path) == nil {
+			missing = append(missing, path)
+		}
+	}
+	level := x.level(len(missing))
+	for _, path := range missing {
+		x.catalog.setFile(path, nil)
+		x.queue.put(&job{path: path, urgency: level(path)})
+	}
+}
+
+// resurvey compares all files of the tree with what is indexed.
+func (x *Index) resurvey() {
+	t := x.tree.Load()
+	if t == nil {
+		return
+	}
+	var all tree.Change
+	x.catalog.mu.Lock()
+	for _, f := range x.catalog.files {
+		all.Added = append(all.Added, f)
+	}
+	x.catalog.mu.Unlock()
+	x.survey(t, all)
+	if x.conductor.surveyed {
+		x.dropMissing()
+	}
+}
+
+// errLarge says that a file is too large to be indexed.
+var errLarge = errors.New("the file is too large")
+
+// read reads the file that a source is, with the stamp that it had before.
+func (x *Index) read(path string) (content []byte, seen stamp, err error) {
+	t, f := x.tree.Load(), x.catalog.file(path)
+	if t == nil || f == nil {
+		return nil, seen, fs.ErrNotExist
+	}
+	h, err := t.Open(f)
+	if err != nil {
+		return nil, seen, err
+	}
+	defer h.Close()
+	if seen, err = stampOf(h); err != nil {
+		return nil, seen, err
+	}
+	if seen.size > largest {
+		return nil, seen, errLarge
+	}
+	content, err = io.ReadAll(io.LimitReader(h, largest+1))
+	if err == nil && len(content) > largest {
+		err = errLarge
+	}
+	if err != nil {
+		return nil, seen, fmt.Errorf("read %s: %w", f.Path, err)
+	}
+	return content, seen, nil
+}
+
+// Ticks of the clocks of file systems: what is younger may be written once more without another time. Times without a
+// fraction are of those that count by seconds.
+const (
+	fineTick   = 50 * time.Millisecond
+	coarseTick = 2 * time.Second
+)
+
+// kept is the stamp that is kept of a file that was looked at just now.
+func (s stamp) kept(now time.Time) stamp {
+	tick := fineTick
+	if s.modified%1e6 == 0 {
+		tick = coarseTick
+	}
+	if now.Sub(time.UnixMicro(s.modified)) < tick {
+		s.size = unsure
+	}
+	return s
+}

@@ -1,0 +1,225 @@
+package knowledge
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"remit/internal/search/pieces"
+)
+
+// toil does what waits in the queue, batch after batch, until the index is closed.
+func (x *Index) toil() {
+	var delay time.Duration
+	for x.queue.await(x.ctx, x.queue.some) {
+		if !x.mayWork() {
+			x.pause(x.limits.others)
+			x.letOthers()
+			continue
+		}
+		batch := x.queue.take(other)
+		if len(batch) == 0 {
+			continue
+		}
+		err := x.process(x.ctx, batch)
+		if x.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			delay = min(max(2*delay, x.limits.retry), 30*time.Second)
+			x.noteTrouble(err)
+			x.pause(delay)
+			continue
+		}
+		delay = 0
+		x.noteTrouble(nil)
+		if left, _ := x.queue.progress(); left == 0 {
+			x.sweep(x.ctx, x.release())
+			x.join() // for a last look, which may end what waited for all to be done
+		}
+	}
+}
+
+// letOthers learns what another process has done, and leaves that out.
+func (x *Index) letOthers() {
+	r := x.join()
+	select {
+	case <-r.done:
+	case <-x.ctx.Done():
+		return
+	}
+	x.queue.prune(func(j *job) bool {
+		known, _, found := x.catalog.known(j.path)
+		there := x.catalog.file(j.path) != nil
+		return found && there && !j.must && known == j.stamp || !found && !there
+	})
+}
+
+// process does a batch of jobs: all of them, or, with an error, none. Files that cannot be indexed count as done.
+func (x *Index) process(ctx context.Context, batch []*job) error {
+	var sources []Source
+	renewed := map[string]bool{}
+	for _, j := range batch {
+		if ctx.Err() != nil {
+			break
+		}
+		s, change := x.prepare(j)
+		switch change {
+		case nothing:
+			continue
+		case renewal:
+			renewed[s.Path] = true
+		}
+		sources = append(sources, s)
+	}
+	err := ctx.Err()
+	if err == nil && len(sources) > 0 {
+		err = x.attempt(ctx, sources, renewed)
+	}
+	x.queue.finish(batch, err == nil)
+	return err
+}
+
+// attempt commits sources. One that makes the program panic is left out.
+func (x *Index) attempt(ctx context.Context, sources []Source, renewed map[string]bool) error {
+	err := guarded("index", func() error { return x.commit(ctx, sources, renewed) })
+	var broken *panicError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	if len(sources) == 1 {
+		x.o.Log.Error("a file is not indexed", "path", sources[0].Path, "error", err)
+		return nil
+	}
+	for i := range sources {
+		if err := x.attempt(ctx, sources[i:i+1], renewed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outcome is what a job leads to.
+type outcome int
+
+const (
+	nothing outcome = iota
+	replacement
+	renewal // of the stamp: the content is the same
+)
+
+// prepare does a job as far as the store is not needed.
+func (x *Index) prepare(j *job) (Source, outcome) {
+	known, hash, found := x.catalog.known(j.path)
+	gone := Source{Path: j.path, Gone: true, Modified: microseconds(x.o.Now())}
+	content, seen, err := x.read(j.path)
+	if err != nil {
+		x.tellUnread(j.path, err)
+		if !found || x.ctx.Err() != nil {
+			return Source{}, nothing
+		}
+		return gone, replacement
+	}
+	if found && known == seen && !j.must {
+		return Source{}, nothing // another process was here meanwhile
+	}
+	sum := sha256.Sum256(content)
+	kept := seen.kept(x.o.Now())
+	if found && hash == sum && known == kept {
+		return Source{}, nothing
+	}
+	s := Source{Path: j.path, Hash: sum, Size: kept.size, Modified: time.UnixMicro(seen.modified).UTC()}
+	s.Pieces = x.cut(j.path, content)
+	if found && hash == sum {
+		return s, renewal
+	}
+	return s, replacement
+}
+
+// tellUnread says that a file is left out, once: files that come and go are none of it.
+func (x *Index) tellUnread(path string, err error) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLarge) || x.ctx.Err() != nil {
+		return
+	}
+	x.mu.Lock()
+	told := x.status.told[path]
+	if x.status.told == nil {
+		x.status.told = map[string]bool{}
+	}
+	x.status.told[path] = true
+	x.mu.Unlock()
+	if !told {
+		x.o.Log.Warn("a file is not indexed, as it cannot be read", "path", path, "error", err)
+	}
+}
+
+// cut cuts a file. One that cannot be cut has no pieces.
+func (x *Index) cut(path string, content []byte) (made []Piece) {
+	err := guarded("cut "+path, func() error {
+		for i, p := range pieces.Of(path, content) {
+			made = append(made, newPiece(path, i, p))
+		}
+		return nil
+	})
+	if err != nil {
+		x.o.Log.Error("a file is not indexed", "path", path, "error", err)
+		return nil
+	}
+	return made
+}
+
+// commitTime is how long the store may take for a batch.
+const commitTime = time.Minute
+
+// commit embeds sources, keeps them and puts them into the catalog. Of those that are only renewed nothing is embedded.
+func (x *Index) commit(ctx context.Context, sources []Source, renewed map[string]bool) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTime)
+	defer cancel()
+	store, err := x.store(ctx)
+	if err != nil {
+		return err
+	}
+	var changed []Source
+	for _, s := range sources {
+		if !renewed[s.Path] {
+			changed = append(changed, s)
+		}
+	}
+	vectors, err := x.vectors(ctx, store, changed)
+	if err != nil {
+		return err
+	}
+	x.catalog.expect(sources, 1)
+	defer x.catalog.expect(sources, -1)
+	generation, err := x.replace(ctx, store, sources)
+	if err != nil {
+		return err
+	}
+	for i := range changed {
+		changed[i].Generation = generation
+	}
+	x.catalog.apply(changed, vectors)
+	for _, s := range sources {
+		if renewed[s.Path] {
+			s.Generation = generation
+			x.catalog.restamp(s)
+		}
+	}
+	x.touch()
+	return nil
+}
+
+// replace keeps sources.
+func (x *Index) replace(ctx context.Context, store Store, sources []Source) (int64, error) {
+	x.commits.Lock()
+	defer x.commits.Unlock()
+	generation, err := store.Replace(ctx, sources)
+	if err != nil {
+		return 0, fmt.Errorf("keep pieces: %w", err)
+	}
+	x.since.CompareAndSwap(generation-1, generation) // otherwise somebody else was there too, and a load is due
+	return generation, nil
+}

@@ -1,0 +1,175 @@
+package codebase
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"remit/internal/engine"
+	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/codebase/sessions"
+)
+
+// How much the pages show.
+const (
+	modulesShown  = 50
+	sessionsShown = 20
+	itemsShown    = 30
+	lineShown     = 300 // bytes of a text
+)
+
+// page is Markdown that is being written.
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+// overviewPage tells what is known of the project.
+func (t *Tools) overviewPage(ctx context.Context) (string, error) {
+	overview, err := t.Knowledge.Overview(ctx)
+	if err != nil {
+		return "", searchFailure(ctx, err)
+	}
+	p := &page{}
+	p.line("# Project overview\n")
+	p.line("%s\n", stateLine(overview.State))
+	p.counts("What there is", overview.Sources)
+	p.counts("Discoveries", overview.Types)
+	if len(overview.Modules) > 0 {
+		p.line("## Modules\n")
+		for _, m := range overview.Modules[:min(len(overview.Modules), modulesShown)] {
+			p.line("- %s: %d files, %d discoveries (%s)", oneLine(m.Name), m.Files, m.Discoveries, moduleAddress+url.PathEscape(m.Name))
+		}
+		if more := len(overview.Modules) - modulesShown; more > 0 {
+			p.line("- and %d more", more)
+		}
+		p.line("")
+	}
+	p.hits("Found out lately", overview.Newest)
+	return p.String(), nil
+}
+
+// stateLine says how fresh a page is.
+func stateLine(s knowledge.State) string {
+	text := fmt.Sprintf("%d files in %d pieces are indexed", s.Files, s.Pieces)
+	if s.Indexing {
+		text += fmt.Sprintf("; %d files wait", s.Waiting)
+	}
+	if s.Note != "" {
+		text += "; " + s.Note
+	}
+	return text + "."
+}
+
+func (p *page) counts(title string, counts []knowledge.Count) {
+	if len(counts) == 0 {
+		return
+	}
+	p.line("## %s\n", title)
+	for _, c := range counts {
+		p.line("- %s: %d", oneLine(c.Name), c.Count)
+	}
+	p.line("")
+}
+
+// hits lists pieces with where they are from.
+func (p *page) hits(title string, hits []knowledge.Hit) {
+	if len(hits) == 0 {
+		return
+	}
+	p.line("## %s\n", title)
+	for i := range hits {
+		h := &hits[i]
+		kind := h.Type
+		if kind == "" {
+			kind = h.Source
+		}
+		p.line("- **%s** %s (%s:%d, %s)", kind, oneLine(h.Content), oneLine(h.Path), h.Line, h.Date.UTC().Format(time.DateOnly))
+	}
+	p.line("")
+}
+
+// oneLine is the beginning of a text, without what would end a line.
+func oneLine(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
+	if len(text) > lineShown {
+		text = strings.ToValidUTF8(text[:lineShown], "") + "..."
+	}
+	return text
+}
+
+// modulePage tells what is known of a module.
+func (t *Tools) modulePage(ctx context.Context, uri, name string) (string, error) {
+	view, err := t.Knowledge.Module(ctx, name)
+	if err != nil {
+		return "", searchFailure(ctx, err)
+	}
+	if len(view.Files)+len(view.Discoveries)+len(view.Docs) == 0 {
+		return "", noPage(uri)
+	}
+	p := &page{}
+	p.line("# Module %s\n", oneLine(name))
+	p.line("%s\n", stateLine(view.State))
+	p.hits("Discoveries", view.Discoveries)
+	p.counts("Files, by how much is in them", view.Files)
+	p.hits("Docs", view.Docs)
+	return p.String(), nil
+}
+
+// currentPage tells what the caller did in this session.
+func (t *Tools) currentPage(ctx context.Context) (string, error) {
+	session, ok, err := t.Sessions.Current(ctx, engine.CallerOf(ctx))
+	if err != nil {
+		return "", searchFailure(ctx, err)
+	}
+	p := &page{}
+	p.line("# This session\n")
+	if !ok {
+		p.line("Nothing was read, searched or touched yet.")
+		return p.String(), nil
+	}
+	p.session(&session)
+	return p.String(), nil
+}
+
+// recentPage tells what was done in the last sessions.
+func (t *Tools) recentPage(ctx context.Context) (string, error) {
+	recent, err := t.Sessions.Recent(ctx, sessionsShown)
+	if err != nil {
+		return "", searchFailure(ctx, err)
+	}
+	p := &page{}
+	p.line("# Recent sessions\n")
+	if len(recent) == 0 {
+		p.line("There are none yet.")
+	}
+	for i := range recent {
+		p.line("## %s, %s\n", oneLine(clientName(recent[i].Client)), recent[i].Last.UTC().Format("2006-01-02 15:04"))
+		p.session(&recent[i])
+	}
+	return p.String(), nil
+}
+
+func (p *page) session(s *sessions.Session) {
+	p.line("Session %s, from %s to %s.\n", s.ID, s.Started.UTC().Format(time.RFC3339), s.Last.UTC().Format(time.RFC3339))
+	p.items("Files read", s.Files)
+	p.items("Searches", s.Searches)
+	p.items("Tasks touched", s.Tasks)
+}
+
+// items lists what was done, the last first.
+func (p *page) items(title string, items []sessions.Item) {
+	if len(items) == 0 {
+		return
+	}
+	p.line("%s:\n", title)
+	for i := len(items) - 1; i >= max(0, len(items)-itemsShown); i-- {
+		times := ""
+		if items[i].Times > 1 {
+			times = fmt.Sprintf(" (%d times)", items[i].Times)
+		}
+		p.line("- %s%s", oneLine(items[i].What), times)
+	}
+	p.line("")
+}

@@ -1,0 +1,85 @@
+package codebase
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"strings"
+	"time"
+
+	"remit/internal/search/pieces"
+	"remit/internal/toolsets/codebase/knowledge"
+	"remit/internal/toolsets/codebase/sessions"
+)
+
+// sessionPath is the name under which the index knows a session.
+func sessionPath(id string) string { return "session:" + id }
+
+// feedSessions brings what clients did since the last time into the index, but for the caller's own session.
+func (t *Tools) feedSessions(ctx context.Context, own string) error {
+	changed, err := t.Sessions.Changed(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range changed {
+		if changed[i].ID == own || len(changed[i].Files)+len(changed[i].Tasks) == 0 {
+			continue
+		}
+		if err := t.Knowledge.Feed(ctx, sourceOf(&changed[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sourceOf is a session as the index takes it: one piece that tells what was done.
+func sourceOf(s *sessions.Session) knowledge.Source {
+	text := told(s)
+	piece := knowledge.Piece{Piece: pieces.Piece{
+		Source: pieces.Session, Name: "Session of " + clientName(s.Client), Text: text, Session: s.ID, Date: s.Last, Line: 1, End: strings.Count(text, "\n") + 1,
+	}}
+	return knowledge.Source{
+		Path: sessionPath(s.ID), Hash: sha256.Sum256([]byte(text)), Size: int64(len(text)), Modified: s.Last, Pieces: []knowledge.Piece{piece},
+	}
+}
+
+// clientName is what a client calls itself, without its version.
+func clientName(client string) string {
+	name, _, _ := strings.Cut(client, "/")
+	if name == "" {
+		return "a client"
+	}
+	return name
+}
+
+// told says in a few lines what was done in a session. What was searched for is left out: it would answer the next who asks
+// the same, in place of what they look for.
+func told(s *sessions.Session) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Session of %s on %s", clientName(s.Client), s.Started.UTC().Format(time.DateOnly))
+	for _, part := range []struct {
+		words string
+		items []sessions.Item
+	}{{"read", s.Files}, {"worked on task", s.Tasks}} {
+		if list := newest(part.items); list != "" {
+			fmt.Fprintf(&b, "\n%s %s", part.words, list)
+		}
+	}
+	text := b.String()
+	if len(text) > pieces.MaxText {
+		text = strings.ToValidUTF8(text[:pieces.MaxText], "")
+	}
+	return text
+}
+
+// mostTold is how many things of a kind a session tells of.
+const mostTold = 20
+
+// newest names the last things that were done, the last first.
+func newest(items []sessions.Item) string {
+	var names []string
+	for i := len(items) - 1; i >= 0 && len(names) < mostTold; i-- {
+		names = append(names, strings.Join(strings.Fields(strings.ToValidUTF8(items[i].What, "\uFFFD")), " "))
+	}
+	return strings.Join(names, ", ")
+}
