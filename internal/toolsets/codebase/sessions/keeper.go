@@ -42,9 +42,11 @@ type Keeper struct {
 	fed     time.Time     // until when Changed has told of sessions; held by writing
 	looked  time.Time     // when it last looked; held by writing
 
-	wake chan struct{}
-	stop chan struct{}
-	done chan struct{}
+	wake   chan struct{}
+	stop   chan struct{}
+	done   chan struct{}
+	ctx    context.Context // of writes; ends when the last of them has had its time
+	cancel context.CancelFunc
 }
 
 // client is one that is at work.
@@ -62,11 +64,15 @@ var _ engine.Witness = (*Keeper)(nil)
 
 // NewKeeper makes a keeper. Nothing is opened before a client has done something that is worth keeping.
 func NewKeeper(open func(ctx context.Context) (Store, error), log *slog.Logger, now func() time.Time) *Keeper {
+	ctx, cancel := context.WithCancel(context.Background())
 	return &Keeper{
 		open: open, log: log, now: now, clients: map[string]*client{},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
 	}
 }
+
+// typed is the face of people who call tools from the command line.
+const typed = "cli"
 
 // keyOf tells clients apart: by their connection or, where none lasts, by who they are.
 func keyOf(c engine.Caller) string {
@@ -79,6 +85,9 @@ func keyOf(c engine.Caller) string {
 // Saw keeps the promise of engine.Witness.
 func (k *Keeper) Saw(s *engine.Seen) {
 	d := doingOf(s)
+	if s.Caller.Face == typed {
+		return // whoever types a command is not at work with an agent
+	}
 	if d.kind == nothing && s.Caller.Connection == "" {
 		return // whoever has no connection begins with something worth keeping
 	}
@@ -164,9 +173,9 @@ func (k *Keeper) Left(connection string) {
 func (k *Keeper) run() {
 	defer close(k.done)
 	for k.waits() {
-		k.write(context.Background(), keeperWrite)
+		k.write(k.ctx, keeperWrite)
 	}
-	k.write(context.Background(), keeperFinish)
+	k.write(k.ctx, keeperFinish)
 }
 
 // waits for something to write and for more of it; false once stopped.
@@ -201,9 +210,20 @@ func (k *Keeper) write(ctx context.Context, most time.Duration) {
 	defer cancel()
 	err := k.writeAll(ctx, keys)
 	if err != nil && !k.failing {
-		k.log.Warn("what clients do cannot be kept for now", "error", err)
+		k.log.Log(ctx, k.severity(), "what clients do cannot be kept for now", "error", err)
 	}
 	k.failing = err != nil
+}
+
+// severity is how much it matters that something is not kept. At the end there is no time for what takes long, such as to
+// make a new database, and nobody to mend it.
+func (k *Keeper) severity() slog.Level {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.closed {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
 }
 
 func (k *Keeper) writeAll(ctx context.Context, keys []string) error {
@@ -399,11 +419,14 @@ func (k *Keeper) Close(ctx context.Context) {
 		return
 	}
 	close(k.stop)
+	defer k.cancel()
 	if !running {
 		return
 	}
 	select {
 	case <-k.done:
 	case <-ctx.Done():
+		k.cancel()
+		<-k.done
 	}
 }
