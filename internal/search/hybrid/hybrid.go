@@ -21,6 +21,10 @@ type Item struct {
 // Index holds pieces and finds them. All methods are safe for concurrent use, and a Search waits for nobody: it sees the
 // index as it was at one moment, while others put and drop.
 type Index struct {
+	// Pause is called between one piece and the next by those who put them, to let others go first; nil for nobody. It is
+	// set before anything else is done.
+	Pause func()
+
 	dim     int
 	now     atomic.Pointer[view]
 	scratch sync.Pool // of *room
@@ -66,7 +70,7 @@ func (x *Index) Put(items []Item) {
 	}
 	for len(items) > 0 {
 		n := min(batch, len(items))
-		x.put(build(lastOfEach(items[:n]), x.dim, t))
+		x.put(x.build(lastOfEach(items[:n]), t))
 		items = items[n:]
 	}
 	x.tallies.Put(t)

@@ -83,13 +83,16 @@ func (s *segment) holds(l list) int {
 }
 
 // build makes a core of items with different IDs, at most maxSegment of them.
-func build(items []Item, dim int, t *tally) *core {
-	c := newCore(len(items), dim)
+func (x *Index) build(items []Item, t *tally) *core {
+	c := newCore(len(items), x.dim)
 	t.reset()
 	for slot, item := range items {
+		if x.Pause != nil {
+			x.Pause()
+		}
 		c.ids = append(c.ids, item.ID)
 		c.addLength(uint16(min(t.add(item.Text, uint16(slot)), maxLength)))
-		c.addVector(item.Vector, dim)
+		c.addVector(item.Vector, x.dim)
 	}
 	t.into(c)
 	return c

@@ -62,9 +62,14 @@ type catalog struct {
 	covered int
 }
 
-func newCatalog(dim func() int) *catalog {
+// newCatalog makes a catalog of vectors with dim dimensions. giveWay is called between the steps of longer work.
+func newCatalog(dim func() int, giveWay func()) *catalog {
 	c := &catalog{origins: map[string]*origin{}, files: map[string]*tree.File{}, pending: map[string]int{}}
-	c.local = sync.OnceValue(func() *hybrid.Index { return hybrid.New(dim()) })
+	c.local = sync.OnceValue(func() *hybrid.Index {
+		local := hybrid.New(dim())
+		local.Pause = giveWay
+		return local
+	})
 	c.labels.names = []string{""}
 	c.labels.numbers = map[string]label{"": 0}
 	return c

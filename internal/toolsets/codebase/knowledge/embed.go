@@ -16,12 +16,9 @@ func (x *Index) vectors(ctx context.Context, store Store, sources []Source) (map
 	if local == nil || len(keys) == 0 {
 		return nil, nil
 	}
-	vectors, err := store.Vectors(ctx, local.ID(), keys)
+	vectors, err := x.keptVectors(ctx, store, local.ID(), keys)
 	if err != nil {
 		return nil, fmt.Errorf("read vectors: %w", err)
-	}
-	if vectors == nil {
-		vectors = map[Key][]float32{}
 	}
 	made, err := x.embed(ctx, local, textsWithout(sources, vectors, local.Dim()))
 	if err != nil || len(made) == 0 {
@@ -31,6 +28,23 @@ func (x *Index) vectors(ctx context.Context, store Store, sources []Source) (map
 		return nil, fmt.Errorf("keep vectors: %w", err)
 	}
 	maps.Copy(vectors, made)
+	return vectors, nil
+}
+
+// keptTogether is how many vectors are read at once.
+const keptTogether = 512
+
+// keptVectors gives those vectors that are kept.
+func (x *Index) keptVectors(ctx context.Context, store Store, model string, keys []Key) (map[Key][]float32, error) {
+	vectors := make(map[Key][]float32, len(keys))
+	for some := range slices.Chunk(keys, keptTogether) {
+		x.giveWay()
+		found, err := store.Vectors(ctx, model, some)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(vectors, found)
+	}
 	return vectors, nil
 }
 
@@ -79,6 +93,7 @@ func (x *Index) embed(ctx context.Context, e Embedder, texts map[Key]string) (ma
 
 // embedSome makes some vectors. A text that makes the model panic has none: it is found by its words.
 func (x *Index) embedSome(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made map[Key][]float32) error {
+	x.giveWay()
 	if err := ctx.Err(); err != nil {
 		return err
 	}

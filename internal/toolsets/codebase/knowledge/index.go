@@ -108,12 +108,13 @@ type Index struct {
 	users  sync.WaitGroup // calls
 	wake   chan struct{}  // tells the conductor that a round is wanted
 
-	catalog *catalog
-	queue   *queue
-	local   func() Embedder // nil if there is none
-	tree    atomic.Pointer[tree.Tree]
-	many    atomic.Bool // so many files are being looked at that they may become the bulk of the work
-	remote  *remote     // nil if there is none
+	catalog  *catalog
+	queue    *queue
+	courtesy courtesy        // of the work in the background towards searches
+	local    func() Embedder // nil if there is none
+	tree     atomic.Pointer[tree.Tree]
+	many     atomic.Bool // so many files are being looked at that they may become the bulk of the work
+	remote   *remote     // nil if there is none
 
 	commits sync.Mutex   // one change of the store at a time
 	since   atomic.Int64 // the generation up to which the catalog has everything; changed by who holds commits
@@ -144,7 +145,8 @@ func New(o Options) *Index {
 	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue()}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
-	x.catalog = newCatalog(func() int { return dimension(x.local()) })
+	x.courtesy.now = o.Now
+	x.catalog = newCatalog(func() int { return dimension(x.local()) }, x.giveWay)
 	if o.Remote != nil {
 		x.remote = newRemote(x, o.Remote)
 	}
@@ -218,6 +220,9 @@ func (x *Index) Close() error {
 	}
 	return nil
 }
+
+// giveWay lets searches go first, between two steps of work.
+func (x *Index) giveWay() { x.courtesy.giveWay(x.ctx) }
 
 // pause waits, but not beyond Close.
 func (x *Index) pause(d time.Duration) bool {

@@ -59,6 +59,9 @@ func (x *Index) loadSince(store Store, since int64) error {
 	if err := errors.Join(err, l.failed); err != nil || l.waits {
 		return err
 	}
+	if newest <= x.since.Load() { // nobody is to wait for who changes the store just now
+		return nil
+	}
 	x.commits.Lock()
 	defer x.commits.Unlock()
 	x.since.Store(max(x.since.Load(), newest))

@@ -54,6 +54,7 @@ type candidate struct {
 
 // find answers a query. moved says that some of what was found is not there any more.
 func (x *Index) find(ctx context.Context, q Query, w way) (answer Answer, moved bool, err error) {
+	defer x.courtesy.search()()
 	x.catalog.searching.RLock()
 	candidates, total, err := x.rank(ctx, q, w)
 	x.catalog.searching.RUnlock()

@@ -198,7 +198,7 @@ func TestIdentity(t *testing.T) {
 		t.Error(got)
 	}
 	b := newBench(t)
-	c := newCatalog(func() int { return 0 })
+	c := newCatalog(func() int { return 0 }, nil)
 	s := Source{Path: "p", Generation: 1}
 	for i, text := range []string{"x", "y", "x", "x"} {
 		s.Pieces = append(s.Pieces, newPiece("p", i, pieces.Piece{Source: pieces.Code, Text: text}))
@@ -217,7 +217,7 @@ func TestIdentity(t *testing.T) {
 func TestCatalog(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := &bench{t: t}
-		x := &Index{catalog: newCatalog(func() int { return 0 })}
+		x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 		want := map[string]Source{}
 		for generation := range rapid.Int64Range(1, 30).Draw(rt, "changes") {
 			path := rapid.SampledFrom([]string{"a", "b", "memory:c", ":mark"}).Draw(rt, "path")
@@ -263,7 +263,7 @@ func TestCatalog(t *testing.T) {
 // TestSlowChange comes too late: a newer one of the same source was faster.
 func TestSlowChange(t *testing.T) {
 	b := &bench{t: t}
-	x := &Index{catalog: newCatalog(func() int { return 0 })}
+	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 	c := x.catalog
 	source := func(generation int64) Source {
 		return Source{Path: "p", Generation: generation, Pieces: []Piece{newPiece("p", 0, pieces.Piece{Text: fmt.Sprint(generation)})}}

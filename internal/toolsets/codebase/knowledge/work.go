@@ -66,6 +66,7 @@ func (x *Index) process(ctx context.Context, batch []*job) error {
 		if ctx.Err() != nil {
 			break
 		}
+		x.giveWay()
 		s, change := x.prepare(j)
 		switch change {
 		case nothing:
