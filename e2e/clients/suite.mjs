@@ -236,7 +236,7 @@ function otherTests(each, connect) {
   each('prompts, and what completes them', async (t) => {
     const client = await connect(t, workspace({ ...logged, 'docs/guide.md': '# Guide' }))
     const { prompts } = await client.listPrompts()
-    assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file', 'plan_my_day', 'summarise_chapter', 'review_lesson'])
+    assert.deepEqual(prompts.map((p) => p.name), ['weekly_review', 'record_decision', 'explain_file', 'plan_my_day', 'summarise_chapter', 'review_lesson', 'what_do_we_know', 'onboard_me'])
     const { messages } = await client.getPrompt({ name: 'record_decision', arguments: { title: 'Use SQLite' } })
     assert.match(messages[0].content.text, /Use SQLite/)
     await assert.rejects(client.getPrompt({ name: 'record_decision', arguments: {} }), /title/)
