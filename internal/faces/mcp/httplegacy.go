@@ -195,10 +195,15 @@ func (x *exchange) resumed(n *session) (s *stream, from uint64, ok bool) {
 		s = n.stream(number)
 	}
 	if s == nil || !s.has(from) {
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "There is no stream with the event %q, or it is not kept any more; send the request again", last), legacy)
+		x.notKept()
 		return nil, 0, false
 	}
 	return s, from, true
+}
+
+// notKept refuses a client that comes back for what is gone.
+func (x *exchange) notKept() {
+	x.refuse(http.StatusBadRequest, faultf(codeInvalid, "There is no stream with the event %q, or it is not kept any more; send the request again", x.r.Header.Get("Last-Event-Id")), legacy)
 }
 
 // carry sends a stream until it is over, or one of the three goes: the client,
@@ -209,6 +214,10 @@ func (e *endpoint) carry(x *exchange, n *session, s *stream, from uint64) {
 	defer context.AfterFunc(e.ending, cancel)()
 	defer context.AfterFunc(n.ended, cancel)()
 	defer s.attach(cancel)()
+	if s != n.standing && !s.has(from) {
+		x.notKept() // forgotten just before it had a reader
+		return
+	}
 	told := n.told() // before the client knows that it is heard: nothing is to fall in between
 	to := openSink(x.w, &x.control)
 	to.write([]byte(": \n\n")) // the headers leave at once

@@ -119,6 +119,29 @@ func TestStreamsInAll(t *testing.T) {
 	}
 }
 
+// TestStreamOfAReaderIsKept: what is over but not yet read by somebody who came back
+// for it is not forgotten, however many streams come after it.
+func TestStreamOfAReaderIsKept(t *testing.T) {
+	var all archive
+	n := newSession(&Server{}, client{}, time.Now(), &all)
+	read := n.newStream()
+	detach := read.attach(func() {})
+	read.add([]byte("answer"))
+	read.end()
+	for range 3 * keptStreams {
+		n.newStream().end()
+	}
+	n.makeRoom()
+	if texts, _, _, _ := read.after(0); len(texts) != 1 || n.stream(read.number) != read {
+		t.Error("the stream was forgotten while somebody read it")
+	}
+	detach()
+	n.makeRoom()
+	if texts, _, _, _ := read.after(0); len(texts) != 0 || n.stream(read.number) != nil {
+		t.Error("the stream is kept though nobody reads it")
+	}
+}
+
 func TestEventIDs(t *testing.T) {
 	for id, want := range map[string]bool{
 		"0-0": true, "1-2": true, "18446744073709551615-18446744073709551615": true,

@@ -81,12 +81,13 @@ func (n *session) newStream() *stream {
 	return s
 }
 
-// forgetOver forgets the oldest streams that are over, until no more than most are
-// left; calls that run are not many. It is called with the lock held.
+// forgetOver forgets the oldest streams that are over and that nobody reads, until
+// no more than most are left; calls that run are not many, nor are readers. It is
+// called with the lock held.
 func (n *session) forgetOver(most int) {
 	n.order = slices.DeleteFunc(n.order, func(number uint64) bool {
 		s := n.streams[number]
-		if len(n.streams) <= most || !s.isOver() {
+		if len(n.streams) <= most || !s.isOver() || s.attached() {
 			return false
 		}
 		s.forget()

@@ -42,6 +42,7 @@ type queue struct {
 	byPath  map[string]*job
 	held    map[string]*hand
 	done    int           // since the count began
+	runs    int           // who want the count of all that is done meanwhile
 	changed chan struct{} // closed and made anew with every change
 }
 
@@ -65,13 +66,26 @@ func (q *queue) put(jobs ...*job) {
 	q.tell()
 }
 
-// restart begins to count anew, if there is nothing to do.
+// restart begins to count anew, if there is nothing to do and nobody counts.
 func (q *queue) restart() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.none() {
+	if q.none() && q.runs == 0 {
 		q.done = 0
 	}
+}
+
+// count begins to count anew as restart does, and goes on until it is stopped.
+func (q *queue) count() (stop func()) {
+	q.restart()
+	q.more(1)
+	return func() { q.more(-1) }
+}
+
+func (q *queue) more(runs int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.runs += runs
 }
 
 // isHeld tells whether somebody is at work on a path.

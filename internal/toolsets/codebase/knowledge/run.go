@@ -23,6 +23,7 @@ func (x *Index) Run(ctx context.Context, tell func(State)) error {
 		return err
 	}
 	defer leave()
+	defer x.queue.count()()
 	stop := x.telling(ctx, tell)
 	defer stop()
 	if err := x.finish(ctx); err != nil {

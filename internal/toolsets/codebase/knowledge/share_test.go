@@ -230,6 +230,23 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
+// TestRunCountsAllItDid: a round that begins while somebody counts does not take away what was done before it.
+func TestRunCountsAllItDid(t *testing.T) {
+	q := newQueue()
+	q.done = 7
+	stop := q.count()
+	q.done++
+	q.restart()
+	if _, done := q.progress(); done != 1 {
+		t.Errorf("%d are done", done)
+	}
+	stop()
+	q.restart()
+	if _, done := q.progress(); done != 0 {
+		t.Errorf("%d are done", done)
+	}
+}
+
 func TestRunTells(t *testing.T) {
 	b := newBench(t)
 	b.pages(100)
