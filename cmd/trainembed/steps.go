@@ -79,6 +79,11 @@ func (j *job) makePairs(ctx context.Context) error {
 	}
 	fmt.Fprintf(j.out, "%s%d pairs of %d sources; %d were found, %d of them said what others say, and %d overlap a set\n",
 		stats.Table(), stats.Pairs, stats.Sources, stats.Found, stats.Repeated, stats.Held)
+	for _, p := range list {
+		if given := stats.Counts[p.ID()]; given != p.Pairs {
+			fmt.Fprintf(j.log, "%s gave %d pairs; the list says %d\n", p.ID(), given, p.Pairs)
+		}
+	}
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"maps"
 	"strings"
 	"testing"
 
@@ -91,6 +90,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"kind":"d","id":"a","text":"first"}` + "\n" + `{"kind":"q","id":"b","answer":["a"]}`)
 	f.Add(`{"kind":"d","id":"a"}` + "\n" + `{"kind":"q","id":"b","answer":{"a":2}}`)
 	f.Add(`{"kind":"q","id":"b","answer":{"a":-2}}`)
+	f.Add(`{"kind":"d","id":"a"}` + "\n" + `{"kind":"q","id":"b","answer":["gone"]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		set, err := Read("s", strings.NewReader(text))
 		if (set == nil) == (err == nil) {
@@ -106,12 +106,19 @@ func FuzzRead(f *testing.F) {
 		if len(ids) != len(set.Documents) {
 			t.Error("two documents have one id")
 		}
+		missing := 0
 		for _, q := range set.Questions {
-			for id := range maps.Keys(q.Answers) {
-				if ids[id] == 0 || !(q.Answers[id] > 0) {
-					t.Errorf("question %q: answer %q, grade %v", q.ID, id, q.Answers[id])
+			for id, grade := range q.Answers {
+				if !(grade > 0) {
+					t.Errorf("question %q: answer %q, grade %v", q.ID, id, grade)
+				}
+				if ids[id] == 0 {
+					missing++
 				}
 			}
+		}
+		if missing != set.Missing {
+			t.Errorf("%d answers are no documents, and %d are said to be none", missing, set.Missing)
 		}
 	})
 }

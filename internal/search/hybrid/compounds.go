@@ -34,11 +34,11 @@ func (v *view) compounds(text string, terms []term) []term {
 	return terms
 }
 
-// has tells whether any piece has a word.
+// has tells whether any piece that is there has a word.
 func (v *view) has(word uint64) bool {
 	return slices.ContainsFunc(v.segments, func(s segment) bool {
-		_, ok := s.list(word)
-		return ok
+		l, ok := s.list(word)
+		return ok && s.holds(l) > 0
 	})
 }
 

@@ -10,12 +10,17 @@ func TestCompounds(t *testing.T) {
 		{ID: 2, Text: "rabbitmq carries the events"},
 		{ID: 3, Text: "ducks swim on the pond"},
 		{ID: 4, Text: "all about something else"},
+		{ID: 5, Text: "notes on duckdb"},
 	})
-	for query, want := range map[string]ID{"duckdb": 1, "DuckDB": 1, "duck db": 1, "RabbitMQ": 2, "rabbitmq": 2, "why rabbit-mq": 2} {
+	for query, want := range map[string]ID{"duckdb": 5, "DuckDB": 1, "duck db": 1, "RabbitMQ": 2, "rabbitmq": 2, "why rabbit-mq": 2} {
 		found, err := x.Search(Query{Text: query})
 		if err != nil || len(found.Hits) == 0 || found.Hits[0].ID != want {
 			t.Errorf("%s finds %+v, %v", query, found, err)
 		}
+	}
+	x.Drop([]ID{5})
+	if found, _ := x.Search(Query{Text: "duckdb"}); len(found.Hits) == 0 || found.Hits[0].ID != 1 {
+		t.Errorf("a piece that is gone hides others: %+v", found)
 	}
 	if found, _ := x.Search(Query{Text: "xyzzyplugh"}); len(found.Hits) != 0 {
 		t.Errorf("gibberish finds %+v", found)

@@ -102,7 +102,11 @@ func fenceOf(text string) string {
 	if !strings.HasPrefix(text, "```") && !strings.HasPrefix(text, "~~~") {
 		return ""
 	}
-	return text[:len(text)-len(strings.TrimLeft(text, text[:1]))]
+	rest := strings.TrimLeft(text, text[:1])
+	if text[0] == '`' && strings.Contains(rest, "`") {
+		return "" // code within a line
+	}
+	return text[:len(text)-len(rest)]
 }
 
 // fenceEnd gives the last line of code whose fence is on a line.
@@ -244,7 +248,8 @@ func (r *blockReader) itemEnd(own int) int {
 	return last
 }
 
-// plainTitle takes marks of emphasis, links and anchors off a heading.
+// plainTitle takes marks of emphasis, links and anchors off a heading. It is as long as a name at most, since each part of a
+// section repeats it.
 func plainTitle(title string) string {
 	title = strings.NewReplacer("**", "", "__", "", "`", "").Replace(title)
 	if i := strings.Index(title, "]("); i >= 0 && strings.HasPrefix(title, "[") {
@@ -253,5 +258,5 @@ func plainTitle(title string) string {
 	if i := strings.Index(title, " {#"); i > 0 {
 		title = title[:i]
 	}
-	return strings.TrimSpace(title)
+	return cutName(strings.TrimSpace(title))
 }

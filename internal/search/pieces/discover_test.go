@@ -45,6 +45,10 @@ func TestDocuments(t *testing.T) {
 				"23-23 issue [Shop > Gotchas] root: The cache is cold after a deploy\n",
 		},
 		{
+			"code within a line is no fence", "CLAUDE.md", "# Shop\n\n```make``` builds it all, from the sources to the image.\n\n## Rules\n\n- Never log a token\n",
+			"1-3 docs [Shop] root: # Shop\n7-7 rule [Shop > Rules] root: Never log a token\n",
+		},
+		{
 			"instructions without headings", ".cursorrules", "You are an expert in Go.\n\n- Prefer small functions\n- Never use init\n",
 			"1-1 docs [] root: You are an expert in Go.\n3-3 rule [] root: Prefer small functions\n4-4 rule [] root: Never use init\n",
 		},

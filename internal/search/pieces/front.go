@@ -72,7 +72,7 @@ func (fm *front) set(key, value string) {
 	}
 	switch key {
 	case "title":
-		fm.title = value
+		fm.title = cutName(value)
 	case "date", "created", "created_at", "timestamp":
 		fm.date = dateOf(value)
 	case "type", "kind", "category":

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -120,12 +121,34 @@ func hostile(n int) map[string]string {
 		"quotes":        strings.Repeat("TODO '\"` /* \\\n", n),
 		"headings":      strings.Repeat("# a heading\ntext\n", n),
 		"deep headings": strings.Repeat("# a\n## b\n### c\n#### d\n##### e\n###### f\n- an item of a list\n", n/4),
+		"long title":    "# " + strings.Repeat("title ", 20*n) + "\n## Rules\n" + strings.Repeat("- an item of a list\n", n),
+		"notes":         `{"text":"` + strings.Repeat("Word ", 20*n) + `","notes":["` + strings.Repeat(`a note","`, n) + `"]}`,
 		"items":         strings.Repeat("  - a\n    b\n\n", n),
 		"todos":         strings.Repeat("// TODO: do something here\n\n", n),
 		"imports":       strings.Repeat("import (\n", n),
 		"licence":       strings.Repeat("// copyright\n", n),
 		"indented":      strings.Repeat(" ", 10*n) + "x",
 		"chinese":       strings.Repeat("這是一個很長的句子", n),
+	}
+}
+
+// TestMemoryInProportion: of what repeats a long text for each of many short ones, four times as much takes four times the
+// memory, not sixteen times.
+func TestMemoryInProportion(t *testing.T) {
+	for _, tc := range []struct{ shape, file string }{{"long title", "CLAUDE.md"}, {"long title", "docs/adr/a.md"}, {"notes", "a.jsonl"}} {
+		took := func(n int) uint64 {
+			content := []byte(hostile(n)[tc.shape])
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			pieces.Of(tc.file, content)
+			pieces.Memory(tc.file, content)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		took(1 << 8) // what is made once
+		if little, much := took(1<<9), took(1<<11); much > 8*little {
+			t.Errorf("%s in %s: %d bytes, then %d", tc.shape, tc.file, little, much)
+		}
 	}
 }
 

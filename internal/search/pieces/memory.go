@@ -83,10 +83,13 @@ type entry struct {
 // add joins what is said to what was, on a line of its own; what was said already is not repeated.
 func (e *entry) add(texts ...string) {
 	for _, text := range texts {
+		if len(e.text) > MaxText {
+			return
+		}
 		text = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", " "))
 		said, more := strings.ToLower(e.text), strings.ToLower(text)
 		switch {
-		case text == "" || strings.Contains(said, more) || len(e.text) > MaxText:
+		case text == "" || strings.Contains(said, more):
 		case e.text == "" || strings.Contains(more, said):
 			e.text = text
 		default:

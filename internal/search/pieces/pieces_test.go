@@ -39,6 +39,46 @@ func TestLongFunctionIsCutIntoWindows(t *testing.T) {
 	}
 }
 
+// TestWindowsEndAtTheBestLine: of two blank lines the one that makes windows alike.
+func TestWindowsEndAtTheBestLine(t *testing.T) {
+	var b strings.Builder
+	for i := 1; i <= 200; i++ {
+		if i%25 == 0 || i%25 == 5 && i > 25 {
+			b.WriteString("\n")
+		} else {
+			b.WriteString("\trow = append(row, compute(row))\n")
+		}
+	}
+	var ends []int
+	for _, p := range pieces.Of("a/a.go", []byte("package a\n\nfunc Fill() {\n"+b.String()+"}\n")) {
+		ends = append(ends, p.End)
+	}
+	if diff := cmp.Diff([]int{52, 102, 152, 204}, ends); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCommentsAfterOddStrings: a quote within a string, or one that is a character, hides no comment after it.
+func TestCommentsAfterOddStrings(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.ts": "const a = `say \\` twice`;\n// TODO: say it once and for all\n",
+		"a.js": "const a = `\\\\`;\n// TODO: say it once and for all\nconst b = `x`;\n",
+		"a.rs": "fn f() -> bool { c == '\"' }\n// TODO: say it once and for all\nfn g<'a>(s: &'a str) -> char { '\\'' }\n",
+		"b.rs": "fn g<'a>(s: &'a str) -> char { '\\\"' }\n// TODO: say it once and for all\n",
+		"a.go": "var a = `ends with \\`\n\n// TODO: say it once and for all\nvar b = `x`\n",
+	} {
+		found := 0
+		for _, p := range pieces.Of(name, []byte(content)) {
+			if p.Source == pieces.Discovery {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s: %d discoveries in\n%s", name, found, content)
+		}
+	}
+}
+
 func TestLongClassIsCutIntoMethods(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("// Shop sells.\nexport class Shop {\n  private stock = new Map<string, number>();\n")

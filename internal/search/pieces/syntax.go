@@ -1,6 +1,9 @@
 package pieces
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // A syntax says how a language marks comments, and strings, in which nothing is one.
 type syntax struct {
@@ -8,6 +11,8 @@ type syntax struct {
 	block  [][2]string // what begins and ends any other
 	quotes string      // strings of these end on their line; a quote that is not closed there is none
 	long   []string    // strings of these go on over lines, up to the same again
+	escape bool        // in those, a backslash takes the meaning from what follows it
+	chars  bool        // 'x' is a character, while a single quote that is not closed like that is none
 	spaced bool        // a comment to the end of the line has a blank before it
 }
 
@@ -16,14 +21,18 @@ func syntaxOf(language string) syntax {
 	slashes := syntax{line: []string{"//"}, block: [][2]string{{"/*", "*/"}}, quotes: `"'`}
 	hash := syntax{line: []string{"#"}, quotes: `"'`, spaced: true}
 	switch language {
-	case "go", "javascript", "typescript":
+	case "go":
 		slashes.long = []string{"`"}
+		return slashes
+	case "javascript", "typescript":
+		slashes.long, slashes.escape = []string{"`"}, true
 		return slashes
 	case "java", "kotlin", "swift", "scala", "groovy", "csharp", "dart":
 		slashes.long = []string{`"""`}
 		return slashes
 	case "rust":
-		slashes.quotes, slashes.long = "", []string{`"`} // a single quote begins a lifetime
+		slashes.quotes, slashes.long = "", []string{`"`}
+		slashes.escape, slashes.chars = true, true // a single quote may begin a lifetime
 		return slashes
 	case "php":
 		slashes.line = []string{"//", "#"}
@@ -125,7 +134,7 @@ func (r *commentReader) step() {
 		}
 	case c >= 'a' && c <= 'z' && c != 'r', c == ' ', c == '\t': // quickly: of all marks only rem begins like that
 		r.at++
-	case r.takeBlock(), r.takeLine(), r.takeLong(), r.takeQuoted():
+	case r.takeBlock(), r.takeLine(), r.takeLong(), r.takeQuoted(), r.takeChar():
 	default:
 		r.at++
 	}
@@ -190,7 +199,7 @@ func (r *commentReader) takeLong() bool {
 		if !r.sees(quote) {
 			continue
 		}
-		end := longEnd(r.text, r.at+len(quote), quote)
+		end := r.longEnd(r.at+len(quote), quote)
 		r.lineNumber += strings.Count(r.text[r.at:end], "\n")
 		r.at = end
 		return true
@@ -198,18 +207,36 @@ func (r *commentReader) takeLong() bool {
 	return false
 }
 
-// longEnd gives the place after the next quote, or the end of the text. A backslash takes the meaning from a quote that is
-// one character.
-func longEnd(text string, from int, quote string) int {
-	for i := from; i < len(text); i++ {
+// longEnd gives the place after the next quote, or the end of the text.
+func (r *commentReader) longEnd(from int, quote string) int {
+	for i := from; i < len(r.text); i++ {
 		switch {
-		case text[i] == '\\' && quote == `"`:
+		case r.text[i] == '\\' && r.escape:
 			i++
-		case text[i] == quote[0] && strings.HasPrefix(text[i:], quote):
+		case r.text[i] == quote[0] && strings.HasPrefix(r.text[i:], quote):
 			return i + len(quote)
 		}
 	}
-	return len(text)
+	return len(r.text)
+}
+
+// takeChar passes a character in single quotes: one alone, or one after a backslash.
+func (r *commentReader) takeChar() bool {
+	if !r.chars || r.text[r.at] != '\'' {
+		return false
+	}
+	rest := r.text[r.at+1:]
+	escaped := strings.HasPrefix(rest, `\`)
+	rest = strings.TrimPrefix(rest, `\`)
+	_, size := utf8.DecodeRuneInString(rest)
+	if !strings.HasPrefix(rest[size:], "'") {
+		return false
+	}
+	r.at += 1 + size + 1
+	if escaped {
+		r.at++
+	}
+	return true
 }
 
 // takeQuoted passes a string that ends on its line, or the quote alone.

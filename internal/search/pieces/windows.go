@@ -1,6 +1,9 @@
 package pieces
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 const (
 	longestWindow = 60  // lines
@@ -26,7 +29,7 @@ func (c *cutter) windows(from, to int, name string) {
 
 // windowEnd looks for the last line of a window of about so many bytes.
 func (c *cutter) windowEnd(from, to, aim int) int {
-	best, bestCost := from, -1
+	best, bestCost := from, math.MaxInt
 	for n := from; n <= to && n-from < longestWindow && c.size(from, n) <= MaxText; n++ {
 		size := c.size(from, n)
 		if size*3 < aim*2 && n < to {
@@ -37,8 +40,8 @@ func (c *cutter) windowEnd(from, to, aim int) int {
 		if n < to && c.isBlank(n+1) {
 			cost -= 60
 		}
-		if bestCost == -1 || cost < bestCost {
-			best, bestCost = n, max(cost, 0)
+		if cost < bestCost {
+			best, bestCost = n, cost
 		}
 		if size*3 > aim*4 {
 			break

@@ -148,20 +148,20 @@ func share(texts []string) int {
 
 // insist asks until there is an answer or no hope of one.
 func (c *Client) insist(ctx context.Context, texts []string) ([][]float32, error) {
-	room := c.room.Load()
+	room := int(c.room.Load())
 	delay := firstWait
 	for attempt := 1; ; attempt++ {
-		vectors, err := c.ask(ctx, texts, int(room))
+		vectors, err := c.ask(ctx, texts, room)
 		if err == nil {
-			c.room.Store(room)
+			c.learn(room)
 			return vectors, nil
 		}
 		var failed *Error
 		if !errors.As(err, &failed) || ctx.Err() != nil {
 			return nil, err
 		}
-		if failed.Refused && room > shortest && tooLong(texts, int(room/2)) { // there are models that take a page, and say no more than "bad request"
-			room /= 2
+		if sent := min(room, longestOf(texts)); failed.Refused && sent > shortest { // there are models that take a page, and say no more than "bad request"
+			room = max(sent/2, shortest)
 			continue
 		}
 		if !failed.again || attempt >= attempts {
@@ -175,13 +175,19 @@ func (c *Client) insist(ctx context.Context, texts []string) ([][]float32, error
 	}
 }
 
-func tooLong(texts []string, room int) bool {
-	for _, text := range texts {
-		if len(text) > room {
-			return true
-		}
+// learn notes how long texts may be. Others may have learnt meanwhile that it is less.
+func (c *Client) learn(room int) {
+	for before := c.room.Load(); int64(room) < before && !c.room.CompareAndSwap(before, int64(room)); {
+		before = c.room.Load()
 	}
-	return false
+}
+
+func longestOf(texts []string) int {
+	most := 0
+	for _, text := range texts {
+		most = max(most, len(text))
+	}
+	return most
 }
 
 // worthwhile tells whether there is time for a pause and another attempt.

@@ -300,6 +300,29 @@ func TestLongTextsAreCut(t *testing.T) {
 	if len(s.asked) != 4 {
 		t.Errorf("%d requests", len(s.asked))
 	}
+	if _, err := s.Embed(t.Context(), []string{strings.Repeat("a", 1800)}); err != nil || len(s.asked) != 5 {
+		t.Errorf("%v after %d requests", err, len(s.asked))
+	}
+}
+
+// TestShortTextsAreCutToo: what is sent is seldom long, and there are services that take less still.
+func TestShortTextsAreCutToo(t *testing.T) {
+	s := start(t, Options{}, func(_ int, q question, w http.ResponseWriter) {
+		if len(q.Input[0]) > 1500 {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		good(q, w)
+	})
+	for i, want := range []int{2, 3} {
+		if _, err := s.Embed(t.Context(), []string{strings.Repeat("a", 2200)}); err != nil || len(s.asked) != want {
+			t.Errorf("text %d: %v after %d requests", i, err, len(s.asked))
+		}
+	}
+	s.learn(longest)
+	if room := s.room.Load(); room != 1100 {
+		t.Errorf("somebody who asked before unlearnt it: %d", room)
+	}
 }
 
 // TestHang has the caller's time and the request's own run out.

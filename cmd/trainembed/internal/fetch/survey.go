@@ -42,7 +42,7 @@ func (p *Package) inspect(cache string) (reason string) {
 		return err.Error()
 	}
 	defer func() { _ = archive.Close() }()
-	p.SHA256, p.Licence = sum, archive.gate.Licence
+	p.SHA256, p.Licence, p.Pairs = sum, archive.gate.Licence, 0 // what it will give is known once pairs were made
 	switch archive.gate.Verdict {
 	case licence.Restricted:
 		return "not permissive: " + archive.gate.Licence

@@ -155,6 +155,9 @@ func TestBuildFails(t *testing.T) {
 	if _, err := Build(stopped, Options{Cache: cache, Packages: []fetch.Package{there}, Out: out}); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped: %v", err)
 	}
+	if _, err := Build(t.Context(), Options{Cache: cache, Packages: []fetch.Package{there}, Out: strings.TrimSuffix(out, ".gz")}); err == nil || !strings.Contains(err.Error(), "name the file pairs.jsonl.gz") {
+		t.Errorf("a name that Read would take for an unpacked file: %v", err)
+	}
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
 		t.Errorf("a failure leaves %v, %v", left, err)
 	}

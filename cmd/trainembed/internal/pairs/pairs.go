@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -24,7 +25,7 @@ type Pair struct {
 	B      string `json:"b"`
 }
 
-// Read gives the pairs of a file that Build wrote, in order. The file may be unpacked if its name does not end in .gz.
+// Read gives the pairs of a file that Build wrote, in order. It may have been unpacked, and then its name does not end in .gz.
 func Read(path string) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		err := read(path, func(pair Pair) bool { return yield(pair, nil) })
@@ -69,6 +70,9 @@ type file struct {
 }
 
 func create(path string) (*file, error) {
+	if !strings.HasSuffix(path, ".gz") {
+		return nil, fmt.Errorf("pairs are packed: name the file %s.gz", filepath.Base(path))
+	}
 	disk, err := os.Create(path + ".part")
 	if err != nil {
 		return nil, fmt.Errorf("create pairs: %w", err)
