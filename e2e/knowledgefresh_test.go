@@ -50,3 +50,34 @@ func TestGoneIsGone(t *testing.T) {
 		t.Error("what is denied now is found")
 	}
 }
+
+// TestDeniedFromTheFirstSearchOn: what is denied while nobody serves is found by no search, however long it takes until all files
+// were looked at.
+func TestDeniedFromTheFirstSearchOn(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{"private/a.md": "# Launch codes\n\nThe launch codes are swordfish and trout.\n"})
+	for n := range 3000 {
+		s.write(fmt.Sprintf("src/part%d/keeper%d.go", n%100, n), fmt.Sprintf("package part\n\n// Feed%d gives the quagga its hay number %d.\nfunc Feed%d() {}\n", n, n, n))
+	}
+	s.indexed()
+	const question = `{"query":"launch codes swordfish"}`
+	allowed := s.stdio("--toolsets", "context")
+	if answer := allowed.search(question); len(answer.Results) == 0 || answer.Results[0].Path != "private/a.md" {
+		t.Fatalf("%+v", answer)
+	}
+	allowed.end()
+	s.write("remit.yaml", "tools:\n  read_file:\n    deny: [\"private\"]\n")
+	server := s.stdio("--toolsets", "context", "--rate-limits", "off")
+	asked := []string{server.start("context_search", question)}
+	for server.early[asked[0]].ID == nil { // until the first, which waits for all files, is answered
+		for range 40 {
+			server.ask("ping", "{}")
+		}
+		asked = append(asked, server.start("context_search", question))
+	}
+	for i, id := range asked {
+		if text := server.result(server.reply(id)).text; strings.Contains(text, "trout") {
+			t.Errorf("search %d of %d finds what is denied: %s", i, len(asked), text)
+		}
+	}
+}

@@ -1,9 +1,11 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"sync"
@@ -34,6 +36,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 			return db.Knowledge(a.kept.place), nil
 		},
 		Tree:   a.code.tree,
+		Skip:   a.code.outOfReach,
 		Memory: &memories{a: a}, MemoryFolder: memoryFolder,
 		Local:      localModel,
 		Remote:     remote,
@@ -176,11 +179,43 @@ func (m *memories) names() []string {
 	return names
 }
 
-// mostMemory is how many bytes of a memory file are searched, the newest.
-const mostMemory = 16 << 20
+// Of a memory file that is larger than mostMemory bytes the newest are searched, from a place on that moves by memoryStep. So that it
+// is known how many lines stand before, all of it is read; one that is larger than mostRead has no business among notes.
+const (
+	mostMemory = 16 << 20
+	memoryStep = 4 << 20
+	mostRead   = 256 << 20
+)
 
 // Read keeps the promise of knowledge.Memory.
-func (m *memories) Read(ctx context.Context, name string) ([]byte, error) {
-	tail, err := m.a.kept.memory.Tail(ctx, name, m.rules(), mostMemory)
-	return tail.Text, err
+func (m *memories) Read(ctx context.Context, name string) (content []byte, before int, err error) {
+	info, err := m.a.kept.memory.Stat(ctx, name, m.rules())
+	if err != nil {
+		return nil, 0, err
+	}
+	if info.Size() > mostRead {
+		m.a.log.Warn("a memory file is not searched: it is too large", "file", name, "bytes", info.Size(), "most", mostRead)
+		return nil, 0, nil
+	}
+	tail, err := m.a.kept.memory.Tail(ctx, name, m.rules(), math.MaxInt64)
+	if err != nil {
+		return nil, 0, err
+	}
+	content, before = newestLines(tail.Text, mostMemory, memoryStep)
+	return content, before, nil
+}
+
+// newestLines gives the last lines of a text, at most so many bytes of them, and how many lines stand before. Where they begin is the
+// same for all texts that begin alike and are about as long.
+func newestLines(text []byte, most, step int) (newest []byte, before int) {
+	if len(text) <= most {
+		return text, 0
+	}
+	start := (len(text) - most + step - 1) / step * step
+	end := bytes.IndexByte(text[start-1:], '\n') // the byte before tells whether a line begins there
+	if end < 0 {
+		return nil, bytes.Count(text, []byte{'\n'}) // one endless line
+	}
+	start += end
+	return text[start:], bytes.Count(text[:start], []byte{'\n'})
 }

@@ -29,14 +29,11 @@ type peoplesKnowledge struct{ index *knowledge.Index }
 // Index keeps the promise of cli.Knowledge.
 func (p peoplesKnowledge) Index(ctx context.Context, tell func(cli.IndexState)) (cli.IndexState, error) {
 	err := p.index.Run(ctx, func(s knowledge.State) { tell(indexState(s)) })
-	if errors.Is(err, knowledge.ErrEmpty) {
-		err = cli.ErrNothingKnown
-	}
 	return indexState(p.index.State()), err
 }
 
 func indexState(s knowledge.State) cli.IndexState {
-	return cli.IndexState{Files: s.Files, Pieces: s.Pieces, Done: s.Done, Total: s.Total, Model: s.Model, Note: s.Note, Waiting: s.Waiting}
+	return cli.IndexState{Files: s.Files, Pieces: s.Pieces, Done: s.Done, Total: s.Total, Model: s.Model, Note: s.Note, Waiting: s.Waiting, Unembedded: s.Unembedded}
 }
 
 // Search keeps the promise of cli.Knowledge.

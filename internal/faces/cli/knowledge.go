@@ -26,13 +26,22 @@ var ErrNothingKnown = errors.New("nothing is indexed: the project has no text ye
 
 // IndexState is how far an index is.
 type IndexState struct {
-	Files   int    `json:"files"`
-	Pieces  int    `json:"pieces"`
-	Done    int    `json:"done"`  // files of this run
-	Total   int    `json:"total"` // that it has to look at
-	Model   string `json:"model"`
-	Note    string `json:"note,omitempty"`
-	Waiting int    `json:"waiting"` // files that are not indexed yet
+	Files      int    `json:"files"`
+	Pieces     int    `json:"pieces"`
+	Done       int    `json:"done"`  // files of this run
+	Total      int    `json:"total"` // that it has to look at
+	Model      string `json:"model"`
+	Note       string `json:"note,omitempty"`
+	Waiting    int    `json:"waiting"`              // files that are not indexed yet
+	Unembedded int    `json:"unembedded,omitempty"` // pieces that a service has yet to make vectors of
+}
+
+// progress is how far it is with the files, and then with the vectors.
+func (s IndexState) progress() Progress {
+	if s.Waiting == 0 && s.Unembedded > 0 {
+		return Progress{Done: int64(s.Pieces - s.Unembedded), Total: int64(s.Pieces), Unit: "pieces"}
+	}
+	return Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"}
 }
 
 // KnowledgeQuery says what to look for.
@@ -242,13 +251,10 @@ func (k *knowledgeCommands) refresh(ctx context.Context, know Knowledge) (IndexS
 	defer bar.end()
 	lines := &progressLines{out: k.Stderr, silent: bar.room > 0, said: time.Now()}
 	state, err := know.Index(ctx, func(s IndexState) {
-		bar.tell(Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"})
-		lines.tell(s)
+		bar.tell(s.progress())
+		lines.tell(s.progress())
 	})
-	switch {
-	case errors.Is(err, ErrNothingKnown):
-		return state, nil
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return state, errors.New("interrupted; what was indexed is kept, and the next run goes on from there")
 	}
 	return state, err

@@ -110,10 +110,10 @@ type progressLines struct {
 
 const lineEvery = 2 * time.Second
 
-func (l *progressLines) tell(s IndexState) {
-	if l.silent || s.Total == 0 || time.Since(l.said) < lineEvery {
+func (l *progressLines) tell(p Progress) {
+	if l.silent || p.Total == 0 || time.Since(l.said) < lineEvery {
 		return
 	}
 	l.said = time.Now()
-	fmt.Fprintf(l.out, "remit: indexing: %d of %d files\n", s.Done, s.Total)
+	fmt.Fprintf(l.out, "remit: indexing: %d of %d %s\n", p.Done, p.Total, p.Unit)
 }

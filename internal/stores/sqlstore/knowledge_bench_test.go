@@ -158,7 +158,7 @@ func BenchmarkKnowledgeSweep(b *testing.B) {
 			}
 		}
 		for b.Loop() {
-			if n, err := s.Sweep(b.Context(), []string{"model"}); err != nil || n != 0 {
+			if n, err := s.Sweep(b.Context(), []string{"model"}, 0); err != nil || n != 0 {
 				b.Fatal(n, err)
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"remit/internal/toolsets/codebase/knowledge"
 )
 
 const (
@@ -15,8 +17,16 @@ const (
 )
 
 // Sweep keeps the promise of knowledge.Store.
-func (s knowledgeStore) Sweep(ctx context.Context, models []string) (gone int64, err error) {
-	if err := s.wantOnly(ctx, models); err != nil {
+func (s knowledgeStore) Sweep(ctx context.Context, models []string, every time.Duration) (gone int64, err error) {
+	models = slices.Sorted(slices.Values(models)) // in order, so that no two who want the same wait for each other
+	due, err := s.isDue(ctx, models, every)
+	if err != nil {
+		return 0, fmt.Errorf("ask when the last sweep was: %w", err)
+	}
+	if !due {
+		return 0, nil
+	}
+	if err := s.want(ctx, models); err != nil {
 		return 0, fmt.Errorf("say which models are wanted: %w", err)
 	}
 	if err := s.forgetTombstones(ctx); err != nil {
@@ -29,20 +39,42 @@ func (s knowledgeStore) Sweep(ctx context.Context, models []string) (gone int64,
 	return gone, nil
 }
 
-const wantNone = `
-DELETE FROM knowledge_models WHERE workspace = $1`
+const wantedSince = `
+SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $2 AND wanted_at > $3)`
 
-func (s knowledgeStore) wantOnly(ctx context.Context, models []string) error {
-	return s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, wantNone, s.workspace); err != nil {
-			return err
+// isDue tells whether any of the models was wanted last so long ago.
+func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
+	since := s.now().Add(-every).UnixMicro()
+	for _, model := range models {
+		var lately bool
+		err := s.db.reader(ctx).QueryRowContext(ctx, wantedSince, model, s.workspace, since).Scan(&lately)
+		if err != nil || !lately {
+			return true, err
 		}
+	}
+	return len(models) == 0, nil
+}
+
+const wantNoMore = `
+DELETE FROM knowledge_models WHERE wanted_at < $1`
+
+// want renews the wish for models, and ends those that nobody has renewed, of all workspaces.
+func (s knowledgeStore) want(ctx context.Context, models []string) error {
+	now := s.now()
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		for _, model := range models {
-			if _, err := tx.ExecContext(ctx, wantModel, model, s.workspace); err != nil {
+			if _, err := tx.ExecContext(ctx, wantModel+orWishOn, model, s.workspace, now.UnixMicro()); err != nil {
 				return err
 			}
 		}
 		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		_, err := tx.ExecContext(ctx, wantNoMore, now.Add(-knowledge.WishLasts).UnixMicro())
+		return err
 	})
 }
 

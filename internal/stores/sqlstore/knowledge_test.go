@@ -19,6 +19,7 @@ func TestKnowledge(t *testing.T) {
 				Here: db.Knowledge("here"), Beside: open(t, at).Knowledge("here"), Elsewhere: db.Knowledge("elsewhere"),
 				Age: func(t *testing.T, by time.Duration) {
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_vectors SET created_at = created_at - %d", by.Microseconds()))
+					behind(t, at, fmt.Sprintf("UPDATE knowledge_models SET wanted_at = wanted_at - %d", by.Microseconds()))
 					behind(t, at, fmt.Sprintf("UPDATE knowledge_sources SET changed_at = changed_at - %d", by.Microseconds()))
 				},
 				Damage: func(t *testing.T, how knowledgetest.Damage) { damageVectors(t, at, how) },

@@ -25,7 +25,10 @@ ON CONFLICT (model, key) DO UPDATE SET created_at = excluded.created_at, dims = 
 	putVectors = insertVectors + `SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[], $5::bytea[])` + orRenewThem
 
 	wantModel = `
-INSERT INTO knowledge_models (model, workspace) VALUES ($1, $2) ON CONFLICT (model, workspace) DO NOTHING`
+INSERT INTO knowledge_models (model, workspace, wanted_at) VALUES ($1, $2, $3) ON CONFLICT (model, workspace) DO `
+
+	orKnowIt = `NOTHING`
+	orWishOn = `UPDATE SET wanted_at = excluded.wanted_at`
 )
 
 // PutVectors keeps the promise of knowledge.Store. They are written in order of their keys, so that no two who write the
@@ -41,10 +44,10 @@ func (s knowledgeStore) PutVectors(ctx context.Context, model string, vectors ma
 		names[i], dims[i], blobs[i] = keys[i][:], int64(len(vector)), blobOf(vector)
 	}
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, wantModel, model, s.workspace); err != nil {
+		at := s.now().UnixMicro()
+		if _, err := tx.ExecContext(ctx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
 			return err
 		}
-		at := s.now().UnixMicro()
 		if s.db.shared {
 			_, err := tx.ExecContext(ctx, putVectors, model, at, names, dims, blobs)
 			return err

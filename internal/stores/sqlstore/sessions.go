@@ -1,14 +1,12 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"remit/internal/toolsets/codebase/sessions"
@@ -51,7 +49,8 @@ ON CONFLICT (workspace, key_hash) WHERE NOT ended DO NOTHING`
 	// The newest of those that are too many, and all that are older.
 	pruneSessions = `
 DELETE FROM client_sessions WHERE workspace = $1 AND id <> $2 AND (last_at, id) <= (
-	SELECT last_at, id FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT 1 OFFSET CAST($3 AS BIGINT))`
+	SELECT last_at, id FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT 1 OFFSET CAST($3 AS BIGINT))
+RETURNING id`
 )
 
 // Note keeps the promise of sessions.Store.
@@ -112,8 +111,7 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	if err != nil || !done {
 		return now, false, err
 	}
-	_, err = tx.ExecContext(ctx, pruneSessions, s.workspace, now.ID, sessions.MostSessions)
-	return now, true, err
+	return now, true, s.prune(ctx, tx, now)
 }
 
 // End keeps the promise of sessions.Store.
@@ -173,30 +171,7 @@ func hashOf(key string) []byte {
 // addNoted adds what was noted to a session.
 func addNoted(to *sessions.Session, n sessions.Noted) {
 	to.Last = later(to.Last, n.At)
-	to.Files, to.Searches, to.Tasks = addItems(to.Files, n.Files), addItems(to.Searches, n.Searches), addItems(to.Tasks, n.Tasks)
-}
-
-// addItems puts items together, one of each kind, and keeps the newest.
-func addItems(have, more []sessions.Item) []sessions.Item {
-	place := make(map[string]int, len(have))
-	for i := range have {
-		place[have[i].What] = i
-	}
-	for _, item := range more {
-		item.At, item.Times = timeOf(item.At.UnixMicro()), max(1, item.Times)
-		i, known := place[item.What]
-		if !known {
-			place[item.What] = len(have)
-			have = append(have, item)
-			continue
-		}
-		have[i].Times += item.Times
-		if item.At.After(have[i].At) {
-			have[i].At = item.At
-		}
-	}
-	slices.SortStableFunc(have, func(a, b sessions.Item) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
-	return have[max(0, len(have)-sessions.MostItems):]
+	to.Files, to.Searches, to.Tasks = sessions.AddItems(to.Files, n.Files), sessions.AddItems(to.Searches, n.Searches), sessions.AddItems(to.Tasks, n.Tasks)
 }
 
 // itemRecord is an item as it is kept. JSON would change a text that is no UTF-8.

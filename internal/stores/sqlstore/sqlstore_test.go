@@ -117,7 +117,7 @@ func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	behind(t, at, "PRAGMA journal_mode = DELETE")
 	for _, table := range []string{
 		"task_lists", "tasks", "task_ids", "once_keys", "file_accesses", "knowledge_workspaces", "knowledge_sources",
-		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions",
+		"knowledge_pieces", "knowledge_vectors", "knowledge_models", "knowledge_leases", "client_sessions", "client_sessions_pruned",
 	} {
 		behind(t, at, "DROP TABLE "+table)
 	}

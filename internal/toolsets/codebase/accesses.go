@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"remit/internal/toolsets/codebase/later"
 )
 
 // Accesses keeps how often files of a workspace were read, and when last. Every method is safe for concurrent use, also by
@@ -47,114 +49,48 @@ func (a Access) Score(now time.Time) float64 {
 	return 0.6*recency + 0.4*frequency
 }
 
-const (
-	trackerDelay  = 200 * time.Millisecond // what is noted within it is written together
-	trackerPaths  = 10_000                 // how many may wait
-	trackerWrite  = 5 * time.Second        // how long one write may take
-	trackerFinish = time.Second            // how long the last may
-)
+// trackerPaths is how many may wait.
+const trackerPaths = 10_000
 
-// Tracker notes reads and writes them down later, so that no read waits for it. What could not be written is tried again
-// with what is noted next; while 10,000 paths wait, those noted longest ago are given up. A read whose write ended in
-// doubt may count twice.
+// Tracker notes reads and writes them down later, so that no read waits for it. What could not be written is tried again; while
+// 10,000 paths wait, those noted longest ago are given up. A read whose write ended in doubt may count twice.
 type Tracker struct {
-	open func(ctx context.Context) (Accesses, error)
-	log  *slog.Logger
-	now  func() time.Time
+	open   func(ctx context.Context) (Accesses, error)
+	log    *slog.Logger
+	now    func() time.Time
+	writer *later.Writer
 
 	mu      sync.Mutex
 	waiting *backlog
-	running bool
-	closed  bool
-
-	wake    chan struct{}
-	stop    chan struct{}
-	done    chan struct{}
-	ctx     context.Context // of writes; ends when the last of them has had its time
-	cancel  context.CancelFunc
-	failing bool // the goroutine's own: a failure was told of
 }
 
 // NewTracker makes a tracker. It begins to work with the first read that it is told of.
 func NewTracker(open func(ctx context.Context) (Accesses, error), log *slog.Logger, now func() time.Time) *Tracker {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Tracker{
-		open: open, log: log, now: now, waiting: newBacklog(),
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}), ctx: ctx, cancel: cancel,
-	}
+	t := &Tracker{open: open, log: log, now: now, waiting: newBacklog()}
+	t.writer = later.New(t.write, log, "reads of files cannot be counted for now")
+	return t
 }
 
 // Note counts a read of now. It returns at once. After Close it does nothing.
 func (t *Tracker) Note(path string) {
-	if len(path) > LongestPath {
+	if len(path) > LongestPath || t.writer.Closed() {
 		return
 	}
-	at := t.now()
+	t.add(Access{Path: path, Count: 1, Last: t.now()})
+	t.writer.Rouse()
+}
+
+func (t *Tracker) add(read Access) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return
-	}
-	t.waiting.add(Access{Path: path, Count: 1, Last: at})
-	if !t.running {
-		t.running = true
-		go t.run()
-	}
-	select {
-	case t.wake <- struct{}{}:
-	default: // it is to wake already
-	}
+	t.waiting.add(read)
 }
 
 // Close writes what is left, within a second and as long as ctx lasts, and ends the work.
 func (t *Tracker) Close(ctx context.Context) {
-	t.mu.Lock()
-	again, running := t.closed, t.running
-	t.closed = true
-	t.mu.Unlock()
-	if !again {
-		close(t.stop)
-	}
-	defer t.cancel()
-	if !running {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, trackerFinish)
-	defer cancel()
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		t.cancel()
-		<-t.done
-	}
-}
-
-// run writes until it is stopped, and then once more.
-func (t *Tracker) run() {
-	defer close(t.done)
-	for t.waits() {
-		t.write()
-	}
-	t.write()
+	t.writer.Close(ctx)
 	if left := t.take(); len(left) > 0 {
 		t.log.Warn("reads of files were not counted", "paths", len(left))
-	}
-}
-
-// waits for something to write and for more of it; false once stopped.
-func (t *Tracker) waits() bool {
-	select {
-	case <-t.wake:
-	case <-t.stop:
-		return false
-	}
-	delay := time.NewTimer(trackerDelay)
-	defer delay.Stop()
-	select {
-	case <-delay.C:
-		return true
-	case <-t.stop:
-		return false
 	}
 }
 
@@ -167,29 +103,22 @@ func (t *Tracker) take() []Access {
 	return taken.all()
 }
 
-func (t *Tracker) write() {
+// write writes what waits. What cannot be written waits again.
+func (t *Tracker) write(ctx context.Context) error {
 	reads := t.take()
 	if len(reads) == 0 {
-		return
+		return nil
 	}
-	err := t.keep(reads)
-	if err != nil {
-		t.putBack(reads)
-	}
-	if err != nil && !t.failing {
-		t.log.Warn("reads of files cannot be counted for now", "error", err)
-	}
-	t.failing = err != nil
-}
-
-func (t *Tracker) keep(reads []Access) error {
-	ctx, cancel := context.WithTimeout(t.ctx, trackerWrite)
-	defer cancel()
 	accesses, err := t.open(ctx)
 	if err != nil {
+		t.putBack(reads)
 		return fmt.Errorf("open the counts of reads: %w", err)
 	}
-	return accesses.Add(ctx, reads)
+	if err := accesses.Add(ctx, reads); err != nil {
+		t.putBack(reads)
+		return err
+	}
+	return nil
 }
 
 // putBack lets reads wait again, before those that were noted meanwhile.

@@ -78,15 +78,15 @@ func (t *Tools) Search(ctx context.Context, in SearchIn) (SearchOut, error) {
 	return out, nil
 }
 
-// ask brings what clients did into the index and searches it. The caller's own session is left out: it holds their question.
+// ask brings what clients did into the index and searches it. The caller's own session is left out: they know what they did.
 func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) {
-	own := t.Sessions.Own(ctx, engine.CallerOf(ctx))
-	_ = t.feedSessions(ctx, own) // what clients did matters less than an answer
+	caller := engine.CallerOf(ctx)
+	t.feedSessions(ctx, caller)
 	query := knowledge.Query{Text: strings.TrimSpace(in.Query), Module: in.Module, Limit: in.Limit}
 	if in.Type != "all" {
 		query.Type = in.Type
 	}
-	if own != "" {
+	if own := t.Sessions.Own(ctx, caller); own != "" { // only now: a session has no name before it is written
 		query.Not = sessionPath(own)
 	}
 	return t.Knowledge.Search(ctx, query)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/engine"
 	"remit/internal/search/pieces"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
@@ -15,21 +16,35 @@ import (
 // sessionPath is the name under which the index knows a session.
 func sessionPath(id string) string { return "session:" + id }
 
-// feedSessions brings what clients did since the last time into the index, but for the caller's own session.
-func (t *Tools) feedSessions(ctx context.Context, own string) error {
-	changed, err := t.Sessions.Changed(ctx)
-	if err != nil {
-		return err
+// feedPatience is how long a search waits for sessions: what clients did matters less than an answer.
+const feedPatience = 200 * time.Millisecond
+
+// feedSessions brings what clients did since the last time into the index, but for the caller's own session. What it has no time
+// for comes with a later search.
+func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
+	ctx, cancel := context.WithTimeout(ctx, feedPatience)
+	defer cancel()
+	if err := t.Sessions.Tell(ctx, caller, t.feed); err != nil {
+		t.Log.DebugContext(ctx, "what clients did is not searched for now", "error", err)
 	}
-	for i := range changed {
-		if changed[i].ID == own || len(changed[i].Files)+len(changed[i].Tasks) == 0 {
-			continue
-		}
-		if err := t.Knowledge.Feed(ctx, sourceOf(&changed[i])); err != nil {
-			return err
+}
+
+// feed brings what became of sessions into the index.
+func (t *Tools) feed(ctx context.Context, c sessions.Change) error {
+	return t.Knowledge.Feed(ctx, sourcesOf(c)...)
+}
+
+// sourcesOf is what became of sessions as the index takes it. Of those that only searched there is nothing to tell.
+func sourcesOf(c sessions.Change) (sources []knowledge.Source) {
+	for i := range c.Active {
+		if s := &c.Active[i]; len(s.Files)+len(s.Tasks) > 0 {
+			sources = append(sources, sourceOf(s))
 		}
 	}
-	return nil
+	for _, id := range c.Gone {
+		sources = append(sources, knowledge.Source{Path: sessionPath(id), Gone: true})
+	}
+	return sources
 }
 
 // sourceOf is a session as the index takes it: one piece that tells what was done.

@@ -22,6 +22,9 @@ type entry struct {
 	retired atomic.Bool // it is not there any more, but a search that began before may find it
 }
 
+// there tells whether a piece is still kept, and its source still among the files.
+func (e *entry) there() bool { return !e.retired.Load() && !e.origin.absent.Load() }
+
 // origin is what is known of a source. Its path does not change, the rest is guarded by the catalog's mu.
 type origin struct {
 	path       string

@@ -25,14 +25,14 @@ func TestClose(t *testing.T) {
 		x := b.open(withRemote(remote, round%2 == 0), func(o *Options) { o.Workers = 3 })
 		x.limits.first, x.limits.fresh = time.Duration(round)*time.Millisecond, time.Millisecond
 		ops := 0
-		b.store.before = func(string) {
+		b.store.setBefore(func(string) {
 			b.store.mu.Lock()
 			defer b.store.mu.Unlock()
 			ops++
 			if ops == 1+3*round {
 				go x.Close()
 			}
-		}
+		})
 		var calls sync.WaitGroup
 		for i := range 8 {
 			calls.Go(func() {

@@ -1,7 +1,8 @@
 // Package knowledge keeps what a project knows in pieces, and finds them by words and by meaning.
 //
 // Whoever searches asks for a round (round.go), which brings the index up to date: what other processes put into the store
-// (load.go), the memory files (memory.go) and the files of the tree (survey.go). What is little is done in the round; the rest
+// (load.go) as far as it may be searched (reach.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
+// (survey.go). What is little is done in the round; the rest
 // waits in a queue (queue.go) for workers, who read, cut, embed and keep it in batches (work.go). What is kept is in the store, what is needed to
 // find it in memory (catalog.go). A search (search.go) ranks pieces (rank.go), reads the best of them from the store (show.go) and folds those that
 // say the same (fold.go). Vectors of a remote model are made on the side (remote.go).
@@ -38,8 +39,9 @@ type Memory interface {
 	// Stamps gives the files by name; a stamp changes whenever its file does. It is cheap.
 	Stamps(ctx context.Context) (map[string]string, error)
 
-	// Read gives a whole file.
-	Read(ctx context.Context, name string) ([]byte, error)
+	// Read gives the lines of a file that are searched, which are the last ones, and how many lines stand before them. These grow
+	// in large steps alone: with each of them, all that is kept of the file is kept anew.
+	Read(ctx context.Context, name string) (content []byte, before int, err error)
 }
 
 // Options say what an index is made of. Open and Tree are needed.
@@ -51,6 +53,10 @@ type Options struct {
 	Local        func() (Embedder, error)                 // the model in the program, opened when needed; nil: words alone count
 	Remote       Embedder                                 // nil: none
 	RemoteOnly   bool                                     // a query that the remote model does not embed fails
+
+	// Skip gives the rule by which the tree and Memory leave things out: whether a file, or a folder with all that is in it, may not be
+	// searched. By it nothing is found of what was kept before the rule was. Called until it succeeds; nil: nothing is left out.
+	Skip func() (func(path string, folder bool) bool, error)
 
 	// Boosts gives how much files matter by how they are read, from 0 to 1. Nil: all the same.
 	Boosts func(ctx context.Context, paths []string) (map[string]float64, error)
@@ -126,6 +132,7 @@ type Index struct {
 	closed  bool
 	next    *round // that has not begun
 	status  status
+	fed     map[string]*Source // that the next round keeps, by path
 
 	leasing sync.Mutex // guards leased
 	leased  time.Time  // until when the bulk of the work is this process's
@@ -142,7 +149,7 @@ func New(o Options) *Index {
 	if o.Workers <= 0 {
 		o.Workers = max(1, runtime.NumCPU()-1)
 	}
-	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue()}
+	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue(), fed: map[string]*Source{}}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
 	x.courtesy.now = o.Now
@@ -192,7 +199,6 @@ func (x *Index) start() {
 		return
 	}
 	x.started = true
-	x.status.swept = x.o.Now()
 	x.work.Go(x.conduct)
 	for range x.o.Workers {
 		x.work.Go(x.toil)

@@ -56,7 +56,7 @@ func TestFirstBuild(t *testing.T) {
 	b.finds(x, "installing tractors on a farm", "docs/guide.md")
 	b.sound(x)
 	s := x.State()
-	if s.Files != 3 || s.Pieces != 2 || s.Waiting != 0 || s.Indexing || s.First || s.Updated.IsZero() || s.Note != "" {
+	if s.Files != 3 || s.Pieces != 2 || s.Waiting != 0 || s.Indexing || s.Updated.IsZero() || s.Note != "" {
 		t.Errorf("%+v", s)
 	}
 	if diff := cmp.Diff([]string{"docs/empty.md", "docs/guide.md", "internal/auth/login.go"}, b.store.paths()); diff != "" {
@@ -104,7 +104,7 @@ func TestRestart(t *testing.T) {
 	if diff := cmp.Diff(first.Hits, again.Hits); diff != "" {
 		t.Error(diff)
 	}
-	if again.State.First || len(b.store.replaced) != changes {
+	if len(b.store.replaced) != changes {
 		t.Errorf("changed %v, %+v", b.store.replaced[changes:], again.State)
 	}
 	b.sound(x)
@@ -228,10 +228,18 @@ func TestMemory(t *testing.T) {
 	if a.Hits[0].Type != "rule" || a.Hits[0].Source != pieces.Discovery || !a.Hits[0].Date.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", a.Hits)
 	}
+	if want := memoryPart + 12; a.Hits[0].Line != want || a.Hits[0].End != want {
+		t.Errorf("%+v, want line %d", a.Hits[0], want)
+	}
 	b.memory.remove("discoveries.jsonl")
 	b.finds(x, "walrus", "")
 	b.finds(x, "zebra", "")
 	b.sound(x)
+	b.memory.before = 1000 // lines that are not searched
+	b.memory.add("discoveries.jsonl", entry("The walrus sleeps on Mondays"))
+	if a := b.search(x, Query{Text: "walrus"}); len(a.Hits) != 1 || a.Hits[0].Line != 1001 || a.Hits[0].End != 1001 {
+		t.Errorf("%+v, want line 1001", a.Hits)
+	}
 }
 
 func TestMemoryIsForgottenAfterRestart(t *testing.T) {
@@ -269,7 +277,7 @@ func TestResume(t *testing.T) {
 		}
 		x := b.open(func(o *Options) { o.Workers = 2 })
 		changes := 0
-		b.store.before = func(op string) {
+		b.store.setBefore(func(op string) {
 			b.store.mu.Lock()
 			defer b.store.mu.Unlock()
 			if op == "replace" {
@@ -278,11 +286,11 @@ func TestResume(t *testing.T) {
 					x.cancel()
 				}
 			}
-		}
+		})
 		x.Run(t.Context(), nil)
 		x.Close()
 	}
-	b.store.before = nil
+	b.store.setBefore(nil)
 	b.model.took()
 	x := b.open()
 	b.run(x)
@@ -330,7 +338,7 @@ func TestBuilding(t *testing.T) {
 	}
 	close(hold)
 	b.run(x)
-	if a := b.search(x, Query{Text: "tractors"}); a.State.First || len(a.Hits) != 1 || a.Total < 1 {
+	if a := b.search(x, Query{Text: "tractors"}); len(a.Hits) != 1 || a.Total < 1 {
 		t.Errorf("%+v", a)
 	}
 }

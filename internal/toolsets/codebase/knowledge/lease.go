@@ -39,12 +39,12 @@ func (x *Index) lease(ctx context.Context, until, now time.Time) (bool, error) {
 	return store.Lease(ctx, x.holder, until, now)
 }
 
-// release gives the lease back, after Close too, and tells whether there was one.
-func (x *Index) release() bool {
+// release gives the lease back, after Close too.
+func (x *Index) release() {
 	x.leasing.Lock()
 	defer x.leasing.Unlock()
 	if x.leased.IsZero() {
-		return false
+		return
 	}
 	x.leased = time.Time{}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), 500*time.Millisecond)
@@ -52,5 +52,4 @@ func (x *Index) release() bool {
 	if _, err := x.lease(ctx, time.Time{}, x.o.Now()); err != nil {
 		x.o.Log.Debug("the lease of indexing was not given back: it ends by itself", "error", err)
 	}
-	return true
 }

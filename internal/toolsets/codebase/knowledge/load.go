@@ -30,6 +30,7 @@ func (x *Index) load() error {
 	}
 	if !x.conductor.loaded {
 		x.conductor.loaded = true
+		x.noteLoaded()
 		x.checkCut()
 	}
 	return nil
@@ -52,7 +53,11 @@ func (x *Index) reload(store Store) error {
 
 // loadSince loads what changed after a generation.
 func (x *Index) loadSince(store Store, since int64) error {
-	l := &loading{x: x, store: store, room: make(chan struct{}, loaders)}
+	reach, err := x.reach()
+	if err != nil {
+		return err
+	}
+	l := &loading{x: x, store: store, reach: reach, room: make(chan struct{}, loaders)}
 	newest, err := store.Load(x.ctx, since, l.add)
 	l.flush()
 	l.learners.Wait()
@@ -75,6 +80,7 @@ const loaders = 2
 type loading struct {
 	x     *Index
 	store Store
+	reach *reach
 	batch []Source
 	size  int
 	given int  // pieces that came
@@ -94,6 +100,7 @@ func (l *loading) add(s Source) error {
 	if !l.x.catalog.isNews(s) {
 		return nil
 	}
+	s = l.bare(s)
 	l.batch = append(l.batch, s)
 	l.size += len(s.Pieces)
 	l.given += len(s.Pieces)
@@ -175,7 +182,7 @@ func (x *Index) learn(ctx context.Context, store Store, sources []Source) error 
 }
 
 // cutVersion changes whenever files are to be cut anew, because another version of the program cuts them in another way.
-const cutVersion = "1"
+const cutVersion = "2"
 
 // cutMark is the source that notes by which version the files were cut.
 const cutMark = markPrefix + "cut"
@@ -186,7 +193,6 @@ func cutHash() [32]byte { return sha256.Sum256([]byte(cutVersion)) }
 func (x *Index) checkCut() {
 	_, hash, found := x.catalog.known(cutMark)
 	sources, _ := x.catalog.counts()
-	x.setFirst(sources == 0)
 	x.conductor.marked = found && hash == cutHash()
 	x.conductor.recut = sources > 0 && !x.conductor.marked // what this version cuts is marked before there is any of it
 	if x.conductor.recut {

@@ -53,23 +53,36 @@ func (x *Index) remember() error {
 
 // memoriseFile indexes a memory file. Its stamp was taken before it is read, so what comes later is seen next time.
 func (x *Index) memoriseFile(ctx context.Context, name string) error {
-	content, err := x.o.Memory.Read(ctx, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		err, content = nil, nil
+	cut, err := x.cutMemory(ctx, name)
+	var broken *panicError
+	if errors.As(err, &broken) {
+		x.o.Log.Error("a memory file is left out", "file", name, "error", err)
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read memory file %s: %w", name, err)
+		return err
 	}
-	var cut []pieces.Piece
+	return x.memorise(ctx, name, cut)
+}
+
+// cutMemory cuts a memory file as it is at the moment. One that is not there has no pieces.
+func (x *Index) cutMemory(ctx context.Context, name string) (cut []pieces.Piece, err error) {
+	content, before, err := x.o.Memory.Read(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read memory file %s: %w", name, err)
+	}
 	err = guarded("cut memory file "+name, func() error {
 		cut = pieces.Memory(name, content)
 		return nil
 	})
-	if err != nil {
-		x.o.Log.Error("a memory file is left out", "file", name, "error", err)
-		return nil
+	for i := range cut {
+		cut[i].Line += before
+		cut[i].End += before
 	}
-	return x.memorise(ctx, name, cut)
+	return cut, err
 }
 
 // memorise puts the pieces of a memory file in the place of those that are there, as far as they differ.

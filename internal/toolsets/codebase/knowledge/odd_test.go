@@ -2,11 +2,14 @@ package knowledge
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"remit/internal/search/pieces"
 )
@@ -101,7 +104,7 @@ func TestOddPaths(t *testing.T) {
 	x := b.open()
 	b.finds(x, "lemur", "./session:1.md")
 	b.finds(x, "gibbon", "./memory:x/a b\xff#1.md")
-	err := x.Feed(t.Context(), Source{Path: "session:1.md", Pieces: []Piece{{Piece: pieces.Piece{Source: pieces.Session, Text: "A session about the ocelot"}}}})
+	err := x.Feed(t.Context(), session("1.md", "A session about the ocelot"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,14 +120,19 @@ func TestOddPaths(t *testing.T) {
 	b.sound(x)
 }
 
+// session is a source that is fed.
+func session(id, text string) Source {
+	piece := Piece{Piece: pieces.Piece{Source: pieces.Session, Session: id, Text: text}}
+	return Source{Path: "session:" + id, Hash: sha256.Sum256([]byte(text)), Modified: time.Unix(1, 0), Pieces: []Piece{piece}}
+}
+
 func TestFeed(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	x := b.open()
 	feed := func(text string) {
 		t.Helper()
-		s := Source{Path: "session:7", Pieces: []Piece{{Piece: pieces.Piece{Source: pieces.Session, Session: "7", Text: text}}}}
-		if err := x.Feed(t.Context(), s); err != nil {
+		if err := x.Feed(t.Context(), session("7", text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,10 +151,68 @@ func TestFeed(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.finds(x, "badger", "")
-	for _, path := range []string{"docs/guide.md", ":cut", ""} {
+	for _, path := range []string{"docs/guide.md", ":cut", "memory:x.jsonl", ""} {
 		if err := x.Feed(t.Context(), Source{Path: path}); err == nil {
 			t.Errorf("%q was fed", path)
 		}
 	}
 	b.sound(x)
+}
+
+// TestFeedAgain keeps in one change what is new, and writes nothing of what is kept already, after a restart either.
+func TestFeedAgain(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	fed := []Source{session("1", "read the files of the aardvark"), session("2", "read the files of the badger")}
+	feed := func(x *Index, changes int, sources ...Source) {
+		t.Helper()
+		b.run(x)
+		before := b.store.generation
+		if err := x.Feed(t.Context(), sources...); err != nil {
+			t.Fatal(err)
+		}
+		b.run(x)
+		if got := b.store.generation - before; got != int64(changes) {
+			t.Errorf("%d changes, want %d: %q", got, changes, b.store.replaced)
+		}
+	}
+	x := b.open()
+	feed(x, 1, fed...)
+	feed(x, 0, fed...)
+	x.Close()
+	x = b.open()
+	before := b.store.generation
+	if err := x.Feed(t.Context(), fed...); err != nil { // before anything is known
+		t.Fatal(err)
+	}
+	b.finds(x, "badger", "session:2")
+	if got := b.store.generation - before; got != 0 {
+		t.Errorf("%d changes: %q", got, b.store.replaced)
+	}
+	feed(x, 1, session("1", "read the files of the caracal"), fed[1])
+	b.finds(x, "caracal", "session:1")
+	feed(x, 1, Source{Path: "session:1", Gone: true})
+	feed(x, 0, Source{Path: "session:1", Gone: true})
+	b.finds(x, "caracal", "")
+	b.sound(x)
+}
+
+// TestFeedFails keeps what was fed as soon as the store can, and only the last of it.
+func TestFeedFails(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	x := b.open()
+	b.run(x)
+	b.store.setFail(errors.New("no store"))
+	for _, text := range []string{"about the aardvark", "about the badger"} {
+		if err := x.Feed(t.Context(), session("1", text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Run(t.Context(), nil); err == nil {
+			t.Fatal("a store that fails is no error")
+		}
+	}
+	b.store.setFail(nil)
+	b.finds(x, "badger", "session:1")
+	b.finds(x, "aardvark", "")
 }

@@ -116,7 +116,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool, some bool) {
 	}
 	return func(id hybrid.ID) bool {
 		e := t.get(id)
-		return e != nil && !e.origin.absent.Load() &&
+		return e != nil && !e.origin.absent.Load() && // one that is retired passes: what takes its place may not be there yet
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
 			(q.Not == "" || e.origin.path != q.Not)

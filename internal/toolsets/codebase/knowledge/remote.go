@@ -175,7 +175,7 @@ func (r *remote) progress(s *State) {
 	r.mu.Lock()
 	failed := r.failed
 	r.mu.Unlock()
-	s.Done, s.Total = covered, pieces
+	s.Unembedded = pieces - covered
 	s.Note = "the remote model has " + percent(covered, pieces) + " of the vectors"
 	if failed != nil {
 		s.Note += ": " + shortly(failed)

@@ -19,13 +19,14 @@ type round struct {
 
 // conductor is what the goroutine that goes through rounds knows.
 type conductor struct {
-	loaded   bool              // everything in the store is in the catalog
-	surveyed bool              // all files of the tree were looked at once
-	stamps   map[string]string // of memory files that are in the catalog
-	marked   bool              // the store knows which version cut the files
-	recut    bool              // another version cut what was there at first
-	failing  bool              // and that was said
-	retry    time.Duration     // after the next failure
+	loaded   bool                                // everything in the store is in the catalog
+	surveyed bool                                // all files of the tree were looked at once
+	stamps   map[string]string                   // of memory files that are in the catalog
+	skip     func(path string, folder bool) bool // what is out of reach; nil: nothing, or it is not known yet
+	marked   bool                                // the store knows which version cut the files
+	recut    bool                                // another version cut what was there at first
+	failing  bool                                // and that was said
+	retry    time.Duration                       // after the next failure
 }
 
 // join returns a round that has not begun, and sees to it that it does.
@@ -58,6 +59,9 @@ func (x *Index) conduct() {
 		x.noteRound(r.err)
 		r.ended()
 		again = x.judge(r.err)
+		if r.err == nil {
+			x.tidy()
+		}
 	}
 }
 
@@ -135,11 +139,12 @@ func (x *Index) bring(r *round) error {
 		return err
 	}
 	remembering := x.remember()
+	feeding := x.swallow()
 	r.remembered()
 	loading := x.load()
 	looking := x.look()
 	working := x.hurry()
-	return errors.Join(loading, remembering, looking, working)
+	return errors.Join(loading, remembering, feeding, looking, working)
 }
 
 // hurry does what is fresh, as long as somebody may wait for it. The workers do the rest.

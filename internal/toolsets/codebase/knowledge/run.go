@@ -2,11 +2,7 @@ package knowledge
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-
-	"remit/internal/search/pieces"
 )
 
 const (
@@ -35,7 +31,9 @@ func (x *Index) Run(ctx context.Context, tell func(State)) error {
 	if gone := x.gone(ctx); gone != nil {
 		return gone
 	}
-	x.sweep(ctx, true)
+	if x.sweepDue() {
+		x.sweep(ctx)
+	}
 	return err
 }
 
@@ -121,8 +119,24 @@ func (r *remote) finish(ctx context.Context) error {
 	}
 }
 
-// sweep removes what nobody needs any more from the store, now or every hour.
-func (x *Index) sweep(ctx context.Context, now bool) {
+// sweepDue tells whether it is time to sweep. Whoever is told so does it.
+func (x *Index) sweepDue() bool {
+	if x.o.Remote != nil && x.o.Remote.ID() == "" { // whose vectors are not to be mistaken for somebody else's
+		return false
+	}
+	at := x.o.Now()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.status.swept.IsZero() && at.Sub(x.status.swept) < sweepEvery {
+		return false
+	}
+	x.status.swept = at
+	return true
+}
+
+// sweep removes what nobody needs any more from the store, and says there which models are wanted. The store knows whether another process
+// has done so lately.
+func (x *Index) sweep(ctx context.Context) {
 	var models []string
 	if local := x.local(); local != nil {
 		models = append(models, local.ID())
@@ -130,59 +144,21 @@ func (x *Index) sweep(ctx context.Context, now bool) {
 	if x.o.Remote != nil {
 		models = append(models, x.o.Remote.ID())
 	}
-	at := x.o.Now()
-	x.mu.Lock()
-	due := now || at.Sub(x.status.swept) >= sweepEvery
-	if due {
-		x.status.swept = at
-	}
-	x.mu.Unlock()
-	if !due || x.o.Remote != nil && x.o.Remote.ID() == "" { // whose vectors are not to be mistaken for somebody else's
-		return
-	}
 	store, err := x.store(ctx)
 	if err == nil {
-		_, err = store.Sweep(ctx, models)
+		_, err = store.Sweep(ctx, models, sweepEvery)
 	}
 	if err != nil && ctx.Err() == nil {
 		x.o.Log.Debug("the store was not swept", "error", err)
 	}
 }
 
-// Feed keeps a source that is no file, such as "session:ID", in the place of what was fed under its path. It is found from the next
-// search on. A source that is Gone is removed.
-func (x *Index) Feed(ctx context.Context, s Source) error {
-	if !isFed(s.Path) || isMark(s.Path) {
-		return errors.New("what is fed has memory: or session: before its name")
+// tidy sweeps on the side, when there is nothing else to do. Run does so itself, and waits for it.
+func (x *Index) tidy() {
+	x.queue.mu.Lock()
+	calm := x.queue.none() && x.queue.runs == 0
+	x.queue.mu.Unlock()
+	if calm && x.sweepDue() {
+		x.work.Go(func() { x.sweep(x.ctx) })
 	}
-	ctx, leave, err := x.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if s.Modified.IsZero() {
-		s.Modified = x.o.Now()
-	}
-	s.Modified = microseconds(s.Modified)
-	fed := make([]Piece, 0, len(s.Pieces))
-	for i, p := range s.Pieces {
-		fed = append(fed, newPiece(s.Path, i, sound(p.Piece)))
-	}
-	s.Pieces = fed
-	store, err := x.store(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := store.Replace(ctx, []Source{s}); err != nil {
-		return fmt.Errorf("keep what was fed: %w", err)
-	}
-	return nil
-}
-
-// sound is a piece that others may rely on.
-func sound(p pieces.Piece) pieces.Piece {
-	if p.Source == "" {
-		p.Source = pieces.Session
-	}
-	return p
 }

@@ -2,7 +2,6 @@ package knowledge
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"remit/internal/search/hybrid"
@@ -208,7 +207,7 @@ func (x *Index) chooseFar(ctx context.Context, text string) (w way, note string,
 		return way{index: index, id: id, model: id, text: text, vector: vector}, "", nil
 	}
 	if x.gone(ctx) == nil {
-		x.o.Log.Debug("a query was not embedded by the remote model", "error", errors.Unwrap(err))
+		x.o.Log.Debug("a query was not embedded by the remote model", "error", err)
 	}
 	if x.o.RemoteOnly {
 		return way{}, "", &EmbeddingError{Details: shortly(err)}

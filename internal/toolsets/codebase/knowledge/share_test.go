@@ -7,12 +7,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"remit/internal/search/pieces"
 )
 
 // pages writes so many files.
@@ -132,7 +131,7 @@ func TestOutdated(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	x := b.open()
-	if err := x.Feed(t.Context(), Source{Path: "session:1", Pieces: []Piece{{Piece: pieces.Piece{Text: "about the ocelot"}}}}); err != nil {
+	if err := x.Feed(t.Context(), session("1", "about the ocelot")); err != nil {
 		t.Fatal(err)
 	}
 	b.finds(x, "tractors", "docs/guide.md")
@@ -218,13 +217,13 @@ func TestRunFails(t *testing.T) {
 	b.pages(100)
 	down := errors.New("the disk is full")
 	x := b.open()
-	b.store.before = func(op string) {
+	b.store.setBefore(func(op string) {
 		if op == "replace" {
 			b.store.setFail(down)
 		} else {
 			b.store.setFail(nil)
 		}
-	}
+	})
 	if err := x.Run(t.Context(), nil); !errors.Is(err, down) {
 		t.Errorf("%v", err)
 	}
@@ -255,7 +254,7 @@ func TestRunTells(t *testing.T) {
 	if err := x.Run(t.Context(), func(s State) { last = s }); err != nil {
 		t.Fatal(err)
 	}
-	if last.Done != 100 || last.Total != 100 || last.Pieces != 100 || last.Indexing || last.First {
+	if last.Done != 100 || last.Total != 100 || last.Pieces != 100 || last.Indexing {
 		t.Errorf("%+v", last)
 	}
 	if len(b.store.swept) == 0 {
@@ -271,6 +270,32 @@ func TestRunTells(t *testing.T) {
 	}
 }
 
+// TestTidy sweeps when there is nothing else to do, every hour at most, so that the models of who only searches stay wanted.
+func TestTidy(t *testing.T) {
+	b := newBench(t)
+	b.project()
+	var now atomic.Int64
+	swept := make(chan struct{}, 10)
+	b.store.setBefore(func(op string) {
+		if op == "sweep" {
+			swept <- struct{}{}
+		}
+	})
+	begun := b.now
+	x := b.open(func(o *Options) { o.Now = func() time.Time { return begun.Add(time.Duration(now.Load())) } })
+	for range 2 {
+		b.finds(x, "tractors", "docs/guide.md")
+		<-swept
+		b.finds(x, "tractors", "docs/guide.md")
+		b.run(x)
+		now.Add(int64(sweepEvery))
+	}
+	x.Close()
+	if len(swept) > 0 {
+		t.Errorf("%d sweeps more than every hour", len(swept))
+	}
+}
+
 // TestMoved looks again when another process has changed what was found.
 func TestMoved(t *testing.T) {
 	b := newBench(t)
@@ -279,16 +304,16 @@ func TestMoved(t *testing.T) {
 	b.finds(x, "tractors", "docs/guide.md")
 	s := b.store.sources["docs/guide.md"]
 	moved := false
-	b.store.before = func(op string) {
+	b.store.setBefore(func(op string) {
 		if op == "vectors" && !moved { // of the search that is under way
 			moved = true
 			p := s.Pieces[0].Piece
 			p.Text = "Other tractors are here"
 			s.Pieces = []Piece{newPiece(s.Path, 0, p)}
-			b.store.before = nil
+			b.store.setBefore(nil)
 			b.store.Replace(t.Context(), []Source{s})
 		}
-	}
+	})
 	a := b.search(x, Query{Text: "tractors"})
 	if len(a.Hits) != 1 || a.Hits[0].Content != "Other tractors are here" {
 		t.Errorf("%+v", a)

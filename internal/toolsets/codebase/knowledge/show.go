@@ -6,8 +6,6 @@ import (
 	"math"
 	"strings"
 	"time"
-
-	"remit/internal/search/pieces"
 )
 
 // showTime is how long a search waits for the store before it reads the files themselves.
@@ -75,7 +73,7 @@ func (x *Index) recut(ctx context.Context, places []place) map[Ref]Piece {
 // cutNow cuts a source as it is at the moment.
 func (x *Index) cutNow(ctx context.Context, path string) []Piece {
 	if strings.HasPrefix(path, memoryPrefix) {
-		return x.cutMemory(ctx, path)
+		return x.cutPart(ctx, path)
 	}
 	content, _, err := x.read(path)
 	if err != nil {
@@ -84,26 +82,20 @@ func (x *Index) cutNow(ctx context.Context, path string) []Piece {
 	return x.cut(path, content)
 }
 
-func (x *Index) cutMemory(ctx context.Context, path string) (made []Piece) {
+// cutPart cuts a memory file, and gives the pieces of one part of it.
+func (x *Index) cutPart(ctx context.Context, path string) (made []Piece) {
 	if x.o.Memory == nil {
 		return nil
 	}
-	content, err := x.o.Memory.Read(ctx, memoryName(path))
+	all, err := x.cutMemory(ctx, memoryName(path))
 	if err != nil {
 		return nil
 	}
-	err = guarded("cut "+path, func() error {
-		part := 0
-		_, _ = fmt.Sscanf(strings.TrimPrefix(path, memoryPrefix+memoryName(path)), "#%d", &part)
-		all := pieces.Memory(memoryName(path), content)
-		all = all[min(part*memoryPart, len(all)):]
-		for i, p := range all[:min(memoryPart, len(all))] {
-			made = append(made, newPiece(path, i, p))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil
+	part := 0
+	_, _ = fmt.Sscanf(strings.TrimPrefix(path, memoryPrefix+memoryName(path)), "#%d", &part)
+	all = all[min(part*memoryPart, len(all)):]
+	for i, p := range all[:min(memoryPart, len(all))] {
+		made = append(made, newPiece(path, i, p))
 	}
 	return made
 }

@@ -7,35 +7,34 @@ import (
 
 // State is how far the index is.
 type State struct {
-	Files    int       // sources that are indexed: files, memory files and sessions
-	Pieces   int       // of them
-	Waiting  int       // files that are to be indexed
-	Indexing bool      // there is something to do
-	First    bool      // the first index is being built
-	Updated  time.Time // when all that there was was indexed; zero if that is not so yet
-	Model    string    // whose vectors an answer goes by; "" if words alone count
-	Note     string    // what is not as it should be, in a sentence for people
-	Done     int       // of what is done at the moment
-	Total    int
+	Files      int       // sources that are indexed: files, memory files and sessions
+	Pieces     int       // of them
+	Waiting    int       // files that are to be indexed
+	Indexing   bool      // there is something to do
+	Updated    time.Time // when all that there was was indexed; zero if that is not so yet
+	Model      string    // whose vectors an answer goes by; "" if words alone count
+	Note       string    // what is not as it should be, in a sentence for people
+	Done       int       // files that were looked at, of those that are looked at at the moment
+	Total      int
+	Unembedded int // pieces that have no vector of the remote model yet
 }
 
 // status is what calls tell each other of.
 type status struct {
 	loaded  bool
-	first   bool
 	settled bool // all was looked at once
 	updated time.Time
 	round   error // of the last round
 	trouble error // of the last batch
 	fails   int   // batches that failed one after the other
 	told    map[string]bool
-	swept   time.Time
+	swept   time.Time // when this process last had the store swept
 }
 
 // State tells how far the index is. It costs next to nothing.
 func (x *Index) State() State {
 	x.mu.Lock()
-	s := State{First: x.status.first, Updated: x.status.updated, Indexing: x.started && !x.status.settled}
+	s := State{Updated: x.status.updated, Indexing: x.started && !x.status.settled}
 	trouble := x.status.round != nil || x.status.trouble != nil
 	loading := x.started && !x.status.loaded
 	x.mu.Unlock()
@@ -69,11 +68,11 @@ func (x *Index) localIfStarted() Embedder {
 	return x.local()
 }
 
-// setFirst notes what there was at the beginning.
-func (x *Index) setFirst(first bool) {
+// noteLoaded notes that all that was kept is known.
+func (x *Index) noteLoaded() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status.loaded, x.status.first = true, first
+	x.status.loaded = true
 }
 
 // noteRound notes how a round ended.
@@ -88,7 +87,7 @@ func (x *Index) noteRound(err error) {
 	}
 	x.status.settled = true
 	if left == 0 {
-		x.status.first, x.status.updated, x.status.trouble, x.status.fails = false, now, nil, 0
+		x.status.updated, x.status.trouble, x.status.fails = now, nil, 0
 	}
 }
 

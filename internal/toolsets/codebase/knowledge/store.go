@@ -34,9 +34,10 @@ type Store interface {
 
 	// Sweep removes vectors that no piece of any workspace has any more, those of models that no workspace wants, and
 	// tombstones of this workspace older than a day; it returns how many vectors went. This workspace wants the models
-	// given here and those it puts vectors of. Vectors younger than an hour stay: their pieces may be about to come.
-	// It works in short steps; one that fails leaves the rest for the next sweep.
-	Sweep(ctx context.Context, models []string) (int64, error)
+	// given here and those it puts vectors of, for as long as WishLasts: others that use the same workspace with another model say
+	// so in a sweep of their own. Vectors younger than an hour stay: their pieces may be about to come. It does nothing if all of the
+	// models were given less than every ago. It works in short steps; one that fails leaves the rest for the next sweep.
+	Sweep(ctx context.Context, models []string, every time.Duration) (int64, error)
 
 	// Lease lets one process do the bulk of the work: true if holder has it until then. "" in place of a holder is never
 	// given it. A holder gives it back by a lease of zero, which is never true.
@@ -45,6 +46,9 @@ type Store interface {
 
 // ErrOutdated says that a generation is so old, or of another database, that what is gone since cannot be told.
 var ErrOutdated = errors.New("what changed since that generation is no longer known")
+
+// WishLasts is how long a workspace wants a model that nobody sweeps with any more.
+const WishLasts = 30 * 24 * time.Hour
 
 // LongestPath is the size in bytes of the longest path of a source that is kept.
 const LongestPath = 2000

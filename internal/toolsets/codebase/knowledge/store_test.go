@@ -34,8 +34,11 @@ func newMemoryStore() *memoryStore {
 }
 
 func (m *memoryStore) begin(ctx context.Context, op string) error {
-	if m.before != nil {
-		m.before(op)
+	m.mu.Lock()
+	before := m.before
+	m.mu.Unlock()
+	if before != nil {
+		before(op)
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -43,6 +46,13 @@ func (m *memoryStore) begin(ctx context.Context, op string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.fail
+}
+
+// setBefore has f called before whatever is done from now on.
+func (m *memoryStore) setBefore(f func(op string)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.before = f
 }
 
 func (m *memoryStore) setFail(err error) {
@@ -160,7 +170,7 @@ func (m *memoryStore) PutVectors(ctx context.Context, model string, vectors map[
 	return nil
 }
 
-func (m *memoryStore) Sweep(ctx context.Context, models []string) (int64, error) {
+func (m *memoryStore) Sweep(ctx context.Context, models []string, _ time.Duration) (int64, error) {
 	if err := m.begin(ctx, "sweep"); err != nil {
 		return 0, err
 	}

@@ -77,9 +77,10 @@ func (w *wordModel) took() []string {
 
 // fakeMemory are memory files in a map.
 type fakeMemory struct {
-	mu    sync.Mutex
-	files map[string]string
-	reads int
+	mu     sync.Mutex
+	files  map[string]string
+	before int // lines that stand before those that are searched
+	reads  int
 }
 
 func (m *fakeMemory) Stamps(context.Context) (map[string]string, error) {
@@ -92,15 +93,15 @@ func (m *fakeMemory) Stamps(context.Context) (map[string]string, error) {
 	return stamps, nil
 }
 
-func (m *fakeMemory) Read(_ context.Context, name string) ([]byte, error) {
+func (m *fakeMemory) Read(_ context.Context, name string) ([]byte, int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reads++
 	content, found := m.files[name]
 	if !found {
-		return nil, fs.ErrNotExist
+		return nil, 0, fs.ErrNotExist
 	}
-	return []byte(content), nil
+	return []byte(content), m.before, nil
 }
 
 func (m *fakeMemory) add(name, line string) {

@@ -53,7 +53,7 @@ func (t *table) each(f func(hybrid.ID, *entry)) {
 	}
 	for b, block := range *blocks {
 		for i := range block {
-			if e := block[i].Load(); e != nil && !e.retired.Load() {
+			if e := block[i].Load(); e != nil && e.there() {
 				f(hybrid.ID(b*blockSize+i), e)
 			}
 		}

@@ -37,7 +37,7 @@ func (x *Index) toil() {
 		delay = 0
 		x.noteTrouble(nil)
 		if left, _ := x.queue.progress(); left == 0 {
-			x.sweep(x.ctx, x.release())
+			x.release()
 			x.join() // for a last look, which may end what waited for all to be done
 		}
 	}

@@ -68,16 +68,5 @@ func taskOf(s *engine.Seen) string {
 // add keeps a doing until it is written.
 func (c *client) add(d doing, at time.Time) {
 	list := map[kind]*[]Item{readFile: &c.files, searched: &c.searches, touchedTask: &c.tasks}[d.kind]
-	for i := range *list {
-		if item := &(*list)[i]; item.What == d.what {
-			item.Times++
-			if at.After(item.At) {
-				item.At = at
-			}
-			return
-		}
-	}
-	if len(*list) < MostItems {
-		*list = append(*list, Item{What: d.what, At: at, Times: 1})
-	}
+	*list = AddItems(*list, []Item{{What: d.what, At: at}})
 }

@@ -4,24 +4,62 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/toolsets/codebase/sessions"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // notebook is a store in memory.
 type notebook struct {
-	mu   sync.Mutex
-	all  []sessions.Session
-	fail error
+	mu     sync.Mutex
+	all    []sessions.Session
+	pruned []string
+	fail   error
+	hangs  chan struct{} // Note waits for it, if there is one
+	during func()        // what happens while Note is at it
 }
 
-func (n *notebook) Note(_ context.Context, noted sessions.Noted) (sessions.Session, error) {
+// hang lets Note wait until it is released.
+func (n *notebook) hang() (release func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hangs = make(chan struct{})
+	hangs := n.hangs
+	return func() { close(hangs) }
+}
+
+func (n *notebook) waits(ctx context.Context) error {
+	n.mu.Lock()
+	hangs := n.hangs
+	n.mu.Unlock()
+	if hangs == nil {
+		return nil
+	}
+	select {
+	case <-hangs:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *notebook) Note(ctx context.Context, noted sessions.Noted) (sessions.Session, error) {
+	if err := n.waits(ctx); err != nil {
+		return sessions.Session{}, err
+	}
+	if n.during != nil {
+		n.during()
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.fail != nil {
@@ -71,6 +109,32 @@ func (n *notebook) Recent(context.Context, int) ([]sessions.Session, error) {
 		list = append(list, n.all[i])
 	}
 	return list, n.fail
+}
+
+func (n *notebook) Pruned(context.Context, int) ([]string, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.pruned), n.fail
+}
+
+func (n *notebook) Forget(_ context.Context, ids []string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pruned = slices.DeleteFunc(n.pruned, func(id string) bool { return slices.Contains(ids, id) })
+	return n.fail
+}
+
+func (n *notebook) setFail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fail = err
+}
+
+// written gives what is kept, without asking the keeper.
+func (n *notebook) written() []sessions.Session {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
 }
 
 // rig is a keeper with a store and a clock.
@@ -186,50 +250,5 @@ func TestKeeperStaysClosed(t *testing.T) {
 	r.Close(t.Context())
 	if r.opens != 0 {
 		t.Errorf("it was opened %d times", r.opens)
-	}
-}
-
-// What cannot be written waits.
-func TestKeeperWaits(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.store.fail = errors.New("no disk")
-	r.saw(wired, "context/read_file", `{"path":"a"}`, `{}`)
-	if _, err := r.Recent(t.Context(), 10); err == nil {
-		t.Fatal("it was written")
-	}
-	r.store.mu.Lock()
-	r.store.fail = nil
-	r.store.mu.Unlock()
-	r.saw(wired, "context/read_file", `{"path":"b"}`, `{}`)
-	if list := r.recent(); len(list) != 1 || names(list[0].Files) != "a b" {
-		t.Errorf("there are %+v", list)
-	}
-}
-
-// Changed tells of each session once, and again when it goes on.
-func TestKeeperChanged(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	changed := func() int {
-		list, err := r.Changed(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(list)
-	}
-	r.saw(wired, "context/read_file", `{"path":"a"}`, `{}`)
-	if n := changed(); n != 1 {
-		t.Errorf("first there are %d", n)
-	}
-	r.now = r.now.Add(time.Second)
-	r.saw(passing, "context/read_file", `{"path":"b"}`, `{}`)
-	if n := changed(); n != 0 {
-		t.Errorf("a moment later there are %d", n)
-	}
-	r.now = r.now.Add(10 * time.Second)
-	r.saw(wired, "context/read_file", `{"path":"c"}`, `{}`)
-	if n := changed(); n != 2 {
-		t.Errorf("then there are %d", n)
 	}
 }

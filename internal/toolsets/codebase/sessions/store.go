@@ -2,7 +2,9 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 )
 
@@ -22,6 +24,13 @@ type Store interface {
 
 	// Recent gives sessions, open or not, newest activity first, at most limit of them.
 	Recent(ctx context.Context, limit int) ([]Session, error)
+
+	// Pruned gives the ids of sessions that are no longer kept, as there are newer ones, at most limit of them, the one that has
+	// been gone longest first. It gives them, to every process, until they are forgotten.
+	Pruned(ctx context.Context, limit int) ([]string, error)
+
+	// Forget lets Pruned no longer give these ids. To forget what is not there is no error.
+	Forget(ctx context.Context, ids []string) error
 }
 
 const (
@@ -29,6 +38,9 @@ const (
 	MostItems = 100
 	// MostSessions is how many sessions of a workspace are kept, those with the newest activity.
 	MostSessions = 500
+	// MostPruned is of how many sessions of a workspace it is known that they are no longer kept, those that went last. It is for
+	// those who never look.
+	MostPruned = 5000
 )
 
 // Session is what a client did in a stretch of work. Times are to the microsecond.
@@ -55,4 +67,22 @@ type Noted struct {
 	At                            time.Time
 	Idle                          time.Duration
 	Files, Searches, Tasks        []Item // Times of 0 is once
+}
+
+// AddItems adds to a list of a session, which it may change: one item of each What, the newest last, and the newest MostItems of them.
+func AddItems(list, more []Item) []Item {
+	for _, item := range more {
+		item.At, item.Times = time.UnixMicro(item.At.UnixMicro()).UTC(), max(1, item.Times)
+		i := slices.IndexFunc(list, func(known Item) bool { return known.What == item.What })
+		if i < 0 {
+			list = append(list, item)
+			continue
+		}
+		list[i].Times += item.Times
+		if item.At.After(list[i].At) {
+			list[i].At = item.At
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Item) int { return cmp.Compare(a.At.UnixMicro(), b.At.UnixMicro()) })
+	return list[max(0, len(list)-MostItems):]
 }

@@ -58,10 +58,11 @@ CREATE TABLE knowledge_vectors (
 	PRIMARY KEY (model, key)
 );
 
--- Which models a workspace wants vectors of.
+-- Which models a workspace wants vectors of, and when it last said so.
 CREATE TABLE knowledge_models (
-	model     TEXT NOT NULL,
-	workspace TEXT NOT NULL,
+	model     TEXT   NOT NULL,
+	workspace TEXT   NOT NULL,
+	wanted_at BIGINT NOT NULL,
 	PRIMARY KEY (model, workspace)
 ) WITHOUT ROWID;
 
@@ -93,3 +94,12 @@ CREATE TABLE client_sessions (
 -- One client has one open session.
 CREATE UNIQUE INDEX client_sessions_open ON client_sessions (workspace, key_hash) WHERE NOT ended;
 CREATE INDEX client_sessions_recent ON client_sessions (workspace, last_at, id);
+
+-- Sessions that are no longer kept, until those who know of them have been told.
+CREATE TABLE client_sessions_pruned (
+	workspace TEXT   NOT NULL,
+	id        TEXT   NOT NULL,
+	pruned_at BIGINT NOT NULL,
+	PRIMARY KEY (workspace, id)
+) WITHOUT ROWID;
+CREATE INDEX client_sessions_pruned_order ON client_sessions_pruned (workspace, pruned_at, id);

@@ -272,7 +272,7 @@ func cancelled(t *testing.T, s Stores) {
 	_, loadErr := s.Here.Load(ctx, 0, func(knowledge.Source) error { return nil })
 	_, piecesErr := s.Here.Pieces(ctx, []knowledge.Ref{{Path: "a"}})
 	_, vectorsErr := s.Here.Vectors(ctx, "m", []knowledge.Key{keyOf("1")})
-	_, sweepErr := s.Here.Sweep(ctx, []string{"m"})
+	_, sweepErr := s.Here.Sweep(ctx, []string{"m"}, 0)
 	_, leaseErr := s.Here.Lease(ctx, "x", noon.Add(time.Minute), noon)
 	putErr := s.Here.PutVectors(ctx, "m", map[knowledge.Key][]float32{keyOf("1"): {1}})
 	for i, err := range []error{replaceErr, loadErr, piecesErr, vectorsErr, sweepErr, leaseErr, putErr} {

@@ -70,6 +70,7 @@ func Suite(t *testing.T, open func(t *testing.T) Stores) {
 		"sweep":                                  sweep,
 		"sweep of many":                          sweepMany,
 		"sweep of models":                        sweepModels,
+		"sweep that comes too soon":              sweepSeldom,
 		"sweep of what is gone":                  sweepGone,
 		"sweep while others put and replace":     sweepMeanwhile,
 		"lease":                                  lease,

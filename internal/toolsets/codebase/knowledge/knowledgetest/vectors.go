@@ -105,7 +105,7 @@ func damaged(t *testing.T, s Stores) {
 
 func sweepOf(t *testing.T, s knowledge.Store, want int64, models ...string) {
 	t.Helper()
-	if n, err := s.Sweep(t.Context(), models); n != want || err != nil {
+	if n, err := s.Sweep(t.Context(), models, 0); n != want || err != nil {
 		t.Errorf("%d vectors went, want %d (error %v)", n, want, err)
 	}
 }
@@ -147,23 +147,53 @@ func sweepMany(t *testing.T, s Stores) {
 	sweepOf(t, s.Here, 0, "m")
 }
 
-// sweepModels: what one workspace does not want another may.
+// sweepModels: whoever sweeps wants models of their own, and takes nothing from those who want others.
 func sweepModels(t *testing.T, s Stores) {
 	one := []float32{1}
+	day := 24 * time.Hour
 	replace(t, s.Here, code("a", "x", "y"))
 	for _, model := range []string{"old", "new", "theirs"} {
 		put(t, s.Here, model, one, "x")
 	}
 	put(t, s.Elsewhere, "theirs", one, "y")
-	s.Age(t, 2*time.Hour)
-	sweepOf(t, s.Here, 1, "new", "local")
-	expectVectors(t, s.Here, "old", nil, "x")
+	s.Age(t, knowledge.WishLasts-day)
+	sweepOf(t, s.Here, 0, "new", "local")
+	sweepOf(t, s.Beside, 0, "local")
+	sweepOf(t, s.Elsewhere, 0, "theirs", "theirs")
+	s.Age(t, 2*day)
+	put(t, s.Here, "old", one, "y") // a vector that is young stays, wanted or not
+	sweepOf(t, s.Here, 1, "local")
+	expectVectors(t, s.Here, "old", map[string][]float32{"y": one}, "x", "y")
 	expectVectors(t, s.Here, "new", map[string][]float32{"x": one}, "x")
 	expectVectors(t, s.Here, "theirs", map[string][]float32{"x": one, "y": one}, "x", "y")
-	sweepOf(t, s.Elsewhere, 2)
-	expectVectors(t, s.Here, "theirs", nil, "x", "y")
-	sweepOf(t, s.Here, 0, "new", "new")
-	sweepOf(t, s.Here, 1)
+	s.Age(t, knowledge.WishLasts)
+	sweepOf(t, s.Elsewhere, 2, "theirs")
+	expectVectors(t, s.Here, "old", nil, "y")
+	expectVectors(t, s.Here, "new", nil, "x")
+	s.Age(t, knowledge.WishLasts+day)
+	sweepOf(t, s.Here, 2)
+}
+
+// sweepSeldom: a sweep that comes too soon is none, unless it is of other models or of another workspace.
+func sweepSeldom(t *testing.T, s Stores) {
+	for _, c := range []struct {
+		store  knowledge.Store
+		every  time.Duration
+		models []string
+		want   int64
+	}{
+		{s.Beside, 3 * time.Hour, []string{"m"}, 0},
+		{s.Beside, 3 * time.Hour, []string{"m", "n"}, 1},
+		{s.Elsewhere, 3 * time.Hour, []string{"m"}, 1},
+		{s.Beside, time.Hour, []string{"m"}, 1},
+	} {
+		put(t, s.Here, "m", []float32{1}, "unused")
+		sweepOf(t, s.Here, 0, "m") // it is young
+		s.Age(t, 2*time.Hour)
+		if n, err := c.store.Sweep(t.Context(), c.models, c.every); n != c.want || err != nil {
+			t.Errorf("%v, %s: %d vectors went, want %d (error %v)", c.models, c.every, n, c.want, err)
+		}
+	}
 }
 
 func sweepGone(t *testing.T, s Stores) {
@@ -210,7 +240,7 @@ func sweepMeanwhile(t *testing.T, s Stores) {
 	var done atomic.Bool
 	sweeper.Go(func() {
 		for !done.Load() {
-			if _, err := s.Beside.Sweep(t.Context(), []string{"m"}); err != nil {
+			if _, err := s.Beside.Sweep(t.Context(), []string{"m"}, 0); err != nil {
 				t.Error(err)
 			}
 		}

@@ -116,6 +116,9 @@ func equal(t *testing.T, got, want any) {
 func nothing(t *testing.T, s Stores) {
 	expectCurrent(t, s.Here, "k", 0, nil)
 	equal(t, ids(t, s.Here, 10), "")
+	expectPruned(t, s.Here, 10, "")
+	forget(t, s.Here)
+	forget(t, s.Here, "unknown")
 	if err := s.Here.End(t.Context(), "k", noon); err != nil {
 		t.Error(err)
 	}
@@ -249,40 +252,6 @@ func recent(t *testing.T, s Stores) {
 	equal(t, ids(t, s.Here, math.MaxInt32), "1 2 3")
 }
 
-func newestSessions(t *testing.T, s Stores) {
-	note(t, s.Elsewhere, done("k", "there", 0))
-	active := done("active", "first", 0)
-	active.Idle = time.Hour
-	note(t, s.Here, active)
-	start := func(i int) {
-		note(t, s.Here, done(strconv.Itoa(i), fmt.Sprintf("%03d", i), time.Duration(i)*time.Second))
-	}
-	var wg sync.WaitGroup
-	const some = sessions.MostSessions / 10
-	for w := range 9 { // together they are written sooner
-		wg.Go(func() {
-			for i := range some {
-				start(w*some + i)
-			}
-		})
-	}
-	wg.Wait()
-	active.NewID, active.At = "again", noon.Add(400*time.Second)
-	note(t, s.Here, active)
-	for i := 9 * some; i < sessions.MostSessions+2; i++ {
-		start(i)
-	}
-	list := strings.Fields(ids(t, s.Here, math.MaxInt32))
-	if len(list) != sessions.MostSessions || list[0] != "501" || list[len(list)-1] != "003" || !strings.Contains(strings.Join(list, " "), "first") {
-		t.Errorf("%d are left, from %s to %s", len(list), list[0], list[len(list)-1])
-	}
-	note(t, s.Here, done("late", "late", -time.Hour)) // its clock is behind, and it is there all the same
-	if list := ids(t, s.Here, math.MaxInt32); !strings.HasSuffix(list, " late") {
-		t.Error("the last to come is not there")
-	}
-	equal(t, ids(t, s.Elsewhere, 10), "there")
-}
-
 func taken(t *testing.T, s Stores) {
 	one := note(t, s.Here, done("k", "1", 0, "a"))
 	if _, err := s.Here.Note(t.Context(), done("other", "1", 0, "b")); err == nil {
@@ -360,7 +329,8 @@ func cancelled(t *testing.T, s Stores) {
 	_, noteErr := s.Here.Note(ctx, done("k", "2", 0, "b"))
 	_, _, currentErr := s.Here.Current(ctx, "k", noon, pause)
 	_, recentErr := s.Here.Recent(ctx, 10)
-	for _, err := range []error{noteErr, currentErr, recentErr, s.Here.End(ctx, "k", noon)} {
+	_, prunedErr := s.Here.Pruned(ctx, 10)
+	for _, err := range []error{noteErr, currentErr, recentErr, prunedErr, s.Here.End(ctx, "k", noon), s.Here.Forget(ctx, []string{"1"})} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want context.Canceled", err)
 		}

@@ -1,0 +1,80 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"remit/internal/toolsets/codebase/sessions"
+)
+
+const (
+	notePruned = `
+INSERT INTO client_sessions_pruned (workspace, id, pruned_at) VALUES ($1, $2, $3) ON CONFLICT (workspace, id) DO NOTHING`
+
+	// The newest of those that are too many, and all that are older.
+	limitPruned = `
+DELETE FROM client_sessions_pruned WHERE workspace = $1 AND (pruned_at, id) <= (
+	SELECT pruned_at, id FROM client_sessions_pruned WHERE workspace = $1 ORDER BY pruned_at DESC, id DESC LIMIT 1 OFFSET CAST($2 AS BIGINT))`
+
+	prunedSessions = `
+SELECT id FROM client_sessions_pruned WHERE workspace = $1 ORDER BY pruned_at, id LIMIT CAST($2 AS BIGINT)`
+
+	forgetPruned = `
+DELETE FROM client_sessions_pruned WHERE workspace = $1 AND id = $2`
+)
+
+// prune removes the sessions that are too many now that one has started, and notes which they were.
+func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.Session) error {
+	rows, err := tx.QueryContext(ctx, pruneSessions, s.workspace, started.ID, sessions.MostSessions)
+	if err != nil {
+		return err
+	}
+	ids, err := collect(rows, scanID)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	for _, id := range ids {
+		if _, err := tx.ExecContext(ctx, notePruned, s.workspace, id, started.Last.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	_, err = tx.ExecContext(ctx, limitPruned, s.workspace, sessions.MostPruned)
+	return err
+}
+
+func scanID(row scanner) (id string, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+// Pruned keeps the promise of sessions.Store.
+func (s clientSessions) Pruned(ctx context.Context, limit int) ([]string, error) {
+	rows, err := s.db.reader(ctx).QueryContext(ctx, prunedSessions, s.workspace, max(0, limit))
+	if err != nil {
+		return nil, fmt.Errorf("list pruned sessions: %w", err)
+	}
+	ids, err := collect(rows, scanID)
+	if err != nil {
+		return nil, fmt.Errorf("list pruned sessions: %w", err)
+	}
+	return ids, nil
+}
+
+// Forget keeps the promise of sessions.Store.
+func (s clientSessions) Forget(ctx context.Context, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		for _, id := range ids {
+			if _, err := tx.ExecContext(ctx, forgetPruned, s.workspace, id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("forget pruned sessions: %w", err)
+	}
+	return nil
+}

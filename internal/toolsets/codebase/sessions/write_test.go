@@ -1,0 +1,159 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"remit/internal/toolsets/codebase/later"
+	"remit/internal/toolsets/codebase/sessions"
+)
+
+// timed runs a test with a keeper, in a time of its own.
+func timed(t *testing.T, test func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := &rig{t: t, store: &notebook{}, now: time.Now()}
+		r.Keeper = sessions.NewKeeper(func(context.Context) (sessions.Store, error) { return r.store, nil }, slog.New(slog.DiscardHandler), time.Now)
+		test(t, r)
+		r.Close(t.Context())
+	})
+}
+
+// pass lets time go by, and whatever happens in it.
+func (r *rig) pass(d time.Duration) {
+	time.Sleep(d) // of synctest
+	synctest.Wait()
+	r.now = time.Now()
+}
+
+func (r *rig) read(path string) {
+	r.saw(wired, "context/read_file", fmt.Sprintf(`{"path":%q}`, path), `{}`)
+}
+
+// What cannot be written waits, and is written by itself once that is possible, also that somebody left.
+func TestKeeperTriesAgain(t *testing.T) {
+	timed(t, func(t *testing.T, r *rig) {
+		r.store.setFail(errors.New("no disk"))
+		r.read("a")
+		r.Left("c1")
+		r.pass(time.Minute)
+		if _, err := r.Recent(t.Context(), 10); err == nil || len(r.store.written()) != 0 {
+			t.Fatal("it was written")
+		}
+		r.store.setFail(nil)
+		r.pass(later.Longest)
+		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a" || !all[0].Ended {
+			t.Errorf("there are %+v", all)
+		}
+	})
+}
+
+// What somebody was in too much of a hurry to write is written all the same.
+func TestKeeperWritesForTheHurried(t *testing.T) {
+	timed(t, func(t *testing.T, r *rig) {
+		release := r.store.hang()
+		r.read("a")
+		r.pass(later.Delay) // it is being written
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, _ = r.Recent(ctx, 10)
+		release()
+		r.pass(0)
+		if all := r.store.written(); len(all) != 1 {
+			t.Errorf("there are %+v", all)
+		}
+		hurried, cancel := context.WithCancel(t.Context())
+		cancel()
+		release = r.store.hang()
+		r.read("b")
+		_, _ = r.Recent(hurried, 10)
+		release()
+		r.pass(later.Delay)
+		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a b" {
+			t.Errorf("there are %+v", all)
+		}
+	})
+}
+
+// However long the store is away, of each client the newest doings wait, and no more than are kept.
+func TestKeeperWaitsWithTheNewest(t *testing.T) {
+	timed(t, func(t *testing.T, r *rig) {
+		r.store.setFail(errors.New("no disk"))
+		n := 0
+		reads := func(count int) {
+			for range count {
+				r.read(fmt.Sprint(n))
+				n++
+			}
+			r.read("always")
+		}
+		var away atomic.Bool
+		away.Store(true)
+		r.store.during = func() {
+			if away.Load() {
+				reads(sessions.MostItems / 4)
+			}
+		}
+		reads(2 * sessions.MostItems)
+		for range 20 {
+			r.pass(time.Second)
+			_, _ = r.Recent(t.Context(), 10) // another who fails to write
+		}
+		away.Store(false)
+		r.store.setFail(nil)
+		r.pass(later.Longest)
+		files := r.store.written()[0].Files
+		if last := len(files) - 1; len(files) != sessions.MostItems || files[last].What != fmt.Sprint(n-1) {
+			t.Errorf("%d are written, the last of them %+v", len(files), files[last])
+		}
+		i := slices.IndexFunc(files, func(i sessions.Item) bool { return i.What == "always" })
+		if i < 0 || files[i].Times < 20 {
+			t.Errorf("written are %+v", files)
+		}
+	})
+}
+
+// A session ends also if its client left while it was being written, or could not be.
+func TestKeeperLeavesMeanwhile(t *testing.T) {
+	timed(t, func(t *testing.T, r *rig) {
+		release := r.store.hang()
+		r.read("a")
+		r.pass(later.Delay)
+		r.Left("c1")
+		release()
+		r.pass(later.Delay)
+		if all := r.store.written(); len(all) != 1 || !all[0].Ended {
+			t.Errorf("there are %+v", all)
+		}
+	})
+}
+
+// The end waits for no more than a second, and writes what it can.
+func TestKeeperCloses(t *testing.T) {
+	timed(t, func(t *testing.T, r *rig) {
+		r.read("a")
+		r.Close(t.Context())
+		r.read("b")
+		r.Left("c1")
+		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a" || all[0].Ended {
+			t.Errorf("there are %+v", all)
+		}
+	})
+	timed(t, func(t *testing.T, r *rig) {
+		r.store.hang()
+		r.read("a")
+		r.pass(later.Delay)
+		before := time.Now()
+		r.Close(t.Context())
+		if took := time.Since(before); took != later.Finish {
+			t.Errorf("took %v", took)
+		}
+	})
+}
