@@ -1,0 +1,210 @@
+package highlight
+
+import "strings"
+
+// scan reads code by the table of its language.
+func (p *painter) scan(l *language) {
+	for at := 0; at < len(p.text); {
+		at = p.next(l, at)
+	}
+}
+
+// next marks what begins at a place, and gives the place after it.
+func (p *painter) next(l *language, at int) int {
+	rest := p.text[at:]
+	if end := l.commentAt(p.text, at); end > at {
+		p.mark(comment, at, end)
+		return end
+	}
+	for i := range l.quotes {
+		if q := &l.quotes[i]; strings.HasPrefix(rest, q.open) {
+			if end, ok := q.end(rest); ok {
+				class := str
+				if l.keys == ':' && follows(p.text, at+end, ':') {
+					class = typed
+				}
+				p.mark(class, at, at+end)
+				return at + end
+			}
+		}
+	}
+	switch c := rest[0]; {
+	case isDigit(c):
+		end := at + spanOf(rest, func(c byte) bool { return isWord(c) || c == '.' })
+		p.mark(number, at, end)
+		return end
+	case isWord(c) || c >= 0x80:
+		return p.word(l, at)
+	case strings.IndexByte(l.sigils, c) >= 0 && len(rest) > 1 && (isWord(rest[1]) || c == '$' && rest[1] == '{'):
+		end := at + 1 + spanOf(rest[1:], func(c byte) bool { return isWord(c) || c == '-' && l.hyphens || c == '{' || c == '}' })
+		p.mark(l.sigilClass(c), at, end)
+		return end
+	}
+	return at + 1
+}
+
+// word marks a name, if it means something.
+func (p *painter) word(l *language, at int) int {
+	end := at + spanOf(p.text[at:], func(c byte) bool { return isWord(c) || c >= 0x80 || c == '-' && l.hyphens })
+	name := p.text[at:end]
+	if l.fold {
+		name = strings.ToLower(name)
+	}
+	switch {
+	case l.lineStart && !startsLine(p.text, at):
+	case l.keys != 0 && follows(p.text, end, l.keys):
+		p.mark(typed, at, end)
+	case l.words[name] != "":
+		p.mark(l.words[name], at, end)
+	case l.capitals && name[0] >= 'A' && name[0] <= 'Z':
+		p.mark(typed, at, end)
+	}
+	return end
+}
+
+// follows tells whether the next byte that is no blank is this one.
+func follows(text string, at int, c byte) bool {
+	for n := 0; at < len(text) && n < 32 && (text[at] == ' ' || text[at] == '\t'); n++ {
+		at++
+	}
+	return at < len(text) && text[at] == c
+}
+
+// startsLine tells whether nothing but a few blanks is before a place in its line.
+func startsLine(text string, at int) bool {
+	for n := 0; at > 0 && n < 32 && (text[at-1] == ' ' || text[at-1] == '\t'); n++ {
+		at--
+	}
+	return at == 0 || text[at-1] == '\n'
+}
+
+// commentAt gives where the comment ends that begins at a place; the place itself if
+// none does.
+func (l *language) commentAt(text string, at int) int {
+	rest := text[at:]
+	for _, open := range l.line {
+		if !strings.HasPrefix(rest, open) || l.spaced && at > 0 && strings.IndexByte(" \t\n;", text[at-1]) < 0 {
+			continue
+		}
+		if end := strings.IndexByte(rest, '\n'); end >= 0 {
+			return at + end
+		}
+		return len(text)
+	}
+	for _, b := range l.blocks {
+		if !strings.HasPrefix(rest, b.open) {
+			continue
+		}
+		if end := strings.Index(rest[len(b.open):], b.close); end >= 0 {
+			return at + len(b.open) + end + len(b.close)
+		}
+		return len(text)
+	}
+	return at
+}
+
+// end finds the end of a string that the text begins with.
+func (q *quote) end(text string) (int, bool) {
+	if q.single {
+		return endOfCharacter(text)
+	}
+	for i := len(q.open); i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && !q.raw:
+			i++
+		case c == '\n' && !q.lines:
+			return i, true
+		case strings.HasPrefix(text[i:], q.close):
+			return i + len(q.close), true
+		}
+	}
+	return len(text), true
+}
+
+// endOfCharacter reads 'x' or '\n', but not the lone quote of a lifetime.
+func endOfCharacter(text string) (int, bool) {
+	const longest = 12
+	short := text[:min(len(text), longest)]
+	end := strings.IndexByte(short[1:], '\'') + 1
+	if strings.HasPrefix(short, `'\''`) {
+		return 4, true
+	}
+	if end < 2 || text[1] != '\\' && len([]rune(short[1:end])) != 1 {
+		return 0, false
+	}
+	return end + 1, true
+}
+
+func spanOf(text string, is func(byte) bool) int {
+	n := 0
+	for n < len(text) && is(text[n]) {
+		n++
+	}
+	return n
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func isWord(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_'
+}
+
+// markup reads HTML and XML.
+func (p *painter) markup() {
+	for at := 0; at < len(p.text); {
+		next := strings.IndexAny(p.text[at:], "<&")
+		if next < 0 {
+			return
+		}
+		at += next
+		rest := p.text[at:]
+		switch {
+		case strings.HasPrefix(rest, "<!--"):
+			end := len(p.text)
+			if stop := strings.Index(rest, "-->"); stop >= 0 {
+				end = at + stop + 3
+			}
+			p.mark(comment, at, end)
+			at = end
+		case rest[0] == '&':
+			end := 1 + spanOf(rest[1:], func(c byte) bool { return isWord(c) || c == '#' })
+			if end > 1 && end < len(rest) && rest[end] == ';' {
+				p.mark(number, at, at+end+1)
+			}
+			at += end
+		default:
+			at = p.tag(at)
+		}
+	}
+}
+
+// tag reads a tag with its attributes.
+func (p *painter) tag(at int) int {
+	isName := func(c byte) bool { return isWord(c) || c == '-' || c == ':' || c == '.' }
+	start := at + 1 + spanOf(p.text[at+1:], func(c byte) bool { return c == '/' || c == '?' || c == '!' })
+	end := start + spanOf(p.text[start:], isName)
+	if end == start {
+		return start
+	}
+	p.mark(keyword, start, end)
+	for end < len(p.text) {
+		switch c := p.text[end]; {
+		case c == '>':
+			return end + 1
+		case c == '<':
+			return end
+		case c == '"' || c == '\'':
+			q := quote{open: string(c), close: string(c), lines: true, raw: true}
+			length, _ := q.end(p.text[end:])
+			p.mark(str, end, end+length)
+			end += length
+		case isName(c):
+			length := spanOf(p.text[end:], isName)
+			p.mark(typed, end, end+length)
+			end += length
+		default:
+			end++
+		}
+	}
+	return end
+}
