@@ -1,0 +1,98 @@
+package telemetry_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/telemetry"
+)
+
+// read gives the configuration of an environment, and what it was warned of.
+func read(env map[string]string) (telemetry.Config, string) {
+	var warned []string
+	reader := &telemetry.Env{Lookup: lookup(env), Warn: func(name, why string) { warned = append(warned, name+": "+why) }}
+	return telemetry.ReadConfig(reader, "1.2.3", "here"), strings.Join(warned, "\n")
+}
+
+func TestDefaults(t *testing.T) {
+	got, warned := read(nil)
+	want := telemetry.Config{
+		Resource:      got.Resource,
+		Spans:         telemetry.Batching{Queue: 2048, Batch: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second},
+		Logs:          telemetry.Batching{Queue: 2048, Batch: 512, Delay: time.Second, Timeout: 30 * time.Second},
+		Every:         time.Minute,
+		MetricTimeout: 30 * time.Second,
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b slog.Attr) bool { return a.Equal(b) })); diff != "" || warned != "" {
+		t.Errorf("warned %q (-want +got):\n%s", warned, diff)
+	}
+	name := map[string]string{
+		"service.name": "remit", "service.version": "1.2.3", "service.instance.id": "here",
+		"telemetry.sdk.name": "remit", "telemetry.sdk.language": "go", "telemetry.sdk.version": "1.2.3",
+	}
+	if diff := cmp.Diff(name, attrs(got.Resource)); diff != "" {
+		t.Errorf("resource (-want +got):\n%s", diff)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	got, warned := read(map[string]string{
+		"OTEL_RESOURCE_ATTRIBUTES":          "service.name=a, deployment.environment.name=b%2Cc ,service.instance.id=i,,broken",
+		"OTEL_SERVICE_NAME":                 "mine",
+		"OTEL_BSP_MAX_QUEUE_SIZE":           "100",
+		"OTEL_BSP_SCHEDULE_DELAY":           "10",
+		"OTEL_BLRP_EXPORT_TIMEOUT":          "-1",
+		"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE":   "9999999999999",
+		"OTEL_METRIC_EXPORT_INTERVAL":       "soon",
+		"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10",
+		"OTEL_TRACES_SAMPLER":               "jaeger_remote",
+	})
+	has := attrs(got.Resource)
+	if has["service.name"] != "mine" || has["deployment.environment.name"] != "b,c" || has["service.instance.id"] != "i" {
+		t.Errorf("resource %v", has)
+	}
+	if got.Spans.Queue != 100 || got.Spans.Batch != 100 || got.Spans.Delay != 10*time.Millisecond || got.Logs.Timeout != 30*time.Second ||
+		got.Logs.Batch != 512 || got.Every != time.Minute || got.ValueLimit != 10 || got.Sampler != (telemetry.Sampler{}) {
+		t.Errorf("got %+v", got)
+	}
+	want := `OTEL_RESOURCE_ATTRIBUTES: entry 5 is left out: use name=value, with the value percent-encoded
+OTEL_TRACES_SAMPLER: use parentbased_always_on, parentbased_always_off, parentbased_traceidratio, always_on, always_off, traceidratio; parentbased_always_on is used
+OTEL_BLRP_MAX_EXPORT_BATCH_SIZE: use a whole number above 0; 512 is used
+OTEL_BLRP_EXPORT_TIMEOUT: use a whole number above 0; 30000 is used
+OTEL_METRIC_EXPORT_INTERVAL: use a whole number above 0; 60000 is used`
+	if diff := cmp.Diff(want, warned); diff != "" {
+		t.Errorf("warnings (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzEnvironment: whatever stands in the variables, there is a configuration that works, and
+// no warning repeats a value.
+func FuzzEnvironment(f *testing.F) {
+	f.Add("a=b,c=%20", "100", "0.5")
+	f.Add("=,%zz=1", "-1", "NaN")
+	f.Add("geheim", "1e9", "Inf")
+	f.Fuzz(func(t *testing.T, pairs, number, ratio string) {
+		got, warned := read(map[string]string{
+			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number, "OTEL_METRIC_EXPORT_INTERVAL": number,
+			"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": number, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": ratio,
+		})
+		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 || got.Every <= 0 || got.ValueLimit < 0 {
+			t.Errorf("got %+v", got)
+		}
+		if !(got.Sampler.Skipped >= 0 && got.Sampler.Skipped <= 1) {
+			t.Errorf("ratio %q skips %v", ratio, got.Sampler.Skipped)
+		}
+		for _, a := range got.Resource {
+			if a.Key == "" {
+				t.Errorf("an attribute without a name: %v", got.Resource)
+			}
+		}
+		if strings.Contains(pairs, "geheim") && strings.Contains(warned, "geheim") {
+			t.Errorf("warned %q", warned)
+		}
+	})
+}

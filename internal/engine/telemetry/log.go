@@ -1,0 +1,170 @@
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"remit/internal/engine/identity"
+)
+
+// Record is one line of the log.
+type Record struct {
+	Time  time.Time
+	Level slog.Level
+	Body  string
+	Attrs []slog.Attr // of text, whole numbers, fractions and truth values alone
+	Trace TraceID     // zero outside of a trace, like the next
+	Span  SpanID
+	Flags byte
+}
+
+func (r Record) size() int {
+	size := 150 + len(r.Body)
+	for _, a := range r.Attrs {
+		size += 60 + len(a.Key)
+		if a.Value.Kind() == slog.KindString {
+			size += len(a.Value.String())
+		}
+	}
+	return size
+}
+
+// Tee gives a handler that passes records on, and has those from level info on exported
+// too, whatever the other one writes.
+func (t *Telemetry) Tee(next slog.Handler) slog.Handler {
+	if t == nil || t.logs == nil {
+		return next
+	}
+	return &tee{telemetry: t, next: next}
+}
+
+type tee struct {
+	telemetry *Telemetry
+	next      slog.Handler
+	given     []slog.Attr // attributes of the logger itself
+	group     string
+}
+
+// Enabled tells whether anybody wants the level.
+func (h *tee) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo || h.next.Enabled(ctx, level)
+}
+
+// Handle passes a record on. What is exported never fails.
+func (h *tee) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelInfo {
+		h.telemetry.logs.add(h.record(ctx, &r))
+	}
+	if !h.next.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return h.next.Handle(ctx, r)
+}
+
+func (h *tee) record(ctx context.Context, r *slog.Record) Record {
+	t := h.telemetry
+	record := Record{Time: r.Time, Level: r.Level, Body: t.secrets.mask(r.Message), Attrs: slices.Grow(slices.Clip(h.given), r.NumAttrs())}
+	if p, ok := placeOf(ctx); ok {
+		record.Trace, record.Span, record.Flags = p.trace, p.span, p.w3cFlags()
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		record.Attrs = t.appendAttr(record.Attrs, h.group, a)
+		return true
+	})
+	return record
+}
+
+// WithAttrs remembers attributes.
+func (h *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
+	next := *h
+	next.next = h.next.WithAttrs(attrs)
+	next.given = slices.Clone(h.given)
+	for _, a := range attrs {
+		next.given = h.telemetry.appendAttr(next.given, h.group, a)
+	}
+	return &next
+}
+
+// WithGroup puts a name in front of those to come.
+func (h *tee) WithGroup(name string) slog.Handler {
+	next := *h
+	next.next = h.next.WithGroup(name)
+	if name != "" {
+		next.group += name + "."
+	}
+	return &next
+}
+
+// appendAttr makes a plain attribute of one that may be anything: it has to be read
+// now, since what it leads to may change. Durations are in seconds.
+func (t *Telemetry) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
+	value := a.Value.Resolve()
+	if value.Kind() == slog.KindGroup {
+		if a.Key != "" {
+			group += a.Key + "."
+		}
+		for _, member := range value.Group() {
+			attrs = t.appendAttr(attrs, group, member)
+		}
+		return attrs
+	}
+	key := group + a.Key
+	if key == "" {
+		return attrs
+	}
+	if isSecretName(key) {
+		return append(attrs, slog.String(key, masked))
+	}
+	switch value.Kind() {
+	case slog.KindInt64, slog.KindFloat64, slog.KindBool:
+	case slog.KindDuration:
+		value = slog.Float64Value(value.Duration().Seconds())
+	case slog.KindTime:
+		value = slog.StringValue(value.Time().Format(time.RFC3339Nano))
+	default:
+		value = slog.StringValue(t.secrets.mask(value.String()))
+	}
+	return append(attrs, t.cut(slog.Attr{Key: key, Value: value}))
+}
+
+// masked stands for what should not leave the machine.
+const masked = "***"
+
+// isSecretName tells keys whose values are never exported.
+func isSecretName(key string) bool {
+	lower := strings.ToLower(key)
+	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential", "authorization", "cookie", "signature"},
+		func(word string) bool { return strings.Contains(lower, word) })
+}
+
+// secrets finds in texts what lets somebody in: the log of this machine may name it in the
+// cause of an error, a collector need not know.
+type secrets struct{ inURL, inHeader, inPair, ours *regexp.Regexp }
+
+func newSecrets() *secrets {
+	return &secrets{
+		inURL:    regexp.MustCompile(`(://)[^\s/?#@"']*:[^\s/?#"']*@`),
+		inHeader: regexp.MustCompile(`(?i)\b(bearer|basic)\s+[\w.~+/=-]+`),
+		inPair:   regexp.MustCompile(`(?i)([\w.-]*(?:secret|passw(?:or)?d|token|api[_-]?key|credential|signature)[\w.-]*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&,;"']+)`),
+		ours:     regexp.MustCompile(identity.Prefix + `\w{20,}`),
+	}
+}
+
+// mask replaces passwords in addresses, tokens in headers and values whose name says what they are.
+func (s *secrets) mask(text string) string {
+	if strings.Contains(text, identity.Prefix) {
+		text = s.ours.ReplaceAllString(text, identity.Prefix+masked)
+	}
+	if !strings.ContainsAny(text, ":= ") { // most are a word
+		return text
+	}
+	if strings.Contains(text, "://") {
+		text = s.inURL.ReplaceAllString(text, "${1}"+masked+"@")
+	}
+	text = s.inHeader.ReplaceAllString(text, "${1} "+masked)
+	return s.inPair.ReplaceAllString(text, "${1}"+masked)
+}

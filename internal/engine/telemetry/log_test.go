@@ -1,0 +1,156 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/slogtest"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/telemetry"
+)
+
+// logging starts telemetry of logs alone, with a logger that writes to a text too.
+func (s *sink) logging(level slog.Level, out *bytes.Buffer) (*telemetry.Telemetry, *slog.Logger) {
+	o := s.options(nil)
+	o.Spans, o.Metrics = nil, nil
+	tel := telemetry.New(o)
+	return tel, slog.New(tel.Tee(slog.NewTextHandler(out, &slog.HandlerOptions{Level: level})))
+}
+
+func TestRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		var out bytes.Buffer
+		tel, log := s.logging(slog.LevelWarn, &out)
+		log = log.With("part", "books").WithGroup("g")
+		ctx := tel.Begin(context.Background(), parent)
+		log.DebugContext(ctx, "not told")
+		log.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("it broke"),
+			slog.Group("inner", "n", uint64(1)))
+		log.Warn("outside")
+		tel.Close()
+		if len(s.records) != 2 {
+			t.Fatalf("%d records, want 2: %+v", len(s.records), s.records)
+		}
+		call, outside := s.records[0], s.records[1]
+		want := map[string]string{
+			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z", "g.cause": "it broke", "g.inner.n": "1",
+		}
+		if diff := cmp.Diff(want, attrs(call.Attrs)); diff != "" {
+			t.Errorf("attributes (-want +got):\n%s", diff)
+		}
+		if hex.EncodeToString(call.Trace[:]) != trace || call.Span == (telemetry.SpanID{}) || call.Flags != 1 || call.Body != "call" || call.Level != slog.LevelInfo {
+			t.Errorf("got %+v", call)
+		}
+		if outside.Trace != (telemetry.TraceID{}) || outside.Level != slog.LevelWarn {
+			t.Errorf("got %+v", outside)
+		}
+		if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN msg=outside part=books") {
+			t.Errorf("the other handler wrote %q", text)
+		}
+	})
+}
+
+// TestSpanAndRecordsAgree: what is logged in the context of a call has the place of its span.
+func TestSpanAndRecordsAgree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		tel := telemetry.New(s.options(nil))
+		ctx := tel.Begin(context.Background(), "")
+		slog.New(tel.Tee(slog.DiscardHandler)).InfoContext(ctx, "call")
+		tel.Called(ctx, &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Now()})
+		tel.Close()
+		if got, want := s.records[0], s.spans()[0]; got.Trace != want.Trace || got.Span != want.ID {
+			t.Errorf("the record is at %x %x, the span at %x %x", got.Trace, got.Span, want.Trace, want.ID)
+		}
+	})
+}
+
+// TestTeeIsAHandler: the rules of slog, as its own tests know them.
+func TestTeeIsAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		o := s.options(map[string]string{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "1"})
+		o.Spans, o.Metrics = nil, nil
+		tel := telemetry.New(o)
+		handler := tel.Tee(slog.DiscardHandler)
+		err := slogtest.TestHandler(handler, func() []map[string]any {
+			tel.Close()
+			var all []map[string]any
+			for _, r := range s.records {
+				all = append(all, tree(r))
+			}
+			return all
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// tree makes groups of keys with points in them, as slogtest wants them.
+func tree(r telemetry.Record) map[string]any {
+	root := map[string]any{slog.MessageKey: r.Body, slog.LevelKey: r.Level}
+	if !r.Time.IsZero() {
+		root[slog.TimeKey] = r.Time
+	}
+	for _, a := range r.Attrs {
+		at := root
+		groups := strings.Split(a.Key, ".")
+		for _, g := range groups[:len(groups)-1] {
+			if at[g] == nil {
+				at[g] = map[string]any{}
+			}
+			at = at[g].(map[string]any)
+		}
+		at[groups[len(groups)-1]] = a.Value.Any()
+	}
+	return root
+}
+
+func TestSecretsStayHere(t *testing.T) {
+	for _, tc := range []struct{ key, value, want string }{
+		{"error", "dial postgres://ada:geheim@db/x: refused", "dial postgres://***@db/x: refused"},
+		{"error", "Authorization: Bearer geheim.geheim", "Authorization: Bearer ***"},
+		{"error", "GET /x?X-Amz-Signature=geheim&b=1", "GET /x?X-Amz-Signature=***&b=1"},
+		{"error", `{"api_key": "geheim word"}`, `{"api_key": ***}`},
+		{"error", "password=geheim host=db", "password=*** host=db"},
+		{"error", "the token remit_geheimgeheimgeheimgeheim is old", "the token remit_*** is old"},
+		{"error", "remit_geheimgeheimgeheimgeheim", "remit_***"},
+		{"token", "geheim", "***"},
+		{"Client-Secret", "geheim", "***"},
+		{"error", "open /a/b: no such file", "open /a/b: no such file"},
+		{"url", "http://127.0.0.1:8722/mcp", "http://127.0.0.1:8722/mcp"},
+		{"tool", "books/read_lesson", "books/read_lesson"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &sink{}
+			tel, log := s.logging(slog.LevelError+1, &bytes.Buffer{})
+			log.With(tc.key, tc.value).Warn(tc.value, tc.key, tc.value, slog.Group("g", tc.key, errors.New(tc.value)))
+			tel.Close()
+			r := s.records[0]
+			if got := attrs(r.Attrs); got[tc.key] != tc.want || got["g."+tc.key] != tc.want {
+				t.Errorf("%s: got %v, want %q", tc.key, got, tc.want)
+			}
+			if tc.key == "error" && r.Body != tc.want {
+				t.Errorf("the message is %q, want %q", r.Body, tc.want)
+			}
+		})
+	}
+}
+
+func TestTeeOfNothing(t *testing.T) {
+	next := slog.DiscardHandler
+	var off *telemetry.Telemetry
+	if off.Tee(next) != next {
+		t.Error("telemetry that is off stands in the way")
+	}
+}

@@ -1,0 +1,128 @@
+package telemetry_test
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"remit/internal/engine/telemetry"
+)
+
+const (
+	trace   = "4bf92f3577b34da6a3ce929d0e0e4736"
+	span    = "00f067aa0ba902b7"
+	parent  = "00-" + trace + "-" + span + "-01"
+	ignored = "00-" + trace + "-" + span + "-00"
+)
+
+func TestParent(t *testing.T) {
+	for _, tc := range []struct{ name, traceparent, tracestate, want string }{
+		{"sound", parent, "", parent},
+		{"with state", parent, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", parent + " rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"},
+		{"spaces around", " " + parent + "\t", " a=b ", parent + " a=b"},
+		{"not sampled", ignored, "", ignored},
+		{"of a later version", "cc-" + trace + "-" + span + "-01-what-comes", "", "cc-" + trace + "-" + span + "-01"},
+		{"a state that is too long", parent, strings.Repeat("a", 513), parent},
+		{"a state with a line break", parent, "a=b\r\nX: y", parent},
+		{"nothing", "", "a=b", ""},
+		{"no version", "ff-" + trace + "-" + span + "-01", "", ""},
+		{"capitals", strings.ToUpper(parent), "", ""},
+		{"a trace of zeros", "00-00000000000000000000000000000000-" + span + "-01", "", ""},
+		{"a span of zeros", "00-" + trace + "-0000000000000000-01", "", ""},
+		{"too short", parent[:54], "", ""},
+		{"version 00 with more", parent + "-more", "", ""},
+		{"a later version with more that is not parted", "01-" + trace + "-" + span + "-01x", "", ""},
+		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + span + "-01", "", ""},
+	} {
+		if got := telemetry.Parent(tc.traceparent, tc.tracestate); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestSpansStandBeneathTheirParent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		tel := s.start(t, nil)
+		call(tel, telemetry.Parent(parent, "rojo=1"))
+		call(tel, "nonsense")
+		tel.Close()
+		spans := s.spans()
+		if len(spans) != 2 {
+			t.Fatalf("%d spans, want 2", len(spans))
+		}
+		below, root := spans[0], spans[1]
+		if got := hex.EncodeToString(below.Trace[:]); got != trace {
+			t.Errorf("trace %s, want that of the parent", got)
+		}
+		if got := hex.EncodeToString(below.Parent[:]); got != span || below.State != "rojo=1" || below.Flags != 1 || below.ID == below.Parent {
+			t.Errorf("parent %s, state %q, flags %d, id %x", got, below.State, below.Flags, below.ID)
+		}
+		if root.Parent != (telemetry.SpanID{}) || root.Trace == (telemetry.TraceID{}) || root.ID == (telemetry.SpanID{}) || root.Trace == below.Trace || root.Flags != 3 {
+			t.Errorf("a call without a parent: %+v", root)
+		}
+	})
+}
+
+func TestSamplers(t *testing.T) {
+	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + span + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + span + "-"
+	for _, tc := range []struct {
+		sampler, arg string
+		want         string // of no parent, one that is sampled, one that is not, a low and a high id that are not
+	}{
+		{"", "", "yyn nn"},
+		{"parentbased_always_on", "", "yyn nn"},
+		{"parentbased_always_off", "", "nyn nn"},
+		{"parentbased_traceidratio", "0", "nyn nn"},
+		{"parentbased_traceidratio", "1", "yyn nn"},
+		{"always_on", "", "yyy yy"},
+		{"always_off", "", "nnn nn"},
+		{"traceidratio", "0.5", "??? yn"}, // the ids decide
+		{"traceidratio", "0", "nnn nn"},
+		{"traceidratio", "many", "yyy yy"},
+		{"wrong", "", "yyn nn"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got := ""
+			for _, p := range []string{"", parent, ignored, " ", low + "00", high + "00"} {
+				if p == " " {
+					got += p
+					continue
+				}
+				s := &sink{}
+				tel := s.start(t, map[string]string{"OTEL_TRACES_SAMPLER": tc.sampler, "OTEL_TRACES_SAMPLER_ARG": tc.arg})
+				call(tel, p)
+				tel.Close()
+				got += map[int]string{0: "n", 1: "y"}[len(s.spans())]
+			}
+			if tc.arg == "0.5" {
+				got = "???" + got[3:]
+			}
+			if got != tc.want {
+				t.Errorf("%s %s: got %q, want %q", tc.sampler, tc.arg, got, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzParent: whatever a caller sends, what comes out is a traceparent of W3C, perhaps with
+// a state, and means the same when it is read again.
+func FuzzParent(f *testing.F) {
+	f.Add(parent, "rojo=1")
+	f.Add("01-"+trace+"-"+span+"-01-x", "a=b,c=d")
+	f.Add("", "")
+	f.Fuzz(func(t *testing.T, traceparent, tracestate string) {
+		got := telemetry.Parent(traceparent, tracestate)
+		if got == "" {
+			return
+		}
+		first, rest, _ := strings.Cut(got, " ")
+		if len(first) != 55 || strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r > '~' }) || len(rest) > 512 {
+			t.Errorf("%q, %q gave %q", traceparent, tracestate, got)
+		}
+		if again := telemetry.Parent(first, rest); again != got {
+			t.Errorf("%q is %q when it is read again", got, again)
+		}
+	})
+}

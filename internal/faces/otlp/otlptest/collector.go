@@ -1,0 +1,279 @@
+// Package otlptest is a collector for tests: it takes what is exported over gRPC and
+// HTTP, and decodes it with the official types.
+package otlptest
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	colmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
+	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // what a collector takes
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// Collector keeps what it gets. What it answers is set before anybody asks; the rest may be
+// read when whoever exports has ended, or with Lock held.
+type Collector struct {
+	coltrace.UnimplementedTraceServiceServer
+
+	Fail     func(try int) error                              // over gRPC; nil: it takes all
+	Answer   func(try int, w http.ResponseWriter) (done bool) // over HTTP; nil: it takes all
+	Rejected int64                                            // how many spans it refuses of each batch
+
+	sync.Mutex
+	Spans   []*coltrace.ExportTraceServiceRequest
+	Metrics []*colmetrics.ExportMetricsServiceRequest
+	Logs    []*collogs.ExportLogsServiceRequest
+	Headers []map[string][]string // of each request
+	Paths   []string              // of each request
+	Wrong   []string              // what requests had that they should not
+	Tries   int                   // how many requests there were
+}
+
+// arrived is called for every request.
+func (c *Collector) arrived(header map[string][]string, path string) int {
+	c.Lock()
+	defer c.Unlock()
+	c.Tries++
+	c.Headers = append(c.Headers, header)
+	c.Paths = append(c.Paths, path)
+	return c.Tries
+}
+
+func (c *Collector) keep(m proto.Message) {
+	c.Lock()
+	defer c.Unlock()
+	switch m := m.(type) {
+	case *coltrace.ExportTraceServiceRequest:
+		c.Spans = append(c.Spans, m)
+	case *colmetrics.ExportMetricsServiceRequest:
+		c.Metrics = append(c.Metrics, m)
+	case *collogs.ExportLogsServiceRequest:
+		c.Logs = append(c.Logs, m)
+	}
+}
+
+func (c *Collector) complain(format string, args ...any) {
+	c.Lock()
+	defer c.Unlock()
+	c.Wrong = append(c.Wrong, fmt.Sprintf(format, args...))
+}
+
+func (c *Collector) called(ctx context.Context, m proto.Message) error {
+	header, _ := metadata.FromIncomingContext(ctx)
+	method, _ := grpc.Method(ctx)
+	try := c.arrived(header, method)
+	if _, ok := ctx.Deadline(); !ok {
+		c.complain("a call without a deadline")
+	}
+	if c.Fail != nil {
+		if err := c.Fail(try); err != nil {
+			return err
+		}
+	}
+	c.keep(m)
+	return nil
+}
+
+// Export takes spans.
+func (c *Collector) Export(ctx context.Context, m *coltrace.ExportTraceServiceRequest) (*coltrace.ExportTraceServiceResponse, error) {
+	answer := &coltrace.ExportTraceServiceResponse{}
+	if c.Rejected > 0 {
+		answer.PartialSuccess = &coltrace.ExportTracePartialSuccess{RejectedSpans: c.Rejected, ErrorMessage: "too old"}
+	}
+	return answer, c.called(ctx, m)
+}
+
+type metricsService struct {
+	colmetrics.UnimplementedMetricsServiceServer
+	*Collector
+}
+
+func (s metricsService) Export(ctx context.Context, m *colmetrics.ExportMetricsServiceRequest) (*colmetrics.ExportMetricsServiceResponse, error) {
+	return &colmetrics.ExportMetricsServiceResponse{}, s.called(ctx, m)
+}
+
+type logsService struct {
+	collogs.UnimplementedLogsServiceServer
+	*Collector
+}
+
+func (s logsService) Export(ctx context.Context, m *collogs.ExportLogsServiceRequest) (*collogs.ExportLogsServiceResponse, error) {
+	return &collogs.ExportLogsServiceResponse{}, s.called(ctx, m)
+}
+
+// GRPC serves gRPC until the test ends, and gives host and port.
+func (c *Collector) GRPC(t *testing.T, options ...grpc.ServerOption) string {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(options...)
+	coltrace.RegisterTraceServiceServer(server, c)
+	colmetrics.RegisterMetricsServiceServer(server, metricsService{Collector: c})
+	collogs.RegisterLogsServiceServer(server, logsService{Collector: c})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l) // it is stopped below
+	}()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+// Serve serves a protocol of OTLP until the test ends, and gives the address.
+func (c *Collector) Serve(t *testing.T, protocol string) string {
+	t.Helper()
+	if protocol == "grpc" {
+		return "http://" + c.GRPC(t)
+	}
+	return c.HTTP(t)
+}
+
+// ServeHTTP takes both encodings of OTLP over HTTP.
+func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	try := c.arrived(r.Header, r.URL.Path)
+	body, err := io.ReadAll(r.Body)
+	if r.Header.Get("Content-Encoding") == "gzip" && err == nil {
+		body, err = unzip(body)
+	}
+	if err != nil || r.Method != http.MethodPost {
+		c.complain("%s %s: %v", r.Method, r.URL.Path, err)
+	}
+	if c.Answer != nil && c.Answer(try, w) {
+		return
+	}
+	kind := r.Header.Get("Content-Type")
+	m := messageFor(r.URL.Path)
+	if m == nil {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	switch kind {
+	case "application/x-protobuf":
+		err = proto.Unmarshal(body, m)
+	case "application/json":
+		err = unmarshalJSON(body, m)
+	default:
+		err = fmt.Errorf("a content of type %q", kind)
+	}
+	if err != nil {
+		c.complain("%s: %v", r.URL.Path, err)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.keep(m)
+	c.accept(w, kind)
+}
+
+func messageFor(path string) proto.Message {
+	switch path {
+	case "/v1/traces", "/own/path", "/":
+		return &coltrace.ExportTraceServiceRequest{}
+	case "/v1/metrics":
+		return &colmetrics.ExportMetricsServiceRequest{}
+	case "/v1/logs", "/base/v1/logs":
+		return &collogs.ExportLogsServiceRequest{}
+	default:
+		return nil
+	}
+}
+
+func (c *Collector) accept(w http.ResponseWriter, kind string) {
+	answer := &coltrace.ExportTraceServiceResponse{}
+	if c.Rejected > 0 {
+		answer.PartialSuccess = &coltrace.ExportTracePartialSuccess{RejectedSpans: c.Rejected, ErrorMessage: "too old"}
+	}
+	w.Header().Set("Content-Type", kind)
+	body, err := proto.Marshal(answer)
+	if kind == "application/json" {
+		body, err = protojson.Marshal(answer)
+	}
+	if err != nil {
+		panic(err)
+	}
+	_, _ = w.Write(body)
+}
+
+func unzip(body []byte) ([]byte, error) {
+	reader, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(reader)
+}
+
+// unmarshalJSON reads JSON as protobuf has it, but for ids: OTLP has them as hexadecimal digits.
+func unmarshalJSON(body []byte, m proto.Message) error {
+	var tree any
+	if err := json.Unmarshal(body, &tree); err != nil {
+		return err
+	}
+	if err := respell(tree); err != nil {
+		return err
+	}
+	body, err := json.Marshal(tree)
+	if err != nil {
+		return err
+	}
+	return protojson.Unmarshal(body, m) // which refuses fields that it does not know
+}
+
+func respell(tree any) error {
+	switch v := tree.(type) {
+	case []any:
+		for _, element := range v {
+			if err := respell(element); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for key, member := range v {
+			if key == "traceId" || key == "spanId" || key == "parentSpanId" {
+				raw, err := hex.DecodeString(member.(string))
+				if err != nil {
+					return err
+				}
+				v[key] = base64.StdEncoding.EncodeToString(raw)
+				continue
+			}
+			if _, isText := member.(string); key == "kind" || key == "severityNumber" || key == "aggregationTemporality" || key == "code" {
+				if isText {
+					return fmt.Errorf("%s is text: OTLP has enums as numbers", key)
+				}
+			}
+			if err := respell(member); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// HTTP serves OTLP over HTTP until the test ends, and gives the address.
+func (c *Collector) HTTP(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(c)
+	t.Cleanup(server.Close)
+	return server.URL
+}
