@@ -1,0 +1,155 @@
+// Package clients knows where each client keeps its MCP servers, and what it must be told.
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+//go:generate go run ./generate
+
+// Server is Remit as a client should know it: a command that the client starts, or
+// the address of one that runs already.
+type Server struct {
+	Name     string   // what the client lists it as
+	Command  string   // the whole path of the program
+	Args     []string // of the command
+	URL      string   // in place of a command
+	TokenEnv string   // the variable that holds the bearer token of the URL; "" for none
+	Token    string   // what it holds: for clients that look at no variables
+}
+
+// Client is a program that talks to MCP servers.
+type Client struct {
+	Name  string   // as people type it
+	Title string   // as its makers call it
+	Notes []string // what a person should know, in sentences
+
+	file    func(System) string // where its servers are
+	in      format
+	entry   func(Server) ([]field, error) // what stands there of a server
+	command func(Server) []string         // its own command to add one; nil if it has none
+	links   func(c *Client, s Server) []Link
+	// literal: it looks at no variables, so a token must stand in its file.
+	literal bool
+}
+
+// Link opens a client, which then asks whether it should add the server.
+type Link struct {
+	Title string
+	URL   string
+	Web   bool // a web page that leads on, for pages that allow no other links
+}
+
+// field is a part of an entry: text, []string or []field.
+type field struct {
+	key   string
+	value any
+}
+
+// All are the clients, in the order in which people are told of them.
+func All() []*Client {
+	return []*Client{claudeCode(), claudeDesktop(), cursor(), vsCode(), windsurf(), codex(), gemini(), zed()}
+}
+
+// Names are what people type.
+func Names() []string {
+	var names []string
+	for _, c := range All() {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// Find gives the client of a name; nil if there is none.
+func Find(name string) *Client {
+	all := All()
+	if i := slices.IndexFunc(all, func(c *Client) bool { return c.Name == name }); i >= 0 {
+		return all[i]
+	}
+	return nil
+}
+
+// NeedsToken tells whether the token of a server has to be written down in the file.
+func (c *Client) NeedsToken(s Server) bool { return c.literal && s.TokenEnv != "" }
+
+// Language is that of its file: json or toml.
+func (c *Client) Language() string { return c.in.language() }
+
+// Snippet is a whole file that holds nothing but the server.
+func (c *Client) Snippet(s Server) (string, error) {
+	text, err := c.put(nil, s)
+	return string(text), err
+}
+
+// put gives the text of its file with the server in it.
+func (c *Client) put(text []byte, s Server) ([]byte, error) {
+	if err := checkName(s.Name); err != nil {
+		return nil, err
+	}
+	for _, text := range append([]string{s.Command, s.URL, s.Token}, s.Args...) {
+		if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
+			return nil, fmt.Errorf("%q has characters that the file of %s cannot hold; move the program or the folder to a plainer path", text, c.Title)
+		}
+	}
+	fields, err := c.entry(s)
+	if err != nil {
+		return nil, err
+	}
+	return c.in.set(text, s.Name, func(st style) []byte { return c.in.render(s.Name, fields, st) })
+}
+
+// Command is the command line of the client's own that adds the server; "" if it has
+// none.
+func (c *Client) Command(s Server) string {
+	if _, err := c.entry(s); err != nil || c.command == nil {
+		return ""
+	}
+	return shellLine(c.command(s))
+}
+
+// Links open the client and have it ask; none if it knows no such links.
+func (c *Client) Links(s Server) []Link {
+	if c.links == nil {
+		return nil
+	}
+	return c.links(c, s)
+}
+
+// checkName refuses what a client would not take, or would have to be quoted.
+func checkName(name string) error {
+	isOdd := func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isOdd) {
+		return fmt.Errorf("the name %q is none that every client takes; use up to 64 letters, digits, - and _", name)
+	}
+	return nil
+}
+
+// bearer is the header that carries the token, by way of a variable.
+func bearer(reference string) []field {
+	return []field{{"Authorization", "Bearer " + reference}}
+}
+
+// withHeaders adds the header of the token, if there is one.
+func withHeaders(fields []field, s Server, reference string) []field {
+	if s.TokenEnv == "" {
+		return fields
+	}
+	return append(fields, field{"headers", bearer(reference)})
+}
+
+// Command and arguments stand alike in every file.
+func started(s Server) []field { return []field{{"command", s.Command}, {"args", s.Args}} }
+
+func typed(kind string, fields []field) []field {
+	return slices.Insert(fields, 0, field{"type", kind})
+}
+
+// errNoHTTP is what Claude Desktop gets for an address.
+var errNoHTTP = errors.New("the file of Claude Desktop takes only servers that it starts itself; leave --url out, or add the address in its settings under Connectors")

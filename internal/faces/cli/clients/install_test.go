@@ -1,0 +1,246 @@
+package clients
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// existing is a file of each language that somebody keeps with care.
+var existing = map[string]string{
+	"json": "// my servers\r\n{\r\n\t\"theme\": \"dark\", // at night\r\n\t\"KEY\": {\r\n\t\t\"a\": {\"command\": \"a\"},\r\n\t},\r\n}",
+	"toml": "model = \"o3\" # best\n\n[mcp_servers.a]\ncommand = 'a'\n\n[tui]\nx = \"\"\"\n[mcp_servers.remit]\n\"\"\"",
+}
+
+func existingOf(c *Client) string {
+	text := existing[c.Language()]
+	if file, ok := c.in.(jsonFile); ok {
+		text = strings.ReplaceAll(text, "KEY", file.key)
+	}
+	return text
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// tree is all that lies in a folder: modes and texts.
+func tree(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		found[path] = info.Mode().String()
+		if info.Mode().IsRegular() {
+			found[path] += " " + read(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func must(t *testing.T, want Was) func(Change, error) Change {
+	return func(got Change, err error) Change {
+		t.Helper()
+		if err != nil || got.Was != want {
+			t.Fatalf("%+v, %v; want %s", got, err, want)
+		}
+		return got
+	}
+}
+
+// TestThereAndBack: for each client, into a file that somebody keeps with care, into an
+// empty one, and into none at all.
+func TestThereAndBack(t *testing.T) {
+	for _, c := range All() {
+		for _, before := range []string{existingOf(c), "", "\ufeff", "none"} {
+			home := t.TempDir()
+			file := c.File(System{OS: runtime.GOOS, Home: home, Env: unset})
+			if before != "none" {
+				write(t, file, before)
+			}
+			was := tree(t, home)
+			must(t, Absent)(c.Plan(file, ours))
+			if diff := cmp.Diff(was, tree(t, home)); diff != "" {
+				t.Errorf("%s: a plan changes: %s", c.Name, diff)
+			}
+			change := must(t, Absent)(c.Install(file, ours))
+			if before != "none" && read(t, change.Backup) != before {
+				t.Errorf("%s: the backup is %q", c.Name, read(t, change.Backup))
+			}
+			said, there, err := c.Installed(file, "remit")
+			if err != nil || !there || said.Command != ours.Command {
+				t.Errorf("%s: %+v, %v, %v", c.Name, said, there, err)
+			}
+			must(t, Same)(c.Install(file, ours))
+			must(t, Other)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
+			must(t, Restored)(c.Remove(file, "remit"))
+			if diff := cmp.Diff(was, tree(t, home)); diff != "" {
+				t.Errorf("%s with %q: it is not as it was: %s", c.Name, before, diff)
+			}
+			must(t, Absent)(c.Remove(file, "remit"))
+		}
+	}
+}
+
+// TestOthersChange: what others change between stays, and only ours goes.
+func TestOthersChange(t *testing.T) {
+	for _, c := range All() {
+		file := filepath.Join(t.TempDir(), "new", "file")
+		if c.Language() == "toml" {
+			must(t, Absent)(c.Install(file, ours))
+			write(t, file, "model = \"o4\"\n"+read(t, file)+"[b]\n")
+			must(t, Removed)(c.Remove(file, "remit"))
+			if got := read(t, file); got != "model = \"o4\"\n[b]\n" {
+				t.Errorf("%s leaves %q", c.Name, got)
+			}
+			continue
+		}
+		must(t, Absent)(c.Install(file, ours))
+		write(t, file, strings.Replace(read(t, file), "{", "{\n  \"theme\": \"dark\",", 1))
+		must(t, Removed)(c.Remove(file, "remit"))
+		if got := read(t, file); got != "{\n  \"theme\": \"dark\"\n}\n" {
+			t.Errorf("%s leaves %q", c.Name, got)
+		}
+		if left := tree(t, filepath.Dir(file)); len(left) != 2 {
+			t.Errorf("%s leaves things behind: %v", c.Name, left)
+		}
+	}
+}
+
+// TestOneBefore: an entry of that name that was there before ours comes back.
+func TestOneBefore(t *testing.T) {
+	c := Find("cursor")
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	before := "{\"mcpServers\": {\"remit\": {\"command\": \"mine\"}}}"
+	write(t, file, before)
+	must(t, Other)(c.Install(file, ours))
+	write(t, file, strings.Replace(read(t, file), "{", "{\"a\": 1, ", 1))
+	must(t, Removed)(c.Remove(file, "remit"))
+	if got, want := read(t, file), strings.Replace(before, "{", "{\"a\": 1, ", 1); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestTwoServers: each can go by itself, in any order.
+func TestTwoServers(t *testing.T) {
+	c := Find("vscode")
+	second := Server{Name: "second", URL: "http://127.0.0.1:1/mcp"}
+	for _, order := range [][]string{{"remit", "second"}, {"second", "remit"}} {
+		file := filepath.Join(t.TempDir(), "mcp.json")
+		write(t, file, existingOf(c))
+		must(t, Absent)(c.Install(file, ours))
+		must(t, Absent)(c.Install(file, second))
+		for _, name := range order {
+			if _, err := c.Remove(file, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff(existingOf(c), read(t, file)); diff != "" {
+			t.Errorf("%v: %s", order, diff)
+		}
+		if left := tree(t, filepath.Dir(file)); len(left) != 2 {
+			t.Errorf("%v leaves things behind: %v", order, left)
+		}
+	}
+}
+
+func TestLinksAreFollowed(t *testing.T) {
+	folder := t.TempDir()
+	real, link := filepath.Join(folder, "dotfiles", "cursor.json"), filepath.Join(folder, "mcp.json")
+	write(t, real, "{}")
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	c := Find("cursor")
+	if change := must(t, Absent)(c.Install(link, ours)); filepath.Base(change.File) != "cursor.json" {
+		t.Errorf("it changed %s", change.File)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link is none any more: %v", err)
+	}
+	must(t, Restored)(c.Remove(link, "remit"))
+	if got := read(t, real); got != "{}" {
+		t.Errorf("got %q", got)
+	}
+	if err := os.Remove(real); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Install(link, ours); err == nil || !strings.Contains(err.Error(), "leads nowhere") {
+		t.Errorf("a link that leads nowhere: %v", err)
+	}
+}
+
+// TestLeftAlone: a file that cannot be read, is locked, or changes in that moment is as
+// it was.
+func TestLeftAlone(t *testing.T) {
+	c := Find("cursor")
+	file := filepath.Join(t.TempDir(), "mcp.json")
+	write(t, file, "{\n  oops\n}")
+	was := tree(t, filepath.Dir(file))
+	_, err := c.Install(file, ours)
+	if err == nil || !strings.Contains(err.Error(), "mcp.json was not touched, because it cannot be read at line 2, column 3") {
+		t.Errorf("install: %v", err)
+	}
+	if _, err := c.Remove(file, "remit"); err == nil || !strings.Contains(err.Error(), "line 2, column 3") {
+		t.Errorf("remove: %v", err)
+	}
+	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+		t.Error(diff)
+	}
+	write(t, file, "{}")
+	if err := os.Mkdir(file+".lock", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	was = tree(t, filepath.Dir(file))
+	if _, err := c.Install(file, ours); err == nil || !strings.Contains(err.Error(), "is in use") {
+		t.Errorf("install: %v", err)
+	}
+	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+		t.Error(diff)
+	}
+	k, err := c.open(file, "remit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "{ }")
+	was = tree(t, filepath.Dir(file))
+	if err := k.replace([]byte("lost")); err == nil || !strings.Contains(err.Error(), "changed by somebody else") {
+		t.Errorf("replace: %v", err)
+	}
+	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := c.Install(filepath.Dir(file), ours); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+}

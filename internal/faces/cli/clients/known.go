@@ -1,0 +1,219 @@
+package clients
+
+import (
+	"encoding/base64"
+	"net/url"
+	"strings"
+)
+
+// claudeCode: what "claude mcp add" of 2.1.325 writes at user scope. It puts variables
+// in as ${NAME}, and takes its file along to CLAUDE_CONFIG_DIR.
+func claudeCode() *Client {
+	return &Client{
+		Name: "claude-code", Title: "Claude Code",
+		Notes: []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
+		file:  func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
+		in:    jsonFile{"mcpServers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${"+s.TokenEnv+"}"), nil
+			}
+			return typed("stdio", started(s)), nil
+		},
+		command: func(s Server) []string {
+			line := []string{"claude", "mcp", "add", "--scope", "user"}
+			if s.URL == "" {
+				return append(append(line, s.Name, "--", s.Command), s.Args...)
+			}
+			line = append(line, "--transport", "http", s.Name, s.URL)
+			if s.TokenEnv != "" {
+				line = append(line, "--header", "Authorization: Bearer ${"+s.TokenEnv+"}")
+			}
+			return line
+		},
+	}
+}
+
+// claudeDesktop: modelcontextprotocol.io, "Connect to local MCP servers", November 2026.
+func claudeDesktop() *Client {
+	return &Client{
+		Name: "claude-desktop", Title: "Claude Desktop",
+		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
+		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
+		in:    jsonFile{"mcpServers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return nil, errNoHTTP
+			}
+			return started(s), nil
+		},
+	}
+}
+
+// cursor: cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026.
+func cursor() *Client {
+	return &Client{
+		Name: "cursor", Title: "Cursor",
+		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
+		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
+		in:    jsonFile{"mcpServers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders([]field{{"url", s.URL}}, s, "${env:"+s.TokenEnv+"}"), nil
+			}
+			return typed("stdio", started(s)), nil
+		},
+		links: func(c *Client, s Server) []Link {
+			fields, err := c.entry(s)
+			if err != nil {
+				return nil
+			}
+			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compactJSON(fields)))
+			return []Link{
+				{Title: "Cursor", URL: "cursor://anysphere.cursor-deeplink/mcp/install" + query},
+				{Title: "Cursor", URL: "https://cursor.com/en/install-mcp" + query, Web: true},
+			}
+		},
+	}
+}
+
+// vsCode: code.visualstudio.com/docs/copilot/reference/mcp-configuration, November
+// 2026; user profile since 1.102.
+func vsCode() *Client {
+	named := func(c *Client, s Server) []byte {
+		fields, err := c.entry(s)
+		if err != nil {
+			return nil
+		}
+		return compactJSON(append([]field{{"name", s.Name}}, fields...))
+	}
+	c := &Client{
+		Name: "vscode", Title: "Visual Studio Code",
+		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows what it says."},
+		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
+		in:    jsonFile{"servers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${env:"+s.TokenEnv+"}"), nil
+			}
+			return typed("stdio", started(s)), nil
+		},
+	}
+	c.command = func(s Server) []string { return []string{"code", "--add-mcp", string(named(c, s))} }
+	c.links = func(c *Client, s Server) []Link {
+		whole := component(string(named(c, s)))
+		fields, err := c.entry(s)
+		if err != nil {
+			return nil
+		}
+		query := "/redirect/mcp/install?name=" + url.QueryEscape(s.Name) + "&config=" + component(string(compactJSON(fields)))
+		return []Link{
+			{Title: "VS Code", URL: "vscode:mcp/install?" + whole},
+			{Title: "VS Code Insiders", URL: "vscode-insiders:mcp/install?" + whole},
+			{Title: "VS Code", URL: "https://vscode.dev" + query, Web: true},
+			{Title: "VS Code Insiders", URL: "https://insiders.vscode.dev" + query + "&quality=insiders", Web: true},
+		}
+	}
+	return c
+}
+
+// windsurf: docs.windsurf.com/windsurf/cascade/mcp, November 2026.
+func windsurf() *Client {
+	return &Client{
+		Name: "windsurf", Title: "Windsurf",
+		Notes: []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
+		file:  func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
+		in:    jsonFile{"mcpServers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders([]field{{"serverUrl", s.URL}}, s, "${env:"+s.TokenEnv+"}"), nil
+			}
+			return started(s), nil
+		},
+	}
+}
+
+// codex: what "codex mcp add" of 0.166.0 writes. It takes its file along to CODEX_HOME.
+func codex() *Client {
+	return &Client{
+		Name: "codex", Title: "Codex",
+		Notes: []string{"The command line, the app and the editor extension read the same file.", "Type /mcp in Codex to see the server."},
+		file: func(s System) string {
+			return s.join(s.variable("CODEX_HOME", s.join(s.Home, ".codex")), "config.toml")
+		},
+		in: tomlFile{"mcp_servers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL == "" {
+				return started(s), nil
+			}
+			fields := []field{{"url", s.URL}}
+			if s.TokenEnv != "" {
+				fields = append(fields, field{"bearer_token_env_var", s.TokenEnv})
+			}
+			return fields, nil
+		},
+		command: func(s Server) []string {
+			line := []string{"codex", "mcp", "add", s.Name}
+			if s.URL == "" {
+				return append(append(line, "--", s.Command), s.Args...)
+			}
+			line = append(line, "--url", s.URL)
+			if s.TokenEnv != "" {
+				line = append(line, "--bearer-token-env-var", s.TokenEnv)
+			}
+			return line
+		},
+	}
+}
+
+// gemini: what "gemini mcp add" of 0.61.0 writes at user scope. It puts variables in as
+// ${NAME}.
+func gemini() *Client {
+	return &Client{
+		Name: "gemini", Title: "Gemini CLI",
+		Notes: []string{"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.", "Type /mcp in Gemini CLI to see the server."},
+		file:  func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
+		in:    jsonFile{"mcpServers"},
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${"+s.TokenEnv+"}"), nil
+			}
+			return started(s), nil
+		},
+		command: func(s Server) []string {
+			line := []string{"gemini", "mcp", "add", "--scope", "user"}
+			if s.URL == "" {
+				return append(append(line, s.Name, s.Command), s.Args...)
+			}
+			line = append(line, "--transport", "http")
+			if s.TokenEnv != "" {
+				line = append(line, "--header", "Authorization: Bearer ${"+s.TokenEnv+"}")
+			}
+			return append(line, s.Name, s.URL)
+		},
+	}
+}
+
+// zed: zed.dev/docs/ai/mcp, November 2026. Nothing there says that it looks at
+// variables.
+func zed() *Client {
+	return &Client{
+		Name: "zed", Title: "Zed",
+		Notes:   []string{"The server is listed in Zed's settings under AI, MCP Servers.", "Zed looks at no variables: with --token-env the token itself is written into its file."},
+		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
+		in:      jsonFile{"context_servers"},
+		literal: true,
+		entry: func(s Server) ([]field, error) {
+			if s.URL != "" {
+				return withHeaders([]field{{"url", s.URL}}, s, s.Token), nil
+			}
+			return started(s), nil
+		},
+	}
+}
+
+// component writes a text as a part of a link that every client reads alike: a space
+// is no plus sign.
+func component(text string) string {
+	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
+}
