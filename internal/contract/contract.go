@@ -42,6 +42,7 @@ type Contract struct {
 	Description string             `json:"description" yaml:"description"`
 	Hints       Hints              `json:"hints" yaml:"hints"`
 	Access      Access             `json:"access" yaml:"access"`
+	Owner       string             `json:"owner,omitempty" yaml:"owner"` // the argument that names the user whose data it is: callers reach their own
 	Input       jsontree.Value     `json:"input" yaml:"input"`
 	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
 	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the one list of the output, which everything but structuredContent holds without an object around it

@@ -57,6 +57,7 @@ func (c *Contract) Lint() []Finding {
 		return l.findings
 	}
 	l.arguments(c)
+	l.owner(c)
 	l.headers(c)
 	l.bare(c)
 	l.truncation(c)
@@ -96,6 +97,16 @@ func (l *linter) naming(c *Contract) {
 	l.need(c.Access == Public || c.Access == Caller, "access", "%q is not one of public, caller", c.Access)
 	l.need(!c.Hints.ReadOnly || !c.Hints.Destructive, "hints", "a tool that only reads destroys nothing")
 	l.need(!c.Hints.ReadOnly || c.Hints.Idempotent, "hints", "a tool that only reads is idempotent")
+}
+
+// owner checks that a call always says whose data it is about: what is not said cannot
+// be compared.
+func (l *linter) owner(c *Contract) {
+	if c.Owner == "" {
+		return
+	}
+	property := c.input.prop(c.Owner)
+	l.need(property != nil && slices.Equal(property.types, []string{"string"}) && c.input.requires(c.Owner), "owner", "%q must be a required argument that is a string", c.Owner)
 }
 
 func (l *linter) limits(c *Contract) {

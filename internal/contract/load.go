@@ -26,6 +26,7 @@ type setDocument struct {
 	Defaults struct {
 		Version  Version            `yaml:"version"`
 		Access   Access             `yaml:"access"`
+		Owner    string             `yaml:"owner"`
 		Deadline Deadline           `yaml:"deadline"`
 		Size     Size               `yaml:"size"`
 		Errors   map[Kind]ErrorRule `yaml:"errors"`
@@ -108,7 +109,7 @@ func LoadFile(tree fs.FS, file string) (*Contract, error) {
 
 func (doc *setDocument) contract(tree fs.FS, file string) (*Contract, error) {
 	c := &Contract{
-		Version: doc.Defaults.Version, Access: doc.Defaults.Access,
+		Version: doc.Defaults.Version, Access: doc.Defaults.Access, Owner: doc.Defaults.Owner,
 		Deadline: doc.Defaults.Deadline, Size: doc.Defaults.Size,
 	}
 	if err := readYAML(tree, file, c); err != nil {

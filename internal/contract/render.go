@@ -48,13 +48,18 @@ func (c *Contract) Status(kind Kind) int {
 // alwaysSent are details that tell the caller what to do next, in every shape.
 var alwaysSent = []string{"retry_after", "approval"}
 
+// Code is the contract's own word for a failure.
+func (c *Contract) Code(e *Error) string {
+	if e.Code != "" {
+		return e.Code
+	}
+	return c.Errors[e.Kind].Code
+}
+
 // Render gives the body that a caller gets for a failure. Cause stays out.
 func (c *Contract) Render(e *Error) []byte {
 	rule := c.Errors[e.Kind]
-	code := rule.Code
-	if e.Code != "" {
-		code = e.Code
-	}
+	code := c.Code(e)
 	message := jsontree.Str(rule.words(e))
 	details := sentDetails(e, rule)
 	var body jsontree.Value

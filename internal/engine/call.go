@@ -10,20 +10,22 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 )
 
 // Call is one call of a tool as a face hands it over.
 type Call struct {
 	Tool       string
-	Args       jsontree.Value // decoded by the face, once; null means none
-	Principal  string         // who calls; "" is nobody in particular
-	Face       string         // the face it came in by
-	Client     string         // how the client names itself
-	Connection string         // tells the connection from others, if there is one
-	Peer       Peer           // the client while the call runs; nil if it cannot be reached
-	Round      Round          // what earlier rounds of this call came to
+	Args       jsontree.Value  // decoded by the face, once; null means none
+	Principal  string          // who calls; "" is nobody in particular
+	Grant      *identity.Grant // what they may do; nil is everything
+	Face       string          // the face it came in by
+	Client     string          // how the client names itself
+	Connection string          // tells the connection from others, if there is one
+	Peer       Peer            // the client while the call runs; nil if it cannot be reached
+	Round      Round           // what earlier rounds of this call came to
+	Trace      string          // the W3C traceparent that the call belongs to, if the client gave one
 	// Key makes it safe to repeat the call: a repeat gets the answer of the first that
 	// was carried out. "" is none. Tools that only read ignore it, and rounds after the
 	// first may leave it out.
@@ -68,8 +70,9 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	}
 	w := &work{engine: e, tool: tool, call: &call, started: e.Now(), next: call.Round}
 	w.next.Number++
+	ctx = e.Telemetry.Begin(ctx, call.Trace)
 	answer, err := w.run(ctx)
-	return w.conclude(answer, err), nil
+	return w.conclude(ctx, answer, err), nil
 }
 
 // work is one call on its way through the engine.
@@ -102,8 +105,11 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.bindKey(); err != nil {
 		return answer, err
 	}
-	args, err := w.tool.Accept(w.call.Args) // nulls, defaults, input schema, sizes
+	args, err := w.tool.Accept(w.owned()) // nulls, defaults, input schema, sizes
 	if err != nil {
+		return answer, err
+	}
+	if err := w.owner(&args); err != nil {
 		return answer, err
 	}
 	files, err := w.paths(&args)
@@ -158,9 +164,9 @@ func (w *work) access() error {
 		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
-		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name)
+		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name).Because(identity.ErrNobody)
 	}
-	return nil
+	return w.tool.Reach(w.call.Grant)
 }
 
 func (w *work) rate(ctx context.Context) error {
@@ -221,58 +227,6 @@ func (w *work) recordable() error {
 	return nil
 }
 
-func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
-	if !w.tool.Approval.Required || w.call.Round.Approved {
-		return nil
-	}
-	var ask approval.Asker
-	if w.call.Peer != nil {
-		ask = w.askPerson
-	}
-	err := w.engine.Approvals.Pass(ctx, approval.Subject{
-		Principal: w.call.Principal,
-		Tool:      w.tool.ID,
-		Version:   w.tool.Version.String(),
-		Digest:    w.tool.Digest,
-		Arguments: args.Canonical(),
-		Window:    time.Duration(w.tool.Approval.Window),
-		Summary:   w.tool.Title,
-		Asked:     w.call.Round.Asked,
-	}, ask)
-	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return w.late(ctx, err)
-	}
-	w.next.Approved = err == nil
-	return err
-}
-
-// askPerson shows the person at the client exactly what is to be done. They take
-// their time; later writes of the connection do not wait for them.
-func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answer, error) {
-	Placed(ctx)
-	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
-	defer cancel()
-	key := "approval-" + r.ID
-	question := Form(key, r.Wording(), YesOrNo())
-	question.Guarded = true
-	answers, err := w.call.Peer.Ask(ctx, []Question{question})
-	if _, later := paused(err); later {
-		return approval.NotShown, fmt.Errorf("%w: %w", approval.ErrLater, err)
-	}
-	if err != nil {
-		return approval.NotShown, fmt.Errorf("ask the client: %w", err)
-	}
-	answer := answers[key]
-	switch answer.Field("action").Text {
-	case "accept":
-		return approval.Accepted, nil
-	case "decline":
-		return approval.Declined, nil
-	default: // cancel: the dialog was closed without a choice
-		return approval.NotShown, nil
-	}
-}
-
 func (w *work) caller() Caller {
 	return Caller{Principal: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection}
 }
@@ -283,7 +237,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	if w.keyed() && w.tool.inside {
 		peer = nil // in a transaction nobody may be waited for
 	}
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), peer)
+	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitTurn(limited)

@@ -214,7 +214,7 @@ func (e *Engine) stamp(uri string) (stamp string, err error) {
 
 // listStamp leaves sizes out: a file that grows is still the same entry.
 func (e *Engine) listStamp(ctx context.Context) (string, error) {
-	list, err := e.Resources(ctx)
+	list, err := e.Resources(ctx, nil)
 	if err != nil {
 		return "", err
 	}

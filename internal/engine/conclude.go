@@ -9,11 +9,12 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/telemetry"
 )
 
 // conclude renders what the call came to, and is the one place that logs,
 // counts and records it.
-func (w *work) conclude(answer jsontree.Value, err error) Result {
+func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) Result {
 	result := Result{Tool: w.tool}
 	took := w.engine.Now().Sub(w.started)
 	questions, waits := paused(err)
@@ -30,15 +31,32 @@ func (w *work) conclude(answer jsontree.Value, err error) Result {
 		result.fail(contract.AsError(err))
 	}
 	if auditErr := w.record(&result, took); auditErr != nil {
-		w.engine.Log.Error("the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
+		w.engine.Log.ErrorContext(ctx, "the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
 		if w.wrote() && result.Err == nil {
 			result.fail(contract.Errorf(contract.Unavailable,
 				"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
 		}
 	}
 	w.engine.Observer.Observe(w.tool.ID, result.outcome(), took)
-	w.log(&result, took)
+	w.tell(ctx, &result, took)
+	w.log(ctx, &result, took)
 	return result
+}
+
+// tell lets those hear of the call who follow it from program to program.
+func (w *work) tell(ctx context.Context, result *Result, took time.Duration) {
+	if w.engine.Telemetry == nil {
+		return
+	}
+	told := telemetry.Call{
+		Method: "tools/call", Tool: w.tool.ID, Outcome: result.outcome(), Version: w.tool.Version.String(),
+		Caller: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection,
+		Started: w.started, Took: took, Bytes: len(result.Body),
+	}
+	if result.Err != nil {
+		told.Err = w.tool.Code(result.Err)
+	}
+	w.engine.Telemetry.Called(ctx, &told)
 }
 
 func (r *Result) succeed(answer *jsontree.Value) {
@@ -97,7 +115,7 @@ func (w *work) record(result *Result, took time.Duration) error {
 // auditPatience is how long a record may take to reach the disk.
 const auditPatience = 10 * time.Second
 
-func (w *work) log(result *Result, took time.Duration) {
+func (w *work) log(ctx context.Context, result *Result, took time.Duration) {
 	level := slog.LevelInfo
 	switch {
 	case result.Err != nil && result.Err.Kind == contract.Internal:
@@ -106,7 +124,7 @@ func (w *work) log(result *Result, took time.Duration) {
 		took > time.Duration(w.tool.Deadline.Max) && w.ran:
 		level = slog.LevelWarn
 	}
-	if !w.engine.Log.Enabled(context.Background(), level) {
+	if !w.engine.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
@@ -119,5 +137,5 @@ func (w *work) log(result *Result, took time.Duration) {
 	if result.Err != nil && result.Err.Cause != nil {
 		attrs = append(attrs, slog.Any("cause", result.Err.Cause))
 	}
-	w.engine.Log.LogAttrs(context.Background(), level, "call", attrs...)
+	w.engine.Log.LogAttrs(ctx, level, "call", attrs...)
 }

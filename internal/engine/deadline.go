@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"remit/internal/engine/identity"
 )
 
 // deadline is the context of a handler: it ends when its time is over, and leads
@@ -14,6 +16,7 @@ type deadline struct {
 	at     time.Time
 	engine *Engine
 	caller Caller
+	grant  *identity.Grant
 	peer   Peer
 
 	mu     sync.Mutex
@@ -23,8 +26,8 @@ type deadline struct {
 }
 
 // within gives the context of a handler that may take so long.
-func (e *Engine) within(ctx context.Context, most time.Duration, caller Caller, peer Peer) *deadline {
-	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, caller: caller, peer: peer}
+func (e *Engine) within(ctx context.Context, most time.Duration, caller Caller, grant *identity.Grant, peer Peer) *deadline {
+	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, caller: caller, grant: grant, peer: peer}
 }
 
 // Caller is who calls a tool, reads a resource or starts a prompt.
@@ -33,6 +36,13 @@ type Caller struct {
 	Face       string // the face they came in by
 	Client     string // how the client names itself
 	Connection string // tells their connection from others; "" if they have none that lasts
+}
+
+// ActsFor returns a contract.Denied error unless the caller may reach what belongs to a
+// user. Handlers need not ask: their contract names the owner. Shelves and prompts do.
+func ActsFor(ctx context.Context, user string) error {
+	grant, _ := ctx.Value(grantKey{}).(*identity.Grant)
+	return grant.ActsFor(user)
 }
 
 // CallerOf gives the caller to a handler, a shelf that is read or a prompt. Elsewhere
@@ -106,6 +116,7 @@ func stopClock(ctx context.Context) (waiting context.Context, resume func()) {
 type (
 	engineKey   struct{}
 	callerKey   struct{}
+	grantKey    struct{}
 	peerKey     struct{}
 	deadlineKey struct{}
 )
@@ -117,6 +128,8 @@ func (d *deadline) Value(key any) any {
 		return d.engine
 	case callerKey:
 		return d.caller
+	case grantKey:
+		return d.grant
 	case peerKey:
 		return d.peer
 	case deadlineKey:

@@ -27,7 +27,7 @@ func TestDeadline(t *testing.T) {
 				parent, cancelParent := context.WithCancel(t.Context())
 				defer cancelParent()
 				var e Engine
-				late, cancelled, finished := e.within(parent, time.Second, Caller{}, nil), e.within(parent, time.Minute, Caller{}, nil), e.within(parent, time.Minute, Caller{}, nil)
+				late, cancelled, finished := e.within(parent, time.Second, Caller{}, nil, nil), e.within(parent, time.Minute, Caller{}, nil, nil), e.within(parent, time.Minute, Caller{}, nil, nil)
 				for _, d := range []*deadline{late, cancelled, finished} {
 					tc.look(d)
 					defer d.cancel()
@@ -61,13 +61,13 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	var e Engine
 	parent, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	d := e.within(parent, time.Hour, Caller{}, nil)
+	d := e.within(parent, time.Hour, Caller{}, nil, nil)
 	defer d.cancel()
 	told, _ := d.Deadline()
 	if earlier, _ := parent.Deadline(); !told.Equal(earlier) {
 		t.Errorf("told %v, want %v", told, earlier)
 	}
-	sooner := e.within(parent, time.Millisecond, Caller{}, nil)
+	sooner := e.within(parent, time.Millisecond, Caller{}, nil, nil)
 	defer sooner.cancel()
 	if told, ok := sooner.Deadline(); !ok || time.Until(told) > time.Second/2 {
 		t.Errorf("told %v", told)

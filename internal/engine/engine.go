@@ -16,6 +16,7 @@ import (
 	"remit/internal/engine/audit"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/once"
+	"remit/internal/engine/telemetry"
 )
 
 // Limiter decides whether a caller may call now.
@@ -47,13 +48,19 @@ type File interface {
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options are what an engine stands on. Limiter, Witness, Once, Log and ReadOnly may be left out.
+// Options are what an engine stands on. Limiter, Witness, ApprovalPage, Telemetry, Once,
+// Log and ReadOnly may be left out.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
 	Audit     Auditor
 	Observer  Observer
 	Witness   Witness // nil: nobody remembers what callers did
+	// ApprovalPage is where people decide about a request with a browser; "" or nil is
+	// nowhere.
+	ApprovalPage func(id string) string
+	// Telemetry is told of every call; nil if nobody wants to know.
+	Telemetry *telemetry.Telemetry
 	// Once gives where the answers of keyed calls are kept. It is called for every such
 	// call, so that nothing is opened before the first; nil: keys are refused.
 	Once func(ctx context.Context) (once.Store, error)

@@ -10,49 +10,67 @@ import (
 	"strings"
 
 	"remit/internal/contract"
+	"remit/internal/engine/identity"
 )
 
 // library is what an engine offers besides tools. It does not change once made.
 type library struct {
-	shelves   []Shelf
+	shelves   []placedShelf
 	templates []Template
 	prompts   []Prompt
+}
+
+// placedShelf is a shelf, with the sets of the toolset that offers it; none if everybody
+// may read it.
+type placedShelf struct {
+	Shelf
+	sets []string
 }
 
 // stock fills the library with what the toolsets of the served sets offer, then
 // the contracts of the tools themselves.
 func (e *Engine) stock(sets []*contract.Set, toolsets []Toolset) error {
 	for _, toolset := range toolsets {
-		if !toolset.serves(sets) {
+		served := toolset.served(sets)
+		if len(served) == 0 {
 			continue
 		}
 		for _, shelf := range toolset.Shelves {
-			if err := e.addShelf(shelf); err != nil {
+			if err := e.addShelf(shelf, served); err != nil {
 				return err
 			}
 		}
 		for _, prompt := range toolset.Prompts {
+			prompt.sets = served
 			if err := e.addPrompt(prompt); err != nil {
 				return err
 			}
 		}
 	}
 	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { return !e.canServe(&p) })
-	return e.addShelf(contractShelf{e})
+	return e.addShelf(contractShelf{e}, nil)
 }
 
-func (t *Toolset) serves(sets []*contract.Set) bool {
-	return slices.ContainsFunc(sets, func(set *contract.Set) bool { return slices.Contains(t.Sets, set.Name) })
+// served are the sets of the toolset that are.
+func (t *Toolset) served(sets []*contract.Set) []string {
+	var names []string
+	for _, set := range sets {
+		if slices.Contains(t.Sets, set.Name) {
+			names = append(names, set.Name)
+		}
+	}
+	return names
 }
 
-func (l *library) addShelf(shelf Shelf) error {
+func (l *library) addShelf(shelf Shelf, sets []string) error {
 	for _, template := range shelf.Templates() {
+		template.sets = sets
 		if slices.ContainsFunc(l.templates, func(other Template) bool { return other.URI == template.URI }) {
 			return fmt.Errorf("two shelves have the template %s; give one of them other addresses", template.URI)
 		}
 		l.templates = append(l.templates, template)
 	}
-	l.shelves = append(l.shelves, shelf)
+	l.shelves = append(l.shelves, placedShelf{shelf, sets})
 	return nil
 }
 
@@ -77,13 +95,16 @@ func (e *Engine) visible(name string) *Tool {
 	return nil
 }
 
-// Resources lists what there is to read now, shelf after shelf: those of the
-// toolsets in their order, then the contracts.
-func (e *Engine) Resources(ctx context.Context) (list []Resource, err error) {
+// Resources lists what there is to read now for whoever has this grant, shelf after
+// shelf: those of the toolsets in their order, then the contracts.
+func (e *Engine) Resources(ctx context.Context, g *identity.Grant) (list []Resource, err error) {
 	defer e.contain("resources/list", &err)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for _, shelf := range e.shelves {
+		if reads(g, shelf.sets, "") != nil {
+			continue
+		}
 		some, err := shelf.List(ctx)
 		if err != nil {
 			return nil, contract.AsError(err)
@@ -104,7 +125,7 @@ func (e *Engine) Read(ctx context.Context, who Visitor, uri string) ([]Contents,
 	var found []Contents
 	v := &visit{engine: e, who: who, method: "resources/read", key: "uri", value: uri}
 	err := v.run(ctx, func(ctx context.Context) (size int, err error) {
-		if found, err = e.find(ctx, uri); err != nil {
+		if found, err = e.find(ctx, who.Grant, uri); err != nil {
 			return 0, err
 		}
 		size = sizeOf(found)
@@ -130,8 +151,14 @@ func sizeOf(all []Contents) (size int) {
 	return size
 }
 
-func (e *Engine) find(ctx context.Context, uri string) ([]Contents, error) {
+func (e *Engine) find(ctx context.Context, g *identity.Grant, uri string) ([]Contents, error) {
 	for _, shelf := range e.shelves {
+		if err := shelf.reach(g, uri); err != nil {
+			return nil, err
+		}
+		if reads(g, shelf.sets, "") != nil {
+			continue // what is not its own by scheme cannot be read from it either
+		}
 		found, err := shelf.Read(ctx, uri)
 		if refusal := (*contract.Error)(nil); errors.As(err, &refusal) && refusal.Kind == contract.NotFound {
 			continue
@@ -141,6 +168,40 @@ func (e *Engine) find(ctx context.Context, uri string) ([]Contents, error) {
 	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
+// MayRead returns a contract.Denied error if whoever has this grant may not read an
+// address, whether or not there is anything.
+func (e *Engine) MayRead(g *identity.Grant, uri string) error {
+	for i := range e.shelves {
+		if err := e.shelves[i].reach(g, uri); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reach refuses an address of the shelf to whoever lacks the scope for it, or is not the
+// user that it belongs to. Others are not its own, so it has nothing to say of them.
+func (s *placedShelf) reach(g *identity.Grant, uri string) error {
+	if g == nil || !s.has(uri) {
+		return nil
+	}
+	if err := reads(g, s.sets, uri); err != nil {
+		return err
+	}
+	if owned, ok := s.Shelf.(OwnedShelf); ok {
+		if user, names := owned.Owner(uri); names {
+			return g.ActsFor(user)
+		}
+	}
+	return nil
+}
+
+// has tells whether an address has the scheme of one that the shelf gives.
+func (s *placedShelf) has(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, "://")
+	return slices.ContainsFunc(s.Templates(), func(t Template) bool { return strings.HasPrefix(t.URI, scheme+"://") })
+}
+
 // StartPrompt gives the messages of a prompt. A prompt that asks its client ends
 // in *SuspendedError or *IncapableError, for errors.As to find.
 func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string, messages []Message, err error) {
@@ -148,6 +209,9 @@ func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args
 	err = v.run(ctx, func(ctx context.Context) (int, error) {
 		prompt, err := e.prompt(name)
 		if err != nil {
+			return 0, err
+		}
+		if err := prompt.Reach(who.Grant); err != nil {
 			return 0, err
 		}
 		if err := prompt.check(args); err != nil {
@@ -220,9 +284,12 @@ func (p *Prompt) argument(name string) (*PromptArgument, error) {
 }
 
 // CompletePrompt gives values for an argument of a prompt that begin with prefix.
-func (e *Engine) CompletePrompt(ctx context.Context, prompt, argument, prefix string) ([]string, error) {
+func (e *Engine) CompletePrompt(ctx context.Context, g *identity.Grant, prompt, argument, prefix string) ([]string, error) {
 	p, err := e.prompt(prompt)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.Reach(g); err != nil {
 		return nil, err
 	}
 	a, err := p.argument(argument)
@@ -233,10 +300,13 @@ func (e *Engine) CompletePrompt(ctx context.Context, prompt, argument, prefix st
 }
 
 // CompleteTemplate gives values for a variable of a template that begin with prefix.
-func (e *Engine) CompleteTemplate(ctx context.Context, template, variable, prefix string) ([]string, error) {
+func (e *Engine) CompleteTemplate(ctx context.Context, g *identity.Grant, template, variable, prefix string) ([]string, error) {
 	shelf := e.shelfOf(template)
 	if shelf == nil {
 		return nil, contract.Errorf(contract.NotFound, "There is no template %s", template).With("uri", template)
+	}
+	if err := shelf.reach(g, template); err != nil {
+		return nil, err
 	}
 	if !strings.Contains(template, "{"+variable+"}") {
 		return nil, contract.Errorf(contract.Invalid, "The template %s has no {%s}", template, variable).With("field", variable)
@@ -246,8 +316,9 @@ func (e *Engine) CompleteTemplate(ctx context.Context, template, variable, prefi
 	})
 }
 
-func (e *Engine) shelfOf(template string) Shelf {
-	for _, shelf := range e.shelves {
+func (e *Engine) shelfOf(template string) *placedShelf {
+	for i := range e.shelves {
+		shelf := &e.shelves[i]
 		if slices.ContainsFunc(shelf.Templates(), func(t Template) bool { return t.URI == template }) {
 			return shelf
 		}

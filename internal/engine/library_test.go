@@ -132,7 +132,7 @@ var ann = engine.Visitor{Principal: "ann", Face: "test", Client: "tester/1"}
 
 func urisOf(t *testing.T, e *engine.Engine) []string {
 	t.Helper()
-	list, err := e.Resources(context.Background())
+	list, err := e.Resources(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestReadOnlyHidesOffersOfToolsThatWrite(t *testing.T) {
 	if _, err := r.engine.Read(context.Background(), ann, "remit://contracts/note"); kindOf(err) != contract.NotFound {
 		t.Errorf("the hidden contract: %v", err)
 	}
-	values, err := r.engine.CompleteTemplate(context.Background(), "remit://contracts/{tool}", "tool", "")
+	values, err := r.engine.CompleteTemplate(context.Background(), nil, "remit://contracts/{tool}", "tool", "")
 	if diff := cmp.Diff([]string{"look"}, values); diff != "" || err != nil {
 		t.Errorf("completion: %s %v", diff, err)
 	}
@@ -368,7 +368,7 @@ func TestFaultsOfOffersStayInside(t *testing.T) {
 	_, panicked := r.engine.Read(ctx, ann, "a://panic")
 	_, failed := r.engine.Read(ctx, ann, "a://fail")
 	_, _, prompted := r.engine.StartPrompt(ctx, ann, "p", nil)
-	_, completed := r.engine.CompletePrompt(ctx, "p", "a", "")
+	_, completed := r.engine.CompletePrompt(ctx, nil, "p", "a", "")
 	for what, err := range map[string]error{"panic": panicked, "failure": failed, "prompt": prompted, "completion": completed} {
 		var e *contract.Error
 		if !errors.As(err, &e) || e.Kind != contract.Internal || e.Message != "Internal error" {
@@ -513,19 +513,19 @@ func TestCompletions(t *testing.T) {
 		{"days", "", []string{"7", "14", "30"}},
 		{"free", "x", nil},
 	} {
-		got, err := r.engine.CompletePrompt(ctx, "p", tc.argument, tc.prefix)
+		got, err := r.engine.CompletePrompt(ctx, nil, "p", tc.argument, tc.prefix)
 		if diff := cmp.Diff(tc.want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 			t.Errorf("%s %q: %v %s", tc.argument, tc.prefix, err, diff)
 		}
 	}
-	if got, err := r.engine.CompletePrompt(ctx, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" || got[249] != "v249" {
+	if got, err := r.engine.CompletePrompt(ctx, nil, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" || got[249] != "v249" {
 		t.Errorf("many: %d values, %v", len(got), err)
 	}
-	got, err := r.engine.CompleteTemplate(ctx, "a://{name}", "name", "al")
+	got, err := r.engine.CompleteTemplate(ctx, nil, "a://{name}", "name", "al")
 	if diff := cmp.Diff([]string{"Alpha", "alps"}, got); diff != "" || err != nil {
 		t.Errorf("template: %v %s", err, diff)
 	}
-	got, err = r.engine.CompleteTemplate(ctx, "remit://contracts/{tool}", "tool", "n")
+	got, err = r.engine.CompleteTemplate(ctx, nil, "remit://contracts/{tool}", "tool", "n")
 	if diff := cmp.Diff([]string{"note"}, got); diff != "" || err != nil {
 		t.Errorf("contracts: %v %s", err, diff)
 	}
@@ -549,12 +549,12 @@ func TestTemplateOfTwoParts(t *testing.T) {
 	r := withShelf(t, &pairShelf{fakeShelf{scheme: "pair", texts: map[string]string{address: "found"}}})
 	for _, variable := range []string{"owner", "name"} {
 		const template = "pair://{owner}/{name}"
-		got, err := r.engine.CompleteTemplate(t.Context(), template, variable, "")
+		got, err := r.engine.CompleteTemplate(t.Context(), nil, template, variable, "")
 		if diff := cmp.Diff([]string{template + " " + variable}, got); diff != "" || err != nil {
 			t.Errorf("%s: %v %s", variable, err, diff)
 		}
 	}
-	if _, err := r.engine.CompleteTemplate(t.Context(), "pair://{owner}", "name", ""); kindOf(err) != contract.Invalid {
+	if _, err := r.engine.CompleteTemplate(t.Context(), nil, "pair://{owner}", "name", ""); kindOf(err) != contract.Invalid {
 		t.Errorf("a part of the other template: %v", err)
 	}
 	if got, err := r.engine.Read(t.Context(), ann, address); err != nil || got[0].Text != "found" {
@@ -568,10 +568,10 @@ func TestTemplateOfTwoParts(t *testing.T) {
 func TestCompletionsOfNothing(t *testing.T) {
 	r := withPrompts(t, greeting())
 	ctx := context.Background()
-	_, noPrompt := r.engine.CompletePrompt(ctx, "x", "name", "")
-	_, noArgument := r.engine.CompletePrompt(ctx, "greet_person", "nam", "")
-	_, noTemplate := r.engine.CompleteTemplate(ctx, "x://{y}", "y", "")
-	_, noVariable := r.engine.CompleteTemplate(ctx, "remit://contracts/{tool}", "tol", "")
+	_, noPrompt := r.engine.CompletePrompt(ctx, nil, "x", "name", "")
+	_, noArgument := r.engine.CompletePrompt(ctx, nil, "greet_person", "nam", "")
+	_, noTemplate := r.engine.CompleteTemplate(ctx, nil, "x://{y}", "y", "")
+	_, noVariable := r.engine.CompleteTemplate(ctx, nil, "remit://contracts/{tool}", "tol", "")
 	for _, tc := range []struct {
 		err  error
 		kind contract.Kind

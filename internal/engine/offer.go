@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"remit/internal/contract/jsontree"
+	"remit/internal/engine/identity"
 )
 
 // Resource is something that can be read by its address.
@@ -15,6 +16,26 @@ type Resource struct {
 // Template is a family of addresses, with {names} in it (RFC 6570, level 1).
 type Template struct {
 	URI, Name, Title, Description, MIME string
+
+	sets []string // of the toolset that offers it; none if everybody may read it
+}
+
+// Reach returns a contract.Denied error, for a *identity.ScopeError, unless a grant lets
+// its holder read what one of the sets offers.
+func (t *Template) Reach(g *identity.Grant) error { return reads(g, t.sets, t.Name) }
+
+// Reach is that of the toolset which offers the prompt.
+func (p *Prompt) Reach(g *identity.Grant) error { return reads(g, p.sets, p.Name) }
+
+// reads tells whether a grant reaches one of the sets.
+func reads(g *identity.Grant, sets []string, what string) error {
+	var err error
+	for _, set := range sets {
+		if err = g.Allows(set, false); err == nil {
+			return nil
+		}
+	}
+	return beyond(err, what)
 }
 
 // Contents are what an address holds: text, or bytes if Blob is not nil.
@@ -40,6 +61,13 @@ type Shelf interface {
 	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
 }
 
+// OwnedShelf is a Shelf whose addresses name users: each may read what belongs to them.
+type OwnedShelf interface {
+	Shelf
+	// Owner is the user that an address belongs to; false if it names none.
+	Owner(uri string) (user string, ok bool)
+}
+
 // Prompt is a text that people start work with, usually as a slash command.
 type Prompt struct {
 	Name, Title, Description string
@@ -49,6 +77,8 @@ type Prompt struct {
 	Tools []string
 	// Render gives the messages. It may Ask.
 	Render func(ctx context.Context, args map[string]string) ([]Message, error)
+
+	sets []string // of the toolset that offers it
 }
 
 // PromptArgument is something that a prompt is told.

@@ -44,7 +44,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, contract.Errorf(contract.Invalid, "This server keeps no idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), nil)
+	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), w.call.Grant, nil)
 	defer limited.cancel()
 	kept, found, err := w.find(limited)
 	switch {

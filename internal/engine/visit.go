@@ -11,15 +11,19 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/telemetry"
 )
 
 // Visitor is who reads or starts something, as a face knows them.
 type Visitor struct {
-	Principal  string // who it is; "" is nobody in particular
-	Face       string // the face they came in by
-	Client     string // how the client names itself
-	Connection string // tells the connection from others, if there is one
-	Peer       Peer   // the client while it waits; nil if it cannot be reached
+	Principal  string          // who it is; "" is nobody in particular
+	Grant      *identity.Grant // what they may do; nil is everything
+	Face       string          // the face they came in by
+	Client     string          // how the client names itself
+	Connection string          // tells the connection from others, if there is one
+	Peer       Peer            // the client while it waits; nil if it cannot be reached
+	Trace      string          // the W3C traceparent that the visit belongs to, if the client gave one
 }
 
 func (v *Visitor) caller() Caller {
@@ -42,16 +46,17 @@ type visit struct {
 // run goes the way of every visit; do gives the size of the answer.
 func (v *visit) run(ctx context.Context, do func(context.Context) (size int, err error)) error {
 	v.started = v.engine.Now()
+	ctx = v.engine.Telemetry.Begin(ctx, v.who.Trace)
 	size, err := v.attempt(ctx, do)
-	return v.conclude(size, err)
+	return v.conclude(ctx, size, err)
 }
 
 func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, error)) (size int, err error) {
 	defer v.engine.contain(v.method, &err)
 	if v.who.Principal == "" {
-		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method)
+		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method).Because(identity.ErrNobody)
 	}
-	limited := v.engine.within(ctx, patience, v.who.caller(), v.who.Peer)
+	limited := v.engine.within(ctx, patience, v.who.caller(), v.who.Grant, v.who.Peer)
 	defer limited.cancel()
 	size, err = do(limited)
 	switch {
@@ -66,7 +71,7 @@ func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, erro
 
 // conclude logs, counts and records the visit, and gives the error that its
 // caller sees.
-func (v *visit) conclude(size int, err error) error {
+func (v *visit) conclude(ctx context.Context, size int, err error) error {
 	took := v.engine.Now().Sub(v.started)
 	outcome, seen := v.verdict(err)
 	if seen != nil {
@@ -84,11 +89,28 @@ func (v *visit) conclude(size int, err error) error {
 		Bytes:     size,
 	}, false)
 	if auditErr != nil {
-		v.engine.Log.Error("the audit record could not be kept", "tool", v.method, "error", auditErr)
+		v.engine.Log.ErrorContext(ctx, "the audit record could not be kept", "tool", v.method, "error", auditErr)
 	}
 	v.engine.Observer.Observe(v.method, outcome, took)
-	v.log(outcome, seen, took, size)
+	v.tell(ctx, outcome, took, size)
+	v.log(ctx, outcome, seen, took, size)
 	return seen
+}
+
+// tell lets those hear of the visit who follow it from program to program. What a
+// resource is called stays here: it may name a person.
+func (v *visit) tell(ctx context.Context, outcome string, took time.Duration, size int) {
+	if v.engine.Telemetry == nil {
+		return
+	}
+	told := telemetry.Call{
+		Method: v.method, Outcome: outcome, Caller: v.who.Principal, Face: v.who.Face, Client: v.who.Client,
+		Connection: v.who.Connection, Started: v.started, Took: took, Bytes: size,
+	}
+	if v.key == "name" {
+		told.Tool = v.value
+	}
+	v.engine.Telemetry.Called(ctx, &told)
 }
 
 // verdict names how a visit ended. What only pauses it passes as it is; a client
@@ -123,7 +145,7 @@ func recorded(name string) jsontree.Value {
 	)
 }
 
-func (v *visit) log(outcome string, seen error, took time.Duration, size int) {
+func (v *visit) log(ctx context.Context, outcome string, seen error, took time.Duration, size int) {
 	level := slog.LevelInfo
 	switch {
 	case outcome == string(contract.Internal):
@@ -141,5 +163,5 @@ func (v *visit) log(outcome string, seen error, took time.Duration, size int) {
 	if cause := errors.Unwrap(seen); cause != nil {
 		attrs = append(attrs, slog.Any("cause", cause))
 	}
-	v.engine.Log.LogAttrs(context.Background(), level, "call", attrs...)
+	v.engine.Log.LogAttrs(ctx, level, "call", attrs...)
 }

@@ -255,7 +255,7 @@ func TestPromises(t *testing.T) {
 	for tool, want := range map[string]string{
 		"booster/hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
 		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
-		"tasks/list_tasks":           "version 1.1.0 · reads only · idempotent · answers of at most 48KiB, then nextCursor · within 200ms, at most 5s",
+		"tasks/list_tasks":           "version 1.1.1 · reads only · idempotent · with a token only its own user_id · answers of at most 48KiB, then nextCursor · within 200ms, at most 5s",
 	} {
 		set := chosen[0]
 		if strings.HasPrefix(tool, "tasks/") {

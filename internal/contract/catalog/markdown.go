@@ -99,6 +99,7 @@ func Promises(c *contract.Contract) []string {
 	hint(c.Hints.Idempotent, "idempotent", "not idempotent")
 	hint(c.Hints.OpenWorld, "reaches outside", "")
 	hint(c.Access == contract.Public, "public", "")
+	hint(c.Owner != "", "with a token only its own "+c.Owner, "")
 	hint(!c.Rate.IsZero(), c.Rate.String()+" a caller", "")
 	hint(c.Approval.Required, "a person approves", "")
 	hint(c.Task == contract.TaskOptional, "may run as a task", "")

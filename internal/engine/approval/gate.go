@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"time"
 
 	"remit/internal/contract"
@@ -18,6 +19,7 @@ const (
 	NotShown Answer = iota
 	Accepted
 	Declined
+	Opened // the person was sent to the page of the request, and decides there
 )
 
 // ErrLater is what an Asker returns when the question was put, but the answer
@@ -42,6 +44,10 @@ type Gate struct {
 	Store Store
 	Now   func() time.Time // nil is time.Now
 	NewID func() string    // nil is ten random characters
+	// Page is where people decide about a request with a browser; "" or nil is nowhere.
+	Page func(id string) string
+	// Told hears of every new question. It must not block; nil if nobody wants to know.
+	Told func(Request)
 }
 
 // Pass returns nil when the call may go on; it never proceeds because nobody
@@ -76,6 +82,9 @@ func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
 	if errors.Is(unshown, ErrLater) {
 		return unshown
 	}
+	if answer == Opened {
+		g.await(ctx, q)
+	}
 	if err := g.decide(ctx, s, q, answer); err != nil {
 		return err
 	}
@@ -85,6 +94,31 @@ func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
 		return err
 	}
 	return g.wait(ctx, s, unshown)
+}
+
+// How long a call waits for a person who went to the page of its request, and how often
+// it looks.
+const (
+	pagePatience = 5 * time.Minute
+	pageGlance   = 250 * time.Millisecond
+)
+
+// await returns when a request is decided, or nobody waits for it any more.
+func (g *Gate) await(ctx context.Context, q Request) {
+	ctx, cancel := context.WithTimeout(ctx, min(pagePatience, q.ExpiresAt.Sub(g.now())))
+	defer cancel()
+	look := time.NewTicker(pageGlance)
+	defer look.Stop()
+	for {
+		if now, err := g.Store.Get(ctx, q.ID); err != nil || now.State != Pending {
+			return // a store that fails says so to whoever asks next
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // settle goes by a decision that is already there; false if there is none.
@@ -103,15 +137,18 @@ func (g *Gate) settle(ctx context.Context, s Subject) (bool, error) {
 
 // question returns the open question about s, a new one if there is none.
 func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
-	now := g.now()
+	now, id := g.now(), g.newID()
 	q, err := g.Store.Ask(ctx, Request{
-		ID: g.newID(), Key: s.Key(),
+		ID: id, Key: s.Key(),
 		Workspace: s.Workspace, Principal: s.Principal, Tool: s.Tool, Version: s.Version, Digest: s.Digest,
 		Arguments: s.Arguments, Summary: s.Summary,
 		State: Pending, CreatedAt: now, ExpiresAt: now.Add(s.window()),
 	})
 	if err != nil {
 		return Request{}, storeFailed(ctx, s, err)
+	}
+	if q.ID == id && g.Told != nil {
+		g.Told(q)
 	}
 	return q, nil
 }
@@ -152,13 +189,19 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 	if err != nil {
 		return err
 	}
+	details := map[string]any{
+		"id":         q.ID,
+		"status":     string(Pending),
+		"expires_at": q.ExpiresAt.UTC().Format(time.RFC3339),
+	}
+	where := ""
+	if g.Page != nil && g.Page(q.ID) != "" {
+		details["url"] = g.Page(q.ID)
+		where = fmt.Sprintf("at %s, or ", details["url"])
+	}
 	return contract.Errorf(contract.Pending,
-		`Approval needed: request %[1]s waits for a person. Approve it with "remit approvals approve %[1]s" in the workspace, then repeat the same call.`, q.ID).
-		With("approval", map[string]any{
-			"id":         q.ID,
-			"status":     string(Pending),
-			"expires_at": q.ExpiresAt.UTC().Format(time.RFC3339),
-		}).
+		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" in the workspace, then repeat the same call.`, q.ID, where).
+		With("approval", details).
 		Because(unshown)
 }
 

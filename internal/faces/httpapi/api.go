@@ -10,26 +10,32 @@ import (
 	"strings"
 	"sync"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 )
 
 // API is the plain HTTP face of one engine. Fields do not change once it serves.
 type API struct {
-	Engine    *engine.Engine
-	Principal func(*http.Request) string // who calls; "" is nobody
-	Version   string                     // of the program
-	Log       *slog.Logger
-	MaxBody   int64                                      // bytes of a request body; 0 is 32 MiB
-	Health    func(ctx context.Context) map[string]error // what must work, by name; nil if nothing must
-	Metrics   http.Handler                               // nil if nobody counts
+	Engine  *engine.Engine
+	Who     func(*http.Request) identity.Identity
+	Version string // of the program
+	Log     *slog.Logger
+	MaxBody int64                                      // bytes of a request body; 0 is 32 MiB
+	Health  func(ctx context.Context) map[string]error // what must work, by name; nil if nothing must
+	Metrics http.Handler                               // nil if nobody counts
+	// Challenge says in the headers of an answer how to be let in, if err is that nobody
+	// calls or that a token lacks a scope, and gives the status; 0 if it is neither. nil
+	// if everybody is known.
+	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
 	// Admit and AdmitLarge bound the requests that run and the bytes of large ones,
 	// together with those of other faces; nil if nothing is bounded.
 	Admit      func() (leave func(), ok bool)
 	AdmitLarge func(size int64) (leave func(), ok bool)
 
 	listOnce sync.Once
-	listed   document // the answer of GET /tools
+	listed   document // the answer of GET /tools, for those who may do everything
 }
 
 const defaultMaxBody = 32 << 20
@@ -41,7 +47,34 @@ func (a *API) Register(mux *http.ServeMux) {
 	route(mux, "/tools/{name}", methods{http.MethodGet: a.describe, http.MethodPost: a.call})
 	route(mux, "/health", methods{http.MethodGet: a.health})
 	if a.Metrics != nil {
-		route(mux, "/metrics", methods{http.MethodGet: a.Metrics.ServeHTTP})
+		route(mux, "/metrics", methods{http.MethodGet: a.onlyKnown(a.Metrics.ServeHTTP)})
+	}
+}
+
+func (a *API) who(r *http.Request) identity.Identity {
+	if a.Who == nil {
+		return identity.Identity{}
+	}
+	return a.Who(r)
+}
+
+// known answers whoever said nothing of who they are, and gives false.
+func (a *API) known(w http.ResponseWriter, r *http.Request) (who identity.Identity, ok bool) {
+	who = a.who(r)
+	if who.Principal != "" || a.Challenge == nil {
+		return who, true
+	}
+	unnamed := identity.Unnamed()
+	refuse(w, a.Challenge(w, r, unnamed), contract.AsError(unnamed).Message)
+	return who, false
+}
+
+// onlyKnown serves those who say who they are.
+func (a *API) onlyKnown(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := a.known(w, r); ok {
+			serve(w, r)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/once"
+	"remit/internal/engine/telemetry"
 )
 
 // What the answer of a tool says in headers, so that scripts need not know the
@@ -65,8 +66,10 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = connection.SetReadDeadline(time.Time{}) // else it would end a call that takes longer
+	who := a.who(r)
 	result, err := a.Engine.Call(r.Context(), engine.Call{
-		Tool: tool.Name, Args: args, Principal: a.principal(r), Face: "http", Client: client(r), Peer: script{}, Key: key,
+		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Face: "http", Client: client(r), Peer: script{}, Key: key,
+		Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
 	})
 	switch {
 	case err != nil:
@@ -74,10 +77,20 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	case result.Need != nil: // only a handler that made it up: script gives no cause for it
 		refuse(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
-		finish(w, tool.Status(result.Err.Kind), &result, key)
+		finish(w, a.status(w, r, &result), &result, key)
 	default:
 		finish(w, http.StatusOK, &result, key)
 	}
+}
+
+// status is that of a call which failed. One that takes more rights says how to get them.
+func (a *API) status(w http.ResponseWriter, r *http.Request, result *engine.Result) int {
+	if a.Challenge != nil {
+		if status := a.Challenge(w, r, result.Err); status != 0 {
+			return status
+		}
+	}
+	return result.Tool.Status(result.Err.Kind)
 }
 
 // refuseTool says why a tool cannot be had: there is none of that name, or the fault is ours.
@@ -265,13 +278,6 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) 
 	default:
 		return nil, reject(http.StatusBadRequest, contract.Invalid, "the body ended early")
 	}
-}
-
-func (a *API) principal(r *http.Request) string {
-	if a.Principal == nil {
-		return ""
-	}
-	return a.Principal(r)
 }
 
 // client is how the client names itself, cut: it goes into every audit record.

@@ -21,6 +21,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/httpapi"
@@ -169,8 +170,10 @@ func newRig(t testing.TB, change func(*engine.Options)) *rig {
 	}
 	r.api = &httpapi.API{
 		Engine: e, Version: "9.9.9", Log: slog.New(slog.NewTextHandler(&r.log, nil)),
-		Principal: func(r *http.Request) string { return r.Header.Get("X-Test-Principal") },
-		Metrics:   &httpapi.Metrics{Stats: r.stats, Version: "9.9.9"},
+		Who: func(r *http.Request) identity.Identity {
+			return identity.Identity{Principal: r.Header.Get("X-Test-Principal")}
+		},
+		Metrics: &httpapi.Metrics{Stats: r.stats, Version: "9.9.9"},
 	}
 	r.mux = http.NewServeMux()
 	r.api.Register(r.mux)

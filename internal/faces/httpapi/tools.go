@@ -10,6 +10,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 )
 
 // document is JSON that clients may keep, and ask whether it is still true.
@@ -35,18 +36,33 @@ func (d document) serve(w http.ResponseWriter, r *http.Request) {
 
 // list answers GET /tools.
 func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	a.listOnce.Do(func() {
-		var tools []jsontree.Value
-		for _, t := range a.Engine.Tools() {
-			tools = append(tools, a.definition(t))
+	who, ok := a.known(w, r)
+	switch {
+	case !ok:
+	case who.Grant != nil:
+		a.definitions(who.Grant).serve(w, r)
+	default:
+		a.listOnce.Do(func() { a.listed = a.definitions(nil) })
+		a.listed.serve(w, r)
+	}
+}
+
+// definitions are those of the tools that a grant reaches.
+func (a *API) definitions(g *identity.Grant) document {
+	tools := jsontree.Arr()
+	for _, t := range a.Engine.Tools() {
+		if t.Reach(g) == nil {
+			tools.Members = append(tools.Members, jsontree.Member{Value: a.definition(t)})
 		}
-		a.listed = newDocument(jsontree.Arr(tools...))
-	})
-	a.listed.serve(w, r)
+	}
+	return newDocument(tools)
 }
 
 // describe answers GET /tools/{name}.
 func (a *API) describe(w http.ResponseWriter, r *http.Request) {
+	if _, ok := a.known(w, r); !ok {
+		return
+	}
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
 		refuseTool(w, err)

@@ -4,6 +4,7 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -34,20 +35,31 @@ type Server struct {
 	// Public tells requests that may come by any name and from any web page, because
 	// they ask for nothing that is not public; nil if there are none.
 	Public func(*http.Request) bool
+	// Exposed says that others than this machine may connect, by whatever name: callers
+	// say who they are, so a name that leads here is no danger.
+	Exposed bool
+	Origin  string       // where web pages of our own may come from besides, such as https://remit.example.com
+	TLS     *Certificate // nil is plain HTTP
 
 	ending atomic.Bool
 	active atomic.Int64 // requests under way
 	latest atomic.Int64 // when the last one came, in Unix nanoseconds
 }
 
-// Listen opens the address. Only loopback is open to callers without identity.
-func Listen(ctx context.Context, addr string) (net.Listener, error) {
+// IsLoopback tells whether only this machine can reach an address.
+func IsLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
+	return err == nil && isLoopback(host)
+}
+
+// Listen opens the address. One that others can reach has to be allowed by whoever
+// knows that callers say who they are, and that nobody can listen in.
+func Listen(ctx context.Context, addr string, exposed bool) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, fmt.Errorf("--addr %s: give a host and a port, such as 127.0.0.1:8722", addr)
 	}
-	if !isLoopback(host) {
-		return nil, fmt.Errorf("--addr %s: anybody on the network could call the tools, and this version cannot tell who calls. Listen on 127.0.0.1, or [::1]; a wider address needs identity (remit token), which comes with a later version", addr)
+	if !exposed && !IsLoopback(addr) {
+		return nil, fmt.Errorf("--addr %s: others than this machine could connect", addr)
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", addr)
@@ -57,7 +69,7 @@ func Listen(ctx context.Context, addr string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("--addr %s: %w", addr, err)
 	}
-	if bound, err := netip.ParseAddrPort(l.Addr().String()); err != nil || !bound.Addr().IsLoopback() {
+	if bound, err := netip.ParseAddrPort(l.Addr().String()); !exposed && (err != nil || !bound.Addr().IsLoopback()) {
 		return nil, errors.Join(fmt.Errorf("--addr %s: the name leads to %s, which is not loopback", addr, l.Addr()), l.Close())
 	}
 	return limit(l, maxConnections), nil
@@ -90,7 +102,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		ErrorLog:          slog.NewLogLogger(s.Log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	go func() { failed <- s.accept(server, l) }()
 	if err := s.await(ctx, l, failed); err != nil {
 		return err
 	}
@@ -110,6 +122,17 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 		return errors.Join(fmt.Errorf("requests still ran after %s and were given up", grace), server.Close())
 	}
 	return closed
+}
+
+// accept answers on a listener until that is closed.
+func (s *Server) accept(server *http.Server, l net.Listener) error {
+	if s.TLS == nil {
+		return server.Serve(l)
+	}
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.TLS.get}
+	// Streams that outlive their request take over the connection, which HTTP/2 shares.
+	server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){}
+	return server.ServeTLS(l, "", "")
 }
 
 // awaitAll waits for requests that let their connection go: net/http has lost
@@ -234,9 +257,9 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 		switch origins := r.Header["Origin"]; {
 		case s.Public != nil && s.Public(r):
 			next.ServeHTTP(w, r)
-		case r.Host != addr && !isLoopback(hostOf(r.Host)):
+		case !s.Exposed && r.Host != addr && !isLoopback(hostOf(r.Host)):
 			s.forbid(w, r, "This server answers to names of this machine alone; use the address that it printed at its start")
-		case len(origins) > 1 || len(origins) == 1 && !isLocalOrigin(origins[0]):
+		case len(origins) > 1 || len(origins) == 1 && !s.isOurs(origins[0], r.Host):
 			s.forbid(w, r, "This server takes no requests from web pages of other machines")
 		default:
 			next.ServeHTTP(w, r)
@@ -262,6 +285,15 @@ func hostOf(hostport string) string {
 		return host
 	}
 	return hostport
+}
+
+// isOurs tells whether a web page is our own, or of this machine.
+func (s *Server) isOurs(origin, host string) bool {
+	if s.Exposed {
+		_, from, _ := strings.Cut(origin, "://")
+		return origin == s.Origin || from != "" && from == host
+	}
+	return isLocalOrigin(origin)
 }
 
 func isLocalOrigin(origin string) bool {

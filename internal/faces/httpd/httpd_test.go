@@ -159,7 +159,7 @@ func TestAddresses(t *testing.T) {
 		"0.0.0.0:0", ":0", "[::]:0", "192.168.1.1:0", "8.8.8.8:53", "example.com:80", "[fe80::1]:0", "localhost.evil.com:0", "127.0.0.1.evil.com:0",
 		"[::ffff:10.0.0.1]:0", "*:0", "nonsense", "127.0.0.1", "::1", "", "2130706433:0", "127.0.0.1:99999", "127.0.0.1:nothing",
 	} {
-		l, err := httpd.Listen(t.Context(), addr)
+		l, err := httpd.Listen(t.Context(), addr, false)
 		if err == nil {
 			l.Close()
 			t.Errorf("%q is listened on", addr)
@@ -168,7 +168,7 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	for _, addr := range []string{"127.0.0.1:0", "127.0.0.2:0", "localhost:0", "[::ffff:127.0.0.1]:0", "[::1]:0"} {
-		l, err := httpd.Listen(t.Context(), addr)
+		l, err := httpd.Listen(t.Context(), addr, false)
 		if err != nil {
 			if strings.Contains(addr, "::1]") {
 				continue // a machine without IPv6
@@ -176,7 +176,7 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if _, err := httpd.Listen(t.Context(), l.Addr().String()); err == nil || !strings.Contains(err.Error(), "another program listens there") {
+		if _, err := httpd.Listen(t.Context(), l.Addr().String(), false); err == nil || !strings.Contains(err.Error(), "another program listens there") {
 			t.Errorf("%s twice: %v", addr, err)
 		}
 		l.Close()

@@ -18,6 +18,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/identity"
 	"remit/internal/faces/mcp"
 )
 
@@ -132,7 +133,7 @@ func (l *lister) overStdio(t testing.TB, message string) string {
 // overHTTP sends a call as a client of the modern era does.
 func (l *lister) overHTTP(t testing.TB, message string) string {
 	t.Helper()
-	face := mcp.NewHTTP(func(*http.Request) string { return "ann" }, mcp.Limits{}, time.Now)
+	face := mcp.NewHTTP(func(*http.Request) identity.Identity { return identity.Identity{Principal: "ann"} }, mcp.Limits{}, time.Now)
 	request := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(message))
 	request.Header.Set("Content-Type", "application/json")
 	for name, value := range map[string]string{"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "list"} {

@@ -1,12 +1,15 @@
 package mcp
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/telemetry"
 )
 
 // era is one of the two ways to speak the protocol.
@@ -48,9 +51,9 @@ func hasPriming(version string) bool { return version >= "2025-11-25" }
 
 // client is what is known of whoever sent a request.
 type client struct {
-	era        era
-	version    string
-	principal  string
+	era     era
+	version string
+	identity.Identity
 	face       string
 	name       string // as it calls itself
 	connection string // tells it from others; "" in the modern era over HTTP, where every request stands alone
@@ -60,6 +63,7 @@ type client struct {
 	roots      bool
 	tasks      bool
 	logs       *atomic.Int32 // the least engine.Level it wants to hear; nil if none
+	trace      string        // the W3C traceparent of this request, if it gave one
 }
 
 // can tells whether the client declared a capability.
@@ -124,8 +128,8 @@ func metaOf(m *message) *jsontree.Value {
 }
 
 // modernClient reads who sends a request of the modern era. Each has to say it.
-func modernClient(m *message, principal, face string) (client, *rpcError) {
-	c := client{era: modern, principal: principal, face: face}
+func modernClient(m *message, who identity.Identity, face string) (client, *rpcError) {
+	c := client{era: modern, Identity: who, face: face}
 	meta := metaOf(m)
 	version, capabilities := meta.Field(metaVersion), meta.Field(metaCapabilities)
 	switch {
@@ -148,6 +152,20 @@ func modernClient(m *message, principal, face string) (client, *rpcError) {
 		c.logs.Store(int32(level))
 	}
 	return c, nil
+}
+
+// traceOf is the trace that a request belongs to: by its header, or by its own word.
+func traceOf(r *http.Request, m *message) string {
+	if given := r.Header["Traceparent"]; len(given) == 1 {
+		return telemetry.Parent(given[0], r.Header.Get("Tracestate"))
+	}
+	return tracedBy(m)
+}
+
+// tracedBy is the trace that a message says it belongs to.
+func tracedBy(m *message) string {
+	meta := metaOf(m)
+	return strings.Clone(telemetry.Parent(meta.Field("traceparent").Text, meta.Field("tracestate").Text))
 }
 
 // plainVersion is a version that does not hold on to the message around it.

@@ -119,6 +119,13 @@ func (x *exchange) finish(answer []byte, status int) {
 	}
 }
 
+// isStream tells whether something was sent already.
+func (x *exchange) isStream() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.sink != nil || x.stream != nil
+}
+
 // write gives an answer that is no stream.
 func (x *exchange) write(status int, body []byte) {
 	h := x.w.Header()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"remit/internal/engine/identity"
 )
 
 // Limits bound what clients can make the server hold. What is zero has a default.
@@ -46,8 +48,13 @@ type HTTP struct {
 	// Log is told of requests that are refused; nil if nobody wants to know.
 	Log *slog.Logger
 
-	principal func(*http.Request) string
-	now       func() time.Time
+	// Challenge says in the headers of an answer how to be let in, if err is that nobody
+	// calls or that a token lacks a scope, and gives the status; 0 if it is neither. nil
+	// if everybody is known.
+	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
+
+	who func(*http.Request) identity.Identity
+	now func() time.Time
 
 	limits   Limits
 	sessions sync.Map // of *session by id
@@ -61,9 +68,9 @@ type HTTP struct {
 	sweeper  *time.Timer
 }
 
-// NewHTTP prepares to serve. principal tells who sends a request; "" is nobody.
-func NewHTTP(principal func(*http.Request) string, limits Limits, now func() time.Time) *HTTP {
-	h := &HTTP{principal: principal, now: now, limits: limits.orDefaults()}
+// NewHTTP prepares to serve. who tells who sends a request.
+func NewHTTP(who func(*http.Request) identity.Identity, limits Limits, now func() time.Time) *HTTP {
+	h := &HTTP{who: who, now: now, limits: limits.orDefaults()}
 	h.ending, h.endAll = context.WithCancel(context.Background())
 	h.sweeper = time.AfterFunc(time.Hour, h.sweep)
 	h.sweeper.Reset(sweepEvery) // it is there when it is first used
@@ -195,7 +202,7 @@ func (e *endpoint) modern(x *exchange, m *message) {
 	}
 	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, out: x, status: http.StatusOK}
 	var fault *rpcError
-	if q.from, fault = modernClient(m, e.principal(x.r), "http"); fault == nil {
+	if q.from, fault = modernClient(m, e.who(x.r), "http"); fault == nil {
 		fault = checkHeaders(x.r.Header, m, &q.from)
 	}
 	if fault == nil && m.method == "tools/call" {
@@ -205,11 +212,25 @@ func (e *endpoint) modern(x *exchange, m *message) {
 		x.finish(fault.reply(m.id, modern), fault.status(modern))
 		return
 	}
+	q.from.trace = traceOf(x.r, m)
 	if m.method == "subscriptions/listen" {
 		e.listen(x, q)
 		return
 	}
-	x.finish(q.answer(x.r.Context()), q.status)
+	answer := q.answer(x.r.Context())
+	x.finish(answer, x.challenged(q))
+}
+
+// challenged gives the status of an answer, and says in its headers how to be let in if
+// that is what it is about.
+func (x *exchange) challenged(q *request) int {
+	if q.refused == nil || x.http.Challenge == nil || x.isStream() {
+		return q.status
+	}
+	if status := x.http.Challenge(x.w, x.r, q.refused); status != 0 {
+		return status
+	}
+	return q.status
 }
 
 // mirrored compares the arguments that are mirrored in headers.
@@ -235,8 +256,8 @@ func (e *endpoint) listen(x *exchange, q *request) {
 	defer leave()
 	sub, acknowledgement, err := q.listen(x.r.Context())
 	if err != nil {
-		fault := faultOf(err, modern)
-		x.finish(fault.reply(q.id, modern), fault.status(modern))
+		answer := q.fail(err)
+		x.finish(answer, x.challenged(q))
 		return
 	}
 	defer sub.close()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"remit/internal/engine/identity"
 )
 
 // session finds the session that a request names; nil if it names none that is
@@ -22,7 +24,7 @@ func (e *endpoint) session(r *http.Request) *session {
 		return nil
 	}
 	n := found.(*session)
-	if n.server != e.server || n.from.principal != e.principal(r) {
+	if n.server != e.server || n.from.Principal != e.who(r).Principal {
 		return nil
 	}
 	return n
@@ -84,12 +86,17 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: initialize needs an id"), legacy)
 		return
 	}
+	if e.Challenge != nil && e.who(x.r).Principal == "" {
+		unnamed := identity.Unnamed()
+		x.refuse(e.Challenge(x.w, x.r, unnamed), faultOf(unnamed, legacy).about(m.id), legacy)
+		return
+	}
 	if e.count.Add(1) > int64(e.limits.Sessions) && !e.makeRoom() {
 		e.count.Add(-1)
 		x.busy(legacy, "Too many sessions are open; try again later")
 		return
 	}
-	n := newSession(e.server, greet(m, client{principal: e.principal(x.r), face: "http"}), e.now(), &e.kept)
+	n := newSession(e.server, greet(m, client{Identity: e.who(x.r), face: "http"}), e.now(), &e.kept)
 	e.sessions.Store(n.id, n)
 	if e.ending.Err() != nil {
 		n.close(false) // the server ends just now
@@ -102,23 +109,23 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 // run carries out one request. It goes on when the connection is lost: the client
 // may come back for the answer, and says so if it does not want it.
 func (e *endpoint) run(x *exchange, n *session, m *message) {
-	answer, status := e.answer(x, n, m)
-	x.finish(answer, status)
+	q, answer := e.answer(x, n, m)
+	x.finish(answer, x.challenged(q))
 }
 
 // answer runs one request of a session; nil if the client took it back.
-func (e *endpoint) answer(x *exchange, n *session, m *message) ([]byte, int) {
+func (e *endpoint) answer(x *exchange, n *session, m *message) (*request, []byte) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
 	defer cancel()
 	call := &running{cancel}
 	id := bytes.Clone(m.id)
-	if !n.inflight.begin(id, call) {
-		fault := faultf(codeInvalid, "Invalid request: a request with this id is still running")
-		return fault.reply(id, legacy), fault.status(legacy)
-	}
 	q := &request{
 		server: e.server, id: id, method: m.method, params: m.params,
 		from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK,
+	}
+	q.from.Identity, q.from.trace = e.who(x.r), traceOf(x.r, m) // a token that was renewed may let its holder do less
+	if !n.inflight.begin(id, call) {
+		return q, q.fail(faultf(codeInvalid, "Invalid request: a request with this id is still running"))
 	}
 	q.slim(x.size)
 	answer := q.answer(ctx)
@@ -126,9 +133,9 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) ([]byte, int) {
 		e.makeArchiveRoom()
 	}
 	if !n.inflight.finish(id, call) {
-		return nil, 0
+		return q, nil
 	}
-	return answer, q.status
+	return q, answer
 }
 
 // runAll carries out the requests of a batch side by side.
@@ -141,7 +148,7 @@ func (e *endpoint) runAll(x *exchange, n *session, requests []message) {
 				answers[i] = faultf(codeInvalid, "Invalid request: initialize cannot be part of a batch").reply(requests[i].id, legacy)
 				return
 			}
-			answers[i], _ = e.answer(x, n, &requests[i])
+			_, answers[i] = e.answer(x, n, &requests[i])
 		})
 	}
 	all.Wait()

@@ -231,6 +231,9 @@ func (s *subscription) close() {
 // listen opens the subscription that a subscriptions/listen asks for, and gives
 // the acknowledgement, which is the first that the client hears.
 func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
+	if err := q.known(); err != nil {
+		return nil, nil, err
+	}
 	filter := q.params.Field("notifications")
 	if filter.Kind != jsontree.Object {
 		return nil, nil, faultf(codeInvalidParams, "Invalid params: notifications must say what to listen to")
@@ -239,7 +242,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 		return nil, nil, &engine.IncapableError{Needs: engine.Tasks}
 	}
 	q.id = bytes.Clone(q.id)
-	sub := newSubscription(q.server, q.from.principal, q.id)
+	sub := newSubscription(q.server, q.from.Principal, q.id)
 	tools, prompts, resources := filter.Field("toolsListChanged"), filter.Field("promptsListChanged"), filter.Field("resourcesListChanged")
 	sub.watchLists(tools.True(), prompts.True(), resources.True())
 	honoured := jsontree.Obj()
@@ -250,7 +253,7 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 	}
 	if uris, ok := filter.Get("resourceSubscriptions"); ok {
 		honoured.Members = append(honoured.Members, jsontree.M("resourceSubscriptions", honour(&uris, mostURIs, func(uri string) bool {
-			return sub.watch(uri) == nil
+			return q.server.Engine.MayRead(q.from.Grant, uri) == nil && sub.watch(uri) == nil
 		})))
 	}
 	if ids, ok := filter.Get("taskIds"); ok {

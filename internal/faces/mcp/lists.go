@@ -44,6 +44,15 @@ func (q *request) list(name string, items []item, keep time.Duration) ([]byte, e
 	return q.end(q.cacheable(b, keep, scope)), nil
 }
 
+// listOffers lists what does not change, as far as the client's grant reaches.
+func (q *request) listOffers(name string, all offers) ([]byte, error) {
+	keep := keepFixed
+	if q.from.Grant != nil {
+		keep = keepGranted
+	}
+	return q.list(name, all.within(q.from.Grant), keep)
+}
+
 // page cuts out the part of a list that the client's cursor names.
 func (q *request) page(items []item) (page []item, next string, err error) {
 	size := q.server.PageSize
@@ -123,7 +132,7 @@ func typed(v jsontree.Value, mime string) *jsontree.Value {
 
 // listResources lists what there is right now.
 func (q *request) listResources(ctx context.Context) ([]byte, error) {
-	all, err := q.server.Engine.Resources(ctx)
+	all, err := q.server.Engine.Resources(ctx, q.from.Grant)
 	if err != nil {
 		return nil, err
 	}
@@ -222,9 +231,9 @@ func (q *request) complete(ctx context.Context) ([]byte, error) {
 	var err error
 	switch ref.Field("type").Text {
 	case "ref/prompt":
-		values, err = q.server.Engine.CompletePrompt(ctx, ref.Field("name").Text, name.Text, prefix.Text)
+		values, err = q.server.Engine.CompletePrompt(ctx, q.from.Grant, ref.Field("name").Text, name.Text, prefix.Text)
 	case "ref/resource":
-		values, err = q.server.Engine.CompleteTemplate(ctx, ref.Field("uri").Text, name.Text, prefix.Text)
+		values, err = q.server.Engine.CompleteTemplate(ctx, q.from.Grant, ref.Field("uri").Text, name.Text, prefix.Text)
 	default:
 		return nil, faultf(codeInvalidParams, "Invalid params: ref must be of type ref/prompt or ref/resource")
 	}

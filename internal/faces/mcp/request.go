@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 )
 
 // request is one request of a client, with all that is known of whoever sent it.
@@ -24,6 +26,8 @@ type request struct {
 
 	round  round // of a call of the modern era
 	status int   // on HTTP, once it is answered
+
+	refused error // why it was not carried out, if more rights are what it takes
 }
 
 // outlet takes messages that belong to a request and leave before its answer.
@@ -67,32 +71,58 @@ func (q *request) slim(size int) {
 func (q *request) answer(ctx context.Context) []byte {
 	body, err := q.dispatch(ctx)
 	if err != nil {
-		fault := faultOf(err, q.from.era)
-		q.status = fault.status(q.from.era)
-		return fault.reply(q.id, q.from.era)
+		return q.fail(err)
 	}
 	return body
 }
 
+// fail is the message that says why a request was not carried out.
+func (q *request) fail(err error) []byte {
+	q.noteRefusal(err)
+	fault := faultOf(err, q.from.era)
+	q.status = fault.status(q.from.era)
+	return fault.reply(q.id, q.from.era)
+}
+
+// noteRefusal remembers a failure that a token with more rights would not have had.
+func (q *request) noteRefusal(err error) {
+	var missing *identity.ScopeError
+	if errors.Is(err, identity.ErrNobody) || errors.As(err, &missing) {
+		q.refused = err
+	}
+}
+
+// known refuses whoever said nothing of who they are. The engine knows which tools are
+// for everybody.
+func (q *request) known() error {
+	if q.from.Principal != "" || q.method == "tools/call" {
+		return nil
+	}
+	return identity.Unnamed()
+}
+
 // dispatch finds the method. Some belong to one era alone.
 func (q *request) dispatch(ctx context.Context) ([]byte, error) {
+	if err := q.known(); err != nil {
+		return nil, err
+	}
 	s := q.server
 	switch q.method {
 	case "tools/call":
 		return q.callTool(ctx)
 	case "tools/list":
 		s.list()
-		return q.list("tools", s.tools, keepFixed)
+		return q.listOffers("tools", s.tools)
 	case "prompts/list":
 		s.list()
-		return q.list("prompts", s.prompts, keepFixed)
+		return q.listOffers("prompts", s.prompts)
 	case "prompts/get":
 		return q.getPrompt(ctx)
 	case "resources/list":
 		return q.listResources(ctx)
 	case "resources/templates/list":
 		s.list()
-		return q.list("resourceTemplates", s.templates, keepFixed)
+		return q.listOffers("resourceTemplates", s.templates)
 	case "resources/read":
 		return q.readResource(ctx)
 	case "completion/complete":
@@ -144,6 +174,9 @@ func (q *request) setLevel() ([]byte, error) {
 func (q *request) subscribe() ([]byte, error) {
 	uri, err := q.uri()
 	if err != nil {
+		return nil, err
+	}
+	if err := q.server.Engine.MayRead(q.from.Grant, uri); err != nil {
 		return nil, err
 	}
 	if err := q.link.subscribe(uri); err != nil {

@@ -23,6 +23,7 @@ import (
 	"remit/internal/app"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/background"
+	"remit/internal/engine/identity"
 	"remit/internal/faces/cli"
 	"remit/internal/faces/mcp"
 	"remit/internal/stores/sqlstore"
@@ -113,11 +114,11 @@ func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	})
 }
 
-func principal(r *http.Request) string {
+func principal(r *http.Request) identity.Identity {
 	if who := r.Header.Get(principalHeader); who != "" {
-		return who
+		return identity.Identity{Principal: who}
 	}
-	return cli.Local
+	return identity.Identity{Principal: cli.Local}
 }
 
 func newServer(a *app.App, tasks *taskStore, s setup) *mcp.Server {

@@ -11,6 +11,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
+	"remit/internal/engine/identity"
 )
 
 // Server answers for one endpoint. It serves any number of connections at once.
@@ -23,9 +24,9 @@ type Server struct {
 	PageSize     int                // of lists; zero is 200
 
 	listed    sync.Once
-	tools     []item // ready to send, in the order of the list
-	prompts   []item
-	templates []item
+	tools     offers // ready to send, in the order of the list
+	prompts   offers
+	templates offers
 
 	signed    sync.Once
 	modernEnd []byte // what closes every result of the modern era
@@ -34,17 +35,42 @@ type Server struct {
 // item is an entry of a list, as it is sent.
 type item []byte
 
+// offers are the entries of a list that does not change, each with what tells whether a
+// grant reaches it.
+type offers struct {
+	items []item
+	reach []func(*identity.Grant) error
+}
+
+func (o *offers) add(i item, reach func(*identity.Grant) error) {
+	o.items, o.reach = append(o.items, i), append(o.reach, reach)
+}
+
+// within are the entries that a grant reaches.
+func (o *offers) within(g *identity.Grant) []item {
+	if g == nil {
+		return o.items
+	}
+	var all []item
+	for i := range o.items {
+		if o.reach[i](g) == nil {
+			all = append(all, o.items[i])
+		}
+	}
+	return all
+}
+
 // list makes the lists that never change, the first time one is needed.
 func (s *Server) list() {
 	s.listed.Do(func() {
 		for _, t := range s.Engine.Tools() {
-			s.tools = append(s.tools, toolItem(t))
+			s.tools.add(toolItem(t), t.Reach)
 		}
 		for _, p := range s.Engine.Prompts() {
-			s.prompts = append(s.prompts, promptItem(&p))
+			s.prompts.add(promptItem(&p), p.Reach)
 		}
 		for _, t := range s.Engine.Templates() {
-			s.templates = append(s.templates, templateItem(&t))
+			s.templates.add(templateItem(&t), t.Reach)
 		}
 	})
 }
@@ -86,6 +112,7 @@ func (s *Server) capabilities(e era) jsontree.Value {
 // The time for which a client may keep what it was told.
 const (
 	keepFixed   = 5 * time.Minute // what changes with the program alone
+	keepGranted = time.Minute     // what changes with the caller's token too
 	keepCurrent = time.Second     // what files hold
 )
 
@@ -114,7 +141,8 @@ func (s *Server) appendSelf(b []byte, e era) []byte {
 // visitor is a client as the engine knows it.
 func (q *request) visitor(peer engine.Peer) engine.Visitor {
 	return engine.Visitor{
-		Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Connection: q.from.connection, Peer: peer,
+		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.face, Client: q.from.name, Connection: q.from.connection, Peer: peer,
+		Trace: q.from.trace,
 	}
 }
 

@@ -118,7 +118,7 @@ func (n *session) told() *subscription {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.changes == nil {
-		n.changes = newSubscription(n.server, n.from.principal, nil)
+		n.changes = newSubscription(n.server, n.from.Principal, nil)
 		n.changes.watchLists(true, true, false) // that of the resources once it was asked for
 		if n.ended.Err() != nil {
 			n.changes.close()

@@ -177,7 +177,7 @@ func (q *request) resume(ctx context.Context, r *round, digest string, sealed *j
 		return badState("is not one of ours")
 	}
 	r.subject = q.subject(digest)
-	st, err := q.server.States.open(ctx, sealed.Text, q.from.principal, r.subject)
+	st, err := q.server.States.open(ctx, sealed.Text, q.from.Principal, r.subject)
 	if err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error
 		r.subject = q.subject(digest)
 	}
 	st := state{
-		Principal: q.from.principal, Subject: r.subject, Expires: r.expires,
+		Principal: q.from.Principal, Subject: r.subject, Expires: r.expires,
 		Number: need.Next.Number, Approved: need.Next.Approved, AskedAt: need.Next.Asked.UnixMilli(), Key: need.Next.Key,
 		Answers: map[string]json.RawMessage{},
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"remit/internal/engine"
+	"remit/internal/engine/identity"
 )
 
 // maxLine bounds one message, and so what a client can make us hold.
@@ -42,7 +43,7 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 		larges: make(chan struct{}, maxLarge),
 		ended:  make(chan struct{}),
 	}
-	c.from = client{principal: principal, face: "stdio", connection: rand.Text(), version: legacyVersions[0], logs: new(atomic.Int32)}
+	c.from = client{Identity: identity.Identity{Principal: principal}, face: "stdio", connection: rand.Text(), version: legacyVersions[0], logs: new(atomic.Int32)}
 	c.from.logs.Store(int32(engine.Info))
 	c.changes = newSubscription(s, principal, nil)
 	err := c.readAll(ctx, in)
@@ -252,7 +253,7 @@ func (c *stdio) introduce(m *message, q *request) *rpcError {
 	c.begun = true
 	switch {
 	case isModern(m) || c.era == modern && m.method != "initialize":
-		if q.from, fault = modernClient(m, c.from.principal, "stdio"); fault == nil {
+		if q.from, fault = modernClient(m, c.from.Identity, "stdio"); fault == nil {
 			fault = q.from.checkVersion()
 		}
 		q.from.connection = c.from.connection
@@ -266,6 +267,7 @@ func (c *stdio) introduce(m *message, q *request) *rpcError {
 	default:
 		q.from = c.from
 	}
+	q.from.trace = tracedBy(m)
 	return fault
 }
 

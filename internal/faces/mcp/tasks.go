@@ -37,7 +37,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 	case "tasks/get":
 		return q.getTask(ctx, id.Text)
 	case "tasks/cancel":
-		err = q.server.Tasks.Cancel(ctx, q.from.principal, id.Text)
+		err = q.server.Tasks.Cancel(ctx, q.from.Principal, id.Text)
 	default:
 		err = q.updateTask(ctx, id.Text)
 	}
@@ -48,7 +48,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 }
 
 func (q *request) getTask(ctx context.Context, id string) ([]byte, error) {
-	task, err := q.server.Tasks.Get(ctx, q.from.principal, id)
+	task, err := q.server.Tasks.Get(ctx, q.from.Principal, id)
 	if err != nil {
 		return nil, noTask(err)
 	}
@@ -66,7 +66,7 @@ func (q *request) updateTask(ctx context.Context, id string) error {
 			answers[m.Key] = m.Value.Clone()
 		}
 	}
-	return q.server.Tasks.Update(ctx, q.from.principal, id, answers)
+	return q.server.Tasks.Update(ctx, q.from.Principal, id, answers)
 }
 
 func noTask(err error) error {

@@ -26,8 +26,8 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	}
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
-		Principal: q.from.principal, Face: q.from.face, Client: q.from.name, Connection: q.from.connection,
-		Peer: peer, Round: r.before,
+		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.face, Client: q.from.name, Connection: q.from.connection,
+		Peer: peer, Round: r.before, Trace: q.from.trace,
 	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
@@ -38,6 +38,9 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		return q.startTask(ctx, call, r)
 	case result.Need != nil:
 		return q.ask(r, result.Need, tool.Digest)
+	}
+	if result.Err != nil {
+		q.noteRefusal(result.Err)
 	}
 	if fault := protocolFault(result.Err, q.from.era); fault != nil {
 		return nil, fault

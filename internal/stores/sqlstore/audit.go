@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/ledger"
 )
 
 // Records keeps the audit records in PostgreSQL, in one hash chain for all who share
@@ -156,7 +157,7 @@ func (r *Records) Close() error { return r.queue.close() }
 // AuditFiles gives the records as the folder of day files that they would be on a disk.
 func (s Source) AuditFiles() fs.FS { return auditFolder{s} }
 
-// auditFolder can be listed, and its files read from start to end.
+// auditFolder can be listed, and its files read from start to end, or from a place on.
 type auditFolder struct{ source Source }
 
 var _ fs.ReadDirFS = auditFolder{}
@@ -165,9 +166,13 @@ const listDays = `
 SELECT log, bytes, changed_at FROM logs
 WHERE starts_with(log, 'audit/')`
 
-const dayEntries = `
+const linesFrom = `
 SELECT line, body FROM log_lines
-WHERE log = $1 AND line > $2 ORDER BY line LIMIT 1000`
+WHERE log = $1 AND line >= $2 ORDER BY line LIMIT 1000`
+
+const linesBefore = `
+SELECT line, body FROM log_lines
+WHERE log = $1 AND line < $2 ORDER BY line DESC LIMIT 1000`
 
 // ReadDir lists the files of all days.
 func (f auditFolder) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -223,9 +228,11 @@ func (f auditFolder) Open(name string) (fs.File, error) {
 type dayFile struct {
 	source Source
 	info   logInfo
-	last   int64 // the last line that was read
+	next   int64 // the line to go on at
 	text   bytes.Buffer
 }
+
+var _ ledger.Lines = (*dayFile)(nil)
 
 func (d *dayFile) Stat() (fs.FileInfo, error) { return d.info, nil }
 func (d *dayFile) Close() error               { return nil }
@@ -233,7 +240,7 @@ func (d *dayFile) Close() error               { return nil }
 func (d *dayFile) Read(p []byte) (int, error) {
 	if d.text.Len() == 0 {
 		if err := d.fill(); err != nil {
-			return 0, &fs.PathError{Op: "read", Path: d.info.name, Err: err}
+			return 0, err
 		}
 	}
 	if len(p) > 0 && d.text.Len() == 0 {
@@ -243,25 +250,44 @@ func (d *dayFile) Read(p []byte) (int, error) {
 }
 
 func (d *dayFile) fill() error {
+	lines, err := d.From(d.next)
+	for _, line := range lines {
+		d.text.Write(line.Text)
+		d.text.WriteByte('\n')
+		d.next = line.Next
+	}
+	return err
+}
+
+// From keeps the promise of ledger.Lines: the place of a line is its number.
+func (d *dayFile) From(place int64) ([]ledger.Line, error) { return d.lines(linesFrom, place) }
+
+// Before keeps the promise of ledger.Lines.
+func (d *dayFile) Before(place int64) ([]ledger.Line, error) { return d.lines(linesBefore, place) }
+
+func (d *dayFile) lines(query string, place int64) ([]ledger.Line, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	log := auditDays + strings.TrimSuffix(d.info.name, audit.FileOf(""))
+	lines, err := d.query(ctx, query, place)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: d.info.name, Err: err}
+	}
+	return lines, nil
+}
+
+func (d *dayFile) query(ctx context.Context, query string, place int64) ([]ledger.Line, error) {
 	db, err := d.source(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rows, err := db.reader(ctx).QueryContext(ctx, dayEntries, log, d.last)
+	log := auditDays + strings.TrimSuffix(d.info.name, audit.FileOf(""))
+	rows, err := db.reader(ctx).QueryContext(ctx, query, log, place)
 	if err != nil {
-		return db.plain(err)
+		return nil, db.plain(err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var body []byte
-		if err := rows.Scan(&d.last, &body); err != nil {
-			return err
-		}
-		d.text.Write(body)
-		d.text.WriteByte('\n')
-	}
-	return rows.Err()
+	return collect(rows, func(row scanner) (line ledger.Line, err error) {
+		err = row.Scan(&line.Place, &line.Text)
+		line.Next = line.Place + 1
+		return line, err
+	})
 }

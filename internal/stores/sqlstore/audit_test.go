@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/ledger"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/sqlstore/pgtest"
 )
@@ -160,5 +163,80 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 	}
 	if _, err := records.Keep("2026-08-01", []byte(`{}`), true); !errors.Is(err, sqlstore.ErrClosed) {
 		t.Errorf("keep after close: %v", err)
+	}
+}
+
+// TestRecordsFromAPlace: a day can be read on from any of its lines, in both directions,
+// and the ledger finds its way in it.
+func TestRecordsFromAPlace(t *testing.T) {
+	db := open(t, pgtest.Database(t))
+	records := source(db).Records(nil)
+	const many = 2300 // more than are read at once
+	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
+	add := func(day string, from, to int) {
+		t.Helper()
+		for i := from; i < to; i++ {
+			record := fmt.Appendf(nil, `{"time":"%sT11:00:00Z","principal":"%d","tool":"a/b","outcome":"ok","micros":%d}`, day, i, i)
+			keepRecord(t, records, day, record, i == to-1)
+		}
+	}
+	add("2026-07-31", 0, 3)
+	add("2026-08-01", 3, many)
+	files := source(db).AuditFiles()
+	file, err := files.Open("2026-08-01.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := file.(ledger.Lines)
+	for _, tc := range []struct {
+		name        string
+		read        func(int64) ([]ledger.Line, error)
+		place       int64
+		count       int
+		first, last int64
+	}{
+		{"from the start", lines.From, 0, 1000, 4, 1003}, // the first three lines are of the day before
+		{"from a line", lines.From, 2000, 301, 2000, 2300},
+		{"from the end", lines.From, 2301, 0, 0, 0},
+		{"before the end", lines.Before, math.MaxInt64, 1000, 2300, 1301},
+		{"before a line", lines.Before, 6, 2, 5, 4},
+		{"before the start", lines.Before, 4, 0, 0, 0},
+	} {
+		got, err := tc.read(tc.place)
+		if err != nil || len(got) != tc.count {
+			t.Errorf("%s: %d lines, %v; want %d", tc.name, len(got), err, tc.count)
+			continue
+		}
+		if tc.count > 0 && (got[0].Place != tc.first || got[tc.count-1].Place != tc.last || got[0].Next != tc.first+1) {
+			t.Errorf("%s: lines %d to %d, want %d to %d", tc.name, got[0].Place, got[tc.count-1].Place, tc.first, tc.last)
+		}
+	}
+	l := &ledger.Ledger{Files: files, Now: func() time.Time { return now }}
+	defer l.Close()
+	newest := func() ledger.Call {
+		t.Helper()
+		if err := l.Refresh(); err != nil {
+			t.Fatal(err)
+		}
+		page, err := l.Page(ledger.Filter{}, "", 1)
+		if err != nil || len(page.Calls) != 1 {
+			t.Fatal(page, err)
+		}
+		return page.Calls[0]
+	}
+	if c := newest(); c.Caller != "2299" {
+		t.Errorf("the newest call is %s", c.Caller)
+	}
+	add("2026-08-01", many, many+1) // another replica goes on
+	if err := records.Close(); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second)
+	c := newest()
+	if c.Caller != "2300" {
+		t.Errorf("after one more the newest call is %s", c.Caller)
+	}
+	if r, err := l.One(c.ID); err != nil || !r.Holds() || r.Before != ledger.Fits || r.After != ledger.End {
+		t.Errorf("One = %+v, %v", r, err)
 	}
 }

@@ -49,7 +49,7 @@ func (d *desk) stock(t *testing.T) {
 // addresses are those of books among all resources.
 func (d *desk) addresses(t *testing.T) []string {
 	t.Helper()
-	list, err := d.Resources(t.Context())
+	list, err := d.Resources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestShelfLists(t *testing.T) {
 	if diff := cmp.Diff(want, d.addresses(t)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	list, err := d.Resources(t.Context())
+	list, err := d.Resources(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestShelfCompletes(t *testing.T) {
 		if strings.Contains(tc.of, "{") {
 			complete = d.CompleteTemplate
 		}
-		got, err := complete(t.Context(), tc.of, tc.argument, tc.prefix)
+		got, err := complete(t.Context(), nil, tc.of, tc.argument, tc.prefix)
 		if err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("%s of %s beginning with %q: %q, %v; want %q", tc.argument, tc.of, tc.prefix, got, err, tc.want)
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"time"
@@ -211,4 +212,14 @@ func (in WriteIn) stored() []byte {
 	var line bytes.Buffer
 	_ = json.Compact(&line, []byte(text)) // Check has seen that it is valid
 	return line.Bytes()
+}
+
+// Appended is what a call of write_memory_entry with these arguments adds to which file,
+// for whoever has to approve it.
+func Appended(arguments []byte) (file string, entry []byte, err error) {
+	var in WriteIn
+	if err := json.Unmarshal(arguments, &in); err != nil {
+		return "", nil, fmt.Errorf("read the arguments of %s: %w", memoryTool, err)
+	}
+	return in.File, append(in.stored(), '\n'), nil
 }

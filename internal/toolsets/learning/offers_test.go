@@ -90,7 +90,7 @@ func (s *shop) write(t *testing.T, name, content string) {
 // memories are the addresses on the shelf, without those of the contracts.
 func (s *shop) memories(t *testing.T) []string {
 	t.Helper()
-	list, err := s.Resources(context.Background())
+	list, err := s.Resources(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestShelf(t *testing.T) {
 			if diff := cmp.Diff(want, s.memories(t)); diff != "" {
 				t.Errorf("list: %s", diff)
 			}
-			list, err := s.Resources(context.Background())
+			list, err := s.Resources(context.Background(), nil)
 			first := engine.Resource{
 				URI: "memory://progress_log.jsonl", Name: "progress_log.jsonl", Title: "Progress log", MIME: "application/x-ndjson", Size: 8,
 				Description: "Memory file: one JSON entry a line, oldest first.",
@@ -176,7 +176,7 @@ func TestShelf(t *testing.T) {
 			if _, err := s.Read(context.Background(), ann, "memory://decisions.jsonl"); kindOf(err) != contract.NotFound {
 				t.Errorf("one that does not exist yet: %v", err)
 			}
-			values, err := s.CompleteTemplate(context.Background(), "memory://{file}", "file", "P")
+			values, err := s.CompleteTemplate(context.Background(), nil, "memory://{file}", "file", "P")
 			if diff := cmp.Diff([]string{"progress_log.jsonl"}, values); diff != "" || err != nil {
 				t.Errorf("completion: %v %s", err, diff)
 			}
@@ -375,7 +375,7 @@ func TestWeeklyReview(t *testing.T) {
 			t.Errorf("days %s: %v", days, err)
 		}
 	}
-	values, err := s.CompletePrompt(context.Background(), "weekly_review", "days", "")
+	values, err := s.CompletePrompt(context.Background(), nil, "weekly_review", "days", "")
 	if diff := cmp.Diff([]string{"7", "14", "30"}, values); diff != "" || err != nil {
 		t.Errorf("completion: %v %s", err, diff)
 	}
@@ -456,14 +456,14 @@ func TestPathsToExplain(t *testing.T) {
 	} {
 		s := serve(t, edition, files, false, nil)
 		for prefix, want := range cases {
-			got, err := s.CompletePrompt(context.Background(), "explain_file", "path", prefix)
+			got, err := s.CompletePrompt(context.Background(), nil, "explain_file", "path", prefix)
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
 				t.Errorf("%s %q: %v %s", edition, prefix, err, diff)
 			}
 		}
 	}
 	denying := serve(t, "booster", files, false, map[string]contract.Tightening{"read_repo_file": {Deny: []string{"docs/adr", "README.*"}}})
-	got, err := denying.CompletePrompt(context.Background(), "explain_file", "path", "")
+	got, err := denying.CompletePrompt(context.Background(), nil, "explain_file", "path", "")
 	if diff := cmp.Diff([]string{".claude/", "docs/", "src/"}, got); diff != "" || err != nil {
 		t.Errorf("what the operator denies: %v %s", err, diff)
 	}
@@ -475,7 +475,7 @@ func TestManyPathsToExplain(t *testing.T) {
 		files[fmt.Sprintf("docs/%03d.md", i)] = ""
 	}
 	s := serve(t, "learning-os", files, false, nil)
-	got, err := s.CompletePrompt(context.Background(), "explain_file", "path", "docs/")
+	got, err := s.CompletePrompt(context.Background(), nil, "explain_file", "path", "docs/")
 	if err != nil || len(got) != 300 || got[0] != "docs/000.md" || got[299] != "docs/299.md" {
 		t.Errorf("%d paths, %v", len(got), err)
 	}

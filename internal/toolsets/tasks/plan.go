@@ -32,6 +32,9 @@ func (r *reader) planMyDay() engine.Prompt {
 			if err := r.check(args["user_id"]); err != nil {
 				return nil, err
 			}
+			if err := engine.ActsFor(ctx, args["user_id"]); err != nil {
+				return nil, err
+			}
 			return r.plan(ctx, args["user_id"], day)
 		},
 	}

@@ -19,6 +19,8 @@ import (
 // one who never was.
 type shelf struct{ *reader }
 
+var _ engine.OwnedShelf = shelf{}
+
 const (
 	taskAddress  = "task://"
 	listAddress  = "tasks://"
@@ -39,6 +41,12 @@ func (shelf) Templates() []engine.Template {
 		{URI: listTemplate, Name: "tasks", Title: "Tasks of a user", MIME: jsonType, Description: "The tasks of a user, newest first, as list_tasks gives them: at most the newest 1000 or 1 MiB; nextCursor leads on from there with list_tasks."},
 		{URI: taskTemplate, Name: "task", Title: "Task", MIME: jsonType, Description: "One task of a user."},
 	}
+}
+
+// Owner is the user in an address.
+func (s shelf) Owner(uri string) (string, bool) {
+	at, ok := s.placeAt(uri)
+	return at.user, ok
 }
 
 // List gives nothing.

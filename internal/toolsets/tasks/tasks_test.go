@@ -349,7 +349,7 @@ func TestShelf(t *testing.T) {
 			t.Errorf("%s: %v", uri, err)
 		}
 	}
-	resources, err := d.Resources(t.Context())
+	resources, err := d.Resources(t.Context(), nil)
 	if err != nil || slices.ContainsFunc(resources, func(r engine.Resource) bool { return strings.HasPrefix(r.URI, "task") }) {
 		t.Errorf("users are told of: %+v, error %v", resources, err)
 	}

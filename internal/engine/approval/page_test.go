@@ -1,0 +1,56 @@
+package approval_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+)
+
+// TestDecidedOnThePage: a call whose person went to the page of the request goes by what
+// they decide there, and waits for it a while.
+func TestDecidedOnThePage(t *testing.T) {
+	for name, c := range map[string]struct {
+		after   time.Duration // how long the person takes; 0 is for ever
+		approve bool
+		want    contract.Kind
+	}{
+		"approved":     {after: time.Minute, approve: true},
+		"denied":       {after: time.Minute, want: contract.Denied},
+		"not decided":  {want: contract.Pending},
+		"too late":     {after: 6 * time.Minute, approve: true, want: contract.Pending},
+		"just in time": {after: 5*time.Minute - time.Second, approve: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := &fake{}
+				var told []string
+				gate := &approval.Gate{
+					Store: store, Told: func(r approval.Request) { told = append(told, r.ID) },
+					Page: func(id string) string { return "https://remit.example/" + id },
+				}
+				open := func(_ context.Context, q approval.Request) (approval.Answer, error) {
+					if c.after > 0 {
+						time.AfterFunc(c.after, func() { decide(t, store, q.ID, approval.Verdict{Approve: c.approve, By: "console:ada"}) })
+					}
+					return approval.Opened, nil
+				}
+				err := gate.Pass(t.Context(), subject(), open)
+				if kind := kindOf(err); kind != c.want {
+					t.Fatalf("error of kind %q, want %q: %v", kind, c.want, err)
+				}
+				if len(told) != 1 {
+					t.Errorf("%d new requests were told of, want 1", len(told))
+				}
+				if c.want == contract.Pending && !strings.Contains(err.Error(), "at https://remit.example/"+pendingID(t, err)+", or with") {
+					t.Errorf("%v does not name the page", err)
+				}
+				time.Sleep(2 * time.Minute) // whoever was late decides now
+			})
+		})
+	}
+}

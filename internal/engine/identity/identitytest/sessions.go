@@ -1,0 +1,126 @@
+package identitytest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"remit/internal/engine/identity"
+)
+
+// Sessions checks the promises on identity.SessionStore. open returns an empty store
+// that lives until the end of the test it is given.
+func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
+	for name, check := range map[string]func(*testing.T, identity.SessionStore){
+		"add keeps every field":            sessionKept,
+		"add forgets the expired":          sessionForgotten,
+		"touch only moves on":              sessionTouched,
+		"end forgets one for good":         sessionEnded,
+		"a cancelled call changes nothing": sessionCancelled,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+func session(hash string) identity.Session {
+	return identity.Session{
+		Hash: hash, Name: "Grâce 'x'", Role: identity.Approver, Created: noon, Expires: noon.Add(identity.SessionLength), Seen: noon, Seal: "seal of " + hash,
+	}
+}
+
+func sessionKept(t *testing.T, s identity.SessionStore) {
+	for _, role := range []identity.Role{identity.Viewer, identity.Approver, identity.Admin} {
+		want := session("hash of " + role.String())
+		want.Role = role
+		begin(t, s, want)
+		equal(t, found(t, s, want.Hash), want)
+	}
+	for _, hash := range []string{"", "hash", "%", "HASH OF admin"} {
+		missing(t, s, hash)
+	}
+}
+
+func sessionForgotten(t *testing.T, s identity.SessionStore) {
+	begin(t, s, session("a"))
+	for _, c := range []struct {
+		hash string
+		at   time.Duration
+		kept bool
+	}{{"b", identity.SessionLength - time.Microsecond, true}, {"c", identity.SessionLength, false}} {
+		next := session(c.hash)
+		next.Created = noon.Add(c.at)
+		next.Expires = next.Created.Add(identity.SessionLength)
+		begin(t, s, next)
+		if _, kept, err := s.ByHash(t.Context(), "a"); err != nil || kept != c.kept {
+			t.Errorf("after %s: kept %v, error %v", c.at, kept, err)
+		}
+	}
+	found(t, s, "b")
+}
+
+func sessionTouched(t *testing.T, s identity.SessionStore) {
+	begin(t, s, session("a"), session("b"))
+	for _, c := range []struct{ at, want time.Duration }{{time.Minute, time.Minute}, {0, time.Minute}, {time.Hour, time.Hour}} {
+		if err := s.Touch(t.Context(), "a", noon.Add(c.at)); err != nil {
+			t.Fatal(err)
+		}
+		want := session("a")
+		want.Seen = noon.Add(c.want)
+		equal(t, found(t, s, "a"), want)
+	}
+	equal(t, found(t, s, "b"), session("b"))
+}
+
+func sessionEnded(t *testing.T, s identity.SessionStore) {
+	begin(t, s, session("a"), session("b"))
+	for range 2 {
+		if err := s.End(t.Context(), "a"); err != nil {
+			t.Fatal(err)
+		}
+		missing(t, s, "a")
+	}
+	if err := s.Touch(t.Context(), "a", noon); err != nil {
+		t.Fatal(err)
+	}
+	missing(t, s, "a")
+	found(t, s, "b")
+}
+
+func sessionCancelled(t *testing.T, s identity.SessionStore) {
+	begin(t, s, session("a"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.End(ctx, "a"); err == nil {
+		t.Error("a cancelled end was acknowledged")
+	}
+	if err := s.Add(ctx, session("b")); err == nil {
+		t.Error("a cancelled session was acknowledged")
+	}
+	found(t, s, "a")
+	missing(t, s, "b")
+}
+
+func begin(t *testing.T, s identity.SessionStore, sessions ...identity.Session) {
+	t.Helper()
+	for _, n := range sessions {
+		if err := s.Add(t.Context(), n); err != nil {
+			t.Fatalf("add %s: %v", n.Hash, err)
+		}
+	}
+}
+
+func found(t *testing.T, s identity.SessionStore, hash string) identity.Session {
+	t.Helper()
+	got, ok, err := s.ByHash(t.Context(), hash)
+	if err != nil || !ok {
+		t.Fatalf("session %s: found %v, error %v", hash, ok, err)
+	}
+	return got
+}
+
+func missing(t *testing.T, s identity.SessionStore, hash string) {
+	t.Helper()
+	if _, ok, err := s.ByHash(t.Context(), hash); err != nil || ok {
+		t.Errorf("session %s: found %v, error %v, want none", hash, ok, err)
+	}
+}

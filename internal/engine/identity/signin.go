@@ -1,0 +1,196 @@
+package identity
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+)
+
+// SignIn lets people in at the console: with a link that is good once, and then by a
+// cookie.
+type SignIn struct {
+	Sessions func(context.Context) (SessionStore, error)
+	Exists   func() bool            // the database was ever made: to look leaves no trace; nil if it was
+	Secret   func() ([]byte, error) // links, cookies and sessions are signed with it
+	Place    string                 // the workspace that links are for
+	// Spend uses up a token until it expires anyway. It is fresh for one alone.
+	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
+	Now   func() time.Time
+}
+
+// longestLink is how long a link may be good. It opens the console to whoever finds
+// it first.
+const longestLink = 7 * 24 * time.Hour
+
+// invitation is what a link says.
+type invitation struct {
+	Name    string `json:"n"`
+	Role    Role   `json:"r"`
+	Expires int64  `json:"e"` // Unix seconds
+	Nonce   string `json:"o"`
+}
+
+// Link makes a one-time token for somebody, good for so long. Nothing is kept: all is
+// in the token, signed. The error is a contract.Invalid.
+func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) {
+	if err := CheckName(who.Name); err != nil {
+		return "", err
+	}
+	if who.Role < Viewer || who.Role > Admin {
+		return "", contract.Errorf(contract.Invalid, "A person at the console is a viewer, an approver or an admin")
+	}
+	if good < time.Second || good > longestLink {
+		return "", contract.Errorf(contract.Invalid, "A link is good for a second to %d days, not for %s", int(longestLink.Hours()/24), good)
+	}
+	key, err := s.key("link")
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(invitation{Name: who.Name, Role: who.Role, Expires: s.Now().Add(good).Unix(), Nonce: rand.Text()})
+	if err != nil {
+		return "", fmt.Errorf("write a link: %w", err)
+	}
+	body := encoded(text)
+	return body + "." + encoded(macOf(key, body)), nil
+}
+
+// badLink is a link that lets nobody in, and what to do about it.
+func badLink(why string) error {
+	return contract.Errorf(contract.Denied, "This link %s; \"remit token link\" makes a new one", why)
+}
+
+// open reads what a link says, if it was made here and is not over.
+func (s *SignIn) open(token string) (invitation, error) {
+	const altered = "was altered, cut off, or made for another workspace"
+	key, err := s.key("link")
+	if err != nil {
+		return invitation{}, err
+	}
+	body, mac, _ := strings.Cut(token, ".")
+	if !same(mac, encoded(macOf(key, body))) {
+		return invitation{}, badLink(altered)
+	}
+	text, err := base64.RawURLEncoding.DecodeString(body)
+	if err != nil {
+		return invitation{}, fmt.Errorf("read a link that was signed: %w", err)
+	}
+	var says invitation
+	if err := json.Unmarshal(text, &says); err != nil {
+		return invitation{}, fmt.Errorf("read a link that was signed: %w", err)
+	}
+	if s.Now().Unix() >= says.Expires {
+		return invitation{}, badLink("has expired")
+	}
+	return says, nil
+}
+
+// Redeem exchanges a one-time token for a session, whose secret is the cookie. An
+// error is a contract.Denied: the token is not ours, was used, or has expired; or a
+// contract.Unavailable.
+func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who Person, expires time.Time, err error) {
+	fail := func(err error) (string, Person, time.Time, error) { return "", Person{}, time.Time{}, err }
+	says, err := s.open(token)
+	if err != nil {
+		return fail(err)
+	}
+	now := asKept(s.Now())
+	fresh, err := s.Spend(ctx, "sign-in "+says.Nonce, now, time.Unix(says.Expires, 0))
+	switch {
+	case err != nil:
+		return fail(unreachable(err))
+	case !fresh:
+		return fail(badLink("was used already"))
+	}
+	key, err := s.key("session")
+	if err != nil {
+		return fail(err)
+	}
+	store, err := s.Sessions(ctx)
+	if err != nil {
+		return fail(unreachable(err))
+	}
+	cookie = randomText()
+	begun := Session{Hash: hashOf(key, cookie), Name: says.Name, Role: says.Role, Created: now, Seen: now, Expires: now.Add(SessionLength)}
+	begun.Seal = begun.seal(key)
+	if err := store.Add(ctx, begun); err != nil {
+		return fail(unreachable(err))
+	}
+	return cookie, begun.Person(), begun.Expires, nil
+}
+
+// touchEvery is how often at most it is noted that a person is there.
+const touchEvery = time.Minute
+
+// Person is who holds a cookie. An error is a contract.Denied, or a
+// contract.Unavailable.
+func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
+	out := contract.Errorf(contract.Denied, "You are not signed in, or your session has ended")
+	store, key, err := s.sessions(ctx, cookie)
+	if err != nil {
+		return Person{}, err
+	}
+	if store == nil {
+		return Person{}, out
+	}
+	hash := hashOf(key, cookie)
+	found, ok, err := store.ByHash(ctx, hash)
+	now := s.Now()
+	switch {
+	case err != nil:
+		return Person{}, unreachable(err)
+	case !ok || !same(found.Hash, hash) || !same(found.Seal, found.seal(key)) || found.Over(now):
+		return Person{}, out
+	}
+	if now.Sub(found.Seen) >= touchEvery {
+		_ = store.Touch(ctx, hash, now) // the next request tries again; nobody is sent away for it
+	}
+	return found.Person(), nil
+}
+
+// End ends the session of a cookie. One that has ended stays so.
+func (s *SignIn) End(ctx context.Context, cookie string) error {
+	store, key, err := s.sessions(ctx, cookie)
+	if err != nil || store == nil {
+		return err
+	}
+	if err := store.End(ctx, hashOf(key, cookie)); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// sessions opens what the session of a cookie is kept in, and the key to it; nil if
+// there can be none.
+func (s *SignIn) sessions(ctx context.Context, cookie string) (SessionStore, []byte, error) {
+	if len(cookie) != randomChars || s.Exists != nil && !s.Exists() {
+		return nil, nil, nil
+	}
+	key, err := s.key("session")
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err := s.Sessions(ctx)
+	if err != nil {
+		return nil, nil, unreachable(err)
+	}
+	return store, key, nil
+}
+
+func (s *SignIn) key(purpose string) ([]byte, error) {
+	secret, err := s.Secret()
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	return keyFor(secret, purpose, s.Place), nil
+}
+
+// seal binds a person and their role to the session, and it to the key.
+func (s *Session) seal(key []byte) string {
+	return sealOf(key, "session", s.Hash, s.Name, s.Role.String(), instant(s.Created), instant(s.Expires))
+}

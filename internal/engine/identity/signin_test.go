@@ -1,0 +1,225 @@
+package identity_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/identity"
+)
+
+func entrance(store *stays, c *clock) *identity.SignIn {
+	spent := map[string]bool{}
+	return &identity.SignIn{
+		Sessions: func(context.Context) (identity.SessionStore, error) { return store, nil },
+		Secret:   func() ([]byte, error) { return []byte("a secret of the machine"), nil },
+		Place:    "/w", Now: c.now,
+		Spend: func(_ context.Context, token string, _, _ time.Time) (bool, error) {
+			fresh := !spent[token]
+			spent[token] = true
+			return fresh, nil
+		},
+	}
+}
+
+var grace = identity.Person{Name: "grace", Role: identity.Approver}
+
+func invite(t *testing.T, s *identity.SignIn) string {
+	t.Helper()
+	link, err := s.Link(grace, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+func enter(t *testing.T, s *identity.SignIn) (cookie string) {
+	t.Helper()
+	cookie, who, _, err := s.Redeem(t.Context(), invite(t, s))
+	if err != nil || who != grace {
+		t.Fatalf("%v is in, error %v", who, err)
+	}
+	return cookie
+}
+
+func TestLinkRefuses(t *testing.T) {
+	signIn := entrance(&stays{}, &clock{noon})
+	for name, tc := range map[string]struct {
+		who  identity.Person
+		good time.Duration
+	}{
+		"nobody":          {identity.Person{Role: identity.Admin}, time.Minute},
+		"an odd name":     {identity.Person{Name: "a\u202eb", Role: identity.Admin}, time.Minute},
+		"no role":         {identity.Person{Name: "grace"}, time.Minute},
+		"an unknown role": {identity.Person{Name: "grace", Role: 9}, time.Minute},
+		"no time":         {grace, 0},
+		"a long time":     {grace, 8 * 24 * time.Hour},
+	} {
+		if link, err := signIn.Link(tc.who, tc.good); err == nil || link != "" || contract.AsError(err).Kind != contract.Invalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRedeemRefuses(t *testing.T) {
+	c := &clock{noon}
+	signIn := entrance(&stays{}, c)
+	link := invite(t, signIn)
+	elsewhere := entrance(&stays{}, c)
+	elsewhere.Place = "/other"
+	body, mac, _ := strings.Cut(link, ".")
+	other, otherMAC, _ := strings.Cut(invite(t, signIn), ".")
+	for name, tc := range map[string]struct {
+		token string
+		after time.Duration
+		want  string
+	}{
+		"nothing":              {"", 0, "altered"},
+		"a dot":                {".", 0, "altered"},
+		"a part of it":         {link[:len(link)-1], 0, "altered"},
+		"more of it":           {link + "A", 0, "altered"},
+		"other words":          {other + "." + mac, 0, "altered"},
+		"another signature":    {body + "." + otherMAC, 0, "altered"},
+		"of another workspace": {invite(t, elsewhere), 0, "made for another workspace"},
+		"no signature":         {body, 0, "altered"},
+		"an expired one":       {link, 10 * time.Minute, "expired"},
+		"the token of agents":  {secretOfAnother(t), 0, "altered"},
+		"a long one":           {strings.Repeat("A", 1<<20), 0, "altered"},
+	} {
+		c.at = noon.Add(tc.after)
+		cookie, _, _, err := signIn.Redeem(t.Context(), tc.token)
+		if denied(t, err, tc.want, "remit token link"); cookie != "" || t.Failed() {
+			t.Errorf("%s: a cookie %q", name, cookie)
+		}
+	}
+	c.at = noon.Add(10*time.Minute - time.Second)
+	if _, _, _, err := signIn.Redeem(t.Context(), link); err != nil {
+		t.Errorf("at the last moment: %v", err)
+	}
+	_, _, _, err := signIn.Redeem(t.Context(), link)
+	denied(t, err, "used already")
+}
+
+func TestSessionEnds(t *testing.T) {
+	for name, tc := range map[string]struct {
+		visits []time.Duration // after signing in, all but the last let in
+		in     bool            // also at the last
+	}{
+		"just before two idle hours":  {[]time.Duration{2*time.Hour - 1}, true},
+		"after two idle hours":        {[]time.Duration{2 * time.Hour}, false},
+		"two hours after a visit":     {[]time.Duration{time.Hour, 3*time.Hour - 1}, true},
+		"over two hours after it":     {[]time.Duration{time.Hour, 3 * time.Hour}, false},
+		"twelve hours, always there":  {append(hours(11), 12*time.Hour), false},
+		"almost twelve, always there": {append(hours(11), 12*time.Hour-time.Second), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{noon.Truncate(time.Microsecond)}
+			began := c.at
+			signIn := entrance(&stays{}, c)
+			cookie := enter(t, signIn)
+			for i, after := range tc.visits {
+				c.at = began.Add(after)
+				who, err := signIn.Person(t.Context(), cookie)
+				if i < len(tc.visits)-1 || tc.in {
+					if err != nil || who != grace {
+						t.Errorf("after %s: %v, error %v", after, who, err)
+					}
+					continue
+				}
+				denied(t, err, "session has ended")
+			}
+		})
+	}
+}
+
+func hours(n int) []time.Duration {
+	var all []time.Duration
+	for i := range n {
+		all = append(all, time.Duration(i+1)*time.Hour)
+	}
+	return all
+}
+
+func TestSessionIsTouchedOnceAMinute(t *testing.T) {
+	store, c := &stays{}, &clock{noon.Truncate(time.Microsecond)}
+	began := c.at
+	signIn := entrance(store, c)
+	cookie := enter(t, signIn)
+	for _, step := range []struct {
+		after   time.Duration
+		touches int
+	}{{0, 0}, {time.Minute - 1, 0}, {time.Minute, 1}, {time.Minute + time.Second, 1}, {2 * time.Minute, 2}} {
+		c.at = began.Add(step.after)
+		if _, err := signIn.Person(t.Context(), cookie); err != nil || store.touches != step.touches {
+			t.Errorf("after %s: %d touches, error %v, want %d", step.after, store.touches, err, step.touches)
+		}
+	}
+}
+
+func TestCookieIsNotKept(t *testing.T) {
+	store := &stays{}
+	signIn := entrance(store, &clock{noon})
+	cookie := enter(t, signIn)
+	if kept := store.sessions[0]; strings.Contains(kept.Hash+kept.Seal+kept.Name, cookie) {
+		t.Error("the cookie is kept")
+	}
+	for name, other := range map[string]string{
+		"none": "", "the hash": store.sessions[0].Hash, "43 characters": strings.Repeat("A", 43), "a part": cookie[:42], "more": cookie + "A", "a token": secretOfAnother(t),
+	} {
+		_, err := signIn.Person(t.Context(), other)
+		denied(t, err, "not signed in")
+		if t.Failed() {
+			t.Fatalf("with %s", name)
+		}
+		if err := signIn.End(t.Context(), other); err != nil {
+			t.Errorf("end %s: %v", name, err)
+		}
+	}
+	if _, err := signIn.Person(t.Context(), cookie); err != nil {
+		t.Errorf("another's end ended this session: %v", err)
+	}
+	if err := signIn.End(t.Context(), cookie); err != nil {
+		t.Fatal(err)
+	}
+	_, err := signIn.Person(t.Context(), cookie)
+	denied(t, err, "not signed in")
+}
+
+func TestSignInWithoutStore(t *testing.T) {
+	store := &stays{}
+	signIn := entrance(store, &clock{noon})
+	cookie := enter(t, signIn)
+	link := invite(t, signIn)
+	store.fail = errors.New("the disk is on fire")
+	_, err := signIn.Person(t.Context(), cookie)
+	_, _, _, redeemed := signIn.Redeem(t.Context(), link)
+	for _, err := range []error{err, redeemed, signIn.End(t.Context(), cookie)} {
+		if e := contract.AsError(err); err == nil || e.Kind != contract.Unavailable || strings.Contains(e.Message, "fire") {
+			t.Errorf("got %v, want unavailable", err)
+		}
+	}
+	signIn.Exists = func() bool { return false }
+	signIn.Sessions = func(context.Context) (identity.SessionStore, error) { t.Error("the store was opened"); return nil, nil }
+	_, err = signIn.Person(t.Context(), cookie)
+	denied(t, err)
+}
+
+func FuzzRedeem(f *testing.F) {
+	signIn := entrance(&stays{}, &clock{noon})
+	link, err := signIn.Link(grace, time.Minute)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{"", ".", link[:20], "e30." + strings.Repeat("A", 43), strings.ToLower(link)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, token string) {
+		if token != link {
+			_, _, _, err := signIn.Redeem(t.Context(), token)
+			denied(t, err)
+		}
+	})
+}

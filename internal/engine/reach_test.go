@@ -1,0 +1,243 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+)
+
+// grantOf is what a token with these scopes may do, for ada.
+func grantOf(t *testing.T, scopes string) *identity.Grant {
+	t.Helper()
+	parsed, err := identity.ParseScopes(scopes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &identity.Grant{User: "ada", Scopes: parsed}
+}
+
+// TestScopes: a token reaches the tools of its scopes, and a refusal names the scope
+// that is missing before anything else of the call is looked at.
+func TestScopes(t *testing.T) {
+	for _, tc := range []struct{ scopes, needs string }{
+		{"demo:write", ""},
+		{"*:write", ""},
+		{"*", ""},
+		{"demo:read", "demo:write"},
+		{"*:read", "demo:write"},
+		{"other:write demo:read", "demo:write"},
+		{"demonstration:write", "demo:write"},
+	} {
+		r := newRig(t, nil)
+		args, _ := jsontree.Parse([]byte(good))
+		result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "agent:x", Grant: grantOf(t, tc.scopes)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var missing *identity.ScopeError
+		switch {
+		case tc.needs == "" && result.Err != nil:
+			t.Errorf("%s: %v", tc.scopes, result.Err)
+		case tc.needs != "" && (!errors.As(result.Err, &missing) || missing.Needs.String() != tc.needs || result.Err.Kind != contract.Denied):
+			t.Errorf("%s: %v, want the scope %s to be missing", tc.scopes, result.Err, tc.needs)
+		case tc.needs != "" && (len(r.trail) > 0 || r.records[0].Outcome != "denied"):
+			t.Errorf("%s: %v happened before the refusal, recorded as %v", tc.scopes, r.trail, r.records)
+		}
+	}
+}
+
+// ownedYAML is a tool whose calls name the user whose data it is.
+const ownedYAML = `
+name: mine
+title: Mine
+description: Reads what belongs to a user.
+owner: user_id
+hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}
+input:
+  type: object
+  properties:
+    user_id: {type: string, description: Whose}
+  required: [user_id]
+  additionalProperties: false
+output:
+  type: object
+  properties:
+    of: {type: string, description: Whose it was}
+  required: [of]
+  additionalProperties: false
+examples:
+  - {title: Hers, arguments: {user_id: ada}, result: {of: ada}}
+`
+
+type ownedIn struct {
+	UserID string `json:"user_id"`
+}
+
+type ownedOut struct {
+	Of string `json:"of"`
+}
+
+// TestOwner: a token reaches what belongs to its own user; what names no user is about
+// that one.
+func TestOwner(t *testing.T) {
+	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}, "mine.yaml": {Data: []byte(ownedYAML)}}, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if findings := set.Contracts[0].Lint(); len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	var asked []string
+	r := &rig{}
+	e, err := engine.New([]*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{{
+		Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"mine": engine.Handle(func(_ context.Context, in ownedIn) (ownedOut, error) {
+			asked = append(asked, in.UserID)
+			return ownedOut{in.UserID}, nil
+		})},
+	}}}, engine.Options{Approvals: r, Audit: r, Observer: r, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everything := grantOf(t, "*")
+	for _, tc := range []struct {
+		name  string
+		grant *identity.Grant
+		args  string
+		of    string // whose data it reached; "" if nobody's
+		kind  contract.Kind
+	}{
+		{"a person at this machine", nil, `{"user_id":"bob"}`, "bob", ""},
+		{"its own", everything, `{"user_id":"ada"}`, "ada", ""},
+		{"named by nobody", everything, `{}`, "ada", ""},
+		{"another's", everything, `{"user_id":"bob"}`, "", contract.Denied},
+		{"another's, spelt almost the same", everything, `{"user_id":"ada "}`, "", contract.Denied},
+		{"null", everything, `{"user_id":null}`, "", contract.Invalid},
+		{"any", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{"user_id":"bob"}`, "bob", ""},
+		{"any, named by nobody", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{}`, "", contract.Invalid},
+		{"of no user", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":"bob"}`, "", contract.Denied},
+		{"of no user, nobody's", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":""}`, "", contract.Denied},
+	} {
+		asked = nil
+		args, _ := jsontree.Parse([]byte(tc.args))
+		result, err := e.Call(t.Context(), engine.Call{Tool: "mine", Args: args, Principal: "agent:x", Grant: tc.grant})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.of == "" && (result.Err == nil || result.Err.Kind != tc.kind || len(asked) > 0) {
+			t.Errorf("%s: %v after it reached %v, want %s", tc.name, result.Err, asked, tc.kind)
+		}
+		if tc.of != "" && (result.Err != nil || len(asked) != 1 || asked[0] != tc.of) {
+			t.Errorf("%s: %v, reached %v, want %s", tc.name, result.Err, asked, tc.of)
+		}
+	}
+}
+
+// usersShelf has a page for each user.
+type usersShelf struct{ fakeShelf }
+
+func (*usersShelf) Templates() []engine.Template {
+	return []engine.Template{{URI: "fake://{user}", Name: "user"}}
+}
+
+func (*usersShelf) Owner(uri string) (string, bool) { return strings.CutPrefix(uri, "fake://") }
+
+// TestOffersWithinReach: lists, reads and watches end where a grant does.
+func TestOffersWithinReach(t *testing.T) {
+	shelf := &usersShelf{}
+	shelf.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
+	r := &rig{}
+	if err := r.build(t, false, []engine.Shelf{shelf}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
+		t.Fatal(err)
+	}
+	reads, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
+	all, err := r.engine.Resources(t.Context(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resource := range all {
+		if !strings.HasPrefix(resource.URI, "remit://contracts/") {
+			t.Errorf("%s is listed for a token that cannot read it", resource.URI)
+		}
+	}
+	for _, tc := range []struct {
+		grant  *identity.Grant
+		uri    string
+		denied bool
+	}{{nil, "fake://bob", false}, {reads, "fake://ada", false}, {reads, "fake://bob", true}, {other, "fake://ada", true}, {other, "remit://contracts/note", false}} {
+		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
+		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
+			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
+		}
+	}
+	for grant, denied := range map[*identity.Grant]bool{nil: false, reads: false, other: true} {
+		_, _, err := r.engine.StartPrompt(t.Context(), engine.Visitor{Principal: "agent:x", Grant: grant}, "greet", nil)
+		if (kindOf(err) == contract.Denied) != denied {
+			t.Errorf("the prompt with %v: %v", grant, err)
+		}
+	}
+}
+
+// linkPeer is a client that shows forms and opens pages, and says yes to everything.
+type linkPeer struct {
+	engine.Peer
+	asked []engine.Question
+}
+
+func (*linkPeer) Can(engine.Capability) bool { return true }
+
+func (p *linkPeer) Ask(_ context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
+	p.asked = append(p.asked, questions...)
+	return map[string]jsontree.Value{questions[0].Key: jsontree.Obj(jsontree.M("action", jsontree.Str("accept")))}, nil
+}
+
+// approver asks the way it is told to, and keeps what came of it.
+type approver struct{ answers []approval.Answer }
+
+func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
+	if ask == nil {
+		a.answers = append(a.answers, approval.NotShown)
+		return nil
+	}
+	answer, _ := ask(ctx, approval.Request{ID: "r1", Tool: s.Tool, ExpiresAt: time.Now().Add(time.Hour)})
+	a.answers = append(a.answers, answer)
+	return nil
+}
+
+// TestTokensNeverApprove: the word of a client with a token opens the page of the
+// request at the most, whatever the client says it can show.
+func TestTokensNeverApprove(t *testing.T) {
+	page := func(id string) string { return "https://remit.example/console/approvals/" + id }
+	for _, tc := range []struct {
+		name  string
+		grant *identity.Grant
+		page  func(string) string
+		want  approval.Answer
+		mode  string
+	}{
+		{"a person's client", nil, page, approval.Accepted, ""},
+		{"a token", grantOf(t, "*"), page, approval.Opened, "url"},
+		{"a token, and no console", grantOf(t, "*"), nil, approval.NotShown, ""},
+	} {
+		gate, peer := &approver{}, &linkPeer{}
+		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
+		args, _ := jsontree.Parse([]byte(good))
+		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant, Peer: peer}); err != nil {
+			t.Fatal(err)
+		}
+		if len(gate.answers) != 1 || gate.answers[0] != tc.want {
+			t.Errorf("%s: %v, want %v", tc.name, gate.answers, tc.want)
+		}
+		if len(peer.asked) > 0 && peer.asked[0].Params.Field("mode").Text != tc.mode {
+			t.Errorf("%s was asked by %q, want %q", tc.name, peer.asked[0].Params.Field("mode").Text, tc.mode)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package door lets HTTP requests in: who sends them, what their token lets them do,
+// how often, and what they are told if they may not.
+package door
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/limit"
+)
+
+// Tokens knows the tokens of agents.
+type Tokens interface {
+	// Check finds the token of a secret. A contract.Denied error is for the caller;
+	// any other means that it could not be checked. Safe for concurrent use.
+	Check(ctx context.Context, secret string) (identity.Token, error)
+	// Any tells whether there is a token that lets anybody in. Safe for concurrent use.
+	Any(ctx context.Context) (bool, error)
+}
+
+var _ Tokens = (*identity.Tokens)(nil)
+
+// Mode says whether callers have to say who they are.
+type Mode int
+
+// The modes.
+const (
+	Auto Mode = iota // once there is a token, or an issuer is set
+	On               // always
+	Off              // never; but credentials that are sent are checked all the same
+)
+
+// agentRate is how often each agent may send a request, unless its token says otherwise.
+var agentRate = limit.Rate{Requests: 6000, Per: time.Minute}
+
+// Door lets requests in. Fill in its fields before it is used; Issuer, Limiter, Audit
+// and Scopes may be left out.
+type Door struct {
+	Tokens   Tokens
+	Issuer   *OIDC // nil if no OIDC issuer is set
+	Mode     Mode
+	Local    identity.Identity // who calls where identity is off
+	Resource func() string     // the base URL of this server as others reach it, without a slash at the end
+	Scopes   func() []string   // those that there are, for clients that look before they ask
+	// BehindProxy says that a proxy of the operator passes requests on, so the client is
+	// the one that its X-Forwarded-For names last.
+	BehindProxy bool
+	Limiter     limit.Limiter // nil: agents may call as often as they like
+	Audit       engine.Auditor
+	Log         *slog.Logger
+	Now         func() time.Time
+
+	need    need
+	guesses guesses
+	lately  recent[struct{}] // tokens that were good
+}
+
+// identityKey is where a request carries who sends it, if it came with credentials.
+type identityKey struct{}
+
+// Guard reads the credentials of every request. Those that are not good get no
+// further. A request without any passes as it is: who may not call as nobody is told
+// so where that is known.
+func (d *Door) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header["Authorization"] == nil && !hasQueryToken(r.URL) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		who, no := d.admit(r)
+		if no != nil {
+			d.refuse(w, r, no)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
+	})
+}
+
+// Who is the sender of a request that went through Guard. A principal of "" is nobody.
+func (d *Door) Who(r *http.Request) identity.Identity {
+	if r.Header["Authorization"] != nil {
+		if who, ok := r.Context().Value(identityKey{}).(*identity.Identity); ok {
+			return *who
+		}
+		return identity.Identity{} // credentials that nobody has checked are none
+	}
+	if d.Required(r.Context()) {
+		return identity.Identity{}
+	}
+	return d.Local
+}
+
+// Known keeps out nobody in particular: for lists, metrics and whatever else is not
+// for everybody.
+func (d *Door) Known(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if d.Who(r).Principal == "" {
+			d.refuse(w, r, unknown(""))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Challenge tells the sender of a call that the engine denied what would let it pass:
+// it sets WWW-Authenticate and gives the status of the answer, 401 if nobody calls and
+// 403 if their token lacks a scope. It gives 0, and sets nothing, if no other token
+// would help.
+func (d *Door) Challenge(w http.ResponseWriter, r *http.Request, err error) (status int) {
+	var lacks *identity.ScopeError
+	var denial *contract.Error
+	scope := ""
+	if errors.As(err, &lacks) {
+		scope = lacks.Needs.String()
+	} else if !errors.As(err, &denial) || denial.Kind != contract.Denied {
+		return 0
+	}
+	var no *refusal
+	switch nobody := d.Who(r).Principal == ""; {
+	case nobody:
+		no = unknown(scope)
+	case lacks != nil:
+		no = &refusal{status: http.StatusForbidden, code: insufficientScope, why: "This needs a token with the scope " + scope, scope: scope}
+	default:
+		return 0
+	}
+	d.challenge(w, r, no)
+	return no.status
+}
+
+// admit finds out who sends a request with credentials, and whether they may now.
+func (d *Door) admit(r *http.Request) (*identity.Identity, *refusal) {
+	now, from := d.Now(), d.sender(r)
+	secret, no := bearer(r)
+	// A token that was good lately is looked at even if somebody at the same address
+	// guesses: on one machine all agents have the same.
+	if no != nil || !d.lately.has(secret, now) {
+		if wait := d.guesses.wait(from, now); wait > 0 {
+			return nil, tooOften(wait, tooManyGuesses)
+		}
+	}
+	var entry entry
+	if no == nil {
+		entry, no = d.check(r.Context(), secret)
+	}
+	if no != nil {
+		return nil, d.failed(r, from, no, now)
+	}
+	d.lately.add(secret, struct{}{}, now, now.Add(goodFor))
+	if no := d.pace(r.Context(), entry, now); no != nil {
+		return nil, no
+	}
+	return entry.who, nil
+}
+
+// entry is somebody who may come in.
+type entry struct {
+	who  *identity.Identity
+	key  string // what their requests are counted by
+	rate limit.Rate
+}
+
+// check tells whose token it is.
+func (d *Door) check(ctx context.Context, secret string) (entry, *refusal) {
+	if isOurs(secret) {
+		token, err := d.Tokens.Check(ctx, secret)
+		if err != nil {
+			return entry{}, d.cannot(err)
+		}
+		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant()}
+		if token.Rate == (limit.Rate{}) {
+			token.Rate = agentRate
+		}
+		return entry{who, "door/token/" + token.ID, token.Rate}, nil
+	}
+	if d.Issuer == nil {
+		return entry{}, bad("This is no token of Remit: those begin with %s", identity.Prefix)
+	}
+	who, err := d.Issuer.check(ctx, secret, d.Resource(), d.Now)
+	if err != nil {
+		return entry{}, d.cannot(err)
+	}
+	return entry{who, "door/" + who.Principal, agentRate}, nil
+}
+
+// cannot words the failure of a check. What is not the sender's fault is no reason to
+// send them for another token.
+func (d *Door) cannot(err error) *refusal {
+	failure := contract.AsError(err)
+	if failure.Kind == contract.Denied {
+		no := bad("%s", failure.Message)
+		no.cause = failure.Cause
+		return no
+	}
+	d.Log.Warn("a token could not be checked", "error", err)
+	return &refusal{status: http.StatusServiceUnavailable, why: "Who calls cannot be checked right now; try again", wait: time.Second}
+}
+
+// pace keeps an agent within its rate.
+func (d *Door) pace(ctx context.Context, e entry, now time.Time) *refusal {
+	if d.Limiter == nil {
+		return nil
+	}
+	wait, err := d.Limiter.Allow(ctx, e.key, e.rate, now)
+	if err != nil {
+		d.Log.Warn("the rate of an agent could not be checked", "caller", e.who.Principal, "error", err)
+		return &refusal{status: http.StatusServiceUnavailable, why: "The rate limit cannot be checked right now; try again", wait: time.Second}
+	}
+	if wait > 0 {
+		return tooOften(wait, "This token has sent more than %d requests in %s", e.rate.Requests, e.rate.Per)
+	}
+	return nil
+}

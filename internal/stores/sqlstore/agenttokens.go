@@ -1,0 +1,144 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/identity"
+)
+
+// agentTokens keeps the tokens of agents.
+type agentTokens struct{ db *DB }
+
+var _ identity.TokenStore = agentTokens{}
+
+// AgentTokens returns the tokens of agents in this database.
+func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
+
+// agentColumns are those of a token, in the order in which scanToken reads them.
+const agentColumns = `id, name, user_id, scopes, rate_requests, rate_per, made_by, created_at, expires_at, revoked_at, used_at, hash, seal`
+
+const forgetAgents = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
+
+const freeNames = `UPDATE agent_tokens SET live_name = NULL WHERE live_name IS NOT NULL AND expires_at <= $1`
+
+const countNames = `SELECT count(*) FROM agent_tokens WHERE live_name IS NOT NULL`
+
+const addToken = `
+INSERT INTO agent_tokens (` + agentColumns + `, live_name)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2)
+ON CONFLICT (live_name) DO NOTHING`
+
+func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		if _, err := tx.ExecContext(ctx, forgetAgents, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
+			return fmt.Errorf("forget old tokens: %w", err)
+		}
+		if _, err := tx.ExecContext(ctx, freeNames, micros(t.Created)); err != nil {
+			return fmt.Errorf("free the names of expired tokens: %w", err)
+		}
+		var live int
+		if err := tx.QueryRowContext(ctx, countNames).Scan(&live); err != nil {
+			return fmt.Errorf("count tokens: %w", err)
+		}
+		if live >= identity.MostTokens {
+			return contract.Errorf(contract.Limited, "There are %d tokens already; revoke some of them first", live)
+		}
+		added, err := changesOne(tx.ExecContext(ctx, addToken, t.ID, t.Name, t.User, t.Scopes.String(), t.Rate.Requests, int64(t.Rate.Per), t.By,
+			micros(t.Created), micros(t.Expires), micros(t.Revoked), micros(t.Used), t.Hash, t.Seal))
+		if err == nil && !added {
+			return identity.NameTaken(t.Name)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("add a token: %w", err)
+	}
+	return nil
+}
+
+const tokenByHash = `SELECT ` + agentColumns + ` FROM agent_tokens WHERE hash = $1`
+
+func (s agentTokens) ByHash(ctx context.Context, hash string) (identity.Token, bool, error) {
+	t, err := scanToken(s.db.reader(ctx).QueryRowContext(ctx, tokenByHash, hash))
+	if errors.Is(err, sql.ErrNoRows) {
+		return identity.Token{}, false, nil
+	}
+	if err != nil {
+		return identity.Token{}, false, fmt.Errorf("find a token: %w", err)
+	}
+	return t, true, nil
+}
+
+const listTokens = `SELECT ` + agentColumns + ` FROM agent_tokens ORDER BY created_at DESC, id DESC`
+
+func (s agentTokens) List(ctx context.Context) ([]identity.Token, error) {
+	rows, err := s.db.reader(ctx).QueryContext(ctx, listTokens)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	list, err := collect(rows, scanToken)
+	if err != nil {
+		return nil, fmt.Errorf("list tokens: %w", err)
+	}
+	return list, nil
+}
+
+// What was revoked before keeps its time.
+const revokeToken = `
+UPDATE agent_tokens SET live_name = NULL, revoked_at = coalesce(revoked_at, $2)
+WHERE id = (
+	SELECT id FROM agent_tokens WHERE id = $1 OR name = $1
+	ORDER BY CASE WHEN id = $1 THEN 0 WHEN revoked_at IS NULL THEN 1 ELSE 2 END, created_at DESC, id DESC LIMIT 1)
+RETURNING ` + agentColumns
+
+func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (t identity.Token, err error) {
+	if !isText(idOrName) {
+		return identity.Token{}, identity.NoToken(idOrName)
+	}
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+		t, err = scanToken(tx.QueryRowContext(ctx, revokeToken, idOrName, micros(now)))
+		if errors.Is(err, sql.ErrNoRows) {
+			return identity.NoToken(idOrName)
+		}
+		return err
+	})
+	if err != nil {
+		return identity.Token{}, fmt.Errorf("revoke a token: %w", err)
+	}
+	return t, nil
+}
+
+const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`
+
+func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		_, err := tx.ExecContext(ctx, useToken, id, micros(now))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("note the use of a token: %w", err)
+	}
+	return nil
+}
+
+// scanToken reads a token. Scopes that nobody here can have written give no rights,
+// and do not hide the other tokens.
+func scanToken(row scanner) (t identity.Token, err error) {
+	var created, expires, revoked, used sql.NullInt64
+	var scopes string
+	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By, &created, &expires, &revoked, &used, &t.Hash, &t.Seal)
+	if err != nil {
+		return identity.Token{}, err
+	}
+	t.Created, t.Expires = fromMicros(created), fromMicros(expires)
+	t.Revoked, t.Used = fromMicros(revoked), fromMicros(used)
+	if t.Scopes, err = identity.ParseScopes(scopes, nil); err != nil {
+		t.Scopes = nil
+	}
+	return t, nil
+}

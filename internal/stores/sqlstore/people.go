@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"remit/internal/engine/identity"
+)
+
+// people keeps the sessions of people at the console.
+type people struct{ db *DB }
+
+var _ identity.SessionStore = people{}
+
+// People returns the sessions of people at the console that are in this database.
+func (db *DB) People() identity.SessionStore { return people{db} }
+
+const forgetPeople = `DELETE FROM console_sessions WHERE expires_at <= $1`
+
+const admitPerson = `
+INSERT INTO console_sessions (hash, name, role, created_at, expires_at, seen_at, seal)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+func (s people) Add(ctx context.Context, n identity.Session) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		if _, err := tx.ExecContext(ctx, forgetPeople, micros(n.Created)); err != nil {
+			return fmt.Errorf("forget old sessions: %w", err)
+		}
+		_, err := tx.ExecContext(ctx, admitPerson, n.Hash, n.Name, n.Role.String(), micros(n.Created), micros(n.Expires), micros(n.Seen), n.Seal)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin a session: %w", err)
+	}
+	return nil
+}
+
+const personByHash = `
+SELECT hash, name, role, created_at, expires_at, seen_at, seal FROM console_sessions WHERE hash = $1`
+
+func (s people) ByHash(ctx context.Context, hash string) (n identity.Session, found bool, err error) {
+	var created, expires, seen sql.NullInt64
+	var role string
+	err = s.db.reader(ctx).QueryRowContext(ctx, personByHash, hash).Scan(&n.Hash, &n.Name, &role, &created, &expires, &seen, &n.Seal)
+	if errors.Is(err, sql.ErrNoRows) {
+		return identity.Session{}, false, nil
+	}
+	if err != nil {
+		return identity.Session{}, false, fmt.Errorf("find a session: %w", err)
+	}
+	n.Created, n.Expires, n.Seen = fromMicros(created), fromMicros(expires), fromMicros(seen)
+	if n.Role, err = identity.ParseRole(role); err != nil {
+		n.Role = identity.Nobody // nobody here can have written it, so it gives no rights
+	}
+	return n, true, nil
+}
+
+const seePerson = `UPDATE console_sessions SET seen_at = $2 WHERE hash = $1 AND seen_at < $2`
+
+func (s people) Touch(ctx context.Context, hash string, now time.Time) error {
+	return s.do(ctx, "note the use of a session", seePerson, hash, micros(now))
+}
+
+const signOut = `DELETE FROM console_sessions WHERE hash = $1`
+
+func (s people) End(ctx context.Context, hash string) error {
+	return s.do(ctx, "end a session", signOut, hash)
+}
+
+// do changes what one statement says.
+func (s people) do(ctx context.Context, act, query string, args ...any) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	return nil
+}
