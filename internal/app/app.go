@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,8 +22,12 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/stats"
+	"remit/internal/engine/telemetry"
 	"remit/internal/faces/cli"
+	"remit/internal/faces/otlp"
+	"remit/internal/faces/webhook"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
@@ -94,20 +99,26 @@ type App struct {
 	root    *workspace.Root
 	kept    *keeping
 	waiting *approvals
+	who     *identities
+	webhook *webhook.Sender // nil if nobody is told of requests
 	stats   *stats.Stats
-	engine  *engine.Engine
-	options engine.Options
+	calls   *ledger.Ledger
 
-	settings cli.Settings
-	database *database
-	stores   *bookStores
-	books    *books.Library
-	links    *bookLinks
-	code     *code
-	knows    *knowledge.Index
-	sessions *sessions.Keeper
-	known    []*contract.Set // all that there are
-	sets     []*contract.Set // those that were chosen
+	telemetry *telemetry.Telemetry // nil is off
+	engine    *engine.Engine
+	options   engine.Options
+
+	settings  cli.Settings
+	listening string // where serve is reached by those who sit at it; "" unless it serves
+	database  *database
+	stores    *bookStores
+	books     *books.Library
+	links     *bookLinks
+	code      *code
+	knows     *knowledge.Index
+	sessions  *sessions.Keeper
+	known     []*contract.Set // all that there are
+	sets      []*contract.Set // those that were chosen
 }
 
 var _ cli.Workspace = (*App)(nil)
@@ -129,9 +140,15 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
+	a := &App{root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets}
+	a.telemetry = otlp.Open(environmentOf(s), telemetry.Source{Version: Version, Started: started, Stats: a.stats, Now: time.Now, Random: rand.Uint64, Log: log})
+	if a.telemetry != nil {
+		log = slog.New(a.telemetry.Tee(log.Handler()))
+	}
+	a.log = log
 	data := &dataFolder{path: s.Data}
 	store := &database{url: s.Database, prepare: data.prepare, log: log}
-	a := &App{log: log, root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets, database: store}
+	a.database = store
 	if store.isShared() {
 		a.kept = keepShared(root, store.open, a.tellLost)
 	} else {
@@ -145,7 +162,13 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if a.knows, err = a.newKnowledge(); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store}
+	a.who = a.newIdentities()
+	a.calls = a.newLedger()
+	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store, page: a.approvalPage}
+	if err := a.addWebhook(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	a.telemetry.Watch(a.waitingGauge())
 	a.options = a.engineOptions()
 	if a.engine, err = a.newEngine(sets); err != nil {
 		return nil, errors.Join(err, a.Close())
@@ -188,12 +211,16 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
+	return a.newEngineWith(sets, a.options)
+}
+
+func (a *App) newEngineWith(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
 	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
 	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
 	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset(), conformance.Toolset()}}
-	return engine.New(sets, handlers, a.options)
+	return engine.New(sets, handlers, options)
 }
 
 // engineOptions are what all engines of the workspace share.
@@ -204,10 +231,13 @@ func (a *App) engineOptions() engine.Options {
 		Observer:  a.stats,
 		Witness:   a.sessions,
 		Once:      a.database.once,
-		Judge:     a.kept.judge,
-		Now:       time.Now,
-		Log:       a.log,
-		ReadOnly:  a.settings.ReadOnly,
+
+		ApprovalPage: a.approvalPage,
+		Telemetry:    a.telemetry,
+		Judge:        a.kept.judge,
+		Now:          time.Now,
+		Log:          a.log,
+		ReadOnly:     a.settings.ReadOnly,
 	}
 	if a.settings.RateLimits {
 		options.Limiter = a.kept.limiter
@@ -243,7 +273,13 @@ func (a *App) Close() error {
 		a.log.Warn("audit records of reads were not kept", "error", auditErr)
 	}
 	a.stores.close()
-	return errors.Join(err, a.database.close(), a.root.Close())
+	a.calls.Close()
+	if a.webhook != nil {
+		a.webhook.Close()
+	}
+	err = errors.Join(err, a.database.close(), a.root.Close())
+	a.telemetry.Close()
+	return err
 }
 
 // realPath is the one name of a folder that may be reached by several.

@@ -115,7 +115,7 @@ func (a *App) linked(admit func() (func(), bool)) *links.Handler {
 
 // serveLinks serves links alone, on any port of this machine, until ctx ends.
 func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
-	l, err := httpd.Listen(ctx, "127.0.0.1:0")
+	l, err := httpd.Listen(ctx, "127.0.0.1:0", false)
 	if err != nil {
 		return err
 	}

@@ -315,6 +315,8 @@ type approvals struct {
 	mode     approval.Mode
 	place    string // an approval is for one place
 	database *database
+	page     func(id string) string // where a request is decided about with a browser; "" is nowhere
+	told     func(approval.Request) // hears of new requests; nil if nobody wants to know
 }
 
 var _ engine.Approver = (*approvals)(nil)
@@ -322,7 +324,7 @@ var _ engine.Approver = (*approvals)(nil)
 // Pass lets a guarded call pass, or says why not. Only asking needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
 	s.Workspace = a.place
-	gate := &approval.Gate{Mode: a.mode}
+	gate := &approval.Gate{Mode: a.mode, Page: a.page, Told: a.told}
 	if a.mode != approval.Auto && a.mode != approval.Deny { // also without a setting
 		store, err := a.open(ctx)
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/background"
 	"remit/internal/faces/cli"
+	"remit/internal/faces/door"
 	"remit/internal/faces/httpapi"
 	"remit/internal/faces/httpd"
 	"remit/internal/faces/links"
@@ -92,9 +93,6 @@ func finish(ctx context.Context, servers ...*mcp.Server) error {
 	return errors.Join(errs...)
 }
 
-// local is who calls over loopback.
-func local(*http.Request) string { return cli.Local }
-
 // Serve answers HTTP until ctx ends. ready is told the address.
 func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err := a.Reach(ctx); err != nil {
@@ -105,23 +103,47 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 			return err
 		}
 	}
-	l, err := httpd.Listen(ctx, a.settings.Addr)
+	server, err := a.newServer(ctx)
 	if err != nil {
 		return err
 	}
-	a.own(func() (string, error) { return "http://" + l.Addr().String(), nil })
-	protocol := mcp.NewHTTP(local, mcp.Limits{}, time.Now)
-	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
+	l, err := httpd.Listen(ctx, a.settings.Addr, server.Exposed)
+	if err != nil {
+		return err
+	}
+	a.listening = a.scheme() + l.Addr().String()
+	a.own(func() (string, error) { return a.listening, nil })
+	entrance := a.newDoor(server.Exposed)
+	protocol := mcp.NewHTTP(entrance.Who, mcp.Limits{}, time.Now)
+	protocol.SessionEnded, protocol.Log, protocol.Challenge = a.stats.ObserveSession, a.log, entrance.Challenge
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server := &httpd.Server{Handler: direct(mux), Log: a.log, EndStreams: protocol.EndStreams, Public: a.isPublic}
-	a.plain(mux, protocol, server)
-	ready("http://" + l.Addr().String())
+	server.Handler, server.EndStreams = entrance.Guard(direct(mux)), protocol.EndStreams
+	a.plain(mux, protocol, server, entrance)
+	if err := a.addConsole(mux, server, entrance); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	ready(a.listening)
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
+}
+
+// newServer prepares to listen where the settings say, if that is safe.
+func (a *App) newServer(ctx context.Context) (*httpd.Server, error) {
+	exposed, err := a.exposure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	server := &httpd.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: a.settings.PublicURL}
+	if a.settings.TLSCert != "" {
+		if server.TLS, err = httpd.LoadCertificate(a.settings.TLSCert, a.settings.TLSKey, a.log); err != nil {
+			return nil, err
+		}
+	}
+	return server, nil
 }
 
 // endpoints adds /mcp for all toolsets that were chosen, and /mcp/{toolset} for
@@ -163,17 +185,19 @@ func (a *App) addressable() []*contract.Set {
 	return all
 }
 
-func notFound(w http.ResponseWriter, why string) {
+func notFound(w http.ResponseWriter, why string) { refuse(w, http.StatusNotFound, why) }
+
+func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusNotFound)
+	w.WriteHeader(status)
 	body := jsontree.Obj(jsontree.M("error", jsontree.Str(why)))
 	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON is no page; a client that is gone needs no answer
 }
 
 // plain adds what is not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server) {
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server, entrance *door.Door) {
 	api := &httpapi.API{
-		Engine: a.engine, Principal: local, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
+		Engine: a.engine, Who: entrance.Who, Challenge: entrance.Challenge, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
 		Metrics: &httpapi.Metrics{
 			Stats: a.stats, Version: Version, Started: started,
@@ -184,15 +208,16 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 		},
 	}
 	api.Register(mux)
+	entrance.Register(mux)
 	if a.hasBooks() {
-		a.linked(protocol.Admit).Register(mux)
+		linked := http.NewServeMux()
+		a.linked(protocol.Admit).Register(linked)
+		mux.Handle("/cdn/", readers(entrance, linked))
+		mux.Handle("/upload/", linked) // these two are signed: they ask for no other right
+		mux.Handle("/archives/", linked)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, fmt.Sprintf("There is nothing at %s; GET / tells what there is", r.URL.Path))
-	})
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Remit %s\n\nMCP      /mcp, and /mcp/{toolset} for one toolset\nTools    GET /tools, POST /tools/{name}\nHealth   /health\nMetrics  /metrics\nBooks    /cdn/books/..., and links that tools give\n", Version)
+		notFound(w, fmt.Sprintf("There is nothing at %s; the console is at /, MCP at /mcp, tools at /tools", r.URL.Path))
 	})
 }
 

@@ -75,6 +75,31 @@ func webAddress(target *string) func(string) error {
 	}
 }
 
+// issuerAddress takes the name of an issuer as it is: tokens spell it just so.
+func issuerAddress(target *string) func(string) error {
+	return func(text string) error {
+		*target = text
+		return webAddress(new(string))(text)
+	}
+}
+
+// webhook finds the address that is told of requests. What is behind its host may be a
+// secret, so it is not shown.
+func (r *resolver) webhook(s *Settings) error {
+	text, origin := r.lookup("webhook")
+	if text == "" {
+		r.note("webhook", "", origin)
+		return nil
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("webhook (from %s): must be an address such as https://hooks.example.com/remit", origin)
+	}
+	r.note("webhook", u.Scheme+"://"+u.Host+"/***", origin)
+	s.Webhook = text
+	return nil
+}
+
 // withoutPassword makes an address fit to be shown: a password may stand before the
 // last @, escaped or not, or among the parameters.
 func withoutPassword(address string) string {

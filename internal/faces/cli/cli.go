@@ -16,6 +16,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
 )
 
 // Exit codes of every command.
@@ -37,6 +38,8 @@ type Workspace interface {
 	Code() Code
 	// Knowledge gives what the project knows, whose index is opened when it is first used.
 	Knowledge() Knowledge
+	// Identity gives the tokens of agents, and lets people in at the console.
+	Identity() Identity
 	// Library gives the books; their store is opened when it is first needed.
 	Library() Library
 	// Reach tries the database, if anything is kept there: an error is what only its
@@ -126,15 +129,17 @@ func (p *Program) command() *cobra.Command {
 		Short: "A workspace for AI agents that they cannot wreck",
 		Long: "Remit gives AI agents tools for files, memory and more, each bound by a contract:\n" +
 			"what it takes, what it gives, what it refuses, and what a person has to approve.",
-		Example: "  remit tools                                    what there is\n" +
+		Example: "  remit install claude-code                      connect a client to this folder\n" +
+			"  remit tools                                    what there is\n" +
 			"  remit call hello name=Ada                      call a tool\n" +
-			"  remit serve                                    serve MCP clients and scripts over HTTP\n" +
+			"  remit serve                                    serve the console, and MCP clients and scripts over HTTP\n" +
 			"  remit stdio --toolsets booster                 serve an MCP client\n" +
 			"  remit tasks                                    your tasks\n" +
 			"  remit books                                    the books of the library\n" +
 			"  remit grep TODO                                the lines of the project that match\n" +
 			"  remit search which database did we pick        what the project knows, by meaning\n" +
-			"  remit approvals list                           what waits for your approval",
+			"  remit approvals list                           what waits for your approval\n" +
+			"  remit doctor                                   what is wrong here, and how to mend it",
 		Version:       p.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -157,7 +162,8 @@ func (p *Program) command() *cobra.Command {
 	}
 	p.completeFlags(root)
 	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		p.approvalsCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(), p.versionCommand())
+		p.approvalsCommand(), p.tokenCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(),
+		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand())
 	return root
 }
 
@@ -330,13 +336,15 @@ func (p *Program) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve MCP clients and scripts over HTTP",
 		Long: "Serve MCP clients and scripts over HTTP, until Ctrl-C or SIGTERM. Calls under way are finished first.\n\n" +
+			"  /                the console: approvals, calls, tools, contents. The link that signs you in is printed\n" +
 			"  /mcp             MCP, the toolsets of --toolsets, every version of the protocol\n" +
 			"  /mcp/{toolset}   MCP, one toolset: any that there is, or one of --toolsets if that is set\n" +
 			"  /tools           GET lists the tools, POST /tools/{name} calls one with its arguments as JSON\n" +
 			"  /health          for load balancers\n" +
 			"  /metrics         for Prometheus\n" +
 			"  /cdn/books       the assets of books; /upload and /archives take the links that tools give\n\n" +
-			"Only this machine can connect: names and web pages of other machines are refused.\n" +
+			"Only this machine can connect: names and web pages of other machines are refused. A wider --addr takes a token\n" +
+			"(\"remit token create\") or --oidc-issuer, and --tls-cert with --tls-key, or --behind-proxy.\n" +
 			"What the configuration file says is read at the start; restart to change it.",
 		Example: "  remit serve                                     on http://127.0.0.1:8722\n" +
 			"  remit serve --addr 127.0.0.1:0                  on any free port\n" +
@@ -345,10 +353,23 @@ func (p *Program) serveCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			return w.Serve(cmd.Context(), func(url string) {
-				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Ctrl-C ends it.\n", p.Version, url, url)
+				fmt.Fprintf(p.Stderr, "Remit %s serves %s (MCP at %s/mcp). Ctrl-C ends it.\n%s", p.Version, url, url, p.welcome(w))
 			})
 		}),
 	}
+}
+
+// welcomeFor is how long the link is good that serve prints.
+const welcomeFor = 12 * time.Hour
+
+// welcome is the line with the link that signs whoever reads it in at the console, once.
+func (p *Program) welcome(w Workspace) string {
+	identities := w.Identity()
+	token, err := identities.SignIn().Link(identity.Person{Name: loginName(), Role: identity.Admin}, welcomeFor)
+	if err != nil {
+		return fmt.Sprintf("Console: nobody can sign in (%s)\n", message(err))
+	}
+	return fmt.Sprintf("Console: %s (good once; \"remit token link\" gives another)\n", identities.ConsoleURL("/console/login?token="+token))
 }
 
 func (p *Program) stdioCommand() *cobra.Command {

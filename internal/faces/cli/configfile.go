@@ -9,16 +9,32 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 
 	"remit/internal/contract"
 )
 
-// configFile is remit.yaml: a value for each setting, and the operator's rules.
+// configFile is remit.yaml: a value for each setting, the operator's rules, and where
+// each of them stands.
 type configFile struct {
+	name     string
 	settings map[string]string
 	tools    map[string]contract.Tightening
+	places   map[string]*token.Position // by key: approve, tools.hello, tools.hello.rate
+}
+
+// place says where a key stands, as FILE:LINE:COLUMN; the file alone for a key that is
+// not in it.
+func (f *configFile) place(key string) string {
+	if at, ok := f.places[key]; ok {
+		return fmt.Sprintf("%s:%d:%d", f.name, at.Line, at.Column)
+	}
+	return f.name
 }
 
 // schemes are what the settings begin with that say where something is kept, or sent.
@@ -26,10 +42,22 @@ var schemes = []struct{ key, beneath string }{
 	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
 }
 
+// operatorOnly are settings that say whom Remit trusts and whom it tells of requests.
+// No value of them is harmless in a file that came with a workspace.
+func operatorOnly() []string {
+	return []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"}
+}
+
 // staysBeneath refuses a file that came with the workspace and would have Remit
-// write elsewhere, or send callers with their uploads there: whoever owns the machine
-// says so with a flag.
+// write elsewhere, send callers with their uploads there, or trust others: whoever owns
+// the machine says so with a flag, or names the file.
 func (f *configFile) staysBeneath(root string) error {
+	for _, key := range operatorOnly() {
+		if _, given := f.settings[key]; given {
+			set := setting{key: key}
+			return fmt.Errorf("%s: %s is for whoever starts Remit to set; use --%s or %s, or name this file with --config", f.place(key), key, set.flag(), set.variable())
+		}
+	}
 	for _, s := range schemes {
 		places := []string{f.settings[s.key]}
 		if s.key == "books" {
@@ -38,7 +66,7 @@ func (f *configFile) staysBeneath(root string) error {
 		for _, place := range places {
 			if !isBeneath(root, strings.TrimPrefix(place, s.beneath)) {
 				set := setting{key: s.key}
-				return fmt.Errorf("%s leads out of the workspace; set it with --%s or %s instead", s.key, set.flag(), set.variable())
+				return fmt.Errorf("%s: %s leads out of the workspace; set it with --%s or %s instead", f.place(s.key), s.key, set.flag(), set.variable())
 			}
 		}
 	}
@@ -89,9 +117,10 @@ func readFile(name string, asked bool) ([]byte, error) {
 }
 
 // readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
-// be a setting that silently is not made.
+// be a setting that silently is not made. What is wrong is told with its place, and
+// never with the text of the file: it may not be ours.
 func readConfig(name string, asked bool) (configFile, error) {
-	file := configFile{settings: map[string]string{}}
+	file := configFile{name: name, settings: map[string]string{}, places: map[string]*token.Position{}}
 	data, err := readFile(name, asked)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
 		return file, nil
@@ -99,64 +128,189 @@ func readConfig(name string, asked bool) (configFile, error) {
 	if err != nil {
 		return file, fmt.Errorf("read the configuration: %w", err)
 	}
-	var raw map[string]any
-	if err := yaml.Unmarshal(data, &raw); err != nil {
-		return file, fmt.Errorf("read the configuration %s: %s", name, yaml.FormatError(err, false, false)) // without its text: it may not be ours
-	}
-	if file.tools, err = readRules(raw["tools"]); err != nil {
-		return file, fmt.Errorf("%s: tools: %w", name, err)
-	}
-	delete(raw, "tools")
-	for key, v := range raw {
-		key = strings.ReplaceAll(key, "-", "_") // as the flags are spelt
-		if !slices.Contains(settingKeys(), key) || key == "root" || key == "config" {
-			return file, unknownKey(name, key)
-		}
-		if file.settings[key], err = scalar(v); err != nil {
-			return file, fmt.Errorf("%s: %s: %w", name, key, err)
-		}
-	}
-	return file, nil
+	return file, file.parse(data)
 }
 
-// readRules reads the operator's rules for tools.
-func readRules(raw any) (map[string]contract.Tightening, error) {
-	if raw == nil {
+func (f *configFile) parse(data []byte) error {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))             // as some editors begin a file
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the parser counts some of these twice
+	if !utf8.Valid(data) {
+		return fmt.Errorf("%s: is not UTF-8 text; save it as such", f.name)
+	}
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // entries finds them, and says where
+	if err != nil {
+		return f.syntaxError(err, data)
+	}
+	list, err := f.whole(tree.Docs)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		if err := f.readEntry(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// whole reads the keys of the only document that there may be.
+func (f *configFile) whole(docs []*ast.DocumentNode) ([]entry, error) {
+	docs = slices.DeleteFunc(docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	switch len(docs) {
+	case 0:
+		return nil, nil
+	case 1:
+		return f.entries(docs[0].Body, "")
+	default:
+		return nil, f.wrong(docs[1].Body.GetToken().Position, "a second document begins; keep all settings in one")
+	}
+}
+
+func (f *configFile) readEntry(e entry) (err error) {
+	if e.key == "tools" {
+		return f.readTools(e)
+	}
+	if !slices.Contains(settingKeys(), e.key) || e.key == "root" || e.key == "config" {
+		return f.unknownKey(e)
+	}
+	f.settings[e.key], err = f.text(e)
+	return err
+}
+
+// entry is a key of a mapping, and its value.
+type entry struct {
+	key   string
+	path  string // the keys that lead to it, with dots between
+	at    *token.Position
+	value ast.Node
+}
+
+// entries reads a mapping, which may be left out. It notes the place of each key, and
+// refuses one that is there twice.
+func (f *configFile) entries(node ast.Node, path string) ([]entry, error) {
+	if node == nil || node.Type() == ast.NullType {
 		return nil, nil
 	}
-	data, err := yaml.Marshal(raw)
-	if err != nil {
-		return nil, err
+	mapping, ok := node.(*ast.MappingNode)
+	if !ok {
+		return nil, f.wrongAt(path, node.GetToken().Position, "must be keys with values, such as \"approve: ask\", one a line")
 	}
-	var rules map[string]contract.Tightening
-	if err := yaml.UnmarshalWithOptions(data, &rules, yaml.Strict()); err != nil {
-		return nil, errors.New(yaml.FormatError(err, false, false))
-	}
-	return rules, nil
-}
-
-func unknownKey(name, key string) error {
-	if key == "root" || key == "config" {
-		return fmt.Errorf("%s: %s cannot be set in the file itself; use --%s", name, key, key)
-	}
-	known := append(settingKeys(), "tools")
-	if near := contract.Nearest(key, known); near != "" {
-		return fmt.Errorf("%s: unknown key %q; did you mean %q?", name, key, near)
-	}
-	return fmt.Errorf("%s: unknown key %q; known are %s", name, key, strings.Join(known, ", "))
-}
-
-func scalar(v any) (string, error) {
-	switch v := v.(type) {
-	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = fmt.Sprint(v[i])
+	var list []entry
+	for _, pair := range mapping.Values {
+		at := pair.Key.GetToken().Position
+		word, ok := pair.Key.(ast.ScalarNode)
+		if !ok || pair.Key.IsMergeKey() {
+			return nil, f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merging are not taken")
 		}
-		return strings.Join(parts, ","), nil
-	case map[string]any, nil:
-		return "", errors.New("must be a single value")
+		e := entry{key: fmt.Sprint(word.GetValue()), at: at, value: pair.Value}
+		if path == "" {
+			e.key = strings.ReplaceAll(e.key, "-", "_") // as the flags are spelt
+		}
+		e.path = strings.TrimPrefix(path+"."+e.key, ".")
+		if first, twice := f.places[e.path]; twice {
+			return nil, f.wrong(at, "key %s is already set on line %d; remove one of them", quoted(e.path), first.Line)
+		}
+		f.places[e.path] = at
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+func (f *configFile) wrong(at *token.Position, format string, args ...any) error {
+	return fmt.Errorf("%s:%d:%d: %s", f.name, at.Line, at.Column, fmt.Sprintf(format, args...))
+}
+
+// wrongAt is wrong for the value of a key; path is "" for the whole file.
+func (f *configFile) wrongAt(path string, at *token.Position, format string, args ...any) error {
+	if path != "" {
+		format = strings.ReplaceAll(clipped(path), "%", "%%") + ": " + format
+	}
+	return f.wrong(at, format, args...)
+}
+
+// clipped keeps what somebody else may have written from filling the screen, or
+// commanding it.
+func clipped(key string) string {
+	const most = 80
+	if words := []rune(key); len(words) > most {
+		key = string(words[:most]) + "..."
+	}
+	return strings.Trim(fmt.Sprintf("%q", key), `"`)
+}
+
+func quoted(key string) string { return `"` + clipped(key) + `"` }
+
+// syntaxError tells what YAML does not allow, and where.
+func (f *configFile) syntaxError(err error, data []byte) error {
+	var broken yaml.Error
+	if !errors.As(err, &broken) || broken.GetToken() == nil {
+		return fmt.Errorf("%s: is not valid YAML", f.name)
+	}
+	at, what := *broken.GetToken().Position, broken.GetMessage()
+	switch {
+	case strings.Contains(what, "tab character") || strings.Contains(what, "'\t'"):
+		what = "a tab stands where YAML takes spaces alone; indent with spaces"
+		if lines := bytes.Split(data, []byte("\n")); at.Line <= len(lines) {
+			at.Column = bytes.IndexByte(lines[at.Line-1], '\t') + 1 // the parser may mean the word after it
+		}
+	case strings.Contains(what, `"`): // it quotes the file
+		what = "is not valid YAML; look at this line and the one before"
 	default:
-		return fmt.Sprint(v), nil
+		what = "is not valid YAML: " + what
+	}
+	return f.wrong(&at, "%s", what)
+}
+
+// unknownKey names the setting that was probably meant.
+func (f *configFile) unknownKey(e entry) error {
+	if e.key == "root" || e.key == "config" {
+		return f.wrong(e.at, "%s cannot be set in the file itself; use --%s", e.key, e.key)
+	}
+	known := slices.DeleteFunc(append(settingKeys(), "tools"), func(key string) bool { return key == "root" || key == "config" })
+	return f.wrong(e.at, "unknown key %s; %s", quoted(e.key), meant(e.key, known))
+}
+
+func meant(key string, known []string) string {
+	if near := contract.Nearest(key, known); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return "known are " + strings.Join(known, ", ")
+}
+
+// text reads a single value as it would stand on a command line; a list has commas
+// between.
+func (f *configFile) text(e entry) (string, error) {
+	list, ok := e.value.(*ast.SequenceNode)
+	if !ok {
+		return f.word(e, e.value)
+	}
+	parts, err := f.words(e, list)
+	return strings.Join(parts, ","), err
+}
+
+func (f *configFile) words(e entry, list *ast.SequenceNode) ([]string, error) {
+	parts := make([]string, len(list.Values))
+	for i, element := range list.Values {
+		var err error
+		if parts[i], err = f.word(e, element); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// word reads a value that is neither list nor mapping.
+func (f *configFile) word(e entry, node ast.Node) (string, error) {
+	switch node := node.(type) {
+	case nil, *ast.NullNode:
+		return "", f.wrongAt(e.path, e.at, "has no value; write one, or remove the key")
+	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+		return "", f.wrongAt(e.path, e.at, "anchors and tags are not taken; write the value itself")
+	case *ast.LiteralNode:
+		return node.Value.Value, nil
+	case ast.ScalarNode:
+		return fmt.Sprint(node.GetValue()), nil
+	default:
+		return "", f.wrongAt(e.path, e.at, "must be a single value")
 	}
 }

@@ -37,19 +37,29 @@ type Settings struct {
 	RateLimits      bool
 	LogLevel        slog.Level
 	Addr            string                         // where serve listens
+	TLSCert, TLSKey string                         // files of the certificate that serve shows, and of its key; "" is plain HTTP
+	BehindProxy     bool                           // whoever connects is a proxy, which keeps others out and speaks TLS with them
+	Identity        string                         // whether callers over HTTP have to say who they are: auto, on or off
+	OIDCIssuer      string                         // who vouches for callers by OpenID Connect; "" is nobody
+	OIDCAudience    string                         // who the tokens of that issuer must be for; "" is this server
+	OIDCUser        string                         // the claim that names a caller's user
+	Webhook         string                         // what server is told of new approval requests; "" is none
 	Tools           map[string]contract.Tightening // by tool name; only from the file
 	// Env is the environment, where programs look for the credentials of S3.
 	Env func(string) (string, bool)
 
-	values []value // as printed by config print
+	values []Value // as printed by config print
 }
+
+// Values are all settings with their origin.
+func (s *Settings) Values() []Value { return s.values }
 
 // Loosened lists what a file that came with the workspace switches off, so that
 // whoever starts Remit is told.
 func (s *Settings) Loosened() []string {
 	var keys []string
 	for _, v := range s.values {
-		if v.Origin == FromFile && (v.Key == "approve" && v.Value == "auto" || v.Key == "rate_limits" && v.Value == "off") {
+		if v.Origin == FromFile && (v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off") {
 			keys = append(keys, v.Key+": "+v.Value)
 		}
 	}
@@ -92,7 +102,8 @@ const (
 	FromDefault Origin = "default"
 )
 
-type value struct {
+// Value is one part of the effective configuration, with what is secret left out.
+type Value struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Origin Origin `json:"origin"`
@@ -125,6 +136,14 @@ var settingsTable = []setting{
 	{"rate_limits", "on", "on, or off for benchmarks and trusted local use"},
 	{"log_level", "warn", "debug, info, warn or error; info for serve"},
 	{"addr", "127.0.0.1:8722", "where serve listens; port 0 takes any that is free"},
+	{"tls_cert", "", "certificate file of serve, PEM; read again when it changes"},
+	{"tls_key", "", "file of its private key, PEM"},
+	{"behind_proxy", "false", "a proxy in front of serve speaks TLS with others, and sets X-Forwarded-For"},
+	{"identity", "auto", "must callers over HTTP send a token: on, off, or auto: once there is one"},
+	{"oidc_issuer", "", "OpenID Connect issuer whose tokens are taken"},
+	{"oidc_audience", "", "the audience that its tokens must have; this server's /mcp if not given"},
+	{"oidc_user", "sub", "the claim of its tokens that names the user"},
+	{"webhook", "", "URL that is told of new approval requests, signed with REMIT_WEBHOOK_SECRET"},
 }
 
 func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
@@ -143,7 +162,7 @@ func settingKeys() []string {
 func addSettingFlags(flags *pflag.FlagSet) {
 	for _, s := range settingsTable {
 		about := fmt.Sprintf("%s (%s)", s.about, s.variable())
-		if s.key == "read_only" {
+		if s.fallback == "false" {
 			flags.Bool(s.flag(), false, about)
 			continue
 		}
@@ -156,7 +175,7 @@ type resolver struct {
 	flags *pflag.FlagSet
 	env   func(string) (string, bool)
 	file  configFile
-	found []value
+	found []Value
 }
 
 // resolveSettings works out every setting.
@@ -210,6 +229,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 			return nil
 		}),
 		r.parse("addr", s.parseAddr),
+		r.guarding(&s),
 	)
 	s.values = r.found
 	return s, err
@@ -237,6 +257,39 @@ func (r *resolver) embeddings(s *Settings) error {
 		}),
 		r.parse("embeddings_only", oneOf(&s.EmbeddingsOnly, "on", "off")),
 	)
+}
+
+// guarding finds how serve tells callers apart, and what keeps others from listening.
+func (r *resolver) guarding(s *Settings) error {
+	s.TLSCert, s.TLSKey = r.optionalPath(s, "tls_cert"), r.optionalPath(s, "tls_key")
+	err := errors.Join(
+		r.parse("behind_proxy", oneOf(&s.BehindProxy, "true", "false")),
+		r.parse("identity", func(text string) error {
+			s.Identity = text
+			if !slices.Contains([]string{"auto", "on", "off"}, text) {
+				return fmt.Errorf("%q must be auto, on or off", text)
+			}
+			return nil
+		}),
+		r.parse("oidc_issuer", issuerAddress(&s.OIDCIssuer)),
+		r.parse("oidc_audience", func(text string) error { s.OIDCAudience = text; return nil }),
+		r.parse("oidc_user", func(text string) error { s.OIDCUser = text; return nil }),
+		r.webhook(s),
+	)
+	if (s.TLSCert == "") != (s.TLSKey == "") {
+		err = errors.Join(err, errors.New("tls_cert and tls_key go together; give both, or neither"))
+	}
+	return err
+}
+
+// optionalPath finds a path that may be left out.
+func (r *resolver) optionalPath(s *Settings, key string) string {
+	text, origin := r.lookup(key)
+	if text == "" {
+		r.note(key, "", origin)
+		return ""
+	}
+	return r.path(s, key)
 }
 
 // parseAddr takes the address over if it is one.
@@ -269,7 +322,7 @@ func (r *resolver) lookup(key string) (string, Origin) {
 }
 
 func (r *resolver) note(key, text string, origin Origin) {
-	r.found = append(r.found, value{key, text, origin})
+	r.found = append(r.found, Value{key, text, origin})
 }
 
 // path finds a path. One from the file is relative to the root, one from a

@@ -1,0 +1,167 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/limit"
+	"remit/internal/faces/cli"
+	"remit/internal/faces/cli/clients"
+	"remit/internal/faces/console"
+	"remit/internal/faces/door"
+	"remit/internal/faces/httpd"
+	"remit/internal/toolsets/books"
+	"remit/internal/toolsets/learning"
+)
+
+// newConsole makes the pages for people.
+func (a *App) newConsole(server *httpd.Server, entrance *door.Door) (*console.Console, error) {
+	pages, err := a.pagesEngine()
+	if err != nil {
+		return nil, err
+	}
+	return &console.Console{
+		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
+		Approvals: a.Approvals, Calls: a.calls, People: a.who.signIn, Tokens: a.who.tokens,
+		Settings: a.consoleSettings, Clients: a.consoleClients,
+		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
+		Base:   a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
+		Audit: a.options.Audit, Limiter: limit.NewMemory(), Address: entrance.Address,
+		Preview: a.preview, History: a.bookHistory, Asset: a.bookAsset,
+		Now: time.Now, Log: a.log,
+	}, nil
+}
+
+// pagesEngine is what pages are made from: people turn them faster than agents may call.
+func (a *App) pagesEngine() (*engine.Engine, error) {
+	options := a.options
+	options.Limiter = nil
+	options.Witness = nil // what people look at is no session of work
+	return a.newEngineWith(a.sets, options)
+}
+
+// identityWords say how callers are told apart.
+func identityWords(entrance *door.Door) string {
+	if !entrance.Required(context.Background()) {
+		return "Callers over HTTP need not say who they are: only this machine can connect. The first token changes that."
+	}
+	if entrance.Issuer != nil {
+		return "Callers over HTTP send a token of " + entrance.Issuer.URL + ", or one of those below."
+	}
+	return "Callers over HTTP send one of the tokens below."
+}
+
+func (a *App) consoleSettings() []console.Setting {
+	return each(a.settings.Values(), func(v cli.Value) console.Setting {
+		return console.Setting{Key: v.Key, Value: v.Value, Origin: string(v.Origin)}
+	})
+}
+
+// consoleClients tells how each client connects to the server that runs.
+func (a *App) consoleClients(base string) []console.Client {
+	system, err := clients.SystemOf(runtime.GOOS, a.settings.Env)
+	if err != nil {
+		a.log.Debug("where clients keep their configuration is not known", "error", err)
+	}
+	program, _ := os.Executable() // "" then: people see that something is missing
+	var all []console.Client
+	for _, c := range clients.All() {
+		one := console.Client{ID: c.Name, Title: c.Title, Place: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
+		running := clients.Server{Name: "remit", URL: base + "/mcp"}
+		if one.Snippet, err = c.Snippet(running); err != nil { // it takes no address: it starts the program itself
+			running = clients.Server{Name: "remit", Command: program, Args: []string{"stdio", "--root", a.settings.Root}}
+			one.Snippet, _ = c.Snippet(running)
+		}
+		one.Command = c.Command(running)
+		if links := c.Links(running); len(links) > 0 {
+			one.Link = links[0].URL
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// preview is what a file holds before and after a call that waits for approval.
+func (a *App) preview(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
+	_, tool, _ := strings.Cut(r.Tool, "/")
+	if tool == "write_memory_entry" {
+		return a.previewEntry(ctx, r)
+	}
+	if !a.hasBooks() {
+		return "", "", "", false
+	}
+	p, ok, err := a.books.Propose(ctx, tool, r.Arguments)
+	if err != nil {
+		a.log.Warn("what a request would change cannot be shown", "request", r.ID, "error", err)
+	}
+	return p.Before, p.After, p.Book + "/" + p.Path, ok && err == nil
+}
+
+// previewTail is how much of a memory file is shown above a new entry.
+const previewTail = 4 << 10
+
+func (a *App) previewEntry(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
+	file, entry, err := learning.Appended(r.Arguments)
+	if err != nil {
+		return "", "", "", false
+	}
+	tail, err := a.kept.memory.Tail(ctx, file, a.memoryPolicy(r.Tool), previewTail)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && contract.AsError(err).Kind != contract.NotFound {
+		return "", "", "", false
+	}
+	return string(tail.Text), string(tail.Text) + string(entry), path.Join(memoryFolder, file), true
+}
+
+// memoryPolicy is what the set of a tool lets be read.
+func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
+	set, _, _ := strings.Cut(tool, "/")
+	i := slices.IndexFunc(a.known, func(s *contract.Set) bool { return s.Name == set })
+	if i < 0 {
+		return nil
+	}
+	reader := a.known[i].Find("read_repo_file")
+	if reader == nil || reader.Open() != nil {
+		return nil
+	}
+	return reader.PathPolicy("path")
+}
+
+func (a *App) bookHistory(ctx context.Context, book, path string, most int) ([]console.Change, error) {
+	found, err := a.books.History(ctx, book, path, most)
+	return each(found, func(c books.Change) console.Change {
+		return console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size}
+	}), err
+}
+
+func (a *App) bookAsset(ctx context.Context, book, path string) (io.ReadCloser, string, int64, error) {
+	asset, err := a.books.Asset(ctx, books.Key(book, path))
+	if err != nil {
+		return nil, "", 0, err
+	}
+	return asset.Body, asset.MIME, asset.Size, nil
+}
+
+// newLedger follows the record of calls.
+func (a *App) newLedger() *ledger.Ledger { return &ledger.Ledger{Files: a.kept.audit, Now: time.Now} }
+
+// addConsole serves the pages.
+func (a *App) addConsole(mux *http.ServeMux, server *httpd.Server, entrance *door.Door) error {
+	pages, err := a.newConsole(server, entrance)
+	if err == nil {
+		pages.Register(mux)
+	}
+	return err
+}

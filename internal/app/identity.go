@@ -1,0 +1,152 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"remit/internal/engine/identity"
+	"remit/internal/faces/cli"
+	"remit/internal/faces/door"
+	"remit/internal/faces/httpd"
+)
+
+// identities are those who call, and those who look: the tokens of agents, and people
+// at the console.
+type identities struct {
+	tokens *identity.Tokens
+	signIn *identity.SignIn
+	app    *App
+}
+
+func (a *App) newIdentities() *identities {
+	return &identities{
+		app: a,
+		tokens: &identity.Tokens{
+			Place: a.kept.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
+			Store: func(ctx context.Context) (identity.TokenStore, error) {
+				db, err := a.database.open(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return db.AgentTokens(), nil
+			},
+		},
+		signIn: &identity.SignIn{
+			Place: a.kept.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, Spend: a.database.spend,
+			Sessions: func(ctx context.Context) (identity.SessionStore, error) {
+				db, err := a.database.open(ctx)
+				if err != nil {
+					return nil, err
+				}
+				return db.People(), nil
+			},
+		},
+	}
+}
+
+// Identity gives the tokens of agents, and lets people in at the console.
+func (a *App) Identity() cli.Identity { return a.who }
+
+// Tokens keeps the promise of cli.Identity.
+func (i *identities) Tokens() *identity.Tokens { return i.tokens }
+
+// SignIn keeps the promise of cli.Identity.
+func (i *identities) SignIn() *identity.SignIn { return i.signIn }
+
+// ConsoleURL keeps the promise of cli.Identity.
+func (i *identities) ConsoleURL(path string) string { return i.app.baseURL() + path }
+
+// baseURL is where people and agents reach the server, or would if it ran.
+func (a *App) baseURL() string {
+	switch {
+	case a.settings.PublicURL != "":
+		return a.settings.PublicURL
+	case a.listening != "":
+		return a.listening
+	default:
+		return a.scheme() + a.settings.Addr
+	}
+}
+
+func (a *App) scheme() string {
+	if a.settings.TLSCert != "" {
+		return "https://"
+	}
+	return "http://"
+}
+
+// isSecure tells whether browsers reach the server over TLS.
+func (a *App) isSecure() bool { return strings.HasPrefix(a.baseURL(), "https://") }
+
+// approvalPage is where a person decides about a request; "" while no console is served.
+func (a *App) approvalPage(id string) string {
+	if a.listening == "" {
+		return ""
+	}
+	return a.baseURL() + "/console/approvals/" + id
+}
+
+// exposure tells whether others than this machine may connect. It refuses an address at
+// which anybody could call the tools, or listen to those who do.
+func (a *App) exposure(ctx context.Context) (exposed bool, err error) {
+	s := &a.settings
+	loopback := httpd.IsLoopback(s.Addr)
+	if loopback && !s.BehindProxy {
+		return false, nil
+	}
+	const away = "others than this machine could connect"
+	switch {
+	case s.Identity == "off":
+		return false, fmt.Errorf("--addr %s: %s, and --identity off would let all of them call the tools; leave it out, or listen on 127.0.0.1", s.Addr, away)
+	case !loopback && s.TLSCert == "" && !s.BehindProxy:
+		return false, fmt.Errorf("--addr %s: %s, and read the tokens of all callers. Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front speaks TLS; or listen on 127.0.0.1", s.Addr, away)
+	case s.Identity == "on" || s.OIDCIssuer != "":
+		return true, nil
+	}
+	if any, err := a.who.tokens.Any(ctx); err != nil || !any {
+		return false, errors.Join(err, fmt.Errorf("--addr %s: %s, but nobody could tell who they are: make a token first with \"remit token create\", or name an issuer with --oidc-issuer", s.Addr, away))
+	}
+	return true, nil
+}
+
+// newDoor tells who sends a request.
+func (a *App) newDoor(exposed bool) *door.Door {
+	d := &door.Door{
+		Tokens: a.who.tokens, Local: identity.Identity{Principal: cli.Local}, Resource: a.baseURL, Scopes: a.scopes,
+		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
+	}
+	switch {
+	case a.settings.Identity == "on" || exposed:
+		d.Mode = door.On
+	case a.settings.Identity == "off":
+		d.Mode = door.Off
+	}
+	if a.settings.OIDCIssuer != "" {
+		d.Issuer = &door.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
+	}
+	return d
+}
+
+// scopes are those that a token may have here.
+func (a *App) scopes() []string {
+	var all []string
+	for _, set := range a.settings.Addressable(a.known) {
+		all = append(all, identity.Scope{Set: set}.String(), identity.Scope{Set: set, Write: true}.String())
+	}
+	return all
+}
+
+// readers serves those who may read books, where callers are told apart.
+func readers(d *door.Door, next http.Handler) http.Handler {
+	return d.Known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := d.Who(r).Grant.Allows("books", false); err != nil {
+			refuse(w, d.Challenge(w, r, err), "This needs a token that may read books")
+			return
+		}
+		next.ServeHTTP(w, r)
+	}))
+}

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+)
+
+// parsed reads a file of this text.
+func parsed(t testing.TB, text string) (configFile, error) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "remit.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := readConfig(name, false)
+	if err != nil {
+		err = &shortened{strings.ReplaceAll(err.Error(), filepath.Dir(name)+string(filepath.Separator), "")}
+	}
+	return file, err
+}
+
+type shortened struct{ string }
+
+func (s *shortened) Error() string { return s.string }
+
+// What is wrong with a file is told with its place, the key and what to do.
+func TestBrokenConfig(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"unknown key", "# mine\naprove: auto\n", `remit.yaml:2:1: unknown key "aprove"; did you mean "approve"?`},
+		{"unknown key, none near", "zzzzzzzzzz: 1\n", `remit.yaml:1:1: unknown key "zzzzzzzzzz"; known are data, `},
+		{"unknown key with a dash", "rate-limit: off\n", `remit.yaml:1:1: unknown key "rate_limit"; did you mean "rate_limits"?`},
+		{"unknown key in quotes", "'aprove': auto\n", `remit.yaml:1:1: unknown key "aprove"; did you mean "approve"?`},
+		{"a key that is a number", "7: x\n", `remit.yaml:1:1: unknown key "7"; known are `},
+		{"a key of control characters", "\"a\\e[31m\": x\n", `remit.yaml:1:1: unknown key "a\x1b[31m"; known are `},
+		{"a long key", strings.Repeat("k", 200) + ": x\n", `remit.yaml:1:1: unknown key "` + strings.Repeat("k", 80) + `..."; known are `},
+		{"percent signs", "tools:\n  \"%s%d\":\n    x%q: 1\n", `remit.yaml:3:5: unknown key "tools.%s%d.x%q"; known are hide, `},
+		{"percent signs in a path", "tools: {\"%s%d\": 1}\n", `remit.yaml:1:17: tools.%s%d: must be keys with values`},
+		{"only by flag", "approve: ask\nroot: /\n", `remit.yaml:2:1: root cannot be set in the file itself; use --root`},
+		{"a key of a tool", "tools:\n  hello:\n    rte: 10/min\n", `remit.yaml:3:5: unknown key "tools.hello.rte"; did you mean "rate"?`},
+		{"a key of a tool, in one line", "tools: {hello: {hidden: true}}\n", `remit.yaml:1:17: unknown key "tools.hello.hidden"; did you mean "hide"?`},
+		{"a mapping for a value", "approve:\n  mode: ask\n", `remit.yaml:1:1: approve: must be a single value`},
+		{"no value", "approve:\nwatch: on\n", `remit.yaml:1:1: approve: has no value; write one, or remove the key`},
+		{"a list within a list", "toolsets:\n- tasks\n- [books]\n", `remit.yaml:1:1: toolsets: must be a single value`},
+		{"rules that are none", "approve: ask\ntools: none\n", `remit.yaml:2:8: tools: must be keys with values, such as "approve: ask", one a line`},
+		{"a rule that is none", "tools:\n  hello: hide\n", `remit.yaml:2:10: tools.hello: must be keys with values`},
+		{"approval false", "tools:\n  write_memory_entry: {approval: false}\n", `remit.yaml:2:24: tools.write_memory_entry.approval: false takes nothing away that the contract asks for: operators may only tighten; write true, or remove the key`},
+		{"approval no", "tools:\n  hello: {approval: no}\n", `remit.yaml:2:11: tools.hello.approval: must be true or false`},
+		{"hide 1", "tools:\n  hello: {hide: 1}\n", `remit.yaml:2:11: tools.hello.hide: must be true or false`},
+		{"a rate", "tools:\n  hello: {rate: fast}\n", `remit.yaml:2:11: tools.hello.rate: "fast" is not a rate; write it like 100/min, 10/s or 1000/h`},
+		{"a deadline", "tools:\n  hello: {deadline: 5}\n", `remit.yaml:2:11: tools.hello.deadline: "5" is not a duration; write it like 100ms, 5s or 1h`},
+		{"a size", "tools:\n  hello: {request: 5K}\n", `remit.yaml:2:11: tools.hello.request: "5K" is not a size; write it like 10KiB or 1MiB`},
+		{"deny", "tools:\n  read_file: {deny: secret}\n", `remit.yaml:2:15: tools.read_file.deny: must be a list of patterns, such as ["**/drafts/**"]`},
+		{"a pattern", "tools:\n  read_file:\n    deny:\n    - {a: b}\n", `remit.yaml:3:5: tools.read_file.deny: must be a single value`},
+		{"twice", "approve: ask\nwatch: on\napprove: deny\n", `remit.yaml:3:1: key "approve" is already set on line 1; remove one of them`},
+		{"twice, in two spellings", "read_only: true\nread-only: false\n", `remit.yaml:2:1: key "read_only" is already set on line 1; remove one of them`},
+		{"a tool twice", "tools:\n  hello: {hide: true}\n  hello: {hide: false}\n", `remit.yaml:3:3: key "tools.hello" is already set on line 2; remove one of them`},
+		{"a rule twice", "tools:\n  hello: {hide: true, hide: false}\n", `remit.yaml:2:23: key "tools.hello.hide" is already set on line 2; remove one of them`},
+		{"a tab", "tools:\n\thello: {hide: true}\n", `remit.yaml:2:1: a tab stands where YAML takes spaces alone; indent with spaces`},
+		{"a tab at the start", "\tapprove: ask\n", `remit.yaml:1:1: a tab stands where YAML takes spaces alone; indent with spaces`},
+		{"an open list", "watch: on\ntoolsets: [tasks\n", `remit.yaml:2:11: is not valid YAML: sequence end token ']' not found`},
+		{"an open quote", "approve: 'ask\n", `remit.yaml:1:10: is not valid YAML: could not find end character of single-quoted text`},
+		{"a colon too many", "approve: ask: deny\n", `remit.yaml:1:10: is not valid YAML: mapping value is not allowed in this context`},
+		{"words", "hunter2\n", `remit.yaml:1:1: must be keys with values, such as "approve: ask", one a line`},
+		{"a list", "- hunter2\n", `remit.yaml:1:1: must be keys with values`},
+		{"a second document", "approve: ask\n---\nwatch: hunter2\n", `remit.yaml:3:6: a second document begins; keep all settings in one`},
+		{"an anchor", "approve: &a hunter2\nwatch: *a\n", `remit.yaml:1:1: approve: anchors and tags are not taken; write the value itself`},
+		{"a tag", "approve: !!str hunter2\n", `remit.yaml:1:1: approve: anchors and tags are not taken; write the value itself`},
+		{"merging", "<<: {approve: hunter2}\n", `remit.yaml:1:1: a key must be a plain word; anchors, tags and merging are not taken`},
+		{"what quotes the file", "approve: |hunter2\n  x\n", `remit.yaml:1:10: is not valid YAML; look at this line and the one before`},
+		{"not UTF-8", "approve: \xff\n", `remit.yaml: is not UTF-8 text; save it as such`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := parsed(t, tc.text)
+			if err == nil || !strings.HasPrefix(err.Error(), tc.want) {
+				t.Fatalf("got  %v\nwant %s", err, tc.want)
+			}
+			if strings.Contains(err.Error(), "hunter2") || strings.ContainsAny(err.Error(), "\n\x1b") {
+				t.Errorf("it tells what the file says: %v", err)
+			}
+		})
+	}
+}
+
+// What was read is what the file says, and its place is known.
+func TestConfigFile(t *testing.T) {
+	file, err := parsed(t, "\ufeff# mine\r\napprove: deny\r\nread-only: True\r\ntoolsets: [tasks, books]\r\ncode_memory: |\r\n  1GiB\r\n"+
+		"tools:\r\n  hello:\r\n    rate: 10/min\r\n    deny:\r\n    - a\r\n    - \"**/b\"\r\n  # not this: {hide: true}\r\n"+
+		"  add_task: {hide: true, title: 5, description: more, deadline: 1s, request: 1KiB, approval: true}\r\n  list_tasks:\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{"approve": "deny", "read_only": "true", "toolsets": "tasks,books", "code_memory": "1GiB\n"}
+	if diff := cmp.Diff(settings, file.settings); diff != "" {
+		t.Error(diff)
+	}
+	rules := map[string]contract.Tightening{
+		"hello":      {Rate: contract.Rate{Requests: 10, Per: time.Minute}, Deny: []string{"a", "**/b"}},
+		"add_task":   {Hide: true, Title: "5", Description: "more", Deadline: contract.Duration(time.Second), Request: 1 << 10, Approval: true},
+		"list_tasks": {},
+	}
+	if diff := cmp.Diff(rules, file.tools); diff != "" {
+		t.Error(diff)
+	}
+	for key, want := range map[string]string{
+		"approve": ":2:1", "read_only": ":3:1", "tools": ":7:1", "tools.hello": ":8:3", "tools.hello.rate": ":9:5", "tools.add_task.title": ":14:26",
+		"watch": "", "tools.nobody": "",
+	} {
+		if got := file.place(key); got != file.name+want {
+			t.Errorf("place of %s: %s, want %s", key, got, file.name+want)
+		}
+	}
+	for _, nothing := range []string{"", "\n", "# nothing\n", "---\n", "tools:\n", "null\n", "{}"} {
+		if file, err := parsed(t, nothing); err != nil || len(file.settings)+len(file.tools) > 0 {
+			t.Errorf("%q: %+v, %v", nothing, file, err)
+		}
+	}
+}
+
+// A file that came with the workspace leads nowhere, and says nothing of whom to trust.
+func TestConfigStaysBeneath(t *testing.T) {
+	file := configFile{name: "remit.yaml", settings: map[string]string{"data": "state", "books": "file://shelf"}}
+	if err := file.staysBeneath("/work"); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"} {
+		for _, value := range []string{"inside/it", "https://elsewhere.example", ""} {
+			file := configFile{name: "remit.yaml", settings: map[string]string{key: value}}
+			err := file.staysBeneath("/work")
+			want := "remit.yaml: " + key + " is for whoever starts Remit to set; use --" + strings.ReplaceAll(key, "_", "-") + " or REMIT_" + strings.ToUpper(key) + ", or name this file with --config"
+			if err == nil || err.Error() != want {
+				t.Errorf("%s: %q: %v", key, value, err)
+			}
+		}
+	}
+	file, err := parsed(t, "approve: ask\ndata: ../victim\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.staysBeneath(filepath.Dir(file.name)); err == nil || !strings.HasPrefix(err.Error(), file.name+":2:1: data leads out of the workspace; set it with --data") {
+		t.Error(err)
+	}
+}
+
+// The keys of rules are those that a contract can be tightened by.
+func TestRuleKeys(t *testing.T) {
+	var tags []string
+	for field := range reflect.TypeFor[contract.Tightening]().Fields() {
+		tags = append(tags, field.Tag.Get("yaml"))
+	}
+	if diff := cmp.Diff(tags, ruleKeys()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// FuzzConfigFile: no file breaks the program, and what is wrong has a place and one line.
+func FuzzConfigFile(f *testing.F) {
+	for _, text := range []string{
+		"approve: deny\n", "tools:\n  hello: {rate: 10/min, deny: [a]}\n", "a: b\n---\nc: d\n...\n", "%YAML 1.2\n---\n? a\n: b\n", "<<: *a\n", "a: &x !t |\n  b\n",
+		"\tx: 1", "x: {a: [b, {c: d}]}\n", "- - -\n", "\"\\x41\": 1\n", "~: ~\n",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4<<10 {
+			return
+		}
+		name := filepath.Join(t.TempDir(), "remit.yaml")
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		file, err := readConfig(name, true)
+		if err != nil {
+			if words := err.Error(); !strings.Contains(words, name) || strings.ContainsAny(words, "\n\r\x1b\x00") {
+				t.Errorf("%q: %q", data, words)
+			}
+			return
+		}
+		for key := range file.settings {
+			if !slices.Contains(settingKeys(), key) || file.place(key) == name {
+				t.Errorf("%q: %s at %s", data, key, file.place(key))
+			}
+		}
+		for tool := range file.tools {
+			if file.place("tools."+tool) == name {
+				t.Errorf("%q: %s has no place", data, tool)
+			}
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine/identity"
+)
+
+// office is a workspace that can do nothing but tell who calls.
+type office struct {
+	Workspace
+	tokens identity.Tokens
+	signIn identity.SignIn
+	kept   []identity.Token
+}
+
+func newOffice(now func() time.Time) *office {
+	o := &office{}
+	secret := func() ([]byte, error) { return []byte("a secret"), nil }
+	o.tokens = identity.Tokens{Store: func(context.Context) (identity.TokenStore, error) { return o, nil }, Secret: secret, Now: now}
+	o.signIn = identity.SignIn{
+		Secret: secret, Now: now,
+		Sessions: func(context.Context) (identity.SessionStore, error) { return room{}, nil },
+		Spend:    func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
+	}
+	return o
+}
+
+func (o *office) Identity() Identity          { return o }
+func (o *office) Tokens() *identity.Tokens    { return &o.tokens }
+func (o *office) SignIn() *identity.SignIn    { return &o.signIn }
+func (*office) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
+func (*office) Reach(context.Context) error   { return nil }
+func (*office) Close() error                  { return nil }
+
+// The office keeps tokens as simply as it can; sqlstore is what keeps the promises.
+func (o *office) Add(_ context.Context, t identity.Token) error {
+	o.kept = append([]identity.Token{t}, o.kept...)
+	return nil
+}
+
+func (o *office) ByHash(_ context.Context, hash string) (identity.Token, bool, error) {
+	i := slices.IndexFunc(o.kept, func(t identity.Token) bool { return t.Hash == hash })
+	if i < 0 {
+		return identity.Token{}, false, nil
+	}
+	return o.kept[i], true, nil
+}
+
+func (o *office) List(context.Context) ([]identity.Token, error) { return slices.Clone(o.kept), nil }
+
+func (o *office) Revoke(_ context.Context, name string, now time.Time) (identity.Token, error) {
+	i := slices.IndexFunc(o.kept, func(t identity.Token) bool { return t.Name == name || t.ID == name })
+	if i < 0 {
+		return identity.Token{}, identity.NoToken(name)
+	}
+	o.kept[i].Revoked = now
+	return o.kept[i], nil
+}
+
+func (*office) Use(context.Context, string, time.Time) error { return nil }
+
+// room is where a session begins.
+type room struct{ identity.SessionStore }
+
+func (room) Add(context.Context, identity.Session) error { return nil }
+
+// clerk types commands about tokens.
+type clerk struct {
+	t      *testing.T
+	office *office
+	now    time.Time
+}
+
+func newClerk(t *testing.T) *clerk {
+	t.Helper()
+	c := &clerk{t: t, now: time.Date(2026, 11, 16, 23, 30, 0, 0, time.FixedZone("", -5*60*60))}
+	c.office = newOffice(func() time.Time { return c.now })
+	return c
+}
+
+// types runs a command and gives what it says; it must end with the exit code.
+func (c *clerk) types(code int, args ...string) (out, errOut string) {
+	c.t.Helper()
+	var said, complained bytes.Buffer
+	program := &Program{
+		Version: "test",
+		Open:    func(context.Context, Settings, *slog.Logger) (Workspace, error) { return c.office, nil },
+		Catalog: func(...string) ([]*contract.Set, error) {
+			return []*contract.Set{{Name: "tasks"}, {Name: "books"}}, nil
+		},
+		Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
+		Now:    func() time.Time { return c.now },
+		Args:   append([]string{"token"}, append(args, "--root", c.t.TempDir())...),
+		Env:    func(string) (string, bool) { return "", false },
+		Stdin:  strings.NewReader(""), Stdout: &said, Stderr: &complained,
+	}
+	if got := program.Main(c.t.Context()); got != code {
+		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, said.String(), complained.String())
+	}
+	return said.String(), complained.String()
+}
+
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("%q is not said:\n%s", word, text)
+		}
+	}
+}
+
+// TestTokenIsPrintedAlone: what a script captures is the token and nothing else.
+func TestTokenIsPrintedAlone(t *testing.T) {
+	c := newClerk(t)
+	out, errOut := c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:write,books:read", "--user", "ada", "--rate", "600/min", "--expires", "2027-01-31")
+	secret := strings.TrimSuffix(out, "\n")
+	if strings.ContainsAny(secret, " \n") {
+		t.Errorf("stdout is %q", out)
+	}
+	contains(t, errOut, `Made the token "ci"`, `books:read, tasks:write for the user "ada" alone, 600/min at most`, "good until 2027-02-01 00:00:00",
+		"not shown again", "From now on", `Bearer`)
+	if strings.Contains(errOut, secret) {
+		t.Error("the secret is on stderr as well")
+	}
+	made, err := c.office.tokens.Check(t.Context(), secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.User != "ada" || made.Rate.Requests != 600 || made.Rate.Per != time.Minute || !strings.HasPrefix(made.By, "cli:") {
+		t.Errorf("made %+v", made)
+	}
+	if _, errOut := c.types(ExitOK, "create", "--name", "second"); strings.Contains(errOut, "From now on") {
+		t.Error("it is told twice what the first token changed")
+	}
+}
+
+func TestTokenDefaults(t *testing.T) {
+	c := newClerk(t)
+	c.types(ExitOK, "create", "--name", "ci")
+	made := c.office.kept[0]
+	if made.Scopes.String() != "*:read" || made.User != loginName() || !made.Expires.Equal(c.now.AddDate(0, 0, 90)) || made.Rate.Requests != 0 {
+		t.Errorf("made %+v", made)
+	}
+	for given, want := range map[string]string{"*": "for any user", "": "for no user"} {
+		_, errOut := c.types(ExitOK, "create", "--name", "of "+given+".", "--user", given, "--expires", "never")
+		contains(t, errOut, want, "never expires")
+		if c.office.kept[0].User != given {
+			t.Errorf("the user %q became %q", given, c.office.kept[0].User)
+		}
+	}
+}
+
+func TestTokenRefusals(t *testing.T) {
+	c := newClerk(t)
+	for _, tc := range []struct {
+		code int
+		args string
+		want string
+	}{
+		{ExitUsage, "create", "say --name, such as --name ci"},
+		{ExitUsage, "create --name ci --scopes task:read", `did you mean "tasks"?`},
+		{ExitUsage, "create --name ci --scopes tasks", "TOOLSET:read or TOOLSET:write"},
+		{ExitUsage, "create --name ci --scopes ,", "at least one scope"},
+		{ExitUsage, "create --name ci --rate 600", "write it like 100/min"},
+		{ExitUsage, "create --name ci --expires soon", "write it like 90d, 12h, 2027-01-31 or never"},
+		{ExitUsage, "create --name ci --expires 2026-11-15", "2026-11-15 is over"},
+		{ExitUsage, "create --name ci --expires 99999999d", "90d"},
+		{ExitFailed, "create --name ci\u202e", "cannot be seen"},
+		{ExitFailed, "revoke nobody", `There is no token "nobody"; "remit token list" shows`},
+		{ExitUsage, "revoke", "remit token revoke NAME|ID"},
+		{ExitUsage, "link --role root", "must be viewer, approver or admin"},
+		{ExitUsage, "link --expires 10", "write it like 10m, 12h or 7d"},
+		{ExitFailed, "link --expires 8d", "7 days"},
+		{ExitUsage, "create ci", "unknown command"},
+		{ExitUsage, "lst", `did you mean "list"?`},
+	} {
+		out, errOut := c.types(tc.code, strings.Fields(tc.args)...)
+		if !strings.Contains(errOut, tc.want) || out != "" {
+			t.Errorf("remit token %s: %s%s", tc.args, out, errOut)
+		}
+	}
+	if len(c.office.kept) != 0 {
+		t.Errorf("%d tokens were made", len(c.office.kept))
+	}
+}
+
+func TestTokenList(t *testing.T) {
+	c := newClerk(t)
+	out, _ := c.types(ExitOK, "list")
+	contains(t, out, "There are no tokens.", "remit token create --name NAME")
+	for _, name := range []string{"ci", "old", "short", "strange"} {
+		c.types(ExitOK, "create", "--name", name, "--user", "ada", "--expires", map[bool]string{true: "1h", false: "90d"}[name == "short"])
+	}
+	said, _ := c.types(ExitOK, "revoke", "old")
+	contains(t, said, `Revoked the token "old"`, "2026-11-16 23:30:00", "lets nobody in")
+	c.office.kept[0].Name, c.office.kept[0].Hash = "strange\u202e", "hash-of-another" // so the seal is not ours
+	c.now = c.now.Add(time.Hour)
+
+	out, _ = c.types(ExitOK, "list")
+	contains(t, out, "ID ", "ci ", "live", "*:read", "ada", "2027-02-14 23:30", "never")
+	if strings.Count(out, "\n") != 2 {
+		t.Errorf("not only the live one is shown:\n%s", out)
+	}
+	out, _ = c.types(ExitOK, "list", "--all")
+	contains(t, out, "revoked", "expired", "foreign", `strange\u202e`)
+
+	out, _ = c.types(ExitOK, "list", "--all", "--json")
+	var views []map[string]any
+	if err := json.Unmarshal([]byte(out), &views); err != nil || len(views) != 4 {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	for _, secret := range []string{"hash", "seal", "token"} {
+		if _, told := views[0][secret]; told {
+			t.Errorf("the list tells the %s", secret)
+		}
+	}
+	if views[3]["name"] != "ci" || views[3]["state"] != "live" || views[2]["state"] != "revoked" {
+		t.Errorf("the list is %v", views)
+	}
+}
+
+func TestTokenAsJSON(t *testing.T) {
+	c := newClerk(t)
+	out, errOut := c.types(ExitOK, "create", "--name", "ci", "--json")
+	var made struct {
+		Token  string
+		Name   string
+		State  string
+		Scopes []string
+	}
+	if err := json.Unmarshal([]byte(out), &made); err != nil || errOut != "" {
+		t.Fatalf("%v: %s%s", err, out, errOut)
+	}
+	if _, err := c.office.tokens.Check(t.Context(), made.Token); err != nil || made.Name != "ci" || made.State != "live" || len(made.Scopes) != 1 {
+		t.Errorf("made %+v, error %v", made, err)
+	}
+}
+
+func TestTokenLink(t *testing.T) {
+	c := newClerk(t)
+	for _, tc := range []struct {
+		args []string
+		who  identity.Person
+	}{
+		{[]string{"link"}, identity.Person{Name: loginName(), Role: identity.Admin}},
+		{[]string{"link", "--name", "grace", "--role", "viewer", "--expires", "2h"}, identity.Person{Name: "grace", Role: identity.Viewer}},
+	} {
+		out, errOut := c.types(ExitOK, tc.args...)
+		u, err := url.Parse(strings.TrimSuffix(out, "\n"))
+		if err != nil || u.Path != "/console/login" || u.Host != "127.0.0.1:8722" {
+			t.Fatalf("the link is %q", out)
+		}
+		if _, who, _, err := c.office.signIn.Redeem(t.Context(), u.Query().Get("token")); err != nil || who != tc.who {
+			t.Errorf("the link is for %v, error %v", who, err)
+		}
+		contains(t, errOut, "as "+tc.who.Role.String(), "once")
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"10m": 10 * time.Minute, "12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "36500d": 36500 * 24 * time.Hour,
+		"": 0, "d": 0, "0d": 0, "-1d": 0, "1": 0, "1w": 0, "1.5h": 0, "36501d": 0, "99999999999999999999d": 0, "1 d": 0, "1h30m": 0,
+	} {
+		if got, err := span(text); got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q is %s, error %v", text, got, err)
+		}
+	}
+}

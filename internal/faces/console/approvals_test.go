@@ -1,0 +1,176 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+)
+
+const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
+
+func TestInbox(t *testing.T) {
+	c := newCore(t)
+	viewer := c.as(identity.Viewer)
+	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing waits", "remit approvals list", "<title>Approvals · Remit</title>")
+	wants(t, viewer("GET", "/console/approvals?show=decided", nil), 200, "Nothing was decided yet")
+	for i := range 60 {
+		c.ask(t, fmt.Sprintf("r%02d", i), "agent:x", `{"n":1}`)
+	}
+	for i := range 30 {
+		if _, err := c.approvals.Decide(t.Context(), fmt.Sprintf("r%02d", i), approval.Verdict{Approve: i%2 == 0, By: "cli:grace"}, c.now, c.now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := viewer("GET", "/console/approvals", nil)
+	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`, "<title>(30) Approvals · Remit</title>")
+	if strings.Contains(w.Body.String(), "/console/approvals/r34") {
+		t.Error("the first page is not bounded")
+	}
+	w = viewer("GET", "/console/approvals?page=2", nil)
+	wants(t, w, 200, "/console/approvals/r34", "/console/approvals/r30", `href="/console/approvals"`)
+	if strings.Contains(w.Body.String(), `rel="next"`) || strings.Contains(w.Body.String(), "/console/approvals/r29") {
+		t.Error("what is decided waits")
+	}
+	w = viewer("GET", "/console/approvals?show=decided", nil)
+	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`, "cli:grace", ">approved<", ">denied<")
+	wants(t, viewer("GET", "/console/approvals?show=decided&page=2", nil), 200, "/console/approvals/r04", "/console/approvals/r00")
+	wants(t, viewer("GET", "/console/approvals?page=0", nil), 400, "page must be a number")
+	wants(t, viewer("GET", "/console/approvals?page=99999999999999999999", nil), 400, "page must be a number")
+
+	w = viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true")
+	wants(t, w, 200, "/console/approvals/r29")
+	if strings.Contains(w.Body.String(), "<html") {
+		t.Error("a part is a whole page")
+	}
+}
+
+func TestRequestPage(t *testing.T) {
+	c := newCore(t)
+	c.Preview = func(_ context.Context, r approval.Request) (string, string, string, bool) {
+		return "old " + evil + "\n", "new " + evil + "\u202e\n", "memory/" + evil, r.ID == "k3v9q2xa7m"
+	}
+	r := c.ask(t, "k3v9q2xa7m", "agent:"+evil+"\u202e", `{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
+	w := c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil)
+	wants(t, w, 200,
+		"<h1>Write something</h1>",
+		`href="/console/tools/write"`, "1.2.3", r.Digest[:18],
+		"line 1\nline 2\\u202e&lt;b&gt;", // spelt out, and in lines
+		"What will be written", `aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
+		`action="/console/approvals/k3v9q2xa7m/decide"`, "in 59 min",
+	)
+	for _, bad := range []string{"<script>alert", "<img", "\u202e"} {
+		if strings.Contains(w.Body.String(), bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if strings.Contains(w.Body.String(), "another one now") || strings.Contains(w.Body.String(), "yourself") {
+		t.Error("warns of what is not so")
+	}
+	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/"+r.ID, nil), 200, "needs the role approver")
+	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/nothing", nil), 404, "There is no request nothing")
+	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/..%2f..%2fetc", nil), 404)
+
+	c.approvals.all[0].Digest = "sha256:other"
+	c.approvals.all[0].Principal = "console:ada"
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "is another one now", "You asked for this yourself")
+	c.approvals.all[0].Tool = "other/write"
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "(not served now)")
+	c.now = c.now.Add(time.Hour)
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "Nobody decided in time")
+}
+
+func TestDecide(t *testing.T) {
+	for verdict, want := range map[string]approval.Request{
+		"approve": {State: approval.Approved, DecidedBy: "console:ada", Reason: "fine"},
+		"deny":    {State: approval.Denied, DecidedBy: "console:ada", Reason: "fine"},
+	} {
+		c := newCore(t)
+		r := c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+		approver := c.as(identity.Approver)
+		w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "reason": {" fine "}})
+		wants(t, w, 303)
+		if got := w.Header().Get("Location"); got != "/console/approvals/k3v9q2xa7m" {
+			t.Errorf("goes on to %q", got)
+		}
+		got := c.approvals.all[0]
+		if got.State != want.State || got.DecidedBy != want.DecidedBy || got.Reason != want.Reason || !got.DecidedAt.Equal(c.now) {
+			t.Errorf("kept %+v", got)
+		}
+		if window := r.ExpiresAt.Sub(r.CreatedAt); got.ExpiresAt.Sub(c.now) != window {
+			t.Errorf("the answer counts for %s, want %s", got.ExpiresAt.Sub(c.now), window)
+		}
+		wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200, "console:ada", "Reason: fine")
+		records := []string{`console:ada console/` + verdict + ` ok {"request":"k3v9q2xa7m","tool":"demo/write","reason":"fine","address":"192.0.2.1"}`}
+		if diff := cmp.Diff(records, c.recorded()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestNothingIsDecidedWithoutARecord(t *testing.T) {
+	c := newCore(t)
+	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.full = errors.New("disk full")
+	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503, "nothing was decided")
+	if got := c.approvals.all[0].State; got != approval.Pending {
+		t.Errorf("the request is %s", got)
+	}
+}
+
+func TestTwoDecideAtOnce(t *testing.T) {
+	c := newCore(t)
+	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	approver := c.as(identity.Approver)
+	answers := make([]int, 20)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			verdict := []string{"approve", "deny"}[i%2]
+			w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}})
+			answers[i] = w.Code
+			if w.Code == 409 && !strings.Contains(w.Body.String(), "at 2026-08-01T12:00:00Z by console:ada") {
+				t.Errorf("does not say who, what and when:\n%s", w.Body)
+			}
+		})
+	}
+	all.Wait()
+	count := map[int]int{}
+	for _, status := range answers {
+		count[status]++
+	}
+	if diff := cmp.Diff(map[int]int{303: 1, 409: 19}, count); diff != "" {
+		t.Error(diff)
+	}
+	outcomes := map[string]int{}
+	for _, r := range c.records {
+		outcomes[r.Outcome]++
+	}
+	if diff := cmp.Diff(map[string]int{"ok": 1, "conflict": 19}, outcomes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRequestStateWaitsForADecision(t *testing.T) {
+	c := newCore(t)
+	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	viewer := c.as(identity.Viewer)
+	wants(t, viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil), 204)
+	if _, err := c.approvals.Decide(t.Context(), "k3v9q2xa7m", approval.Verdict{By: "cli:grace", Reason: evil}, c.now, c.now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	w := viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil)
+	wants(t, w, 200, "Denied", "cli:grace", "&lt;script&gt;")
+	if strings.Contains(w.Body.String(), "<html") || strings.Contains(w.Body.String(), "<script>") {
+		t.Error("not the part that was asked for")
+	}
+}

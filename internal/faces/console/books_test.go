@@ -1,0 +1,100 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"remit/internal/contract"
+)
+
+func (s *stack) writeLesson(path, text string) {
+	s.t.Helper()
+	sent, err := json.Marshal(map[string]string{"book_id": "my-book", "path": path, "content": text})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.call("write_content", string(sent))
+}
+
+func bookStack(t *testing.T) *stack {
+	t.Helper()
+	s := newStack(t, nil)
+	s.writeLesson("lessons/part-1/chapter-01/lesson-01.md", "---\ntitle: \"First <b>\"\ntags:\n  - a\nlevel: "+nasty+"\n---\n# One\n\n[next](lesson-02.md#In-code) [out](../../../../x.md) ![p](../../../assets/images/p.png \"t\") ![q](q.png)\n\n```go\nfunc x() {}\n```\n\n"+nasty+"\n")
+	s.writeLesson("lessons/part-1/chapter-01/lesson-02.md", "# Two\n")
+	s.writeLesson("lessons/part-2/chapter-02/lesson-01.md", "# Three\n")
+	s.call("write_summary", `{"book_id":"my-book","chapter_id":"chapter-01","content":"# Summary\n"}`)
+	s.call("upload_asset", `{"book_id":"my-book","asset_type":"images","filename":"p.png","binary_data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"}`)
+	return s
+}
+
+func TestBookPages(t *testing.T) {
+	s := bookStack(t)
+	expect(t, s.get("/console/books"), 200, `<a href="/console/books/my-book">My Book</a>`)
+	expect(t, s.get("/console/books/my-book"), 200, "part-1", "chapter-02", `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"`,
+		`href="/console/books/my-book/read/chapters/chapter-01/.summary.md"`)
+	expect(t, s.get("/console/books/my-book?show=assets"), 200, `href="/console/books/my-book/asset/assets/images/p.png"`, "image/png", "agent")
+	expect(t, s.get("/console/books/my-book?show=history"), 200, "lesson-02.md", "agent", "write")
+	w := s.get("/console/books/my-book/read/lessons/part-1/chapter-01/lesson-01.md")
+	expect(t, w, 200, "<h1>First &lt;b&gt;</h1>", `<h2 id="h-one">One</h2>`, `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md#h-in-code"`,
+		`<img src="/console/books/my-book/asset/assets/images/p.png" alt="p" title="t" loading="lazy">`, `<span class="hl-k">func</span>`,
+		"<dt>tags</dt>", "Next", `lesson-02.md"`, "History of this file")
+	expectNot(t, w, "x.md", "q.png", "Previous")
+	expect(t, s.get("/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"), 200, "Previous", "Next")
+	expect(t, s.get("/console/books/my-book/read/chapters/chapter-01/.summary.md"), 200, `<h2 id="h-summary">`)
+}
+
+func TestNoBooks(t *testing.T) {
+	s := newStack(t, nil)
+	expect(t, s.get("/console/books"), 200, "No books yet", "remit books import")
+}
+
+func TestBooksThatAreNone(t *testing.T) {
+	s := bookStack(t)
+	for path, status := range map[string]int{
+		"no-such-book": 404, "No%20Book": 400, "my-book/read/lessons/none.md": 404, "my-book/read/lessons%2f..%2f..%2fregistry.yaml": 0, "my-book/read/%2fetc%2fpasswd": 0,
+		"my-book/read/a%00b": 400, "my-book/read/..%5cx": 400, "my-book/read/": 400, "my-book/read/lessons": 404, "my-book/read/%3Cscript%3E.md": 400,
+	} {
+		w := s.get("/console/books/" + path)
+		harmless(t, w.Body.String())
+		if w.Code != status && (status != 0 || w.Code == 200 || w.Code >= 500) {
+			t.Errorf("%s: status %d, want %d", path, w.Code, status)
+		}
+	}
+}
+
+func TestAssets(t *testing.T) {
+	s := bookStack(t)
+	kinds := map[string]string{"p.png": "image/png", "x.svg": "image/svg+xml", "x.html": "text/html", "x.pdf": "application/pdf", "x.mp4": "video/mp4", "ä.js": "text/javascript"}
+	s.Asset = func(_ context.Context, book, path string) (io.ReadCloser, string, int64, error) {
+		kind := kinds[strings.TrimPrefix(path, "assets/images/")]
+		if kind == "" || book != "my-book" {
+			return nil, "", 0, contract.Errorf(contract.NotFound, "Content not found: %s", path)
+		}
+		return io.NopCloser(strings.NewReader("<svg onload=x>")), kind, 14, nil
+	}
+	for name, kind := range kinds {
+		w := s.get("/console/books/my-book/asset/assets/images/" + name)
+		if w.Code != 200 || w.Body.String() != "<svg onload=x>" {
+			t.Fatalf("%s: %d %s", name, w.Code, w.Body)
+		}
+		h := w.Header()
+		if h.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(h.Get("Content-Security-Policy"), "; sandbox;") || strings.Contains(h.Get("Content-Security-Policy"), "script-src 'self'") {
+			t.Errorf("%s: %v", name, h)
+		}
+		shown := strings.HasPrefix(kind, "image/") || strings.HasPrefix(kind, "video/")
+		if got := h.Get("Content-Type") == kind && h.Get("Content-Disposition") == ""; got != shown {
+			t.Errorf("%s: %v", name, h)
+		}
+	}
+	for path, status := range map[string]int{
+		"assets/images/none.png": 404, "%2e%2e%2fother%2fp.png": 0, "..%2fx": 0, "assets%2f..%2f..%2fx": 0, "%2fetc%2fpasswd": 0, "a%00b": 400, "a%5cb": 400, "": 400, "assets/": 400,
+	} {
+		w := s.get("/console/books/my-book/asset/" + path)
+		if w.Code != status && (status != 0 || w.Code == 200 || w.Code >= 500) {
+			t.Errorf("%q: status %d, want %d", path, w.Code, status)
+		}
+	}
+}

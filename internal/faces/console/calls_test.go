@@ -1,0 +1,177 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/identity"
+)
+
+// callLog is the console with calls on record: so many of a tool in the last hour, one
+// of something that is no tool yesterday, and one with markup everywhere.
+func callLog(t testing.TB, many int) (*core, fstest.MapFS) {
+	t.Helper()
+	c := workshop(t)
+	files, last := fstest.MapFS{}, audit.Genesis
+	record := func(at time.Time, caller, face, tool, outcome string, took time.Duration) {
+		line := audit.Seal(last, fmt.Appendf(nil, `{"time":%q,"principal":%q,"face":%q,"client":"c/1","tool":%q,"version":"1.2.3","arguments":{"text":"<script>alert(2)</script>"},"outcome":%q,"micros":%d,"bytes":2048}`,
+			at.Format("2006-01-02T15:04:05.000000Z"), caller, face, tool, outcome, took.Microseconds()))
+		last = audit.HashOf(line)
+		name := audit.FileOf(at.Format(time.DateOnly))
+		if files[name] == nil {
+			files[name] = &fstest.MapFile{}
+		}
+		files[name].Data = append(append(files[name].Data, line...), '\n')
+	}
+	record(c.now.Add(-30*time.Hour), "agent:b", "stdio", "resources/read", "not_found", time.Millisecond)
+	for i := range many {
+		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look", []string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i)*time.Millisecond)
+	}
+	record(c.now.Add(-time.Second), "agent:<script>alert(3)</script>\u202e", "http", "<img src=x onerror=alert(4)>", "ok", 2*time.Minute)
+	c.Calls = &ledger.Ledger{Files: files, Now: c.Now}
+	t.Cleanup(c.Calls.Close)
+	return c, files
+}
+
+func TestCallPages(t *testing.T) {
+	c, _ := callLog(t, 120)
+	viewer := c.as(identity.Viewer)
+	page := viewer("GET", "/console/calls", nil)
+	wants(t, page, 200, "<strong>121</strong> calls, last 24 hours; <strong>60</strong> failed", "demo/look", `rel="next"`, `hx-get="/console/calls/live`, "&lt;img src=x", `\u202e`)
+	lacks(t, page, "<script>alert", "<img", "resources/read", ">agent:<script>")
+	if seen := regexp.MustCompile(`(value|href|hx-get)="[^"]*"`).ReplaceAllString(page.Body.String(), ""); strings.Contains(seen, "\u202e") {
+		t.Error("what turns the direction of writing is shown as it is")
+	}
+	wants(t, viewer("GET", "/console/calls?period=all&outcome=failed", nil), 200, "<strong>61</strong> calls", "resources/read")
+	wants(t, viewer("GET", "/console/calls?period=all&tool=resources/read&caller=agent:b&face=stdio&outcome=not_found", nil), 200, "<strong>1</strong> call,", "Clear")
+	wants(t, viewer("GET", "/console/calls?tool=%3Cb%3Enothing", nil), 200, "No calls fit", "&lt;b&gt;nothing (0)")
+	wants(t, viewer("GET", "/console/calls?live=off", nil), 200, "paused", "Follow")
+	lacks(t, viewer("GET", "/console/calls?live=off", nil), "hx-get")
+	part := viewer("GET", "/console/calls/live?outcome=limited", nil)
+	wants(t, part, 200, "<strong>30</strong> calls")
+	lacks(t, part, "<html", "<h1>")
+	wants(t, viewer("GET", "/console/calls?page=nonsense", nil), 400)
+	wants(t, viewer("GET", "/console/calls?period=1y", nil), 400, "There is no period")
+	wants(t, viewer("GET", "/console/calls/series?period=1y", nil), 400)
+}
+
+var callLink = regexp.MustCompile(`href="/console/calls/(2026-[^"]+)"`)
+
+// TestPagesOfCalls: every call is on one page, and the way back leads to the same.
+func TestPagesOfCalls(t *testing.T) {
+	c, _ := callLog(t, 120)
+	viewer := c.as(identity.Viewer)
+	next := regexp.MustCompile(`rel="(next|prev)" href="([^"]+)"`)
+	seen := map[string]bool{}
+	var first string
+	for address, pages := "/console/calls?period=all", 1; address != ""; pages++ {
+		body := viewer("GET", address, nil).Body.String()
+		for _, link := range callLink.FindAllStringSubmatch(body, -1) {
+			if seen[link[1]] {
+				t.Fatalf("%s is there twice", link[1])
+			}
+			seen[link[1]] = true
+			if first == "" {
+				first = link[1]
+			}
+		}
+		links := map[string]string{}
+		for _, m := range next.FindAllStringSubmatch(body, -1) {
+			links[m[1]] = html.UnescapeString(m[2])
+		}
+		if (links["prev"] == "") != (pages == 1) {
+			t.Errorf("page %d leads back to %q", pages, links["prev"])
+		}
+		if pages == 2 && !strings.Contains(viewer("GET", links["prev"], nil).Body.String(), first) {
+			t.Error("the way back does not lead to the newest")
+		}
+		address = links["next"]
+	}
+	if len(seen) != 122 {
+		t.Errorf("%d calls on all pages, want 122", len(seen))
+	}
+}
+
+func TestToolsAndTimes(t *testing.T) {
+	c, _ := callLog(t, 120)
+	c.now = c.now.Add(time.Minute)
+	viewer := c.as(identity.Viewer)
+	page := viewer("GET", "/console/calls?view=times&period=1h", nil)
+	wants(t, page, 200, "demo/look", "limited 30", "invalid 30", "59 ms", "113 ms", "118 ms", `data-series="/console/calls/series?view=times&amp;period=1h"`, "a row for every 1m0s")
+	lacks(t, page, "<img")
+	w := viewer("GET", "/console/calls/series?period=1h&tool=demo/look", nil)
+	wants(t, w, 200)
+	var p points
+	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Header().Get("Content-Type") != "application/json" {
+		t.Fatal(err)
+	}
+	calls, failed := 0, 0
+	for i := range p.Start {
+		calls, failed = calls+p.Calls[i], failed+p.Failed[i]
+		if (p.P50[i] == nil) != (p.Calls[i] == 0) {
+			t.Errorf("stretch %d: %d calls, p50 %v", i, p.Calls[i], p.P50[i])
+		}
+	}
+	if len(p.Start) != 60 || calls != 120 || failed != 60 || p.Target != 1000 || p.Start[1]-p.Start[0] != 60 || p.Start[0]%60 != 0 {
+		t.Errorf("%d stretches, %d calls, %d failed: %+v", len(p.Start), calls, failed, p)
+	}
+	slow, _ := callLog(t, 1)
+	slow.Calls = &ledger.Ledger{Files: fstest.MapFS{"2026-08-01.jsonl": {Data: []byte(
+		`{"time":"2026-08-01T11:59:00Z","tool":"demo/look","outcome":"ok","micros":1500000}` + "\n")}}, Now: slow.Now}
+	wants(t, slow.as(identity.Viewer)("GET", "/console/calls?view=times", nil), 200, `<span class="over">1.5 s<span class="sr"> (over the target)`)
+	wants(t, slow.as(identity.Viewer)("GET", "/console/calls", nil), 200, ">slow<")
+}
+
+func TestOneCall(t *testing.T) {
+	c, files := callLog(t, 3)
+	viewer := c.as(identity.Viewer)
+	links := callLink.FindAllStringSubmatch(viewer("GET", "/console/calls?period=all", nil).Body.String(), -1)
+	if len(links) != 5 {
+		t.Fatalf("%d calls", len(links))
+	}
+	odd := viewer("GET", "/console/calls/"+links[0][1], nil)
+	wants(t, odd, 200, "fits its neighbours", "it is the newest record", "&lt;script&gt;alert(2)", "&lt;img src=x", "2m0s")
+	lacks(t, odd, "<script>alert", "<img", "\u202e")
+	wants(t, viewer("GET", "/console/calls/"+links[1][1], nil), 200, `href="/console/tools/look"`, "1.0 s that the contract aims at", "2.0 KiB")
+	wants(t, viewer("GET", "/console/calls/"+links[4][1], nil), 200, "it is the very first record")
+	name := "2026-08-01.jsonl"
+	files[name].Data = []byte(strings.Replace(string(files[name].Data), "agent:a", "agent:b", 1))
+	wants(t, viewer("GET", "/console/calls/"+links[3][1], nil), 200, "This is not what was kept", "it was altered")
+	for _, id := range []string{"x", "2026-08-01.0.00000000", "2026-08-01.zz.00000000", "..%2f..%2fx", url.PathEscape("<script>")} {
+		w := viewer("GET", "/console/calls/"+id, nil)
+		wants(t, w, 404)
+		lacks(t, w, "<script>")
+	}
+}
+
+func TestLatestCalls(t *testing.T) {
+	c, _ := callLog(t, 20)
+	v := &visit{Console: c.Console}
+	rows := v.latestCalls(10)
+	if len(rows) != 10 || rows[1].Tool != "demo/look" || !rows[1].Served || rows[0].Served {
+		t.Errorf("%d rows: %+v", len(rows), rows[:min(2, len(rows))])
+	}
+	c.Calls = nil
+	if rows := v.latestCalls(10); rows != nil {
+		t.Errorf("without a ledger: %+v", rows)
+	}
+}
+
+// TestNoCallsYet: the page says what to do.
+func TestNoCallsYet(t *testing.T) {
+	c := workshop(t)
+	c.Calls = &ledger.Ledger{Files: fstest.MapFS{}, Now: c.Now}
+	viewer := c.as(identity.Viewer)
+	wants(t, viewer("GET", "/console/calls?period=all", nil), 200, "No calls yet", "remit call hello name=Ada")
+	wants(t, viewer("GET", "/console/calls?period=all&view=times", nil), 200, "No calls fit")
+	wants(t, viewer("GET", "/console/calls/series?period=all", nil), 200, `"start":[]`)
+}

@@ -1,0 +1,121 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"time"
+
+	"remit/internal/engine/audit/ledger"
+)
+
+// mostStretches is how many points a chart has if its period does not say.
+const mostStretches = 60
+
+// chart is calls and their times over time: for the picture and for the table beside it.
+type chart struct {
+	Source  string // where the script of the page finds the numbers
+	Of      string // the tool; "" is all
+	Target  time.Duration
+	Buckets []ledger.Bucket // those in which there were calls, newest first
+	Stretch time.Duration
+}
+
+// Every is how long each stretch is, in words.
+func (c *chart) Every() string { return spanWords(c.Stretch) }
+
+// spanWords writes a length of time that people chose, not one that was measured.
+func spanWords(d time.Duration) string {
+	switch {
+	case d == 0:
+		return ""
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	case d >= 10*time.Minute:
+		return fmt.Sprintf("%d min", d.Round(time.Minute)/time.Minute)
+	default:
+		return d.Round(time.Second).String()
+	}
+}
+
+// series measures what the address of a page chooses.
+func (v *visit) series(c chosen) []ledger.Bucket {
+	stretches := mostStretches
+	if c.Period.Stretch > 0 {
+		stretches = int(c.Period.Length / c.Period.Stretch)
+		c.To = c.From.Add(c.Period.Length)
+	}
+	return v.Calls.Series(c.Filter, stretches)
+}
+
+// target is what the contract of the chosen tool aims at; zero if there is none.
+func (v *visit) target(tool string) time.Duration {
+	if t := v.served()[tool]; t != nil {
+		return time.Duration(t.Deadline.Target)
+	}
+	return 0
+}
+
+func (v *visit) chart(c chosen) *chart {
+	made := &chart{
+		Source: (&url.URL{Path: "/console/calls/series", RawQuery: v.r.URL.RawQuery}).String(),
+		Of:     c.Tool, Target: v.target(c.Tool), Stretch: c.Period.Stretch,
+	}
+	buckets := v.series(c)
+	if len(buckets) > 1 && made.Stretch == 0 {
+		made.Stretch = buckets[1].Start.Sub(buckets[0].Start).Round(time.Second)
+	}
+	for i := len(buckets) - 1; i >= 0; i-- {
+		if buckets[i].Calls > 0 {
+			made.Buckets = append(made.Buckets, buckets[i])
+		}
+	}
+	return made
+}
+
+// points are the numbers of a chart, as its script takes them: times in milliseconds,
+// nothing where there were no calls.
+type points struct {
+	Start  []int64    `json:"start"` // in seconds
+	Calls  []int      `json:"calls"`
+	Failed []int      `json:"failed"`
+	P50    []*float64 `json:"p50"`
+	P95    []*float64 `json:"p95"`
+	P99    []*float64 `json:"p99"`
+	Target float64    `json:"target"` // zero if there is none
+}
+
+// callSeries answers with the numbers of the chart.
+func (v *visit) callSeries() error {
+	c, err := v.choose(v.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	_ = v.Calls.Refresh() // what is at hand is shown; the page tells of trouble
+	p := points{Start: []int64{}, Target: milliseconds(v.target(c.Tool))}
+	for _, b := range v.series(c) {
+		p.Start = append(p.Start, b.Start.Unix())
+		p.Calls = append(p.Calls, b.Calls)
+		p.Failed = append(p.Failed, b.Failures)
+		p.P50 = append(p.P50, measured(b, b.P50))
+		p.P95 = append(p.P95, measured(b, b.P95))
+		p.P99 = append(p.P99, measured(b, b.P99))
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Errorf("encode the numbers of a chart: %w", err)
+	}
+	v.w.Header().Set("Content-Type", "application/json")
+	_, _ = v.w.Write(body) // a browser that is gone needs no answer
+	return nil
+}
+
+func measured(b ledger.Bucket, took time.Duration) *float64 {
+	if b.Calls == 0 {
+		return nil
+	}
+	ms := milliseconds(took)
+	return &ms
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

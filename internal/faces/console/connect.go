@@ -1,0 +1,91 @@
+package console
+
+import (
+	"html/template"
+	"net/url"
+	"slices"
+	"strings"
+
+	"remit/internal/engine"
+	"remit/internal/engine/identity"
+)
+
+func (c *Console) connectRoutes() []route {
+	return []route{{"GET /console/connect", identity.Viewer, (*visit).connect}}
+}
+
+// clientView is a client as the page shows it.
+type clientView struct {
+	Client
+	Open template.URL // Link, if it is one that browsers may follow
+}
+
+// connectPage is what the page shows.
+type connectPage struct {
+	Base     string
+	Identity string
+	Clients  []clientView
+	MCP      string
+	Curl     string
+	Shell    string
+	Admin    bool
+}
+
+func (v *visit) connect() error {
+	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin}
+	page.MCP = page.Base + "/mcp"
+	if tool := v.simplestTool(); tool != nil {
+		examples, err := tool.Examples.All()
+		if err != nil {
+			return err
+		}
+		shown := v.snippetsOf(tool, examples)
+		page.Curl, page.Shell = shown.Curl, "remit tools\n"+shown.CLI
+	}
+	return v.page("connect", "connect", "Connect", page)
+}
+
+// simplestTool is one that shows how to call any other; nil if none is served.
+func (c *Console) simplestTool() *engine.Tool {
+	tools := c.Engine.Tools()
+	if i := slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }); i >= 0 {
+		return tools[i]
+	}
+	if len(tools) == 0 {
+		return nil
+	}
+	return tools[0]
+}
+
+// whoCalls says how callers are told apart; "" if nobody knows.
+func (c *Console) whoCalls() string {
+	if c.Identity == nil {
+		return ""
+	}
+	return c.Identity()
+}
+
+// base is where people reach the server, without a slash at the end.
+func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }
+
+// clients are the programs that Remit can be connected to.
+func (c *Console) clients() []clientView {
+	if c.Clients == nil {
+		return nil
+	}
+	var views []clientView
+	for _, client := range c.Clients(c.base()) {
+		views = append(views, clientView{Client: client, Open: clientLink(client.Link)})
+	}
+	return views
+}
+
+// clientLink lets links through that open a client. They are made by us; to name what
+// they may begin with keeps it so.
+func clientLink(link string) template.URL {
+	u, err := url.Parse(link)
+	if err != nil || !slices.Contains([]string{"https", "cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude"}, u.Scheme) {
+		return ""
+	}
+	return template.URL(link) //nolint:gosec // its scheme is one of those above, and none of them runs here
+}

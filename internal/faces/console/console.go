@@ -1,0 +1,129 @@
+// Package console is the web console: pages on which people see what agents do, and
+// decide what they may.
+package console
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/limit"
+)
+
+// Console serves the pages of one workspace. Fields do not change once it serves.
+type Console struct {
+	Version string
+	Root    string         // the folder that is served, for people
+	Engine  *engine.Engine // what people try: contracts are kept in full
+	Pages   *engine.Engine // what pages are made from: the same tools, without rates
+	// Approvals opens the store of approvals; to look at one that was never made leaves
+	// no trace.
+	Approvals func(ctx context.Context) (approval.Store, error)
+	Calls     *ledger.Ledger
+	People    People
+	Tokens    Tokens
+	Settings  func() []Setting
+	Health    func(ctx context.Context) map[string]error
+	Clients   func(base string) []Client // how clients connect to the server at base
+	Base      func() string              // where people reach the server
+	Secure    bool                       // cookies travel over TLS alone
+	Identity  func() string              // how callers are told apart, in words
+	Audit     engine.Auditor
+	Limiter   limit.Limiter // of attempts to sign in
+	// Address tells from where a request comes; nil is the other end of its connection.
+	Address func(r *http.Request) string
+	// Preview tells what a file holds now and what it will hold once a request is
+	// approved, and how people name it; not ok if the tool writes no file. It may be nil.
+	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
+	// History gives the changes of a file of a book, or of the whole book if the path is
+	// empty, the newest first, at most so many. It may be nil.
+	History func(ctx context.Context, book, path string, most int) ([]Change, error)
+	// Asset opens a file of a book, and tells what it is and how long. It may be nil.
+	Asset func(ctx context.Context, book, path string) (body io.ReadCloser, mime string, size int64, err error)
+	Now   func() time.Time
+	Log   *slog.Logger
+
+	pages pageSet
+	live  hub
+}
+
+// People are those who are signed in.
+type People interface {
+	// Redeem exchanges a one-time token for a session; cookie is its secret. An error
+	// is a contract.Denied: the token is not ours, was used, or has expired.
+	Redeem(ctx context.Context, token string) (cookie string, who identity.Person, expires time.Time, err error)
+	// Person is who holds a cookie. An error is a contract.Denied.
+	Person(ctx context.Context, cookie string) (identity.Person, error)
+	// End ends the session of a cookie.
+	End(ctx context.Context, cookie string) error
+	// Link makes a one-time token for somebody, good for so long.
+	Link(who identity.Person, good time.Duration) (token string, err error)
+}
+
+// Tokens are those of agents.
+type Tokens interface {
+	Create(ctx context.Context, t identity.NewToken) (secret string, made identity.Token, err error)
+	List(ctx context.Context) ([]identity.Token, error)
+	Revoke(ctx context.Context, name string) (identity.Token, error)
+}
+
+// Setting is a part of the effective configuration, secrets left out.
+type Setting struct{ Key, Value, Origin string }
+
+// Client is a program that Remit can be connected to, and how.
+type Client struct {
+	ID, Title string
+	Command   string // to type in a shell; "" if there is none
+	Place     string // the file that holds its configuration
+	Language  string // of Snippet: json, toml
+	Snippet   string // what that file must hold
+	Link      string // opens the client and asks there; "" if it knows no such link
+	Notes     string
+}
+
+// Register adds the routes of the face: the overview at /, all else beneath
+// /console/.
+func (c *Console) Register(mux *http.ServeMux) {
+	for _, r := range c.routes() {
+		mux.HandleFunc(r.pattern, c.guarded(r))
+	}
+	c.registerPublic(mux)
+}
+
+// route is a page: who may see it, and what makes it. An error becomes a page of its
+// own, by its kind.
+type route struct {
+	pattern string // as http.ServeMux has it: "GET /console/tasks"
+	needs   identity.Role
+	serve   func(v *visit) error
+}
+
+// routes are all pages that need a signed-in person, part by part.
+func (c *Console) routes() []route {
+	var all []route
+	for _, some := range [][]route{
+		c.overviewRoutes(), c.approvalRoutes(), c.settingsRoutes(), c.connectRoutes(), c.liveRoutes(), c.sessionRoutes(), // core
+		c.toolRoutes(), c.callRoutes(), // contracts and calls
+		c.taskRoutes(), c.bookRoutes(), c.searchRoutes(), c.memoryRoutes(), // contents
+	} {
+		all = append(all, some...)
+	}
+	return all
+}
+
+// visit is one request of a person.
+type visit struct {
+	*Console
+	w      http.ResponseWriter
+	r      *http.Request
+	person identity.Person
+	// lasting ends when the browser goes; the context of r ends earlier, when a page
+	// should long have been made.
+	lasting context.Context
+}

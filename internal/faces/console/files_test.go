@@ -1,0 +1,226 @@
+package console_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/app"
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/limit"
+	"remit/internal/faces/cli"
+	"remit/internal/faces/console"
+)
+
+// nasty is what somebody stores who wants others to run, open or misread something.
+const nasty = `"><img src=x onerror=alert(1)><script>alert(1)</script> [a](javascript:alert(1)) ` + "\u202egnp.exe"
+
+// stack is the console in front of a real workspace.
+type stack struct {
+	t    *testing.T
+	app  *app.App
+	root string
+	role identity.Role
+	mux  *http.ServeMux
+	*console.Console
+}
+
+// newStack opens a workspace with files in it.
+func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settings)) *stack {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data := filepath.Join(root, ".remit")
+	settings := cli.Settings{
+		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
+		Books: []string{"file://" + filepath.Join(data, "library")}, Toolsets: []string{"booster", "tasks", "books", "context"}, Approve: approval.Ask,
+		CodeMemory: 1 << 20, Embeddings: "local", Addr: "127.0.0.1:8722",
+	}
+	for _, change := range changes {
+		change(&settings)
+	}
+	a, err := app.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &stack{t: t, app: a, root: root, role: identity.Admin, mux: http.NewServeMux()}
+	s.Console = &console.Console{
+		Root: root, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(),
+		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
+		History: func(ctx context.Context, book, path string, most int) ([]console.Change, error) {
+			found, err := a.Library().History(ctx, book, path, most)
+			var changes []console.Change
+			for _, c := range found {
+				changes = append(changes, console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size})
+			}
+			return changes, err
+		},
+	}
+	s.Register(s.mux)
+	return s
+}
+
+func (s *stack) Redeem(context.Context, string) (string, identity.Person, time.Time, error) {
+	return "", identity.Person{}, time.Time{}, contract.Errorf(contract.Denied, "No")
+}
+
+func (s *stack) Person(context.Context, string) (identity.Person, error) {
+	return identity.Person{Name: "ada", Role: s.role}, nil
+}
+
+func (s *stack) End(context.Context, string) error { return nil }
+
+func (s *stack) Link(identity.Person, time.Duration) (string, error) { return "", nil }
+
+// call calls a tool as an agent.
+func (s *stack) call(tool, args string) jsontree.Value {
+	s.t.Helper()
+	tree, err := jsontree.Parse([]byte(args))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	result, err := s.app.Engine().Call(s.t.Context(), engine.Call{Tool: tool, Args: tree, Principal: "agent", Face: "test"})
+	if err != nil || result.Err != nil {
+		s.t.Fatal(tool, err, result.Err)
+	}
+	answer, err := jsontree.Parse(result.Structured)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer
+}
+
+// get asks for a page as a browser of somebody who is signed in.
+func (s *stack) get(target string) *httptest.ResponseRecorder {
+	return s.send(httptest.NewRequest(http.MethodGet, target, nil))
+}
+
+func (s *stack) post(target string, form url.Values) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, target, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return s.send(r)
+}
+
+func (s *stack) send(r *http.Request) *httptest.ResponseRecorder {
+	r.Header.Set("Accept", "text/html")
+	r.AddCookie(&http.Cookie{Name: "remit_session", Value: "somebody"})
+	w := httptest.NewRecorder()
+	s.mux.ServeHTTP(w, r)
+	return w
+}
+
+// expect checks the status of a page and what is in it.
+func expect(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...string) {
+	t.Helper()
+	if w.Code != status {
+		t.Fatalf("status %d, want %d: %s", w.Code, status, w.Body)
+	}
+	harmless(t, w.Body.String())
+	for _, text := range texts {
+		if !strings.Contains(w.Body.String(), text) {
+			t.Errorf("no %q in\n%s", text, w.Body)
+		}
+	}
+}
+
+// expectNot checks that texts are not on a page.
+func expectNot(t *testing.T, w *httptest.ResponseRecorder, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(w.Body.String(), text) {
+			t.Errorf("%q is in\n%s", text, w.Body)
+		}
+	}
+}
+
+var (
+	harmful = regexp.MustCompile(`(?i)<script>|<img src=x|href="?javascript:|<[a-z][^>"]*("[^"]*"[^>"]*)* on[a-z]+=|\x{202e}| style=`)
+	typed   = regexp.MustCompile(` value="[^"]*"`) // what is in a field of a form stays as it is
+)
+
+// harmless checks that nothing that was stored became a part of the page.
+func harmless(t *testing.T, page string) {
+	t.Helper()
+	page = typed.ReplaceAllString(page, "")
+	if at := harmful.FindStringIndex(page); at != nil {
+		t.Errorf("markup got through: %s", page[max(0, at[0]-80):min(len(page), at[1]+80)])
+	}
+}
+
+func TestFilePages(t *testing.T) {
+	long := strings.Repeat("x = 1  # y\n", 2500)
+	s := newStack(t, map[string]string{
+		"src/main.go":      "package main\n\n/* over\nlines */\nfunc main() { println(\"<b>\") }\n",
+		"src/long.py":      long,
+		"README.md":        "# The garden\n\n[code](src/main.go) [out](../x.md) ![p](p.png)\n\n" + nasty + "\n",
+		"docs/<b>&\"x.txt": nasty + "\n",
+		".env":             "SECRET=1\n",
+		"logo.bin":         "\x00\x01",
+		"empty.txt":        "",
+	})
+	expect(t, s.get("/console/files/src/main.go?line=3"), 200,
+		`<span class="line hit" id="L3"><a class="no" href="?line=3#L3">3</a><span><span class="hl-c">/* over</span></span>`,
+		`<span class="hl-c">lines */</span>`, `<span class="hl-s">&quot;&lt;b&gt;&quot;</span>`)
+	expect(t, s.get("/console/files/src/long.py?line=1500"), 200, `id="L1001"`, `id="L2000"`, "lines 1001 to 2000 of 2500", "line=1&amp;view=source", "line=2001")
+	expectNot(t, s.get("/console/files/src/long.py"), `id="L1001"`, "Previous")
+	page := s.get("/console/files/README.md")
+	expect(t, page, 200, `<h2 id="h-the-garden">The garden</h2>`, `href="/console/files/src/main.go"`, "view=source")
+	expectNot(t, page, "../x.md", "p.png")
+	expect(t, s.get("/console/files/README.md?view=source"), 200, `<span class="hl-k"># The garden</span>`, "view=read")
+	expect(t, s.get("/console/files/docs/%3Cb%3E&%22x.txt"), 200, "&lt;script&gt;alert(1)")
+	expect(t, s.get("/console/files/empty.txt"), 200, "Nothing is here")
+	for path, status := range map[string]int{
+		".env": 403, "no/such.go": 404, "src": 400, "logo.bin": 400, "%2fetc%2fpasswd": 403, "a%00b": 403, "..%5c..%5cx": 403, "": 400,
+	} {
+		if got := s.get("/console/files/" + path).Code; got != status {
+			t.Errorf("%s: status %d, want %d", path, got, status)
+		}
+	}
+}
+
+func TestUnservedPages(t *testing.T) {
+	s := newStack(t, nil, func(c *cli.Settings) { c.Toolsets = []string{"conformance"} })
+	for _, path := range []string{"tasks", "books", "memory", "search?q=abc"} {
+		expect(t, s.get("/console/"+path), 200, "remit serve --toolsets")
+	}
+	for _, path := range []string{"books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "files/x.go"} {
+		expect(t, s.get("/console/"+path), 404)
+	}
+}
+
+// TestContentsAreForPeople: what is in the pages is for those who are.
+func TestContentsAreForPeople(t *testing.T) {
+	s := newStack(t, map[string]string{"a.txt": "secret words\n"})
+	s.role = identity.Nobody
+	for _, path := range []string{"tasks", "books", "books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "search?q=abc", "files/a.txt", "memory"} {
+		if w := s.get("/console/" + path); w.Code != 401 || strings.Contains(w.Body.String(), "secret words") {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+}

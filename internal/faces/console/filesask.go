@@ -1,0 +1,124 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+)
+
+// arguments are those of a call. What is "", 0 or false is left out.
+type arguments map[string]any
+
+// look asks a tool that reads for what a page shows, and decodes its answer. cut tells
+// that there was more than an answer holds.
+func (v *visit) look(tool string, args arguments, answer any) (cut bool, err error) {
+	result, err := v.call(v.Pages, tool, args)
+	if err != nil {
+		return false, err
+	}
+	if result.Tool.Shape == contract.Envelope {
+		answer = &struct{ Data any }{answer}
+	}
+	if err := json.Unmarshal(result.Structured, answer); err != nil {
+		return false, fmt.Errorf("read the answer of %s: %w", tool, err)
+	}
+	return result.Notes.Truncated, nil
+}
+
+// do carries out what a person asks for. The contract is kept in full, so it may wait
+// for approval.
+func (v *visit) do(tool string, args arguments) error {
+	_, err := v.call(v.Engine, tool, args)
+	return err
+}
+
+// call calls a tool as the person who is signed in. A failure is a *contract.Error.
+func (v *visit) call(e *engine.Engine, tool string, args arguments) (engine.Result, error) {
+	for key, value := range args {
+		if value == "" || value == 0 || value == false {
+			delete(args, key)
+		}
+	}
+	sent, err := json.Marshal(args)
+	if err != nil {
+		return engine.Result{}, fmt.Errorf("write the arguments of %s: %w", tool, err)
+	}
+	tree, err := jsontree.Parse(sent)
+	if err != nil {
+		return engine.Result{}, contract.Errorf(contract.Invalid, "That is no text that %s could take", tool).Because(err)
+	}
+	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Face: "console", Client: "console"})
+	switch {
+	case err != nil:
+		return result, err
+	case result.Err != nil:
+		return result, result.Err
+	case result.Need != nil:
+		return result, contract.Errorf(contract.Denied, "%s asks something that this page cannot answer", tool)
+	}
+	return result, nil
+}
+
+// waiting is the id of the request that a call waits for; "" if it waits for none.
+func waiting(err *contract.Error) string {
+	request, ok := err.Details["approval"].(map[string]any)
+	if !ok || err.Kind != contract.Pending {
+		return ""
+	}
+	id, _ := request["id"].(string)
+	return id
+}
+
+// unserved is what a page shows while a tool that it is made from is not served.
+type unserved struct{ Title, Text, Command string }
+
+// lacks tells what to do if one of the tools of a page is not served; nil if all are.
+func (v *visit) lacks(what, set string, tools ...string) *unserved {
+	for _, tool := range tools {
+		if !v.Pages.Serves(tool) {
+			return &unserved{
+				Title: "No " + what + " are served here", Text: "This page is made from the tool " + tool + " of the toolset " + set + ". Serve it too:",
+				Command: "remit serve --toolsets learning-os,tasks,books,context",
+			}
+		}
+	}
+	return nil
+}
+
+// legible is a text of many lines in which nothing hides: approval.Plain of each.
+func legible(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
+		kept, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(approval.Plain(strings.TrimSuffix(kept, "\r")))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// pageOf cuts a page out of a list, and gives where to go on from it. Pages count from 1.
+func pageOf[T any](v *visit, list []T, size int) ([]T, pager) {
+	n := 1
+	_, _ = fmt.Sscan(v.r.URL.Query().Get("page"), &n)
+	pages := max(1, (len(list)+size-1)/size)
+	n = min(max(n, 1), pages)
+	from, to := (n-1)*size, min(n*size, len(list))
+	p := pager{}
+	if pages > 1 {
+		p.Note = fmt.Sprintf("%d to %d of %d", from+1, to, len(list))
+	}
+	if n > 1 {
+		p.Prev, _ = query(v.r.URL, "page", n-1)
+	}
+	if n < pages {
+		p.Next, _ = query(v.r.URL, "page", n+1)
+	}
+	return list[from:to], p
+}

@@ -1,0 +1,112 @@
+package console
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+)
+
+// entriesOf reads the lines of a memory file, the newest first. A line that is no JSON
+// is an entry all the same: people may have written it.
+func entriesOf(file, text string, whole bool) []memoryEntry {
+	var entries []memoryEntry
+	var last time.Time
+	n := 0
+	for line := range strings.Lines(text) {
+		n++
+		line = strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		e := memoryEntry{File: file, raw: line}
+		if whole {
+			e.Line = n
+		}
+		tree, err := jsontree.Parse([]byte(line))
+		if err == nil && tree.Kind == jsontree.Object {
+			e.tree = tree
+			e.Type = firstOf(&tree, "type", "event", "category", "kind")
+			e.At = timeOf(firstOf(&tree, "timestamp", "time", "date", "created_at"))
+		}
+		if e.At.IsZero() {
+			e.At = last // it was written after the one before it
+		}
+		last = e.At
+		entries = append(entries, e)
+	}
+	slices.Reverse(entries)
+	return entries
+}
+
+// firstOf is the first of the fields that holds a string.
+func firstOf(tree *jsontree.Value, keys ...string) string {
+	for _, key := range keys {
+		if value := tree.Field(key); value.Kind == jsontree.String && value.Text != "" {
+			return value.Text
+		}
+	}
+	return ""
+}
+
+func timeOf(text string) time.Time {
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if at, err := time.Parse(form, text); err == nil {
+			return at
+		}
+	}
+	return time.Time{}
+}
+
+// lay makes fields of an entry: what it says first, then the rest.
+func (e *memoryEntry) lay() {
+	if e.tree.Kind != jsontree.Object {
+		e.Text = clip(legible(e.raw), 4000)
+		return
+	}
+	skip := []string{"timestamp"}
+	for _, key := range []string{"decision", "content", "summary", "title", "message", "text", "task", "description"} {
+		if text := firstOf(&e.tree, key); text != "" {
+			e.Text = clip(legible(text), 4000)
+			skip = append(skip, key)
+			break
+		}
+	}
+	for _, m := range e.tree.Members {
+		if slices.Contains(skip, m.Key) || m.Value.Kind == jsontree.String && m.Value.Text == e.Type {
+			continue
+		}
+		e.Fields = append(e.Fields, frontField{Key: approval.Plain(m.Key), Value: clip(fieldText(&m.Value), 2000)})
+	}
+}
+
+// fieldText is a value as people read it.
+func fieldText(value *jsontree.Value) string {
+	switch value.Kind {
+	case jsontree.String, jsontree.Number, jsontree.Bool:
+		return legible(value.Text)
+	case jsontree.Null:
+		return "none"
+	case jsontree.Array:
+		if texts, ok := scalars(value); ok {
+			return strings.Join(texts, ", ")
+		}
+	}
+	if short := value.Append(nil); len(short) <= 100 {
+		return approval.Plain(string(short))
+	}
+	return shownJSON(value)
+}
+
+// scalars are the texts of an array that holds no others.
+func scalars(list *jsontree.Value) (texts []string, ok bool) {
+	for i := range list.Members {
+		if kind := list.Members[i].Value.Kind; kind == jsontree.Array || kind == jsontree.Object {
+			return nil, false
+		}
+		texts = append(texts, fieldText(&list.Members[i].Value))
+	}
+	return texts, true
+}

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"remit/internal/contract"
+)
+
+// problem is an error as people read it.
+type problem struct {
+	Title, Message string
+	Back, On       string // a page to go on with, and what it is
+}
+
+// titleOf is a kind of failure in the words of a page.
+func titleOf(kind contract.Kind) string {
+	switch kind {
+	case contract.Invalid:
+		return "That does not fit"
+	case contract.Denied:
+		return "You may not do this"
+	case contract.NotFound:
+		return "Not found"
+	case contract.Conflict:
+		return "It changed meanwhile"
+	case contract.TooLarge:
+		return "That is too much"
+	case contract.Limited:
+		return "Too many attempts"
+	case contract.Pending:
+		return "This waits for approval"
+	case contract.Unavailable:
+		return "Not available right now"
+	default:
+		return "Something went wrong"
+	}
+}
+
+// fail answers with the page of an error. Callers see its message; the log its cause.
+func (v *visit) fail(err error) {
+	if errors.Is(err, errNobody) {
+		v.askToSignIn(http.StatusUnauthorized, "")
+		return
+	}
+	e := contract.AsError(err)
+	message := e.Message
+	if e.Kind == contract.Internal {
+		message = "The log of the server says what happened. Nothing of it is shown here."
+		v.Log.Error("a page of the console failed", "path", v.r.URL.Path, "error", err)
+	} else if e.Cause != nil {
+		v.Log.Info("a request to the console was refused", "path", v.r.URL.Path, "kind", e.Kind, "cause", e.Cause)
+	}
+	if seconds, ok := e.Details["retry_after"].(int); ok {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	v.problem(e.Kind.Status(), problem{Title: titleOf(e.Kind), Message: message, Back: "/", On: "Go on to the overview"})
+}
+
+// problem answers with words to those who read no pages, and with a page otherwise.
+func (v *visit) problem(status int, p problem) {
+	if !v.readsPages() {
+		v.say(status, p.Title+": "+p.Message)
+		return
+	}
+	if err := v.pageWith(status, "problem", "", p.Title, p); err != nil {
+		v.Log.Error("the page of an error failed", "path", v.r.URL.Path, "error", err)
+		v.say(http.StatusInternalServerError, "Something went wrong. The log of the server says what.")
+	}
+}
+
+// readsPages tells a browser from a program such as curl.
+func (v *visit) readsPages() bool { return strings.Contains(v.r.Header.Get("Accept"), "text/html") }
+
+// say answers in plain text.
+func (v *visit) say(status int, text string) {
+	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write([]byte(text + "\n"))
+}

@@ -1,0 +1,196 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/identity"
+)
+
+func TestSignIn(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		c := newCore(t)
+		c.Secure = secure
+		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
+		w := c.send("GET", "/console/login?token=good&next=/console/approvals/abc%3Fx=1", nil)
+		wants(t, w, http.StatusSeeOther)
+		if got := w.Header().Get("Location"); got != "/console/approvals/abc?x=1" {
+			t.Errorf("goes on to %q", got)
+		}
+		want := "remit_session=new-session; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"
+		if secure {
+			want = "__Host-remit_session=new-session; Path=/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict"
+		}
+		if got := w.Header()["Set-Cookie"]; !cmp.Equal(got, []string{want}) {
+			t.Errorf("the cookie is %q", got)
+		}
+		cookie, _, _ := strings.Cut(want, ";")
+		wants(t, c.send("GET", "/", nil, "Cookie", cookie), 200, "grace", "approver")
+
+		wants(t, c.send("GET", "/console/login?token=good", nil), 401, "This link was used already", "remit token link")
+		records := []string{
+			`console:grace console/sign_in ok {"address":"192.0.2.1"}`,
+			`nobody console/sign_in denied {"address":"192.0.2.1"}`,
+		}
+		if diff := cmp.Diff(records, c.recorded()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestSignInByForm(t *testing.T) {
+	for _, pasted := range []string{"good", "  good\n", "http://127.0.0.1:8722/console/login?token=good"} {
+		c := newCore(t)
+		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
+		w := c.send("POST", "/console/login", url.Values{"token": {pasted}, "next": {"/console/tools"}})
+		wants(t, w, http.StatusSeeOther)
+		if got := w.Header().Get("Location"); got != "/console/tools" {
+			t.Errorf("%q: goes on to %q", pasted, got)
+		}
+	}
+}
+
+// Whoever signs in anew leaves no session behind that nobody could end any more.
+func TestSignInEndsTheSessionBefore(t *testing.T) {
+	c := newCore(t)
+	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Viewer}}
+	admin := c.as(identity.Admin)
+	wants(t, admin("GET", "/console/login?token=guess", nil), 401)
+	wants(t, admin("GET", "/", nil), 200)
+	wants(t, admin("GET", "/console/login?token=good", nil), http.StatusSeeOther)
+	wants(t, admin("GET", "/", nil), 401)
+}
+
+// What only looks at a link must not use it up.
+func TestLooksDoNotSignIn(t *testing.T) {
+	c := newCore(t)
+	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
+	for _, w := range []http.Header{
+		c.send("HEAD", "/console/login?token=good", nil).Header(),
+		c.send("GET", "/console/login?token=good", nil, "Sec-Purpose", "prefetch;prerender").Header(),
+	} {
+		if w.Get("Set-Cookie") != "" || len(c.people.links) != 1 {
+			t.Error("the link is used up")
+		}
+	}
+}
+
+func TestNextLeadsNowhereElse(t *testing.T) {
+	for next, want := range map[string]string{
+		"":                               "/",
+		"/":                              "/",
+		"/console/approvals?show=x#y":    "/console/approvals?show=x#y",
+		"/console/a b":                   "/",
+		"https://evil.example/":          "/",
+		"//evil.example":                 "/",
+		"///evil.example":                "/",
+		"///console/approvals":           "/",
+		"/\\evil.example":                "/",
+		"\\\\evil.example":               "/",
+		"/\t/evil.example":               "/",
+		"/console/\r\nSet-Cookie: a=b":   "/",
+		"/console/%0d%0aSet-Cookie:a=b":  "/console/%0d%0aSet-Cookie:a=b",
+		"/console//evil.example":         "/",
+		"/console/%2f/evil.example":      "/",
+		"javascript:alert(1)":            "/",
+		"/console/login?token=x":         "/",
+		"/mcp":                           "/",
+		"evil.example":                   "/",
+		"/console/..//evil.example":      "/",
+		"http:///console/":               "/",
+		"/console/\u0085":                "/",
+		"/console/approvals/\x00":        "/",
+		"/console/approvals/%5cevil.com": "/",
+	} {
+		if got := localPath(next); got != want {
+			t.Errorf("%q leads to %q, want %q", next, got, want)
+		}
+		c := newCore(t)
+		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Viewer}}
+		w := c.send("GET", "/console/login?token=good&next="+url.QueryEscape(next), nil)
+		if got := w.Header()["Location"]; !cmp.Equal(got, []string{want}) || len(w.Header()["Set-Cookie"]) != 1 {
+			t.Errorf("%q: Location %q, Set-Cookie %q", next, got, w.Header()["Set-Cookie"])
+		}
+	}
+}
+
+func FuzzNextStaysHere(f *testing.F) {
+	f.Add("/console/approvals")
+	f.Add("//evil.example")
+	f.Add("/console/\\evil")
+	base, _ := url.Parse("http://127.0.0.1:8722/console/login")
+	f.Fuzz(func(t *testing.T, next string) {
+		path := localPath(next)
+		u, err := base.Parse(path)
+		if err != nil || u.Host != base.Host || u.Scheme != "http" || strings.ContainsAny(path, "\r\n\t\\") || strings.HasPrefix(path, "//") {
+			t.Errorf("%q leads to %q", next, path)
+		}
+	})
+}
+
+func TestBruteForce(t *testing.T) {
+	c := newCore(t)
+	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Admin}}
+	for range 10 {
+		wants(t, c.send("GET", "/console/login?token=guess", nil), 401)
+	}
+	for _, token := range []string{"guess", "good"} {
+		w := c.send("POST", "/console/login", url.Values{"token": {token}})
+		wants(t, w, 429, "Too many attempts to sign in from your address; try again in 6 s")
+		if w.Header().Get("Retry-After") != "6" || w.Header().Get("Set-Cookie") != "" {
+			t.Errorf("headers: %v", w.Header())
+		}
+	}
+	if got := len(c.recorded()); got != 10 {
+		t.Errorf("%d attempts are recorded, want those that were looked at", got)
+	}
+	c.Address = func(*http.Request) string { return "198.51.100.7" }
+	wants(t, c.send("GET", "/console/login?token=good", nil), http.StatusSeeOther)
+
+	c.Address = nil
+	c.now = c.now.Add(time.Minute)
+	wants(t, c.send("GET", "/console/login?token=guess", nil), 401)
+}
+
+func TestSignOut(t *testing.T) {
+	c := newCore(t)
+	viewer := c.as(identity.Viewer)
+	if w := viewer("GET", "/console/logout", nil); w.Code != 404 && w.Code != 405 {
+		t.Errorf("a link signs out: %d", w.Code)
+	}
+	w := viewer("POST", "/console/logout", url.Values{})
+	wants(t, w, http.StatusSeeOther)
+	if got := w.Header().Get("Set-Cookie"); got != "remit_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict" {
+		t.Errorf("the cookie is %q", got)
+	}
+	wants(t, viewer("GET", "/", nil), 401)
+	if diff := cmp.Diff([]string{`console:ada console/sign_out ok {"address":"192.0.2.1"}`}, c.recorded()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSignInWhenTheStoreFails(t *testing.T) {
+	c := newCore(t)
+	c.people.fail = errors.New("disk full")
+	w := c.send("GET", "/console/login?token=good", nil)
+	wants(t, w, 500)
+	if strings.Contains(w.Body.String(), "disk full") {
+		t.Error("the cause is shown")
+	}
+}
+
+// Browsers hold the cookie back when a link of another site leads here.
+func TestComingFromAnotherSite(t *testing.T) {
+	c := newCore(t)
+	wants(t, c.send("GET", "/console/approvals/abc?x=1", nil, "Sec-Fetch-Site", "cross-site"), 401,
+		`<a href="/console/approvals/abc?x=1">go on to the page</a>`, `name="next" value="/console/approvals/abc?x=1"`)
+	if w := c.send("GET", "/", nil, "Sec-Fetch-Site", "none"); strings.Contains(w.Body.String(), "go on to the page") {
+		t.Error("somebody who came from nowhere is told that they came from another site")
+	}
+}

@@ -1,0 +1,79 @@
+// Draws the charts of the page of calls, and keeps them up to date.
+"use strict";
+
+(() => {
+  const plots = document.querySelector("[data-series]");
+  if (!plots || !window.uPlot) return;
+  plots.hidden = false;
+  const [counts, times] = ["calls", "times"].map((name) => plots.querySelector(`[data-plot=${name}]`));
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let charts = [];
+  let numbers = null;
+  let waiting = false;
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const span = (ms) => (ms === null || ms === undefined ? "–" : ms >= 1000 ? `${+(ms / 1000).toPrecision(3)} s` : ms >= 1 || ms === 0 ? `${+ms.toPrecision(3)} ms` : `${Math.round(ms * 1000)} µs`);
+
+  // when words an instant of an axis: the time, and the day where it changes.
+  const when = (_, ticks, __, ___, step) => ticks.map((seconds, i) => {
+    const [day, time] = new Date(seconds * 1000).toISOString().split("T");
+    if (step >= 86400) return day.slice(5);
+    const fresh = i === 0 || new Date(ticks[i - 1] * 1000).getUTCDate() !== new Date(seconds * 1000).getUTCDate();
+    return fresh ? `${time.slice(0, 5)}\n${day.slice(5)}` : time.slice(0, 5);
+  });
+
+  const draw = (place, series, data, value) => {
+    const starts = data[0];
+    const pad = starts.length > 1 ? (starts[1] - starts[0]) * 0.6 : 60;
+    const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
+    return new uPlot({
+      width: place.clientWidth,
+      height: 200,
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      cursor: { drag: { x: false, y: false } },
+      scales: { x: { range: (_, from, to) => [from - pad, to + pad] }, y: { range: (_, __, most) => [0, (most || 1) * 1.1] } },
+      axes: [{ ...axis, values: when, space: 60 }, { ...axis, size: 64, values: (_, ticks) => ticks.map(value) }],
+      series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series],
+    }, data, place);
+  };
+
+  const line = (label, name, more) => ({ label, stroke: colour(name), width: 1.5, points: { size: 4 }, value: (_, ms) => span(ms), ...more });
+
+  const show = () => {
+    for (const chart of charts) chart.destroy();
+    const bars = uPlot.paths.bars({ size: [0.8, 40] });
+    const count = (label, stroke, fill) => ({ label, stroke: colour(stroke), fill: colour(fill), paths: bars, points: { show: false }, value: (_, n) => n ?? "–" });
+    const flat = numbers.target ? [line("target", "--muted", { dash: [6, 4], points: { show: false } })] : [];
+    charts = [
+      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, numbers.calls, numbers.failed], (n) => (Number.isInteger(n) ? n : "")),
+      draw(times, [line("p50", "--good"), line("p95", "--wait"), line("p99", "--bad"), ...flat],
+        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], span),
+    ];
+  };
+
+  const load = async () => {
+    waiting = false;
+    const answer = await fetch(plots.dataset.series, { headers: { Accept: "application/json" } }).catch(() => null);
+    if (!answer || !answer.ok) return; // the session is over, or the server away: what is drawn stays
+    numbers = await answer.json();
+    if (numbers.start.length === 0) plots.hidden = true;
+    else {
+      plots.hidden = false;
+      show();
+    }
+  };
+
+  load();
+  document.body.addEventListener("calls", () => {
+    if (waiting || !document.querySelector("#calls-live[hx-get]")) return;
+    waiting = true;
+    setTimeout(load, 3000);
+  });
+  dark.addEventListener("change", () => numbers && show());
+  let width = counts.clientWidth;
+  addEventListener("resize", () => {
+    if (!numbers || counts.clientWidth === width) return;
+    width = counts.clientWidth;
+    for (const [i, place] of [counts, times].entries()) charts[i].setSize({ width: place.clientWidth, height: charts[i].height });
+  });
+})();

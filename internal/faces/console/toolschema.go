@@ -1,0 +1,192 @@
+package console
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"remit/internal/contract/jsontree"
+)
+
+// schemaRow is one field of a schema, as a table shows it.
+type schemaRow struct {
+	Name     string
+	Depth    int // how far it is within others; a class indents it
+	Type     string
+	Required bool
+	About    string
+	Rules    []string // bounds, choices and the like, in words
+	Codes    []string // the codes of errors here
+}
+
+// deepest is how far schemas are followed; none of ours is deeper, but a reference may
+// lead back to where it stands.
+const deepest = 6
+
+// schemaRows lays a schema out as rows.
+func schemaRows(s *jsontree.Value) []schemaRow {
+	t := &schemaTable{root: s}
+	t.object(s, 0)
+	return t.rows
+}
+
+type schemaTable struct {
+	root *jsontree.Value
+	rows []schemaRow
+}
+
+// object adds the properties of a schema, and of all schemas that go together with it.
+func (t *schemaTable) object(s *jsontree.Value, depth int) {
+	if depth > deepest {
+		return
+	}
+	required := s.Field("required")
+	for _, p := range s.Field("properties").Members {
+		t.field(p.Key, &p.Value, depth, slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key }))
+	}
+	if other := s.Field("additionalProperties"); other.Kind == jsontree.Object {
+		t.field("any other", &other, depth, false)
+	}
+	for _, part := range s.Field("allOf").Members {
+		t.object(t.resolved(&part.Value), depth)
+	}
+}
+
+func (t *schemaTable) field(name string, s *jsontree.Value, depth int, required bool) {
+	about := s.Field("description")
+	s = t.resolved(s)
+	if own := s.Field("description"); about.Text == "" {
+		about = own
+	}
+	t.rows = append(t.rows, schemaRow{
+		Name: name, Depth: depth, Type: typeOf(s), Required: required, About: about.Text, Rules: rulesOf(s), Codes: codesOf(s),
+	})
+	t.object(s, depth+1)
+	if items := s.Field("items"); items.Kind == jsontree.Object {
+		items := t.resolved(&items)
+		if isScalar(items) && len(rulesOf(items)) > 0 {
+			t.field("each", items, depth+1, false)
+		} else {
+			t.object(items, depth+1)
+		}
+	}
+	for _, option := range s.Field("anyOf").Members {
+		t.object(t.resolved(&option.Value), depth+1)
+	}
+}
+
+// resolved follows a reference within the document.
+func (t *schemaTable) resolved(s *jsontree.Value) *jsontree.Value {
+	for range deepest {
+		name, ok := strings.CutPrefix(textOf(s, "$ref"), "#/$defs/")
+		if !ok {
+			return s
+		}
+		found := t.root.At("$defs", name)
+		s = &found
+	}
+	return s
+}
+
+// typeOf names the type of a field in words.
+func typeOf(s *jsontree.Value) string {
+	kind := s.Field("type")
+	switch {
+	case kind.Text == "array":
+		items := s.Field("items")
+		if items.Kind != jsontree.Object {
+			return "list"
+		}
+		return "list of " + typeOf(&items)
+	case kind.Text != "":
+		return kind.Text
+	case kind.Kind == jsontree.Array:
+		return wordsOf(&kind, " or ")
+	}
+	if name := textOf(s, "$ref"); name != "" {
+		return name[strings.LastIndexByte(name, '/')+1:]
+	}
+	var kinds []string
+	for _, option := range s.Field("anyOf").Members {
+		kinds = append(kinds, typeOf(&option.Value))
+	}
+	if len(kinds) == 0 {
+		return "anything"
+	}
+	return strings.Join(slices.Compact(kinds), " or ")
+}
+
+// wordsOf joins the elements of a list: texts as they are, all else as JSON.
+func wordsOf(list *jsontree.Value, between string) string {
+	words := make([]string, len(list.Members))
+	for i, m := range list.Members {
+		words[i] = m.Value.Text
+		if m.Value.Kind != jsontree.String {
+			words[i] = string(m.Value.Append(nil))
+		}
+	}
+	return strings.Join(words, between)
+}
+
+// rulesOf tells what a schema asks of a value, in words.
+func rulesOf(s *jsontree.Value) []string {
+	var rules []string
+	for _, m := range s.Members {
+		value := m.Value.Text
+		switch m.Key {
+		case "enum":
+			rules = append(rules, "one of "+wordsOf(&m.Value, ", "))
+		case "const":
+			rules = append(rules, "always "+string(m.Value.Append(nil)))
+		case "default":
+			rules = append(rules, "otherwise "+string(m.Value.Append(nil)))
+		case "format":
+			rules = append(rules, "a "+value)
+		case "pattern":
+			rules = append(rules, "matches "+value)
+		case "minimum":
+			rules = append(rules, "at least "+value)
+		case "maximum":
+			rules = append(rules, "at most "+value)
+		case "minLength", "minItems":
+			rules = append(rules, fmt.Sprintf("at least %s %s", value, thingsOf(m.Key, value)))
+		case "maxLength", "maxItems":
+			rules = append(rules, fmt.Sprintf("at most %s %s", value, thingsOf(m.Key, value)))
+		case "uniqueItems":
+			rules = append(rules, "no element twice")
+		case "x-trim":
+			rules = append(rules, "white space around it does not count")
+		case "x-accepts":
+			rules = append(rules, "taken as "+value+" too")
+		case "x-redact":
+			rules = append(rules, "kept out of records")
+		}
+	}
+	return rules
+}
+
+func thingsOf(keyword, count string) string {
+	thing := "character"
+	if strings.HasSuffix(keyword, "Items") {
+		thing = "element"
+	}
+	if count == "1" {
+		return thing
+	}
+	return thing + "s"
+}
+
+// codesOf are the codes of errors that a field may bring about.
+func codesOf(s *jsontree.Value) []string {
+	code := s.Field("x-code")
+	if code.Text != "" {
+		return []string{code.Text}
+	}
+	var codes []string
+	for _, m := range code.Members {
+		if !slices.Contains(codes, m.Value.Text) {
+			codes = append(codes, m.Value.Text)
+		}
+	}
+	return codes
+}
