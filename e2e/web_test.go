@@ -30,7 +30,7 @@ type web struct {
 	last   atomic.Int64  // id of the last request
 }
 
-var greeting = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n`)
+var greeting = regexp.MustCompile(`(?m)^Remit \S+ serves (http://127\.0\.0\.1:\d+) .*\n(?:Console: .*\n)?`)
 
 // serve starts a server on a free port; args follow "remit serve".
 func (s *space) serve(args ...string) *web {

@@ -75,7 +75,7 @@ export function stdio(root, ...args) {
   return { command: bin, args: ['stdio', '--root', root, ...args], env, cwd: tmpdir() }
 }
 
-const greeting = /^Remit \S+ serves (http:\S+) .*\n/
+const greeting = /^Remit \S+ serves (http:\S+) .*\n(?:Console: .*\n)?/
 
 // complaints gives what Remit says on stderr that it should not have to say. That a
 // call was slow is true on a busy machine, and no fault.

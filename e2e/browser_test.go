@@ -1,0 +1,311 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// pageTools holds what looks at pages for those who cannot see or point.
+var pageTools = &npmFolder{path: "browser"}
+
+// chromium finds a browser, or leaves the test out.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	leaveOut(t, t.Name()+": it needs Chromium (Debian's package chromium)")
+	return ""
+}
+
+// browser is a running Chromium, with a profile of its own.
+type browser struct {
+	t   *testing.T
+	ctx context.Context
+}
+
+// openBrowser starts a browser for the length of a test.
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
+	)
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	ctx, end := chromedp.NewContext(allocator)
+	t.Cleanup(end)
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		t.Fatalf("start the browser: %v", err)
+	}
+	return &browser{t, ctx}
+}
+
+// tab is a page of somebody who looks at the console. Cookies are those of a window of
+// its own.
+type tab struct {
+	t    *testing.T
+	ctx  context.Context
+	base string
+
+	mu     sync.Mutex
+	faults []string // what the browser complains of, and requests that lead elsewhere
+}
+
+// window opens a tab whose cookies no other has, and signs in with a one-time link.
+func (b *browser) window(w *web, role, name string) *tab {
+	b.t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
+	b.t.Cleanup(cancel)
+	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
+	b.t.Cleanup(stop)
+	view := &tab{t: b.t, ctx: ctx, base: w.url}
+	view.run(chromedp.Navigate("about:blank"))
+	view.listen()
+	made := w.space.remit("token", "link", "--root", w.space.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
+	link := strings.TrimSpace(made.out)
+	if made.code != 0 || !strings.HasPrefix(link, w.url) {
+		b.t.Fatalf("token link: exit %d\n%s%s", made.code, made.out, made.errOut)
+	}
+	view.open(link)
+	return view
+}
+
+// listen notes what a page should never bring about.
+func (v *tab) listen() {
+	v.t.Helper()
+	on(v, runtime.ExceptionThrown, func(e runtime.EventExceptionThrown) {
+		v.fault("exception: %s %s", e.ExceptionDetails.Text, e.ExceptionDetails.URL)
+	})
+	on(v, runtime.ConsoleAPICalled, func(e runtime.EventConsoleAPICalled) {
+		if e.Type != runtime.ConsoleAPICalledTypeError && e.Type != runtime.ConsoleAPICalledTypeWarning {
+			return
+		}
+		var words []string
+		for _, arg := range e.Args {
+			words = append(words, string(arg.Value)+arg.Description)
+		}
+		v.fault("console: %s", strings.Join(words, " "))
+	})
+	on(v, log.EntryAdded, func(e log.EventEntryAdded) {
+		if e.Entry.Level == log.EntryLevelError || e.Entry.Level == log.EntryLevelWarning {
+			v.fault("log: %s (%s)", e.Entry.Text, e.Entry.URL)
+		}
+	})
+	on(v, network.RequestWillBeSent, func(e network.EventRequestWillBeSent) {
+		if to := e.Request.URL; !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
+			v.fault("a request leads elsewhere: %s", to)
+		}
+	})
+	for _, enable := range []func() error{
+		func() error { _, err := chromedp.Call(v.ctx, log.Enable, cdp.Empty{}); return err },
+		func() error { _, err := chromedp.Call(v.ctx, network.Enable, network.EnableParams{}); return err },
+		func() error { _, err := chromedp.Call(v.ctx, runtime.Enable, cdp.Empty{}); return err },
+	} {
+		if err := enable(); err != nil {
+			v.t.Fatal(err)
+		}
+	}
+}
+
+// on calls a function for every event of a kind, as long as the tab is open.
+func on[E any](v *tab, event cdp.Event[E], hear func(E)) {
+	all := chromedp.Events(v.ctx, event)
+	go func() {
+		for e, err := range all {
+			if err != nil {
+				return
+			}
+			hear(e)
+		}
+	}()
+}
+
+func (v *tab) fault(format string, args ...any) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.faults = append(v.faults, fmt.Sprintf(format, args...))
+}
+
+// clean fails the test if the browser had to complain, and forgets it.
+func (v *tab) clean(where string) {
+	v.t.Helper()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, fault := range v.faults {
+		v.t.Errorf("%s: %s", where, fault)
+	}
+	v.faults = nil
+}
+
+func (v *tab) run(actions ...chromedp.Action[chromedp.Void]) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot("failed"))
+	}
+}
+
+func (v *tab) address() string {
+	ctx, cancel := context.WithTimeout(v.ctx, 5*time.Second)
+	defer cancel()
+	at, _ := chromedp.Run(ctx, chromedp.Location()) // it is for a message
+	return at
+}
+
+// open goes to a page, by its path or its whole address.
+func (v *tab) open(path string) {
+	v.t.Helper()
+	if strings.HasPrefix(path, "/") {
+		path = v.base + path
+	}
+	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
+}
+
+// text is what can be read on the page.
+func (v *tab) text() string {
+	v.t.Helper()
+	return evaluate[string](v, `document.body.innerText`)
+}
+
+// sees waits until the page shows words, without loading it again.
+func (v *tab) sees(words string) {
+	v.t.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(v.text(), words); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			v.t.Fatalf("%s never shows %q:\n%s\n%s", v.address(), words, clip(v.text()), v.shot("failed"))
+		}
+	}
+}
+
+// evaluate gives the value of an expression in the page.
+func evaluate[T any](v *tab, expression string) T {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		v.t.Fatalf("at %s: %v\n%s", v.address(), err, clip(expression))
+	}
+	return value
+}
+
+// look is a way to look at a page.
+type look struct {
+	scheme string // light or dark
+	width  int64
+}
+
+var looks = []look{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
+
+func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
+
+// as makes the page look so from now on.
+func (v *tab) as(l look) {
+	v.t.Helper()
+	height := int64(900)
+	if l.width < 600 {
+		height = 844
+	}
+	_, err := chromedp.Call(v.ctx, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+		Width: l.width, Height: height, DeviceScaleFactor: 1, Mobile: l.width < 600,
+	})
+	if err == nil {
+		_, err = chromedp.Call(v.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: l.scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// artefacts is where pictures of pages are kept.
+func artefacts(t *testing.T) string {
+	t.Helper()
+	folder := os.Getenv("REMIT_ARTEFACTS")
+	if folder == "" {
+		folder = filepath.Join("browser", "artefacts")
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return folder
+}
+
+// shot keeps a picture of the page, and gives its name.
+func (v *tab) shot(name string) string {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		return fmt.Sprintf("(no picture: %v)", err)
+	}
+	file := filepath.Join(artefacts(v.t), strings.NewReplacer("/", "_", " ", "_").Replace(v.t.Name()+"-"+name)+".png")
+	if err := os.WriteFile(file, picture, 0o644); err != nil {
+		return err.Error()
+	}
+	return file
+}
+
+// violation is something on a page that keeps people from using it.
+type violation struct {
+	ID, Impact, Help string
+	Nodes            []struct {
+		HTML    string
+		Summary string `json:"failureSummary"`
+	}
+}
+
+// usable fails the test if axe-core finds something serious on the page.
+func (v *tab) usable(where string) {
+	v.t.Helper()
+	pageTools.ready(v.t)
+	source, err := os.ReadFile(pageTools.program(v.t, "axe-core/axe.min.js"))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	evaluate[int](v, string(source)+";0")
+	found := evaluate[string](v, `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations))`)
+	var all []violation
+	if err := json.Unmarshal([]byte(found), &all); err != nil {
+		v.t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Impact != "serious" && one.Impact != "critical" {
+			continue
+		}
+		for _, node := range one.Nodes[:min(len(one.Nodes), 3)] {
+			v.t.Errorf("%s: %s (%s): %s\n%s\n%s", where, one.ID, one.Impact, one.Help, clip(node.HTML), clip(node.Summary))
+		}
+	}
+}
+
+// pathOf is an address without what is before the path.
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.RequestURI()
+}

@@ -1,0 +1,397 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// token makes a token and gives its secret; args follow "remit token create".
+func (s *space) token(args ...string) string {
+	s.t.Helper()
+	made := s.remit(append([]string{"token", "create", "--root", s.root}, args...)...)
+	if made.code != 0 || !strings.HasPrefix(made.out, "remit_") {
+		s.t.Fatalf("token create: exit %d\n%s%s", made.code, made.out, made.errOut)
+	}
+	return strings.TrimSpace(made.out)
+}
+
+// bearer is the header of a caller with this token.
+func bearer(token string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + token}}
+}
+
+// get asks for a path of the server.
+func (w *web) get(path string, header http.Header) httpAnswer {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, http.NoBody)
+	w.space.check(err)
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	got, err := send(http.DefaultClient, r)
+	w.space.check(err)
+	return got
+}
+
+const entryArgs = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"SQLite"}}`
+
+// TestAgentWithEveryScope: a token that may call every tool for one user cannot approve,
+// read the configuration, or reach what belongs to another user.
+func TestAgentWithEveryScope(t *testing.T) {
+	s := newSpace(t, map[string]string{"docs/a.md": "A\n", "remit.yaml": "log_level: warn\n"})
+	ada := s.token("--name", "full", "--scopes", "*", "--user", "ada")
+	bob := s.token("--name", "bob", "--scopes", "tasks:read,tasks:write", "--user", "bob")
+	w := s.serve()
+	if got := w.post("/tools/add_task", `{"user_id":"bob","title":"Mine"}`, bearer(bob)); got.status != 200 {
+		t.Fatalf("bob cannot add a task: %d %s", got.status, got.body)
+	}
+	t.Run("its own works", func(t *testing.T) {
+		for tool, args := range map[string]string{
+			"add_task": `{"user_id":"ada","title":"Hers"}`, "list_tasks": `{}`, "read_repo_file": `{"path":"docs/a.md"}`, "grep_codebase": `{"pattern":"A"}`,
+		} {
+			if got := w.post("/tools/"+tool, args, bearer(ada)); got.status != 200 {
+				t.Errorf("%s: %d %s", tool, got.status, got.body)
+			}
+		}
+	})
+	t.Run("another user's tasks", func(t *testing.T) {
+		for tool, args := range map[string]string{
+			"list_tasks": `{"user_id":"bob"}`, "add_task": `{"user_id":"bob","title":"x"}`, "complete_task": `{"user_id":"bob","task_id":"1"}`,
+			"delete_task": `{"user_id":"bob","task_id":"1"}`, "update_task": `{"user_id":"bob","task_id":"1","title":"x"}`,
+		} {
+			if got := w.post("/tools/"+tool, args, bearer(ada)); got.status != http.StatusForbidden || strings.Contains(string(got.body), "Mine") {
+				t.Errorf("%s: %d %s", tool, got.status, got.body)
+			}
+		}
+		for _, uri := range []string{"tasks://bob", "task://bob/1", "tasks://%62ob"} {
+			params := modernParams(`"uri":`+quoted(uri), `{}`)
+			header := modernHeaders("resources/read", uri)
+			header.Set("Authorization", "Bearer "+ada)
+			if got := w.post("/mcp", requestLine("1", "resources/read", params), header); !strings.Contains(string(got.body), `"error"`) || strings.Contains(string(got.body), "Mine") {
+				t.Errorf("%s: %d %s", uri, got.status, got.body)
+			}
+		}
+		if got := w.post("/tools/list_tasks", `{"user_id":"bob"}`, bearer(bob)); !strings.Contains(string(got.body), `"completed":false`) {
+			t.Errorf("bob's task was changed: %s", got.body)
+		}
+	})
+	t.Run("approvals", func(t *testing.T) {
+		asked := w.post("/tools/write_memory_entry", entryArgs, bearer(ada))
+		id := regexp.MustCompile(`/console/approvals/([0-9a-z]{10})`).FindSubmatch(asked.body)
+		if asked.status != http.StatusAccepted && asked.status != http.StatusForbidden || id == nil {
+			t.Fatalf("a write does not wait: %d %s", asked.status, asked.body)
+		}
+		for _, path := range []string{"/console/approvals/" + string(id[1]) + "/decide", "/approvals/" + string(id[1]), "/tools/approve", "/console/login"} {
+			for _, header := range []http.Header{bearer(ada), {"Cookie": {"remit_session=" + ada}}, {"Authorization": {"Bearer " + ada}, "Cookie": {"remit_session=" + ada}}} {
+				if got := w.post(path, `{"verdict":"approve"}`, header); got.status < 400 {
+					t.Errorf("POST %s with %v: %d", path, header, got.status)
+				}
+			}
+		}
+		if got := w.post("/tools/write_memory_entry", entryArgs, bearer(ada)); got.status == 200 || s.read(".claude/memory/decisions.jsonl") != "" {
+			t.Errorf("it was written: %d %s", got.status, got.body)
+		}
+	})
+	t.Run("elicitation", func(t *testing.T) { elicitedByToken(t, w, s, ada) })
+	t.Run("configuration", func(t *testing.T) {
+		for _, path := range []string{"/", "/console/settings", "/console/approvals", "/console/calls", "/config", "/console/events"} {
+			if got := w.get(path, bearer(ada)); got.status != http.StatusUnauthorized && got.status != http.StatusNotFound || strings.Contains(string(got.body), "log_level") {
+				t.Errorf("GET %s: %d %s", path, got.status, clip(got.body))
+			}
+		}
+		for _, tool := range []string{`read_repo_file {"path":"remit.yaml"}`, `read_file {"path":"remit.yaml"}`, `read_file {"path":".remit/remit.db"}`} {
+			name, args, _ := strings.Cut(tool, " ")
+			if got := w.post("/tools/"+name, args, bearer(ada)); got.status == 200 {
+				t.Errorf("%s: %s", tool, got.body)
+			}
+		}
+	})
+	w.end()
+	s.auditHolds()
+}
+
+// elicitedByToken: a client with a token that says it shows forms, and accepts whatever
+// it is asked, has approved nothing.
+func elicitedByToken(t *testing.T, w *web, s *space, token string) {
+	t.Helper()
+	header := bearer(token)
+	begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"liar","version":"1"}}`), header)
+	header.Set("Mcp-Session-Id", begun.header.Get("Mcp-Session-Id"))
+	args := strings.Replace(entryArgs, "SQLite", "forged", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	r, err := newPost(ctx, w.url+"/mcp", requestLine("2", "tools/call", `{"name":"write_memory_entry","arguments":`+args+`}`), header)
+	s.check(err)
+	response, err := http.DefaultClient.Do(r)
+	s.check(err)
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		var m message
+		if data, ok := strings.CutPrefix(lines.Text(), "data: "); !ok || json.Unmarshal([]byte(data), &m) != nil || m.Method == "" {
+			continue
+		}
+		if got := w.post("/mcp", `{"jsonrpc":"2.0","id":`+string(m.ID)+`,"result":{"action":"accept","content":{}}}`, header); got.status >= 400 {
+			t.Errorf("the answer was refused: %d", got.status)
+		}
+	}
+	if text := s.read(".claude/memory/decisions.jsonl"); strings.Contains(text, "forged") {
+		t.Errorf("an agent approved its own call: %s", text)
+	}
+}
+
+// TestScopes: a token reaches the tools of its scopes, and a refusal says which scope it
+// lacks, over plain HTTP and in both eras of MCP. Lists show what it reaches.
+func TestScopes(t *testing.T) {
+	s := newSpace(t, map[string]string{"docs/a.md": "A\n"})
+	reader := s.token("--name", "reader", "--scopes", "tasks:read", "--user", "ada")
+	w := s.serve()
+	for tool, want := range map[string]int{"list_tasks": 200, "add_task": 403, "read_file": 403, "read_repo_file": 403, "list_books": 403, "hello": 200} {
+		got := w.post("/tools/"+tool, `{"name":"Ada"}`, bearer(reader))
+		if tool == "list_tasks" {
+			got = w.post("/tools/"+tool, `{}`, bearer(reader))
+		}
+		if got.status != want {
+			t.Errorf("%s: %d %s, want %d", tool, got.status, got.body, want)
+		}
+		if challenge := got.header.Get("WWW-Authenticate"); want == 403 && (!strings.Contains(challenge, `error="insufficient_scope"`) || !strings.Contains(challenge, "scope=")) {
+			t.Errorf("%s: WWW-Authenticate %q", tool, challenge)
+		}
+	}
+	listed := w.get("/tools", bearer(reader))
+	if !strings.Contains(string(listed.body), `"list_tasks"`) || strings.Contains(string(listed.body), `"add_task"`) {
+		t.Errorf("GET /tools: %s", clip(listed.body))
+	}
+	header := modernHeaders("tools/list", "")
+	header.Set("Authorization", "Bearer "+reader)
+	list := w.post("/mcp", requestLine("1", "tools/list", modernParams("", `{}`)), header)
+	if !strings.Contains(string(list.body), `"list_tasks"`) || strings.Contains(string(list.body), `"add_task"`) || !strings.Contains(string(list.body), `"cacheScope":"private"`) {
+		t.Errorf("tools/list: %s", clip(list.body))
+	}
+	header = modernHeaders("tools/call", "add_task")
+	header.Set("Authorization", "Bearer "+reader)
+	called := w.post("/mcp", requestLine("2", "tools/call", modernParams(`"name":"add_task","arguments":{"title":"x"}`, `{}`)), header)
+	if called.status != 403 || !strings.Contains(called.header.Get("WWW-Authenticate"), `scope="tasks:write"`) {
+		t.Errorf("tools/call: %d %v %s", called.status, called.header["Www-Authenticate"], called.body)
+	}
+	w.end()
+}
+
+// TestNobody: where identity is on, hello alone answers whoever says nothing of
+// themselves, and a token that is not good is refused even there.
+func TestNobody(t *testing.T) {
+	s := newSpace(t, map[string]string{"docs/a.md": "A\n"})
+	w := s.serve("--identity", "on")
+	for _, tc := range []struct {
+		method, path, body string
+		want               int
+	}{
+		{"POST", "/tools/hello", `{"name":"Ada"}`, 200}, {"POST", "/tools/list_tasks", `{"user_id":"ada"}`, 401},
+		{"POST", "/tools/read_repo_file", `{"path":"docs/a.md"}`, 401}, {"GET", "/tools", "", 401}, {"GET", "/tools/hello", "", 401},
+		{"GET", "/metrics", "", 401}, {"GET", "/health", "", 200}, {"GET", "/cdn/books/x/assets/y.png", "", 401}, {"GET", "/", "", 401},
+		{"POST", "/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`), 401},
+		{"GET", "/.well-known/oauth-protected-resource", "", 200}, {"GET", "/.well-known/oauth-protected-resource/mcp", "", 200},
+	} {
+		var got httpAnswer
+		if tc.method == "GET" {
+			got = w.get(tc.path, nil)
+		} else {
+			got = w.post(tc.path, tc.body, nil)
+		}
+		if got.status != tc.want {
+			t.Errorf("%s %s: %d %s, want %d", tc.method, tc.path, got.status, clip(got.body), tc.want)
+		}
+		if challenge := got.header.Get("WWW-Authenticate"); tc.want == 401 && tc.path != "/" && !strings.Contains(challenge, "resource_metadata=") {
+			t.Errorf("%s %s: WWW-Authenticate %q", tc.method, tc.path, challenge)
+		}
+	}
+	for method, want := range map[string]int{"tools/list": 401, "server/discover": 401} {
+		if got := w.post("/mcp", requestLine("1", method, modernParams("", `{}`)), modernHeaders(method, "")); got.status != want {
+			t.Errorf("%s: %d %s, want %d", method, got.status, clip(got.body), want)
+		}
+	}
+	greeted := w.post("/mcp", requestLine("1", "tools/call", modernParams(`"name":"hello","arguments":{"name":"Ada"}`, `{}`)), modernHeaders("tools/call", "hello"))
+	if greeted.status != 200 || !strings.Contains(string(greeted.body), "Hello, Ada!") {
+		t.Errorf("hello over MCP: %d %s", greeted.status, greeted.body)
+	}
+	for _, token := range []string{"nonsense", "remit_x", "remit_" + strings.Repeat("a", 49)} {
+		if got := w.post("/tools/hello", `{"name":"Ada"}`, bearer(token)); got.status != 401 || !strings.Contains(got.header.Get("WWW-Authenticate"), `error="invalid_token"`) || strings.Contains(string(got.body), token) {
+			t.Errorf("token %s: %d %s", token, got.status, got.body)
+		}
+	}
+	w.end()
+}
+
+// TestFirstTokenSwitchesIdentityOn: a server that runs wants tokens once there is one,
+// and a token that is revoked lets nobody in.
+func TestFirstTokenSwitchesIdentityOn(t *testing.T) {
+	s := newSpace(t, nil)
+	w := s.serve("--log-level", "error")
+	if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status != 200 {
+		t.Fatalf("without a token: %d %s", got.status, got.body)
+	}
+	secret := s.token("--name", "first", "--scopes", "tasks:read", "--user", "ada")
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		if got := w.post("/tools/list_tasks", `{"user_id":"ada"}`, nil); got.status == 401 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("callers without a token are still let in")
+		}
+	}
+	if got := w.post("/tools/list_tasks", `{}`, bearer(secret)); got.status != 200 {
+		t.Errorf("with the token: %d %s", got.status, got.body)
+	}
+	if got := s.remit("token", "revoke", "first", "--root", s.root); got.code != 0 {
+		t.Fatalf("revoke: %+v", got)
+	}
+	if got := w.post("/tools/list_tasks", `{}`, bearer(secret)); got.status != 401 {
+		t.Errorf("with the revoked token: %d %s", got.status, got.body)
+	}
+	w.end()
+}
+
+// TestWiderAddresses: others can connect only where callers say who they are, and nobody
+// can listen in.
+func TestWiderAddresses(t *testing.T) {
+	s := newSpace(t, nil)
+	cert, key := certificate(t)
+	refused := func(why string, args ...string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, remitBin, append([]string{"serve", "--root", s.root, "--addr", "0.0.0.0:0"}, args...)...)
+		cmd.Env = environment(s.env...)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), why) {
+			t.Errorf("%v: %v\n%s\nwant it to say %q", args, err, out, why)
+		}
+	}
+	refused("--tls-cert")
+	refused("make a token first", "--tls-cert", cert, "--tls-key", key)
+	refused("make a token first", "--behind-proxy")
+	refused("--identity off", "--behind-proxy", "--identity", "off")
+	refused("go together", "--tls-cert", cert)
+	secret := s.token("--name", "x", "--scopes", "*:read", "--user", "ada")
+	refused("--tls-cert")
+	refused("--identity off", "--tls-cert", cert, "--tls-key", key, "--identity", "off")
+
+	cmd := exec.Command(remitBin, "serve", "--root", s.root, "--addr", "0.0.0.0:0", "--tls-cert", cert, "--tls-key", key)
+	cmd.Env = environment(s.env...)
+	stderr, err := cmd.StderrPipe()
+	s.check(err)
+	s.check(cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	port := regexp.MustCompile(`https://\S+:(\d+)`).FindStringSubmatch(line)
+	if err != nil || port == nil {
+		t.Fatalf("it does not serve: %s %v", line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, stderr) }()
+	client := trusting(t, cert)
+	for token, want := range map[string]int{"": 401, secret: 200} {
+		r, err := newPost(t.Context(), "https://localhost:"+port[1]+"/tools/list_tasks", `{"user_id":"ada"}`, nil)
+		s.check(err)
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		got, err := send(client, r)
+		if err != nil || got.status != want {
+			t.Errorf("over TLS: %d %s %v, want %d", got.status, got.body, err, want)
+		}
+	}
+}
+
+// TestConsoleLink: the link that serve prints signs one person in, once.
+func TestConsoleLink(t *testing.T) {
+	s := newSpace(t, nil)
+	w := s.serve()
+	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
+	if link == "" {
+		t.Fatalf("no link is printed: %s", w.stderr)
+	}
+	jar, err := cookiejar.New(nil)
+	s.check(err)
+	person := &http.Client{Jar: jar}
+	for i, want := range []int{200, 403} {
+		client := person
+		if i > 0 {
+			client = &http.Client{}
+		}
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, http.NoBody)
+		s.check(err)
+		r.Header.Set("Accept", "text/html")
+		got, err := send(client, r)
+		if s.check(err); got.status != want && (want != 403 || got.status != 401) {
+			t.Errorf("use %d of the link: %d %s", i+1, got.status, clip(got.body))
+		}
+	}
+	for path, want := range map[string]int{"/": 200, "/console/settings": 200, "/console/approvals": 200} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url+path, http.NoBody)
+		s.check(err)
+		if got, err := send(person, r); err != nil || got.status != want {
+			t.Errorf("%s: %d %v", path, got.status, err)
+		}
+	}
+	w.end()
+}
+
+// certificate makes one for localhost, and gives its files.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: signed}, "key.pem": {Type: "PRIVATE KEY", Bytes: raw}} {
+		if err := os.WriteFile(fmt.Sprintf("%s/%s", dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir + "/cert.pem", dir + "/key.pem"
+}
+
+// trusting is a client that trusts one certificate.
+func trusting(t *testing.T, cert string) *http.Client {
+	t.Helper()
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(text)
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}}
+}

@@ -1,0 +1,243 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// helloLine is a call as an agent makes it.
+const helloLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}}}` + "\n"
+
+// homes are what people have in the files of their clients on Linux: other servers, and
+// what each language allows.
+var homes = []struct{ client, file, text string }{
+	{"claude-code", ".claude.json", "{\n  \"numStartups\": 3,\n  \"mcpServers\": {\n    \"files\": {\n      \"type\": \"stdio\",\n      \"command\": \"true\",\n      \"args\": []\n    }\n  },\n  \"projects\": {}\n}"},
+	{"claude-desktop", ".config/Claude/claude_desktop_config.json", "{\"globalShortcut\": \"\", \"mcpServers\": {\"files\": {\"command\": \"true\"}}}\n"},
+	{"cursor", ".cursor/mcp.json", "\ufeff{\r\n\t\"mcpServers\": {\r\n\t\t\"files\": {\"command\": \"true\"}\r\n\t}\r\n}\r\n"},
+	{"vscode", ".config/Code/User/mcp.json", "// mine\n{\n    \"servers\": {\n        \"files\": {\"command\": \"true\"}, // keep\n    },\n    \"inputs\": [/* none */],\n}"},
+	{"windsurf", ".codeium/windsurf/mcp_config.json", "{}"},
+	{"codex", ".codex/config.toml", "model = \"o3\" # best\n\n[mcp_servers.files] # mine\ncommand = 'true'\n\n[tui]\nnotifications = true"},
+	{"gemini", ".gemini/settings.json", "{\n  // night\n  \"ui\": {\"theme\": \"Dracula\"},\n  \"mcpServers\": {\"files\": {\"command\": \"true\"}}\n}\n"},
+	{"zed", ".config/zed/settings.json", "// Zed settings\n//\n// see the docs\n{\n  \"theme\": \"One Dark\",\n  /* servers { */\n  \"context_servers\": {\n  },\n}\n"},
+}
+
+// newcomer is a workspace and an empty home.
+type newcomer struct {
+	*space
+	home string
+}
+
+func newNewcomer(t *testing.T) *newcomer {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("the files lie elsewhere")
+	}
+	n := &newcomer{space: newSpace(t, nil), home: t.TempDir()}
+	n.env = []string{"HOME=" + n.home}
+	return n
+}
+
+func (n *newcomer) must(args ...string) string {
+	n.t.Helper()
+	got := n.remit(args...)
+	if got.code != 0 {
+		n.t.Fatalf("remit %v: exit %d\n%s%s", args, got.code, got.out, got.errOut)
+	}
+	return got.out
+}
+
+// TestInstall: for each client, what is written starts Remit, and what was there before
+// is there again, byte for byte.
+func TestInstall(t *testing.T) {
+	t.Parallel()
+	for _, tc := range homes {
+		t.Run(tc.client, func(t *testing.T) {
+			n := newNewcomer(t)
+			file := filepath.Join(n.home, filepath.FromSlash(tc.file))
+			n.must("install", tc.client)
+			command, args := startedBy(t, file)
+			cmd := exec.Command(command, args...)
+			cmd.Dir, cmd.Env, cmd.Stdin = t.TempDir(), environment(), strings.NewReader(helloLine)
+			if out, err := cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("Hello, Ada!")) {
+				t.Errorf("%v: %v\n%s", cmd.Args, err, out)
+			}
+			n.must("install", tc.client, "--remove")
+			if left, err := os.ReadDir(n.home); err != nil || len(left) > 0 {
+				t.Errorf("something is left: %v, %v", left, err)
+			}
+
+			n.check(os.MkdirAll(filepath.Dir(file), 0o755))
+			write(t, file, tc.text)
+			n.must("install", tc.client)
+			if installed := read(t, file); installed == tc.text || !strings.Contains(installed, remitBin) {
+				t.Errorf("it is not there: %s", installed)
+			}
+			n.must("install", tc.client, "--remove")
+			if diff := cmp.Diff(tc.text, read(t, file)); diff != "" {
+				t.Errorf("the file is not as it was: %s", diff)
+			}
+		})
+	}
+}
+
+// startedBy reads the one entry of a file as its client would.
+func startedBy(t *testing.T, file string) (string, []string) {
+	t.Helper()
+	text := read(t, file)
+	var entry struct {
+		Command string
+		Args    []string
+	}
+	if strings.HasSuffix(file, ".toml") {
+		found := regexp.MustCompile(`^\[mcp_servers\.remit\]\ncommand = (".*")\nargs = (\[.*\])\n$`).FindStringSubmatch(text)
+		if found == nil {
+			t.Fatalf("it says %s", text)
+		}
+		text = `{"s": {"remit": {"command": ` + found[1] + `, "args": ` + found[2] + `}}}`
+	}
+	var whole map[string]map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(text), &whole); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, servers := range whole {
+		if err := json.Unmarshal(servers["remit"], &entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return entry.Command, entry.Args
+}
+
+// TestInstallTogether: of many at once each finds the file whole, and none is lost
+// without a word.
+func TestInstallTogether(t *testing.T) {
+	t.Parallel()
+	n := newNewcomer(t)
+	file := filepath.Join(n.home, ".cursor", "mcp.json")
+	n.check(os.MkdirAll(filepath.Dir(file), 0o755))
+	write(t, file, "{}")
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	done := make(chan string)
+	for _, name := range names {
+		go func() {
+			cmd := exec.Command(remitBin, "install", "cursor", "--name", name, "--root", n.root)
+			cmd.Env = environment(n.env...)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			switch {
+			case err == nil:
+				done <- name
+			case errors.As(err, &exit) && (bytes.Contains(out, []byte("is in use")) || bytes.Contains(out, []byte("changed by somebody else"))):
+				done <- ""
+			default:
+				done <- string(out)
+			}
+		}()
+	}
+	want := map[string]bool{}
+	for range names {
+		if name := <-done; len(name) > 1 {
+			t.Error(name)
+		} else if name != "" {
+			want[name] = true
+		}
+	}
+	var got struct{ McpServers map[string]any }
+	n.check(json.Unmarshal([]byte(read(t, file)), &got))
+	if len(want) == 0 || len(got.McpServers) != len(want) {
+		t.Errorf("%v are said to be there, and %v are", want, got.McpServers)
+	}
+}
+
+// installed connects a command line by its own file, over stdio and HTTP, beside what
+// was there; what it then says is judged, and the file restored.
+func (v *vendor) installed(client, file string, judge func()) {
+	v.t.Helper()
+	path := filepath.Join(v.home, filepath.FromSlash(file))
+	before := read(v.t, path)
+	for _, args := range [][]string{{}, {"--name", "remit-web", "--url", v.web.url + "/mcp"}} {
+		v.remit(append([]string{"install", client, "--root", v.project}, args...)...)
+	}
+	judge()
+	v.remit("install", client, "--name", "remit-web", "--remove")
+	v.remit("install", client, "--remove")
+	if diff := cmp.Diff(before, read(v.t, path)); diff != "" {
+		v.t.Errorf("the file is not as it was: %s", diff)
+	}
+}
+
+// remit runs Remit in the home of the vendor.
+func (v *vendor) remit(args ...string) {
+	v.t.Helper()
+	ctx, cancel := context.WithTimeout(v.t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, remitBin, args...)
+	cmd.Dir, cmd.Env = v.project, environment("HOME="+v.home)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		v.t.Fatalf("remit %v: %v\n%s", args, err, out)
+	}
+}
+
+// has writes a file of the vendor that somebody keeps.
+func (v *vendor) has(file string) {
+	v.t.Helper()
+	for _, tc := range homes {
+		if tc.file == file {
+			path := filepath.Join(v.home, filepath.FromSlash(file))
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				v.t.Fatal(err)
+			}
+			write(v.t, path, tc.text)
+		}
+	}
+}
+
+// Claude Code writes to its file whenever it runs, so it runs once before.
+func TestInstallClaudeCode(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@anthropic-ai/claude-code/cli-wrapper.cjs")
+	v.has(".claude.json")
+	v.says("mcp", "list")
+	v.installed("claude-code", ".claude.json", func() { v.connected(v.says("mcp", "list")) })
+}
+
+func TestInstallGemini(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@google/gemini-cli/bundle/gemini.js")
+	v.has(".gemini/settings.json")
+	v.says("mcp", "list")
+	v.installed("gemini", ".gemini/settings.json", func() { v.connected(v.says("mcp", "list")) })
+}
+
+// Codex lists servers without connecting to them, but the server within it connects.
+func TestInstallCodex(t *testing.T) {
+	t.Parallel()
+	v := newVendor(t, "@openai/codex/bin/codex.js")
+	v.has(".codex/config.toml")
+	v.installed("codex", ".codex/config.toml", func() {
+		for _, line := range []string{"files ", remitBin + "  stdio --root " + v.project, v.web.url + "/mcp"} {
+			if list := v.says("mcp", "list"); !strings.Contains(list, line) {
+				t.Errorf("it does not list %s: %s", line, list)
+			}
+		}
+	})
+	write(t, filepath.Join(v.home, ".codex", "config.toml"), "model = \"o3\" # best\n\n[tui]\nnotifications = true")
+	v.installed("codex", ".codex/config.toml", func() {
+		for _, s := range v.statusOfServers() {
+			if _, ok := s.Tools["hello"]; !ok || s.ServerInfo.Name != "remit" {
+				t.Errorf("%s is not connected: it has %d tools", s.Name, len(s.Tools))
+			}
+		}
+	})
+	note(t, "%s: connected over stdio and HTTP", t.Name())
+}

@@ -1,0 +1,335 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth/extauth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/modelcontextprotocol/go-sdk/oauthex"
+)
+
+// providerBin builds the OpenID provider of e2e/provider, once.
+var providerBin = sync.OnceValues(func() (string, error) {
+	bin := filepath.Join(filepath.Dir(remitBin), "provider")
+	build := exec.Command("go", "build", "-o", bin, ".")
+	build.Dir, build.Env = "provider", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the OpenID provider: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+// provider is a running OpenID provider.
+type provider struct {
+	t    *testing.T
+	port string
+	kill func()
+}
+
+// newProvider starts one; args follow the program.
+func newProvider(t *testing.T, args ...string) *provider {
+	t.Helper()
+	bin, err := providerBin()
+	if err != nil {
+		leaveOut(t, err.Error())
+	}
+	cmd := exec.Command(bin, args...)
+	stdin, err := cmd.StdinPipe() // it ends when this does
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &syncBuffer{}
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &provider{t: t, kill: sync.OnceFunc(func() {
+		stdin.Close()
+		_ = cmd.Wait() // how it ends does not matter
+	})}
+	t.Cleanup(p.kill)
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the provider does not say where it is: %v; %s", err, log)
+	}
+	p.port = strings.TrimSpace(line)
+	return p
+}
+
+// url is the issuer. By the name localhost it is another one, with the same keys.
+func (p *provider) url() string { return "http://127.0.0.1:" + p.port }
+
+func (p *provider) alias() string { return "http://localhost:" + p.port }
+
+// client is the name of a client whose tokens are for an audience, and live for so long.
+func client(audience string, life time.Duration) string {
+	return url.Values{"sub": {"alice"}, "aud": {audience}, "life": {life.String()}}.Encode()
+}
+
+// token asks an issuer for a token by the grant client_credentials.
+func (p *provider) token(issuer, client, scope string) string {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	form := url.Values{"grant_type": {"client_credentials"}, "scope": {scope}, "client_id": {client}, "client_secret": {"secret"}}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, issuer+"/oauth/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got, err := send(http.DefaultClient, r)
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	if err != nil || json.Unmarshal(got.body, &answer) != nil || answer.Token == "" {
+		p.t.Fatalf("no token: %v %d %s", err, got.status, got.body)
+	}
+	return answer.Token
+}
+
+// publicKey is that of the issuer, as PEM: what one who confuses algorithms signs with.
+func (p *provider) publicKey() []byte {
+	p.t.Helper()
+	response, err := http.Get(p.url() + "/keys") //nolint:noctx // a test that hangs is ended
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	var set struct {
+		Keys []struct{ N, E string }
+	}
+	if err != nil || json.Unmarshal(data, &set) != nil || len(set.Keys) != 1 {
+		p.t.Fatalf("no key: %v %s", err, data)
+	}
+	number := func(text string) *big.Int {
+		b, err := base64.RawURLEncoding.DecodeString(text)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return new(big.Int).SetBytes(b)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: number(set.Keys[0].N), E: int(number(set.Keys[0].E).Int64())})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+}
+
+// forged are tokens made from a genuine one without the key of its issuer.
+func forged(t *testing.T, genuine string, public []byte) map[string]string {
+	t.Helper()
+	parts := strings.Split(genuine, ".")
+	encode := base64.RawURLEncoding.EncodeToString
+	body, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || !strings.Contains(string(body), `"sub":"alice"`) {
+		t.Fatalf("%v: %s", err, body)
+	}
+	tampered := encode([]byte(strings.Replace(string(body), `"sub":"alice"`, `"sub":"root"`, 1)))
+	hs256 := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + parts[1]
+	mac := hmac.New(sha256.New, public)
+	mac.Write([]byte(hs256))
+	return map[string]string{
+		"alg none":                  encode([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + parts[1] + ".",
+		"HS256 with the public key": hs256 + "." + encode(mac.Sum(nil)),
+		"tampered":                  parts[0] + "." + tampered + "." + parts[2],
+		"without its signature":     parts[0] + "." + parts[1] + ".",
+	}
+}
+
+const audience = "https://remit.example.com/mcp"
+
+// entrances are those in which a tool is called; each gives the status and the header that
+// says how to be let in.
+var entrances = map[string]func(w *web, tool, args, token string) httpAnswer{
+	"plain": func(w *web, tool, args, token string) httpAnswer {
+		return w.post("/tools/"+tool, args, bearer(token))
+	},
+	"modern": func(w *web, tool, args, token string) httpAnswer {
+		header := modernHeaders("tools/call", tool)
+		header["Authorization"] = bearer(token)["Authorization"]
+		return w.post("/mcp", requestLine("1", "tools/call", modernParams(`"name":"`+tool+`","arguments":`+args, `{}`)), header)
+	},
+	"legacy": func(w *web, tool, args, token string) httpAnswer {
+		header := bearer(token)
+		greeted := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), header)
+		if greeted.status != http.StatusOK {
+			return greeted
+		}
+		header["Mcp-Session-Id"] = greeted.header["Mcp-Session-Id"]
+		header["Mcp-Protocol-Version"] = []string{legacyVersion}
+		return w.post("/mcp", requestLine("2", "tools/call", `{"name":"`+tool+`","arguments":`+args+`}`), header)
+	},
+}
+
+// TestOIDC: tokens of a real provider work, and all that only look like them do not, on
+// every way in.
+func TestOIDC(t *testing.T) {
+	p, stranger := newProvider(t), newProvider(t)
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	const list, add = `{"user_id":"alice"}`, `{"user_id":"alice","title":"Buy milk"}`
+	good := p.token(p.url(), client(audience, time.Hour), "openid tasks:read")
+	for way, call := range entrances {
+		t.Run(way, func(t *testing.T) {
+			if got := call(w, "list_tasks", list, good); got.status != 200 || strings.Contains(string(got.body), `"isError":true`) {
+				t.Errorf("a good token: %d %s", got.status, got.body)
+			}
+			if got := call(w, "list_tasks", `{"user_id":"bob"}`, good); got.status == 200 && !strings.Contains(string(got.body), `"isError":true`) {
+				t.Errorf("another user's tasks: %d %s", got.status, got.body)
+			}
+			writer := p.token(p.url(), client(audience, time.Hour), "tasks:read tasks:write")
+			if got := call(w, "add_task", add, writer); got.status != 200 || !strings.Contains(string(got.body), "Buy milk") {
+				t.Errorf("with the scope to write: %d %s", got.status, got.body)
+			}
+			got := call(w, "add_task", add, good)
+			challenge := got.header.Get("WWW-Authenticate")
+			want := `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", resource_metadata="` + w.url + `/.well-known/oauth-protected-resource/mcp"`
+			if got.status != 403 || challenge != want {
+				t.Errorf("without the scope to write: %d %s, want %s", got.status, challenge, want)
+			}
+			// Fewer than 30 in all: more would be taken for guesses, and get 429.
+			bad := forged(t, good, p.publicKey())
+			bad["wrong audience"] = p.token(p.url(), client("https://other.example.com", time.Hour), "tasks:read")
+			bad["expired"] = p.token(p.url(), client(audience, -time.Hour), "tasks:read")
+			bad["another issuer with the same keys"] = p.token(p.alias(), client(audience, time.Hour), "tasks:read")
+			bad["another issuer"] = stranger.token(stranger.url(), client(audience, time.Hour), "tasks:read")
+			for name, token := range bad {
+				got := call(w, "list_tasks", list, token)
+				challenge := got.header.Get("WWW-Authenticate")
+				if got.status != 401 || !strings.HasPrefix(challenge, `Bearer realm="remit", error="invalid_token", error_description="The token `) ||
+					!strings.HasSuffix(challenge, `resource_metadata="`+w.url+`/.well-known/oauth-protected-resource/mcp"`) {
+					t.Errorf("%s: %d %s", name, got.status, challenge)
+				}
+				if way != "plain" && !strings.HasPrefix(string(got.body), `{"jsonrpc":"2.0","error":`) {
+					t.Errorf("%s is not refused in the words of the protocol: %s", name, got.body)
+				}
+				if strings.Contains(string(got.body)+challenge, token) {
+					t.Errorf("%s: the token is repeated", name)
+				}
+			}
+		})
+	}
+	w.end()
+	w.space.auditHolds()
+}
+
+// TestOIDCElliptic: the same with keys of another kind.
+func TestOIDCElliptic(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t, "-alg", "ES256")
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	token := p.token(p.url(), client(audience, time.Hour), "tasks:read")
+	if got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token)); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestOIDCProviderAway: the server starts without its issuer, tells nobody that their token
+// is bad, and takes it when the issuer is back.
+func TestOIDCProviderAway(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	token := p.token(p.url(), client(audience, time.Hour), "tasks:read")
+	p.kill()
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token))
+	if got.status != 503 || got.header.Get("Retry-After") == "" || got.header.Get("WWW-Authenticate") != "" {
+		t.Errorf("%d %v %s", got.status, got.header, got.body)
+	}
+	if got := w.post("/tools/hello", `{"name":"Ada"}`, nil); got.status != 200 {
+		t.Errorf("what is public: %d %s", got.status, got.body)
+	}
+	back := newProvider(t, "-port", p.port)
+	token = back.token(back.url(), client(audience, time.Hour), "tasks:read")
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+		got := w.post("/tools/list_tasks", `{"user_id":"alice"}`, bearer(token))
+		if got.status == 200 {
+			return
+		}
+		if got.status != 503 || time.Now().After(deadline) {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+	}
+}
+
+// TestOIDCDiscovery: the official client finds out by itself where tokens come from, and
+// gets what it needs; the audience is the address of the server.
+func TestOIDCDiscovery(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url())
+	for _, path := range []string{"/mcp", "/mcp/tasks"} {
+		for _, version := range []string{legacyVersion, modernVersion} {
+			t.Run(path+" "+version, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				handler, err := extauth.NewClientCredentialsHandler(&extauth.ClientCredentialsHandlerConfig{
+					Credentials: &oauthex.ClientCredentials{
+						ClientID:         client(w.url+path, time.Hour),
+						ClientSecretAuth: &oauthex.ClientSecretAuth{ClientSecret: "secret"},
+					},
+				})
+				w.space.check(err)
+				c := mcp.NewClient(&mcp.Implementation{Name: "gosdk", Version: "1.8.0"}, nil)
+				session, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.url + path, OAuthHandler: handler}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer session.Close()
+				called, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "list_tasks", Arguments: map[string]any{"user_id": "alice"}})
+				if err != nil || called.IsError {
+					t.Errorf("%v %+v", err, called)
+				}
+			})
+		}
+	}
+}
+
+// TestOIDCMetadata: web pages may read it from anywhere, and nothing else.
+func TestOIDCMetadata(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url())
+	foreign := http.Header{"Origin": {"https://client.example.com"}}
+	for path, resource := range map[string]string{"": "", "/mcp": "/mcp", "/mcp/tasks": "/mcp/tasks"} {
+		got := w.get("/.well-known/oauth-protected-resource"+path, foreign)
+		var about struct {
+			Resource string
+			Servers  []string `json:"authorization_servers"`
+			Scopes   []string `json:"scopes_supported"`
+		}
+		if err := json.Unmarshal(got.body, &about); err != nil || got.status != 200 || got.header.Get("Access-Control-Allow-Origin") != "*" {
+			t.Fatalf("%v %d %v %s", err, got.status, got.header, got.body)
+		}
+		if about.Resource != w.url+resource || len(about.Servers) != 1 || about.Servers[0] != p.url() || !strings.Contains(strings.Join(about.Scopes, " "), "tasks:read") {
+			t.Errorf("%s: %+v", path, about)
+		}
+	}
+	if got := w.get("/tools", foreign); got.status != 403 {
+		t.Errorf("a web page may read more: %d", got.status)
+	}
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/legacy"
+)
+
+// described is a server and the document of OpenAPI that was exported for it.
+type described struct {
+	*web
+	router routers.Router
+}
+
+func describe(t *testing.T, s *space, args ...string) *described {
+	t.Helper()
+	w := s.serve(args...)
+	printed := s.remit(append([]string{"export", "--format", "openapi", "--url", w.url + "/"}, args...)...)
+	if printed.code != 0 || printed.errOut != "" {
+		t.Fatalf("exit %d: %s", printed.code, printed.errOut)
+	}
+	doc, err := openapi3.NewLoader().LoadFromData([]byte(printed.out))
+	s.check(err)
+	s.check(doc.Validate(t.Context(), openapi3.EnableExamplesValidation()))
+	router, err := legacy.NewRouter(doc)
+	s.check(err)
+	return &described{w, router}
+}
+
+// judge makes a request and fails the test unless the document describes its answer.
+// If sound is true, it describes the request too.
+func (d *described) judge(t *testing.T, sound bool, method, path string, header http.Header, body string) int {
+	t.Helper()
+	newRequest := func() *http.Request {
+		r, err := http.NewRequestWithContext(t.Context(), method, d.url+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = header.Clone()
+		return r
+	}
+	request := newRequest()
+	route, params, err := d.router.FindRoute(request)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	input := &openapi3filter.RequestValidationInput{
+		Request: request, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	}
+	if err := openapi3filter.ValidateRequest(t.Context(), input); (err == nil) != sound {
+		t.Errorf("%s %s %s: the document says of the request: %v", method, path, body, err)
+	}
+	response, err := http.DefaultClient.Do(newRequest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: input, Status: response.StatusCode, Header: response.Header,
+		Body: io.NopCloser(bytes.NewReader(answer)), Options: input.Options,
+	}
+	if err := openapi3filter.ValidateResponse(t.Context(), got); err != nil {
+		t.Errorf("%s %s %s: %d %s\n%v", method, path, body, response.StatusCode, clip(answer), err)
+	}
+	return response.StatusCode
+}
+
+// What the exported document says of requests and answers is what the server does.
+func TestOpenAPIIsWhatIsServed(t *testing.T) {
+	t.Parallel()
+	d := describe(t, newSpace(t, map[string]string{"README.md": "here\n", "src/a.go": "package a\n"}))
+	typed := http.Header{"Content-Type": {"application/json"}}
+	keyed := http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"milk-1"}}
+	for _, tc := range []struct {
+		sound        bool
+		method, path string
+		header       http.Header
+		body         string
+		want         int
+	}{
+		{true, "GET", "/tools", nil, "", 200},
+		{true, "GET", "/tools/hello", nil, "", 200},
+		{true, "GET", "/tools/nothing", nil, "", 404},
+		{true, "GET", "/health", nil, "", 200},
+		{true, "GET", "/metrics", nil, "", 200},
+		{true, "POST", "/tools/list_books", nil, "", 200},
+		{true, "POST", "/tools/hello", typed, `{"name":"Ada"}`, 200},
+		{false, "POST", "/tools/hello", typed, `{"nam":"Ada"}`, 400},
+		{false, "POST", "/tools/hello", typed, `{"name":`, 400},
+		{false, "POST", "/tools/hello", http.Header{"Content-Type": {"text/plain"}}, `x`, 415},
+		{true, "POST", "/tools/read_repo_file", typed, `{"path":"README.md"}`, 200},
+		{true, "POST", "/tools/read_repo_file", typed, `{"path":".env"}`, 403},
+		{true, "POST", "/tools/read_repo_file", typed, `{"path":"docs/gone.md"}`, 404},
+		{true, "POST", "/tools/write_memory_entry", typed, `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x"}}`, 202},
+		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy milk"}`, 200},
+		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy milk"}`, 200},
+		{true, "POST", "/tools/add_task", keyed, `{"user_id":"ada","title":"Buy bread"}`, 409},
+		{false, "POST", "/tools/add_task", typed, `{"user_id":"ada"}`, 400},
+		{true, "POST", "/tools/list_tasks", typed, `{"user_id":"ada"}`, 200},
+		{true, "POST", "/tools/complete_task", typed, `{"user_id":"ada","task_id":"77"}`, 404},
+		{true, "POST", "/tools/list_books", typed, `{}`, 200},
+		{true, "POST", "/tools/read_content", typed, `{"book_id":"none","path":"lessons/a.md"}`, 404},
+		{true, "POST", "/tools/grep_codebase", typed, `{"pattern":"package"}`, 200},
+		{true, "POST", "/tools/grep_codebase", typed, `{"pattern":"["}`, 400},
+	} {
+		if got := d.judge(t, tc.sound, tc.method, tc.path, tc.header, tc.body); got != tc.want {
+			t.Errorf("%s %s %s: status %d, want %d", tc.method, tc.path, tc.body, got, tc.want)
+		}
+	}
+}
