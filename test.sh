@@ -4,9 +4,9 @@
 # failure.
 #
 #   ./test.sh           everything that is quick enough for every change: lint, unit
-#                       tests, the official conformance suite of MCP, real clients,
-#                       SQLite, and a PostgreSQL and an S3 store (versitygw) that the
-#                       tests start and end
+#                       tests, the official conformance suite of MCP, real clients, a
+#                       browser, SQLite, and a PostgreSQL and an S3 store (versitygw)
+#                       that the tests start and end
 #   ./test.sh --full    also the slow proofs: the command lines of those who make
 #                       models, fuzzing 30 s a target, speed, other systems
 #
@@ -86,6 +86,7 @@ else
 fi
 have node nodejs && have npm npm || leave_out "the conformance suite and the clients that are programs of Node: they need Node and npm"
 have_postgres || leave_out "all that runs on PostgreSQL: it needs the server, in /usr/lib/postgresql/*/bin or on the PATH"
+have chromium chromium || leave_out "all that looks at the console with a browser: it needs chromium"
 have git git || leave_out "the version gate against the last commit: it needs git"
 
 step "format and lint"

@@ -78,7 +78,10 @@ func (b *browser) window(w *web, role, name string) *tab {
 	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	b.t.Cleanup(stop)
 	view := &tab{t: b.t, ctx: ctx, base: w.url}
-	view.run(chromedp.Navigate("about:blank"))
+	// The page ends with the context of what was done first.
+	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
+		b.t.Fatal(err)
+	}
 	view.listen()
 	made := w.space.remit("token", "link", "--root", w.space.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
 	link := strings.TrimSpace(made.out)
@@ -181,10 +184,15 @@ func (v *tab) open(path string) {
 	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 
-// text is what can be read on the page.
+// text is what can be read on the page; it is nothing while another one loads.
 func (v *tab) text() string {
-	v.t.Helper()
-	return evaluate[string](v, `document.body.innerText`)
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body?.innerText ?? ""`))
+	if err != nil {
+		return ""
+	}
+	return text
 }
 
 // sees waits until the page shows words, without loading it again.

@@ -79,7 +79,7 @@ func TestApprovalsInABrowser(t *testing.T) {
 	evaluate[bool](ada, `window.sameDocument = true`)
 	for _, verdict := range []string{"Approve", "Deny"} {
 		id := w.request("we " + verdict)
-		ada.sees(id)
+		ada.sees("we " + verdict)
 		if !evaluate[bool](ada, `window.sameDocument === true`) {
 			t.Error("the page was loaded again")
 		}
@@ -226,11 +226,15 @@ func (v *tab) settled() {
 // mostOfAKind is how many pages are looked at that differ only in what they are about.
 const mostOfAKind = 2
 
-// crawl finds the pages of the console by following links from the overview.
+// crawl finds the pages of the console by following links from the overview, and from
+// what people get by typing.
 func (v *tab) crawl() []string {
 	v.t.Helper()
-	seen, kinds := map[string]bool{"/": true}, map[string]int{}
-	queue, found := []string{"/"}, []string(nil)
+	queue, found := []string{"/", "/console/search?q=TODO", "/console/tasks?user=ada", "/console/files/src/main.go", "/console/calls?tool=hello&outcome=error"}, []string(nil)
+	seen, kinds := map[string]bool{}, map[string]int{}
+	for _, path := range queue {
+		seen[path] = true
+	}
 	for len(queue) > 0 {
 		path := queue[0]
 		queue = queue[1:]
@@ -238,7 +242,7 @@ func (v *tab) crawl() []string {
 		found = append(found, path)
 		for _, link := range evaluate[[]string](v, `[...document.querySelectorAll("a[href]")].map(a => a.href)`) {
 			to := pathOf(strings.SplitN(link, "#", 2)[0])
-			if !strings.HasPrefix(link, v.base+"/") || !strings.HasPrefix(to, "/console/") && to != "/" || strings.HasPrefix(to, "/console/static/") || seen[to] {
+			if !strings.HasPrefix(link, v.base+"/") || !strings.HasPrefix(to, "/console/") && to != "/" || strings.HasPrefix(to, "/console/static/") || strings.Contains(to, "/asset/") || seen[to] {
 				continue
 			}
 			seen[to] = true

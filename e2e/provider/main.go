@@ -2,7 +2,7 @@
 // it gives tokens to clients that have the secret "secret".
 //
 // The name of a client says what its tokens are like, as a query:
-// "sub=alice&aud=https://remit.example.com/mcp&life=1h". The issuer is whatever name
+// "sub=alice&aud=https://remit.example.com/mcp&life=1h&begins=1h". The issuer is whatever name
 // the provider is called by, so one with two names signs for two issuers.
 package main
 

@@ -63,8 +63,13 @@ func (s *storage) CreateAccessToken(_ context.Context, request op.TokenRequest) 
 	return rand.Text(), time.Now().Add(c.life), nil
 }
 
-func (s *storage) GetPrivateClaimsFromScopes(_ context.Context, _, _ string, scopes []string) (map[string]any, error) {
-	return map[string]any{"scope": strings.Join(scopes, " ")}, nil
+func (s *storage) GetPrivateClaimsFromScopes(_ context.Context, _, id string, scopes []string) (map[string]any, error) {
+	claims := map[string]any{"scope": strings.Join(scopes, " ")}
+	c, err := readClient(id)
+	if err == nil && c.begins != 0 {
+		claims["nbf"] = time.Now().Add(c.begins).Unix()
+	}
+	return claims, err
 }
 
 // client is a client, and what it asks for.
@@ -72,6 +77,7 @@ type client struct {
 	id, subject string
 	audience    []string
 	life        time.Duration
+	begins      time.Duration // from now; 0 is at once
 	scopes      []string
 }
 
@@ -82,7 +88,11 @@ func readClient(id string) (*client, error) {
 		return nil, err
 	}
 	life, err := time.ParseDuration(is.Get("life"))
-	return &client{id: id, subject: is.Get("sub"), audience: is["aud"], life: life}, err
+	var begins time.Duration
+	if text := is.Get("begins"); err == nil && text != "" {
+		begins, err = time.ParseDuration(text)
+	}
+	return &client{id: id, subject: is.Get("sub"), audience: is["aud"], life: life, begins: begins}, err
 }
 
 func (c *client) GetSubject() string    { return c.subject }

@@ -134,7 +134,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
-		return nil, errors.New("database: use sqlite://PATH, or postgres://USER:PASSWORD@HOST/NAME for one that replicas share")
+		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or postgres://USER:PASSWORD@HOST/NAME for one that replicas share")}
 	}
 	root, err := workspace.Open(s.Root, hiddenFrom(s)...)
 	if err != nil {
@@ -201,7 +201,7 @@ func hiddenFrom(s cli.Settings) []string {
 func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*contract.Set, error) {
 	sets, err := catalog.Select(known, names)
 	if err != nil {
-		return nil, err
+		return nil, &contract.SettingError{Key: "toolsets", Err: err}
 	}
 	if err := contract.CheckTools(known, s.Tools); err != nil {
 		return nil, err

@@ -11,18 +11,18 @@ import (
 	"remit/internal/faces/webhook"
 )
 
-// webhookSecret is the variable that holds what messages about requests are signed with.
-const webhookSecret = "REMIT_WEBHOOK_SECRET"
+// webhookKey is the variable that holds what messages about requests are signed with.
+const webhookKey = "REMIT_WEBHOOK_SECRET" //nolint:gosec // the name of a secret, not one
 
 // addWebhook has a server told of new approval requests, if the settings name one.
 func (a *App) addWebhook() error {
 	if a.settings.Webhook == "" {
 		return nil
 	}
-	text, _ := environmentOf(a.settings)(webhookSecret)
+	text, _ := environmentOf(a.settings)(webhookKey)
 	secret, err := webhook.ParseSecret(text)
 	if err != nil {
-		return fmt.Errorf("webhook: its messages are signed with %s: %w", webhookSecret, err)
+		return fmt.Errorf("webhook: its messages are signed with %s: %w", webhookKey, err)
 	}
 	a.webhook = &webhook.Sender{URL: a.settings.Webhook, Secret: secret, Link: a.approvalPage, Log: a.log, Now: time.Now}
 	a.waiting.told = a.webhook.Requested

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/faces/door"
 	"remit/internal/faces/httpd"
 	"remit/internal/faces/links"
 	"remit/internal/toolsets/books"
@@ -67,7 +68,7 @@ func (a *App) elsewhere() (string, error) {
 	if _, port, err := net.SplitHostPort(a.settings.Addr); err != nil || port == "0" {
 		return "", contract.Errorf(contract.Unavailable, "No server is there to serve links; name its address with --addr or --public-url")
 	}
-	return "http://" + a.settings.Addr, nil
+	return a.scheme() + a.settings.Addr, nil
 }
 
 // own makes links lead to where this program serves them itself.
@@ -126,9 +127,12 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 	return server.Serve(ctx, l, grace)
 }
 
-// isPublic tells requests that come by another name than ours, or from web pages: those
-// that follow a link, where links are meant for others.
-func (a *App) isPublic(r *http.Request) bool { return a.settings.PublicURL != "" && links.Leads(r) }
+// isPublic tells requests that may come by another name than ours, or from web pages: those
+// that follow a link, where links are meant for others, and those of clients that look
+// where tokens come from.
+func (a *App) isPublic(r *http.Request) bool {
+	return a.settings.PublicURL != "" && links.Leads(r) || door.IsMetadata(r)
+}
 
 // linkedBooks are the books as links reach them.
 type linkedBooks struct {

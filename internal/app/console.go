@@ -160,8 +160,11 @@ func (a *App) newLedger() *ledger.Ledger { return &ledger.Ledger{Files: a.kept.a
 // addConsole serves the pages.
 func (a *App) addConsole(mux *http.ServeMux, server *httpd.Server, entrance *door.Door) error {
 	pages, err := a.newConsole(server, entrance)
-	if err == nil {
-		pages.Register(mux)
+	if err != nil {
+		return err
 	}
-	return err
+	pages.Register(mux)
+	others := server.EndStreams
+	server.EndStreams = func() { others(); pages.EndStreams() }
+	return nil
 }

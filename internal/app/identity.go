@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -82,6 +85,20 @@ func (a *App) scheme() string {
 // isSecure tells whether browsers reach the server over TLS.
 func (a *App) isSecure() bool { return strings.HasPrefix(a.baseURL(), "https://") }
 
+// originOf is what browsers say of pages at an address: without its path, and without the
+// port that its scheme has anyway.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	host := strings.ToLower(u.Host)
+	if port := u.Port(); port == "" || u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80" {
+		host = strings.TrimSuffix(host, ":"+port)
+	}
+	return u.Scheme + "://" + host
+}
+
 // approvalPage is where a person decides about a request; "" while no console is served.
 func (a *App) approvalPage(id string) string {
 	if a.listening == "" {
@@ -113,8 +130,18 @@ func (a *App) exposure(ctx context.Context) (exposed bool, err error) {
 	return true, nil
 }
 
+// warnUnnamed tells whoever lets others connect, but not under which name: the addresses
+// that they are given would lead nowhere.
+func (a *App) warnUnnamed() {
+	host, _, _ := net.SplitHostPort(a.settings.Addr) // which was listened on
+	ip, err := netip.ParseAddr(host)
+	if nowhere := host == "" || err == nil && ip.IsUnspecified(); a.settings.PublicURL == "" && (nowhere || a.settings.BehindProxy) {
+		a.log.Warn("links and the audience of tokens name an address that others cannot reach; give --public-url", "address", a.listening)
+	}
+}
+
 // newDoor tells who sends a request.
-func (a *App) newDoor(exposed bool) *door.Door {
+func (a *App) newDoor(exposed bool) (*door.Door, error) {
 	d := &door.Door{
 		Tokens: a.who.tokens, Local: identity.Identity{Principal: cli.Local}, Resource: a.baseURL, Scopes: a.scopes,
 		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
@@ -125,10 +152,11 @@ func (a *App) newDoor(exposed bool) *door.Door {
 	case a.settings.Identity == "off":
 		d.Mode = door.Off
 	}
-	if a.settings.OIDCIssuer != "" {
-		d.Issuer = &door.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
+	if a.settings.OIDCIssuer == "" {
+		return d, nil
 	}
-	return d
+	d.Issuer = &door.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
+	return d, d.Issuer.Validate()
 }
 
 // scopes are those that a token may have here.

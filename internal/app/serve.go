@@ -107,13 +107,16 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
+	entrance, err := a.newDoor(server.Exposed)
+	if err != nil {
+		return err
+	}
 	l, err := httpd.Listen(ctx, a.settings.Addr, server.Exposed)
 	if err != nil {
 		return err
 	}
 	a.listening = a.scheme() + l.Addr().String()
 	a.own(func() (string, error) { return a.listening, nil })
-	entrance := a.newDoor(server.Exposed)
 	protocol := mcp.NewHTTP(entrance.Who, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log, protocol.Challenge = a.stats.ObserveSession, a.log, entrance.Challenge
 	mux := http.NewServeMux()
@@ -127,6 +130,9 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
+	if server.Exposed {
+		a.warnUnnamed()
+	}
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
@@ -137,7 +143,7 @@ func (a *App) newServer(ctx context.Context) (*httpd.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := &httpd.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: a.settings.PublicURL}
+	server := &httpd.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: originOf(a.settings.PublicURL)}
 	if a.settings.TLSCert != "" {
 		if server.TLS, err = httpd.LoadCertificate(a.settings.TLSCert, a.settings.TLSKey, a.log); err != nil {
 			return nil, err
