@@ -3,7 +3,9 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"crypto"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
@@ -114,7 +116,7 @@ func (p *provider) token(issuer, client, scope string) string {
 // publicKey is that of the issuer, as PEM: what one who confuses algorithms signs with.
 func (p *provider) publicKey() []byte {
 	p.t.Helper()
-	response, err := http.Get(p.url() + "/keys") //nolint:noctx // a test that hangs is ended
+	response, err := http.Get(p.url() + "/keys")
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -235,6 +237,50 @@ func TestOIDC(t *testing.T) {
 	}
 	w.end()
 	w.space.auditHolds()
+}
+
+// TestOIDCAlmostGood: a token of the provider before its time, one that another key signed
+// in its name, and good ones where no token belongs.
+func TestOIDCAlmostGood(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	w := newSpace(t, nil).serve("--oidc-issuer", p.url(), "--oidc-audience", audience)
+	good := p.token(p.url(), client(audience, time.Hour), "tasks:read")
+	parts := strings.Split(good, ".")
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	w.space.check(err)
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	w.space.check(err)
+	resigned := func(header string) string {
+		text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + parts[1]
+		sum := sha256.Sum256([]byte(text))
+		signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+		w.space.check(err)
+		return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+	}
+	for name, tc := range map[string]struct {
+		path   string
+		header http.Header
+		status int
+		says   string
+	}{
+		"good":                         {"", bearer(good), 200, ""},
+		"not yet":                      {"", bearer(p.token(p.url(), client(audience, 2*time.Hour)+"&begins=1h", "tasks:read")), 401, `error="invalid_token", error_description="The token is not valid before `},
+		"another key by the same name": {"", bearer(resigned(string(header))), 401, `error="invalid_token", error_description="The token was not signed by `},
+		"another key without a name":   {"", bearer(resigned(`{"alg":"RS256"}`)), 401, `error="invalid_token", error_description="The token was not signed by `},
+		"in the address":               {"?access_token=" + good, nil, 400, `error="invalid_request", error_description="A token in the address ends up in logs`},
+		"as a cookie":                  {"", http.Header{"Cookie": {"remit_session=" + good}}, 401, `Bearer realm="remit", resource_metadata=`},
+		"with another one":             {"", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 400, `error="invalid_request"`},
+	} {
+		got := w.post("/tools/list_tasks"+tc.path, `{"user_id":"alice"}`, tc.header)
+		if challenge := got.header.Get("WWW-Authenticate"); got.status != tc.status || !strings.Contains(challenge, tc.says) {
+			t.Errorf("%s: %d %s, want %d %s", name, got.status, challenge, tc.status, tc.says)
+		}
+	}
+	w.end()
+	if strings.Contains(w.stderr.String(), parts[2]) {
+		t.Error("a token is in the log")
+	}
 }
 
 // TestOIDCElliptic: the same with keys of another kind.

@@ -120,3 +120,45 @@ func TestOpenAPIIsWhatIsServed(t *testing.T) {
 		}
 	}
 }
+
+// So it is where tokens are in use: who has none, a wrong one, or one of too few scopes
+// gets what the document says, and hello stays open.
+func TestOpenAPIWithIdentity(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{"README.md": "here\n"})
+	reader := s.token("--name", "reader", "--scopes", "tasks:read", "--user", "ada")
+	slow := s.token("--name", "slow", "--scopes", "tasks:read", "--user", "ada", "--rate", "1/h")
+	d := describe(t, s)
+	as := func(token string) http.Header {
+		header := http.Header{"Content-Type": {"application/json"}}
+		if token != "" {
+			header.Set("Authorization", "Bearer "+token)
+		}
+		return header
+	}
+	const ada = `{"user_id":"ada"}`
+	for _, tc := range []struct {
+		method, path, token, body string
+		want                      int
+	}{
+		{"GET", "/health", "", "", 200},
+		{"GET", "/tools", "", "", 401},
+		{"GET", "/tools", reader, "", 200},
+		{"GET", "/tools/add_task", "", "", 401},
+		{"GET", "/tools/add_task", reader, "", 200},
+		{"GET", "/metrics", "", "", 401},
+		{"POST", "/tools/hello", "", `{"name":"Ada"}`, 200},
+		{"POST", "/tools/list_tasks", "", ada, 401},
+		{"POST", "/tools/list_tasks", "remit_nobody", ada, 401},
+		{"POST", "/tools/list_tasks", reader, ada, 200},
+		{"POST", "/tools/list_tasks", reader, `{"user_id":"bob"}`, 403},
+		{"POST", "/tools/add_task", reader, `{"user_id":"ada","title":"Buy milk"}`, 403},
+		{"POST", "/tools/read_repo_file", reader, `{"path":"README.md"}`, 403},
+		{"POST", "/tools/list_tasks", slow, ada, 200},
+		{"POST", "/tools/list_tasks", slow, ada, 429},
+	} {
+		if got := d.judge(t, true, tc.method, tc.path, as(tc.token), tc.body); got != tc.want {
+			t.Errorf("%s %s %s: status %d, want %d", tc.method, tc.path, tc.body, got, tc.want)
+		}
+	}
+}

@@ -96,6 +96,59 @@ func TestTelemetryArrives(t *testing.T) {
 	}
 }
 
+// TestTelemetryQuotesNobody: calls that fail are told of without what they were about, on
+// stdio and over HTTP, whoever is at fault.
+func TestTelemetryQuotesNobody(t *testing.T) {
+	t.Parallel()
+	failing := [][2]string{
+		{"tools/call", `"name":"add_task","arguments":{"user_id":"` + unspoken + `","title":"x","` + unspoken + `":1}`},
+		{"tools/call", `"name":"list_tasks","arguments":{"user_id":"ada","status":"` + unspoken + `"}`},
+		{"tools/call", `"name":"read_repo_file","arguments":{"path":"docs/` + unspoken + `.md"}`},
+		{"tools/call", `"name":"read_repo_file","arguments":{"path":"../` + unspoken + `"}`},
+		{"tools/call", `"name":"read_file","arguments":{"path":"` + unspoken + `"}`},
+		{"tools/call", `"name":"grep_codebase","arguments":{"pattern":"` + unspoken + `["}`},
+		{"tools/call", `"name":"` + unspoken + `","arguments":{}`},
+		{"prompts/get", `"name":"` + unspoken + `","arguments":{}`},
+		{"resources/read", `"uri":"memory://` + unspoken + `"`},
+	}
+	for name, call := range map[string]func(s *space, env []string){
+		"stdio": func(s *space, env []string) {
+			server := s.stdioWith(env)
+			server.greet(`{}`)
+			for _, f := range failing {
+				server.ask(f[0], "{"+f[1]+"}")
+			}
+			server.end()
+		},
+		"serve": func(s *space, env []string) {
+			w := s.serveWith(env)
+			begun := w.post("/mcp", requestLine("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}`), nil)
+			header := http.Header{"Mcp-Session-Id": begun.header["Mcp-Session-Id"], "Mcp-Protocol-Version": {legacyVersion}}
+			for _, f := range failing {
+				w.post("/mcp", requestLine("2", f[0], "{"+f[1]+"}"), header)
+			}
+			w.post("/tools/hello?access_token="+unspoken, `{}`, nil)
+			w.post("/tools/hello", `{}`, bearer(unspoken))
+			w.end()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &otlptest.Collector{}
+			call(newSpace(t, map[string]string{"docs/a.md": "A\n"}), collect(t, c, "http/json"))
+			c.Lock()
+			defer c.Unlock()
+			if len(c.Spans) == 0 || len(c.Logs) == 0 || len(c.Metrics) == 0 {
+				t.Fatalf("%d of traces, %d of metrics, %d of logs", len(c.Spans), len(c.Metrics), len(c.Logs))
+			}
+			if text := fmt.Sprint(c.Spans, c.Metrics, c.Logs); strings.Contains(text, unspoken) {
+				at := strings.Index(text, unspoken)
+				t.Errorf("it is told: %s", text[max(0, at-300):min(len(text), at+100)])
+			}
+		})
+	}
+}
+
 // tracedCall checks the one span, and gives its id.
 func tracedCall(t *testing.T, c *otlptest.Collector) (span string) {
 	t.Helper()

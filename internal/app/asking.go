@@ -12,7 +12,7 @@ import (
 )
 
 // webhookKey is the variable that holds what messages about requests are signed with.
-const webhookKey = "REMIT_WEBHOOK_SECRET" //nolint:gosec // the name of a secret, not one
+const webhookKey = "REMIT_WEBHOOK_SECRET"
 
 // addWebhook has a server told of new approval requests, if the settings name one.
 func (a *App) addWebhook() error {

@@ -1,6 +1,8 @@
 package contract
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +25,20 @@ func Nearest(word string, candidates []string) string {
 		}
 	}
 	return best
+}
+
+// OneOf refuses a word that is none of those known. Where they are more than two, it
+// names the nearest.
+func OneOf(word string, known ...string) error {
+	if slices.Contains(known, word) {
+		return nil
+	}
+	last := len(known) - 1
+	err := fmt.Errorf("%q must be %s or %s", word, strings.Join(known[:last], ", "), known[last])
+	if near := Nearest(word, known); near != "" && last > 1 {
+		err = fmt.Errorf("%w; did you mean %q?", err, near)
+	}
+	return err
 }
 
 // suggest gives the end of a sentence that names the nearest candidate.

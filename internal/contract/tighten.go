@@ -29,6 +29,16 @@ type Tightening struct {
 // for approval.
 const approvalWindow = Duration(time.Hour)
 
+// SettingError is what an operator set and the contracts do not allow.
+type SettingError struct {
+	Key string // as a configuration file leads to it: toolsets, tools.hello.rate
+	Err error
+}
+
+func (e *SettingError) Error() string { return e.Key + ": " + e.Err.Error() }
+
+func (e *SettingError) Unwrap() error { return e.Err }
+
 // Tighten applies an operator's rules, by tool name, to the contracts of sets. It
 // returns new sets without the hidden tools; the contracts are changed in place.
 func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
@@ -60,7 +70,7 @@ func CheckTools(known []*Set, rules map[string]Tightening) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("tools: there is no tool %q%s", name, suggest(name, told))
+			return &SettingError{"tools." + name, fmt.Errorf("there is no tool %q%s", name, suggest(name, told))}
 		}
 	}
 	return nil
@@ -70,25 +80,26 @@ func (c *Contract) tighten(t Tightening) error {
 	if err := c.Open(); err != nil {
 		return err
 	}
-	refuse := func(what string, asked, promised any) error {
-		return fmt.Errorf("tools.%s: %s %s is looser than the contract's %s; it can only be tightened", c.Name, what, asked, promised)
+	refuse := func(part, format string, args ...any) error {
+		return &SettingError{"tools." + c.Name + "." + part, fmt.Errorf(format, args...)}
 	}
+	const looser = "%s is looser than the contract's %s; it can only be tightened"
 	switch {
 	case !t.Rate.IsZero() && !c.Rate.IsZero() && t.Rate.isLooser(c.Rate):
-		return refuse("rate", t.Rate, c.Rate)
+		return refuse("rate", looser, t.Rate, c.Rate)
 	case t.Deadline > c.Deadline.Max:
-		return refuse("deadline", time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
+		return refuse("deadline", looser, time.Duration(t.Deadline), time.Duration(c.Deadline.Max))
 	case t.Request > c.Size.Request:
-		return refuse("request", t.Request, c.Size.Request)
+		return refuse("request", looser, t.Request, c.Size.Request)
 	case len(t.Deny) > 0 && len(c.Paths) == 0:
-		return fmt.Errorf("tools.%s: deny has no effect, because the tool takes no path", c.Name)
+		return refuse("deny", "has no effect, because the tool takes no path")
 	}
 	for _, pattern := range t.Deny {
-		if !doublestar.ValidatePattern(pattern) {
-			return fmt.Errorf("tools.%s: deny: %q is not a valid pattern", c.Name, pattern)
+		if pattern == "" || !doublestar.ValidatePattern(pattern) {
+			return refuse("deny", "%q is not a valid pattern", pattern)
 		}
 		if plain := strings.Trim(path.Clean("/"+pattern), "/"); plain != pattern {
-			return fmt.Errorf("tools.%s: deny: %q would deny nothing; write %q", c.Name, pattern, plain)
+			return refuse("deny", "%q would deny nothing; write %q", pattern, plain)
 		}
 	}
 	c.apply(t)

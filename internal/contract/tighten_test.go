@@ -59,11 +59,12 @@ func TestTightenNeverLoosens(t *testing.T) {
 		rule contract.Tightening
 		want string
 	}{
-		{"rate", "hello", contract.Tightening{Rate: contract.Rate{Requests: 2, Per: time.Second}}, "rate 2/s is looser than the contract's 100/min"},
-		{"rate, by the burst", "hello", contract.Tightening{Rate: contract.Rate{Requests: 5000, Per: time.Hour}}, "rate 5000/h is looser than the contract's 100/min"},
-		{"deadline", "hello", contract.Tightening{Deadline: contract.Duration(time.Minute)}, "deadline 1m0s is looser"},
-		{"request", "hello", contract.Tightening{Request: 1 << 30}, "request 1GiB is looser"},
+		{"rate", "hello", contract.Tightening{Rate: contract.Rate{Requests: 2, Per: time.Second}}, "tools.hello.rate: 2/s is looser than the contract's 100/min"},
+		{"rate, by the burst", "hello", contract.Tightening{Rate: contract.Rate{Requests: 5000, Per: time.Hour}}, "tools.hello.rate: 5000/h is looser than the contract's 100/min"},
+		{"deadline", "hello", contract.Tightening{Deadline: contract.Duration(time.Minute)}, "tools.hello.deadline: 1m0s is looser"},
+		{"request", "hello", contract.Tightening{Request: 1 << 30}, "tools.hello.request: 1GiB is looser"},
 		{"deny without meaning", "read_repo_file", contract.Tightening{Deny: []string{"a["}}, "not a valid pattern"},
+		{"deny of nothing", "read_repo_file", contract.Tightening{Deny: []string{""}}, `tools.read_repo_file.deny: "" is not a valid pattern`},
 		{"deny in a spelling that means nothing", "read_repo_file", contract.Tightening{Deny: []string{"./drafts/"}}, `"./drafts/" would deny nothing; write "drafts"`},
 		{"deny without path", "hello", contract.Tightening{Deny: []string{"a"}}, "takes no path"},
 	} {

@@ -107,7 +107,7 @@ func (v *visit) tell(ctx context.Context, outcome string, took time.Duration, si
 		Method: v.method, Outcome: outcome, Caller: v.who.Principal, Face: v.who.Face, Client: v.who.Client,
 		Connection: v.who.Connection, Started: v.started, Took: took, Bytes: size,
 	}
-	if v.key == "name" {
+	if v.key == "name" && outcome != string(contract.NotFound) { // or it is whatever the client likes to say
 		told.Tool = v.value
 	}
 	v.engine.Telemetry.Called(ctx, &told)

@@ -120,7 +120,10 @@ func sharedParameters() []jsontree.Member {
 // sharedResponses are those of requests that reached no tool.
 func sharedResponses() []jsontree.Member {
 	return []jsontree.Member{
-		jsontree.M("Unauthorized", response("The token is missing, expired or unknown",
-			jsonContent(reference("schemas", "Refusal")), jsontree.M("WWW-Authenticate", reference("headers", "WWW-Authenticate")))),
+		jsontree.M("Unauthorized", unauthorized(reference("schemas", "Refusal"))),
 	}
+}
+
+func unauthorized(schema jsontree.Value) jsontree.Value {
+	return response("The token is missing, expired or unknown", jsonContent(schema), jsontree.M("WWW-Authenticate", reference("headers", "WWW-Authenticate")))
 }

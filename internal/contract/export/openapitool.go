@@ -146,7 +146,7 @@ func (d *posted) responses(examples []contract.Example) []jsontree.Member {
 		}
 	}
 	members := []jsontree.Member{jsontree.M("200", response("The answer", jsonContent(reference("schemas", d.answer()), answers...), d.headers("ok")...))}
-	members = append(members, jsontree.M("401", reference("responses", "Unauthorized")))
+	members = append(members, jsontree.M("401", unauthorized(d.failureOrRefusal())))
 	for status, kinds := range d.statuses() {
 		members = append(members, jsontree.M(strconv.Itoa(status), d.failure(status, kinds, failures)))
 	}

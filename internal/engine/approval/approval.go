@@ -11,8 +11,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"time"
+
+	"remit/internal/contract"
 )
 
 // Mode says what happens to a call that needs a person's approval.
@@ -27,11 +28,10 @@ const (
 
 // ParseMode reads a mode from a flag or a configuration file.
 func ParseMode(s string) (Mode, error) {
-	switch m := Mode(s); m {
-	case Ask, Auto, Deny:
-		return m, nil
+	if err := contract.OneOf(s, string(Ask), string(Auto), string(Deny)); err != nil {
+		return "", err
 	}
-	return "", fmt.Errorf("approval mode %q: must be ask, auto or deny", s)
+	return Mode(s), nil
 }
 
 // DefaultWindow is the window of a Subject that states none.

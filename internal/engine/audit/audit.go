@@ -18,7 +18,7 @@ import (
 type Record struct {
 	Time      time.Time
 	Principal string
-	Face      string // stdio, cli, http, console
+	Face      string // stdio, cli, http, console, page
 	Client    string // how the client names itself
 	Tool      string // set/name
 	Version   string // of the contract

@@ -72,7 +72,11 @@ func (h *tee) record(ctx context.Context, r *slog.Record) Record {
 		record.Trace, record.Span, record.Flags = p.trace, p.span, p.w3cFlags()
 	}
 	r.Attrs(func(a slog.Attr) bool {
-		record.Attrs = t.appendAttr(record.Attrs, h.group, a)
+		// What a caller did wrong may be told in words that quote them; what is our own
+		// fault has to be found.
+		if a.Key != "cause" || r.Level >= slog.LevelWarn {
+			record.Attrs = t.appendAttr(record.Attrs, h.group, a)
+		}
 		return true
 	})
 	return record

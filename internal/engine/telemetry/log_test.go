@@ -33,16 +33,16 @@ func TestRecords(t *testing.T) {
 		log = log.With("part", "books").WithGroup("g")
 		ctx := tel.Begin(context.Background(), parent)
 		log.DebugContext(ctx, "not told")
-		log.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("it broke"),
+		log.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
 			slog.Group("inner", "n", uint64(1)))
-		log.Warn("outside")
+		log.Warn("outside", "cause", errors.New("it broke"))
 		tel.Close()
 		if len(s.records) != 2 {
 			t.Fatalf("%d records, want 2: %+v", len(s.records), s.records)
 		}
 		call, outside := s.records[0], s.records[1]
 		want := map[string]string{
-			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z", "g.cause": "it broke", "g.inner.n": "1",
+			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z", "g.inner.n": "1",
 		}
 		if diff := cmp.Diff(want, attrs(call.Attrs)); diff != "" {
 			t.Errorf("attributes (-want +got):\n%s", diff)
@@ -50,10 +50,10 @@ func TestRecords(t *testing.T) {
 		if hex.EncodeToString(call.Trace[:]) != trace || call.Span == (telemetry.SpanID{}) || call.Flags != 1 || call.Body != "call" || call.Level != slog.LevelInfo {
 			t.Errorf("got %+v", call)
 		}
-		if outside.Trace != (telemetry.TraceID{}) || outside.Level != slog.LevelWarn {
+		if outside.Trace != (telemetry.TraceID{}) || outside.Level != slog.LevelWarn || attrs(outside.Attrs)["g.cause"] != "it broke" {
 			t.Errorf("got %+v", outside)
 		}
-		if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN msg=outside part=books") {
+		if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN msg=outside part=books g.cause=") {
 			t.Errorf("the other handler wrote %q", text)
 		}
 	})

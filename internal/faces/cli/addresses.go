@@ -27,7 +27,7 @@ func (r *resolver) places(s *Settings) error {
 	}
 	r.note("books", strings.Join(shown, ","), origin)
 	if err := checkPlaces(s.Books); err != nil {
-		return fmt.Errorf("books (from %s): %w", origin, err)
+		return r.file.wrongValue("books", origin, err)
 	}
 	return nil
 }
@@ -93,7 +93,7 @@ func (r *resolver) webhook(s *Settings) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return fmt.Errorf("webhook (from %s): must be an address such as https://hooks.example.com/remit", origin)
+		return r.file.wrongValue("webhook", origin, errors.New("must be an address such as https://hooks.example.com/remit"))
 	}
 	r.note("webhook", u.Scheme+"://"+u.Host+"/***", origin)
 	s.Webhook = text

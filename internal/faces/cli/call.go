@@ -16,6 +16,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/once"
+	"remit/internal/engine/telemetry"
 )
 
 // Local is the principal of calls from this machine's own command line and stdio.
@@ -69,6 +70,7 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 		return usageError{err}
 	}
 	call.Principal, call.Face, call.Client, call.Peer = Local, "cli", "remit/"+p.Version, terminal{p}
+	call.Trace = p.trace()
 	result, err := e.Call(ctx, call)
 	if err != nil {
 		return err
@@ -85,6 +87,13 @@ func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, 
 	default:
 		return failure{ExitFailed}
 	}
+}
+
+// trace is the one that whoever started the program is in, by the variables of OpenTelemetry.
+func (p *Program) trace() string {
+	parent, _ := p.Env("TRACEPARENT")
+	state, _ := p.Env("TRACESTATE")
+	return telemetry.Parent(parent, state)
 }
 
 // printNotes tells a person what does not belong into the answer.

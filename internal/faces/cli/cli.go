@@ -304,7 +304,11 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if loosened := settings.Loosened(); len(loosened) > 0 {
 		log.Warn("the configuration file loosens what Remit guards", "file", settings.Config, "settings", strings.Join(loosened, ", "))
 	}
-	return p.Open(cmd.Context(), settings, log)
+	w, err := p.Open(cmd.Context(), settings, log)
+	if err != nil {
+		return nil, settings.placed(err)
+	}
+	return w, nil
 }
 
 // with runs a command's body on an opened workspace, and closes it.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
@@ -35,6 +36,35 @@ func (f *configFile) place(key string) string {
 		return fmt.Sprintf("%s:%d:%d", f.name, at.Line, at.Column)
 	}
 	return f.name
+}
+
+// wrongValue says which setting has a wrong value, and where it was set.
+func (f *configFile) wrongValue(key string, origin Origin, err error) error {
+	if origin == FromFile {
+		return fmt.Errorf("%s: %s: %w", f.place(key), clipped(key), err)
+	}
+	return fmt.Errorf("%s (from %s): %w", key, origin, err)
+}
+
+// placed tells of settings that turned out wrong when the tools were known, as of those
+// that always are. Other errors stay what they are.
+func (s *Settings) placed(err error) error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var each []error
+		for _, one := range several.Unwrap() {
+			each = append(each, s.placed(one))
+		}
+		return errors.Join(each...)
+	}
+	var wrong *contract.SettingError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	origin := s.origin(wrong.Key)
+	if strings.HasPrefix(wrong.Key, "tools.") {
+		origin = FromFile
+	}
+	return usageError{s.file.wrongValue(wrong.Key, origin, wrong.Err)}
 }
 
 // schemes are what the settings begin with that say where something is kept, or sent.
@@ -110,10 +140,30 @@ func readFile(name string, asked bool) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxConfig)
 	}
 	data, err := os.ReadFile(name)
-	if err == nil && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("? ")) > maxBrackets {
+	if err == nil && brackets(data) > maxBrackets {
 		err = fmt.Errorf("%s is nested too deeply", name)
 	}
 	return data, err
+}
+
+// brackets counts the words that open a level. One with its value behind it in the same
+// line is an ordinary entry.
+func brackets(data []byte) int {
+	n := bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
+	for row := range bytes.Lines(data) {
+		opened, last := 0, false
+		for word := range bytes.FieldsSeq(row) {
+			last = bytes.HasSuffix(word, []byte(":")) || len(word) == 1 && (word[0] == '-' || word[0] == '?')
+			if last {
+				opened++
+			}
+		}
+		if opened > 0 && !last {
+			opened--
+		}
+		n += opened
+	}
+	return n
 }
 
 // readConfig reads remit.yaml. Unknown keys fail: a misspelt one would otherwise
@@ -134,8 +184,8 @@ func readConfig(name string, asked bool) (configFile, error) {
 func (f *configFile) parse(data []byte) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))             // as some editors begin a file
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")) // the parser counts some of these twice
-	if !utf8.Valid(data) {
-		return fmt.Errorf("%s: is not UTF-8 text; save it as such", f.name)
+	if err := f.isText(data); err != nil {
+		return err
 	}
 	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // entries finds them, and says where
 	if err != nil {
@@ -151,6 +201,23 @@ func (f *configFile) parse(data []byte) error {
 		}
 	}
 	return nil
+}
+
+// isText refuses what is no text, which few editors show.
+func (f *configFile) isText(data []byte) error {
+	line := 0
+	for row := range bytes.Lines(data) {
+		line++
+		if at := bytes.IndexFunc(row, isForeign); at >= 0 {
+			place := token.Position{Line: line, Column: utf8.RuneCount(row[:at]) + 1}
+			return f.wrong(&place, "what stands here is no text; remove it, or save the file as UTF-8")
+		}
+	}
+	return nil
+}
+
+func isForeign(c rune) bool {
+	return c == utf8.RuneError || unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
 }
 
 // whole reads the keys of the only document that there may be.

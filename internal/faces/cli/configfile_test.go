@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"remit/internal/contract"
 )
@@ -76,7 +78,18 @@ func TestBrokenConfig(t *testing.T) {
 		{"a tag", "approve: !!str hunter2\n", `remit.yaml:1:1: approve: anchors and tags are not taken; write the value itself`},
 		{"merging", "<<: {approve: hunter2}\n", `remit.yaml:1:1: a key must be a plain word; anchors, tags and merging are not taken`},
 		{"what quotes the file", "approve: |hunter2\n  x\n", `remit.yaml:1:10: is not valid YAML; look at this line and the one before`},
-		{"not UTF-8", "approve: \xff\n", `remit.yaml: is not UTF-8 text; save it as such`},
+		{"not UTF-8", "approve: \xff\n", `remit.yaml:1:10: what stands here is no text; remove it, or save the file as UTF-8`},
+		{"UTF-16", "\xff\xfea\x00p\x00", `remit.yaml:1:1: what stands here is no text`},
+		{"a NUL", "watch: on\r\nappröve: ask\x00\n", `remit.yaml:2:13: what stands here is no text`},
+		{"lists of lists in a line", strings.Repeat("- ", 30_000), `read the configuration: remit.yaml is nested too deeply`},
+		{"keys and lists in turn", strings.Repeat("a:\n-\n", 10_000), `read the configuration: remit.yaml is nested too deeply`},
+		{"keys of keys in a line", strings.Repeat("?\t", 30_000), `read the configuration: remit.yaml is nested too deeply`},
+		{"too large", "# " + strings.Repeat("x", 64<<10), `read the configuration: remit.yaml is larger than 65536 bytes`},
+		{"a deadline of nothing", "tools:\n  hello: {deadline: 0s}\n", `remit.yaml:2:11: tools.hello.deadline: "0s" must be more than zero`},
+		{"a size of nothing", "tools:\n  hello: {request: 0B}\n", `remit.yaml:2:11: tools.hello.request: "0B" must be more than zero`},
+		{"no words", "tools:\n  hello: {title: ' '}\n", `remit.yaml:2:11: tools.hello.title: is empty, which changes nothing; write a value, or remove the key`},
+		{"no description", "tools:\n  hello: {description: ''}\n", `remit.yaml:2:11: tools.hello.description: is empty, which changes nothing`},
+		{"no pattern", "tools:\n  read_file: {deny: []}\n", `remit.yaml:2:15: tools.read_file.deny: is empty, which changes nothing`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := parsed(t, tc.text)
@@ -195,4 +208,73 @@ func FuzzConfigFile(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A value that does not fit is told with its place too, and with the nearest that does.
+func TestWrongValues(t *testing.T) {
+	for _, tc := range []struct{ text, want string }{
+		{"# mine\napprove: atuo\n", `remit.yaml:2:1: approve: "atuo" must be ask, auto or deny; did you mean "auto"?`},
+		{"approve: perhaps\n", `remit.yaml:1:1: approve: "perhaps" must be ask, auto or deny`},
+		{"log_level: wran\n", `remit.yaml:1:1: log_level: "wran" must be debug, info, warn or error; did you mean "warn"?`},
+		{"watch: on\nrate-limits: false\n", `remit.yaml:2:1: rate_limits: "false" must be on or off`},
+		{"read_only: yes\n", `remit.yaml:1:1: read_only: "yes" must be true or false`},
+		{"code_memory: lots\n", `remit.yaml:1:1: code_memory: "lots" is not a size; write it like 10KiB or 1MiB`},
+		{"toolsets: []\n", `remit.yaml:1:1: toolsets: name at least one toolset`},
+		{"addr: nowhere\n", `remit.yaml:1:1: addr: "nowhere" must be a host and a port, such as 127.0.0.1:8722`},
+		{"books: shelf\n", `remit.yaml:1:1: books: "shelf" must be file://FOLDER or s3://BUCKET/PREFIX`},
+		{"data: ../victim\n", `remit.yaml:1:1: data leads out of the workspace; set it with --data or REMIT_DATA instead`},
+	} {
+		_, err := settled(t, tc.text)
+		if err == nil || err.Error() != tc.want {
+			t.Errorf("%q:\ngot  %v\nwant %s", tc.text, err, tc.want)
+		}
+	}
+}
+
+// What only the tools can tell to be wrong has its place as well.
+func TestPlaced(t *testing.T) {
+	settings, err := settled(t, "toolsets: [taks]\ntools:\n  helo:\n    hide: true\n  hello:\n    rate: 9/s\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := func(key string) error { return &contract.SettingError{Key: key, Err: errors.New("no")} }
+	other := errors.New("the disk is full")
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{wrong("toolsets"), "FILE:1:1: toolsets: no"},
+		{wrong("database"), "database (from default): no"},
+		{wrong("tools.helo"), "FILE:3:3: tools.helo: no"},
+		{errors.Join(wrong("tools.hello.rate"), wrong("tools.helo")), "FILE:6:5: tools.hello.rate: no\nFILE:3:3: tools.helo: no"},
+		{other, other.Error()},
+	} {
+		got := settings.placed(tc.err)
+		if words := strings.ReplaceAll(got.Error(), settings.Config, "FILE"); words != tc.want {
+			t.Errorf("got  %s\nwant %s", words, tc.want)
+		}
+		var usage usageError
+		if errors.As(got, &usage) == errors.Is(got, other) {
+			t.Errorf("%v ends with the wrong exit code", got)
+		}
+	}
+}
+
+// settled works out the settings of a workspace with this file.
+func settled(t *testing.T, text string) (Settings, error) {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "remit.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := pflag.NewFlagSet("remit", pflag.ContinueOnError)
+	addSettingFlags(flags)
+	if err := flags.Set("root", root); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := resolveSettings(flags, func(string) (string, bool) { return "", false })
+	if err != nil {
+		err = &shortened{strings.ReplaceAll(err.Error(), root+string(filepath.Separator), "")}
+	}
+	return settings, err
 }

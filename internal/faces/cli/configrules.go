@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding"
 	"fmt"
+	"reflect"
+	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 
@@ -51,9 +53,9 @@ func (f *configFile) readPart(rule *contract.Tightening, e entry) (err error) {
 	case "hide":
 		rule.Hide, err = f.yes(e)
 	case "title":
-		rule.Title, err = f.word(e, e.value)
+		rule.Title, err = f.said(e)
 	case "description":
-		rule.Description, err = f.word(e, e.value)
+		rule.Description, err = f.said(e)
 	case "rate":
 		err = f.unit(e, &rule.Rate)
 	case "deadline":
@@ -79,6 +81,18 @@ func (f *configFile) yes(e entry) (bool, error) {
 	return false, f.wrongAt(e.path, e.at, "must be true or false")
 }
 
+// said reads other words for a tool.
+func (f *configFile) said(e entry) (string, error) {
+	text, err := f.word(e, e.value)
+	if err == nil && strings.TrimSpace(text) == "" {
+		err = f.wrongAt(e.path, e.at, "%s", emptyRule)
+	}
+	return text, err
+}
+
+// emptyRule is said of a rule that would be passed over in silence.
+const emptyRule = "is empty, which changes nothing; write a value, or remove the key"
+
 // unit reads what has a number and a unit.
 func (f *configFile) unit(e entry, into encoding.TextUnmarshaler) error {
 	text, err := f.word(e, e.value)
@@ -88,6 +102,9 @@ func (f *configFile) unit(e entry, into encoding.TextUnmarshaler) error {
 	if err := into.UnmarshalText([]byte(text)); err != nil {
 		return f.wrongAt(e.path, e.at, "%s", fmt.Sprint(err))
 	}
+	if reflect.ValueOf(into).Elem().IsZero() {
+		return f.wrongAt(e.path, e.at, "%q must be more than zero", text)
+	}
 	return nil
 }
 
@@ -95,6 +112,9 @@ func (f *configFile) patterns(e entry) ([]string, error) {
 	list, ok := e.value.(*ast.SequenceNode)
 	if !ok {
 		return nil, f.wrongAt(e.path, e.at, `must be a list of patterns, such as ["**/drafts/**"]`)
+	}
+	if len(list.Values) == 0 {
+		return nil, f.wrongAt(e.path, e.at, "%s", emptyRule)
 	}
 	return f.words(e, list)
 }

@@ -87,7 +87,7 @@ func (p *Program) examineOpened(cmd *cobra.Command, settings Settings) (checks [
 	settings.Watch = false
 	opened, err := p.Open(cmd.Context(), settings, p.Logger(p.Stderr, slog.LevelError))
 	if err != nil {
-		return []Check{{"opening", Failed, message(err), "Nothing can be served until this is mended."}}
+		return []Check{{"opening", Failed, message(settings.placed(err)), "Nothing can be served until this is mended."}}
 	}
 	if checker, ok := opened.(Checker); ok {
 		checks = checker.Checks(cmd.Context())

@@ -221,7 +221,7 @@ func (p *Program) checkClients() []Check {
 		said, isThere, err := c.Installed(c.File(system), "remit")
 		switch {
 		case err != nil:
-			checks = append(checks, Check{"client " + c.Name, Warned, err.Error(), "Mend the file; the client cannot read it either."})
+			checks = append(checks, Check{"client " + c.Name, Warned, err.Error(), "Mend it there; until then the client may not read it either."})
 		case isThere:
 			connected++
 			checks = append(checks, p.checkEntry(c, said))

@@ -48,7 +48,8 @@ type Settings struct {
 	// Env is the environment, where programs look for the credentials of S3.
 	Env func(string) (string, bool)
 
-	values []Value // as printed by config print
+	values []Value    // as printed by config print
+	file   configFile // what was read
 }
 
 // Values are all settings with their origin.
@@ -198,10 +199,10 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	}
 	if origin == FromDefault {
 		if err := r.file.staysBeneath(s.Root); err != nil {
-			return s, fmt.Errorf("%s: %w", s.Config, err)
+			return s, err
 		}
 	}
-	s.Tools = r.file.tools
+	s.file, s.Tools = r.file, r.file.tools
 	s.Data = r.path(&s, "data")
 	database, databaseOrigin := r.lookup("database")
 	s.Database = within(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
@@ -224,7 +225,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 		r.parse("rate_limits", oneOf(&s.RateLimits, "on", "off")),
 		r.parse("log_level", func(text string) error {
 			if s.LogLevel.UnmarshalText([]byte(text)) != nil {
-				return fmt.Errorf("%q must be debug, info, warn or error", text)
+				return contract.OneOf(text, "debug", "info", "warn", "error")
 			}
 			return nil
 		}),
@@ -266,10 +267,7 @@ func (r *resolver) guarding(s *Settings) error {
 		r.parse("behind_proxy", oneOf(&s.BehindProxy, "true", "false")),
 		r.parse("identity", func(text string) error {
 			s.Identity = text
-			if !slices.Contains([]string{"auto", "on", "off"}, text) {
-				return fmt.Errorf("%q must be auto, on or off", text)
-			}
-			return nil
+			return contract.OneOf(text, "auto", "on", "off")
 		}),
 		r.parse("oidc_issuer", issuerAddress(&s.OIDCIssuer)),
 		r.parse("oidc_audience", func(text string) error { s.OIDCAudience = text; return nil }),
@@ -359,18 +357,15 @@ func (r *resolver) parse(key string, read func(string) error) error {
 	text, origin := r.lookup(key)
 	r.note(key, text, origin)
 	if err := read(text); err != nil {
-		return fmt.Errorf("%s (from %s): %w", key, origin, err)
+		return r.file.wrongValue(key, origin, err)
 	}
 	return nil
 }
 
 func oneOf(target *bool, yes, no string) func(string) error {
 	return func(text string) error {
-		if text != yes && text != no {
-			return fmt.Errorf("%q must be %s or %s", text, yes, no)
-		}
 		*target = text == yes
-		return nil
+		return contract.OneOf(text, yes, no)
 	}
 }
 

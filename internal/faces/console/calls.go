@@ -31,14 +31,17 @@ type callRow struct {
 	Target time.Duration // what the contract aims at; zero if it is no tool
 }
 
+// latestShown is how many calls the overview shows.
+const latestShown = 10
+
 // latestCalls are the newest calls, for the overview. The block "callrows" of
 // templates/callrows.html shows them.
-func (v *visit) latestCalls(n int) []callRow {
+func (v *visit) latestCalls() []callRow {
 	if v.Calls == nil {
 		return nil
 	}
 	_ = v.Calls.Refresh() // what is at hand is shown, and Status tells of trouble
-	page, err := v.Calls.Page(ledger.Filter{}, "", n)
+	page, err := v.Calls.Page(ledger.Filter{Without: facePage}, "", latestShown)
 	if err != nil {
 		return nil
 	}
@@ -84,9 +87,14 @@ func periods() []period {
 	}
 }
 
+// allFaces chooses what pages read to show themselves too, which is left out otherwise:
+// it is most of what happens while somebody looks, and nobody's call.
+const allFaces = "all"
+
 // chosen is what the address of a page chooses.
 type chosen struct {
 	ledger.Filter
+	Face   string // one of them, allFaces, or "" for all but that of pages
 	Period period
 	Live   bool   // the page follows what happens
 	Times  bool   // it shows tools and times, not the list
@@ -96,8 +104,15 @@ type chosen struct {
 // choose reads what an address chooses.
 func (v *visit) choose(q url.Values) (chosen, error) {
 	c := chosen{
-		Filter: ledger.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome"), Face: q.Get("face")},
+		Filter: ledger.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Face: q.Get("face"),
 		Live:   q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
+	}
+	switch c.Face {
+	case "":
+		c.Without = facePage
+	case allFaces:
+	default:
+		c.Filter.Face = c.Face
 	}
 	key := q.Get("period")
 	if key == "" {
@@ -163,7 +178,7 @@ func (v *visit) callsView() (*callsView, error) {
 		view.Part = (&url.URL{Path: "/console/calls/live", RawQuery: v.r.URL.RawQuery}).String()
 	}
 	_ = v.Calls.Refresh() // Status tells of trouble
-	view.Names, view.Status = v.Calls.Names(ledger.Filter{From: c.From}), v.Calls.Status()
+	view.Names, view.Status = v.Calls.Names(ledger.Filter{From: c.From, Without: c.Without}), v.Calls.Status()
 	view.Total = v.Calls.Count(c.Filter)
 	failed := c.Filter
 	if failed.Outcome == "" {

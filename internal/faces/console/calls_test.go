@@ -156,12 +156,12 @@ func TestOneCall(t *testing.T) {
 func TestLatestCalls(t *testing.T) {
 	c, _ := callLog(t, 20)
 	v := &visit{Console: c.Console}
-	rows := v.latestCalls(10)
+	rows := v.latestCalls()
 	if len(rows) != 10 || rows[1].Tool != "demo/look" || !rows[1].Served || rows[0].Served {
 		t.Errorf("%d rows: %+v", len(rows), rows[:min(2, len(rows))])
 	}
 	c.Calls = nil
-	if rows := v.latestCalls(10); rows != nil {
+	if rows := v.latestCalls(); rows != nil {
 		t.Errorf("without a ledger: %+v", rows)
 	}
 }

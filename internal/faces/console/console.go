@@ -87,6 +87,13 @@ type Client struct {
 	Notes     string
 }
 
+// The faces by which people's calls come in. A page that reads what it shows is recorded
+// too, because it may show what is private, but nobody called a tool.
+const (
+	faceConsole = "console" // somebody did something
+	facePage    = "page"    // a page was looked at
+)
+
 // Register adds the routes of the face: the overview at /, all else beneath
 // /console/.
 func (c *Console) Register(mux *http.ServeMux) {

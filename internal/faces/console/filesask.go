@@ -17,7 +17,7 @@ type arguments map[string]any
 // look asks a tool that reads for what a page shows, and decodes its answer. cut tells
 // that there was more than an answer holds.
 func (v *visit) look(tool string, args arguments, answer any) (cut bool, err error) {
-	result, err := v.call(v.Pages, tool, args)
+	result, err := v.call(v.Pages, facePage, tool, args)
 	if err != nil {
 		return false, err
 	}
@@ -33,12 +33,12 @@ func (v *visit) look(tool string, args arguments, answer any) (cut bool, err err
 // do carries out what a person asks for. The contract is kept in full, so it may wait
 // for approval.
 func (v *visit) do(tool string, args arguments) error {
-	_, err := v.call(v.Engine, tool, args)
+	_, err := v.call(v.Engine, faceConsole, tool, args)
 	return err
 }
 
 // call calls a tool as the person who is signed in. A failure is a *contract.Error.
-func (v *visit) call(e *engine.Engine, tool string, args arguments) (engine.Result, error) {
+func (v *visit) call(e *engine.Engine, face, tool string, args arguments) (engine.Result, error) {
 	for key, value := range args {
 		if value == "" || value == 0 || value == false {
 			delete(args, key)
@@ -52,7 +52,7 @@ func (v *visit) call(e *engine.Engine, tool string, args arguments) (engine.Resu
 	if err != nil {
 		return engine.Result{}, contract.Errorf(contract.Invalid, "That is no text that %s could take", tool).Because(err)
 	}
-	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Face: "console", Client: "console"})
+	result, err := e.Call(v.r.Context(), engine.Call{Tool: tool, Args: tree, Principal: v.person.Principal(), Face: face})
 	switch {
 	case err != nil:
 		return result, err

@@ -100,7 +100,7 @@ func (v *visit) fillMemory(page *memoryPage) error {
 // readTail reads the end of a memory file, from the start of a line, and notes on the
 // page if that is not all of it.
 func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool, err error) {
-	who := engine.Visitor{Principal: v.person.Principal(), Face: "console", Client: "console"}
+	who := engine.Visitor{Principal: v.person.Principal(), Face: facePage}
 	contents, err := v.Pages.Read(v.r.Context(), who, memoryAddress+file)
 	if err != nil {
 		return "", false, err

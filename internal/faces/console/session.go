@@ -96,7 +96,7 @@ func (v *visit) countAttempt() error {
 // record keeps what somebody did about the console itself; a failure to is logged.
 func (v *visit) record(what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
 	r := audit.Record{
-		Time: v.Now(), Face: "console", Client: "console", Tool: what, Outcome: "ok",
+		Time: v.Now(), Face: faceConsole, Tool: what, Outcome: "ok",
 		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.address(v.r))))...),
 	}
 	if who.Role > identity.Nobody {

@@ -68,7 +68,7 @@ func (v *visit) tryTool() error {
 func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error) {
 	started := v.Now()
 	result, err := v.Engine.Call(v.r.Context(), engine.Call{
-		Tool: t.Name, Args: args, Principal: v.person.Principal(), Face: "console", Client: "console",
+		Tool: t.Name, Args: args, Principal: v.person.Principal(), Face: faceConsole,
 	})
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// How many requests with bad credentials one address may send: so many at once, and
-// then one each step.
+// How many requests with bad credentials of one address are answered with a reason and
+// recorded: so many at once, and then one each step.
 const (
 	mostGuesses = 30
 	guessStep   = time.Minute / mostGuesses
@@ -31,15 +31,7 @@ type guesses struct {
 	sweepAt int
 }
 
-// wait is how long until an address may guess again; zero if it may now.
-func (g *guesses) wait(from netip.Prefix, now time.Time) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return max(0, g.bucket(from, now).Sub(now)+guessStep-guessSpan)
-}
-
-// count notes a bad guess, and gives how long to wait if it was one too many: many may
-// have begun at once.
+// count notes a bad guess, and gives how long to wait if it was one too many.
 func (g *guesses) count(from netip.Prefix, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -128,10 +120,11 @@ func network(address string) netip.Prefix {
 
 // failed counts and records bad credentials, and gives what their sender is told. What
 // could not be checked, or is one too many, is neither.
-func (d *Door) failed(r *http.Request, from netip.Prefix, no *refusal, now time.Time) *refusal {
+func (d *Door) failed(r *http.Request, no *refusal, now time.Time) *refusal {
 	if no.status >= http.StatusInternalServerError {
 		return no
 	}
+	from := d.sender(r)
 	if wait := d.guesses.count(from, now); wait > 0 {
 		return tooOften(wait, tooManyGuesses)
 	}

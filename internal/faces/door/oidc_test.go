@@ -1,6 +1,7 @@
 package door_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/hmac"
@@ -157,6 +158,23 @@ func TestOIDCSettings(t *testing.T) {
 	}
 }
 
+// signedBy is a good token with a header of one's own choosing.
+func signedBy(t *testing.T, key *rsa.PrivateKey, header string) string {
+	t.Helper()
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims(nil)))
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// asJWK writes a public key as tokens may carry one.
+func asJWK(key *rsa.PublicKey) string {
+	return `{"kty":"RSA","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(key.N.Bytes()) + `"}`
+}
+
 // TestOIDCSignatures: only what the issuer signed with a key of its own counts.
 func TestOIDCSignatures(t *testing.T) {
 	part := base64.RawURLEncoding.EncodeToString
@@ -176,9 +194,16 @@ func TestOIDCSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Whoever has a key of their own may say in the token where it is to be found.
+	stranger := func(header string) string { return signedBy(t, rsaKeys()[1], header) }
 	for _, tc := range []struct {
 		name, token, words string
 	}{
+		{"a key of somebody else and no name for it", stranger(`{"alg":"RS256"}`), "not signed by"},
+		{"a key that the token brings along", stranger(`{"alg":"RS256","jwk":` + asJWK(&rsaKeys()[1].PublicKey) + `}`), "not signed by"},
+		{"a key at an address in the token", stranger(`{"alg":"RS256","kid":"one","jku":"https://evil.example.com/keys","x5u":"https://evil.example.com/cert"}`), "not signed by"},
+		{"a signature of two kinds", part([]byte(`{"alg":"RS256","alg":"none","kid":"one"}`)) + "." + body + ".", ""},
+		{"something critical that nobody knows", signedBy(t, rsaKeys()[0], `{"alg":"RS256","kid":"one","crit":["remit"],"remit":1}`), "not signed by"},
 		{"none", part([]byte(`{"alg":"none"}`)) + "." + body + ".", "no JWT that was signed with a public key"},
 		{"None", part([]byte(`{"alg":"None","kid":"one"}`)) + "." + body + "." + genuine[2], "signed with a public key"},
 		{"HS256 with the public key", withHMAC(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), "signed with a public key"},
@@ -202,6 +227,9 @@ func TestOIDCSignatures(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a key of the issuer without its name", func(t *testing.T) {
+		newOIDC(t).expect(signedBy(t, rsaKeys()[0], `{"alg":"RS256"}`), 200, "oidc:alice")
+	})
 	t.Run("ES256", func(t *testing.T) {
 		g := newOIDC(t)
 		g.server.PublicKeys = append(g.server.PublicKeys, oidctest.PublicKey{PublicKey: ec.Public(), KeyID: "ec", Algorithm: oidc.ES256})

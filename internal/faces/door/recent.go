@@ -6,10 +6,7 @@ import (
 	"time"
 )
 
-const (
-	mostRecent = 1024             // tokens that are remembered
-	goodFor    = 10 * time.Minute // how long a token that was good keeps its sender from being taken for a guesser
-)
+const mostRecent = 1024 // tokens that are remembered
 
 // recent remembers something of tokens for a while, by their hashes: what is in memory
 // opens no door. It holds a bounded number of them. The zero value is ready to use.
@@ -33,12 +30,6 @@ func (c *recent[T]) get(token string, now time.Time) (what T, ok bool) {
 		return what, false
 	}
 	return found.what, true
-}
-
-// has tells whether anything is.
-func (c *recent[T]) has(token string, now time.Time) bool {
-	_, ok := c.get(token, now)
-	return ok
 }
 
 // add remembers something of a token until an instant.

@@ -289,11 +289,10 @@ func hostOf(hostport string) string {
 
 // isOurs tells whether a web page is our own, or of this machine.
 func (s *Server) isOurs(origin, host string) bool {
-	if s.Exposed {
-		_, from, _ := strings.Cut(origin, "://")
-		return origin == s.Origin || from != "" && from == host
+	if !s.Exposed {
+		return isLocalOrigin(origin)
 	}
-	return isLocalOrigin(origin)
+	return origin != "" && origin == s.Origin || origin == "https://"+host || s.TLS == nil && origin == "http://"+host
 }
 
 func isLocalOrigin(origin string) bool {

@@ -154,12 +154,16 @@ func modernClient(m *message, who identity.Identity, face string) (client, *rpcE
 	return c, nil
 }
 
-// traceOf is the trace that a request belongs to: by its header, or by its own word.
+// traceOf is the trace that a request belongs to: by its own word, or by its header, which
+// may be that of somebody in between.
 func traceOf(r *http.Request, m *message) string {
+	if own := tracedBy(m); own != "" {
+		return own
+	}
 	if given := r.Header["Traceparent"]; len(given) == 1 {
 		return telemetry.Parent(given[0], r.Header.Get("Tracestate"))
 	}
-	return tracedBy(m)
+	return ""
 }
 
 // tracedBy is the trace that a message says it belongs to.

@@ -15,8 +15,12 @@ import (
 // telemetry that is off. What is wrong in the environment is a warning in the log of
 // the source, and telemetry goes on without it.
 func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetry.Telemetry {
+	told := map[[2]string]bool{} // three signals read the same variables
 	env := telemetry.Env{Lookup: lookup, Warn: func(name, why string) {
-		source.Log.Warn("a setting of telemetry is ignored", "variable", name, "why", why)
+		if !told[[2]string{name, why}] {
+			told[[2]string{name, why}] = true
+			source.Log.Warn("a setting of telemetry is ignored", "variable", name, "why", why)
+		}
 	}}
 	wanted := wantedSignals(&env)
 	if len(wanted) == 0 {

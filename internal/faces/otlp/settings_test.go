@@ -78,9 +78,9 @@ func TestWrongIsToldOnce(t *testing.T) {
 	address := c.HTTP(t)
 	log := export(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "nowhere", "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/there/is/none",
-		"OTEL_BSP_SCHEDULE_DELAY": "soon",
+		"OTEL_BSP_SCHEDULE_DELAY": "soon", "OTEL_EXPORTER_OTLP_TIMEOUT": "long", // which three signals read
 	})
-	if strings.Count(log, "\n") != 3 || strings.Count(log, "signal=traces") != 1 || strings.Count(log, "signal=metrics") != 1 || strings.Count(log, "OTEL_BSP_SCHEDULE_DELAY") != 1 {
+	if strings.Count(log, "\n") != 4 || strings.Count(log, "signal=traces") != 1 || strings.Count(log, "signal=metrics") != 1 || strings.Count(log, "OTEL_BSP_SCHEDULE_DELAY") != 1 || strings.Count(log, "OTLP_TIMEOUT") != 1 {
 		t.Errorf("told %q", log)
 	}
 	if len(c.Spans)+len(c.Metrics) != 0 || len(c.Logs) != 1 {

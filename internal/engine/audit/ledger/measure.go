@@ -8,7 +8,7 @@ import (
 )
 
 // Times are how long calls took: half of them at most P50, and so on. They are exact,
-// and of all calls, refused ones too.
+// and of all calls that were measured, refused ones too; zero if none was.
 type Times struct{ P50, P95, P99 time.Duration }
 
 // Tool is what the calls of one tool came to.
@@ -164,7 +164,11 @@ func newSample(most int) *sample {
 	return &sample{make([]int32, 0, most), make([]int64, 0, most)}
 }
 
+// add adds a duration; zero is that of what was not measured, such as signing in.
 func (s *sample) add(group int, micros int64) {
+	if micros == 0 {
+		return
+	}
 	s.groups = append(s.groups, int32(group))
 	s.micros = append(s.micros, micros)
 }

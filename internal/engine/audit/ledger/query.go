@@ -28,6 +28,7 @@ type Filter struct {
 	Caller  string
 	Outcome string // or Failed
 	Face    string
+	Without string    // a face whose calls are left out
 	From    time.Time // the first instant
 	To      time.Time // the first instant that is too late
 }
@@ -57,6 +58,7 @@ type Page struct {
 type want struct {
 	tool, caller, outcome, face    word
 	anyTool, anyCaller, anyOutcome bool
+	without                        word
 	anyFace, none                  bool
 	failures                       []bool // by word; nil if one outcome is wanted, or any
 	from, to                       int64
@@ -77,6 +79,7 @@ func (l *Ledger) compile(f *Filter) want {
 	find(f.Tool, &w.tool, &w.anyTool)
 	find(f.Caller, &w.caller, &w.anyCaller)
 	find(f.Face, &w.face, &w.anyFace)
+	w.without = l.words.numbers[f.Without] // zero leaves nothing out
 	if f.Outcome == Failed {
 		w.failures = l.failures()
 	} else {
@@ -106,7 +109,8 @@ func (w *want) fits(e *entry) bool {
 	case e.at < w.from || e.at >= w.to,
 		!w.anyTool && e.tool != w.tool,
 		!w.anyCaller && e.caller != w.caller,
-		!w.anyFace && e.face != w.face:
+		!w.anyFace && e.face != w.face,
+		w.without != 0 && e.face == w.without:
 		return false
 	case w.failures != nil:
 		return w.failures[e.outcome]

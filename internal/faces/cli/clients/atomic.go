@@ -20,7 +20,7 @@ func (k *kept) replace(after []byte) (err error) {
 	}
 	defer func() { _ = os.Remove(temporary.Name()) }() // renamed by now, or of no use
 	_, err = temporary.Write(after)
-	if err = errors.Join(err, temporary.Chmod(k.mode), temporary.Sync(), temporary.Close()); err != nil {
+	if err = errors.Join(err, k.likeBefore(temporary), temporary.Sync(), temporary.Close()); err != nil {
 		return fmt.Errorf("write the file of %s: %w", k.client.Title, err)
 	}
 	now, err := os.ReadFile(k.file)
@@ -36,6 +36,18 @@ func (k *kept) replace(after []byte) (err error) {
 		return fmt.Errorf("write the file of %s: %w", k.client.Title, err)
 	}
 	return syncFolder(filepath.Dir(k.file))
+}
+
+// likeBefore gives a new file the owner and the mode of the one that it replaces. One
+// that replaces none is for its owner alone, as it was made.
+func (k *kept) likeBefore(f *os.File) error {
+	if !k.exists {
+		return nil
+	}
+	if err := keepOwner(f, k.info); err != nil { // before the mode, which it might change
+		return err
+	}
+	return f.Chmod(k.info.Mode().Perm())
 }
 
 // syncFolder makes a new name last. Windows needs no such thing, and allows none.

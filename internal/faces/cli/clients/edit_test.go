@@ -31,6 +31,7 @@ func TestJSONSet(t *testing.T) {
 		{"a comma behind the last", "{\n  \"servers\": {\n    \"a\": {},\n  },\n}", "{\n  \"servers\": {\n    \"a\": {},\n    \"remit\": {\n      \"x\": 1\n    },\n  },\n}"},
 		{"a comment behind the last", "{\n  \"servers\": {\n    \"a\": {} // mine, {\n  }\n}", "{\n  \"servers\": {\n    \"a\": {}, // mine, {\n    \"remit\": {\n      \"x\": 1\n    }\n  }\n}"},
 		{"CRLF", "{\r\n    \"a\": 1\r\n}", "{\r\n    \"a\": 1,\r\n    \"servers\": {\r\n        \"remit\": {\r\n            \"x\": 1\r\n        }\r\n    }\r\n}"},
+		{"all of it indented", "  {\n      \"a\": 1\n  }", "  {\n      \"a\": 1,\n      \"servers\": {\n          \"remit\": {\n              \"x\": 1\n          }\n      }\n  }"},
 		{"one line", `{"servers": {"a": {}}}`, `{"servers": {"a": {}, "remit": {"x": 1}}}`},
 		{"one line, a comma behind the last", `{"servers": {"a": {},}}`, `{"servers": {"a": {}, "remit": {"x": 1},}}`},
 		{"one that is there", "{\"servers\": {\n  \"remit\": 5, // old\n  \"b\": {}}}", "{\"servers\": {\n  \"remit\": {\n    \"x\": 1\n  }, // old\n  \"b\": {}}}"},

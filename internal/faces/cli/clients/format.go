@@ -21,6 +21,8 @@ type format interface {
 	remove(text []byte, name string, keepHolder bool) ([]byte, error)
 	// holds tells whether there is a place for entries.
 	holds(text []byte) bool
+	// alike tells whether two entries, verbatim, say the same in any layout.
+	alike(a, b []byte) bool
 	// render writes an entry.
 	render(name string, fields []field, st style) []byte
 }

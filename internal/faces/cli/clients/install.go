@@ -78,7 +78,10 @@ func (c *Client) Installed(file, name string) (Entry, bool, error) {
 		return Entry{}, false, err
 	}
 	raw, said, err := c.in.get(k.text, name)
-	return said, raw != nil, k.explain(err)
+	if err != nil {
+		err = fmt.Errorf("%s cannot be read at %w", k.file, err)
+	}
+	return said, raw != nil, err
 }
 
 // kept is a file of a client that was read.
@@ -88,7 +91,7 @@ type kept struct {
 	file   string // the real one
 	text   []byte
 	exists bool
-	mode   fs.FileMode
+	info   fs.FileInfo // of a file that exists
 }
 
 // maxFile is far more than any client keeps in its file.
@@ -96,7 +99,7 @@ const maxFile = 64 << 20
 
 // open reads a file, which need not be there.
 func (c *Client) open(file, name string) (*kept, error) {
-	k := &kept{client: c, name: name, file: file, mode: 0o600}
+	k := &kept{client: c, name: name, file: file}
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return k, nil
@@ -118,7 +121,7 @@ func (c *Client) open(file, name string) (*kept, error) {
 	if k.text, err = os.ReadFile(k.file); err != nil {
 		return nil, fmt.Errorf("read the file of %s: %w", c.Title, err)
 	}
-	k.exists, k.mode = true, info.Mode().Perm()
+	k.exists, k.info = true, info
 	return k, nil
 }
 
@@ -126,7 +129,7 @@ func (c *Client) open(file, name string) (*kept, error) {
 func (k *kept) explain(err error) error {
 	var wrong *SyntaxError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%s was not touched, because it cannot be read at %w; mend it there (%s cannot read it either), or put in by hand what --print shows", k.file, wrong, k.client.Title)
+		return fmt.Errorf("%s was not touched, because it cannot be read at %w; mend it there, or put in by hand what --print shows", k.file, wrong)
 	}
 	return err
 }
@@ -137,20 +140,41 @@ func (k *kept) planned(s Server) ([]byte, Change, error) {
 	if k.exists {
 		change.Backup = k.backup()
 	}
-	raw, _, err := k.client.in.get(k.text, s.Name)
+	raw, said, err := k.client.in.get(k.text, s.Name)
 	if err != nil {
 		return nil, change, k.explain(err)
 	}
 	after, err := k.client.put(k.text, s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, change, k.explain(err)
-	case bytes.Equal(after, k.text):
-		change.Was = Same
-	case raw != nil:
-		change.Was = Other
 	}
-	return after, change, nil
+	if raw != nil {
+		change.Was = Other
+		if fresh, _, err := k.client.in.get(after, s.Name); err == nil && k.client.in.alike(raw, fresh) {
+			change.Was = Same // clients lay it out as they like
+			return after, change, nil
+		}
+	}
+	return after, change, k.guard(said)
+}
+
+// guard refuses what could be changed, but was not meant to be: a file that its owner
+// made read-only, and an entry of that name that is somebody else's.
+func (k *kept) guard(said Entry) error {
+	switch {
+	case k.exists && k.info.Mode()&0o200 == 0:
+		return fmt.Errorf("%s is read-only, and was not touched; make it writable, or put in by hand what --print shows", k.file)
+	case !k.isOurs(said):
+		return fmt.Errorf("%s has a server %s that is not Remit (it starts %s), and was not touched; take another name with --name, or take that server out by hand", k.file, k.name, said.Command)
+	}
+	return nil
+}
+
+// isOurs tells whether an entry may be Remit's: it starts a program of that name, or
+// something beside the file says that it was put there. An address tells nothing.
+func (k *kept) isOurs(said Entry) bool {
+	program := strings.TrimSuffix(filepath.Base(said.Command), ".exe")
+	return said.Command == "" || program == "remit" || isThere(k.backup()) || isThere(k.marker())
 }
 
 // Beside the file lies what it was before, or who made it. Each server has its own, so
@@ -216,8 +240,11 @@ func (c *Client) removeLocked(file, name string) (was Was, folders []string, err
 	if err != nil {
 		return Absent, nil, err
 	}
-	raw, _, err := c.in.get(k.text, name)
+	raw, said, err := c.in.get(k.text, name)
 	was = Absent
+	if err == nil && raw != nil {
+		err = k.guard(said)
+	}
 	if err == nil && raw != nil {
 		was, folders, err = k.takeOut(raw)
 	}

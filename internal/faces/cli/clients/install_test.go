@@ -1,6 +1,8 @@
 package clients
 
 import (
+	"bytes"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -112,6 +114,32 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
+// TestLaidOutAnew: clients write their files in a layout of their own, which is no reason
+// to write them again.
+func TestLaidOutAnew(t *testing.T) {
+	for _, c := range All() {
+		if c.Language() != "json" {
+			continue
+		}
+		file := filepath.Join(t.TempDir(), "file")
+		must(t, Absent)(c.Install(file, ours))
+		raw, _, err := c.in.get([]byte(read(t, file)), "remit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var spread bytes.Buffer
+		if err := json.Indent(&spread, raw, "\t", "\t"); err != nil {
+			t.Fatal(err)
+		}
+		write(t, file, strings.Replace(read(t, file), string(raw), spread.String(), 1))
+		was := tree(t, filepath.Dir(file))
+		must(t, Same)(c.Install(file, ours))
+		if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+			t.Errorf("%s: %s", c.Name, diff)
+		}
+	}
+}
+
 // TestOthersChange: what others change between stays, and only ours goes.
 func TestOthersChange(t *testing.T) {
 	for _, c := range All() {
@@ -137,17 +165,93 @@ func TestOthersChange(t *testing.T) {
 	}
 }
 
-// TestOneBefore: an entry of that name that was there before ours comes back.
+// TestOneBefore: an entry of Remit that was there before ours comes back.
 func TestOneBefore(t *testing.T) {
 	c := Find("cursor")
 	file := filepath.Join(t.TempDir(), "mcp.json")
-	before := "{\"mcpServers\": {\"remit\": {\"command\": \"mine\"}}}"
+	before := "{\"mcpServers\": {\"remit\": {\"command\": \"remit\", \"args\": [\"stdio\"]}}}"
 	write(t, file, before)
 	must(t, Other)(c.Install(file, ours))
 	write(t, file, strings.Replace(read(t, file), "{", "{\"a\": 1, ", 1))
 	must(t, Removed)(c.Remove(file, "remit"))
 	if got, want := read(t, file), strings.Replace(before, "{", "{\"a\": 1, ", 1); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestSomebodyElses: an entry of that name that is not Remit's stays, whoever asks.
+func TestSomebodyElses(t *testing.T) {
+	for _, c := range All() {
+		before := map[string]string{"json": `{"KEY": {"remit": {"command": "/opt/other", "args": ["x"]}}}`, "toml": "[mcp_servers.remit]\ncommand = '/opt/other'\n"}[c.Language()]
+		if in, ok := c.in.(jsonFile); ok {
+			before = strings.ReplaceAll(before, "KEY", in.key)
+		}
+		file := filepath.Join(t.TempDir(), "file")
+		write(t, file, before)
+		was := tree(t, filepath.Dir(file))
+		_, planned := c.Plan(file, ours)
+		_, installed := c.Install(file, ours)
+		_, removed := c.Remove(file, "remit")
+		for _, err := range []error{planned, installed, removed} {
+			if err == nil || !strings.Contains(err.Error(), "has a server remit that is not Remit (it starts /opt/other), and was not touched; take another name with --name") {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+		}
+		if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+			t.Errorf("%s: %s", c.Name, diff)
+		}
+		second := ours
+		second.Name = "second"
+		must(t, Absent)(c.Install(file, second))
+		must(t, Restored)(c.Remove(file, "second"))
+		if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+			t.Errorf("%s: %s", c.Name, diff)
+		}
+	}
+}
+
+// TestEditedBetween: what a person changes after an install stays, also if there is
+// another install before the removal.
+func TestEditedBetween(t *testing.T) {
+	for _, c := range All() {
+		file := filepath.Join(t.TempDir(), "file")
+		write(t, file, existingOf(c))
+		must(t, Absent)(c.Install(file, ours))
+		edit := func(text string) string {
+			return strings.NewReplacer("dark", "light", `"o3"`, `"o4"`, "at night", "by day", "# best", "# good").Replace(text)
+		}
+		write(t, file, edit(read(t, file)))
+		must(t, Other)(c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"}))
+		must(t, Removed)(c.Remove(file, "remit"))
+		if diff := cmp.Diff(strings.TrimRight(edit(existingOf(c)), "\n"), strings.TrimRight(read(t, file), "\n")); diff != "" || edit(existingOf(c)) == existingOf(c) {
+			t.Errorf("%s: -want +got\n%s", c.Name, diff)
+		}
+		if left := tree(t, filepath.Dir(file)); len(left) != 2 {
+			t.Errorf("%s leaves things behind: %v", c.Name, left)
+		}
+	}
+}
+
+// TestReadOnly: who made a file read-only meant it.
+func TestReadOnly(t *testing.T) {
+	c := Find("claude-code")
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "{}")
+	must(t, Absent)(c.Install(file, ours))
+	if err := os.Chmod(file, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	was := tree(t, filepath.Dir(file))
+	must(t, Same)(c.Install(file, ours))
+	_, installed := c.Install(file, Server{Name: "remit", Command: "/elsewhere/remit"})
+	_, removed := c.Remove(file, "remit")
+	for _, err := range []error{installed, removed} {
+		if err == nil || !strings.Contains(err.Error(), "is read-only, and was not touched; make it writable") {
+			t.Error(err)
+		}
+	}
+	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -166,9 +166,10 @@ func (j *jsonText) memberIndent(o *node, outer string) string {
 // unit is by how much this text indents.
 func (j *jsonText) unit() string {
 	if j.root != nil {
+		outer := j.lineIndent(j.root.start)
 		for _, m := range j.root.members {
-			if indent := j.lineIndent(m.start); j.beginsLine(m.start) && indent != "" {
-				return indent
+			if unit, deeper := strings.CutPrefix(j.lineIndent(m.start), outer); j.beginsLine(m.start) && deeper && unit != "" {
+				return unit
 			}
 		}
 	}
@@ -214,6 +215,11 @@ func (j *jsonText) cut(o *node, m *member) []edit {
 		edits = append(edits, edit{m.comma, m.comma + 1, ""})
 	}
 	return append(edits, edit{start, end, ""})
+}
+
+func (jsonFile) alike(a, b []byte) bool {
+	var first, second bytes.Buffer
+	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
 }
 
 func (jsonFile) render(_ string, fields []field, st style) []byte { return renderJSON(fields, st) }

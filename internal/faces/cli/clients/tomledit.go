@@ -160,6 +160,8 @@ func cutLines(text []byte, l lines) edit {
 	return edit{l.start, l.end, ""}
 }
 
+func (tomlFile) alike(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }
+
 func (f tomlFile) render(name string, fields []field, st style) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[%s.%s]%s", f.key, name, st.eol)

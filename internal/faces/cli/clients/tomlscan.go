@@ -34,9 +34,9 @@ func scanTOML(text []byte) ([]statement, error) {
 	for t.at < len(text) {
 		start := t.at
 		t.blanks()
-		switch next := t.next(); {
-		case next == 0 || next == '\n' || next == '\r' || next == '#':
-		case next == '[':
+		switch t.next() {
+		case 0, '\n', '\r', '#':
+		case '[':
 			if err := t.header(start); err != nil {
 				return nil, err
 			}

@@ -86,7 +86,7 @@ func (p *parser) line(text string) {
 	last := p.tip
 	matched := container
 	if container.kind != code && container.kind != markup {
-		container = p.begin(c, container, all)
+		container = p.begin(c, container)
 	}
 	if container == nil {
 		return // a line that is a block of its own

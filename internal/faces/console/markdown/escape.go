@@ -22,18 +22,18 @@ func appendEscaped(b *strings.Builder, text string) {
 	for i := 0; i < len(text); i++ {
 		var as string
 		size := 1
-		switch c := text[i]; {
-		case c == '<':
+		switch text[i] {
+		case '<':
 			as = "&lt;"
-		case c == '>':
+		case '>':
 			as = "&gt;"
-		case c == '&':
+		case '&':
 			as = "&amp;"
-		case c == '"':
+		case '"':
 			as = "&quot;"
-		case c == 0:
+		case 0:
 			as = "\ufffd"
-		case c == 0xe2: // where those that turn the text are
+		case 0xe2: // where those that turn the text are
 			r, n := utf8.DecodeRuneInString(text[i:])
 			if !hidden(r) {
 				continue

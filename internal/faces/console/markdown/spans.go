@@ -93,16 +93,15 @@ func (s *spanner) start(name, html string, shown bool) {
 	s.open = append(s.open, span{name, shown})
 }
 
-// close closes an element, and first those that were opened in it and not closed. It is
-// false if there is none of that name that is open.
-func (s *spanner) close(name string) bool {
+// close closes an element, and first those that were opened in it and not closed. If
+// none of that name is open, nothing happens.
+func (s *spanner) close(name string) {
 	for i := len(s.open) - 1; i >= 0; i-- {
 		if s.open[i].name == name {
 			s.closeAll(i)
-			return true
+			return
 		}
 	}
-	return false
 }
 
 func (s *spanner) closeAll(down int) {

@@ -6,7 +6,7 @@ import (
 
 // begin opens the blocks that a line begins, one in another, and gives the innermost.
 // It is nil if the line has nothing more in it.
-func (p *parser) begin(c *cursor, container *block, all bool) *block {
+func (p *parser) begin(c *cursor, container *block) *block {
 	depth := 0
 	for b := container; b != nil; b = b.parent {
 		depth++

@@ -4,7 +4,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"remit/internal/faces/cli/clients"
 )
@@ -17,18 +16,21 @@ func main() {
 	}
 }
 
-func generate(root string) error {
-	folder := filepath.Join(root, "docs", "clients")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+func generate(repository string) error {
+	root, err := os.OpenRoot(repository)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // each file was closed by itself
+	if err := root.MkdirAll("docs/clients", 0o755); err != nil {
 		return err
 	}
 	for _, c := range clients.All() {
-		if err := os.WriteFile(filepath.Join(folder, c.Name+".md"), []byte(c.Page()), 0o644); err != nil {
+		if err := root.WriteFile("docs/clients/"+c.Name+".md", []byte(c.Page()), 0o644); err != nil {
 			return err
 		}
 	}
-	readme := filepath.Join(root, "README.md")
-	text, err := os.ReadFile(readme)
+	text, err := root.ReadFile("README.md")
 	if err != nil {
 		return err
 	}
@@ -36,5 +38,5 @@ func generate(root string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(readme, []byte(changed), 0o644)
+	return root.WriteFile("README.md", []byte(changed), 0o644)
 }

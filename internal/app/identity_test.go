@@ -1,0 +1,31 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"remit/internal/faces/cli"
+)
+
+// TestOriginOf: what browsers say of pages at an address.
+func TestOriginOf(t *testing.T) {
+	for address, want := range map[string]string{
+		"": "", "https://remit.example.com": "https://remit.example.com", "https://remit.example.com/tools/remit": "https://remit.example.com",
+		"https://Remit.Example.com:443/x": "https://remit.example.com", "http://h:80": "http://h", "http://h:443": "http://h:443",
+		"https://h:8722/": "https://h:8722", "https://[::1]:443/x": "https://[::1]", "https://[::1]": "https://[::1]",
+	} {
+		if got := originOf(address); got != want {
+			t.Errorf("%q: %q, want %q", address, got, want)
+		}
+	}
+}
+
+// TestUnsafeIssuer: an issuer that anybody on the way could stand in for is refused when
+// the server starts, not when the first token comes.
+func TestUnsafeIssuer(t *testing.T) {
+	a := openHere(t, func(s *cli.Settings) { s.Addr, s.OIDCIssuer = "127.0.0.1:0", "http://login.example.com" })
+	err := a.Serve(t.Context(), func(string) { t.Error("it serves") })
+	if err == nil || !strings.Contains(err.Error(), "must be https") {
+		t.Errorf("%v", err)
+	}
+}
