@@ -164,7 +164,7 @@ func (w *work) access() error {
 		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
-		return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", w.tool.Name).Because(identity.ErrNobody)
+		return identity.Unnamed(w.call.Grant, w.tool.Name)
 	}
 	return w.tool.Reach(w.call.Grant)
 }

@@ -435,7 +435,7 @@ func TestStartPrompt(t *testing.T) {
 		{"greet_person", nil, ann, contract.Invalid, "name of the prompt greet_person is required"},
 		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "name of the prompt greet_person is required"},
 		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid, `"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
-		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied, "prompts/get needs to know who is asking; send a token"},
+		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied, "prompts/get needs to know who is calling; send a token"},
 	} {
 		_, messages, err := r.engine.StartPrompt(context.Background(), tc.who, tc.prompt, tc.args)
 		var e *contract.Error

@@ -54,7 +54,7 @@ func (v *visit) run(ctx context.Context, do func(context.Context) (size int, err
 func (v *visit) attempt(ctx context.Context, do func(context.Context) (int, error)) (size int, err error) {
 	defer v.engine.contain(v.method, &err)
 	if v.who.Principal == "" {
-		return 0, contract.Errorf(contract.Denied, "%s needs to know who is asking; send a token", v.method).Because(identity.ErrNobody)
+		return 0, identity.Unnamed(v.who.Grant, v.method)
 	}
 	limited := v.engine.within(ctx, patience, v.who.caller(), v.who.Grant, v.who.Peer)
 	defer limited.cancel()

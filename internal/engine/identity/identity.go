@@ -25,6 +25,10 @@ type Grant struct {
 	Scopes Scopes
 }
 
+// Unsure is the grant of nobody while it cannot be told whether callers have to say who
+// they are: it reaches nothing, and is no reason to look for a token.
+var Unsure = &Grant{}
+
 // Allows tells whether the grant reaches the tools of a set that read, or those that
 // write. The error is a *ScopeError.
 func (g *Grant) Allows(set string, write bool) error {
@@ -49,9 +53,12 @@ func (g *Grant) ActsFor(user string) error {
 // ErrNobody is why a call is refused that says nothing of who makes it.
 var ErrNobody = errors.New("nobody said who is calling")
 
-// Unnamed is the error for a request that has to say who sends it.
-func Unnamed() error {
-	return contract.Errorf(contract.Denied, "This server has to know who is calling; send a token").Because(ErrNobody)
+// Unnamed is the error for whoever has to say who they are, to use what is named.
+func Unnamed(g *Grant, what string) error {
+	if g == Unsure {
+		return contract.Errorf(contract.Unavailable, "Who calls cannot be checked right now; try again")
+	}
+	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrNobody)
 }
 
 // ScopeError is a call that the caller's token does not reach.

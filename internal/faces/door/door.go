@@ -89,17 +89,24 @@ func (d *Door) Who(r *http.Request) identity.Identity {
 		}
 		return identity.Identity{} // credentials that nobody has checked are none
 	}
-	if d.Required(r.Context()) {
+	switch {
+	case !d.Required(r.Context()):
+		return d.Local
+	case d.need.unsure.Load():
+		return identity.Identity{Grant: identity.Unsure}
+	default:
 		return identity.Identity{}
 	}
-	return d.Local
 }
 
 // Known keeps out nobody in particular: for lists, metrics and whatever else is not
 // for everybody.
 func (d *Door) Known(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d.Who(r).Principal == "" {
+		if who := d.Who(r); who.Grant == identity.Unsure {
+			d.refuse(w, r, uncertain())
+			return
+		} else if who.Principal == "" {
 			d.refuse(w, r, unknown(""))
 			return
 		}
@@ -192,7 +199,7 @@ func (d *Door) cannot(err error) *refusal {
 		return no
 	}
 	d.Log.Warn("a token could not be checked", "error", err)
-	return &refusal{status: http.StatusServiceUnavailable, why: "Who calls cannot be checked right now; try again", wait: time.Second}
+	return uncertain()
 }
 
 // pace keeps an agent within its rate.

@@ -105,6 +105,9 @@ func TestRequired(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		g.tokens.err = errors.New("the database is away")
 		check(true, 2) // there may be one
+		if who := g.Who(httptest.NewRequest(http.MethodGet, "/", http.NoBody)); who.Principal != "" || who.Grant != identity.Unsure {
+			t.Errorf("while nobody can tell, it is %+v who calls", who)
+		}
 		g.tokens.err = nil
 		time.Sleep(time.Second)
 		check(false, 3)
@@ -199,7 +202,7 @@ func TestChallenge(t *testing.T) {
 		status            int
 		header            string
 	}{
-		{"nobody", "/tools/x", "", identity.Unnamed(), 401, `Bearer realm="remit", ` + metadata + `"`},
+		{"nobody", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
 		{"nobody, and it is known what is needed", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
 		{"a scope is missing", "/mcp", good, contract.Errorf(contract.Denied, "no").Because(scope), 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `"`},
 		{"of one toolset", "/mcp/tasks", good, scope, 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `/tasks"`},

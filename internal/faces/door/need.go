@@ -16,6 +16,7 @@ const (
 type need struct {
 	always atomic.Bool  // there was a token once
 	last   atomic.Bool  // what the last look said
+	unsure atomic.Bool  // that it could not tell
 	until  atomic.Int64 // how long that holds, in Unix nanoseconds
 	looks  sync.Mutex
 }
@@ -62,6 +63,7 @@ func (d *Door) look(ctx context.Context, now time.Time) bool {
 		n.always.Store(true)
 		d.Log.Info("there is a token, so callers need one from now on")
 	}
+	n.unsure.Store(err != nil)
 	n.last.Store(found || err != nil)
 	n.until.Store(d.Now().Add(askEvery).UnixNano())
 	return n.last.Load()

@@ -45,6 +45,11 @@ func unknown(scope string) *refusal {
 	return &refusal{status: http.StatusUnauthorized, why: "This server needs to know who calls; send the header Authorization: Bearer TOKEN", scope: scope}
 }
 
+// uncertain is the refusal of somebody whose right to call cannot be told.
+func uncertain() *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, why: "Who calls cannot be checked right now; try again", wait: time.Second}
+}
+
 // seconds rounds up, so that whoever waits for so long passes.
 func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 

@@ -3,6 +3,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -64,8 +65,8 @@ func (a *API) known(w http.ResponseWriter, r *http.Request) (who identity.Identi
 	if who.Principal != "" || a.Challenge == nil {
 		return who, true
 	}
-	unnamed := identity.Unnamed()
-	refuse(w, a.Challenge(w, r, unnamed), contract.AsError(unnamed).Message)
+	unnamed := identity.Unnamed(who.Grant, "This server")
+	refuse(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
 	return who, false
 }
 

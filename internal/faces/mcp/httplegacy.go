@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -86,9 +87,9 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: initialize needs an id"), legacy)
 		return
 	}
-	if e.Challenge != nil && e.who(x.r).Principal == "" {
-		unnamed := identity.Unnamed()
-		x.refuse(e.Challenge(x.w, x.r, unnamed), faultOf(unnamed, legacy).about(m.id), legacy)
+	if who := e.who(x.r); e.Challenge != nil && who.Principal == "" {
+		unnamed := identity.Unnamed(who.Grant, "This server")
+		x.refuse(cmp.Or(e.Challenge(x.w, x.r, unnamed), http.StatusServiceUnavailable), faultOf(unnamed, legacy).about(m.id), legacy)
 		return
 	}
 	if e.count.Add(1) > int64(e.limits.Sessions) && !e.makeRoom() {

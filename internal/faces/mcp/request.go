@@ -98,7 +98,7 @@ func (q *request) known() error {
 	if q.from.Principal != "" || q.method == "tools/call" {
 		return nil
 	}
-	return identity.Unnamed()
+	return identity.Unnamed(q.from.Grant, "This server")
 }
 
 // dispatch finds the method. Some belong to one era alone.

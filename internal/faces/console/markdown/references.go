@@ -172,7 +172,8 @@ func scanTitle(text string, at int) (title string, end int, ok bool) {
 	return "", 0, false
 }
 
-// normalise makes labels alike that name the same reference.
+// normalise makes labels alike that name the same reference, whatever their letter case.
+// That of ß is two letters.
 func normalise(label string) string {
-	return strings.ToLower(strings.ToUpper(strings.Join(strings.Fields(label), " ")))
+	return strings.ReplaceAll(strings.ToLower(strings.ToUpper(strings.Join(strings.Fields(label), " "))), "ß", "ss")
 }
