@@ -4,11 +4,11 @@
 # failure.
 #
 #   ./test.sh           everything that is quick enough for every change: lint, unit
-#                       tests, the official conformance suite of MCP, real clients, a
-#                       browser, SQLite, and a PostgreSQL and an S3 store (versitygw)
-#                       that the tests start and end
-#   ./test.sh --full    also the slow proofs: the command lines of those who make
-#                       models, fuzzing 30 s a target, speed, other systems
+#                       tests, the official conformance suite of MCP, real clients
+#                       (also the command lines of those who make models), a browser,
+#                       SQLite, and a PostgreSQL and an S3 store (versitygw) that the
+#                       tests start and end
+#   ./test.sh --full    also the slow proofs: fuzzing 30 s a target, speed, other systems
 #
 # What comes from npm is pinned by the lock files under e2e, lies there in
 # node_modules, and is installed by the tests that need it. Some of it needs a newer

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,13 +238,15 @@ func TestTelemetryIsNeverInTheWay(t *testing.T) {
 				off, on := newSpace(t, nil).stdioWith([]string{"REMIT_RATE_LIMITS=off"}), newSpace(t, nil).stdioWith(append(env, "REMIT_RATE_LIMITS=off"))
 				off.greet(`{}`)
 				on.greet(`{}`)
-				var without, with time.Duration
-				for range 10 { // in turns, so that whatever else runs slows down both
-					without += timeCalls(off, 100)
-					with += timeCalls(on, 100)
+				var without, with []time.Duration
+				for range 11 { // in turns, so that whatever else runs slows down both
+					without = append(without, timeCalls(off, 100))
+					with = append(with, timeCalls(on, 100))
 				}
-				if with > 4*without {
-					t.Errorf("1000 calls took %s with telemetry and %s without", with, without)
+				slices.Sort(without)
+				slices.Sort(with)
+				if with[5] > 4*without[5] { // the middle ones: a busy machine stops anybody now and then
+					t.Errorf("100 calls took %s with telemetry and %s without", with, without)
 				}
 				off.end()
 				began := time.Now()

@@ -18,6 +18,7 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/limit"
+	"remit/internal/engine/stats"
 	"remit/internal/faces/cli"
 	"remit/internal/faces/cli/clients"
 	"remit/internal/faces/console"
@@ -33,23 +34,28 @@ func (a *App) newConsole(server *httpd.Server, entrance *door.Door) (*console.Co
 	if err != nil {
 		return nil, err
 	}
+	needsToken := func() bool { return entrance.Required(context.Background()) }
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
 		Approvals: a.Approvals, Calls: a.calls, People: a.who.signIn, Tokens: a.who.tokens,
-		Settings: a.consoleSettings, Clients: a.consoleClients,
-		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
-		Base:   a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
+		Settings:     a.consoleSettings,
+		Clients:      func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
+		TokensNeeded: needsToken,
+		Health:       func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
+		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
 		Audit: a.options.Audit, Limiter: limit.NewMemory(), Address: entrance.Address,
-		Preview: a.preview, History: a.bookHistory, Asset: a.bookAsset,
+		Preview: a.preview, History: a.bookHistory, Changed: a.bookChanged, Asset: a.bookAsset,
 		Now: time.Now, Log: a.log,
 	}, nil
 }
 
 // pagesEngine is what pages are made from: people turn them faster than agents may call.
+// What pages read is in the audit alone: figures and traces are of calls.
 func (a *App) pagesEngine() (*engine.Engine, error) {
 	options := a.options
 	options.Limiter = nil
 	options.Witness = nil // what people look at is no session of work
+	options.Observer, options.Telemetry = &stats.Stats{}, nil
 	return a.newEngineWith(a.sets, options)
 }
 
@@ -59,9 +65,9 @@ func identityWords(entrance *door.Door) string {
 		return "Callers over HTTP need not say who they are: only this machine can connect. The first token changes that."
 	}
 	if entrance.Issuer != nil {
-		return "Callers over HTTP send a token of " + entrance.Issuer.URL + ", or one of those below."
+		return "Callers over HTTP send a token of " + entrance.Issuer.URL + ", or one that was made here."
 	}
-	return "Callers over HTTP send one of the tokens below."
+	return "Callers over HTTP send a token that was made here, in the settings or with remit token create."
 }
 
 func (a *App) consoleSettings() []console.Setting {
@@ -70,8 +76,11 @@ func (a *App) consoleSettings() []console.Setting {
 	})
 }
 
+// tokenVariable is where clients find the token that they send.
+const tokenVariable = "REMIT_TOKEN"
+
 // consoleClients tells how each client connects to the server that runs.
-func (a *App) consoleClients(base string) []console.Client {
+func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 	system, err := clients.SystemOf(runtime.GOOS, a.settings.Env)
 	if err != nil {
 		a.log.Debug("where clients keep their configuration is not known", "error", err)
@@ -81,6 +90,9 @@ func (a *App) consoleClients(base string) []console.Client {
 	for _, c := range clients.All() {
 		one := console.Client{ID: c.Name, Title: c.Title, Place: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
 		running := clients.Server{Name: "remit", URL: base + "/mcp"}
+		if needsToken {
+			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
+		}
 		if one.Snippet, err = c.Snippet(running); err != nil { // it takes no address: it starts the program itself
 			running = clients.Server{Name: "remit", Command: program, Args: []string{"stdio", "--root", a.settings.Root}}
 			one.Snippet, _ = c.Snippet(running)
@@ -141,9 +153,16 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 
 func (a *App) bookHistory(ctx context.Context, book, path string, most int) ([]console.Change, error) {
 	found, err := a.books.History(ctx, book, path, most)
-	return each(found, func(c books.Change) console.Change {
-		return console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size}
-	}), err
+	return each(found, shownChange), err
+}
+
+func (a *App) bookChanged(ctx context.Context, book, path, version string) (before, after string, c console.Change, err error) {
+	before, after, found, err := a.books.Changed(ctx, book, path, version)
+	return before, after, shownChange(found), err
+}
+
+func shownChange(c books.Change) console.Change {
+	return console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size}
 }
 
 func (a *App) bookAsset(ctx context.Context, book, path string) (io.ReadCloser, string, int64, error) {

@@ -101,6 +101,12 @@ func TestDoctorFinds(t *testing.T) {
 		{"a data folder that is a file", "data", "is no folder", Failed, func(t *testing.T, p *person) {
 			put(t, p.root, ".remit", "")
 		}},
+		{"a data folder that cannot be made", "data", "is not there and cannot be made: ", Failed, func(t *testing.T, p *person) {
+			if err := os.Symlink("nowhere", filepath.Join(p.home, "gone")); err != nil {
+				t.Skip(err)
+			}
+			p.env["REMIT_DATA"] = filepath.Join(p.home, "gone", "deep", "data")
+		}},
 		{"a data folder that is a link", "data", "is a link", Failed, func(t *testing.T, p *person) {
 			if err := os.Symlink(t.TempDir(), filepath.Join(p.root, ".remit")); err != nil {
 				t.Skip(err)

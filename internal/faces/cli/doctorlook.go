@@ -26,6 +26,9 @@ const (
 	startPatience = 10 * time.Second
 )
 
+// noRecordFix is for a data folder that nobody can write in.
+const noRecordFix = "Give yourself the right to write there, or name another folder with --data. Until then no call is on record, so none is carried out."
+
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
@@ -87,7 +90,7 @@ func checkData(s *Settings) []Check {
 	info, err := os.Lstat(s.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Check{{"data", Well, s.Data + " is not there yet; it is made when something is first kept", ""}}
+		return []Check{checkMaking(s.Data)}
 	case err != nil:
 		return []Check{{"data", Failed, fmt.Sprintf("%s cannot be looked at: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -97,12 +100,27 @@ func checkData(s *Settings) []Check {
 	}
 	checks := []Check{{"data", Well, s.Data + " can be written", ""}}
 	if err := tryWriting(s.Data); err != nil {
-		checks[0] = Check{"data", Failed, fmt.Sprintf("%s cannot be written: %v", s.Data, err), "Give yourself the right to write there, or name another folder with --data. Until then no call is on record, so none is carried out."}
+		checks[0] = Check{"data", Failed, fmt.Sprintf("%s cannot be written: %v", s.Data, err), noRecordFix}
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 && runtime.GOOS != "windows" {
 		checks = append(checks, Check{"data mode", Warned, fmt.Sprintf("%s has mode %o: others on this machine can look into it", s.Data, info.Mode().Perm()), "chmod 700 " + s.Data})
 	}
 	return append(checks, checkIgnored(s)...)
+}
+
+// checkMaking tells whether a folder that is not there could be made: somebody could
+// write in the first above it that is there.
+func checkMaking(folder string) Check {
+	above := filepath.Dir(folder)
+	for ; above != filepath.Dir(above); above = filepath.Dir(above) {
+		if _, err := os.Lstat(above); err == nil {
+			break
+		}
+	}
+	if err := tryWriting(above); err != nil {
+		return Check{"data", Failed, fmt.Sprintf("%s is not there and cannot be made: %v", folder, err), noRecordFix}
+	}
+	return Check{"data", Well, folder + " is not there yet; it is made when something is first kept", ""}
 }
 
 // checkIgnored tells whether git keeps its hands off a data folder in a repository.
@@ -270,7 +288,9 @@ func versionOf(command string) string {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, command, "version").Output()
+	cmd := exec.CommandContext(ctx, command, "version")
+	cmd.WaitDelay = time.Second // for what it started itself and left behind
+	out, err := cmd.Output()
 	if err != nil {
 		return "nothing at all"
 	}

@@ -177,12 +177,16 @@ type requestPage struct {
 	Approved, Denied bool
 }
 
+// Explained tells that the page shows all that will be written, so that the arguments
+// need not stand between it and the decision.
+func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Cut == 0 && !p.Unchanged }
+
 func (v *visit) request() error {
 	page, err := v.requestPage()
 	if err != nil {
 		return err
 	}
-	return v.page("approval", "approvals", page.Summary, page)
+	return v.page("approval", "approvals", page.Summary, &page)
 }
 
 // requestState answers once the request is decided, so that nobody's reason is
@@ -196,7 +200,7 @@ func (v *visit) requestState() error {
 		v.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	return v.part("approval", "decision", page)
+	return v.part("approval", "decision", &page)
 }
 
 func (v *visit) requestPage() (requestPage, error) {

@@ -24,6 +24,7 @@ func (c *Console) bookRoutes() []route {
 		{"GET /console/books", identity.Viewer, (*visit).showBooks},
 		{"GET /console/books/{book}", identity.Viewer, (*visit).showBook},
 		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
+		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
 		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
 	}
 }
@@ -174,6 +175,7 @@ type change struct {
 	Change
 	At   time.Time
 	Href string // "" if it is not there to be read
+	Diff string // where it is shown what changed; "" if it is no text
 }
 
 // changesShown is how many changes a page shows at most.
@@ -199,22 +201,21 @@ func (v *visit) changes(book, file string, most int) ([]change, error) {
 	}
 	shown := make([]change, len(found))
 	for i, c := range found {
-		at, _ := time.Parse(time.RFC3339, c.Time)
-		shown[i] = change{Change: c, At: at}
-		if c.Action != "delete" {
-			shown[i].Href = fileHref(book, c.Path)
-		}
+		shown[i] = shownChange(book, c)
 	}
 	return shown, nil
 }
 
 // fileHref is where a file of a book is shown.
 func fileHref(book, file string) string {
-	if strings.HasPrefix(file, "assets/") {
+	if isAsset(file) {
 		return assetHref(book, file)
 	}
 	return (&url.URL{Path: "/console/books/" + book + "/read/" + file}).EscapedPath()
 }
+
+// isAsset tells whether a file of a book is a picture or the like, and no text.
+func isAsset(file string) bool { return strings.HasPrefix(file, "assets/") }
 
 func assetHref(book, file string) string {
 	return (&url.URL{Path: "/console/books/" + book + "/asset/" + file}).EscapedPath()

@@ -1,13 +1,18 @@
 package console_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"remit/internal/contract"
+	"remit/internal/faces/console"
 )
 
 func (s *stack) writeLesson(path, text string) {
@@ -25,7 +30,7 @@ func bookStack(t *testing.T) *stack {
 	s.writeLesson("lessons/part-1/chapter-01/lesson-01.md", "---\ntitle: \"First <b>\"\ntags:\n  - a\nlevel: "+nasty+"\n---\n# One\n\n[next](lesson-02.md#In-code) [out](../../../../x.md) ![p](../../../assets/images/p.png \"t\") ![q](q.png)\n\n```go\nfunc x() {}\n```\n\n"+nasty+"\n")
 	s.writeLesson("lessons/part-1/chapter-01/lesson-02.md", "# Two\n")
 	s.writeLesson("lessons/part-2/chapter-02/lesson-01.md", "# Three\n")
-	s.call("write_summary", `{"book_id":"my-book","chapter_id":"chapter-01","content":"# Summary\n"}`)
+	s.call("write_summary", `{"book_id":"my-book","chapter_id":"chapter-01","content":"# Summary\n\nWhat it *says*.\n"}`)
 	s.call("upload_asset", `{"book_id":"my-book","asset_type":"images","filename":"p.png","binary_data":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"}`)
 	return s
 }
@@ -43,7 +48,64 @@ func TestBookPages(t *testing.T) {
 		"<dt>tags</dt>", "Next", `lesson-02.md"`, "History of this file")
 	expectNot(t, w, "x.md", "q.png", "Previous")
 	expect(t, s.get("/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"), 200, "Previous", "Next")
-	expect(t, s.get("/console/books/my-book/read/chapters/chapter-01/.summary.md"), 200, `<h2 id="h-summary">`)
+	expect(t, s.get("/console/books/my-book/read/chapters/chapter-01/.summary.md"), 200, "<h1>Summary</h1>", "<em>says</em>")
+}
+
+// TestLongLessons: a page shows no more of a text than browsers show at once, and its
+// pages show all of it.
+func TestLongLessons(t *testing.T) {
+	s := newStack(t, nil)
+	var text strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&text, "Number %d.\n\n```\n---\n\n```\n\n", i)
+	}
+	s.writeLesson("lessons/long.md", "---\ntitle: Long\n---\n# Long\n\n---\n"+text.String())
+	s.writeLesson("lessons/line.md", strings.Repeat("é word ", 60_000))
+	s.writeLesson("lessons/data.txt", strings.Repeat("x", 300_000))
+	s.writeLesson("lessons/empty.md", "# Empty\n")
+	const most = 1 << 20
+	seen := 0
+	for page := 1; page <= 3; page++ {
+		w := s.get(fmt.Sprintf("/console/books/my-book/read/lessons/long.md?page=%d", page))
+		expect(t, w, 200, "<h1>Long</h1>", "shown in 3 parts", fmt.Sprintf("%d of 3", page))
+		seen += strings.Count(w.Body.String(), "<p>Number ")
+		if w.Body.Len() > most || strings.Count(w.Body.String(), "<hr>") != max(0, 2-page) {
+			t.Errorf("page %d: %d bytes", page, w.Body.Len())
+		}
+	}
+	if seen != 20_000 {
+		t.Errorf("%d paragraphs on all pages", seen)
+	}
+	expect(t, s.get("/console/books/my-book/read/lessons/line.md?page=2"), 200, "2 of 2", "Previous")
+	expect(t, s.get("/console/books/my-book/read/lessons/data.txt"), 200, "1 of 2", "Next")
+	w := s.get("/console/books/my-book/read/lessons/empty.md")
+	expect(t, w, 200, "<h1>Empty</h1>", "Nothing to read")
+	expectNot(t, w, "shown in")
+}
+
+// TestVersions: the history leads to what each change made of a file.
+func TestVersions(t *testing.T) {
+	s := newStack(t, nil)
+	s.writeLesson("lessons/a.md", "one\n")
+	s.writeLesson("lessons/a.md", "two\n")
+	s.Changed = func(ctx context.Context, book, path, version string) (before, after string, c console.Change, err error) {
+		found, err := s.History(ctx, book, path, 0)
+		i := slices.IndexFunc(found, func(c console.Change) bool { return c.Version == version })
+		if err != nil || i < 0 {
+			return "", "", c, cmp.Or(err, error(contract.Errorf(contract.NotFound, "There is no version %s", version)))
+		}
+		return "one\n", nasty + "\n", found[i], nil
+	}
+	page := s.get("/console/books/my-book/read/lessons/a.md").Body.String()
+	links := regexp.MustCompile(`"(/console/books/my-book/changes/[^"]*/lessons/a.md)"`).FindAllStringSubmatch(page, -1)
+	if len(links) != 2 {
+		t.Fatalf("%d links in\n%s", len(links), page)
+	}
+	expect(t, s.get(links[0][1]), 200, "+1</strong>", "−1</strong>", "&lt;script&gt;", "<td>one</td>", "remit books restore my-book lessons/a.md --version ")
+	expect(t, s.get("/console/books/my-book/changes/x%3Cb%3E/lessons/a.md"), 404, "There is no version x&lt;b&gt;", `href="/console/books"`)
+	if got := s.kept.named("console/book_change"); len(got) != 2 || got[0].Principal != "console:ada" || got[0].Outcome != "ok" || got[1].Outcome != "not_found" {
+		t.Errorf("the audit holds %+v", got)
+	}
 }
 
 func TestNoBooks(t *testing.T) {
@@ -96,5 +158,8 @@ func TestAssets(t *testing.T) {
 		if w.Code != status && (status != 0 || w.Code == 200 || w.Code >= 500) {
 			t.Errorf("%q: status %d, want %d", path, w.Code, status)
 		}
+	}
+	if got := s.kept.named("console/book_asset"); len(got) == 0 || got[0].Outcome != "invalid" {
+		t.Errorf("the audit holds %+v", got)
 	}
 }

@@ -26,8 +26,10 @@ type lesson struct {
 	Title      string
 	Front      []frontField
 	HTML       template.HTML
-	Size       int64     `json:"file_size"`
-	Modified   time.Time `json:"last_modified"`
+	Size       int64
+	Modified   time.Time
+	Parts      int   // so many pages show it
+	Pager      pager // of the parts
 	Prev, Next *bookFile
 	Changes    []change
 }
@@ -50,7 +52,7 @@ func (v *visit) showLesson() error {
 		return err
 	}
 	page.Size, page.Modified = answer.Size, answer.Modified
-	page.render(answer.Content)
+	v.renderLesson(page, answer.Content)
 	if err := v.neighbours(page); err != nil {
 		return err
 	}
@@ -60,21 +62,43 @@ func (v *visit) showLesson() error {
 	return v.page("lesson", "books", approval.Plain(page.Title), page)
 }
 
-// render makes a page of the text: Markdown is read, all else is shown as it is.
-func (l *lesson) render(text string) {
-	l.Title = path.Base(l.Path)
-	if path.Ext(l.Path) != ".md" {
-		l.HTML = `<pre class="code" tabindex="0">` + highlight.Code(languageOf(l.Path), text) + "</pre>"
+// renderLesson makes a page of the text, or of the part of it that the address names:
+// Markdown is read, all else is shown as it is.
+func (v *visit) renderLesson(l *lesson, text string) {
+	isText := path.Ext(l.Path) != ".md"
+	if !isText {
+		text = l.takeFront(text)
+	}
+	l.Title = cmp.Or(l.Title, path.Base(l.Path))
+	if text == "" {
 		return
 	}
-	front, _ := markdown.Split(text)
+	parts := partsOf(text)
+	l.Parts = len(parts)
+	parts, l.Pager = pageOf(v, parts, 1)
+	if isText {
+		l.HTML = `<pre class="code" tabindex="0">` + highlight.Code(languageOf(l.Path), parts[0]) + "</pre>"
+		return
+	}
+	l.HTML = l.render(parts[0])
+}
+
+// takeFront takes off a text what the page shows elsewhere: front matter and title.
+func (l *lesson) takeFront(text string) string {
+	front, body := markdown.Split(text)
 	l.Front = frontFields(front)
 	for _, field := range l.Front {
 		if field.Key == "title" {
-			l.Title = cmp.Or(field.Value, l.Title)
+			l.Title = field.Value
 		}
 	}
-	l.HTML = markdown.Render([]byte(text), markdown.Options{
+	body, l.Title = takeTitle(body, l.Title)
+	return body
+}
+
+func (l *lesson) render(part string) template.HTML {
+	// The line before it keeps a rule at the beginning from being taken for front matter.
+	return markdown.Render([]byte("\n"+part), markdown.Options{
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
 			file, fragment, ok := beside(l.Path, dest)
@@ -82,7 +106,7 @@ func (l *lesson) render(text string) {
 		},
 		Image: func(dest string) (string, bool) {
 			file, _, ok := beside(l.Path, dest)
-			return assetHref(l.Book.ID, file), ok && strings.HasPrefix(file, "assets/")
+			return assetHref(l.Book.ID, file), ok && isAsset(file)
 		},
 	})
 }
@@ -163,7 +187,9 @@ func (v *visit) sendAsset() error {
 		return contract.Errorf(contract.NotFound, "No books are served here")
 	}
 	if !isPlainPath(file) {
-		return contract.Errorf(contract.Invalid, "%q is no path in a book", file)
+		err := contract.Errorf(contract.Invalid, "%q is no path in a book", file)
+		v.recordFile("console/book_asset", book, file, err)
+		return err
 	}
 	body, kind, size, err := v.Asset(v.r.Context(), book, file)
 	if err != nil {

@@ -2,6 +2,8 @@ package console
 
 import (
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -34,19 +36,24 @@ type callRow struct {
 // latestShown is how many calls the overview shows.
 const latestShown = 10
 
-// latestCalls are the newest calls, for the overview. The block "callrows" of
+// latestCalls are the newest calls, for the overview; none before the first call. The block "callrows" of
 // templates/callrows.html shows them.
 func (v *visit) latestCalls() []callRow {
 	if v.Calls == nil {
 		return nil
 	}
 	_ = v.Calls.Refresh() // what is at hand is shown, and Status tells of trouble
-	page, err := v.Calls.Page(ledger.Filter{Without: facePage}, "", latestShown)
-	if err != nil {
+	filter := ledger.Filter{Without: facePage}
+	page, err := v.Calls.Page(filter, "", latestShown)
+	if err != nil || !slices.ContainsFunc(v.Calls.Names(filter).Tools, isCall) {
 		return nil
 	}
 	return v.rows(page.Calls)
 }
+
+// isCall tells a call from what people did in the console itself: whoever has only
+// signed in has still to connect something.
+func isCall(of ledger.Count) bool { return !strings.HasPrefix(of.Name, "console/") }
 
 // rows adds to calls what the contracts say of them.
 func (v *visit) rows(calls []ledger.Call) []callRow {
@@ -105,7 +112,7 @@ type chosen struct {
 func (v *visit) choose(q url.Values) (chosen, error) {
 	c := chosen{
 		Filter: ledger.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Face: q.Get("face"),
-		Live:   q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
+		Live: q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
 	}
 	switch c.Face {
 	case "":

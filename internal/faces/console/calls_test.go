@@ -34,7 +34,7 @@ func callLog(t testing.TB, many int) (*core, fstest.MapFS) {
 	}
 	record(c.now.Add(-30*time.Hour), "agent:b", "stdio", "resources/read", "not_found", time.Millisecond)
 	for i := range many {
-		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look", []string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i)*time.Millisecond)
+		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look", []string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i+1)*time.Millisecond)
 	}
 	record(c.now.Add(-time.Second), "agent:<script>alert(3)</script>\u202e", "http", "<img src=x onerror=alert(4)>", "ok", 2*time.Minute)
 	c.Calls = &ledger.Ledger{Files: files, Now: c.Now}
@@ -106,7 +106,7 @@ func TestToolsAndTimes(t *testing.T) {
 	c.now = c.now.Add(time.Minute)
 	viewer := c.as(identity.Viewer)
 	page := viewer("GET", "/console/calls?view=times&period=1h", nil)
-	wants(t, page, 200, "demo/look", "limited 30", "invalid 30", "59 ms", "113 ms", "118 ms", `data-series="/console/calls/series?view=times&amp;period=1h"`, "a row for every 1m0s")
+	wants(t, page, 200, "demo/look", "limited 30", "invalid 30", "60 ms", "114 ms", "119 ms", `data-series="/console/calls/series?view=times&amp;period=1h"`, "a row for every 1 min")
 	lacks(t, page, "<img")
 	w := viewer("GET", "/console/calls/series?period=1h&tool=demo/look", nil)
 	wants(t, w, 200)
@@ -163,6 +163,33 @@ func TestLatestCalls(t *testing.T) {
 	c.Calls = nil
 	if rows := v.latestCalls(); rows != nil {
 		t.Errorf("without a ledger: %+v", rows)
+	}
+}
+
+// TestPagesAreNoCalls: what pages read to show themselves is on record, and left out of
+// every list and figure until somebody asks for it. What was not measured has no time.
+func TestPagesAreNoCalls(t *testing.T) {
+	c := workshop(t)
+	var day []byte
+	for i, call := range []string{`"face":"http","tool":"demo/look","micros":40000`, `"face":"page","tool":"demo/look","micros":900000`, `"face":"page","tool":"demo/read","micros":7`, `"face":"console","tool":"console/approve","micros":0`} {
+		day = fmt.Appendf(day, `{"time":"2026-08-01T11:59:%02dZ","principal":"ada","outcome":"ok",%s}`+"\n", i, call)
+	}
+	c.Calls = &ledger.Ledger{Files: fstest.MapFS{"2026-08-01.jsonl": {Data: day}}, Now: c.Now}
+	viewer := c.as(identity.Viewer)
+	for address, want := range map[string][2][]string{
+		"/console/calls":                      {{"<strong>2</strong> calls", "console/approve", ">demo/look (1)<"}, {"demo/read", "<td>page"}},
+		"/console/calls?view=times":           {{"<td class=\"number\">40 ms</td>", "<span class=\"muted\">–</span>"}, {"900 ms", "demo/read", "0 ns"}},
+		"/console/calls/series":               {{",40"}, {",900,", ",900]", "null,0,"}},
+		"/console/calls?face=all":             {{"<strong>4</strong> calls", "demo/read", `value="all" selected`, ">page (2)<"}, nil},
+		"/console/calls?face=all&view=times":  {{"900 ms", `name="view"`}, nil},
+		"/console/calls?face=page":            {{"<strong>2</strong> calls", "demo/read", `value="page" selected`}, {"console/approve</td>"}},
+		"/console/calls/live?face=console":    {{"<strong>1</strong> call,"}, {"demo/look"}},
+		"/console/overview/calls":             {{"demo/look", "console/approve"}, {"demo/read"}},
+		"/console/calls?face=nothing&view=ab": {{"No calls fit", "nothing (0)"}, nil},
+	} {
+		w := viewer("GET", address, nil)
+		wants(t, w, 200, want[0]...)
+		lacks(t, w, want[1]...)
 	}
 }
 

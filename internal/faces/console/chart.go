@@ -31,7 +31,7 @@ func spanWords(d time.Duration) string {
 		return ""
 	case d%time.Hour == 0:
 		return fmt.Sprintf("%d h", d/time.Hour)
-	case d >= 10*time.Minute:
+	case d >= 10*time.Minute || d%time.Minute == 0:
 		return fmt.Sprintf("%d min", d.Round(time.Minute)/time.Minute)
 	default:
 		return d.Round(time.Second).String()

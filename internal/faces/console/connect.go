@@ -29,10 +29,11 @@ type connectPage struct {
 	Curl     string
 	Shell    string
 	Admin    bool
+	Token    bool // clients have to send one
 }
 
 func (v *visit) connect() error {
-	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin}
+	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.needsToken()}
 	page.MCP = page.Base + "/mcp"
 	if tool := v.simplestTool(); tool != nil {
 		examples, err := tool.Examples.All()
@@ -64,6 +65,9 @@ func (c *Console) whoCalls() string {
 	}
 	return c.Identity()
 }
+
+// needsToken tells whether callers over HTTP have to send a token.
+func (c *Console) needsToken() bool { return c.TokensNeeded != nil && c.TokensNeeded() }
 
 // base is where people reach the server, without a slash at the end.
 func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }

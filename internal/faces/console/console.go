@@ -34,8 +34,10 @@ type Console struct {
 	Base      func() string              // where people reach the server
 	Secure    bool                       // cookies travel over TLS alone
 	Identity  func() string              // how callers are told apart, in words
-	Audit     engine.Auditor
-	Limiter   limit.Limiter // of attempts to sign in
+	// TokensNeeded tells whether callers over HTTP have to send a token. It may be nil.
+	TokensNeeded func() bool
+	Audit        engine.Auditor
+	Limiter      limit.Limiter // of attempts to sign in
 	// Address tells from where a request comes; nil is the other end of its connection.
 	Address func(r *http.Request) string
 	// Preview tells what a file holds now and what it will hold once a request is
@@ -44,6 +46,9 @@ type Console struct {
 	// History gives the changes of a file of a book, or of the whole book if the path is
 	// empty, the newest first, at most so many. It may be nil.
 	History func(ctx context.Context, book, path string, most int) ([]Change, error)
+	// Changed gives a change of a file of a book by its version, with the texts before and
+	// after it. It may be nil.
+	Changed func(ctx context.Context, book, path, version string) (before, after string, c Change, err error)
 	// Asset opens a file of a book, and tells what it is and how long. It may be nil.
 	Asset func(ctx context.Context, book, path string) (body io.ReadCloser, mime string, size int64, err error)
 	Now   func() time.Time

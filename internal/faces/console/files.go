@@ -20,6 +20,7 @@ type filePage struct {
 	Size           int64
 	Lines          int
 	Modified       time.Time
+	Parts          int  // so many pages show it as Markdown
 	Markdown       bool // it can be read as Markdown
 	Source         bool // its lines are shown, not what they mean
 	HTML           template.HTML
@@ -92,14 +93,17 @@ func (v *visit) readMarkdown(page *filePage) error {
 	if err != nil {
 		return err
 	}
-	page.HTML = markdown.Render([]byte(text), markdown.Options{
+	parts := partsOf(text)
+	page.Parts = len(parts)
+	parts, page.Pager = pageOf(v, parts, 1)
+	page.HTML = markdown.Render([]byte(parts[0]), markdown.Options{
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
 			file, fragment, ok := beside(page.Path, dest)
 			return sourceHref(file, 0) + fragment, ok
 		},
 	})
-	page.Toggle, err = query(v.r.URL, "view", "source", "line", "")
+	page.Toggle, err = query(v.r.URL, "view", "source", "line", "", "page", "")
 	return err
 }
 
@@ -114,7 +118,7 @@ func (v *visit) readSource(page *filePage, line int) error {
 	if !highlight.Knows(lang) {
 		lang = languageOf(page.Path)
 	}
-	html := strings.TrimSuffix(string(highlight.Code(lang, text)), "\n")
+	html := strings.TrimSuffix(string(highlight.Code(lang, shortLines(text))), "\n")
 	if text != "" {
 		for i, one := range strings.Split(html, "\n") {
 			// The highlighter ends its spans with their lines, so that a line stands for itself.

@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 	"remit/internal/faces/cli"
@@ -34,7 +37,30 @@ type stack struct {
 	root string
 	role identity.Role
 	mux  *http.ServeMux
+	kept *records
 	*console.Console
+}
+
+// records are what the console itself keeps in the audit.
+type records struct {
+	mu  sync.Mutex
+	all []audit.Record
+}
+
+func (r *records) Ready(time.Time) error { return nil }
+
+func (r *records) Write(_ context.Context, one *audit.Record, _ bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, *one)
+	return nil
+}
+
+// named are the records of a deed.
+func (r *records) named(what string) []audit.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.all), func(one audit.Record) bool { return one.Tool != what })
 }
 
 // newStack opens a workspace with files in it.
@@ -68,9 +94,9 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 			t.Error(err)
 		}
 	})
-	s := &stack{t: t, app: a, root: root, role: identity.Admin, mux: http.NewServeMux()}
+	s := &stack{t: t, app: a, root: root, role: identity.Admin, mux: http.NewServeMux(), kept: &records{}}
 	s.Console = &console.Console{
-		Root: root, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(),
+		Root: root, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
 		History: func(ctx context.Context, book, path string, most int) ([]console.Change, error) {
 			found, err := a.Library().History(ctx, book, path, most)
@@ -183,6 +209,9 @@ func TestFilePages(t *testing.T) {
 		".env":             "SECRET=1\n",
 		"logo.bin":         "\x00\x01",
 		"empty.txt":        "",
+		"line.txt":         strings.Repeat("é", 500_000) + "\nshort\n",
+		"long.md":          strings.Repeat("Words.\n\n", 50_000),
+		"latin.txt":        "caf\xe9\n",
 	})
 	expect(t, s.get("/console/files/src/main.go?line=3"), 200,
 		`<span class="line hit" id="L3"><a class="no" href="?line=3#L3">3</a><span><span class="hl-c">/* over</span></span>`,
@@ -194,8 +223,26 @@ func TestFilePages(t *testing.T) {
 	expectNot(t, page, "../x.md", "p.png")
 	expect(t, s.get("/console/files/README.md?view=source"), 200, `<span class="hl-k"># The garden</span>`, "view=read")
 	expect(t, s.get("/console/files/docs/%3Cb%3E&%22x.txt"), 200, "&lt;script&gt;alert(1)")
-	expect(t, s.get("/console/files/empty.txt"), 200, "Nothing is here")
+	expect(t, s.get("/console/files/empty.txt"), 200, "Nothing is here", "0 lines")
+	w := s.get("/console/files/line.txt")
+	expect(t, w, 200, "é … and 995000 bytes more</span>", `id="L2"`, "short")
+	if w.Body.Len() > 20_000 {
+		t.Errorf("a long line makes a page of %d bytes", w.Body.Len())
+	}
+	expect(t, s.get("/console/files/long.md?page=2"), 200, "shown in 2 parts", "2 of 2", "view=source")
+	expectNot(t, s.get("/console/files/long.md?page=2"), "page=2&amp;view=source")
+	w = s.get("/console/files/no%E2%80%AEgnp.exe")
+	expect(t, w, 404, `no\u202egnp.exe`, `href="/console/search">Go on to the search`)
+	if w := s.get("/console/files/" + strings.Repeat("a", 5000)); w.Body.Len() > 6000 {
+		t.Errorf("a long name makes a page of %d bytes", w.Body.Len())
+	}
+	for name, target := range map[string]string{"out": "/etc/passwd", "etc": "/etc", "env.txt": ".env"} {
+		if err := os.Symlink(target, filepath.Join(s.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for path, status := range map[string]int{
+		"out": 403, "etc/passwd": 403, "env.txt": 403, ".remit/remit.db": 403, ".git/config": 403, "remit.yaml": 403, "..%2f..%2fetc%2fpasswd": 403, "latin.txt": 400,
 		".env": 403, "no/such.go": 404, "src": 400, "logo.bin": 400, "%2fetc%2fpasswd": 403, "a%00b": 403, "..%5c..%5cx": 403, "": 400,
 	} {
 		if got := s.get("/console/files/" + path).Code; got != status {
@@ -212,6 +259,17 @@ func TestUnservedPages(t *testing.T) {
 	for _, path := range []string{"books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "files/x.go"} {
 		expect(t, s.get("/console/"+path), 404)
 	}
+}
+
+// TestNoDatabase: what needs none is shown all the same, and the rest says that it will
+// be back.
+func TestNoDatabase(t *testing.T) {
+	s := newStack(t, map[string]string{"a.md": "hello world\n"}, func(c *cli.Settings) { c.Database = "postgres://nobody@127.0.0.1:1/none" })
+	expect(t, s.get("/console/tasks"), 503, "not available; try again")
+	expect(t, s.get("/console/memory"), 503, "Memory cannot be read right now; try again")
+	expect(t, s.get("/console/books"), 200, "No books yet")
+	expect(t, s.get("/console/search?q=hello"), 200, `href="/console/files/a.md"`, "cannot be used right now; try again")
+	expect(t, s.get("/console/files/a.md"), 200, "hello world")
 }
 
 // TestContentsAreForPeople: what is in the pages is for those who are.

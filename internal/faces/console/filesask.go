@@ -111,7 +111,10 @@ func pageOf[T any](v *visit, list []T, size int) ([]T, pager) {
 	n = min(max(n, 1), pages)
 	from, to := (n-1)*size, min(n*size, len(list))
 	p := pager{}
-	if pages > 1 {
+	switch {
+	case pages > 1 && from+1 == to:
+		p.Note = fmt.Sprintf("%d of %d", to, len(list))
+	case pages > 1:
 		p.Note = fmt.Sprintf("%d to %d of %d", from+1, to, len(list))
 	}
 	if n > 1 {

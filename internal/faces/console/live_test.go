@@ -116,6 +116,28 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// TestRequestExpiresWhileLookedAt: pages hear of it, and the page of the request says so.
+func TestRequestExpiresWhileLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := liveCore(t)
+		c.ask(t, "r1", "agent:x", "{}")
+		asked, err := c.approvals.Get(t.Context(), "r1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := c.listen(t, cookie)
+		l.says(t, oneWaits+noCalls, false)
+		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 204)
+		time.Sleep(time.Until(asked.ExpiresAt) + lookEvery)
+		if heard, _ := l.heard(); !strings.HasSuffix(strings.ReplaceAll(heard, ": still here\n\n", ""), nothingWaits) {
+			t.Errorf("heard %q", heard)
+		}
+		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time", "can ask again")
+		l.leave()
+		l.says(t, "", true)
+	})
+}
+
 // Each ends by itself, and the last one takes with it what looks for all.
 func TestEventsEnd(t *testing.T) {
 	for name, end := range map[string]struct {

@@ -78,7 +78,7 @@ func (v *visit) showMemory() error {
 func (v *visit) fillMemory(page *memoryPage) error {
 	resources, err := v.Pages.Resources(v.r.Context(), nil)
 	if err != nil {
-		return err
+		return noMemory(err)
 	}
 	known := false
 	for _, r := range resources {
@@ -97,13 +97,21 @@ func (v *visit) fillMemory(page *memoryPage) error {
 	}
 }
 
+// noMemory words a failure of what keeps memory files, which may be a database.
+func noMemory(err error) error {
+	if contract.AsError(err).Kind != contract.Internal {
+		return err
+	}
+	return contract.Errorf(contract.Unavailable, "Memory cannot be read right now; try again").Because(err)
+}
+
 // readTail reads the end of a memory file, from the start of a line, and notes on the
 // page if that is not all of it.
 func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool, err error) {
 	who := engine.Visitor{Principal: v.person.Principal(), Face: facePage}
 	contents, err := v.Pages.Read(v.r.Context(), who, memoryAddress+file)
 	if err != nil {
-		return "", false, err
+		return "", false, noMemory(err)
 	}
 	text = contents[0].Text
 	if contents[0].Blob != nil {

@@ -3,10 +3,12 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
 	"remit/internal/contract"
+	"remit/internal/engine/approval"
 )
 
 // problem is an error as people read it.
@@ -56,7 +58,27 @@ func (v *visit) fail(err error) {
 	if seconds, ok := e.Details["retry_after"].(int); ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	v.problem(e.Kind.Status(), problem{Title: titleOf(e.Kind), Message: message, Back: "/", On: "Go on to the overview"})
+	back, on := wayOn(v.r.URL)
+	v.problem(e.Kind.Status(), problem{Title: titleOf(e.Kind), Message: clip(approval.Plain(message), longestMessage), Back: back, On: on})
+}
+
+// longestMessage is how much of a message is shown: it may name whatever was asked for.
+const longestMessage = 1000
+
+// wayOn leads from a page that failed to the one that people came by.
+func wayOn(failed *url.URL) (back, on string) {
+	for _, part := range []struct{ beneath, page, name string }{
+		{"/console/books", "/console/books", "books"},
+		{"/console/files/", "/console/search", "the search"},
+		{"/console/search", "/console/search", "the search"},
+		{"/console/tasks", "/console/tasks", "tasks"},
+		{"/console/memory", "/console/memory", "memory"},
+	} {
+		if strings.HasPrefix(failed.Path, part.beneath) && (failed.Path != part.page || failed.RawQuery != "") {
+			return part.page, "Go on to " + part.name
+		}
+	}
+	return "/", "Go on to the overview"
 }
 
 // problem answers with words to those who read no pages, and with a page otherwise.

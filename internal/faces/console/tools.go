@@ -50,6 +50,7 @@ type toolView struct {
 	Input      []schemaRow
 	Output     []schemaRow
 	Errors     []errorRow
+	Coded      bool // errors have codes
 	Examples   []exampleView
 	Form       form
 	May        bool // the person may try it
@@ -103,7 +104,7 @@ func (t *toolView) prefill(number string) {
 }
 
 func (v *visit) toolView(t *engine.Tool) (*toolView, error) {
-	examples, err := t.Contract.Examples.All()
+	examples, err := t.Examples.All()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,8 @@ func (v *visit) toolView(t *engine.Tool) (*toolView, error) {
 		view.Output = schemaRows(&t.Output)
 	}
 	for _, kind := range contract.Kinds() {
-		view.Errors = append(view.Errors, errorRow{kind, t.Contract.Errors[kind]})
+		row := errorRow{kind, t.Errors[kind]}
+		view.Errors, view.Coded = append(view.Errors, row), view.Coded || row.Code != ""
 	}
 	for i := range examples {
 		view.Examples = append(view.Examples, viewOf(i+1, &examples[i]))

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -128,11 +129,17 @@ func TestTrying(t *testing.T) {
 		want   []string
 		record string // how the call is recorded; "" if there was none
 	}{
-		{"fine", viewer, "look", try("arg.text", "<i>x", "arg.count", "2", "arg.words", "a\r\nb"), nil, 200,
-			[]string{"&lt;i&gt;x&lt;i&gt;xa&#43;b", `value="&lt;i&gt;x"`, "a\nb</textarea>"}, `console:ada demo/look ok {"text":"<i>x","count":2,"words":["a","b"]}`},
+		{
+			"fine", viewer, "look", try("arg.text", "<i>x", "arg.count", "2", "arg.words", "a\r\nb"), nil, 200,
+			[]string{"&lt;i&gt;x&lt;i&gt;xa&#43;b", `value="&lt;i&gt;x"`, "a\nb</textarea>"},
+			`console:ada demo/look ok {"text":"<i>x","count":2,"words":["a","b"]}`,
+		},
 		{"as JSON", viewer, "look", try("json", `{"text":"x"}`), nil, 200, []string{"&#34;said&#34;: &#34;x&#34;", `{&#34;text&#34;:&#34;x&#34;}</textarea>`}, `console:ada demo/look ok {"text":"x"}`},
-		{"wrong", viewer, "look", try("arg.text", "far too long a text", "arg.count", "9"), nil, 200,
-			[]string{`<p class="field-error" id="arg-text-error">`, `value="far too long a text"`, `value="9"`}, `console:ada demo/look invalid`},
+		{
+			"wrong", viewer, "look", try("arg.text", "far too long a text", "arg.count", "9"), nil, 200,
+			[]string{`<p class="field-error" id="arg-text-error">`, `value="far too long a text"`, `value="9"`},
+			`console:ada demo/look invalid`,
+		},
 		{"no arguments", viewer, "look", try(), nil, 200, []string{"text is required"}, "console:ada demo/look invalid {}"},
 		{"broken JSON", viewer, "look", try("json", `{"text`), nil, 400, []string{"not valid JSON", "{&#34;text</textarea>"}, ""},
 		{"JSON that is no object", viewer, "look", try("json", `[1]`), nil, 200, []string{"must be an object"}, "console:ada demo/look invalid"},
@@ -159,7 +166,7 @@ func TestTrying(t *testing.T) {
 	}
 	for _, r := range c.records {
 		if r.Face != "console" {
-			t.Errorf("recorded as %s, %s", r.Face, r.Client)
+			t.Errorf("recorded as %s", r.Face)
 		}
 	}
 }
@@ -169,7 +176,7 @@ func TestEveryContractHasAPage(t *testing.T) {
 	c := newCore(t)
 	for _, contract := range everyContract(t) {
 		w := httptest.NewRecorder()
-		v := &visit{Console: c.Console, w: w, r: httptest.NewRequest("GET", "/", nil), person: identity.Person{Name: "ada", Role: identity.Admin}}
+		v := &visit{Console: c.Console, w: w, r: httptest.NewRequest(http.MethodGet, "/", nil), person: identity.Person{Name: "ada", Role: identity.Admin}}
 		view, err := v.toolView(&engine.Tool{Contract: contract, ID: contract.Set + "/" + contract.Name})
 		if err != nil {
 			t.Fatal(err)

@@ -10,7 +10,10 @@ import (
 )
 
 // snippets show how to call a tool, with the arguments of its first example.
-type snippets struct{ MCP, Curl, CLI string }
+type snippets struct {
+	MCP, Curl, CLI string
+	Token          bool // curl sends one
+}
 
 func (v *visit) snippetsOf(t *engine.Tool, examples []contract.Example) snippets {
 	args := jsontree.Obj()
@@ -28,11 +31,12 @@ func (v *visit) snippetsOf(t *engine.Tool, examples []contract.Example) snippets
 		base = strings.TrimSuffix(v.Base(), "/")
 	}
 	curl := []string{"curl " + quoted(base+"/tools/"+t.Name), "-H 'Content-Type: application/json'"}
-	if t.Access != contract.Public {
+	token := t.Access != contract.Public && v.needsToken()
+	if token {
 		curl = append(curl, `-H "Authorization: Bearer $REMIT_TOKEN"`)
 	}
 	curl = append(curl, "-d "+quoted(string(args.Append(nil))))
-	return snippets{MCP: shownJSON(&message), Curl: strings.Join(curl, " \\\n  "), CLI: commandLine(t.Contract, &args)}
+	return snippets{MCP: shownJSON(&message), Curl: strings.Join(curl, " \\\n  "), CLI: commandLine(t.Contract, &args), Token: token}
 }
 
 // commandLine is a call as one types it in a shell.

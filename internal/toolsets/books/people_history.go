@@ -190,12 +190,7 @@ func (p *past) matching(version string) []string {
 		}
 	}
 	for i, e := range p.entries {
-		after := e.New
-		if after == "" && e.Op != opDelete { // an upload past us: what came of it was seen later
-			if after = p.now; i > 0 {
-				after = p.entries[i-1].Old
-			}
-		}
+		after := p.after(i)
 		add(e.ID, after)
 		for _, hash := range []string{e.Old, after} {
 			if hash != "" {
@@ -204,6 +199,19 @@ func (p *past) matching(version string) []string {
 		}
 	}
 	return found
+}
+
+// after is the hash of what was there after a change; "" if nothing was.
+func (p *past) after(i int) string {
+	e := &p.entries[i]
+	switch {
+	case e.New != "" || e.Op == opDelete:
+		return e.New
+	case i > 0: // an upload past us: what came of it was seen later
+		return p.entries[i-1].Old
+	default:
+		return p.now
+	}
 }
 
 // kept opens what was replaced or deleted.

@@ -308,6 +308,40 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestChanged: each change can be looked at, with what was there before and after it.
+func TestChanged(t *testing.T) {
+	t.Parallel()
+	s := newStudy(t)
+	for _, text := range []string{"one", "two", "three"} {
+		s.imports(folderOf("a.md", text))
+	}
+	changes, err := s.History(t.Context(), "c01", "lessons/a.md", 0)
+	if err != nil || len(changes) != 3 {
+		t.Fatal(changes, err)
+	}
+	for i, want := range [][2]string{{"two", "three"}, {"one", "two"}, {"", "one"}} {
+		before, after, c, err := s.Changed(t.Context(), "c01", "lessons/a.md", changes[i].Version)
+		if err != nil || before != want[0] || after != want[1] || c != changes[i] {
+			t.Errorf("change %d: from %q to %q, %+v, error %v", i, before, after, c, err)
+		}
+	}
+	for _, c := range []struct {
+		book, path, version string
+		kind                contract.Kind
+	}{
+		{"c01", "lessons/a.md", "", contract.NotFound},
+		{"c01", "lessons/a.md", changes[0].Version[:8], contract.NotFound},
+		{"c01", "lessons/none.md", changes[0].Version, contract.NotFound},
+		{"c01", "../c01/lessons/a.md", changes[0].Version, contract.Invalid},
+		{"c01", "/etc/passwd", changes[0].Version, contract.Invalid},
+		{"..", "lessons/a.md", changes[0].Version, contract.Invalid},
+	} {
+		if _, _, _, err := s.Changed(t.Context(), c.book, c.path, c.version); contract.AsError(err).Kind != c.kind {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // What an editor put back is not restored once more.
 func TestRestoreAfterAnEditor(t *testing.T) {
 	t.Parallel()

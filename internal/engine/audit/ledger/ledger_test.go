@@ -25,11 +25,12 @@ type book struct {
 	files map[string][]byte
 	last  string
 	clock time.Time
+	face  string // by which calls come
 	fault error
 }
 
 func newBook() *book {
-	return &book{files: map[string][]byte{}, last: audit.Genesis, clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
+	return &book{files: map[string][]byte{}, last: audit.Genesis, face: "http", clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
 }
 
 // Open gives the file as it is now.
@@ -57,8 +58,8 @@ func (b *book) raw(text string) {
 
 // add records a call that just ended.
 func (b *book) add(tool, caller, outcome string, took time.Duration) {
-	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":"http","client":"c","tool":%q,"version":"1.0.0","arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
-		b.clock.Format("2006-01-02T15:04:05.000000Z"), caller, tool, outcome, took.Microseconds())
+	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0","arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
+		b.clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.face, tool, outcome, took.Microseconds())
 	line := audit.Seal(b.last, []byte(record))
 	b.last = audit.HashOf(line)
 	b.raw(string(line) + "\n")

@@ -28,7 +28,7 @@ func (k *kept) replace(after []byte) (err error) {
 	case err == nil && k.exists && bytes.Equal(now, k.text):
 	case errors.Is(err, fs.ErrNotExist) && !k.exists:
 	case err == nil || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s was changed by somebody else in this moment, and was not touched; try again", k.file)
+		return fmt.Errorf("%s was changed by somebody else in this moment; try again", k.file)
 	default:
 		return fmt.Errorf("read the file of %s: %w", k.client.Title, err)
 	}
@@ -70,7 +70,7 @@ func lock(file string) (unlock func(), err error) {
 	case errors.Is(err, fs.ErrExist):
 		return nil, fmt.Errorf("%s is in use, and was not touched: try again in a moment; if no client runs, remove %s", file, name)
 	case err != nil:
-		return nil, fmt.Errorf("lock %s: %w", file, err)
+		return nil, fmt.Errorf("%s was not touched, because nothing can be written beside it: %w; give yourself the right to, or put in by hand what --print shows", file, err)
 	}
 	return func() { _ = os.Remove(name) }, nil // an empty folder of ours
 }

@@ -62,12 +62,17 @@ func (c *Client) Install(file string, s Server) (Change, error) {
 		return Change{}, err
 	}
 	after, change, err := k.planned(s)
-	if err == nil && change.Was != Same {
-		if err = k.keep(made, change.Was); err == nil {
-			err = k.replace(after)
-		}
+	if err != nil || change.Was == Same {
+		return change, err
 	}
-	return change, err
+	undo, err := k.keep(made, change.Was)
+	if err == nil {
+		err = k.replace(after)
+	}
+	if err != nil {
+		return change, errors.Join(fmt.Errorf("%s was not touched: %w", k.file, err), undo())
+	}
+	return change, nil
 }
 
 // Installed gives what the file of a client says of a server; no error and false if
@@ -182,22 +187,24 @@ func (k *kept) isOurs(said Entry) bool {
 func (k *kept) backup() string { return k.file + "." + k.name + "-backup" }
 func (k *kept) marker() string { return k.file + "." + k.name + "-made" }
 
-// keep keeps what is there. An older backup stays if the entry does: it is from before
-// there was one.
-func (k *kept) keep(made []string, was Was) error {
+// keep keeps what is there, and gives what forgets it again, also after an error. An
+// older backup stays if the entry does: it is from before there was one.
+func (k *kept) keep(made []string, was Was) (undo func() error, err error) {
 	if !k.exists {
 		text := "Remit made the file beside this one, and these folders for it.\n" + strings.Join(made, "\n")
-		return errors.Join(forget(k.backup()), writeNew(k.marker(), []byte(text)))
+		undo = func() error { return forget(k.marker()) }
+		return undo, errors.Join(forget(k.backup()), k.writeNew(k.marker(), []byte(text)))
 	}
 	if was == Other && (isThere(k.backup()) || isThere(k.marker())) {
-		return nil
+		return func() error { return nil }, nil
 	}
-	_ = os.Remove(k.marker()) // of another time
-	return writeNew(k.backup(), k.text)
+	undo = func() error { return forget(k.backup()) }
+	return undo, errors.Join(forget(k.marker()), k.writeNew(k.backup(), k.text))
 }
 
-// writeNew writes a file that only its owner may read, in the place of what is there.
-func writeNew(name string, text []byte) error {
+// writeNew writes a file that only the owner of that beside it may read, in the place
+// of what is there.
+func (k *kept) writeNew(name string, text []byte) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep what was there: %w", err)
 	}
@@ -206,6 +213,9 @@ func writeNew(name string, text []byte) error {
 		return fmt.Errorf("keep what was there: %w", err)
 	}
 	_, err = f.Write(text)
+	if k.exists {
+		err = errors.Join(err, keepOwner(f, k.info))
+	}
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
@@ -258,6 +268,9 @@ func (c *Client) removeLocked(file, name string) (was Was, folders []string, err
 func (k *kept) takeOut(raw []byte) (Was, []string, error) {
 	in := k.client.in
 	before, err := os.ReadFile(k.backup())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Absent, nil, fmt.Errorf("%s was not touched, because what was there before cannot be read: %w", k.file, err)
+	}
 	hasBackup := err == nil
 	isMade := !hasBackup && isThere(k.marker())
 	if hasBackup || isMade {

@@ -344,6 +344,12 @@ func TestLeftAlone(t *testing.T) {
 	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
 		t.Error(diff)
 	}
+	if undo, err := k.keep(nil, Absent); err != nil || undo() != nil {
+		t.Errorf("a backup cannot be taken back: %v", err)
+	}
+	if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+		t.Error(diff)
+	}
 	if _, err := c.Install(filepath.Dir(file), ours); err == nil || !strings.Contains(err.Error(), "no regular file") {
 		t.Errorf("a folder: %v", err)
 	}

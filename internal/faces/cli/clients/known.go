@@ -38,7 +38,7 @@ func claudeCode() *Client {
 func claudeDesktop() *Client {
 	return &Client{
 		Name: "claude-desktop", Title: "Claude Desktop",
-		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
+		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "If it does not list the server, see which file \"Edit Config\" in its settings under Developer opens: some editions for Windows keep another.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
 		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
 		in:    jsonFile{"mcpServers"},
 		entry: func(s Server) ([]field, error) {

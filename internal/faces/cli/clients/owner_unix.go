@@ -3,6 +3,7 @@
 package clients
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -21,7 +22,9 @@ func keepOwner(f *os.File, like fs.FileInfo) error {
 	case !ok || !known:
 		return nil
 	case is.Uid != was.Uid:
-		return f.Chown(int(was.Uid), int(was.Gid))
+		if err := f.Chown(int(was.Uid), int(was.Gid)); err != nil {
+			return fmt.Errorf("it belongs to another user, who has to do this: %w", err)
+		}
 	case is.Gid != was.Gid:
 		_ = f.Chown(-1, int(was.Gid)) // who is not in that group cannot; the owner is what counts
 	}

@@ -3,6 +3,8 @@
 package clients
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -27,12 +29,17 @@ func TestOwner(t *testing.T) {
 		if _, err := step(); err != nil {
 			t.Fatal(err)
 		}
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if is := info.Sys().(*syscall.Stat_t); is.Uid != 1234 || is.Gid != 5678 || info.Mode().Perm() != 0o640 {
-			t.Errorf("it is of %d:%d with mode %o", is.Uid, is.Gid, info.Mode().Perm())
+		for name, mode := range map[string]fs.FileMode{file: 0o640, file + ".remit-backup": 0o600} {
+			info, err := os.Stat(name)
+			if errors.Is(err, fs.ErrNotExist) && name != file {
+				continue // it is gone with the removal
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is := info.Sys().(*syscall.Stat_t); is.Uid != 1234 || is.Gid != 5678 || info.Mode().Perm() != mode {
+				t.Errorf("%s is of %d:%d with mode %o", name, is.Uid, is.Gid, info.Mode().Perm())
+			}
 		}
 	}
 }

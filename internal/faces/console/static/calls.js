@@ -22,7 +22,12 @@
     return fresh ? `${time.slice(0, 5)}\n${day.slice(5)}` : time.slice(0, 5);
   });
 
-  const draw = (place, series, data, value) => {
+  // Counts begin at nothing. Times are a matter of magnitude: a tool may be a thousand times
+  // as fast as its contract aims at.
+  const byCount = { range: (_, __, most) => [0, (most || 1) * 1.1] };
+  const byMagnitude = { distr: 3, range: (_, least, most) => [10 ** Math.floor(Math.log10(least || 1)), 10 ** Math.ceil(Math.log10((most || 1) * 1.2))] };
+
+  const draw = (place, series, data, scale, value) => {
     const starts = data[0];
     const pad = starts.length > 1 ? (starts[1] - starts[0]) * 0.6 : 60;
     const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
@@ -31,23 +36,25 @@
       height: 200,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       cursor: { drag: { x: false, y: false } },
-      scales: { x: { range: (_, from, to) => [from - pad, to + pad] }, y: { range: (_, __, most) => [0, (most || 1) * 1.1] } },
+      scales: { x: { range: (_, from, to) => [from - pad, to + pad] }, y: scale },
       axes: [{ ...axis, values: when, space: 60 }, { ...axis, size: 64, values: (_, ticks) => ticks.map(value) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series],
     }, data, place);
   };
 
-  const line = (label, name, more) => ({ label, stroke: colour(name), width: 1.5, points: { size: 4 }, value: (_, ms) => span(ms), ...more });
+  const line = (label, name, more) => ({ label, stroke: colour(name), width: 1.5, points: { show: true, size: 5, fill: colour(name) }, value: (_, ms) => span(ms), ...more });
+
+  const some = (counts) => counts.map((n) => n || null); // a bar of nothing would be a line
 
   const show = () => {
     for (const chart of charts) chart.destroy();
     const bars = uPlot.paths.bars({ size: [0.8, 40] });
-    const count = (label, stroke, fill) => ({ label, stroke: colour(stroke), fill: colour(fill), paths: bars, points: { show: false }, value: (_, n) => n ?? "–" });
+    const count = (label, stroke, fill) => ({ label, stroke: colour(stroke), fill: colour(fill), paths: bars, points: { show: false }, value: (_, n, __, at) => (at === null ? "–" : n ?? 0) });
     const flat = numbers.target ? [line("target", "--muted", { dash: [6, 4], points: { show: false } })] : [];
     charts = [
-      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, numbers.calls, numbers.failed], (n) => (Number.isInteger(n) ? n : "")),
+      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, some(numbers.calls), some(numbers.failed)], byCount, (n) => (Number.isInteger(n) ? n : "")),
       draw(times, [line("p50", "--good"), line("p95", "--wait"), line("p99", "--bad"), ...flat],
-        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], span),
+        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], byMagnitude, (ms) => (ms === null ? "" : span(ms))),
     ];
   };
 
@@ -56,7 +63,7 @@
     const answer = await fetch(plots.dataset.series, { headers: { Accept: "application/json" } }).catch(() => null);
     if (!answer || !answer.ok) return; // the session is over, or the server away: what is drawn stays
     numbers = await answer.json();
-    if (numbers.start.length === 0) plots.hidden = true;
+    if (!numbers.calls.some((n) => n > 0)) plots.hidden = true;
     else {
       plots.hidden = false;
       show();
@@ -69,10 +76,10 @@
     waiting = true;
     setTimeout(load, 3000);
   });
-  dark.addEventListener("change", () => numbers && show());
+  dark.addEventListener("change", () => charts.length && show());
   let width = counts.clientWidth;
   addEventListener("resize", () => {
-    if (!numbers || counts.clientWidth === width) return;
+    if (!charts.length || counts.clientWidth === width) return;
     width = counts.clientWidth;
     for (const [i, place] of [counts, times].entries()) charts[i].setSize({ width: place.clientWidth, height: charts[i].height });
   });

@@ -59,6 +59,13 @@
   addEventListener("pagehide", close);
   addEventListener("pageshow", follow);
 
+  const menu = document.querySelector(".menu");
+  menu?.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   // What was copied is told by the button itself, also to those who only hear the page.
   const copy = async (button) => {
     const from = document.getElementById(button.dataset.copy);

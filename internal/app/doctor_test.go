@@ -1,0 +1,78 @@
+package app
+
+import (
+	"database/sql"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/engine/identity"
+	"remit/internal/faces/cli"
+)
+
+// finding is what doctor says of one thing in a workspace.
+func finding(t *testing.T, a *App, name string) cli.Check {
+	t.Helper()
+	for _, c := range a.Checks(t.Context()) {
+		if c.Name == name {
+			return c
+		}
+	}
+	t.Fatalf("nothing is said of %s", name)
+	return cli.Check{}
+}
+
+// TestNewerDatabaseIsFound: what a newer Remit has written is told as that.
+func TestNewerDatabaseIsFound(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	here := func(s *cli.Settings) { s.Data, s.Database = data, "sqlite://"+filepath.Join(data, "remit.db") }
+	a := openHere(t, here)
+	if _, err := a.database.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c := finding(t, a, "database"); c.Status != cli.Well || !strings.HasPrefix(c.Found, "SQLite answers") {
+		t.Errorf("%+v", c)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(data, "remit.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.ExecContext(t.Context(), "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)"); err != nil {
+		t.Fatal(err)
+	}
+	if c := finding(t, openHere(t, here), "database"); c.Status != cli.Failed || !strings.HasPrefix(c.Fix, "A newer Remit has used it.") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestEndlessTokensAreFound: only those that are good still, and that nothing ends.
+func TestEndlessTokensAreFound(t *testing.T) {
+	a := openHere(t, func(*cli.Settings) {})
+	all := identity.Scopes{{Set: identity.AnySet}: true}
+	for _, n := range []identity.NewToken{
+		{Name: "ends", User: "ada", Scopes: all, Expires: time.Now().Add(time.Hour)},
+		{Name: "endless", User: "ada", Scopes: all},
+	} {
+		if _, _, err := a.who.tokens.Create(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := finding(t, a, "tokens"); c.Status != cli.Warned || c.Found != "endless: no end is set" || !strings.Contains(c.Fix, "remit token revoke") {
+		t.Errorf("%+v", c)
+	}
+}
+
+// TestBooksThatAreGone: a library that cannot be reached is told as that.
+func TestBooksThatAreGone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := openHere(t, func(s *cli.Settings) { s.Toolsets, s.Books = []string{"books"}, []string{"file://" + filepath.Join(file, "library")} })
+	if c := finding(t, a, "books"); c.Status != cli.Failed || !strings.Contains(c.Fix, "--books") {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,63 @@
+package console
+
+import (
+	"net/url"
+	"path"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+)
+
+// versionPage is what the page of a change of a file shows.
+type versionPage struct {
+	Book      bookEntry
+	Path      string
+	Change    change
+	Diff      comparison
+	Unchanged bool
+}
+
+// showVersion shows what a change made of a file.
+func (v *visit) showVersion() error {
+	book, err := v.book(v.r.PathValue("book"))
+	if err != nil {
+		return err
+	}
+	page := &versionPage{Book: book, Path: v.r.PathValue("path")}
+	if v.Changed == nil {
+		return contract.Errorf(contract.NotFound, "No history is kept here")
+	}
+	before, after, c, err := v.Changed(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
+	v.recordFile("console/book_change", book.ID, page.Path, err)
+	if err != nil {
+		return err
+	}
+	page.Change = shownChange(book.ID, c)
+	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
+	return v.page("version", "books", "Change of "+approval.Plain(path.Base(page.Path)), page)
+}
+
+// recordFile keeps that somebody looked, or tried to look, at what no tool reads for
+// the page.
+func (v *visit) recordFile(what, book, file string, failed error) {
+	kind := contract.Kind("")
+	if failed != nil {
+		kind = contract.AsError(failed).Kind
+	}
+	v.record(what, v.person, kind, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
+}
+
+// shownChange makes a line of the history ready to be shown.
+func shownChange(book string, c Change) change {
+	at, _ := time.Parse(time.RFC3339, c.Time)
+	shown := change{Change: c, At: at}
+	if c.Action != "delete" {
+		shown.Href = fileHref(book, c.Path)
+	}
+	if !isAsset(c.Path) {
+		shown.Diff = (&url.URL{Path: "/console/books/" + book + "/changes/" + c.Version + "/" + c.Path}).EscapedPath()
+	}
+	return shown
+}
