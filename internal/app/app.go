@@ -181,10 +181,14 @@ func (a *App) tellLost(err error) {
 	a.log.Warn("audit records of reads cannot be kept; name a folder that can be written with --data, or see that the database is well", "error", err)
 }
 
-// hiddenFrom lists what no tool may reach: Remit's own data and configuration,
+// hiddenFrom lists what no tool may reach: Remit's own data, keys and configuration,
 // where they are and where they usually are.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
+	hidden = append(hidden, secretFolders()...)
+	if s.TLSKey != "" {
+		hidden = append(hidden, s.TLSKey)
+	}
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
 	}

@@ -71,7 +71,9 @@ func TestBooksThatAreGone(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := openHere(t, func(s *cli.Settings) { s.Toolsets, s.Books = []string{"books"}, []string{"file://" + filepath.Join(file, "library")} })
+	a := openHere(t, func(s *cli.Settings) {
+		s.Toolsets, s.Books = []string{"books"}, []string{"file://" + filepath.Join(file, "library")}
+	})
 	if c := finding(t, a, "books"); c.Status != cli.Failed || !strings.Contains(c.Fix, "--books") {
 		t.Errorf("%+v", c)
 	}

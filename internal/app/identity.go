@@ -70,9 +70,11 @@ func (a *App) baseURL() string {
 		return a.settings.PublicURL
 	case a.listening != "":
 		return a.listening
-	default:
-		return a.scheme() + a.settings.Addr
 	}
+	if served := a.served(); served != "" {
+		return served
+	}
+	return a.scheme() + a.settings.Addr
 }
 
 func (a *App) scheme() string {

@@ -21,16 +21,24 @@ const (
 // user and lies outside every workspace, because a workspace may come from
 // elsewhere and bring a database along.
 func approvalSecret(log *slog.Logger) ([]byte, error) {
-	home, err := homeFolder()
-	if err == nil {
-		var secret []byte
-		if secret, err = keptSecret(filepath.Join(home, ".config", "remit")); err == nil {
-			return secret, nil
-		}
+	folders := secretFolders()
+	secret, err := keptSecret(folders[0])
+	if err == nil || len(folders) == 1 {
+		return secret, err
 	}
-	folder := filepath.Join(os.TempDir(), "remit-"+strconv.Itoa(os.Getuid()))
 	log.Warn("the key of approvals is kept in the temporary folder, because the home folder cannot keep it", "error", err)
-	return keptSecret(folder)
+	return keptSecret(folders[1])
+}
+
+// secretFolders are where the secret may lie: with the user, or else where programs put
+// what they need for a while.
+func secretFolders() []string {
+	passing := filepath.Join(os.TempDir(), "remit-"+strconv.Itoa(os.Getuid()))
+	home, err := homeFolder()
+	if err != nil {
+		return []string{passing}
+	}
+	return []string{filepath.Join(home, ".config", "remit"), passing}
 }
 
 // homeFolder asks the system and not the environment, which a client that starts

@@ -117,8 +117,10 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	}
 	a.listening = a.scheme() + l.Addr().String()
 	a.own(func() (string, error) { return a.listening, nil })
+	defer a.noteServed(a.listening)()
 	protocol := mcp.NewHTTP(entrance.Who, mcp.Limits{}, time.Now)
-	protocol.SessionEnded, protocol.Log, protocol.Challenge = a.stats.ObserveSession, a.log, entrance.Challenge
+	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
+	protocol.Challenge, protocol.Still = entrance.Challenge, entrance.Still
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {

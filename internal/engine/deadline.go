@@ -45,6 +45,9 @@ func ActsFor(ctx context.Context, user string) error {
 	return grant.ActsFor(user)
 }
 
+// ActsForAll tells whether the caller may reach what belongs to every user.
+func ActsForAll(ctx context.Context) bool { return ActsFor(ctx, identity.AnyUser) == nil }
+
 // CallerOf gives the caller to a handler, a shelf that is read or a prompt. Elsewhere
 // it is empty.
 func CallerOf(ctx context.Context) Caller {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -305,14 +306,17 @@ func (e *Engine) CompleteTemplate(ctx context.Context, g *identity.Grant, templa
 	if shelf == nil {
 		return nil, contract.Errorf(contract.NotFound, "There is no template %s", template).With("uri", template)
 	}
-	if err := shelf.reach(g, template); err != nil {
+	if err := reads(g, shelf.sets, template); err != nil {
 		return nil, err
 	}
 	if !strings.Contains(template, "{"+variable+"}") {
 		return nil, contract.Errorf(contract.Invalid, "The template %s has no {%s}", template, variable).With("field", variable)
 	}
 	return e.complete(ctx, prefix, func(ctx context.Context, prefix string) ([]string, error) {
-		return shelf.Complete(ctx, template, variable, prefix)
+		values, err := shelf.Complete(ctx, template, variable, prefix)
+		return slices.DeleteFunc(values, func(value string) bool {
+			return shelf.reach(g, strings.Replace(template, "{"+variable+"}", url.PathEscape(value), 1)) != nil
+		}), err
 	})
 }
 

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,19 +172,14 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// Any tells whether there is a live token.
+// Any tells whether a token was ever made here. One that is revoked or has expired
+// counts: that it is over must not open what was closed.
 func (t *Tokens) Any(ctx context.Context) (bool, error) {
 	list, err := t.List(ctx)
 	if err != nil {
 		return false, err
 	}
-	now := t.Now()
-	for i := range list {
-		if list[i].Live(now) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(list, func(one Token) bool { return !one.Foreign }), nil
 }
 
 // Revoke ends the token with this id or name for good. To revoke one again changes

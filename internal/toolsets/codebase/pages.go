@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,8 +17,10 @@ import (
 const (
 	modulesShown  = 50
 	sessionsShown = 20
-	itemsShown    = 30
-	lineShown     = 300 // bytes of a text
+	// sessionsSearched is among how many of all callers those of one are looked for.
+	sessionsSearched = 500
+	itemsShown       = 30
+	lineShown        = 300 // bytes of a text
 )
 
 // page is Markdown that is being written.
@@ -135,7 +138,7 @@ func (t *Tools) currentPage(ctx context.Context) (string, error) {
 
 // recentPage tells what was done in the last sessions.
 func (t *Tools) recentPage(ctx context.Context) (string, error) {
-	recent, err := t.Sessions.Recent(ctx, sessionsShown)
+	recent, err := t.recentSessions(ctx)
 	if err != nil {
 		return "", searchFailure(ctx, err)
 	}
@@ -149,6 +152,18 @@ func (t *Tools) recentPage(ctx context.Context) (string, error) {
 		p.session(&recent[i])
 	}
 	return p.String(), nil
+}
+
+// recentSessions are those that the caller may know of: whoever acts for one user alone
+// knows their own.
+func (t *Tools) recentSessions(ctx context.Context) ([]sessions.Session, error) {
+	if engine.ActsForAll(ctx) {
+		return t.Sessions.Recent(ctx, sessionsShown)
+	}
+	recent, err := t.Sessions.Recent(ctx, sessionsSearched)
+	principal := engine.CallerOf(ctx).Principal
+	own := slices.DeleteFunc(recent, func(s sessions.Session) bool { return s.Principal != principal })
+	return own[:min(len(own), sessionsShown)], err
 }
 
 func (p *page) session(s *sessions.Session) {

@@ -79,10 +79,11 @@ func (t *Tools) Search(ctx context.Context, in SearchIn) (SearchOut, error) {
 }
 
 // ask brings what clients did into the index and searches it. The caller's own session is left out: they know what they did.
+// So are all others if the caller acts for one user alone: they tell of what belongs to others.
 func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) {
 	caller := engine.CallerOf(ctx)
 	t.feedSessions(ctx, caller)
-	query := knowledge.Query{Text: strings.TrimSpace(in.Query), Module: in.Module, Limit: in.Limit}
+	query := knowledge.Query{Text: strings.TrimSpace(in.Query), Module: in.Module, Limit: in.Limit, NoSessions: !engine.ActsForAll(ctx)}
 	if in.Type != "all" {
 		query.Type = in.Type
 	}

@@ -109,6 +109,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool, some bool) {
 	kind, kindFound := l.find(q.Type)
 	module, moduleFound := l.find(q.Module)
 	discovery, _ := l.find(pieces.Discovery)
+	session, _ := l.find(pieces.Session)
 	anyKind := q.Type == "" || q.Type == "all"
 	anyModule := q.Module == ""
 	if !anyKind && !kindFound || !moduleFound {
@@ -119,7 +120,8 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool, some bool) {
 		return e != nil && !e.origin.absent.Load() && // one that is retired passes: what takes its place may not be there yet
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
-			(q.Not == "" || e.origin.path != q.Not)
+			(q.Not == "" || e.origin.path != q.Not) &&
+			(!q.NoSessions || e.source != session)
 	}, true
 }
 

@@ -14,6 +14,8 @@ type Query struct {
 	Module string // exactly; "": any
 	Limit  int    // 5 if it is 0
 	Not    string // the path of a source to leave out
+
+	NoSessions bool // leaves out what clients did
 }
 
 // Answer is what was found.

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestUsersApart: a token that acts for one user does not learn what the agents of
+// others asked, read or worked on.
+func TestUsersApart(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{"docs/pay.md": "# Pay\n\nHow pay is computed.\n"})
+	ada := s.token("--name", "ada-agent", "--scopes", "*:read,*:write", "--user", "ada")
+	bob := s.token("--name", "bob-agent", "--scopes", "*:read,*:write", "--user", "bob")
+	all := s.token("--name", "watcher", "--scopes", "*:read", "--user", "*")
+	w := s.serve("--rate-limits", "off")
+	const secret = "private question about zebrafish"
+	for tool, args := range map[string]string{"context_search": `{"query":"` + secret + `"}`, "read_file": `{"path":"docs/pay.md"}`, "add_task": `{"title":"zebrafish"}`} {
+		if got := w.post("/tools/"+tool, args, bearer(bob)); got.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", tool, got.status, got.body)
+		}
+	}
+	recent := func(token string) string {
+		header := modernHeaders("resources/read", "context://sessions/recent")
+		header.Set("Authorization", "Bearer "+token)
+		return string(w.post("/mcp", requestLine("1", "resources/read", modernParams(`"uri":"context://sessions/recent"`, `{}`)), header).body)
+	}
+	for name, one := range map[string]struct {
+		token string
+		sees  bool
+	}{"bob": {bob, true}, "ada": {ada, false}, "a watcher": {all, true}} {
+		if text := recent(one.token); strings.Contains(text, "zebrafish") != one.sees || !strings.Contains(text, "Recent sessions") {
+			t.Errorf("%s reads of sessions:\n%s", name, text)
+		}
+	}
+	if got := w.post("/tools/context_search", `{"query":"zebrafish","limit":20}`, bearer(ada)); strings.Contains(strings.ReplaceAll(string(got.body), `"query":"zebrafish"`, ""), "zebrafish") {
+		t.Errorf("ada finds %s", got.body)
+	}
+	header := modernHeaders("completion/complete", "")
+	header.Set("Authorization", "Bearer "+ada)
+	params := modernParams(`"ref":{"type":"ref/resource","uri":"tasks://{user_id}"},"argument":{"name":"user_id","value":""}`, `{}`)
+	if got := w.post("/mcp", requestLine("2", "completion/complete", params), header); strings.Contains(string(got.body), "bob") || !strings.Contains(string(got.body), `"values"`) {
+		t.Errorf("ada is offered %s", got.body)
+	}
+	w.end()
+}
+
+// TestKeysAreOutOfReach: the key of the certificate may lie in the workspace, and no tool
+// reads it.
+func TestKeysAreOutOfReach(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, map[string]string{"tls-secret": "PRIVATE", "cert": "PUBLIC"})
+	for _, call := range [][]string{{"read_file", "path=tls-secret"}, {"grep_codebase", "pattern=PRIVATE"}} {
+		got := s.remit("call", call[0], call[1], "--root", s.root, "--tls-cert", s.path("cert"), "--tls-key", s.path("tls-secret"))
+		if strings.Contains(got.out, "PRIVATE") && !strings.Contains(got.out, `"pattern"`) || strings.Contains(got.out, "tls-secret\"") {
+			t.Errorf("%v: %s%s", call, got.out, got.errOut)
+		}
+	}
+}
+
+// TestLinkLeadsToTheServer: a link leads to where this workspace is served, whichever
+// port that is, and to the usual place once nobody serves it.
+func TestLinkLeadsToTheServer(t *testing.T) {
+	t.Parallel()
+	s := newSpace(t, nil)
+	link := func() string { return s.remit("token", "link", "--root", s.root).out }
+	if got := link(); !strings.HasPrefix(got, "http://127.0.0.1:8722/") {
+		t.Errorf("before: %s", got)
+	}
+	w := s.serve()
+	if got := link(); !strings.HasPrefix(got, w.url+"/console/login?token=") {
+		t.Errorf("the link is %s, but %s is served", got, w.url)
+	}
+	w.end()
+	if got := link(); !strings.HasPrefix(got, "http://127.0.0.1:8722/") {
+		t.Errorf("afterwards: %s", got)
+	}
+	if _, err := os.Stat(s.path("served")); err == nil {
+		t.Error("the workspace holds a note")
+	}
+}
