@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,8 @@ func (p *Program) Main(ctx context.Context) int {
 		return ExitOK
 	case errors.As(err, &done):
 		return done.code
+	case errors.Is(err, syscall.EPIPE): // whoever read along, such as head, has seen enough
+		return ExitFailed
 	case errors.As(err, &usage), isCobraUsage(err):
 		fmt.Fprintf(p.Stderr, "remit: %s\nRun \"remit --help\" for the commands, \"remit COMMAND --help\" for one of them.\n", message(err))
 		return ExitUsage
