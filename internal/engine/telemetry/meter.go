@@ -39,7 +39,7 @@ type reading struct {
 	at       time.Time
 	lines    []stats.Line
 	sessions stats.Distribution
-	process  process
+	process  stats.Process
 }
 
 func newMeter(o Options) *meter {
@@ -92,7 +92,7 @@ func (m *meter) remember(c *Call, p place) {
 // send reads everything and exports it. Differences are to what was last exported, so
 // that one which was lost is part of the next.
 func (m *meter) send(ctx context.Context) {
-	now := reading{at: m.source.Now(), process: readProcess(os.DirFS("/proc/self"))}
+	now := reading{at: m.source.Now(), process: stats.ReadProcess(os.DirFS("/proc/self"))}
 	if m.source.Stats != nil {
 		now.lines, now.sessions = m.source.Stats.Snapshot(), m.source.Stats.Sessions()
 	}

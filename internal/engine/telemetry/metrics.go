@@ -153,25 +153,25 @@ func (m *meter) process(now *reading) []Metric {
 		level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", int64(runtime.NumGoroutine())),
 		used,
 	}
-	if now.process.known {
-		metrics = append(metrics, m.cpu(now), level("process.memory.usage", "By", "Memory that is in RAM.", now.process.resident))
+	if now.process.Known {
+		metrics = append(metrics, m.cpu(now), level("process.memory.usage", "By", "Memory that is in RAM.", now.process.Resident))
 	}
-	if now.process.openFiles >= 0 {
-		metrics = append(metrics, level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", int64(now.process.openFiles)))
+	if now.process.OpenFiles >= 0 {
+		metrics = append(metrics, level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", int64(now.process.OpenFiles)))
 	}
 	return metrics
 }
 
 func (m *meter) cpu(now *reading) Metric {
 	metric := Metric{Name: "process.cpu.time", Unit: "s", Help: "CPU time spent.", Kind: KindCounter, Delta: m.temporality == Delta}
-	start, before := m.source.Started, process{}
+	start, before := m.source.Started, stats.Process{}
 	if metric.Delta {
 		start, before = m.sent.at, m.sent.process
 	}
 	for _, mode := range []struct {
 		name    string
 		seconds float64
-	}{{"user", now.process.user - before.user}, {"system", now.process.system - before.system}} {
+	}{{"user", now.process.User - before.User}, {"system", now.process.System - before.System}} {
 		metric.Points = append(metric.Points, Point{
 			Attrs: []slog.Attr{slog.String("cpu.mode", mode.name)}, Start: start, Time: now.at, Value: slog.Float64Value(mode.seconds),
 		})

@@ -37,7 +37,7 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 	m.appendProgram(&e)
 	appendRuntime(&e)
-	appendProcess(&e, readProcess(os.DirFS("/proc/self")))
+	appendProcess(&e, stats.ReadProcess(os.DirFS("/proc/self")))
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -146,12 +146,12 @@ func appendRuntime(e *exposition) {
 }
 
 // appendProcess leaves out what this system does not tell.
-func appendProcess(e *exposition, p process) {
-	if p.known {
-		e.single("process_cpu_seconds_total", "counter", "CPU time spent, by the user and the system.", p.cpu)
-		e.single("process_resident_memory_bytes", "gauge", "Memory that is in RAM.", p.resident)
+func appendProcess(e *exposition, p stats.Process) {
+	if p.Known {
+		e.single("process_cpu_seconds_total", "counter", "CPU time spent, by the user and the system.", p.User+p.System)
+		e.single("process_resident_memory_bytes", "gauge", "Memory that is in RAM.", float64(p.Resident))
 	}
-	if p.openFiles >= 0 {
-		e.single("process_open_fds", "gauge", "Open file descriptors.", float64(p.openFiles))
+	if p.OpenFiles >= 0 {
+		e.single("process_open_fds", "gauge", "Open file descriptors.", float64(p.OpenFiles))
 	}
 }

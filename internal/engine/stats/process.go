@@ -1,4 +1,4 @@
-package telemetry
+package stats
 
 import (
 	"bytes"
@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// process is what Linux tells of a process.
-type process struct {
-	known        bool // the next three are there
-	user, system float64
-	resident     int64
-	openFiles    int // -1 if not known
+// Process is what Linux tells of a process.
+type Process struct {
+	Known        bool    // the next three are there
+	User, System float64 // seconds
+	Resident     int64   // bytes
+	OpenFiles    int     // -1 if not known
 }
 
-// readProcess reads the folder of a process beneath /proc. Systems without one
+// ReadProcess reads the folder of a process beneath /proc. Systems without one
 // tell nothing.
-func readProcess(folder fs.FS) process {
-	p := process{openFiles: -1}
+func ReadProcess(folder fs.FS) Process {
+	p := Process{OpenFiles: -1}
 	if open, err := fs.ReadDir(folder, "fd"); err == nil {
-		p.openFiles = len(open) - 1 // without the one that read the folder
+		p.OpenFiles = len(open) - 1 // without the one that read the folder
 	}
 	if text, err := fs.ReadFile(folder, "stat"); err == nil {
 		p.readStat(text)
@@ -37,7 +37,7 @@ const (
 	ticksPerSecond = 100 // of every Linux, as programs see it
 )
 
-func (p *process) readStat(text []byte) {
+func (p *Process) readStat(text []byte) {
 	// The name stands in parentheses and may hold any character, those too.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) <= residentPages {
@@ -46,12 +46,12 @@ func (p *process) readStat(text []byte) {
 	var numbers [3]int64
 	for i, at := range [...]int{userTicks, systemTicks, residentPages} {
 		n, err := strconv.ParseInt(string(fields[at]), 10, 64)
-		if err != nil {
+		if err != nil || n < 0 {
 			return
 		}
 		numbers[i] = n
 	}
-	p.known = true
-	p.user, p.system = float64(numbers[0])/ticksPerSecond, float64(numbers[1])/ticksPerSecond
-	p.resident = numbers[2] * int64(os.Getpagesize())
+	p.Known = true
+	p.User, p.System = float64(numbers[0])/ticksPerSecond, float64(numbers[1])/ticksPerSecond
+	p.Resident = numbers[2] * int64(os.Getpagesize())
 }
