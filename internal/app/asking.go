@@ -46,7 +46,8 @@ func (a *App) waitingGauge() telemetry.Gauge {
 			if err != nil {
 				return 0, false
 			}
-			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: approval.MostOpen})
+			const most = 1000 // more than anybody could decide about
+			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: most})
 			return float64(len(list)), err == nil
 		},
 	}

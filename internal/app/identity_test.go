@@ -1,11 +1,28 @@
 package app
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"remit/internal/faces/cli"
 )
+
+// TestAnswersAreNotFramed: also those that no face of ours gives.
+func TestAnswersAreNotFramed(t *testing.T) {
+	mux := http.NewServeMux()
+	for _, pattern := range []string{"/", "/mcp", "/cdn/"} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { notFound(w, "nothing") })
+	}
+	for path, want := range map[string]string{"/nothing": "DENY", "//console/../x": "DENY", "/cdn/books/a.pdf": ""} {
+		w := httptest.NewRecorder()
+		direct(mux).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, http.NoBody))
+		if got := w.Header().Get("X-Frame-Options"); got != want || (w.Header().Get("Content-Security-Policy") == "") != (want == "") {
+			t.Errorf("%s (%d): %q", path, w.Code, got)
+		}
+	}
+}
 
 // TestOriginOf: what browsers say of pages at an address.
 func TestOriginOf(t *testing.T) {

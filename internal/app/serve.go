@@ -270,6 +270,9 @@ func direct(mux *http.ServeMux) http.Handler {
 			busiest.ServeHTTP(w, r)
 			return
 		}
+		if !strings.HasPrefix(r.URL.Path, "/cdn/") { // assets are there to be shown in pages of others
+			httpd.Unframed(w.Header())
+		}
 		mux.ServeHTTP(w, r)
 	})
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
@@ -54,8 +55,9 @@ func (a *App) served() string {
 	if err != nil {
 		return ""
 	}
-	const moment = 200 * time.Millisecond
-	c, err := net.DialTimeout("tcp", u.Host, moment)
+	moment, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(moment, "tcp", u.Host)
 	if err != nil {
 		return "" // it ended without a word
 	}

@@ -232,16 +232,17 @@ func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// Redacted returns arguments as the audit record may keep them: what the
-// contract marks, what it does not know, what looks like a secret by its name,
-// and whatever is long, is replaced by its size and the start of its hash.
+// Redacted returns arguments as the audit record may keep them: what the contract
+// marks, and whatever is long, is replaced by its size and the start of its hash; what
+// it does not know, and what is secret by its name, by its size alone, because who has
+// the hash of a short text can guess it.
 func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
 	const most = 64 // arguments; no contract has so many
 	if args.Kind == jsontree.Null {
 		return jsontree.Obj()
 	}
 	if args.Kind != jsontree.Object || len(args.Members) > most || c.compile() != nil {
-		return digestOf(args)
+		return onlySize(args)
 	}
 	return c.input.redactedMembers(args)
 }
@@ -264,7 +265,9 @@ func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
 
 func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	switch {
-	case s == nil || s.redact || len(v.Source()) > longest:
+	case s == nil:
+		return onlySize(v)
+	case s.redact || len(v.Source()) > longest:
 		return digestOf(v)
 	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
 		return s.redactedMembers(v)
@@ -279,6 +282,10 @@ func isSecretName(name string) bool {
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential"},
 		func(word string) bool { return strings.Contains(lower, word) })
+}
+
+func onlySize(v *jsontree.Value) jsontree.Value {
+	return jsontree.Obj(jsontree.M("bytes", jsontree.Int(int64(len(content(v))))))
 }
 
 func digestOf(v *jsontree.Value) jsontree.Value {

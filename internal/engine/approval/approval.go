@@ -116,7 +116,7 @@ type Verdict struct {
 
 // MostOpen is how many questions of one principal may wait at once. Nobody reads
 // more, and one that matters would be lost among them.
-const MostOpen = 500
+const MostOpen = 100
 
 // ListOptions choose what List returns.
 type ListOptions struct {

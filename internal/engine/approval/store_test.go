@@ -57,6 +57,15 @@ func (f *fake) Ask(ctx context.Context, r approval.Request) (approval.Request, e
 	if open != nil {
 		return *open, nil
 	}
+	others := 0
+	for _, o := range f.requests {
+		if o.Principal == r.Principal && o.State == approval.Pending && !o.Expired(r.CreatedAt) {
+			others++
+		}
+	}
+	if others >= approval.MostOpen {
+		return approval.Request{}, contract.Errorf(contract.Limited, "%d wait", others)
+	}
 	f.requests = append(f.requests, r)
 	return r, nil
 }

@@ -13,8 +13,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Record says who called what, when, and how it ended. Arguments are redacted
-// before they get here.
+// Record says who called what, when, and how it ended. Arguments that a contract marks
+// are redacted before they get here; credentials, wherever they stand, as it is written.
 type Record struct {
 	Time      time.Time
 	Principal string
@@ -62,17 +62,25 @@ func (r *Record) encode() []byte {
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
 	b = appendText(b, "face", r.Face)
-	b = appendText(b, "client", r.Client)
+	b = appendText(b, "client", withoutSecret(r.Client))
 	b = appendText(b, "tool", r.Tool)
 	b = appendText(b, "version", r.Version)
 	b = append(b, `,"arguments":`...)
-	b = r.Arguments.Append(b)
+	b = r.appendArguments(b)
 	b = appendText(b, "outcome", r.Outcome)
 	b = append(b, `,"micros":`...)
 	b = strconv.AppendInt(b, r.Duration.Microseconds(), 10)
 	b = append(b, `,"bytes":`...)
 	b = strconv.AppendInt(b, int64(r.Bytes), 10)
 	return append(b, '}')
+}
+
+func (r *Record) appendArguments(b []byte) []byte {
+	if !holds(&r.Arguments) {
+		return r.Arguments.Append(b)
+	}
+	kept := redacted(&r.Arguments)
+	return kept.Append(b)
 }
 
 // appendTime writes 2006-01-02T15:04:05.000000Z. Every call is recorded, and to

@@ -40,6 +40,9 @@ type SessionStore interface {
 	// ByHash returns the session with this hash; false if there is none.
 	ByHash(ctx context.Context, hash string) (Session, bool, error)
 
+	// List returns all sessions, the newest first.
+	List(ctx context.Context) ([]Session, error)
+
 	// Touch notes that a session was used, if that is later than what is known. It
 	// brings back none that has been ended.
 	Touch(ctx context.Context, hash string, now time.Time) error

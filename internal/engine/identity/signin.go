@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,9 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 	if err := CheckName(who.Name); err != nil {
 		return "", err
 	}
+	if who.Name == Everybody {
+		return "", contract.Errorf(contract.Invalid, "The name %q stands for everybody; choose another", Everybody)
+	}
 	if who.Role < Viewer || who.Role > Admin {
 		return "", contract.Errorf(contract.Invalid, "A person at the console is a viewer, an approver or an admin")
 	}
@@ -60,13 +64,13 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 	return body + "." + encoded(macOf(key, body)), nil
 }
 
-// badLink is a link that lets nobody in, and what to do about it.
+// badLink is a link that lets nobody in. The page says how to get another.
 func badLink(why string) error {
-	return contract.Errorf(contract.Denied, "This link %s; \"remit token link\" makes a new one", why)
+	return contract.Errorf(contract.Denied, "This link %s", why)
 }
 
-// open reads what a link says, if it was made here and is not over.
-func (s *SignIn) open(token string) (invitation, error) {
+// read is what a link says, if it was made here and is not over.
+func (s *SignIn) read(token string) (invitation, error) {
 	const altered = "was altered, cut off, or made for another workspace"
 	key, err := s.key("link")
 	if err != nil {
@@ -95,7 +99,7 @@ func (s *SignIn) open(token string) (invitation, error) {
 // contract.Unavailable.
 func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who Person, expires time.Time, err error) {
 	fail := func(err error) (string, Person, time.Time, error) { return "", Person{}, time.Time{}, err }
-	says, err := s.open(token)
+	says, err := s.read(token)
 	if err != nil {
 		return fail(err)
 	}
@@ -127,30 +131,45 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 // touchEvery is how often at most it is noted that a person is there.
 const touchEvery = time.Minute
 
-// Person is who holds a cookie. An error is a contract.Denied, or a
-// contract.Unavailable.
+// Person is who holds a cookie, and notes that they are there. An error is a
+// contract.Denied, or a contract.Unavailable.
 func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
-	out := contract.Errorf(contract.Denied, "You are not signed in, or your session has ended")
-	store, key, err := s.sessions(ctx, cookie)
+	found, store, err := s.find(ctx, cookie)
 	if err != nil {
 		return Person{}, err
 	}
+	if now := s.Now(); now.Sub(found.Seen) >= touchEvery {
+		_ = store.Touch(ctx, found.Hash, now) // the next request tries again; nobody is sent away for it
+	}
+	return found.Person(), nil
+}
+
+// Look is Person for a request that no person made: a page that refreshes itself keeps
+// no session alive.
+func (s *SignIn) Look(ctx context.Context, cookie string) (Person, error) {
+	found, _, err := s.find(ctx, cookie)
+	return found.Person(), err
+}
+
+// find is the session of a cookie, and where it is kept.
+func (s *SignIn) find(ctx context.Context, cookie string) (Session, SessionStore, error) {
+	out := contract.Errorf(contract.Denied, "You are not signed in, or your session has ended")
+	store, key, err := s.sessions(ctx, cookie)
+	if err != nil {
+		return Session{}, nil, err
+	}
 	if store == nil {
-		return Person{}, out
+		return Session{}, nil, out
 	}
 	hash := hashOf(key, cookie)
 	found, ok, err := store.ByHash(ctx, hash)
-	now := s.Now()
 	switch {
 	case err != nil:
-		return Person{}, unreachable(err)
-	case !ok || !same(found.Hash, hash) || !same(found.Seal, found.seal(key)) || found.Over(now):
-		return Person{}, out
+		return Session{}, nil, unreachable(err)
+	case !ok || !same(found.Hash, hash) || !found.good(key, s.Now()):
+		return Session{}, nil, out
 	}
-	if now.Sub(found.Seen) >= touchEvery {
-		_ = store.Touch(ctx, hash, now) // the next request tries again; nobody is sent away for it
-	}
-	return found.Person(), nil
+	return found, store, nil
 }
 
 // End ends the session of a cookie. One that has ended stays so.
@@ -165,10 +184,58 @@ func (s *SignIn) End(ctx context.Context, cookie string) error {
 	return nil
 }
 
+// People are the sessions that let somebody in now, the newest first.
+func (s *SignIn) People(ctx context.Context) ([]Session, error) {
+	store, key, err := s.open(ctx)
+	if err != nil || store == nil {
+		return nil, err
+	}
+	list, err := store.List(ctx)
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	now := s.Now()
+	return slices.DeleteFunc(list, func(one Session) bool { return !one.good(key, now) }), nil
+}
+
+// Everybody stands for the names of all people.
+const Everybody = "*"
+
+// SignOut ends all sessions of the person with this name, or of Everybody, and tells how
+// many. Those of another workspace are not ours to end.
+func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error) {
+	list, err := s.People(ctx)
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	store, err := s.Sessions(ctx)
+	if err != nil {
+		return 0, unreachable(err)
+	}
+	for i := range list {
+		if name != Everybody && list[i].Name != name {
+			continue
+		}
+		if err := store.End(ctx, list[i].Hash); err != nil {
+			return ended, unreachable(err)
+		}
+		ended++
+	}
+	return ended, nil
+}
+
 // sessions opens what the session of a cookie is kept in, and the key to it; nil if
 // there can be none.
 func (s *SignIn) sessions(ctx context.Context, cookie string) (SessionStore, []byte, error) {
-	if len(cookie) != randomChars || s.Exists != nil && !s.Exists() {
+	if len(cookie) != randomChars {
+		return nil, nil, nil
+	}
+	return s.open(ctx)
+}
+
+// open opens what sessions are kept in, and the key to it; nil if none was ever begun.
+func (s *SignIn) open(ctx context.Context) (SessionStore, []byte, error) {
+	if s.Exists != nil && !s.Exists() {
 		return nil, nil, nil
 	}
 	key, err := s.key("session")
@@ -188,6 +255,11 @@ func (s *SignIn) key(purpose string) ([]byte, error) {
 		return nil, unreachable(err)
 	}
 	return keyFor(secret, purpose, s.Place), nil
+}
+
+// good tells whether the session lets its person in: it was begun here, and is not over.
+func (s *Session) good(key []byte, now time.Time) bool {
+	return same(s.Seal, s.seal(key)) && !s.Over(now)
 }
 
 // seal binds a person and their role to the session, and it to the key.

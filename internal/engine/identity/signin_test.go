@@ -53,6 +53,7 @@ func TestLinkRefuses(t *testing.T) {
 	}{
 		"nobody":          {identity.Person{Role: identity.Admin}, time.Minute},
 		"an odd name":     {identity.Person{Name: "a\u202eb", Role: identity.Admin}, time.Minute},
+		"everybody":       {identity.Person{Name: identity.Everybody, Role: identity.Admin}, time.Minute},
 		"no role":         {identity.Person{Name: "grace"}, time.Minute},
 		"an unknown role": {identity.Person{Name: "grace", Role: 9}, time.Minute},
 		"no time":         {grace, 0},
@@ -91,7 +92,7 @@ func TestRedeemRefuses(t *testing.T) {
 	} {
 		c.at = noon.Add(tc.after)
 		cookie, _, _, err := signIn.Redeem(t.Context(), tc.token)
-		if denied(t, err, tc.want, "remit token link"); cookie != "" || t.Failed() {
+		if denied(t, err, tc.want); cookie != "" || t.Failed() {
 			t.Errorf("%s: a cookie %q", name, cookie)
 		}
 	}
@@ -156,6 +157,76 @@ func TestSessionIsTouchedOnceAMinute(t *testing.T) {
 		if _, err := signIn.Person(t.Context(), cookie); err != nil || store.touches != step.touches {
 			t.Errorf("after %s: %d touches, error %v, want %d", step.after, store.touches, err, step.touches)
 		}
+	}
+}
+
+// TestLookKeepsNoSessionAlive: a page that is left open does not defer the idle end.
+func TestLookKeepsNoSessionAlive(t *testing.T) {
+	store, c := &stays{}, &clock{noon.Truncate(time.Microsecond)}
+	began := c.at
+	signIn := entrance(store, c)
+	cookie := enter(t, signIn)
+	for after := time.Minute; after < identity.SessionIdle; after += 10 * time.Minute {
+		c.at = began.Add(after)
+		if who, err := signIn.Look(t.Context(), cookie); err != nil || who != grace {
+			t.Fatalf("after %s: %v, error %v", after, who, err)
+		}
+	}
+	c.at = began.Add(identity.SessionIdle)
+	who, err := signIn.Look(t.Context(), cookie)
+	if denied(t, err, "session has ended"); who != (identity.Person{}) || store.touches != 0 {
+		t.Errorf("%v is in, %d touches", who, store.touches)
+	}
+}
+
+// TestSignOut: everybody's sessions here can be seen and ended, and nobody's elsewhere.
+func TestSignOut(t *testing.T) {
+	store, c := &stays{}, &clock{noon}
+	signIn, elsewhere := entrance(store, c), entrance(store, c)
+	elsewhere.Place = "/other"
+	theirs := enter(t, elsewhere)
+	old := enter(t, signIn)
+	c.at = noon.Add(time.Hour)
+	first, second := enter(t, signIn), enter(t, signIn)
+	link, err := signIn.Link(identity.Person{Name: "ada", Role: identity.Viewer}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada, _, _, err := signIn.Redeem(t.Context(), link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(s *identity.SignIn, cookie string) bool {
+		_, err := s.Look(t.Context(), cookie)
+		return err == nil
+	}
+	c.at = noon.Add(identity.SessionIdle) // the old one was not used since
+	people, err := signIn.People(t.Context())
+	if err != nil || len(people) != 3 || in(signIn, old) {
+		t.Errorf("%d are in, error %v", len(people), err)
+	}
+	for _, nobody := range []string{"nobody", "", "GRACE"} {
+		if n, err := signIn.SignOut(t.Context(), nobody); n != 0 || err != nil {
+			t.Errorf("%q: ended %d, error %v", nobody, n, err)
+		}
+	}
+	if n, err := signIn.SignOut(t.Context(), "grace"); n != 2 || err != nil || in(signIn, first) || in(signIn, second) || !in(signIn, ada) {
+		t.Errorf("ended %d, error %v, ada is in: %v", n, err, in(signIn, ada))
+	}
+	if n, err := signIn.SignOut(t.Context(), identity.Everybody); n != 1 || err != nil || in(signIn, ada) {
+		t.Errorf("ended %d, error %v", n, err)
+	}
+	c.at = noon
+	if !in(elsewhere, theirs) {
+		t.Error("a session of another workspace was ended")
+	}
+	store.fail = errors.New("the disk is on fire")
+	if _, err := signIn.SignOut(t.Context(), identity.Everybody); contract.AsError(err).Kind != contract.Unavailable {
+		t.Errorf("without a store: %v", err)
+	}
+	signIn.Exists = func() bool { return false }
+	if people, err := signIn.People(t.Context()); err != nil || len(people) != 0 {
+		t.Errorf("where no session was ever begun: %v, error %v", people, err)
 	}
 }
 

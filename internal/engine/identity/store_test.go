@@ -168,6 +168,16 @@ func (s *stays) ByHash(ctx context.Context, hash string) (identity.Session, bool
 	return identity.Session{}, false, nil
 }
 
+func (s *stays) List(ctx context.Context) ([]identity.Session, error) {
+	leave, err := s.enter(ctx)
+	defer leave()
+	list := slices.Clone(s.sessions)
+	slices.SortFunc(list, func(a, b identity.Session) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Hash, b.Hash))
+	})
+	return list, err
+}
+
 func (s *stays) Touch(ctx context.Context, hash string, now time.Time) error {
 	leave, err := s.enter(ctx)
 	defer leave()

@@ -366,8 +366,8 @@ func (p *Program) serveCommand() *cobra.Command {
 	}
 }
 
-// welcomeFor is how long the link is good that serve prints.
-const welcomeFor = 12 * time.Hour
+// welcomeFor is how long the link is good that serve prints: logs keep what is printed.
+const welcomeFor = time.Hour
 
 // welcome is the line with the link that signs whoever reads it in at the console, once.
 func (p *Program) welcome(w Workspace) string {
@@ -376,7 +376,7 @@ func (p *Program) welcome(w Workspace) string {
 	if err != nil {
 		return fmt.Sprintf("Console: nobody can sign in (%s)\n", message(err))
 	}
-	return fmt.Sprintf("Console: %s (good once; \"remit token link\" gives another)\n", identities.ConsoleURL("/console/login?token="+token))
+	return fmt.Sprintf("Console: %s (good once, within an hour; \"remit token link\" gives another)\n", identities.ConsoleURL("/console/login?token="+token))
 }
 
 func (p *Program) stdioCommand() *cobra.Command {

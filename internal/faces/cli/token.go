@@ -24,6 +24,9 @@ type Identity interface {
 	Tokens() *identity.Tokens
 	// SignIn lets people in at the console.
 	SignIn() *identity.SignIn
+	// SignOut ends the sessions of a person, or of identity.Everybody, tells how many, and
+	// records by whom.
+	SignOut(ctx context.Context, name, by string) (ended int, err error)
 	// ConsoleURL is where a browser finds a path of the console, such as /console/login.
 	ConsoleURL(path string) string
 }
@@ -33,7 +36,7 @@ func (p *Program) tokenCommand() *cobra.Command {
 		"An agent that calls over HTTP shows who it is with a token. A token reaches the toolsets that its scopes\n"+
 			"name, for one user, and never decides about approvals: people do that, at the console or with \"remit approvals\".\n"+
 			"As long as there is a token, \"remit serve\" asks every caller for one. On stdio nobody needs one.",
-		p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink())
+		p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout())
 }
 
 // withIdentity runs a body on those who call and look.

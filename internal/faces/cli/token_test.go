@@ -22,6 +22,9 @@ type office struct {
 	tokens identity.Tokens
 	signIn identity.SignIn
 	kept   []identity.Token
+	room   room
+
+	signedOut []string
 }
 
 func newOffice(now func() time.Time) *office {
@@ -30,15 +33,19 @@ func newOffice(now func() time.Time) *office {
 	o.tokens = identity.Tokens{Store: func(context.Context) (identity.TokenStore, error) { return o, nil }, Secret: secret, Now: now}
 	o.signIn = identity.SignIn{
 		Secret: secret, Now: now,
-		Sessions: func(context.Context) (identity.SessionStore, error) { return room{}, nil },
+		Sessions: func(context.Context) (identity.SessionStore, error) { return &o.room, nil },
 		Spend:    func(context.Context, string, time.Time, time.Time) (bool, error) { return true, nil },
 	}
 	return o
 }
 
-func (o *office) Identity() Identity          { return o }
-func (o *office) Tokens() *identity.Tokens    { return &o.tokens }
-func (o *office) SignIn() *identity.SignIn    { return &o.signIn }
+func (o *office) Identity() Identity       { return o }
+func (o *office) Tokens() *identity.Tokens { return &o.tokens }
+func (o *office) SignIn() *identity.SignIn { return &o.signIn }
+func (o *office) SignOut(ctx context.Context, name, by string) (int, error) {
+	o.signedOut = append(o.signedOut, by+" "+name)
+	return o.signIn.SignOut(ctx, name)
+}
 func (*office) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
 func (*office) Reach(context.Context) error   { return nil }
 func (*office) Close() error                  { return nil }
@@ -70,10 +77,23 @@ func (o *office) Revoke(_ context.Context, name string, now time.Time) (identity
 
 func (*office) Use(context.Context, string, time.Time) error { return nil }
 
-// room is where a session begins.
-type room struct{ identity.SessionStore }
+// room is where sessions are, the newest last.
+type room struct {
+	identity.SessionStore
+	people []identity.Session
+}
 
-func (room) Add(context.Context, identity.Session) error { return nil }
+func (r *room) Add(_ context.Context, s identity.Session) error {
+	r.people = append(r.people, s)
+	return nil
+}
+
+func (r *room) List(context.Context) ([]identity.Session, error) { return slices.Clone(r.people), nil }
+
+func (r *room) End(_ context.Context, hash string) error {
+	r.people = slices.DeleteFunc(r.people, func(s identity.Session) bool { return s.Hash == hash })
+	return nil
+}
 
 // clerk types commands about tokens.
 type clerk struct {
@@ -265,6 +285,80 @@ func TestTokenLink(t *testing.T) {
 			t.Errorf("the link is for %v, error %v", who, err)
 		}
 		contains(t, errOut, "as "+tc.who.Role.String(), "once")
+	}
+}
+
+// signIn lets people in at the console.
+func (c *clerk) signIn(names ...string) {
+	c.t.Helper()
+	for _, name := range names {
+		link, err := c.office.signIn.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Minute)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if _, _, _, err := c.office.signIn.Redeem(c.t.Context(), link); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func TestTokenSessions(t *testing.T) {
+	c := newClerk(t)
+	out, _ := c.types(ExitOK, "sessions")
+	contains(t, out, "Nobody is signed in", "remit token link")
+	c.signIn("grace", "gr\u00e2ce")
+	out, _ = c.types(ExitOK, "sessions")
+	contains(t, out, "NAME ", "grace ", "gr\u00e2ce ", "viewer", "2026-11-16 23:30", "2026-11-17 11:30")
+	out, _ = c.types(ExitOK, "sessions", "--json")
+	var views []map[string]any
+	if err := json.Unmarshal([]byte(out), &views); err != nil || len(views) != 2 || len(views[0]) != 5 || views[0]["name"] != "grace" || views[0]["role"] != "viewer" {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+}
+
+func TestTokenSignout(t *testing.T) {
+	c := newClerk(t)
+	c.signIn("grace", "grace", "ada", "bob")
+	for _, tc := range []struct {
+		code int
+		args []string
+		want string
+		left int
+	}{
+		{ExitUsage, []string{"signout"}, "say whom to sign out", 4},
+		{ExitUsage, []string{"signout", "grace", "--all"}, "say whom to sign out", 4},
+		{ExitFailed, []string{"signout", ""}, `Nobody called "" is signed in`, 4},
+		{ExitFailed, []string{"signout", "eve"}, `Nobody called "eve" is signed in; "remit token sessions" shows who is`, 4},
+		{ExitOK, []string{"signout", "grace"}, "Sessions that were ended: 2.", 2},
+		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 2.", 0},
+		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 0.", 0},
+	} {
+		out, errOut := c.types(tc.code, tc.args...)
+		if contains(t, out+errOut, tc.want); len(c.office.room.people) != tc.left {
+			t.Errorf("%q: %d are left, want %d", tc.args, len(c.office.room.people), tc.left)
+		}
+	}
+	if by := c.office.signedOut[2]; by != "cli:"+osUser()+" grace" {
+		t.Errorf("it is recorded as %q", by)
+	}
+}
+
+// TestWelcome: the link that a server prints is kept in logs, so it is good for an hour
+// alone, and says so.
+func TestWelcome(t *testing.T) {
+	c := newClerk(t)
+	line := (&Program{}).welcome(c.office)
+	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "good once, within an hour", "remit token link")
+	_, rest, _ := strings.Cut(line, "token=")
+	token, _, _ := strings.Cut(rest, " ")
+	printed := c.now
+	c.now = printed.Add(time.Hour)
+	if _, _, _, err := c.office.signIn.Redeem(t.Context(), token); err == nil {
+		t.Error("it is good after an hour")
+	}
+	c.now = printed.Add(time.Hour - time.Second)
+	if _, who, _, err := c.office.signIn.Redeem(t.Context(), token); err != nil || who.Role != identity.Admin {
+		t.Errorf("within the hour: %v, error %v", who, err)
 	}
 }
 

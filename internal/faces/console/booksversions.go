@@ -46,7 +46,7 @@ func (v *visit) recordFile(what, book, file string, failed error) {
 	if failed != nil {
 		kind = contract.AsError(failed).Kind
 	}
-	v.record(what, v.person, kind, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
+	v.recordAs(facePage, what, v.person, kind, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
 }
 
 // shownChange makes a line of the history ready to be shown.

@@ -54,6 +54,7 @@ type Console struct {
 	Now   func() time.Time
 	Log   *slog.Logger
 
+	known http.ServeMux // the pages alone, to tell which methods one takes
 	pages pageSet
 	live  hub
 }
@@ -63,10 +64,17 @@ type People interface {
 	// Redeem exchanges a one-time token for a session; cookie is its secret. An error
 	// is a contract.Denied: the token is not ours, was used, or has expired.
 	Redeem(ctx context.Context, token string) (cookie string, who identity.Person, expires time.Time, err error)
-	// Person is who holds a cookie. An error is a contract.Denied.
+	// Person is who holds a cookie, and notes that they are there. An error is a
+	// contract.Denied.
 	Person(ctx context.Context, cookie string) (identity.Person, error)
+	// Look is Person for requests that no person made.
+	Look(ctx context.Context, cookie string) (identity.Person, error)
 	// End ends the session of a cookie.
 	End(ctx context.Context, cookie string) error
+	// People are the sessions that let somebody in now, the newest first.
+	People(ctx context.Context) ([]identity.Session, error)
+	// SignOut ends all sessions of a person, and tells how many.
+	SignOut(ctx context.Context, name string) (ended int, err error)
 	// Link makes a one-time token for somebody, good for so long.
 	Link(who identity.Person, good time.Duration) (token string, err error)
 }
@@ -104,8 +112,12 @@ const (
 func (c *Console) Register(mux *http.ServeMux) {
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.guarded(r))
+		c.known.HandleFunc(r.pattern, http.NotFound)
 	}
 	c.registerPublic(mux)
+	for _, rest := range []string{"/console/", "/{$}"} {
+		mux.HandleFunc(rest, c.protected((*visit).noPage))
+	}
 }
 
 // route is a page: who may see it, and what makes it. An error becomes a page of its

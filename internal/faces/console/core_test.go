@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -158,7 +159,7 @@ func (c *core) as(role identity.Role) func(method, target string, form url.Value
 	c.people.cookies[secret] = identity.Person{Name: "ada", Role: role}
 	c.people.mu.Unlock()
 	return func(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
-		return c.send(method, target, form, append(headers, "Cookie", "remit_session="+secret)...)
+		return c.send(method, target, form, append(headers, "Cookie", c.cookieName()+"="+secret)...)
 	}
 }
 
@@ -214,7 +215,7 @@ type fakePeople struct {
 	now     func() time.Time
 	cookies map[string]identity.Person
 	links   map[string]identity.Person
-	looks   int
+	touches int // how often a person was there
 	fail    error
 }
 
@@ -233,10 +234,16 @@ func (p *fakePeople) Redeem(_ context.Context, token string) (string, identity.P
 	return "new-session", who, p.now().Add(12 * time.Hour), nil
 }
 
-func (p *fakePeople) Person(_ context.Context, cookie string) (identity.Person, error) {
+func (p *fakePeople) Person(ctx context.Context, cookie string) (identity.Person, error) {
+	p.mu.Lock()
+	p.touches++
+	p.mu.Unlock()
+	return p.Look(ctx, cookie)
+}
+
+func (p *fakePeople) Look(_ context.Context, cookie string) (identity.Person, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looks++
 	if p.fail != nil {
 		return identity.Person{}, p.fail
 	}
@@ -251,6 +258,24 @@ func (p *fakePeople) End(_ context.Context, cookie string) error {
 	defer p.mu.Unlock()
 	delete(p.cookies, cookie)
 	return p.fail
+}
+
+func (p *fakePeople) People(context.Context) ([]identity.Session, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []identity.Session
+	for _, who := range p.cookies {
+		all = append(all, identity.Session{Name: who.Name, Role: who.Role, Created: p.now(), Seen: p.now(), Expires: p.now().Add(12 * time.Hour)})
+	}
+	return all, p.fail
+}
+
+func (p *fakePeople) SignOut(_ context.Context, name string) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := len(p.cookies)
+	maps.DeleteFunc(p.cookies, func(_ string, who identity.Person) bool { return who.Name == name })
+	return before - len(p.cookies), p.fail
 }
 
 func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) {

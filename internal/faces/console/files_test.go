@@ -96,7 +96,7 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	})
 	s := &stack{t: t, app: a, root: root, role: identity.Admin, mux: http.NewServeMux(), kept: &records{}}
 	s.Console = &console.Console{
-		Root: root, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(), Audit: s.kept,
+		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
 		History: func(ctx context.Context, book, path string, most int) ([]console.Change, error) {
 			found, err := a.Library().History(ctx, book, path, most)
@@ -118,6 +118,14 @@ func (s *stack) Redeem(context.Context, string) (string, identity.Person, time.T
 func (s *stack) Person(context.Context, string) (identity.Person, error) {
 	return identity.Person{Name: "ada", Role: s.role}, nil
 }
+
+func (s *stack) Look(ctx context.Context, cookie string) (identity.Person, error) {
+	return s.Person(ctx, cookie)
+}
+
+func (s *stack) People(context.Context) ([]identity.Session, error) { return nil, nil }
+
+func (s *stack) SignOut(context.Context, string) (int, error) { return 0, nil }
 
 func (s *stack) End(context.Context, string) error { return nil }
 
@@ -155,7 +163,7 @@ func (s *stack) post(target string, form url.Values) *httptest.ResponseRecorder 
 
 func (s *stack) send(r *http.Request) *httptest.ResponseRecorder {
 	r.Header.Set("Accept", "text/html")
-	r.AddCookie(&http.Cookie{Name: "remit_session", Value: "somebody"})
+	r.AddCookie(&http.Cookie{Name: s.CookieName(), Value: "somebody"})
 	w := httptest.NewRecorder()
 	s.mux.ServeHTTP(w, r)
 	return w

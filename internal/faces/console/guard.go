@@ -2,10 +2,14 @@ package console
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -29,15 +33,14 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 // is signed in and whose role is enough. Bearer tokens are never looked at.
 func (c *Console) guarded(page route) http.HandlerFunc {
 	return c.protected(func(v *visit) error {
-		person, err := c.signedIn(v.r)
-		if err != nil {
+		if err := v.enter(); err != nil {
 			return err
 		}
-		v.person = person
-		if person.Role < page.needs {
+		if v.person.Role < page.needs {
+			v.refused("role", v.person.Principal())
 			return contract.Errorf(contract.Denied, "This needs the role %s, and you are signed in as %s. "+
 				"Somebody with the role admin can give you another link under Settings, or on this machine: remit token link --role %s",
-				page.needs, person.Role, page.needs)
+				page.needs, v.person.Role, page.needs)
 		}
 		return page.serve(v)
 	})
@@ -47,7 +50,7 @@ func (c *Console) guarded(page route) http.HandlerFunc {
 func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 	var sameOrigin http.CrossOriginProtection
 	return func(w http.ResponseWriter, r *http.Request) {
-		protect(w.Header())
+		c.protect(w.Header())
 		control := http.NewResponseController(w)
 		if control.SetWriteDeadline(time.Now().Add(writePatience)) == nil {
 			defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve others next
@@ -57,6 +60,7 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 		v := &visit{Console: c, w: w, r: r.WithContext(ctx), lasting: r.Context()}
 		defer v.contain()
 		if err := sameOrigin.Check(r); err != nil {
+			v.refused("origin", v.address(r))
 			v.fail(contract.Errorf(contract.Denied, "This request came from another web site, so it was not carried out").Because(err))
 			return
 		}
@@ -71,7 +75,10 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 }
 
 // protect sets the headers that every answer has.
-func protect(h http.Header) {
+func (c *Console) protect(h http.Header) {
+	if c.Secure && !c.onLocalhost() {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -80,6 +87,13 @@ func protect(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cache-Control", "no-store")
+}
+
+// onLocalhost tells whether people reach us under the name that all servers of a machine
+// have: what is said of the name holds for all of them.
+func (c *Console) onLocalhost() bool {
+	u, err := url.Parse(c.base())
+	return err == nil && strings.EqualFold(u.Hostname(), "localhost")
 }
 
 // takeForm reads the form of a request that has one, so that pages find it in
@@ -96,6 +110,8 @@ func (v *visit) takeForm() error {
 	err := v.r.ParseForm()
 	var large *http.MaxBytesError
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errSlow
 	case errors.As(err, &large):
 		return contract.Errorf(contract.TooLarge, "The form is larger than 1 MiB")
 	case err != nil:
@@ -117,12 +133,15 @@ func (v *visit) contain() {
 }
 
 // cookieName tells browsers, where cookies travel over TLS alone, to take the cookie
-// from this very host and nobody else.
+// from this very host and nobody else. Cookies know no ports: what is hashed keeps the
+// servers of one machine from taking each other's away.
 func (c *Console) cookieName() string {
+	sum := sha256.Sum256([]byte(c.base()))
+	name := "remit_session_" + hex.EncodeToString(sum[:4])
 	if c.Secure {
-		return "__Host-remit_session"
+		return "__Host-" + name
 	}
-	return "remit_session"
+	return name
 }
 
 // cookie is the secret of the session that a request belongs to. Two of them are as
@@ -135,8 +154,18 @@ func (c *Console) cookie(r *http.Request) (string, bool) {
 	return found[0].Value, true
 }
 
-// errNobody is what happens to a request of nobody who is signed in.
-var errNobody = errors.New("nobody is signed in")
+// What happens to a request of nobody who is signed in.
+var (
+	errNobody    = errors.New("nobody is signed in")
+	errBadCookie = fmt.Errorf("%w: the cookie is that of no session", errNobody)
+)
+
+// clicked tells a request that a person made from one by which a page keeps itself up to
+// date: that must not keep a session alive that nobody uses.
+func clicked(r *http.Request) bool {
+	mode := r.Header.Get("Sec-Fetch-Mode")
+	return (mode == "" || mode == "navigate") && r.Header.Get("HX-Request") == "" && r.URL.Path != eventsPath
+}
 
 // signedIn is who sends a request; errNobody if it is nobody.
 func (c *Console) signedIn(r *http.Request) (identity.Person, error) {
@@ -144,12 +173,16 @@ func (c *Console) signedIn(r *http.Request) (identity.Person, error) {
 	if !ok {
 		return identity.Person{}, errNobody
 	}
-	person, err := c.People.Person(r.Context(), secret)
+	find := c.People.Look
+	if clicked(r) {
+		find = c.People.Person
+	}
+	person, err := find(r.Context(), secret)
 	switch {
 	case err == nil && person.Role > identity.Nobody:
 		return person, nil
 	case err == nil || contract.AsError(err).Kind == contract.Denied:
-		return identity.Person{}, errNobody
+		return identity.Person{}, errBadCookie
 	default:
 		return identity.Person{}, contract.Errorf(contract.Unavailable, "Who is signed in cannot be looked up right now; try again").Because(err)
 	}

@@ -3,9 +3,16 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"remit/internal/contract"
 	"remit/internal/engine/identity"
@@ -72,32 +79,35 @@ func TestNobodySeesAnything(t *testing.T) {
 	c := newCore(t)
 	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
 	c.as(identity.Admin) // somebody is signed in, elsewhere
-	for _, r := range c.routes() {
+	name := c.cookieName()
+	for i, r := range c.routes() {
+		c.Address = func(*http.Request) string { return strconv.Itoa(i) } // each is asked from elsewhere, so that none is one too many
 		method, pattern, _ := strings.Cut(r.pattern, " ")
 		path := strings.NewReplacer("{$}", "", "{id}", "k3v9q2xa7m", "{name}", "look", "{part}", "calls", "{book}", "b", "{path...}", "p").Replace(pattern)
 		var form url.Values
 		if method == "POST" {
 			form = url.Values{"verdict": {"approve"}}
 		}
-		for name, headers := range map[string][]string{
+		for kind, headers := range map[string][]string{
 			"no cookie":               nil,
-			"a cookie that is over":   {"Cookie", "remit_session=gone"},
-			"an empty cookie":         {"Cookie", "remit_session="},
-			"two cookies":             {"Cookie", "remit_session=session-of-admin; remit_session=session-of-admin"},
-			"a cookie of the TLS one": {"Cookie", "__Host-remit_session=session-of-admin"},
+			"a cookie that is over":   {"Cookie", name + "=gone"},
+			"an empty cookie":         {"Cookie", name + "="},
+			"two cookies":             {"Cookie", name + "=session-of-admin; " + name + "=session-of-admin"},
+			"a cookie of the TLS one": {"Cookie", "__Host-" + name + "=session-of-admin"},
+			"a cookie of another one": {"Cookie", "remit_session_00000000=session-of-admin"},
 			"a bearer token":          {"Authorization", "Bearer session-of-admin"},
 			"a token in the address":  {"X-Token", "session-of-admin"},
 		} {
 			target := path
-			if name == "a token in the address" {
+			if kind == "a token in the address" {
 				target += "?token=session-of-admin&access_token=session-of-admin"
 			}
 			w := c.send(method, target, form, headers...)
 			if w.Code != 401 || !strings.Contains(w.Body.String(), "<h1>Sign in</h1>") {
-				t.Errorf("%s %s with %s: status %d", method, path, name, w.Code)
+				t.Errorf("%s %s with %s: status %d", method, path, kind, w.Code)
 			}
 			if strings.Contains(w.Body.String(), "<script") {
-				t.Errorf("%s with %s: somebody who is not signed in runs scripts", path, name)
+				t.Errorf("%s with %s: somebody who is not signed in runs scripts", path, kind)
 			}
 		}
 	}
@@ -172,6 +182,139 @@ func TestOtherSitesCannotPost(t *testing.T) {
 			t.Errorf("%s: signed out, or a token was made", name)
 		}
 	}
+}
+
+// Refusals are recorded, but nobody can fill the record with them.
+func TestRefusalsAreRecorded(t *testing.T) {
+	c := newCore(t)
+	viewer := c.as(identity.Viewer)
+	wants(t, viewer("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 403)
+	wants(t, viewer("POST", "/console/logout", url.Values{}, "Sec-Fetch-Site", "cross-site"), 403)
+	wants(t, c.send("GET", "/console/"+strings.Repeat("x", 200), nil, "Cookie", c.cookieName()+"=guess"), 401)
+	wants(t, c.send("GET", "/", nil), 401) // who has no cookie has done nothing wrong
+	want := []string{
+		`console:ada console/refused denied {"path":"/console/approvals/k3v9q2xa7m/decide","reason":"role","address":"192.0.2.1"}`,
+		`nobody console/refused denied {"path":"/console/logout","reason":"origin","address":"192.0.2.1"}`,
+		`nobody console/session denied {"path":"/console/` + strings.Repeat("x", 91) + `","address":"192.0.2.1"}`,
+	}
+	if diff := cmp.Diff(want, c.recorded()); diff != "" {
+		t.Error(diff)
+	}
+	for range 100 {
+		wants(t, viewer("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 403)
+		wants(t, viewer("POST", "/console/logout", url.Values{}, "Sec-Fetch-Site", "cross-site"), 403)
+	}
+	if n := len(c.recorded()); n != 61 {
+		t.Errorf("%d records, want 30 of each refusal and one of a cookie", n)
+	}
+}
+
+// Whoever tries cookies has to wait; whoever has a good one never does.
+func TestBadCookiesAreCounted(t *testing.T) {
+	c := newCore(t)
+	viewer := c.as(identity.Viewer)
+	guess := func() *httptest.ResponseRecorder { return c.send("GET", "/", nil, "Cookie", c.cookieName()+"=guess") }
+	for range 30 {
+		wants(t, guess(), 401)
+	}
+	w := guess()
+	wants(t, w, 429, "Too many requests without a session that is good from your address; try again in 2 s")
+	if w.Header().Get("Retry-After") != "2" || len(c.recorded()) != 30 {
+		t.Errorf("Retry-After %q, %d records", w.Header().Get("Retry-After"), len(c.recorded()))
+	}
+	wants(t, viewer("GET", "/", nil), 200)
+	wants(t, c.send("GET", "/", nil), 401)
+	c.now = c.now.Add(time.Minute)
+	wants(t, guess(), 401)
+}
+
+// Two servers on one machine give browsers cookies of two names.
+func TestCookieIsOfOneServer(t *testing.T) {
+	one, two := newCore(t), newCore(t)
+	two.Base = func() string { return "http://127.0.0.1:9999" }
+	if one.cookieName() == two.cookieName() || !strings.HasPrefix(one.cookieName(), "remit_session_") {
+		t.Errorf("%s and %s", one.cookieName(), two.cookieName())
+	}
+	two.as(identity.Admin)
+	wants(t, two.send("GET", "/", nil, "Cookie", one.cookieName()+"=session-of-admin"), 401)
+	wants(t, two.send("GET", "/", nil, "Cookie", one.cookieName()+"=x; "+two.cookieName()+"=session-of-admin"), 200)
+}
+
+// A page that keeps itself up to date keeps no session alive.
+func TestRefreshesAreNoClicks(t *testing.T) {
+	for name, test := range map[string]struct {
+		headers []string
+		clicks  int
+	}{
+		"a link":                 {[]string{"Sec-Fetch-Mode", "navigate"}, 1},
+		"an older browser":       {nil, 1},
+		"a part of a page":       {[]string{"HX-Request", "true"}, 0},
+		"a part of a page today": {[]string{"HX-Request", "true", "Sec-Fetch-Mode", "cors"}, 0},
+		"a script of a page":     {[]string{"Sec-Fetch-Mode", "cors"}, 0},
+	} {
+		c := newCore(t)
+		wants(t, c.as(identity.Viewer)("GET", "/console/overview/approvals", nil, test.headers...), 200)
+		if c.people.touches != test.clicks {
+			t.Errorf("%s: %d clicks, want %d", name, c.people.touches, test.clicks)
+		}
+	}
+}
+
+func TestWrongMethods(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	for _, test := range []struct {
+		method, path string
+		status       int
+		allow        string
+	}{
+		{"POST", "/", 405, "GET, HEAD"},
+		{"PUT", "/console/settings", 405, "GET, HEAD"},
+		{"DELETE", "/console/settings/tokens", 405, "POST"},
+		{"GET", "/console/logout", 405, "POST"},
+		{"POST", "/console/nowhere", 404, ""},
+		{"GET", "/console/nowhere", 404, ""},
+	} {
+		var form url.Values
+		if test.method == "POST" {
+			form = url.Values{}
+		}
+		w := admin(test.method, test.path, form)
+		wants(t, w, test.status)
+		if got := w.Header().Get("Allow"); got != test.allow || w.Header().Get("X-Frame-Options") != "DENY" {
+			t.Errorf("%s %s: Allow is %q, X-Frame-Options %q", test.method, test.path, got, w.Header().Get("X-Frame-Options"))
+		}
+		wants(t, c.send(test.method, test.path, form), 401)
+	}
+}
+
+// Only where browsers reach us over TLS, and under a name that is ours, may they be told
+// to use nothing else.
+func TestStrictTransport(t *testing.T) {
+	for _, test := range []struct {
+		base   string
+		secure bool
+		want   string
+	}{
+		{"http://127.0.0.1:8722", false, ""},
+		{"https://remit.example.com", true, "max-age=31536000"},
+		{"https://localhost:8722", true, ""},
+	} {
+		c := newCore(t)
+		c.Base, c.Secure = func() string { return test.base }, test.secure
+		if got := c.send("GET", "/console/login", nil).Header().Get("Strict-Transport-Security"); got != test.want {
+			t.Errorf("%s: %q", test.base, got)
+		}
+	}
+}
+
+func TestSlowForm(t *testing.T) {
+	c := newCore(t)
+	r := httptest.NewRequest(http.MethodPost, "/console/login", iotest.ErrReader(os.ErrDeadlineExceeded))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	w := httptest.NewRecorder()
+	c.mux.ServeHTTP(w, r)
+	wants(t, w, 408, "did not arrive in time")
 }
 
 func TestForms(t *testing.T) {

@@ -22,6 +22,7 @@ const (
 	aliveEvery   = 15 * time.Second       // a sign of life, and a look at the session
 	eventTimeout = 30 * time.Second       // for a browser to take an event in
 	maxListeners = 200
+	maxOfSession = 20  // so that nobody takes them all
 	maxCounted   = 100 // waiting requests; more are not told apart
 )
 
@@ -74,28 +75,30 @@ func (c *Console) waiting(ctx context.Context, most int) ([]approval.Request, er
 // hub lets one goroutine look for all pages that are open.
 type hub struct {
 	mu        sync.Mutex
-	listeners map[chan struct{}]bool // each is woken when something changed
+	listeners map[chan struct{}]string // each is woken when something changed; the session it is of
 	now       state
 	signOuts  int    // how many there were: after each, listeners look at their own session
 	ended     bool   // the server ends
 	stop      func() // ends the one that looks and waits for it; nil if nobody does
 }
 
-// join adds a listener. The first one starts the looking.
-func (h *hub) join(look func(context.Context) state) (chan struct{}, error) {
+// join adds a listener of a session. The first one starts the looking.
+func (h *hub) join(session string, look func(context.Context) state) (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.ended:
 		return nil, contract.Errorf(contract.Unavailable, "The server ends")
 	case len(h.listeners) >= maxListeners:
-		return nil, contract.Errorf(contract.Limited, "%d pages follow what happens already; close some", maxListeners).With("retry_after", 10)
+		return nil, crowded(maxListeners, "pages follow")
+	case h.of(session) >= maxOfSession:
+		return nil, crowded(maxOfSession, "pages of yours follow")
 	}
 	if h.listeners == nil {
-		h.listeners = map[chan struct{}]bool{}
+		h.listeners = map[chan struct{}]string{}
 	}
 	wake := make(chan struct{}, 1)
-	h.listeners[wake] = true
+	h.listeners[wake] = session
 	if h.stop == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
@@ -106,6 +109,20 @@ func (h *hub) join(look func(context.Context) state) (chan struct{}, error) {
 		}()
 	}
 	return wake, nil
+}
+
+func crowded(most int, who string) error {
+	return contract.Errorf(contract.Limited, "%d %s what happens already; close some", most, who).With("retry_after", 10)
+}
+
+// of is how many listeners a session has. The mutex is held.
+func (h *hub) of(session string) (n int) {
+	for _, one := range h.listeners {
+		if one == session {
+			n++
+		}
+	}
+	return n
 }
 
 // leave removes a listener. The last one ends the looking.
@@ -167,13 +184,16 @@ func (c *Console) EndStreams() {
 	c.live.change(func() bool { c.live.ended = true; return true })
 }
 
+const eventsPath = "/console/events"
+
 func (c *Console) liveRoutes() []route {
-	return []route{{"GET /console/events", identity.Viewer, (*visit).events}}
+	return []route{{"GET " + eventsPath, identity.Viewer, (*visit).events}}
 }
 
 // events tells a page when something changed, for as long as the session lasts.
 func (v *visit) events() error {
-	wake, err := v.live.join(v.lookNow)
+	secret, _ := v.cookie(v.r)
+	wake, err := v.live.join(secret, v.lookNow)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -52,7 +53,7 @@ func (c *core) listen(t *testing.T, cookie string) *listener {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &listener{header: http.Header{}, leave: cancel}
 	r := httptest.NewRequest(http.MethodGet, "/console/events", http.NoBody).WithContext(ctx)
-	r.Header.Set("Cookie", "remit_session="+cookie)
+	r.Header.Set("Cookie", c.cookieName()+"="+cookie)
 	go func() {
 		c.mux.ServeHTTP(l, r)
 		l.mu.Lock()
@@ -190,13 +191,14 @@ func TestOneLooksForAll(t *testing.T) {
 		c, cookie := liveCore(t)
 		open := make([]*listener, maxListeners)
 		for i := range open {
-			open[i] = c.listen(t, cookie)
+			session := "session-" + strconv.Itoa(i/maxOfSession)
+			c.people.cookies[session] = identity.Person{Name: "grace", Role: identity.Viewer}
+			open[i] = c.listen(t, session)
+			if synctest.Wait(); i == maxOfSession-1 {
+				c.refuses(t, session, "20 pages of yours follow") // and others still can
+			}
 		}
-		synctest.Wait()
-		refused := c.listen(t, cookie)
-		if _, ended := refused.heard(); !ended || refused.status != 429 {
-			t.Errorf("one too many: ended %v, status %d", ended, refused.status)
-		}
+		c.refuses(t, cookie, "200 pages follow")
 		before := c.approvals.lists()
 		time.Sleep(20 * lookEvery)
 		synctest.Wait()
@@ -216,6 +218,28 @@ func TestOneLooksForAll(t *testing.T) {
 		again.says(t, nothingWaits+noCalls, false)
 		again.leave()
 		again.says(t, "", true)
+	})
+}
+
+// refuses checks that no other page of a session may follow what happens.
+func (c *core) refuses(t *testing.T, session, why string) {
+	t.Helper()
+	l := c.listen(t, session)
+	if said, ended := l.heard(); !ended || l.status != 429 || !strings.Contains(said, why) {
+		t.Errorf("ended %v, status %d: %s", ended, l.status, said)
+	}
+}
+
+// A page that is left open keeps no session alive.
+func TestEventsAreNoClicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := liveCore(t)
+		l := c.listen(t, cookie)
+		time.Sleep(10 * aliveEvery)
+		l.leave()
+		if _, ended := l.heard(); !ended || c.people.touches != 0 {
+			t.Errorf("ended %v, %d clicks", ended, c.people.touches)
+		}
 	})
 }
 

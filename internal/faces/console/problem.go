@@ -41,10 +41,17 @@ func titleOf(kind contract.Kind) string {
 	}
 }
 
+// errSlow is what happens to a form that does not arrive in time.
+var errSlow = errors.New("the form was not sent in time")
+
 // fail answers with the page of an error. Callers see its message; the log its cause.
 func (v *visit) fail(err error) {
 	if errors.Is(err, errNobody) {
 		v.askToSignIn(http.StatusUnauthorized, "")
+		return
+	}
+	if errors.Is(err, errSlow) {
+		v.problem(http.StatusRequestTimeout, problem{Title: "That took too long", Message: "The form did not arrive in time; send it again.", Back: "/", On: "Go on to the overview"})
 		return
 	}
 	e := contract.AsError(err)
@@ -79,6 +86,29 @@ func wayOn(failed *url.URL) (back, on string) {
 		}
 	}
 	return "/", "Go on to the overview"
+}
+
+// noPage answers where there is no page, or none that takes the method.
+func (v *visit) noPage() error {
+	if err := v.enter(); err != nil {
+		return err
+	}
+	var takes []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+		other := v.r.Clone(v.r.Context())
+		other.Method = method
+		if _, pattern := v.known.Handler(other); pattern != "" {
+			takes = append(takes, method)
+		}
+	}
+	if len(takes) == 0 {
+		return contract.Errorf(contract.NotFound, "There is no such page")
+	}
+	allowed := strings.Join(takes, ", ")
+	v.w.Header().Set("Allow", allowed)
+	back, on := wayOn(v.r.URL)
+	v.problem(http.StatusMethodNotAllowed, problem{Title: "That does not fit", Message: "This page takes " + allowed + " alone.", Back: back, On: on})
+	return nil
 }
 
 // problem answers with words to those who read no pages, and with a page otherwise.

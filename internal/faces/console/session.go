@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,20 +13,17 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
-	"remit/internal/engine/limit"
 )
 
 // registerPublic adds what is there for people who are not signed in.
 func (c *Console) registerPublic(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+staticPrefix+"{hash}/{name...}", func(w http.ResponseWriter, r *http.Request) {
-		protect(w.Header())
+		c.protect(w.Header())
 		c.static(w, r)
 	})
 	mux.HandleFunc("GET /console/login", c.protected(func(v *visit) error {
 		token := v.r.URL.Query().Get("token")
-		// A browser that fetches ahead, or a program that looks whether a link is there,
-		// must not use it up.
-		if token == "" || v.r.Method == http.MethodHead || v.r.Header.Get("Sec-Purpose") != "" {
+		if token == "" || !v.opensPage() {
 			v.askToSignIn(http.StatusOK, "")
 			return nil
 		}
@@ -36,12 +32,14 @@ func (c *Console) registerPublic(mux *http.ServeMux) {
 	mux.HandleFunc("POST /console/login", c.protected(func(v *visit) error {
 		return v.signIn(tokenIn(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
 	}))
-	mux.HandleFunc("GET /console/", c.protected(func(v *visit) error {
-		if _, err := c.signedIn(v.r); err != nil {
-			return err
-		}
-		return contract.Errorf(contract.NotFound, "There is no such page")
-	}))
+}
+
+// opensPage tells whether a browser shows the answer to a person. One that fetches ahead,
+// or a program that looks whether a link is there, must not use it up; and a page of
+// another site must not sign anybody in by what it shows, such as an image.
+func (v *visit) opensPage() bool {
+	shown := v.r.Header.Get("Sec-Fetch-Dest")
+	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (shown == "" || shown == "document")
 }
 
 // sessionRoutes end a session.
@@ -52,17 +50,16 @@ func (c *Console) sessionRoutes() []route {
 // recordPatience is how long a record may take to reach the disk.
 const recordPatience = 10 * time.Second
 
-// attempts is how often somebody at one address may try to sign in.
-func attempts() limit.Rate { return limit.Rate{Requests: 10, Per: time.Minute} }
-
 // signIn exchanges a one-time token for a session, and goes on to the page that was
 // asked for.
 func (v *visit) signIn(token, next string) error {
-	if err := v.countAttempt(); err != nil {
-		return err
-	}
 	secret, who, expires, err := v.People.Redeem(v.r.Context(), token)
 	if e := contract.AsError(err); err != nil && e.Kind == contract.Denied {
+		// Only failures count. Links are signed, so nobody guesses one, and whoever has a
+		// good one need not wait for those who try.
+		if err := v.count(badLinks, v.address(v.r)); err != nil {
+			return err
+		}
 		v.record("console/sign_in", identity.Person{}, e.Kind)
 		v.askToSignIn(http.StatusUnauthorized, e.Message)
 		return nil
@@ -79,24 +76,15 @@ func (v *visit) signIn(token, next string) error {
 	return nil
 }
 
-// countAttempt counts an attempt to sign in, before anything is looked at.
-func (v *visit) countAttempt() error {
-	wait, err := v.Limiter.Allow(v.r.Context(), "console/sign_in\x00"+v.address(v.r), attempts(), v.Now())
-	if err != nil {
-		return contract.Errorf(contract.Unavailable, "The limit of attempts cannot be checked; try again").Because(err)
-	}
-	if wait == 0 {
-		return nil
-	}
-	seconds := int(math.Ceil(wait.Seconds()))
-	v.Log.Warn("too many attempts to sign in", "address", v.address(v.r))
-	return contract.Errorf(contract.Limited, "Too many attempts to sign in from your address; try again in %d s", seconds).With("retry_after", seconds)
-}
-
 // record keeps what somebody did about the console itself; a failure to is logged.
 func (v *visit) record(what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
+	v.recordAs(faceConsole, what, who, failed, about...)
+}
+
+// recordAs keeps what came by a face. Only the record of a deed is waited for.
+func (v *visit) recordAs(face, what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
 	r := audit.Record{
-		Time: v.Now(), Face: faceConsole, Tool: what, Outcome: "ok",
+		Time: v.Now(), Face: face, Tool: what, Outcome: "ok",
 		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.address(v.r))))...),
 	}
 	if who.Role > identity.Nobody {
@@ -108,7 +96,7 @@ func (v *visit) record(what string, who identity.Person, failed contract.Kind, a
 	// What was done is recorded even if the browser has gone meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), recordPatience)
 	defer cancel()
-	if err := v.Audit.Write(ctx, &r, failed == ""); err != nil {
+	if err := v.Audit.Write(ctx, &r, failed == "" && face == faceConsole); err != nil {
 		v.Log.Error("the audit record could not be kept", "tool", what, "error", err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,9 +24,9 @@ func TestSignIn(t *testing.T) {
 		if got := w.Header().Get("Location"); got != "/console/approvals/abc?x=1" {
 			t.Errorf("goes on to %q", got)
 		}
-		want := "remit_session=new-session; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"
+		want := "remit_session_ad01b30d=new-session; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"
 		if secure {
-			want = "__Host-remit_session=new-session; Path=/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict"
+			want = "__Host-remit_session_ad01b30d=new-session; Path=/; Max-Age=43200; HttpOnly; Secure; SameSite=Strict"
 		}
 		if got := w.Header()["Set-Cookie"]; !cmp.Equal(got, []string{want}) {
 			t.Errorf("the cookie is %q", got)
@@ -33,7 +34,11 @@ func TestSignIn(t *testing.T) {
 		cookie, _, _ := strings.Cut(want, ";")
 		wants(t, c.send("GET", "/", nil, "Cookie", cookie), 200, "grace", "approver")
 
-		wants(t, c.send("GET", "/console/login?token=good", nil), 401, "This link was used already", "remit token link")
+		failed := c.send("GET", "/console/login?token=good", nil)
+		wants(t, failed, 401, "This link was used already")
+		if n := strings.Count(failed.Body.String(), "remit token link"); n != 1 {
+			t.Errorf("it says %d times how to get another", n)
+		}
 		records := []string{
 			`console:grace console/sign_in ok {"address":"192.0.2.1"}`,
 			`nobody console/sign_in denied {"address":"192.0.2.1"}`,
@@ -74,11 +79,15 @@ func TestLooksDoNotSignIn(t *testing.T) {
 	for _, w := range []http.Header{
 		c.send("HEAD", "/console/login?token=good", nil).Header(),
 		c.send("GET", "/console/login?token=good", nil, "Sec-Purpose", "prefetch;prerender").Header(),
+		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "image").Header(),
+		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "iframe").Header(),
+		c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "same-origin", "Sec-Fetch-Dest", "empty").Header(),
 	} {
 		if w.Get("Set-Cookie") != "" || len(c.people.links) != 1 {
 			t.Error("the link is used up")
 		}
 	}
+	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"), http.StatusSeeOther)
 }
 
 func TestNextLeadsNowhereElse(t *testing.T) {
@@ -134,25 +143,32 @@ func FuzzNextStaysHere(f *testing.F) {
 	})
 }
 
+// Those who try links have to wait, and keep nobody out who has a good one.
 func TestBruteForce(t *testing.T) {
 	c := newCore(t)
-	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Admin}}
+	c.people.links = map[string]identity.Person{}
+	for i := range 20 { // good ones do not count
+		link := "good" + strconv.Itoa(i)
+		c.people.links[link] = identity.Person{Name: "grace", Role: identity.Admin}
+		wants(t, c.send("GET", "/console/login?token="+link, nil), http.StatusSeeOther)
+	}
+	c.records = nil
 	for range 10 {
 		wants(t, c.send("GET", "/console/login?token=guess", nil), 401)
 	}
-	for _, token := range []string{"guess", "good"} {
-		w := c.send("POST", "/console/login", url.Values{"token": {token}})
-		wants(t, w, 429, "Too many attempts to sign in from your address; try again in 6 s")
-		if w.Header().Get("Retry-After") != "6" || w.Header().Get("Set-Cookie") != "" {
-			t.Errorf("headers: %v", w.Header())
-		}
+	w := c.send("POST", "/console/login", url.Values{"token": {"guess"}})
+	wants(t, w, 429, "Too many attempts to sign in from your address; try again in 6 s")
+	if w.Header().Get("Retry-After") != "6" || w.Header().Get("Set-Cookie") != "" {
+		t.Errorf("headers: %v", w.Header())
 	}
 	if got := len(c.recorded()); got != 10 {
-		t.Errorf("%d attempts are recorded, want those that were looked at", got)
+		t.Errorf("%d attempts are recorded, want those before the limit", got)
 	}
-	c.Address = func(*http.Request) string { return "198.51.100.7" }
-	wants(t, c.send("GET", "/console/login?token=good", nil), http.StatusSeeOther)
+	c.people.links["good"] = identity.Person{Name: "grace", Role: identity.Admin}
+	wants(t, c.send("POST", "/console/login", url.Values{"token": {"good"}}), http.StatusSeeOther)
 
+	c.Address = func(*http.Request) string { return "198.51.100.7" }
+	wants(t, c.send("GET", "/console/login?token=guess", nil), 401)
 	c.Address = nil
 	c.now = c.now.Add(time.Minute)
 	wants(t, c.send("GET", "/console/login?token=guess", nil), 401)
@@ -166,13 +182,13 @@ func TestSignOut(t *testing.T) {
 	}
 	w := viewer("POST", "/console/logout", url.Values{})
 	wants(t, w, http.StatusSeeOther)
-	if got := w.Header().Get("Set-Cookie"); got != "remit_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict" {
+	if got := w.Header().Get("Set-Cookie"); got != c.cookieName()+"=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict" {
 		t.Errorf("the cookie is %q", got)
 	}
-	wants(t, viewer("GET", "/", nil), 401)
 	if diff := cmp.Diff([]string{`console:ada console/sign_out ok {"address":"192.0.2.1"}`}, c.recorded()); diff != "" {
 		t.Error(diff)
 	}
+	wants(t, viewer("GET", "/", nil), 401)
 }
 
 func TestSignInWhenTheStoreFails(t *testing.T) {

@@ -19,6 +19,7 @@ func (c *Console) settingsRoutes() []route {
 		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
 		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
 		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
+		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
 	}
 }
 
@@ -31,6 +32,7 @@ type settingsPage struct {
 	Ended    int // tokens that let nobody in any more and are not shown
 	All      bool
 	Sets     []setRow
+	People   []identity.Session
 }
 
 // tokenRow is a token of an agent as the page shows it.
@@ -46,6 +48,9 @@ func (v *visit) settings() error {
 	}
 	tokens, err := v.Tokens.List(v.r.Context())
 	if err != nil {
+		return err
+	}
+	if page.People, err = v.People.People(v.r.Context()); err != nil {
 		return err
 	}
 	now := v.Now()
@@ -155,6 +160,22 @@ func (v *visit) revokeToken() error {
 		return err
 	}
 	v.record("console/token_revoke", v.person, "", jsontree.M("name", jsontree.Str(gone.Name)))
+	v.goTo("/console/settings")
+	return nil
+}
+
+// signOutOther ends the sessions of a person, here and in every page that is still open.
+func (v *visit) signOutOther() error {
+	name := v.r.PostForm.Get("name")
+	ended, err := v.People.SignOut(v.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if ended == 0 {
+		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
+	}
+	v.record("console/sign_out_other", v.person, "", jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.live.change(func() bool { v.live.signOuts++; return true })
 	v.goTo("/console/settings")
 	return nil
 }

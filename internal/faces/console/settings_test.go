@@ -92,6 +92,28 @@ func TestLinks(t *testing.T) {
 	wants(t, admin("POST", "/console/settings/links", url.Values{"role": {"viewer"}, "minutes": {"10"}}), 400, "A name is needed")
 }
 
+// Whoever holds a session that they should not is signed out, in every page that is open.
+func TestSignOutOther(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	c.people.cookies["one"] = identity.Person{Name: evil, Role: identity.Viewer}
+	c.people.cookies["two"] = identity.Person{Name: evil, Role: identity.Approver}
+	w := admin("GET", "/console/settings", nil)
+	wants(t, w, 200, `action="/console/settings/signout"`, `name="name" value="ada"`, "approver")
+	lacks(t, w, evil)
+	wants(t, admin("POST", "/console/settings/signout", url.Values{"name": {"nobody"}}), 404, "Nobody called &#34;nobody&#34; is signed in")
+	wants(t, c.as(identity.Approver)("POST", "/console/settings/signout", url.Values{"name": {evil}}), 403)
+	c.records = nil
+	wants(t, admin("POST", "/console/settings/signout", url.Values{"name": {evil}}), 303)
+	if _, live := c.people.cookies["one"]; live || c.live.signOuts != 1 {
+		t.Errorf("they are in: %v; pages were told %d times", live, c.live.signOuts)
+	}
+	if got := c.recorded(); len(got) != 1 || !strings.HasPrefix(got[0], "console:ada console/sign_out_other ok ") || !strings.Contains(got[0], `"sessions":2`) {
+		t.Errorf("recorded %q", got)
+	}
+	wants(t, admin("GET", "/console/settings", nil), 200)
+}
+
 func TestOverview(t *testing.T) {
 	c := newCore(t)
 	c.Clients = func(base string) []Client {

@@ -44,6 +44,7 @@ func (v *visit) tryTool() error {
 		return err
 	}
 	if err := v.mayUse(t); err != nil {
+		v.refused("role", v.person.Principal())
 		return err
 	}
 	view, err := v.toolView(t)

@@ -99,6 +99,22 @@ func (d *Door) Who(r *http.Request) identity.Identity {
 	}
 }
 
+// Still tells whether a request that was let in would be let in now, for what stays open
+// long after. While that cannot be checked it stays as it is.
+func (d *Door) Still(r *http.Request) bool {
+	if r.Header["Authorization"] == nil {
+		who := d.Who(r)
+		return who.Principal != "" || who.Grant == identity.Unsure
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), askPatience) // one who has left may still read
+	defer cancel()
+	secret, no := bearer(r)
+	if no == nil {
+		_, no = d.check(ctx, secret)
+	}
+	return no == nil || no.status >= http.StatusInternalServerError
+}
+
 // Known keeps out nobody in particular: for lists, metrics and whatever else is not
 // for everybody.
 func (d *Door) Known(next http.Handler) http.Handler {

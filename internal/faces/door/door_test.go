@@ -54,6 +54,42 @@ func TestWho(t *testing.T) {
 	}
 }
 
+// TestStill: what stays open ends when its credentials are not good any more, and not
+// because they cannot be checked right now.
+func TestStill(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		any   bool
+		err   error
+		token string
+		want  bool
+	}{
+		{"a good token", true, nil, good, true},
+		{"a revoked token", true, nil, revoked, false},
+		{"a token that cannot be checked", true, nil, broken, true},
+		{"nobody, where none is needed", false, nil, "", true},
+		{"nobody, where one is needed now", true, nil, "", false},
+		{"nobody, where that cannot be told", false, errors.New("the database is away"), "", true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := newRig(t)
+			g.tokens.any, g.tokens.err = tc.any, tc.err
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // whoever has left may still read
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/mcp", nil)
+			if tc.token != "" {
+				r.Header.Set("Authorization", "Bearer "+tc.token)
+			}
+			if got := g.Still(r); got != tc.want {
+				t.Errorf("Still = %v, want %v", got, tc.want)
+			}
+			if len(g.audit.records) > 0 {
+				t.Errorf("a look is no guess: %v", g.audit.records)
+			}
+		})
+	}
+}
+
 // TestUnguarded: credentials that Guard has not seen are nobody's.
 func TestUnguarded(t *testing.T) {
 	g := newRig(t)

@@ -270,6 +270,7 @@ func (s *Server) guard(addr string, next http.Handler) http.Handler {
 // forbid answers in the words of whoever would have been asked.
 func (s *Server) forbid(w http.ResponseWriter, r *http.Request, why string) {
 	s.Log.Info("refused", "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
+	Unframed(w.Header())
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusForbidden)
 	if strings.HasPrefix(r.URL.Path, "/mcp") {
@@ -277,6 +278,14 @@ func (s *Server) forbid(w http.ResponseWriter, r *http.Request, why string) {
 	} else {
 		fmt.Fprintf(w, `{"error":%q}`, why)
 	}
+}
+
+// Unframed keeps browsers from showing an answer within a page, or as one that runs
+// something. Pages say more about themselves.
+func Unframed(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("X-Content-Type-Options", "nosniff")
 }
 
 // hostOf leaves out the port. What is no port may lead elsewhere: localhost:80@evil.

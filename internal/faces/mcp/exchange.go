@@ -64,7 +64,7 @@ func (x *exchange) openStream() {
 	if x.detached {
 		return
 	}
-	x.sink = openSink(x.w, &x.control)
+	x.sink = x.openSink()
 	if x.session != nil && hasPriming(x.session.from.version) {
 		x.sink.write(x.stream.add(nil))
 	}

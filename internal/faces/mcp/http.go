@@ -53,6 +53,10 @@ type HTTP struct {
 	// if everybody is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
 
+	// Still tells whether the sender of a request would be let in now. What is said on a
+	// stream depends on it, however long ago that was opened. nil if everybody is let in.
+	Still func(r *http.Request) bool
+
 	who func(*http.Request) identity.Identity
 	now func() time.Time
 
@@ -263,7 +267,7 @@ func (e *endpoint) listen(x *exchange, q *request) {
 	defer sub.close()
 	defer x.pausing()()
 	x.give()
-	to := openSink(x.w, &x.control)
+	to := x.openSink()
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for ok := to.write(appendData(nil, acknowledgement)); ok; {

@@ -227,7 +227,7 @@ func (e *endpoint) carry(x *exchange, n *session, s *stream, from uint64) {
 		return
 	}
 	told := n.told() // before the client knows that it is heard: nothing is to fall in between
-	to := openSink(x.w, &x.control)
+	to := x.openSink()
 	to.write([]byte(": \n\n")) // the headers leave at once
 	if s != n.standing {
 		s.pump(ctx, to, from, nil, nil)

@@ -454,9 +454,9 @@ type session struct {
 
 const allThree = `{"elicitation":{},"sampling":{},"roots":{}}`
 
-func (r *rig) initialize(version, capabilities string) *session {
+func (r *rig) initialize(version, capabilities string, headers ...string) *session {
 	r.t.Helper()
-	got := r.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":` + capabilities + `,"clientInfo":{"name":"t","version":"1"}}}`)
+	got := r.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":`+capabilities+`,"clientInfo":{"name":"t","version":"1"}}}`, headers...)
 	if got.status != http.StatusOK || got.at("result", "protocolVersion") == nil {
 		r.t.Fatalf("initialize: %d %s", got.status, got.body)
 	}

@@ -22,6 +22,7 @@ const (
 	keepAlive     = 15 * time.Second // between signs of life on a quiet stream
 	writePatience = 30 * time.Second // for a client to take what it is sent
 	retryMillis   = 500              // how long a client waits before it comes back
+	lookEvery     = time.Second      // how often it is looked at most whether a client may hear more
 )
 
 // stream is what a client of the legacy era is sent on one of its streams. It
@@ -225,17 +226,22 @@ type sink struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	failed  bool
+	still   func() bool // whether the client may hear more
+	looked  time.Time   // when that was last found out
 }
 
 // openSink answers a request with a stream.
-func openSink(w http.ResponseWriter, control *http.ResponseController) *sink {
-	h := w.Header()
+func (x *exchange) openSink() *sink {
+	h := x.w.Header()
 	h["Content-Type"] = streamType
 	h["Cache-Control"] = noCache
 	h["X-Accel-Buffering"] = unbuffered
-	w.WriteHeader(http.StatusOK)
-	return &sink{w: w, control: control}
+	x.w.WriteHeader(http.StatusOK)
+	return &sink{w: x.w, control: &x.control, still: x.still, looked: time.Now()}
 }
+
+// still tells whether the client would be let in now.
+func (x *exchange) still() bool { return x.http.Still == nil || x.http.Still(x.r) }
 
 var (
 	streamType = []string{"text/event-stream"}
@@ -244,9 +250,10 @@ var (
 	unbuffered = []string{"no"}
 )
 
-// write sends a text at once; false if the client is gone or does not read.
+// write sends a text at once; false if the client is gone, does not read, or may not
+// hear more.
 func (s *sink) write(text []byte) bool {
-	if s.failed {
+	if s.failed = s.failed || !s.mayHear(); s.failed {
 		return false
 	}
 	_ = s.control.SetWriteDeadline(time.Now().Add(writePatience)) // a connection that cannot have one has its own
@@ -256,6 +263,17 @@ func (s *sink) write(text []byte) bool {
 	}
 	s.failed = err != nil
 	return !s.failed
+}
+
+// mayHear looks at the credentials of the client again: a stream outlives a token that
+// is revoked. Signs of life see to it that a quiet one is looked at too.
+func (s *sink) mayHear() bool {
+	now := time.Now()
+	if now.Sub(s.looked) < lookEvery {
+		return true
+	}
+	s.looked = now
+	return s.still()
 }
 
 // pump sends the events of a stream from a number on, until the stream is over,

@@ -55,7 +55,7 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 			return fmt.Errorf("count open questions: %w", err)
 		}
 		if others >= approval.MostOpen {
-			return contract.Errorf(contract.Limited, "%d requests wait for approval already; have some of them decided first", others)
+			return contract.Errorf(contract.Limited, "%d of your requests wait for a person already; call again once some are decided or have expired", others)
 		}
 		var err error
 		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,

@@ -38,24 +38,53 @@ func (s people) Add(ctx context.Context, n identity.Session) error {
 	return nil
 }
 
-const personByHash = `
-SELECT hash, name, role, created_at, expires_at, seen_at, seal FROM console_sessions WHERE hash = $1`
+const personColumns = `SELECT hash, name, role, created_at, expires_at, seen_at, seal FROM console_sessions `
+
+const personByHash = personColumns + `WHERE hash = $1`
 
 func (s people) ByHash(ctx context.Context, hash string) (n identity.Session, found bool, err error) {
-	var created, expires, seen sql.NullInt64
-	var role string
-	err = s.db.reader(ctx).QueryRowContext(ctx, personByHash, hash).Scan(&n.Hash, &n.Name, &role, &created, &expires, &seen, &n.Seal)
+	n, err = scanPerson(s.db.reader(ctx).QueryRowContext(ctx, personByHash, hash))
 	if errors.Is(err, sql.ErrNoRows) {
 		return identity.Session{}, false, nil
 	}
 	if err != nil {
 		return identity.Session{}, false, fmt.Errorf("find a session: %w", err)
 	}
+	return n, true, nil
+}
+
+const listPeople = personColumns + `ORDER BY created_at DESC, hash`
+
+func (s people) List(ctx context.Context) (list []identity.Session, err error) {
+	rows, err := s.db.reader(ctx).QueryContext(ctx, listPeople)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		n, err := scanPerson(rows)
+		if err != nil {
+			return nil, fmt.Errorf("read a session: %w", err)
+		}
+		list = append(list, n)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("list the sessions: %w", err)
+	}
+	return list, nil
+}
+
+func scanPerson(row interface{ Scan(dest ...any) error }) (n identity.Session, err error) {
+	var created, expires, seen sql.NullInt64
+	var role string
+	if err := row.Scan(&n.Hash, &n.Name, &role, &created, &expires, &seen, &n.Seal); err != nil {
+		return identity.Session{}, err
+	}
 	n.Created, n.Expires, n.Seen = fromMicros(created), fromMicros(expires), fromMicros(seen)
 	if n.Role, err = identity.ParseRole(role); err != nil {
 		n.Role = identity.Nobody // nobody here can have written it, so it gives no rights
 	}
-	return n, true, nil
+	return n, nil
 }
 
 const seePerson = `UPDATE console_sessions SET seen_at = $2 WHERE hash = $1 AND seen_at < $2`

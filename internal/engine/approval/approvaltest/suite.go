@@ -26,6 +26,7 @@ func Suite(t *testing.T, open func(t *testing.T) approval.Store) {
 		"ask anew after expiry":            askAfterExpiry,
 		"ask anew after a decision":        askAfterDecision,
 		"ask at once is one question":      askAtOnce,
+		"ask no more than a person reads":  askTooMuch,
 		"take only what is decided":        takeDecided,
 		"take the oldest first":            takeOldest,
 		"take nothing that has expired":    takeExpired,
@@ -105,6 +106,30 @@ func askAtOnce(t *testing.T, s approval.Store) {
 	if n := len(list(t, s, approval.ListOptions{All: true, Now: noon})); n != 1 {
 		t.Errorf("%d requests kept, want 1", n)
 	}
+}
+
+func askTooMuch(t *testing.T, s approval.Store) {
+	for i := range approval.MostOpen {
+		ask(t, s, request(fmt.Sprint("a", i), fmt.Sprint("k", i)))
+	}
+	more := request("b", "one too many")
+	_, err := s.Ask(t.Context(), more)
+	fails(t, err, contract.Limited, strconv.Itoa(approval.MostOpen))
+	if n := len(list(t, s, approval.ListOptions{Now: noon, Limit: 2 * approval.MostOpen})); n != approval.MostOpen {
+		t.Errorf("%d requests wait, want %d", n, approval.MostOpen)
+	}
+	if again := ask(t, s, request("c", "k7")); again.ID != "a7" {
+		t.Errorf("the open question was answered with %s, want a7", again.ID)
+	}
+	other := request("d", "of another")
+	other.Principal = "bob"
+	equal(t, ask(t, s, other), other)
+
+	decide(t, s, "a0", false)
+	equal(t, ask(t, s, more), more)
+	later := request("e", "when they have expired")
+	later.CreatedAt, later.ExpiresAt = noon.Add(time.Hour), noon.Add(2*time.Hour)
+	equal(t, ask(t, s, later), later)
 }
 
 func takeDecided(t *testing.T, s approval.Store) {
@@ -277,6 +302,7 @@ func listAll(t *testing.T, s approval.Store) {
 	for i := range 120 {
 		r := request(fmt.Sprintf("a%03d", i), fmt.Sprint("k", i))
 		r.CreatedAt = noon.Add(time.Duration(i) * time.Second)
+		r.Principal = []string{"ada", "bob"}[i%2] // neither has too many
 		ask(t, s, r)
 	}
 	decide(t, s, "a119", false)

@@ -14,6 +14,7 @@ func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 	for name, check := range map[string]func(*testing.T, identity.SessionStore){
 		"add keeps every field":            sessionKept,
 		"add forgets the expired":          sessionForgotten,
+		"list everything, newest first":    sessionsListed,
 		"touch only moves on":              sessionTouched,
 		"end forgets one for good":         sessionEnded,
 		"a cancelled call changes nothing": sessionCancelled,
@@ -56,6 +57,24 @@ func sessionForgotten(t *testing.T, s identity.SessionStore) {
 		}
 	}
 	found(t, s, "b")
+}
+
+func sessionsListed(t *testing.T, s identity.SessionStore) {
+	list := func() []identity.Session {
+		t.Helper()
+		all, err := s.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	if got := list(); len(got) != 0 {
+		t.Errorf("an empty store lists %v", got)
+	}
+	newer := session("b")
+	newer.Created = noon.Add(time.Second)
+	begin(t, s, session("c"), newer, session("a"))
+	equal(t, list(), []identity.Session{newer, session("a"), session("c")})
 }
 
 func sessionTouched(t *testing.T, s identity.SessionStore) {

@@ -24,10 +24,14 @@
 
   // Counts begin at nothing. Times are a matter of magnitude: a tool may be a thousand times
   // as fast as its contract aims at.
-  const byCount = { range: (_, __, most) => [0, (most || 1) * 1.1] };
-  const byMagnitude = { distr: 3, range: (_, least, most) => [10 ** Math.floor(Math.log10(least || 1)), 10 ** Math.ceil(Math.log10((most || 1) * 1.2))] };
+  const byCount = { scale: { range: (_, __, most) => [0, (most || 1) * 1.1] }, axis: { values: (_, ticks) => ticks.map((n) => (Number.isInteger(n) ? n : "")) } };
+  const tens = (low, high) => Array.from({ length: Math.round(Math.log10(high / low)) + 1 }, (_, i) => low * 10 ** i);
+  const byMagnitude = {
+    scale: { distr: 3, range: (_, least, most) => [10 ** Math.floor(Math.log10(least || 1)), 10 ** Math.ceil(Math.log10((most || 1) * 1.2))] },
+    axis: { splits: (_, __, low, high) => tens(low, high), filter: (_, ticks) => ticks, values: (_, ticks) => ticks.map(span) },
+  };
 
-  const draw = (place, series, data, scale, value) => {
+  const draw = (place, series, data, y) => {
     const starts = data[0];
     const pad = starts.length > 1 ? (starts[1] - starts[0]) * 0.6 : 60;
     const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line"), width: 1 } };
@@ -36,8 +40,8 @@
       height: 200,
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       cursor: { drag: { x: false, y: false } },
-      scales: { x: { range: (_, from, to) => [from - pad, to + pad] }, y: scale },
-      axes: [{ ...axis, values: when, space: 60 }, { ...axis, size: 64, values: (_, ticks) => ticks.map(value) }],
+      scales: { x: { range: (_, from, to) => [from - pad, to + pad] }, y: y.scale },
+      axes: [{ ...axis, values: when, space: 60 }, { ...axis, size: 64, ...y.axis }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series],
     }, data, place);
   };
@@ -52,9 +56,9 @@
     const count = (label, stroke, fill) => ({ label, stroke: colour(stroke), fill: colour(fill), paths: bars, points: { show: false }, value: (_, n, __, at) => (at === null ? "–" : n ?? 0) });
     const flat = numbers.target ? [line("target", "--muted", { dash: [6, 4], points: { show: false } })] : [];
     charts = [
-      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, some(numbers.calls), some(numbers.failed)], byCount, (n) => (Number.isInteger(n) ? n : "")),
+      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, some(numbers.calls), some(numbers.failed)], byCount),
       draw(times, [line("p50", "--good"), line("p95", "--wait"), line("p99", "--bad"), ...flat],
-        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], byMagnitude, (ms) => (ms === null ? "" : span(ms))),
+        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], byMagnitude),
     ];
   };
 

@@ -1,0 +1,47 @@
+package e2e
+
+import (
+	"net/http"
+	"net/http/cookiejar"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestSignout: whoever runs the server sees who is signed in, and can end it.
+func TestSignout(t *testing.T) {
+	s := newSpace(t, nil)
+	w := s.serve()
+	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
+	jar, err := cookiejar.New(nil)
+	s.check(err)
+	person := &http.Client{Jar: jar}
+	open := func(address string) int {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+		s.check(err)
+		got, err := send(person, r)
+		s.check(err)
+		return got.status
+	}
+	if status := open(link); status != 200 {
+		t.Fatalf("the link gives %d", status)
+	}
+	listed := s.remit("token", "sessions", "--root", s.root)
+	if listed.code != 0 || !strings.Contains(listed.out, "admin") {
+		t.Errorf("signed in: %+v", listed)
+	}
+	if got := s.remit("token", "signout", "nobody", "--root", s.root); got.code != 1 || open(w.url+"/") != 200 {
+		t.Errorf("to sign out nobody: %+v", got)
+	}
+	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "ended: 1.") {
+		t.Errorf("to sign out everybody: %+v", got)
+	}
+	if status := open(w.url + "/"); status != 401 {
+		t.Errorf("after that a page gives %d", status)
+	}
+	if got := s.remit("audit", "list", "--json", "--root", s.root); !strings.Contains(got.out, "token/signout") {
+		t.Errorf("it is not recorded: %s", got.out)
+	}
+	w.end()
+}

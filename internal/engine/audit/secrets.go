@@ -1,0 +1,153 @@
+package audit
+
+import (
+	"strings"
+
+	"remit/internal/contract/jsontree"
+)
+
+// mark is how a kind of credential begins.
+type mark struct {
+	text  string
+	least int    // characters that follow, at least
+	whole bool   // it begins a word: the same letters are within others
+	also  string // what such a credential has beside letters, digits, - and _
+}
+
+// tokenMarks are what bearer tokens have beside letters, digits, - and _.
+const tokenMarks = ".~+/="
+
+// marks are those of credentials that people paste where they do not belong. What only
+// looks like one loses its text in the record, and nothing else.
+var marks = [...]mark{
+	{text: "remit_", least: 20},
+	{text: "earer ", least: 8, also: tokenMarks}, // Bearer and bearer
+	{text: "BEARER ", least: 8, also: tokenMarks},
+	{text: "eyJ", least: 16, whole: true}, // a JWT
+	{text: "ghp_", least: 20},
+	{text: "gho_", least: 20},
+	{text: "ghs_", least: 20},
+	{text: "ghu_", least: 20},
+	{text: "ghr_", least: 20},
+	{text: "github_pat_", least: 20},
+	{text: "sk-", least: 20, whole: true},
+	{text: "AKIA", least: 16, whole: true},
+	{text: "ASIA", least: 16, whole: true},
+}
+
+// privateKey is in the first line of every kind of them.
+const privateKey = "PRIVATE KEY-----"
+
+// holdsSecret tells whether a text has what looks like a credential.
+func holdsSecret(text string) bool {
+	if !mayHold(text) {
+		return false
+	}
+	for i := range marks {
+		if marks[i].in(text) {
+			return true
+		}
+	}
+	return strings.Contains(text, privateKey)
+}
+
+// mayHold spares most texts a search for each mark: every credential has a stretch of
+// eight characters, with a digit or a capital among them.
+func mayHold(text string) bool {
+	for i := range len(text) {
+		if isRandom(text[i]) && isStretch(text, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// isStretch tells whether the character there stands among eight of a token.
+func isStretch(text string, at int) bool {
+	const least = 8
+	from, to := at, at+1
+	for from > 0 && at-from < least && isToken(text[from-1]) {
+		from--
+	}
+	for to < len(text) && to-from < least && isToken(text[to]) {
+		to++
+	}
+	return to-from >= least
+}
+
+// in tells whether a text has such a credential.
+func (m *mark) in(text string) bool {
+	for from := 0; ; {
+		at := strings.Index(text[from:], m.text)
+		if at < 0 {
+			return false
+		}
+		begins := from + at
+		from = begins + len(m.text)
+		if m.whole && begins > 0 && isWord(text[begins-1]) {
+			continue
+		}
+		if m.follows(text[from:]) {
+			return true
+		}
+	}
+}
+
+// follows tells whether a text begins with the rest of a credential. Words that are
+// joined look like one, but for digits and capitals.
+func (m *mark) follows(text string) bool {
+	size, random := 0, false
+	for ; size < len(text); size++ {
+		c := text[size]
+		if !isWord(c) && strings.IndexByte(m.also, c) < 0 {
+			break
+		}
+		random = random || isRandom(c)
+	}
+	return random && size >= m.least
+}
+
+func isToken(c byte) bool { return isWord(c) || strings.IndexByte(tokenMarks, c) >= 0 }
+
+func isWord(c byte) bool { return 'a' <= c && c <= 'z' || isRandom(c) || c == '-' || c == '_' }
+
+// isRandom tells the characters that words seldom have.
+func isRandom(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' }
+
+// redacted replaces the texts that hold credentials by their size: a hash of one could
+// be compared with others. The value itself stays as it is.
+func redacted(v *jsontree.Value) jsontree.Value {
+	switch {
+	case v.Kind == jsontree.String && holdsSecret(v.Text):
+		return jsontree.Obj(jsontree.M("bytes", jsontree.Int(int64(len(v.Text)))))
+	case len(v.Members) == 0:
+		return *v
+	}
+	out := jsontree.Value{Kind: v.Kind, Members: make([]jsontree.Member, len(v.Members))}
+	for i := range v.Members {
+		out.Members[i] = jsontree.Member{Key: withoutSecret(v.Members[i].Key), Value: redacted(&v.Members[i].Value)}
+	}
+	return out
+}
+
+// holds tells whether a value has a credential anywhere; most have none, and are kept
+// as they are.
+func holds(v *jsontree.Value) bool {
+	if v.Kind == jsontree.String {
+		return holdsSecret(v.Text)
+	}
+	for i := range v.Members {
+		if holdsSecret(v.Members[i].Key) || holds(&v.Members[i].Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutSecret is a text as a record may hold it where there is only room for text.
+func withoutSecret(text string) string {
+	if holdsSecret(text) {
+		return "(redacted)"
+	}
+	return text
+}

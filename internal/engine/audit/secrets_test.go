@@ -1,0 +1,107 @@
+package audit_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// random stands for what only a generator writes.
+const random = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5kL7nP9r"
+
+// kept is the line of a record with these arguments, in JSON.
+func kept(t testing.TB, client, args string) string {
+	t.Helper()
+	tree, err := jsontree.Parse([]byte(args))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{days: map[string][]byte{}}
+	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree, Outcome: "ok"}
+	if err := (&audit.Log{Keeper: k}).Write(t.Context(), r, false); err != nil {
+		t.Fatal(err)
+	}
+	if string(tree.Append(nil)) != args && !strings.Contains(args, `\u`) {
+		t.Errorf("the caller's arguments became %s", tree.Append(nil))
+	}
+	return string(k.days["2026-01-09"])
+}
+
+// TestCredentialsAreNotKept: wherever somebody puts one, the record does not repeat it.
+func TestCredentialsAreNotKept(t *testing.T) {
+	for name, secret := range map[string]string{
+		"ours":              "remit_" + random + "x9_-aB",
+		"ours, cut off":     "remit_" + random[:20],
+		"a bearer":          "Bearer sk-ant-api03-" + random,
+		"a short bearer":    "authorization: bearer hunter2hunter2",
+		"a loud bearer":     "BEARER " + random,
+		"a bearer of bytes": "Bearer +/+/a1+/==",
+		"of GitHub":         "ghp_" + random[:36],
+		"of an app there":   "ghs_" + random[:36],
+		"fine-grained":      "github_pat_" + random,
+		"of a model":        "sk-proj-" + random,
+		"of hex":            "sk-0123456789abcdef0123456789abcdef",
+		"of AWS":            "AKIAIOSFODNN7EXAMPLE",
+		"of AWS for a time": "ASIAIOSFODNN7EXAMPLE",
+		"a JWT":             "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ." + random,
+		"a private key":     "-----BEGIN OPENSSH PRIVATE KEY-----",
+	} {
+		t.Run(name, func(t *testing.T) {
+			spelt := string(jsontree.AppendString(nil, secret))
+			for _, args := range []string{
+				`{"name":` + spelt + `}`,
+				`{"title":"see ` + secret + `, and call"}`,
+				`{"title":"line\n` + secret + `\n"}`,
+				`{"url":"https://example.com/?token=` + secret + `"}`,
+				`{"tags":["a",{"deep":` + spelt + `}]}`,
+				`{` + spelt + `:1}`,
+				`{"name":"\u00` + hexOf(secret[0]) + secret[1:] + `"}`,
+			} {
+				if got := kept(t, "c", args); strings.Contains(got, secret) || strings.Contains(got, random) || strings.Contains(got, "sha256") {
+					t.Errorf("%s is kept as %s", args, got)
+				}
+			}
+			if got := kept(t, secret, `{}`); strings.Contains(got, secret) || !strings.Contains(got, `"client":"(redacted)"`) {
+				t.Errorf("the name of a client is kept as %s", got)
+			}
+		})
+	}
+}
+
+func hexOf(c byte) string { return string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]) }
+
+// TestRestIsKept: of what is redacted the size is kept, and what stands beside it stays.
+func TestRestIsKept(t *testing.T) {
+	got := kept(t, "c", `{"name":"Ada","n":1.50,"all":[true,null,"AKIAIOSFODNN7EXAMPLE"]}`)
+	if want := `"arguments":{"name":"Ada","n":1.50,"all":[true,null,{"bytes":20}]}`; !strings.Contains(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for _, plain := range []string{
+		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total", "remit_ is how they begin", "docs/task-1/risk-assessment-2026-01-final.md",
+		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ", "internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
+	} {
+		if got, want := kept(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got, want) || !strings.Contains(got, `"client":"`+plain+`"`) {
+			t.Errorf("%q is kept as %s", plain, got)
+		}
+	}
+}
+
+func BenchmarkWriteLong(b *testing.B) {
+	log := &audit.Log{Keeper: discard{}}
+	text := strings.Repeat("a line of text that somebody wrote ", 7)
+	r := &audit.Record{
+		Time: time.Now(), Principal: "agent:helper", Client: "some-client/1.2.3", Tool: "tasks/add_task",
+		Arguments: jsontree.Obj(jsontree.M("title", jsontree.Str(text)), jsontree.M("description", jsontree.Str(text)), jsontree.M("path", jsontree.Str("internal/engine/audit/audit.go"))),
+		Outcome:   "ok",
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := log.Write(context.Background(), r, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

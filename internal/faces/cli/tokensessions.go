@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+)
+
+// sessionView is a session at the console as scripts read it.
+type sessionView struct {
+	Name      string    `json:"name"`
+	Role      string    `json:"role"`
+	CreatedAt time.Time `json:"created_at"`
+	SeenAt    time.Time `json:"seen_at"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+func (p *Program) tokenSessions() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "sessions",
+		Short:   "List who is signed in at the console",
+		Example: "  remit token sessions\n  remit token sessions --json",
+		Args:    cobra.NoArgs,
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
+			people, err := who.SignIn().People(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				views := make([]sessionView, len(people))
+				for i, s := range people {
+					views[i] = sessionView{Name: s.Name, Role: s.Role.String(), CreatedAt: s.Created, SeenAt: s.Seen, ExpiresAt: s.Expires}
+				}
+				return writeJSON(p.Stdout, views)
+			}
+			p.printSessions(people)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	return c
+}
+
+func (p *Program) printSessions(people []identity.Session) {
+	if len(people) == 0 {
+		fmt.Fprintln(p.Stdout, "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in.")
+		return
+	}
+	shown := func(t time.Time) string { return t.In(p.Now().Location()).Format("2006-01-02 15:04") }
+	var t table
+	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
+	for _, s := range people {
+		t.add(approval.Plain(s.Name), s.Role.String(), shown(s.Created), shown(s.Seen), shown(s.Expires))
+	}
+	t.write(p.Stdout)
+}
+
+func (p *Program) tokenSignout() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "signout NAME",
+		Short: "Sign a person out at the console",
+		Long: "Sign a person out at the console, in every browser: the next click asks them to sign in again. A link that they\n" +
+			"have not used yet still signs them in, until it expires.",
+		Example: "  remit token signout grace\n  remit token signout --all",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if all != (len(args) == 0) {
+				return usageError{errors.New("say whom to sign out: remit token signout NAME, or --all for everybody")}
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
+			name := identity.Everybody
+			if !all {
+				name = args[0]
+			}
+			ended, err := who.SignOut(ctx, name, "cli:"+osUser())
+			switch {
+			case err != nil:
+				return err
+			case ended == 0 && !all:
+				return contract.Errorf(contract.NotFound, "Nobody called %q is signed in; \"remit token sessions\" shows who is", name)
+			}
+			fmt.Fprintf(p.Stdout, "Sessions that were ended: %d.\n", ended)
+			return nil
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "everybody, yourself too")
+	return c
+}
