@@ -1,7 +1,7 @@
 # The image of Remit: the program alone, as a user who may do nothing else.
 #
 #   docker build -t remit .
-#   docker run -i --rm -v "$PWD:/workspace" --user "$(id -u):$(id -g)" remit stdio
+#   docker run -i --rm --user "$(id -u):$(id -g)" -e HOME=/key -v "$HOME/.config/remit:/key/.config/remit" -v "$PWD:/workspace" remit stdio
 #
 # docs/packages.md says more: who must own the folder, where approvals are sealed.
 

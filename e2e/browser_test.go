@@ -68,6 +68,8 @@ type tab struct {
 
 	mu     sync.Mutex
 	faults []string // what the browser complains of, and requests that lead elsewhere
+	// asked and answered are the requests of the page, but for the stream of events.
+	asked, answered map[network.RequestID]string
 }
 
 // window opens a tab whose cookies no other has, and signs in with a one-time link.
@@ -77,7 +79,7 @@ func (b *browser) window(w *web, role, name string) *tab {
 	b.t.Cleanup(cancel)
 	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
 	b.t.Cleanup(stop)
-	view := &tab{t: b.t, ctx: ctx, base: w.url}
+	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}}
 	// The page ends with the context of what was done first.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		b.t.Fatal(err)
@@ -117,7 +119,12 @@ func (v *tab) listen() {
 		if to := e.Request.URL; !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
 			v.fault("a request leads elsewhere: %s", to)
 		}
+		if e.Type != network.ResourceTypeEventSource {
+			v.note(v.asked, e.RequestID, e.Request.URL)
+		}
 	})
+	on(v, network.LoadingFinished, func(e network.EventLoadingFinished) { v.note(v.answered, e.RequestID, "") })
+	on(v, network.LoadingFailed, func(e network.EventLoadingFailed) { v.note(v.answered, e.RequestID, e.ErrorText) })
 	for _, enable := range []func() error{
 		func() error { _, err := chromedp.Call(v.ctx, log.Enable, cdp.Empty{}); return err },
 		func() error { _, err := chromedp.Call(v.ctx, network.Enable, network.EnableParams{}); return err },
@@ -140,6 +147,26 @@ func on[E any](v *tab, event cdp.Event[E], hear func(E)) {
 			hear(e)
 		}
 	}()
+}
+
+// note keeps a request; what begins and ends comes in any order.
+func (v *tab) note(where map[network.RequestID]string, id network.RequestID, what string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	where[id] = what
+}
+
+// waits are the addresses that have not answered yet.
+func (v *tab) waits() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var open []string
+	for id, address := range v.asked {
+		if _, ok := v.answered[id]; !ok {
+			open = append(open, address)
+		}
+	}
+	return open
 }
 
 func (v *tab) fault(format string, args ...any) {
@@ -181,6 +208,9 @@ func (v *tab) open(path string) {
 	if strings.HasPrefix(path, "/") {
 		path = v.base + path
 	}
+	v.mu.Lock()
+	clear(v.asked) // browsers do not tell how requests of a page end that is gone
+	v.mu.Unlock()
 	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 

@@ -81,7 +81,7 @@ func TestContentsInABrowser(t *testing.T) {
 		ada.as(l)
 		ada.settled()
 		ada.usable("a change " + l.String())
-		ada.forgive()
+		ada.clean("a change " + l.String())
 		ada.shot("change-" + l.String())
 	}
 	w.end()

@@ -43,6 +43,37 @@ func (w *web) get(path string, header http.Header) httpAnswer {
 	return got
 }
 
+// submit sends a form, as pages of the console do.
+func (w *web) submit(path, form string, header http.Header) httpAnswer {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	defer cancel()
+	r, err := newPost(ctx, w.url+path, form, header)
+	w.space.check(err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	got, err := send(&http.Client{CheckRedirect: stay}, r)
+	w.space.check(err)
+	return got
+}
+
+// stay keeps a client from going where an answer leads.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// signIn uses the link that serve prints, and gives the cookie of the session.
+func (w *web) signIn() *http.Cookie {
+	w.t.Helper()
+	link := regexp.MustCompile(`http://\S+/console/login\?token=\S+`).FindString(w.stderr.String())
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, link, http.NoBody)
+	w.space.check(err)
+	got, err := send(&http.Client{CheckRedirect: stay}, r)
+	w.space.check(err)
+	cookie, err := http.ParseSetCookie(got.header.Get("Set-Cookie"))
+	if err != nil {
+		w.t.Fatalf("signing in gives no cookie: %d %s", got.status, clip(got.body))
+	}
+	return cookie
+}
+
 const entryArgs = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"SQLite"}}`
 
 // TestAgentWithEveryScope: a token that may call every tool for one user cannot approve,
@@ -91,12 +122,23 @@ func TestAgentWithEveryScope(t *testing.T) {
 		if asked.status != http.StatusAccepted && asked.status != http.StatusForbidden || id == nil {
 			t.Fatalf("a write does not wait: %d %s", asked.status, asked.body)
 		}
-		for _, path := range []string{"/console/approvals/" + string(id[1]) + "/decide", "/approvals/" + string(id[1]), "/tools/approve", "/console/login"} {
-			for _, header := range []http.Header{bearer(ada), {"Cookie": {"remit_session=" + ada}}, {"Authorization": {"Bearer " + ada}, "Cookie": {"remit_session=" + ada}}} {
+		decide, cookie := "/console/approvals/"+string(id[1])+"/decide", w.signIn()
+		token := cookie.Name + "=" + ada
+		for _, header := range []http.Header{bearer(ada), {"Cookie": {token}}, {"Authorization": {"Bearer " + ada}, "Cookie": {token}}} {
+			if got := w.submit(decide, "verdict=approve", header); got.status != http.StatusUnauthorized {
+				t.Errorf("POST %s with %v: %d %s", decide, header, got.status, clip(got.body))
+			}
+			for _, path := range []string{"/approvals/" + string(id[1]), "/tools/approve"} {
 				if got := w.post(path, `{"verdict":"approve"}`, header); got.status < 400 {
 					t.Errorf("POST %s with %v: %d", path, header, got.status)
 				}
 			}
+		}
+		if got := w.submit("/console/login", "token="+ada, nil); got.status < 400 {
+			t.Errorf("a token of an agent signs in: %d", got.status)
+		}
+		if got := w.submit(decide, "verdict=deny", http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}); got.status >= 400 {
+			t.Errorf("a person cannot decide: %d %s", got.status, clip(got.body))
 		}
 		if got := w.post("/tools/write_memory_entry", entryArgs, bearer(ada)); got.status == 200 || s.read(".claude/memory/decisions.jsonl") != "" {
 			t.Errorf("it was written: %d %s", got.status, got.body)

@@ -160,12 +160,14 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.code = a.newCode()
 	a.sessions = a.newSessions()
 	if a.knows, err = a.newKnowledge(); err != nil {
+		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
 	}
 	a.who = a.newIdentities()
 	a.calls = a.newLedger()
 	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store, page: a.approvalPage}
 	if err := a.addWebhook(); err != nil {
+		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
 	}
 	a.telemetry.Watch(a.waitingGauge())
@@ -281,9 +283,8 @@ func (a *App) Close() error {
 	if a.webhook != nil {
 		a.webhook.Close()
 	}
-	err = errors.Join(err, a.database.close(), a.root.Close())
-	a.telemetry.Close()
-	return err
+	a.telemetry.Close() // it counts what waits in the database, once more
+	return errors.Join(err, a.database.close(), a.root.Close())
 }
 
 // realPath is the one name of a folder that may be reached by several.

@@ -40,13 +40,13 @@ func environmentOf(s cli.Settings) func(string) (string, bool) {
 // waitingGauge counts the requests that wait for a person.
 func (a *App) waitingGauge() telemetry.Gauge {
 	return telemetry.Gauge{
-		Name: "remit.approvals.waiting", Unit: "{request}", Help: "Requests that wait for a person's approval.",
+		Name: "remit.approvals.waiting", Unit: "{request}", Help: "Requests that wait for a person's approval, 100 if there are more.",
 		Value: func(ctx context.Context) (float64, bool) {
 			store, err := a.Approvals(ctx)
 			if err != nil {
 				return 0, false
 			}
-			const most = 1000 // more than anybody could decide about
+			const most = 100 // each is read whole, with what it would write
 			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: most})
 			return float64(len(list)), err == nil
 		},

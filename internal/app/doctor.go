@@ -146,7 +146,7 @@ func checkKey() (cli.Check, bool) {
 	switch {
 	case info.Size() != secretSize:
 		c.Status, c.Found = cli.Failed, fmt.Sprintf("%s has %d bytes, not %d", name, info.Size(), secretSize)
-		c.Fix = "Remove it. A new one is made; what waits for approval has to be asked again."
+		c.Fix = "Remove it. A new one is made; approvals have to be asked for, and tokens and links made, again. Serve with --identity on until then."
 	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
 		c.Status, c.Found = cli.Failed, fmt.Sprintf("%s has mode %o: whoever reads it can approve in your name", name, info.Mode().Perm())
 		c.Fix = "chmod 600 " + name

@@ -55,10 +55,14 @@ func TestEndlessTokensAreFound(t *testing.T) {
 	for _, n := range []identity.NewToken{
 		{Name: "ends", User: "ada", Scopes: all, Expires: time.Now().Add(time.Hour)},
 		{Name: "endless", User: "ada", Scopes: all},
+		{Name: "revoked", User: "ada", Scopes: all},
 	} {
 		if _, _, err := a.who.tokens.Create(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if _, err := a.who.tokens.Revoke(t.Context(), "revoked"); err != nil {
+		t.Fatal(err)
 	}
 	if c := finding(t, a, "tokens"); c.Status != cli.Warned || c.Found != "endless: no end is set" || !strings.Contains(c.Fix, "remit token revoke") {
 		t.Errorf("%+v", c)

@@ -142,6 +142,16 @@ func (a *App) warnUnnamed() {
 	}
 }
 
+// warnStrange tells of tokens that were made with another key, or for another folder: they
+// let nobody in, and do not close anything either.
+func (a *App) warnStrange(ctx context.Context, entrance *door.Door) {
+	all, err := a.who.tokens.List(ctx)
+	if err != nil || len(all) == 0 || entrance.Required(ctx) {
+		return
+	}
+	a.log.Warn("the tokens of this workspace were made with another key or for another folder, so they let nobody in and callers need none; make new ones, or serve with --identity on", "tokens", len(all))
+}
+
 // newDoor tells who sends a request.
 func (a *App) newDoor(exposed bool) (*door.Door, error) {
 	d := &door.Door{

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime"
 	"strconv"
 )
 
@@ -26,8 +27,29 @@ func approvalSecret(log *slog.Logger) ([]byte, error) {
 	if err == nil || len(folders) == 1 {
 		return secret, err
 	}
+	if _, there := os.Lstat(filepath.Join(folders[0], secretName)); there == nil {
+		return nil, err // another key would make strangers of all who were let in with this one
+	}
+	if err := private(folders[1]); err != nil {
+		return nil, err
+	}
 	log.Warn("the key of approvals is kept in the temporary folder, because the home folder cannot keep it", "error", err)
 	return keptSecret(folders[1])
+}
+
+// private makes sure that nobody else has laid a folder where ours should be.
+func private(folder string) error {
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("keep the key of approvals in the temporary folder: %w", err)
+	}
+	info, err := os.Lstat(folder)
+	if err != nil {
+		return fmt.Errorf("keep the key of approvals in the temporary folder: %w", err)
+	}
+	if runtime.GOOS != "windows" && (!info.IsDir() || info.Mode().Perm()&0o077 != 0) {
+		return fmt.Errorf("%s is not ours alone, so the key of approvals cannot be kept there; remove it", folder)
+	}
+	return nil
 }
 
 // secretFolders are where the secret may lie: with the user, or else where programs put

@@ -132,6 +132,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
+	a.warnStrange(ctx, entrance)
 	if server.Exposed {
 		a.warnUnnamed()
 	}

@@ -254,7 +254,7 @@ func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
 		if v.Kind == jsontree.Object {
 			known = s.member(m.Key)
 		}
-		if isSecretName(m.Key) {
+		if IsSecretName(m.Key) {
 			known = nil
 		}
 		m.Value = known.redacted(&m.Value)
@@ -278,9 +278,10 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 
 const longest = 256
 
-func isSecretName(name string) bool {
+// IsSecretName tells names whose values are neither recorded nor told to anybody.
+func IsSecretName(name string) bool {
 	lower := strings.ToLower(name)
-	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential"},
+	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential", "authorization", "cookie", "signature"},
 		func(word string) bool { return strings.Contains(lower, word) })
 }
 

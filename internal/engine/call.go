@@ -105,7 +105,8 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.bindKey(); err != nil {
 		return answer, err
 	}
-	args, err := w.tool.Accept(w.owned()) // nulls, defaults, input schema, sizes
+	w.call.Args = w.owned()
+	args, err := w.tool.Accept(w.call.Args) // nulls, defaults, input schema, sizes
 	if err != nil {
 		return answer, err
 	}

@@ -66,10 +66,9 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 // own word approves nothing.
 func (w *work) approvalQuestion(r *approval.Request) (Question, approval.Answer) {
 	key := "approval-" + r.ID
-	if w.call.Grant != nil || !w.call.Peer.Can(Forms) && w.call.Peer.Can(Links) {
-		if page := w.engine.pageOf(r.ID); page != "" {
-			return Link(key, r.Summary+" ("+r.Tool+") asks for your approval. Decide about it on this page.", r.ID, page), approval.Opened
-		}
+	page := w.engine.pageOf(r.ID)
+	if w.call.Grant != nil || page != "" && !w.call.Peer.Can(Forms) && w.call.Peer.Can(Links) {
+		return Link(key, r.Summary+" ("+r.Tool+") asks for your approval. Decide about it on this page.", r.ID, page), approval.Opened
 	}
 	return Form(key, r.Wording(), YesOrNo()), approval.Accepted
 }

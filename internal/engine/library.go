@@ -110,7 +110,7 @@ func (e *Engine) Resources(ctx context.Context, g *identity.Grant) (list []Resou
 		if err != nil {
 			return nil, contract.AsError(err)
 		}
-		list = append(list, some...)
+		list = append(list, slices.DeleteFunc(some, func(r Resource) bool { return shelf.reach(g, r.URI) != nil })...)
 	}
 	return list, nil
 }

@@ -48,6 +48,8 @@ type Gate struct {
 	Page func(id string) string
 	// Told hears of every new question. It must not block; nil if nobody wants to know.
 	Told func(Request)
+
+	waiters waiters
 }
 
 // Pass returns nil when the call may go on; it never proceeds because nobody
@@ -82,8 +84,9 @@ func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
 	if errors.Is(unshown, ErrLater) {
 		return unshown
 	}
-	if answer == Opened {
+	if answer == Opened && g.waiters.join(s.Principal) {
 		g.await(ctx, q)
+		g.waiters.leave(s.Principal)
 	}
 	if err := g.decide(ctx, s, q, answer); err != nil {
 		return err

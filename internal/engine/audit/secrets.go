@@ -23,7 +23,8 @@ var marks = [...]mark{
 	{text: "remit_", least: 20},
 	{text: "earer ", least: 8, also: tokenMarks}, // Bearer and bearer
 	{text: "BEARER ", least: 8, also: tokenMarks},
-	{text: "eyJ", least: 16, whole: true}, // a JWT
+	{text: "asic ", least: 16, also: tokenMarks},     // Basic and basic: a name and a password
+	{text: "eyJ", least: 16, whole: true, also: "."}, // a JWT
 	{text: "ghp_", least: 20},
 	{text: "gho_", least: 20},
 	{text: "ghs_", least: 20},
@@ -49,6 +50,36 @@ func holdsSecret(text string) bool {
 		}
 	}
 	return strings.Contains(text, privateKey)
+}
+
+// Mask replaces the credentials in a text, and leaves what each begins with.
+func Mask(text, with string) string {
+	if !mayHold(text) {
+		return text
+	}
+	for i := range marks {
+		text = marks[i].masked(text, with)
+	}
+	if before, _, found := strings.Cut(text, privateKey); found {
+		return before + privateKey + with // wherever it ends
+	}
+	return text
+}
+
+func (m *mark) masked(text, with string) string {
+	at, size := m.find(text, 0)
+	if size == 0 {
+		return text
+	}
+	var out strings.Builder
+	done := 0
+	for ; size > 0; at, size = m.find(text, done) {
+		out.WriteString(text[done:at])
+		out.WriteString(with)
+		done = at + size
+	}
+	out.WriteString(text[done:])
+	return out.String()
 }
 
 // mayHold spares most texts a search for each mark: every credential has a stretch of
@@ -77,25 +108,32 @@ func isStretch(text string, at int) bool {
 
 // in tells whether a text has such a credential.
 func (m *mark) in(text string) bool {
-	for from := 0; ; {
+	_, size := m.find(text, 0)
+	return size > 0
+}
+
+// find gives the place of the first such credential from a place on, after what it
+// begins with, and its size: 0 if there is none.
+func (m *mark) find(text string, from int) (at, size int) {
+	for {
 		at := strings.Index(text[from:], m.text)
 		if at < 0 {
-			return false
+			return len(text), 0
 		}
 		begins := from + at
 		from = begins + len(m.text)
 		if m.whole && begins > 0 && isWord(text[begins-1]) {
 			continue
 		}
-		if m.follows(text[from:]) {
-			return true
+		if size := m.follows(text[from:]); size > 0 {
+			return from, size
 		}
 	}
 }
 
-// follows tells whether a text begins with the rest of a credential. Words that are
-// joined look like one, but for digits and capitals.
-func (m *mark) follows(text string) bool {
+// follows gives the size of the rest of a credential that a text begins with: 0 if it
+// begins with none. Words that are joined look like one, but for digits and capitals.
+func (m *mark) follows(text string) int {
 	size, random := 0, false
 	for ; size < len(text); size++ {
 		c := text[size]
@@ -104,7 +142,10 @@ func (m *mark) follows(text string) bool {
 		}
 		random = random || isRandom(c)
 	}
-	return random && size >= m.least
+	if !random || size < m.least {
+		return 0
+	}
+	return size
 }
 
 func isToken(c byte) bool { return isWord(c) || strings.IndexByte(tokenMarks, c) >= 0 }

@@ -40,6 +40,7 @@ func TestCredentialsAreNotKept(t *testing.T) {
 		"a short bearer":    "authorization: bearer hunter2hunter2",
 		"a loud bearer":     "BEARER " + random,
 		"a bearer of bytes": "Bearer +/+/a1+/==",
+		"a password":        "Basic dXNlcjpwYXNzd29yZA==",
 		"of GitHub":         "ghp_" + random[:36],
 		"of an app there":   "ghs_" + random[:36],
 		"fine-grained":      "github_pat_" + random,
@@ -81,11 +82,29 @@ func TestRestIsKept(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, plain := range []string{
-		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total", "remit_ is how they begin", "docs/task-1/risk-assessment-2026-01-final.md",
+		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total", "remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
 		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ", "internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
 	} {
 		if got, want := kept(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got, want) || !strings.Contains(got, `"client":"`+plain+`"`) {
 			t.Errorf("%q is kept as %s", plain, got)
+		}
+	}
+}
+
+// TestMask: of each credential what it begins with is left, and all that stands between.
+func TestMask(t *testing.T) {
+	for text, want := range map[string]string{
+		"Ada wrote task-1 in 2026":                      "Ada wrote task-1 in 2026",
+		"remit_" + random:                               "remit_***",
+		"remit_ab-" + random[:25] + "-" + random + " x": "remit_*** x",
+		"a ghp_" + random + ", b ghp_" + random + "; c": "a ghp_***, b ghp_***; c",
+		"Bearer sk-" + random + " and no more":          "Bearer *** and no more",
+		"Bearer remit_" + random:                        "Bearer remit_***",
+		"eyJhbGciOiJSUzI1NiJ9.eyJzdWIi." + random:       "eyJ***",
+		"-----BEGIN PRIVATE KEY-----\n" + random + "\n": "-----BEGIN PRIVATE KEY-----***",
+	} {
+		if got := audit.Mask(text, "***"); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
 }

@@ -95,6 +95,9 @@ func TestRedeemRefuses(t *testing.T) {
 		if denied(t, err, tc.want); cookie != "" || t.Failed() {
 			t.Errorf("%s: a cookie %q", name, cookie)
 		}
+		if strings.Contains(err.Error(), "remit token link") {
+			t.Errorf("%s: %v; the page says how to get another already", name, err)
+		}
 	}
 	c.at = noon.Add(10*time.Minute - time.Second)
 	if _, _, _, err := signIn.Redeem(t.Context(), link); err != nil {

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"remit/internal/engine/identity"
+	"remit/internal/contract"
+	"remit/internal/engine/audit"
 )
 
 // Record is one line of the log.
@@ -120,7 +121,7 @@ func (t *Telemetry) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []s
 	if key == "" {
 		return attrs
 	}
-	if isSecretName(key) {
+	if contract.IsSecretName(key) {
 		return append(attrs, slog.String(key, masked))
 	}
 	switch value.Kind() {
@@ -138,37 +139,47 @@ func (t *Telemetry) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []s
 // masked stands for what should not leave the machine.
 const masked = "***"
 
-// isSecretName tells keys whose values are never exported.
-func isSecretName(key string) bool {
-	lower := strings.ToLower(key)
-	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential", "authorization", "cookie", "signature"},
-		func(word string) bool { return strings.Contains(lower, word) })
-}
-
 // secrets finds in texts what lets somebody in: the log of this machine may name it in the
 // cause of an error, a collector need not know.
-type secrets struct{ inURL, inHeader, inPair, ours *regexp.Regexp }
+type secrets struct{ inURL, name, value *regexp.Regexp }
 
 func newSecrets() *secrets {
 	return &secrets{
-		inURL:    regexp.MustCompile(`(://)[^\s/?#@"']*:[^\s/?#"']*@`),
-		inHeader: regexp.MustCompile(`(?i)\b(bearer|basic)\s+[\w.~+/=-]+`),
-		inPair:   regexp.MustCompile(`(?i)([\w.-]*(?:secret|passw(?:or)?d|token|api[_-]?key|credential|signature)[\w.-]*["']?\s*[=:]\s*)("[^"]*"|'[^']*'|[^\s&,;"']+)`),
-		ours:     regexp.MustCompile(identity.Prefix + `\w{20,}`),
+		inURL: regexp.MustCompile(`(://)[^\s/?#@"']*:[^\s/?#"']*@`),
+		name:  regexp.MustCompile(`([\w.-]+)["']?\s*[=:]\s*`),
+		value: regexp.MustCompile(`^(?:(?i:bearer|basic)\s+)?(?:"[^"]*"|'[^']*'|[^\s&,;"']+)`),
 	}
 }
 
-// mask replaces passwords in addresses, tokens in headers and values whose name says what they are.
+// mask replaces what looks like a credential, passwords in addresses, and values whose
+// name says what they are.
 func (s *secrets) mask(text string) string {
-	if strings.Contains(text, identity.Prefix) {
-		text = s.ours.ReplaceAllString(text, identity.Prefix+masked)
-	}
-	if !strings.ContainsAny(text, ":= ") { // most are a word
+	text = audit.Mask(text, masked)
+	if !strings.ContainsAny(text, ":=") { // most are a word
 		return text
 	}
 	if strings.Contains(text, "://") {
 		text = s.inURL.ReplaceAllString(text, "${1}"+masked+"@")
 	}
-	text = s.inHeader.ReplaceAllString(text, "${1} "+masked)
-	return s.inPair.ReplaceAllString(text, "${1}"+masked)
+	return s.maskNamed(text)
+}
+
+// maskNamed replaces values whose name says what they are. A value may be a name with
+// its own value, as in "cause: password=...".
+func (s *secrets) maskNamed(text string) string {
+	var out strings.Builder
+	done := 0
+	for _, at := range s.name.FindAllStringSubmatchIndex(text, -1) {
+		begins := at[1]
+		if begins < done || !contract.IsSecretName(text[at[2]:at[3]]) {
+			continue
+		}
+		if value := s.value.FindStringIndex(text[begins:]); value != nil {
+			out.WriteString(text[done:begins])
+			out.WriteString(masked)
+			done = begins + value[1]
+		}
+	}
+	out.WriteString(text[done:])
+	return out.String()
 }

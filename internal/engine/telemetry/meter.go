@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -90,7 +91,8 @@ func (m *meter) remember(c *Call, p place) {
 }
 
 // send reads everything and exports it. Differences are to what was last exported, so
-// that one which was lost is part of the next.
+// that one which was lost is part of the next. What a collector refused for good is not
+// sent again: it took the rest.
 func (m *meter) send(ctx context.Context) {
 	now := reading{at: m.source.Now(), process: stats.ReadProcess(os.DirFS("/proc/self"))}
 	if m.source.Stats != nil {
@@ -103,7 +105,8 @@ func (m *meter) send(ctx context.Context) {
 		points += len(metrics[i].Points)
 	}
 	m.losses.countError(points, err)
-	if err == nil {
+	var rejected *RejectedError
+	if err == nil || errors.As(err, &rejected) {
 		m.sent = now
 	}
 }

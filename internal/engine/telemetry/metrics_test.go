@@ -152,6 +152,31 @@ func TestDifferencesAreNotLost(t *testing.T) {
 	})
 }
 
+// TestAcceptedOnce: what a collector took is not sent again, though it refused the rest.
+func TestAcceptedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		o := s.options(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"})
+		o.Spans, o.Logs = nil, nil
+		o.Metrics = func(_ context.Context, metrics []telemetry.Metric) error {
+			s.metrics = append(s.metrics, metrics)
+			return &telemetry.RejectedError{Count: 1, Why: "too old"}
+		}
+		tel := telemetry.New(o)
+		s.stats.Observe("demo/look", "ok", time.Second)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		s.stats.Observe("demo/look", "denied", time.Second)
+		tel.Close()
+		if first, second := spell(s.find(0, "remit.calls")), spell(s.find(1, "remit.calls")); first != "look ok demo: 1" || second != "look denied demo: 1" {
+			t.Errorf("first %s, then %s", first, second)
+		}
+		if told := s.told.String(); !strings.Contains(told, "lost=1 ") {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
 // TestExemplars: a distribution leads to the trace of a call in it.
 func TestExemplars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

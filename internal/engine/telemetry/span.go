@@ -133,8 +133,6 @@ func (c *Call) protocolAttrs(o Operation) []slog.Attr {
 	}
 	attrs = appendText(attrs, "error.type", o.Error)
 	attrs = appendText(attrs, "mcp.session.id", c.Connection)
-	attrs = appendText(attrs, "mcp.protocol.version", c.Protocol)
-	attrs = appendText(attrs, "jsonrpc.request.id", c.Request)
 	switch c.Face {
 	case "stdio":
 		attrs = append(attrs, slog.String("network.transport", "pipe"))

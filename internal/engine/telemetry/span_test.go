@@ -23,12 +23,12 @@ func TestSpansFollowTheConventions(t *testing.T) {
 			"a tool",
 			telemetry.Call{
 				Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.2.0", Caller: "ada", Face: "http", Client: "inspector 1",
-				Connection: "abc", Protocol: "2026-07-28", Request: "7", Bytes: 12,
+				Connection: "abc", Bytes: 12,
 			},
 			"tools/call look", false,
 			map[string]string{
 				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "mcp.session.id": "abc",
-				"mcp.protocol.version": "2026-07-28", "jsonrpc.request.id": "7", "network.transport": "tcp", "network.protocol.name": "http",
+				"network.transport": "tcp", "network.protocol.name": "http",
 				"remit.outcome": "ok", "remit.toolset": "demo", "remit.contract.version": "1.2.0", "remit.caller": "ada", "remit.client": "inspector 1",
 				"remit.face": "http", "remit.result.bytes": "12",
 			},

@@ -22,8 +22,6 @@ type Call struct {
 	Face       string // the face it came in by
 	Client     string // how the client names itself
 	Connection string // tells the connection from others; never the id of a session, which is a secret
-	Protocol   string // the version of MCP, if known
-	Request    string // the id of the JSON-RPC request, if known
 	Err        string // the code of the error in the words of its set, if there is one
 	Started    time.Time
 	Took       time.Duration
@@ -96,7 +94,7 @@ type ended struct {
 
 func (e ended) size() int {
 	const fixed = 400 // the struct, and attributes of a fixed length
-	return fixed + len(e.Tool) + len(e.Caller) + len(e.Client) + len(e.Connection) + len(e.Request) + len(e.Protocol) + len(e.Err) + len(e.place.state)
+	return fixed + len(e.Tool) + len(e.Caller) + len(e.Client) + len(e.Connection) + len(e.Err) + len(e.place.state)
 }
 
 // Begin gives what follows in a context a place in a trace: that of the caller, by what

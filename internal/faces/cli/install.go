@@ -144,7 +144,7 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	switch {
 	case unread != nil:
 		state = "it would not be touched"
-	case change.Backup == "":
+	case change.Was == clients.Absent && change.Backup == "":
 		state = "would be made"
 	}
 	fmt.Fprintf(p.Stdout, "%s (%s):\n\n%s", file, state, snippet)

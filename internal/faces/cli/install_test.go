@@ -112,6 +112,9 @@ func TestInstallByURL(t *testing.T) {
 	if diff := cmp.Diff(want, string(text)); diff != "" {
 		t.Error(diff)
 	}
+	if got := p.types(t, "install", "cursor", "--url", "http://127.0.0.1:8722/mcp"); got.code != ExitOK || !strings.Contains(got.out, "remit was replaced in "+file) || strings.Contains(got.out, "kept in") {
+		t.Errorf("another: %+v", got)
+	}
 	if got := p.types(t, "install", "cursor", "--remove"); got.code != ExitOK || !strings.Contains(got.out, "as it was before") {
 		t.Errorf("remove: %+v", got)
 	}

@@ -88,7 +88,7 @@ func (v *visit) inbox() error {
 		view.Pager.Prev = inboxAddress(view.Decided, page-1)
 		view.Pager.Note = fmt.Sprintf("Page %d", page)
 	}
-	if more {
+	if more && page < inboxMost/inboxPage {
 		view.Pager.Next = inboxAddress(view.Decided, page+1)
 	}
 	if v.r.Header.Get("HX-Request") != "" {
@@ -125,9 +125,11 @@ func pageNumber(text string) (int, error) {
 // requests are those of one page of a list, and whether there are more.
 func (v *visit) requests(decided bool, page int) (some []approval.Request, more bool, err error) {
 	last := page * inboxPage
-	list, err := v.waiting(v.r.Context(), last+1)
+	var list []approval.Request
 	if decided {
 		list, err = v.decided(last + 1)
+	} else {
+		list, err = v.waiting(v.r.Context(), last+1)
 	}
 	if err != nil {
 		return nil, false, err
@@ -143,7 +145,7 @@ func (v *visit) decided(least int) (some []approval.Request, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the approvals: %w", err)
 	}
-	for _, most := range []int{least + inboxPage, inboxMost} {
+	for _, most := range []int{least + inboxPage, least + inboxMost} {
 		all, err := store.List(ctx, approval.ListOptions{All: true, Limit: most, Now: now})
 		if err != nil {
 			return nil, err
@@ -182,36 +184,39 @@ type requestPage struct {
 func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Cut == 0 && !p.Unchanged }
 
 func (v *visit) request() error {
-	page, err := v.requestPage()
+	asked, err := v.asked()
 	if err != nil {
 		return err
 	}
+	page := v.requestPage(asked)
 	return v.page("approval", "approvals", page.Summary, &page)
 }
 
 // requestState answers once the request is decided, so that nobody's reason is
 // overwritten while they type it.
 func (v *visit) requestState() error {
-	page, err := v.requestPage()
+	asked, err := v.asked()
 	if err != nil {
 		return err
 	}
-	if page.Waits {
+	if stateOf(asked, v.Now()) == "waiting" { // as every open page hears often: no reason to compare files
 		v.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
+	page := v.requestPage(asked)
 	return v.part("approval", "decision", &page)
 }
 
-func (v *visit) requestPage() (requestPage, error) {
+// asked is the request that the address names.
+func (v *visit) asked() (approval.Request, error) {
 	store, err := v.Approvals(v.r.Context())
 	if err != nil {
-		return requestPage{}, fmt.Errorf("open the approvals: %w", err)
+		return approval.Request{}, fmt.Errorf("open the approvals: %w", err)
 	}
-	r, err := store.Get(v.r.Context(), v.r.PathValue("id"))
-	if err != nil {
-		return requestPage{}, err
-	}
+	return store.Get(v.r.Context(), v.r.PathValue("id"))
+}
+
+func (v *visit) requestPage(r approval.Request) requestPage {
 	now := v.Now()
 	page := requestPage{
 		requestRow: rowOf(r, now), Version: approval.Plain(r.Version), Digest: approval.Plain(r.Digest), Reason: approval.Plain(r.Reason),
@@ -226,7 +231,7 @@ func (v *visit) requestPage() (requestPage, error) {
 	} else if waiting, err := v.waiting(v.r.Context(), 1); err == nil && len(waiting) > 0 {
 		page.NextID = waiting[0].ID
 	}
-	return page, nil
+	return page
 }
 
 // contract compares what was asked under with what is served now.
@@ -283,8 +288,8 @@ func (v *visit) decide() error {
 		return err
 	}
 	ctx, now := v.r.Context(), v.Now()
-	if err := v.Audit.Ready(now); err != nil {
-		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so nothing was decided; try again later").Because(err)
+	if err := v.ready("decided"); err != nil {
+		return err
 	}
 	store, err := v.Approvals(ctx)
 	if err != nil {

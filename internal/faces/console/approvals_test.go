@@ -54,6 +54,27 @@ func TestInbox(t *testing.T) {
 	}
 }
 
+// The last page leads no further, and shows all that was decided before.
+func TestInboxEnds(t *testing.T) {
+	c := newCore(t)
+	viewer := c.as(identity.Viewer)
+	for i := range inboxMost + 50 {
+		c.ask(t, fmt.Sprintf("r%04d", i), "agent:x", `{}`)
+	}
+	lacks(t, viewer("GET", "/console/approvals?page=40", nil), `rel="next"`)
+	for i := range inboxMost + 10 {
+		c.approvals.all[i].State = approval.Denied
+	}
+	w := viewer("GET", "/console/approvals?page=40&show=decided", nil)
+	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010") // 40 that are newer wait
+	lacks(t, w, `rel="next"`)
+	before := c.approvals.lists()
+	wants(t, viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true"), 200, "/console/approvals/r1009")
+	if n := c.approvals.lists() - before; n > 2 {
+		t.Errorf("%d lists for one", n)
+	}
+}
+
 func TestRequestPage(t *testing.T) {
 	c := newCore(t)
 	c.Preview = func(_ context.Context, r approval.Request) (string, string, string, bool) {
@@ -162,6 +183,10 @@ func TestTwoDecideAtOnce(t *testing.T) {
 
 func TestRequestStateWaitsForADecision(t *testing.T) {
 	c := newCore(t)
+	c.Preview = func(context.Context, approval.Request) (string, string, string, bool) {
+		t.Error("files are compared for an answer that shows none")
+		return "", "", "", false
+	}
 	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil), 204)

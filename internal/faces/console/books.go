@@ -196,6 +196,7 @@ func (v *visit) changes(book, file string, most int) ([]change, error) {
 		return nil, nil
 	}
 	found, err := v.History(v.r.Context(), book, file, most)
+	v.recordFile("console/book_history", book, file, err)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"html/template"
 	"io"
 	"mime"
@@ -77,7 +78,7 @@ func (v *visit) renderLesson(l *lesson, text string) {
 	l.Parts = len(parts)
 	parts, l.Pager = pageOf(v, parts, 1)
 	if isText {
-		l.HTML = `<pre class="code" tabindex="0">` + highlight.Code(languageOf(l.Path), parts[0]) + "</pre>"
+		l.HTML = `<pre class="code" tabindex="0">` + highlight.Code(languageOf(l.Path), shortLines(parts[0])) + "</pre>"
 		return
 	}
 	l.HTML = l.render(parts[0])
@@ -97,8 +98,7 @@ func (l *lesson) takeFront(text string) string {
 }
 
 func (l *lesson) render(part string) template.HTML {
-	// The line before it keeps a rule at the beginning from being taken for front matter.
-	return markdown.Render([]byte("\n"+part), markdown.Options{
+	return markdown.Render([]byte(part), markdown.Options{
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
 			file, fragment, ok := beside(l.Path, dest)
@@ -191,7 +191,11 @@ func (v *visit) sendAsset() error {
 		v.recordFile("console/book_asset", book, file, err)
 		return err
 	}
-	body, kind, size, err := v.Asset(v.r.Context(), book, file)
+	// The body is read for as long as the browser may take, which is longer than a page.
+	ctx, cancel := context.WithTimeout(v.lasting, writePatience)
+	defer cancel()
+	body, kind, size, err := v.Asset(ctx, book, file)
+	v.recordFile("console/book_asset", book, file, err)
 	if err != nil {
 		return err
 	}

@@ -200,5 +200,5 @@ func TestNoCallsYet(t *testing.T) {
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("GET", "/console/calls?period=all", nil), 200, "No calls yet", "remit call hello name=Ada")
 	wants(t, viewer("GET", "/console/calls?period=all&view=times", nil), 200, "No calls fit")
-	wants(t, viewer("GET", "/console/calls/series?period=all", nil), 200, `"start":[]`)
+	wants(t, viewer("GET", "/console/calls/series?period=all", nil), 200, `"start":[]`, `"calls":[]`, `"failed":[]`, `"p50":[]`, `"p95":[]`, `"p99":[]`)
 }

@@ -92,7 +92,11 @@ func (v *visit) callSeries() error {
 		return err
 	}
 	_ = v.Calls.Refresh() // what is at hand is shown; the page tells of trouble
-	p := points{Start: []int64{}, Target: milliseconds(v.target(c.Tool))}
+	// No list is nil: the script takes none that is null.
+	p := points{
+		Start: []int64{}, Calls: []int{}, Failed: []int{}, P50: []*float64{}, P95: []*float64{}, P99: []*float64{},
+		Target: milliseconds(v.target(c.Tool)),
+	}
 	for _, b := range v.series(c) {
 		p.Start = append(p.Start, b.Start.Unix())
 		p.Calls = append(p.Calls, b.Calls)

@@ -18,8 +18,12 @@ type edit struct {
 // fewest: what takes longer nobody would read.
 const mostChanges = 2000
 
+// mostSteps is how many lines may be compared to find them: where most lines are equal,
+// each change may mean to go through all of the text again.
+const mostSteps = 1 << 24
+
 // compare finds the fewest lines to remove and to add that make after of before. If
-// those are more than mostChanges, it removes and adds everything between the first and
+// those are more than mostChanges, or take more than mostSteps to find, it removes and adds everything between the first and
 // the last difference, and is not exact.
 func compare(before, after string) (edits []edit, exact bool) {
 	a, b := lines(before), lines(after)
@@ -64,6 +68,7 @@ func shortest(a, b []string) (edits []edit, exact bool) {
 	reach := make([]int32, 2*mostChanges+3) // by diagonal, which may be negative
 	const zero = mostChanges + 1
 	var trace [][]int32 // what was reached with each d, on every second diagonal from -d to d
+	steps := 0
 	for d := 0; d <= min(mostChanges, len(a)+len(b)); d++ {
 		for k := -d; k <= d; k += 2 {
 			at := reach[zero+k-1] + 1 // remove a line
@@ -72,10 +77,14 @@ func shortest(a, b []string) (edits []edit, exact bool) {
 			}
 			for int(at) < len(x) && int(at)-k < len(y) && x[at] == y[int(at)-k] {
 				at++
+				steps++
 			}
 			reach[zero+k] = at
 			if k == len(x)-len(y) && int(at) == len(x) {
 				return wayBack(a, b, trace, d), true
+			}
+			if steps > mostSteps {
+				return replaced(a, b), false
 			}
 		}
 		row := make([]int32, 0, d+1)
@@ -84,7 +93,12 @@ func shortest(a, b []string) (edits []edit, exact bool) {
 		}
 		trace = append(trace, row)
 	}
-	return appendEdits(appendEdits(nil, '-', a), '+', b), false
+	return replaced(a, b), false
+}
+
+// replaced removes everything and adds everything.
+func replaced(a, b []string) []edit {
+	return appendEdits(appendEdits(nil, '-', a), '+', b)
 }
 
 // wayBack goes from the end of both texts to their beginnings.
@@ -185,7 +199,7 @@ func comparisonOf(name, before, after string) comparison {
 	shown := nearChanges(edits)
 	from, to, skipped := 0, 0, 0
 	for i, e := range edits {
-		row := diffRow{Kind: "same", Text: spelt(strings.TrimSuffix(e.line, "\n")), Unended: !strings.HasSuffix(e.line, "\n")}
+		row := diffRow{Kind: "same", Text: strings.TrimSuffix(e.line, "\n"), Unended: !strings.HasSuffix(e.line, "\n")}
 		switch e.op {
 		case '+':
 			to++
@@ -238,6 +252,7 @@ func (c *comparison) add(row diffRow) {
 		c.Cut++
 		return
 	}
+	row.Text = spelt(row.Text) // no sooner: most lines are never shown
 	c.Rows = append(c.Rows, row)
 }
 

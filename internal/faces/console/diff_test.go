@@ -87,6 +87,22 @@ func TestDiffOfTooMuch(t *testing.T) {
 	}
 }
 
+// Many equal lines between other ones would take a step for each of them and each change.
+func TestDiffOfManyEqualLines(t *testing.T) {
+	text := func(word string) string {
+		var edge strings.Builder
+		for i := range 400 {
+			fmt.Fprintf(&edge, "%s %d\n", word, i)
+		}
+		return edge.String() + strings.Repeat("a\n", 200_000) + edge.String()
+	}
+	before, after := text("old"), text("new")
+	edits, exact := compare(before, after) // 1,600 changes would do
+	if exact || len(edits) != strings.Count(before+after, "\n") {
+		t.Errorf("exact %v, %d lines", exact, len(edits))
+	}
+}
+
 func TestDiffShowsChangesAndWhatIsNear(t *testing.T) {
 	before := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	after := "1\n2\n3\n4\n5\n6\n7\nacht\u202e\x00\n9\n10"

@@ -93,7 +93,8 @@ func (v *visit) readMarkdown(page *filePage) error {
 	if err != nil {
 		return err
 	}
-	parts := partsOf(text)
+	_, body := markdown.Split(text)
+	parts := partsOf(body)
 	page.Parts = len(parts)
 	parts, page.Pager = pageOf(v, parts, 1)
 	page.HTML = markdown.Render([]byte(parts[0]), markdown.Options{

@@ -220,6 +220,7 @@ func TestFilePages(t *testing.T) {
 		"line.txt":         strings.Repeat("é", 500_000) + "\nshort\n",
 		"long.md":          strings.Repeat("Words.\n\n", 50_000),
 		"latin.txt":        "caf\xe9\n",
+		"front.md":         "---\ntitle: x\n---\n" + strings.Repeat("Words.\n\n", 256<<10/8) + "---\nnot front matter\n---\n",
 	})
 	expect(t, s.get("/console/files/src/main.go?line=3"), 200,
 		`<span class="line hit" id="L3"><a class="no" href="?line=3#L3">3</a><span><span class="hl-c">/* over</span></span>`,
@@ -239,6 +240,8 @@ func TestFilePages(t *testing.T) {
 	}
 	expect(t, s.get("/console/files/long.md?page=2"), 200, "shown in 2 parts", "2 of 2", "view=source")
 	expectNot(t, s.get("/console/files/long.md?page=2"), "page=2&amp;view=source")
+	expectNot(t, s.get("/console/files/front.md"), "title: x")
+	expect(t, s.get("/console/files/front.md?page=2"), 200, "not front matter")
 	w = s.get("/console/files/no%E2%80%AEgnp.exe")
 	expect(t, w, 404, `no\u202egnp.exe`, `href="/console/search">Go on to the search`)
 	if w := s.get("/console/files/" + strings.Repeat("a", 5000)); w.Body.Len() > 6000 {

@@ -2,8 +2,11 @@ package console
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
+	"sync"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -62,6 +65,27 @@ func (v *visit) call(e *engine.Engine, face, tool string, args arguments) (engin
 		return result, contract.Errorf(contract.Denied, "%s asks something that this page cannot answer", tool)
 	}
 	return result, nil
+}
+
+// together does several things at once and waits for all. A panic of one goes on in the
+// goroutine of the request, where it becomes a page: elsewhere it would end the server.
+func together(all ...func()) {
+	faults := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, one := range all {
+		running.Go(func() {
+			defer func() {
+				if fault := recover(); fault != nil {
+					faults[i] = fmt.Errorf("%v\n%s", fault, debug.Stack())
+				}
+			}()
+			one()
+		})
+	}
+	running.Wait()
+	if err := errors.Join(faults...); err != nil {
+		panic(err)
+	}
 }
 
 // waiting is the id of the request that a call waits for; "" if it waits for none.

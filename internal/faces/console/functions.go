@@ -27,7 +27,6 @@ func (c *Console) functions() template.FuncMap {
 		"clip":        clip,
 		"dict":        dict,
 		"join":        strings.Join,
-		"json":        prettyJSON,
 		"plain":       approval.Plain,
 		"query":       query,
 		"scripts":     scripts,

@@ -355,6 +355,22 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
+// What pages do at once may panic too, and the stack of the one that did is logged.
+func TestPanicsOfSeveralAreContained(t *testing.T) {
+	c := newCore(t)
+	done := false
+	c.mux.HandleFunc("GET /console/broken", c.guarded(route{needs: identity.Viewer, serve: func(*visit) error {
+		together(func() { panicOfAPart() }, func() { done = true })
+		return nil
+	}}))
+	wants(t, c.as(identity.Viewer)("GET", "/console/broken", nil), 500, "Something went wrong")
+	if !done || !strings.Contains(c.log.String(), "panicOfAPart") {
+		t.Errorf("done %v, logged: %s", done, &c.log)
+	}
+}
+
+func panicOfAPart() { panic("of a part") }
+
 func TestErrorsBecomePages(t *testing.T) {
 	c := newCore(t)
 	var fault error

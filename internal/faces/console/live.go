@@ -29,13 +29,16 @@ const (
 // state is what pages follow.
 type state struct {
 	Waiting   int    // requests for approval; no more than maxCounted
-	Approvals string // tells one list of them from another
+	Approvals string // tells one list of them from another; "" if they cannot be counted
 	Calls     uint64 // grows with every call
 }
 
 // Count is how many requests wait, as pages show it.
 func (s state) Count() string {
-	if s.Waiting >= maxCounted {
+	switch {
+	case s.Approvals == "":
+		return "?"
+	case s.Waiting >= maxCounted:
 		return strconv.Itoa(maxCounted-1) + "+"
 	}
 	return strconv.Itoa(s.Waiting)
@@ -184,7 +187,17 @@ func (c *Console) EndStreams() {
 	c.live.change(func() bool { c.live.ended = true; return true })
 }
 
-const eventsPath = "/console/events"
+const (
+	eventsPath  = "/console/events"
+	eventStream = "text/event-stream"
+	endEvent    = "event: end\ndata: signed out\n\n" // the session is over
+)
+
+// follows tells whether the request is that of a page that follows what happens. All it
+// can hear is an event: after any other status it would only ask again, for ever.
+func (v *visit) follows() bool {
+	return v.r.URL.Path == eventsPath && v.r.Header.Get("Accept") == eventStream
+}
 
 func (c *Console) liveRoutes() []route {
 	return []route{{"GET " + eventsPath, identity.Viewer, (*visit).events}}
@@ -198,7 +211,7 @@ func (v *visit) events() error {
 		return err
 	}
 	defer v.live.leave(wake)
-	v.w.Header().Set("Content-Type", "text/event-stream")
+	v.w.Header().Set("Content-Type", eventStream)
 	v.w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects answers would hold events back
 	stream := stream{w: v.w, control: http.NewResponseController(v.w)}
 	_, signOuts, _ := v.live.read()
@@ -222,7 +235,7 @@ func (v *visit) events() error {
 		if check || outs != signOuts {
 			signOuts = outs
 			if !v.stillSignedIn() {
-				stream.write("event: end\ndata: signed out\n\n")
+				stream.write(endEvent)
 				return nil
 			}
 		}
@@ -246,9 +259,10 @@ type stream struct {
 	err     error
 }
 
-// tell sends what changed since the last time, or everything.
+// tell sends what changed since the last time, or everything; nothing of requests that
+// cannot be counted.
 func (s *stream) tell(now state, everything bool) {
-	if everything || now.Approvals != s.sent.Approvals {
+	if now.Approvals != "" && (everything || now.Approvals != s.sent.Approvals) {
 		s.write(fmt.Sprintf("event: approvals\ndata: {\"mark\":%q,\"count\":%q}\n\n", now.Approvals, now.Count()))
 	}
 	if everything || now.Calls != s.sent.Calls {

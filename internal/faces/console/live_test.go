@@ -186,6 +186,46 @@ func TestEventsOutliveAFailure(t *testing.T) {
 	})
 }
 
+// A store that fails is not one in which nothing waits.
+func TestWhatCannotBeCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, cookie := liveCore(t)
+		c.ask(t, "r1", "agent:x", "{}")
+		l := c.listen(t, cookie)
+		l.says(t, oneWaits+noCalls, false)
+		fail := func(err error) { c.approvals.mu.Lock(); c.approvals.fail = err; c.approvals.mu.Unlock() }
+		fail(http.ErrHandlerTimeout)
+		time.Sleep(lookEvery)
+		l.says(t, "", false)
+		late := c.listen(t, cookie) // knows of nothing yet
+		late.says(t, noCalls, false)
+		w := c.as(identity.Viewer)("GET", "/console/search", nil)
+		wants(t, w, 200, `data-waiting><span data-number>?</span>`, "<title>Search · Remit</title>")
+		fail(nil)
+		c.ask(t, "r2", "agent:x", "{}")
+		time.Sleep(lookEvery)
+		for _, l := range []*listener{l, late} {
+			if heard, _ := l.heard(); !strings.Contains(heard, `"count":"2"`) {
+				t.Errorf("heard %q", heard)
+			}
+			l.leave()
+		}
+		synctest.Wait()
+	})
+}
+
+// A page whose session ended while nobody saw it hears that at once, and need not ask again.
+func TestEventsOfNobody(t *testing.T) {
+	c := newCore(t)
+	for _, cookie := range []string{"", c.cookieName() + "=gone"} {
+		w := c.send("GET", eventsPath, nil, "Accept", "text/event-stream", "Cookie", cookie)
+		if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || w.Body.String() != endEvent {
+			t.Errorf("cookie %q: status %d, %v: %s", cookie, w.Code, w.Header(), w.Body)
+		}
+		wants(t, c.send("GET", "/console/search", nil, "Accept", "text/event-stream", "Cookie", cookie), 401)
+	}
+}
+
 func TestOneLooksForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, cookie := liveCore(t)
@@ -244,7 +284,8 @@ func TestEventsAreNoClicks(t *testing.T) {
 }
 
 func TestCountOfManyIsNotExact(t *testing.T) {
-	if got := (state{Waiting: 99}).Count() + " " + (state{Waiting: maxCounted}).Count(); got != "99 99+" {
+	count := func(waiting int) string { return state{Waiting: waiting, Approvals: "some"}.Count() }
+	if got := count(99) + " " + count(maxCounted); got != "99 99+" {
 		t.Error(got)
 	}
 }

@@ -52,8 +52,9 @@ type memoryEntry struct {
 	At               time.Time
 	Fields           []frontField
 
-	tree jsontree.Value
-	raw  string
+	tree    jsontree.Value
+	raw     string
+	typeKey string // the field that Type is from
 }
 
 const (
@@ -120,7 +121,11 @@ func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool
 	whole = len(contents) == 1
 	if len(text) > memoryShown {
 		text, whole = text[len(text)-memoryShown:], false
-		_, text, _ = strings.Cut(text, "\n")
+		if _, rest, _ := strings.Cut(text, "\n"); rest != "" {
+			text = rest
+		} else { // one line that is longer than that
+			text = strings.ToValidUTF8(text, "")
+		}
 	}
 	if !whole {
 		page.Notes = append(page.Notes, fmt.Sprintf("%s is long: only its newest %d KiB are shown.", file, len(text)>>10))
@@ -129,9 +134,12 @@ func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool
 }
 
 func (v *visit) readDocument(page *memoryPage) error {
-	text, _, err := v.readTail(page, page.File)
+	text, whole, err := v.readTail(page, page.File)
 	if err != nil {
 		return err
+	}
+	if whole {
+		_, text = markdown.Split(text)
 	}
 	page.Document = markdown.Render([]byte(text), markdown.Options{Shift: 1, Highlight: highlight.Code})
 	return nil

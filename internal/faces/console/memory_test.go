@@ -38,6 +38,19 @@ func TestMemoryPage(t *testing.T) {
 	expect(t, newStack(t, nil).get("/console/memory"), 200, "Nothing is written down yet")
 }
 
+// Everything that an entry holds is shown: only what stands above it is not said again.
+func TestMemoryHidesNothing(t *testing.T) {
+	s := newStack(t, map[string]string{
+		".claude/memory/decisions.jsonl": `{"type":"rule","content":"One","level":"rule","when":""}` + "\n" +
+			`{"timestamp":"2026-07-30T10:00:00Z","content":"Two","empty":""}` + "\n" + `{"timestamp":"some day","content":"Three"}` + "\n",
+		".claude/memory/progress_log.jsonl": strings.Repeat("é", 300<<10) + "the end\n",
+	})
+	w := s.get("/console/memory?file=decisions.jsonl")
+	expect(t, w, 200, "<dt>level</dt>", "<dt>when</dt>", "<dt>empty</dt>", "some day")
+	expectNot(t, w, "<dt>type</dt>", "<dt>content</dt>", "2026-07-30T10:00:00Z</dd>")
+	expect(t, s.get("/console/memory?file=progress_log.jsonl"), 200, "éééé", "is long: only its newest 512 KiB")
+}
+
 func TestLongMemory(t *testing.T) {
 	var lines strings.Builder
 	for i := range 20_000 {

@@ -28,8 +28,9 @@ func entriesOf(file, text string, whole bool) []memoryEntry {
 		tree, err := jsontree.Parse([]byte(line))
 		if err == nil && tree.Kind == jsontree.Object {
 			e.tree = tree
-			e.Type = firstOf(&tree, "type", "event", "category", "kind")
-			e.At = timeOf(firstOf(&tree, "timestamp", "time", "date", "created_at"))
+			e.typeKey, e.Type = firstOf(&tree, "type", "event", "category", "kind")
+			_, at := firstOf(&tree, "timestamp", "time", "date", "created_at")
+			e.At = timeOf(at)
 		}
 		if e.At.IsZero() {
 			e.At = last // it was written after the one before it
@@ -41,14 +42,14 @@ func entriesOf(file, text string, whole bool) []memoryEntry {
 	return entries
 }
 
-// firstOf is the first of the fields that holds a string.
-func firstOf(tree *jsontree.Value, keys ...string) string {
+// firstOf is the first of the fields that holds a string, and that string.
+func firstOf(tree *jsontree.Value, keys ...string) (key, text string) {
 	for _, key := range keys {
 		if value := tree.Field(key); value.Kind == jsontree.String && value.Text != "" {
-			return value.Text
+			return key, value.Text
 		}
 	}
-	return ""
+	return "", ""
 }
 
 func timeOf(text string) time.Time {
@@ -66,16 +67,13 @@ func (e *memoryEntry) lay() {
 		e.Text = clip(legible(e.raw), 4000)
 		return
 	}
-	skip := []string{"timestamp"}
-	for _, key := range []string{"decision", "content", "summary", "title", "message", "text", "task", "description"} {
-		if text := firstOf(&e.tree, key); text != "" {
-			e.Text = clip(legible(text), 4000)
-			skip = append(skip, key)
-			break
-		}
-	}
+	key, text := firstOf(&e.tree, "decision", "content", "summary", "title", "message", "text", "task", "description")
+	e.Text = clip(legible(text), 4000)
 	for _, m := range e.tree.Members {
-		if slices.Contains(skip, m.Key) || m.Value.Kind == jsontree.String && m.Value.Text == e.Type {
+		switch {
+		case m.Key == e.typeKey && e.Type != "", m.Key == key && text != "":
+			continue
+		case m.Key == "timestamp" && !timeOf(m.Value.Text).IsZero():
 			continue
 		}
 		e.Fields = append(e.Fields, frontField{Key: approval.Plain(m.Key), Value: clip(fieldText(&m.Value), 2000)})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,6 +47,11 @@ var errSlow = errors.New("the form was not sent in time")
 
 // fail answers with the page of an error. Callers see its message; the log its cause.
 func (v *visit) fail(err error) {
+	if errors.Is(err, errNobody) && v.follows() {
+		v.w.Header().Set("Content-Type", eventStream)
+		_, _ = io.WriteString(v.w, endEvent)
+		return
+	}
 	if errors.Is(err, errNobody) {
 		v.askToSignIn(http.StatusUnauthorized, "")
 		return

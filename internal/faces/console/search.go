@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -83,10 +82,7 @@ func (v *visit) showSearch() error {
 		Types: []string{"all", "pattern", "rule", "decision", "issue"},
 	}
 	if strings.TrimSpace(page.Query) != "" {
-		var both sync.WaitGroup
-		both.Go(func() { page.Grep = v.grep(page) })
-		both.Go(func() { page.Knowledge = v.recall(page) })
-		both.Wait()
+		together(func() { page.Grep = v.grep(page) }, func() { page.Knowledge = v.recall(page) })
 	}
 	return v.page("search", "search", "Search", page)
 }

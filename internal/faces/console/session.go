@@ -81,6 +81,15 @@ func (v *visit) record(what string, who identity.Person, failed contract.Kind, a
 	v.recordAs(faceConsole, what, who, failed, about...)
 }
 
+// ready keeps a deed that gives rights from being done while it could not be recorded.
+// What takes rights away never waits for that.
+func (v *visit) ready(done string) error {
+	if err := v.Audit.Ready(v.Now()); err != nil {
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so nothing was %s; try again later", done).Because(err)
+	}
+	return nil
+}
+
 // recordAs keeps what came by a face. Only the record of a deed is waited for.
 func (v *visit) recordAs(face, what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
 	r := audit.Record{

@@ -95,6 +95,9 @@ func (v *visit) makeToken() error {
 	if err != nil {
 		return err
 	}
+	if err := v.ready("made"); err != nil {
+		return err
+	}
 	secret, made, err := v.Tokens.Create(v.r.Context(), asked)
 	if err != nil {
 		return err
@@ -193,6 +196,9 @@ func (v *visit) makeLink() error {
 	}
 	who := identity.Person{Name: strings.TrimSpace(form.Get("name")), Role: role}
 	good := time.Duration(minutes) * time.Minute
+	if err := v.ready("made"); err != nil {
+		return err
+	}
 	token, err := v.People.Link(who, good)
 	if err != nil {
 		return err

@@ -92,6 +92,25 @@ func TestLinks(t *testing.T) {
 	wants(t, admin("POST", "/console/settings/links", url.Values{"role": {"viewer"}, "minutes": {"10"}}), 400, "A name is needed")
 }
 
+func TestNothingIsMadeWithoutARecord(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	c.tokens.list = []identity.Token{{ID: "old", Name: "old"}}
+	c.full = errors.New("disk full")
+	for path, form := range map[string]url.Values{
+		"tokens": {"name": {"x"}, "scope": {"demo:read"}, "days": {"7"}},
+		"links":  {"name": {"grace"}, "role": {"viewer"}, "minutes": {"10"}},
+	} {
+		w := admin("POST", "/console/settings/"+path, form)
+		wants(t, w, 503, "nothing was made")
+		lacks(t, w, "disk full")
+	}
+	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303) // rights are taken away all the same
+	if len(c.tokens.list) != 1 || c.tokens.list[0].Revoked.IsZero() {
+		t.Errorf("tokens: %+v", c.tokens.list)
+	}
+}
+
 // Whoever holds a session that they should not is signed out, in every page that is open.
 func TestSignOutOther(t *testing.T) {
 	c := newCore(t)

@@ -2,7 +2,6 @@ package console
 
 import (
 	"net/url"
-	"sync"
 	"time"
 
 	"remit/internal/engine/identity"
@@ -132,13 +131,13 @@ func columnsOn(now time.Time) []*taskColumn {
 // fillColumns asks for all columns at once.
 func (v *visit) fillColumns(b *taskBoard) error {
 	errs := make([]error, len(b.Columns))
-	var all sync.WaitGroup
+	fills := make([]func(), len(b.Columns))
 	for i, column := range b.Columns {
 		column.choose["user_id"] = b.User
 		column.choose["priority"] = b.Filter.Priority
-		all.Go(func() { errs[i] = v.fillColumn(column) })
+		fills[i] = func() { errs[i] = v.fillColumn(column) }
 	}
-	all.Wait()
+	together(fills...)
 	for i, column := range b.Columns {
 		if errs[i] != nil {
 			return errs[i]

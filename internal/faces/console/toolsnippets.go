@@ -68,7 +68,9 @@ func typedAlike(kind string, v *jsontree.Value) bool {
 	}
 }
 
-// quoted writes a word so that a shell takes it as it is.
+// quoted writes a word so that a shell takes it as it is. cli/clients does the very same
+// for the commands of clients: faces know nothing of each other, and below them nobody
+// writes commands.
 func quoted(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@,+", r)

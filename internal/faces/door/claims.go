@@ -112,8 +112,8 @@ func (o *OIDC) user(claims map[string]json.RawMessage) (string, error) {
 		return "", denied("The claim %s of the token is %q, which is no user", claim, user)
 	}
 	// People can give themselves any address that nobody verifies.
-	if verified, given := claims["email_verified"]; claim == "email" && given && !isTrue(verified) {
-		return "", denied("The claim email of the token was not verified by its issuer")
+	if claim == "email" && !isTrue(claims["email_verified"]) {
+		return "", denied("The claim email of the token was not verified by its issuer: email_verified must be true")
 	}
 	return user, nil
 }

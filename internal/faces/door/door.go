@@ -136,11 +136,10 @@ func (d *Door) Known(next http.Handler) http.Handler {
 // would help.
 func (d *Door) Challenge(w http.ResponseWriter, r *http.Request, err error) (status int) {
 	var lacks *identity.ScopeError
-	var denial *contract.Error
 	scope := ""
 	if errors.As(err, &lacks) {
 		scope = lacks.Needs.String()
-	} else if !errors.As(err, &denial) || denial.Kind != contract.Denied {
+	} else if !errors.Is(err, identity.ErrNobody) {
 		return 0
 	}
 	var no *refusal

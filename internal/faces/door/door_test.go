@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -366,4 +368,38 @@ func TestTokenIsNowhere(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRequiredOfMany: those who ask while somebody looks go by that look.
+func TestRequiredOfMany(t *testing.T) {
+	g := newRig(t)
+	g.Now = time.Now
+	slow := &slowTokens{tokens: g.tokens, looking: make(chan struct{}, 20), goOn: make(chan struct{})}
+	g.Tokens = slow
+	var all sync.WaitGroup
+	all.Go(func() { g.Required(t.Context()) })
+	<-slow.looking
+	for range 19 {
+		all.Go(func() { g.Required(t.Context()) })
+	}
+	for range 10_000 {
+		runtime.Gosched() // so that they wait by now
+	}
+	close(slow.goOn)
+	all.Wait()
+	if n := len(slow.looking); n != 0 {
+		t.Errorf("%d looked again", n)
+	}
+}
+
+// slowTokens takes its time.
+type slowTokens struct {
+	*tokens
+	looking, goOn chan struct{}
+}
+
+func (s *slowTokens) Any(context.Context) (bool, error) {
+	s.looking <- struct{}{}
+	<-s.goOn
+	return false, nil
 }

@@ -1,8 +1,11 @@
 package door
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -93,13 +96,34 @@ func (f *fetches) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("the issuer did not give its keys a moment ago")
 	}
 	response, err := f.next.RoundTrip(r)
+	if err == nil && response.StatusCode == http.StatusOK {
+		err = readKeys(response)
+	}
 	switch {
 	case err != nil:
 		f.failed = f.now().Add(retryEvery)
+		return nil, err
 	case response.StatusCode == http.StatusOK:
 		f.fresh = f.now().Add(fetchEvery)
 	case response.StatusCode >= http.StatusBadRequest:
 		f.failed = f.now().Add(retryEvery)
 	}
-	return response, err
+	return response, nil
+}
+
+// readKeys refuses an answer that holds no keys, such as a page that says that the
+// issuer is being mended: then those that there are may well be old.
+func readKeys(response *http.Response) error {
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close() // all of it was read, or it is of no use
+	if err != nil {
+		return err
+	}
+	var set map[string]json.RawMessage
+	var list []map[string]json.RawMessage // null for one that withdrew all of them
+	if json.Unmarshal(body, &set) != nil || json.Unmarshal(set["keys"], &list) != nil {
+		return errors.New("the issuer answered with something that is no set of keys")
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
 }

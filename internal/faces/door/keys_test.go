@@ -106,6 +106,7 @@ func TestOIDCKeysDown(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"an error":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
 		"no JSON":   func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") },
+		"no keys":   func(w http.ResponseWriter) { fmt.Fprint(w, `{"error":"later"}`) },
 		"too large": func(w http.ResponseWriter) { fmt.Fprint(w, `{"keys":[],"x":"`+strings.Repeat("a", 2<<20)+`"}`) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,6 +121,7 @@ func TestOIDCKeysDown(t *testing.T) {
 					g.server.ServeHTTP(w, r)
 				})
 				g.expect(signed(nil), 503, "cannot be checked right now")
+				g.expect(signed(nil), 503, "cannot be checked right now") // at once
 				g.expect("a.b.c", 401, "signed with a public key")
 				well = true
 				time.Sleep(11 * time.Second)
@@ -181,6 +183,23 @@ func TestOIDCKeysWithdrawn(t *testing.T) {
 		g.server.PublicKeys = nil
 		time.Sleep(time.Hour)
 		g.expect(signed(bob), 401, "not signed by")
+	})
+}
+
+// TestOIDCKeysMended: an issuer that answers with a page instead of its keys is away.
+func TestOIDCKeysMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newOIDC(t)
+		exp := time.Now().Add(24 * time.Hour).Unix()
+		g.expect(signed(map[string]any{"exp": exp}), 200, "oidc:alice")
+		g.issuer.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") })
+		time.Sleep(time.Hour)
+		for _, sub := range []string{"ann", "bob", "cid"} {
+			g.expect(signed(map[string]any{"sub": sub, "exp": exp}), 200, "oidc:"+sub)
+		}
+		if n := g.issuer.asked("/keys"); n != 2 {
+			t.Errorf("asked %d times, want at the start and once after the hour", n)
+		}
 	})
 }
 

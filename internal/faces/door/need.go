@@ -30,11 +30,10 @@ func (d *Door) Required(ctx context.Context) bool {
 	case d.Issuer != nil || d.need.always.Load():
 		return true
 	}
-	now := d.Now()
-	if d.need.holds(now) {
+	if d.need.holds(d.Now()) {
 		return d.need.last.Load()
 	}
-	return d.look(ctx, now)
+	return d.look(ctx)
 }
 
 // holds tells whether the last look was lately. What holds for longer than a look does
@@ -46,11 +45,11 @@ func (n *need) holds(now time.Time) bool {
 
 // look asks whether there is a token. While that cannot be told callers have to say
 // who they are: there may be one.
-func (d *Door) look(ctx context.Context, now time.Time) bool {
+func (d *Door) look(ctx context.Context) bool {
 	n := &d.need
 	n.looks.Lock()
 	defer n.looks.Unlock()
-	if n.holds(now) {
+	if n.holds(d.Now()) {
 		return n.last.Load() // somebody else looked meanwhile
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askPatience) // one who leaves must not spoil it for others

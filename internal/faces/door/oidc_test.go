@@ -149,6 +149,7 @@ func TestOIDCSettings(t *testing.T) {
 		{"an address", "", "email", is{"email": "a@example.com", "email_verified": true}, 200, "for a@example.com"},
 		{"an address, verified in words", "", "email", is{"email": "a@example.com", "email_verified": "true"}, 200, "for a@example.com"},
 		{"an address that nobody verified", "", "email", is{"email": "a@example.com", "email_verified": false}, 401, "was not verified"},
+		{"an address of which nobody says so", "", "email", is{"email": "a@example.com"}, 401, "email_verified must be true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newOIDC(t)

@@ -4,10 +4,10 @@ import (
 	"net/http"
 	"os"
 	"runtime"
-	"strings"
 	"time"
 
 	"remit/internal/engine/stats"
+	"remit/internal/engine/telemetry"
 )
 
 // Gauge is a number that somebody else keeps, and gives when it is asked for.
@@ -44,65 +44,14 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(e.text) // a client that has gone cannot be told
 }
 
-// operation is what OpenTelemetry tells operations apart by.
-type operation struct{ method, name, tool, errorType string }
-
-// operationOf words a line by the conventions: every failure of a tool is a
-// tool_error there; its kind is an outcome of remit_calls_total.
-func operationOf(l stats.Line) operation {
-	failed := l.Outcome != "ok" && l.Outcome != "asked" && l.Outcome != "replayed"
-	if isMethod(l.Tool) {
-		o := operation{method: l.Tool}
-		if failed {
-			o.errorType = l.Outcome
-		}
-		return o
-	}
-	_, tool := splitTool(l.Tool)
-	o := operation{method: "tools/call", name: "execute_tool", tool: tool}
-	if failed {
-		o.errorType = "tool_error"
-	}
-	return o
-}
-
-// isMethod tells the methods that are counted beside tools from set/name.
-func isMethod(tool string) bool { return tool == "resources/read" || tool == "prompts/get" }
-
-// splitTool parts set/name; the rest that has no name is in no set.
-func splitTool(id string) (set, name string) {
-	set, name, found := strings.Cut(id, "/")
-	if !found {
-		return "", id
-	}
-	return set, name
-}
-
-func (o operation) labels() []string {
-	return []string{
-		"mcp_method_name", o.method, "gen_ai_operation_name", o.name, "gen_ai_tool_name", o.tool, "error_type", o.errorType,
-	}
-}
-
 // appendOperations sums up lines that the conventions do not tell apart: a series
 // must not stand there twice.
 func appendOperations(e *exposition, lines []stats.Line) {
 	const name = "mcp_server_operation_duration_seconds"
 	e.family(name, "histogram", "How long calls took, whichever face they came in by (mcp.server.operation.duration).")
-	var order []operation
-	took := map[operation]stats.Distribution{}
-	for _, l := range lines {
-		o := operationOf(l)
-		if sum, known := took[o]; known {
-			sum.Add(l.Took)
-			took[o] = sum
-			continue
-		}
-		order = append(order, o)
-		took[o] = l.Took
-	}
+	order, took := telemetry.Operations(lines)
 	for _, o := range order {
-		e.histogram(name, took[o], o.labels()...)
+		e.histogram(name, took[o], "mcp_method_name", o.Method, "gen_ai_operation_name", o.Name, "gen_ai_tool_name", o.Tool, "error_type", o.Error)
 	}
 }
 
@@ -116,8 +65,8 @@ func appendCalls(e *exposition, lines []stats.Line) {
 	const name = "remit_calls_total"
 	e.family(name, "counter", "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.")
 	for _, l := range lines {
-		if !isMethod(l.Tool) {
-			set, tool := splitTool(l.Tool)
+		if !telemetry.IsMethod(l.Tool) {
+			set, tool := telemetry.SplitTool(l.Tool)
 			e.sample(name, float64(l.Calls), "toolset", set, "tool", tool, "outcome", l.Outcome)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"log/slog"
 	"math/big"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,5 +123,15 @@ func TestOriginsWhereOthersConnect(t *testing.T) {
 	}
 	if (&Server{Exposed: true}).isOurs("", "10.0.0.1") {
 		t.Error("no origin at all passes for that of a server that is known by no name")
+	}
+}
+
+// TestRefusalsAreNotFramed: what is refused before any face is asked has headers too.
+func TestRefusalsAreNotFramed(t *testing.T) {
+	s := &Server{Log: slog.New(slog.DiscardHandler)}
+	w := httptest.NewRecorder()
+	s.guard("127.0.0.1:8722", nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://evil.example/console/", http.NoBody))
+	if w.Code != http.StatusForbidden || w.Header().Get("X-Frame-Options") != "DENY" || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("%d with %v", w.Code, w.Header())
 	}
 }

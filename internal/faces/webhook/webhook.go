@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,7 +57,7 @@ type message struct {
 	body     []byte
 	attempts int
 	due      time.Time // of the next attempt
-	until    time.Time // no attempt is made later
+	until    time.Time // no attempt but the first is made later
 }
 
 // Requested tells the server of a new request, soon: it never waits. A message that
@@ -147,9 +148,7 @@ func (s *Sender) run(ctx context.Context) {
 func (s *Sender) next() (m *message, wait time.Duration, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
-		s.dropTried()
-	}
+	s.dropTried()
 	first := -1
 	for i, m := range s.pending {
 		if first < 0 || m.due.Before(s.pending[first].due) {
@@ -167,17 +166,22 @@ func (s *Sender) next() (m *message, wait time.Duration, over bool) {
 	return m, 0, false
 }
 
-// dropTried gives up what would be tried again. The mutex is held.
+// dropTried gives up what there is no time to try again. The mutex is held.
 func (s *Sender) dropTried() {
-	var fresh []*message
-	for _, m := range s.pending {
-		if m.attempts == 0 {
-			fresh = append(fresh, m)
-			continue
+	now := s.Now()
+	s.pending = slices.DeleteFunc(s.pending, func(m *message) bool {
+		switch {
+		case m.attempts == 0:
+			return false
+		case s.closing:
+			s.giveUp(m, errors.New("the program ends"))
+		case now.After(m.until):
+			s.giveUp(m, errors.New("others took the time for another attempt"))
+		default:
+			return false
 		}
-		s.giveUp(m, errors.New("the program ends"))
-	}
-	s.pending = fresh
+		return true
+	})
 }
 
 // errGone is the answer of a server that wants to hear no more.

@@ -205,6 +205,34 @@ func TestRequestExpires(t *testing.T) {
 	})
 }
 
+// TestTooLate: what waited for its next attempt behind a slow one is not tried when nobody
+// can decide any more.
+func TestTooLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, func(attempt int, w http.ResponseWriter, request *http.Request) {
+			if attempt == 1 {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			<-request.Context().Done()
+		})
+		short := request("short", time.Now())
+		short.ExpiresAt = time.Now().Add(2 * time.Second)
+		r.Requested(short)
+		synctest.Wait()
+		r.Requested(request("slow", time.Now()))
+		time.Sleep(10500 * time.Millisecond)
+		synctest.Wait()
+		log := r.logged(t)
+		if diff := cmp.Diff([]string{"msg_short", "msg_slow"}, r.ids); diff != "" {
+			t.Errorf("attempts differ (-want +got):\n%s", diff)
+		}
+		if !strings.Contains(log, "request=short") || !strings.Contains(log, "attempts=1 error=\"others took") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
+}
+
 func TestClose(t *testing.T) {
 	t.Run("nothing was sent", func(t *testing.T) {
 		sender := &webhook.Sender{Now: time.Now, Log: slog.New(slog.DiscardHandler)}

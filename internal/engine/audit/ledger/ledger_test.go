@@ -215,6 +215,23 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
+// TestLongYesterday: what was read of a long day is kept, since nothing was added to it.
+func TestLongYesterday(t *testing.T) {
+	b := newBook()
+	b.add("t", "ann", "ok", 0)
+	b.raw(strings.Repeat(strings.Repeat("x", 9999)+"\n", farBehind/10_000+1))
+	b.clock = b.clock.AddDate(0, 0, 1)
+	b.add("t", "bob", "ok", 0)
+	l := settled(t, b, b.ledger())
+	before := l.Version()
+	if got := callers(t, l, Filter{}); !slices.Equal(got, []string{"bob", "ann"}) {
+		t.Fatalf("read %v", got)
+	}
+	if settled(t, b, l); l.Version() != before {
+		t.Error("yesterday was read anew")
+	}
+}
+
 // TestTrouble: files that cannot be read are told of, and read once they can.
 func TestTrouble(t *testing.T) {
 	b := newBook()

@@ -99,9 +99,6 @@ func (l *Ledger) Names(f Filter) Names {
 	return Names{l.counts(tools), l.counts(callers), l.counts(faces), l.counts(outcomes)}
 }
 
-// Callers counts the calls by who made them, most frequent first.
-func (l *Ledger) Callers(f Filter) []Count { return l.Names(f).Callers }
-
 func (l *Ledger) counts(calls []int) (list []Count) {
 	for i, n := range calls {
 		if n > 0 {

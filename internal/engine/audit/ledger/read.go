@@ -59,6 +59,10 @@ func (l *Ledger) older() bool {
 	if d == nil || l.closed || l.trouble != nil {
 		return false
 	}
+	if !d.begun {
+		l.note(l.follow(d)) // which notes how long the file is, too
+		return true
+	}
 	l.note(l.visit(d, func(lines Lines) error { return l.backwards(d, lines) }))
 	return true
 }

@@ -100,6 +100,13 @@ func (c *Client) put(text []byte, s Server) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, said, err := c.in.get(text, s.Name)
+	if err != nil {
+		return nil, err
+	}
+	if said.reaches(s) {
+		return c.in.mend(text, s.Name, fields)
+	}
 	return c.in.set(text, s.Name, func(st style) []byte { return c.in.render(s.Name, fields, st) })
 }
 

@@ -16,13 +16,14 @@ type format interface {
 	get(text []byte, name string) (raw []byte, said Entry, err error)
 	// set puts an entry in, in the place of one of that name, or else behind the others.
 	set(text []byte, name string, write func(style) []byte) ([]byte, error)
+	// mend changes what an entry says of where the server is, and leaves what people put
+	// beside that. Nothing changes if it says that already.
+	mend(text []byte, name string, fields []field) ([]byte, error)
 	// remove takes an entry out, and what holds the entries too if that is then empty
 	// and should not stay.
 	remove(text []byte, name string, keepHolder bool) ([]byte, error)
 	// holds tells whether there is a place for entries.
 	holds(text []byte) bool
-	// alike tells whether two entries, verbatim, say the same in any layout.
-	alike(a, b []byte) bool
 	// render writes an entry.
 	render(name string, fields []field, st style) []byte
 }
@@ -31,6 +32,17 @@ type format interface {
 type Entry struct {
 	Command string // "" for an address
 	URL     string
+	others  []string // what else people put there
+}
+
+// placing are the fields that say where a server is, and how to reach it: whatever
+// stands there, they are Remit's to write.
+var placing = []string{"type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"}
+
+// reaches tells whether an entry starts its server as this one is, or has an address as
+// this one has, so that what people put there fits.
+func (e *Entry) reaches(s Server) bool {
+	return s.URL == "" && e.Command != "" || s.URL != "" && e.URL != ""
 }
 
 // style is how the text around an entry is laid out.
@@ -102,11 +114,12 @@ func shellLine(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// shellWord writes a word so that a shell takes it as it is: a ~ could become a folder.
 func shellWord(word string) string {
-	isPlain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,~", r)
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@,+", r)
 	}
-	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !isPlain(r) }) < 0 {
+	if word != "" && !slices.ContainsFunc([]rune(word), func(r rune) bool { return !plain(r) }) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

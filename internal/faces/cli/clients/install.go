@@ -13,7 +13,7 @@ import (
 // Change is what was done to a file, or would be.
 type Change struct {
 	File   string // the real one, where a link led to it
-	Backup string // what was there before; "" if there was no file
+	Backup string // where this change keeps what was there before; "" if it keeps nothing
 	Was    Was
 }
 
@@ -40,7 +40,8 @@ func (c *Client) Plan(file string, s Server) (Change, error) {
 }
 
 // Install puts the server into a file of the client's. Every other byte stays as it
-// is; what was there before is kept beside it until Remove.
+// is, and so does what people put into an entry of it; what was there before is kept
+// beside it until Remove.
 func (c *Client) Install(file string, s Server) (Change, error) {
 	k, err := c.open(file, s.Name)
 	if err != nil {
@@ -142,9 +143,6 @@ func (k *kept) explain(err error) error {
 // planned works out the new text.
 func (k *kept) planned(s Server) ([]byte, Change, error) {
 	change := Change{File: k.file, Was: Absent}
-	if k.exists {
-		change.Backup = k.backup()
-	}
 	raw, said, err := k.client.in.get(k.text, s.Name)
 	if err != nil {
 		return nil, change, k.explain(err)
@@ -153,14 +151,29 @@ func (k *kept) planned(s Server) ([]byte, Change, error) {
 	if err != nil {
 		return nil, change, k.explain(err)
 	}
-	if raw != nil {
+	switch {
+	case raw != nil && bytes.Equal(after, k.text):
+		change.Was = Same
+		return after, change, nil
+	case raw != nil:
 		change.Was = Other
-		if fresh, _, err := k.client.in.get(after, s.Name); err == nil && k.client.in.alike(raw, fresh) {
-			change.Was = Same // clients lay it out as they like
-			return after, change, nil
-		}
 	}
-	return after, change, k.guard(said)
+	if err := k.guard(said); err != nil {
+		return nil, change, err
+	}
+	if k.exists && !k.isKept(change.Was) {
+		change.Backup = k.backup()
+	} else if len(said.others) > 0 && !said.reaches(s) {
+		return nil, change, fmt.Errorf("%s was not touched: %s has %s there, which goes with how it is connected now and would be lost; take it out by hand, or the server with --remove, and try again",
+			k.file, k.name, strings.Join(said.others, ", "))
+	}
+	return after, change, nil
+}
+
+// isKept tells whether what was there before the first entry is kept already: it must
+// not be replaced by what was there before the second.
+func (k *kept) isKept(was Was) bool {
+	return was == Other && (isThere(k.backup()) || isThere(k.marker()))
 }
 
 // guard refuses what could be changed, but was not meant to be: a file that its owner
@@ -195,7 +208,7 @@ func (k *kept) keep(made []string, was Was) (undo func() error, err error) {
 		undo = func() error { return forget(k.marker()) }
 		return undo, errors.Join(forget(k.backup()), k.writeNew(k.marker(), []byte(text)))
 	}
-	if was == Other && (isThere(k.backup()) || isThere(k.marker())) {
+	if k.isKept(was) {
 		return func() error { return nil }, nil
 	}
 	undo = func() error { return forget(k.backup()) }

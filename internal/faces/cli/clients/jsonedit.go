@@ -54,6 +54,11 @@ func (f jsonFile) get(text []byte, name string) ([]byte, Entry, error) {
 			said.URL = j.textOf(&m.value, key)
 		}
 	}
+	for _, part := range m.value.members {
+		if !slices.Contains(placing, part.key) {
+			said.others = append(said.others, part.key)
+		}
+	}
 	return text[m.value.start:m.value.end], said, nil
 }
 
@@ -215,11 +220,6 @@ func (j *jsonText) cut(o *node, m *member) []edit {
 		edits = append(edits, edit{m.comma, m.comma + 1, ""})
 	}
 	return append(edits, edit{start, end, ""})
-}
-
-func (jsonFile) alike(a, b []byte) bool {
-	var first, second bytes.Buffer
-	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
 }
 
 func (jsonFile) render(_ string, fields []field, st style) []byte { return renderJSON(fields, st) }

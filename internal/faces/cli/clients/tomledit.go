@@ -35,11 +35,13 @@ func (f tomlFile) entry(text []byte, name string) (found []lines, said Entry, er
 			found = append(found, lines{s.start, s.end})
 			if len(s.table) == 2 {
 				heads++
+			} else {
+				said.others = append(said.others, s.table[2])
 			}
 		default:
 			found[len(found)-1].end = s.end
-			if len(s.table) == 2 && len(s.key) == 1 {
-				said.note(s.key[0], s.value)
+			if len(s.table) == 2 {
+				said.note(s.key, s.value)
 			}
 		}
 		if heads > 1 {
@@ -49,12 +51,14 @@ func (f tomlFile) entry(text []byte, name string) (found []lines, said Entry, er
 	return found, said, nil
 }
 
-func (e *Entry) note(key, written string) {
+func (e *Entry) note(key []string, written string) {
 	value, _ := tomlString(written)
-	switch key {
-	case "command":
+	switch {
+	case len(key) > 1 || !slices.Contains(placing, key[0]):
+		e.others = append(e.others, key[0])
+	case key[0] == "command":
 		e.Command = value
-	case "url":
+	case key[0] == "url":
 		e.URL = value
 	}
 }
@@ -120,6 +124,38 @@ func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byt
 	return apply(text, edit{len(text), len(text), gapBefore(text, eol) + entry}), nil
 }
 
+// mend finds the table that get has found the command or the address in.
+func (f tomlFile) mend(text []byte, name string, fields []field) ([]byte, error) {
+	all, err := scanTOML(text)
+	if err != nil {
+		return nil, err
+	}
+	var edits []edit
+	end, missing := 0, slices.Clone(fields)
+	for _, s := range all {
+		if len(s.table) != 2 || !f.isOf(s.table, name) {
+			continue
+		}
+		end = s.end
+		if len(s.key) != 1 {
+			continue
+		}
+		switch i := slices.IndexFunc(missing, func(one field) bool { return one.key == s.key[0] }); {
+		case i >= 0:
+			edits = append(edits, edit{s.at, s.at + len(s.value), jsonValue(missing[i].value)})
+			missing = slices.Delete(missing, i, i+1)
+		case slices.Contains(placing, s.key[0]):
+			edits = append(edits, edit{s.start, s.end, ""})
+		}
+	}
+	eol := endOfLine(text)
+	more := pairs(missing, eol)
+	if more != "" && !bytes.HasSuffix(text[:end], []byte("\n")) {
+		more = eol + strings.TrimSuffix(more, eol)
+	}
+	return apply(text, append(edits, edit{end, end, more})...), nil
+}
+
 // gapBefore is what it takes to have a blank line between a text and what follows it.
 func gapBefore(text []byte, eol string) string {
 	body := bytes.TrimPrefix(text, byteOrderMark)
@@ -160,13 +196,15 @@ func cutLines(text []byte, l lines) edit {
 	return edit{l.start, l.end, ""}
 }
 
-func (tomlFile) alike(a, b []byte) bool { return bytes.Equal(bytes.TrimSpace(a), bytes.TrimSpace(b)) }
-
 func (f tomlFile) render(name string, fields []field, st style) []byte {
+	return []byte("[" + f.key + "." + name + "]" + st.eol + pairs(fields, st.eol))
+}
+
+// pairs writes each field on a line.
+func pairs(fields []field, eol string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[%s.%s]%s", f.key, name, st.eol)
 	for _, one := range fields {
-		fmt.Fprintf(&b, "%s = %s%s", one.key, jsonValue(one.value), st.eol)
+		fmt.Fprintf(&b, "%s = %s%s", one.key, jsonValue(one.value), eol)
 	}
-	return []byte(b.String())
+	return b.String()
 }

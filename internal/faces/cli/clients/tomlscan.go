@@ -11,6 +11,7 @@ type statement struct {
 	start, end int      // with the end of its last line
 	table      []string // of a header the table itself, of a pair the one it stands in
 	key        []string // of a pair; nil for a header
+	at         int      // of a pair, where its value begins
 	value      string   // of a pair, as it is written
 	array      bool     // a header in two brackets
 }
@@ -125,7 +126,7 @@ func (t *tomlText) pair(start int) error {
 	if err := t.value(); err != nil {
 		return err
 	}
-	t.all = append(t.all, statement{start: start, table: t.table, key: key, value: string(t.text[from:t.at])})
+	t.all = append(t.all, statement{start: start, table: t.table, key: key, at: from, value: string(t.text[from:t.at])})
 	return nil
 }
 

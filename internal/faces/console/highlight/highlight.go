@@ -9,7 +9,8 @@ package highlight
 import (
 	"html/template"
 	"strings"
-	"sync"
+
+	"remit/internal/faces/console/markdown"
 )
 
 // The classes of spans.
@@ -87,17 +88,7 @@ func (p *painter) mark(class string, start, end int) {
 	p.paint(class, end)
 }
 
-func (p *painter) escaped(text string) { _, _ = escaper().WriteString(&p.out, text) }
-
-// escaper makes text harmless in HTML, and shows the marks that turn its direction, by
-// which code can look like other code.
-var escaper = sync.OnceValue(func() *strings.Replacer {
-	pairs := []string{"<", "&lt;", ">", "&gt;", "&", "&amp;", `"`, "&quot;", "'", "&#39;", "\x00", "\ufffd"}
-	for _, r := range "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
-		pairs = append(pairs, string(r), "\ufffd")
-	}
-	return strings.NewReplacer(pairs...)
-})
+func (p *painter) escaped(text string) { markdown.AppendEscaped(&p.out, text) }
 
 // lines calls do with the beginning and the end of each line.
 func (p *painter) lines(do func(start, end int)) {

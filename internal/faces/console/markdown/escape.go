@@ -10,14 +10,15 @@ import (
 // people would read something else than what is there.
 func hidden(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
-// Escape makes text harmless in HTML, in elements and in quoted attributes.
-func Escape(text string) string {
+func escape(text string) string {
 	var b strings.Builder
-	appendEscaped(&b, text)
+	AppendEscaped(&b, text)
 	return b.String()
 }
 
-func appendEscaped(b *strings.Builder, text string) {
+// AppendEscaped writes text that is harmless in HTML, in elements and in attributes in
+// double quotes, and shows the marks that turn its direction.
+func AppendEscaped(b *strings.Builder, text string) {
 	from := 0
 	for i := 0; i < len(text); i++ {
 		var as string

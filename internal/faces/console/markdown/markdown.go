@@ -30,10 +30,9 @@ type Options struct {
 // IDPrefix begins the ids of headings, so that no text takes an id of the page.
 const IDPrefix = "h-"
 
-// Render makes HTML of a text. Front matter is left out.
+// Render makes HTML of a text, or of a part of one. Split takes front matter off.
 func Render(source []byte, o Options) template.HTML {
-	_, body := Split(string(source))
-	p := parse(clean(body))
+	p := parse(clean(string(source)))
 	r := &renderer{Options: o, references: p.references, budget: 100_000 + len(source)}
 	r.blocks(p.document)
 	return template.HTML(r.out.String()) //nolint:gosec // the charter of this package

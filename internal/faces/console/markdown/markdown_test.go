@@ -31,7 +31,7 @@ func corpus(t testing.TB) map[string]string {
 	}
 	for name, file := range bookstest.Course(1, 60) {
 		if strings.HasSuffix(name, ".md") {
-			all[name] = string(file.Data)
+			_, all[name] = markdown.Split(string(file.Data))
 		}
 	}
 	return all
@@ -73,9 +73,7 @@ func TestRender(t *testing.T) {
 		{"a heading goes down a level", "# A *b* c!", "<h2 id=\"h-a-b-c\">A <em>b</em> c!</h2>\n"},
 		{"ids are unique", "# A\n# A\n# A-1", "<h2 id=\"h-a\">A</h2>\n<h2 id=\"h-a-1\">A</h2>\n<h2 id=\"h-a-1-1\">A-1</h2>\n"},
 		{"a heading without words", "#", "<h2 id=\"h--0\"></h2>\n"},
-		{"front matter is cut off", "---\ntitle: x\n---\nText", "<p>Text</p>\n"},
-		{"front matter with other line ends", "\ufeff---\r\ntitle: x\r\n---\r\nText\r\n", "<p>Text</p>\n"},
-		{"front matter without end", "---\ntitle: x", "<hr>\n<p>title: x</p>\n"},
+		{"lines at the beginning of a part", "---\ntitle: x\n\n---\nText", "<hr>\n<p>title: x</p>\n<hr>\n<p>Text</p>\n"},
 		{"a link beside", "[a](b.md#c)", "<p><a href=\"/read/b.md#c\">a</a></p>\n"},
 		{"a link that is refused", "[a *b*](../b.md)", "<p>a <em>b</em></p>\n"},
 		{"a link to a heading", "[a](#In-code)", "<p><a href=\"#h-in-code\">a</a></p>\n"},
@@ -107,5 +105,18 @@ func TestRender(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for _, c := range []struct{ name, source, front, body string }{
+		{"front matter", "---\ntitle: x\n---\nText", "title: x\n", "Text"},
+		{"other line ends", "\ufeff---\r\ntitle: x\r\n---\r\nText\r\n", "title: x\r\n", "Text\r\n"},
+		{"no end", "---\ntitle: x", "", "---\ntitle: x"},
+		{"not at the beginning", "\n---\ntitle: x\n---\n", "", "\n---\ntitle: x\n---\n"},
+	} {
+		if front, body := markdown.Split(c.source); front != c.front || body != c.body {
+			t.Errorf("%s: %q, %q", c.name, front, body)
+		}
 	}
 }

@@ -20,10 +20,9 @@ import (
 // HTML is shown as text.
 func oracle(t *testing.T, source string) string {
 	t.Helper()
-	_, body := markdown.Split(source)
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(asText{}, 1))))
 	var b bytes.Buffer
-	if err := md.Convert([]byte(body), &b); err != nil {
+	if err := md.Convert([]byte(source), &b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

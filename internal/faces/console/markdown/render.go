@@ -55,7 +55,7 @@ func (r *renderer) block(b, parent *block) {
 
 func (r *renderer) write(html string) { r.out.WriteString(html) }
 
-func (r *renderer) escaped(text string) { appendEscaped(&r.out, text) }
+func (r *renderer) escaped(text string) { AppendEscaped(&r.out, text) }
 
 func (r *renderer) list(b *block) {
 	end := "</ul>\n"
@@ -156,8 +156,9 @@ func (r *renderer) id(words string) string {
 func (r *renderer) code(b *block) {
 	// What is too wide scrolls, and who has only keys must get there.
 	r.write(`<pre tabindex="0"><code`)
-	lang, _, _ := strings.Cut(unescape(b.info), " ")
-	if lang != "" {
+	lang := ""
+	if words := strings.Fields(unescape(b.info)); len(words) > 0 { // more of them would be classes too
+		lang = words[0]
 		r.write(` class="language-`)
 		r.escaped(lang)
 		r.write(`"`)

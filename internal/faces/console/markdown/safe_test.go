@@ -25,7 +25,7 @@ func policy() *bluemonday.Policy {
 	p.AllowAttrs("href", "rel", "title").OnElements("a")
 	p.AllowAttrs("src", "alt", "title", "loading").OnElements("img")
 	p.AllowAttrs("id").Matching(regexp.MustCompile(`^h-`)).OnElements("h1", "h2", "h3", "h4", "h5", "h6")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(raw|scroll|left|right|center|language-.*)$`)).OnElements("p", "div", "th", "td", "code")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(raw|scroll|left|right|center|language-[^\s]*)$`)).OnElements("p", "div", "th", "td", "code")
 	p.AllowAttrs("tabindex").Matching(regexp.MustCompile(`^0$`)).OnElements("pre", "div")
 	p.AllowAttrs("role", "aria-label").OnElements("div")
 	p.AllowAttrs("scope").OnElements("th")
@@ -80,7 +80,7 @@ var attacks = []string{
 	"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "[x](javascript:alert(1))", "[x](  javascript:alert(1))", "![x](javascript:alert(1))",
 	`[x](http://a "onmouseover=alert(1) x=")`, "[x]: javascript:alert(1)\n\n[x]", "<a href='javascript:alert(1)'>x</a>", "<IMG SRC=javascript:alert(1)>",
 	`<img src="a.png" onload="alert(1)">`, `<img src="a.png"/onerror=alert(1)>`, "<details open ontoggle=alert(1)>", "<svg/onload=alert(1)>", "<kbd onclick=alert(1)>x</kbd>",
-	"```\"onload=alert(1)\nx\n```", "# \"onclick=alert(1)", "<http://a\"onclick=alert(1)>", "http://a.b/\"onclick=alert(1)", "`<script>`", "|<script>|\n|-|\n|<img onerror>|",
+	"```\"onload=alert(1)\nx\n```", "```a\tbutton\nx\n```", "```a&#10;button\nx\n```", "```&#9;button\nx\n```", "```a\u00a0b\u2028c\nx\n```", "# \"onclick=alert(1)", "<http://a\"onclick=alert(1)>", "http://a.b/\"onclick=alert(1)", "`<script>`", "|<script>|\n|-|\n|<img onerror>|",
 	"- [x] <script>", "<!--><script>alert(1)</script>-->", "<!-- --!><script>alert(1)</script>", "<![CDATA[<script>]]>", "<?x <script>?>", "&lt;script&gt;", "\u202egnp.exe",
 	"<details><summary><script>alert(1)</script></summary>", "</p></div><script>", "<table><tr><td>", "[<img src=x>](a)", "![<script>](a.png)", "<sub><p></sub>",
 }

@@ -131,9 +131,9 @@ func (s *spanner) link(t *token) {
 		s.start("a", "", false)
 		return
 	}
-	html := `<a href="` + Escape(href) + `"` + attributes
+	html := `<a href="` + escape(href) + `"` + attributes
 	if t.text != "" {
-		html += ` title="` + Escape(t.text) + `"`
+		html += ` title="` + escape(t.text) + `"`
 	}
 	s.start("a", html+">", true)
 }

@@ -67,14 +67,13 @@
   });
 
   // What was copied is told by the button itself, also to those who only hear the page.
-  const copy = async (button) => {
+  const copy = async (button, words) => {
     const from = document.getElementById(button.dataset.copy);
     try {
       await navigator.clipboard.writeText(from.textContent);
-      const words = button.firstChild;
-      const before = words.textContent;
-      words.textContent = "Copied";
-      setTimeout(() => { words.textContent = before; }, 1500);
+      const shown = button.firstChild;
+      shown.textContent = "Copied";
+      setTimeout(() => { shown.textContent = words; }, 1500);
     } catch {
       getSelection().selectAllChildren(from); // where pages may not copy, people can
     }
@@ -82,7 +81,8 @@
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.hidden = false;
     button.setAttribute("aria-live", "polite");
-    button.addEventListener("click", () => copy(button));
+    const words = button.firstChild.textContent; // now: later they may be those of a click before
+    button.addEventListener("click", () => copy(button, words));
   }
   // Forms that change something are sent once, however often the button is pressed.
   document.addEventListener("submit", (event) => {

@@ -1,0 +1,76 @@
+package clients
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMend: what people put into an entry of ours stays, with its layout and comments.
+func TestMend(t *testing.T) {
+	command := []field{{"type", "stdio"}, {"command", "/new/remit"}, {"args", []string{"stdio"}}}
+	address := []field{{"url", "http://new/mcp"}, {"headers", bearer("$T")}}
+	for _, tc := range []struct {
+		name         string
+		fields       []field
+		before, want string
+	}{
+		{
+			"over lines", command,
+			"{\n  \"s\": {\n    \"remit\": {\n      \"command\": \"/old/remit\", // mine\n      \"url\": \"gone\",\n      \"env\": {\"A\": \"1\"}\n    }\n  }\n}",
+			"{\n  \"s\": {\n    \"remit\": {\n      \"command\": \"/new/remit\", // mine\n      \"env\": {\"A\": \"1\"},\n      \"type\": \"stdio\",\n      \"args\": [\"stdio\"]\n    }\n  }\n}",
+		},
+		{"on one line", command, `{"s": {"remit": {"command": "a", "disabled": true}}}`, `{"s": {"remit": {"command": "/new/remit", "disabled": true, "type": "stdio", "args": ["stdio"]}}}`},
+		{"headers of their own", address, `{"s": {"remit": {"url": "a", "headers": {"X-Team": "1", "Authorization": "old"}}}}`, `{"s": {"remit": {"url": "http://new/mcp", "headers": {"X-Team": "1", "Authorization": "Bearer $T"}}}}`},
+		{"no token any more", address[:1], `{"s": {"remit": {"url": "a", "headers": {"X-Team": "1", "Authorization": "old"}}}}`, `{"s": {"remit": {"url": "http://new/mcp", "headers": {"X-Team": "1"}}}}`},
+		{"nor headers", address[:1], `{"s": {"remit": {"url": "a", "headers": {"Authorization": "old"}}}}`, `{"s": {"remit": {"url": "http://new/mcp"}}}`},
+		{"as it was", address[:1], `{"s": {"remit": {"url" :"http://new/mcp", "b": 1}}}`, `{"s": {"remit": {"url" :"http://new/mcp", "b": 1}}}`},
+		{
+			"a table", command[1:],
+			"[s.remit] # mine\ncommand = '/old/remit' # old\nurl = 'gone'\nenv_vars = [\"B\"]\n\n[s.remit.env]\nA = \"1\"\n",
+			"[s.remit] # mine\ncommand = \"/new/remit\" # old\nenv_vars = [\"B\"]\nargs = [\"stdio\"]\n\n[s.remit.env]\nA = \"1\"\n",
+		},
+		{"a table without an end of its last line", command[1:], "[s.remit]\r\ncommand = 'a'", "[s.remit]\r\ncommand = \"/new/remit\"\r\nargs = [\"stdio\"]"},
+	} {
+		var in format = jsonFile{"s"}
+		if tc.before[0] == '[' {
+			in = tomlFile{"s"}
+		}
+		got, err := in.mend([]byte(tc.before), "remit", tc.fields)
+		if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" {
+			t.Errorf("%s: %v\n-want +got\n%s", tc.name, err, diff)
+		}
+	}
+}
+
+// TestAddedByHand: a second install loses nothing that people added since the first,
+// and says no where it would have to.
+func TestAddedByHand(t *testing.T) {
+	for _, c := range All() {
+		file := filepath.Join(t.TempDir(), "file")
+		write(t, file, existingOf(c))
+		must(t, Absent)(c.Install(file, ours))
+		added := strings.NewReplacer(`"command": "/opt/remit"`, `"env": {"A": "mine"}, "command": "/opt/remit"`, `command = "/opt/remit"`, "env = {A = \"mine\"}\ncommand = \"/opt/remit\"")
+		write(t, file, added.Replace(read(t, file)))
+		must(t, Same)(c.Install(file, ours))
+		second := Server{Name: "remit", Command: "/elsewhere/remit"}
+		change := must(t, Other)(c.Install(file, second))
+		if got := read(t, file); change.Backup != "" || !strings.Contains(got, `"mine"`) || !strings.Contains(got, "/elsewhere/remit") || strings.Contains(got, "/opt/remit") {
+			t.Errorf("%s keeps %q: %s", c.Name, change.Backup, got)
+		}
+		was := tree(t, filepath.Dir(file))
+		_, err := c.Install(file, Server{Name: "remit", URL: "http://127.0.0.1:1/mcp"})
+		if err == nil || c.Name != "claude-desktop" && !strings.Contains(err.Error(), "was not touched: remit has env there") {
+			t.Errorf("%s: %v", c.Name, err)
+		}
+		if diff := cmp.Diff(was, tree(t, filepath.Dir(file))); diff != "" {
+			t.Errorf("%s: %s", c.Name, diff)
+		}
+		must(t, Restored)(c.Remove(file, "remit"))
+		if got := read(t, file); got != existingOf(c) {
+			t.Errorf("%s: %q", c.Name, got)
+		}
+	}
+}
