@@ -68,7 +68,8 @@ type tab struct {
 
 	mu     sync.Mutex
 	faults []string // what the browser complains of, and requests that lead elsewhere
-	// asked and answered are the requests of the page, but for the stream of events.
+	// asked and answered are the requests of the page, but for the stream of events, which
+	// does not end, and the icon, of which the browser does not tell the end.
 	asked, answered map[network.RequestID]string
 }
 
@@ -119,7 +120,7 @@ func (v *tab) listen() {
 		if to := e.Request.URL; !strings.HasPrefix(to, v.base+"/") && !strings.HasPrefix(to, "data:") && to != "about:blank" {
 			v.fault("a request leads elsewhere: %s", to)
 		}
-		if e.Type != network.ResourceTypeEventSource {
+		if e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeOther {
 			v.note(v.asked, e.RequestID, e.Request.URL)
 		}
 	})

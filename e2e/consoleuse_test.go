@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	browsers "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -62,12 +63,25 @@ func (v *tab) copies(s *space, kind, want string) {
 	v.t.Helper()
 	v.run(chromedp.Click(chromedp.CSS(`[data-copy="snippet-` + kind + `"]`)))
 	v.sees("Copied")
-	pasted := evaluate[string](v, `document.getElementById("snippet-`+kind+`").textContent`)
+	pasted := v.clipboard()
 	cmd := exec.Command("bash", "-c", pasted)
 	cmd.Dir, cmd.Env = s.root, environment(append(s.env, "PATH="+filepath.Dir(remitBin)+":/usr/local/bin:/usr/bin:/bin")...)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
 		v.t.Errorf("pasted: %s\n%v: %s", pasted, err, out)
 	}
+}
+
+// clipboard is what was copied last.
+func (v *tab) clipboard() string {
+	v.t.Helper()
+	_, err := chromedp.Call(v.ctx, browsers.SetPermission, browsers.SetPermissionParams{
+		Permission: &browsers.PermissionDescriptor{Name: "clipboard-read"}, Setting: browsers.PermissionSettingGranted,
+		Origin: v.base, BrowserContextID: chromedp.FromContext(v.ctx).BrowserContextID,
+	})
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return evaluate[string](v, `navigator.clipboard.readText()`)
 }
 
 // TestCallsInABrowser: calls appear while somebody looks; what pages read to show

@@ -18,9 +18,9 @@ type edit struct {
 // fewest: what takes longer nobody would read.
 const mostChanges = 2000
 
-// mostSteps is how many lines may be compared to find them: where most lines are equal,
-// each change may mean to go through all of the text again.
-const mostSteps = 1 << 24
+// mostSteps is how many equal lines may be passed to find them: texts can be made in
+// which each change means to go through all of the text again.
+const mostSteps = 1 << 26
 
 // compare finds the fewest lines to remove and to add that make after of before. If
 // those are more than mostChanges, or take more than mostSteps to find, it removes and adds everything between the first and
@@ -36,7 +36,7 @@ func compare(before, after string) (edits []edit, exact bool) {
 		tail++
 	}
 	edits = appendEdits(edits, ' ', a[:head])
-	middle, exact := shortest(a[head:len(a)-tail], b[head:len(b)-tail])
+	middle, exact := shortest(a[head:len(a)-tail], b[head:len(b)-tail], mostSteps)
 	edits = append(edits, middle...)
 	return appendEdits(edits, ' ', a[len(a)-tail:]), exact
 }
@@ -63,7 +63,7 @@ func appendEdits(edits []edit, op byte, lines []string) []edit {
 // shortest is the algorithm of Myers (An O(ND) Difference Algorithm, 1986): with d
 // changes, how far along each diagonal k = x-y can one get? The first d that reaches
 // the end is the fewest, and the way back through what was reached tells which.
-func shortest(a, b []string) (edits []edit, exact bool) {
+func shortest(a, b []string, most int) (edits []edit, exact bool) {
 	x, y := numbered(a, b)
 	reach := make([]int32, 2*mostChanges+3) // by diagonal, which may be negative
 	const zero = mostChanges + 1
@@ -83,7 +83,7 @@ func shortest(a, b []string) (edits []edit, exact bool) {
 			if k == len(x)-len(y) && int(at) == len(x) {
 				return wayBack(a, b, trace, d), true
 			}
-			if steps > mostSteps {
+			if steps > most {
 				return replaced(a, b), false
 			}
 		}
