@@ -35,7 +35,7 @@ func (p *Program) tokenCommand() *cobra.Command {
 	return group("token", "Make and revoke the tokens of agents, and links to the console",
 		"An agent that calls over HTTP shows who it is with a token. A token reaches the toolsets that its scopes\n"+
 			"name, for one user, and never decides about approvals: people do that, at the console or with \"remit approvals\".\n"+
-			"As long as there is a token, \"remit serve\" asks every caller for one. On stdio nobody needs one.",
+			"From the first token on \"remit serve\" asks every caller for one. On stdio nobody needs one.",
 		p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout())
 }
 
