@@ -187,7 +187,7 @@ func (a *App) tellLost(err error) {
 // where they are and where they usually are.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
-	hidden = append(hidden, secretFolders()...)
+	hidden = append(hidden, secretsWithin(s.Root)...)
 	if s.TLSKey != "" {
 		hidden = append(hidden, s.TLSKey)
 	}
