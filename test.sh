@@ -87,6 +87,7 @@ fi
 have node nodejs && have npm npm || leave_out "the conformance suite and the clients that are programs of Node: they need Node and npm"
 have_postgres || leave_out "all that runs on PostgreSQL: it needs the server, in /usr/lib/postgresql/*/bin or on the PATH"
 have chromium chromium || leave_out "all that looks at the console with a browser: it needs chromium"
+have groff groff || leave_out "what the manual pages look like: it needs groff"
 have git git || leave_out "the version gate against the last commit: it needs git"
 
 step "format and lint"

@@ -133,11 +133,7 @@ const embeddingsPatience = 10 * time.Second
 // checkKey looks at the key of approvals, if there is one: whoever can read it can
 // approve.
 func checkKey() (cli.Check, bool) {
-	home, err := homeFolder()
-	if err != nil {
-		return cli.Check{}, false
-	}
-	name := filepath.Join(home, ".config", "remit", secretName)
+	name := filepath.Join(secretFolders()[0], secretName)
 	info, err := os.Stat(name)
 	if err != nil {
 		return cli.Check{}, false // it is made with the first request

@@ -22,8 +22,10 @@ const (
 // approvalSecret is what a person's decisions are sealed with. It belongs to the
 // user and lies outside every workspace, because a workspace may come from
 // elsewhere and bring a database along.
-func approvalSecret(log *slog.Logger) ([]byte, error) {
-	folders := secretFolders()
+func approvalSecret(log *slog.Logger) ([]byte, error) { return secretIn(secretFolders(), log) }
+
+// secretIn is the secret of the first folder that can keep one.
+func secretIn(folders []string, log *slog.Logger) ([]byte, error) {
 	secret, err := keptSecret(folders[0])
 	if err == nil || len(folders) == 1 {
 		return secret, err

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"remit/internal/contract"
+	"remit/internal/contract/contracttest"
 	"remit/internal/engine/approval"
 )
 
@@ -60,15 +59,15 @@ func request(id, key string) approval.Request {
 func askKeeps(t *testing.T, s approval.Store) {
 	want := request("a1", "k")
 	got := ask(t, s, want)
-	equal(t, got, want)
-	equal(t, get(t, s, "a1"), want)
+	contracttest.Equal(t, got, want)
+	contracttest.Equal(t, get(t, s, "a1"), want)
 }
 
 func askFinds(t *testing.T, s approval.Store) {
 	first := ask(t, s, request("a1", "k"))
 	again := request("a2", "k")
 	again.CreatedAt = first.ExpiresAt.Add(-time.Microsecond)
-	equal(t, ask(t, s, again), first)
+	contracttest.Equal(t, ask(t, s, again), first)
 
 	if other := ask(t, s, request("a3", "another key")); other.ID != "a3" {
 		t.Errorf("another key was answered with request %s", other.ID)
@@ -79,8 +78,8 @@ func askAfterExpiry(t *testing.T, s approval.Store) {
 	first := ask(t, s, request("a1", "k"))
 	later := request("a2", "k")
 	later.CreatedAt, later.ExpiresAt = first.ExpiresAt, first.ExpiresAt.Add(time.Hour)
-	equal(t, ask(t, s, later), later)
-	equal(t, get(t, s, "a1"), first)
+	contracttest.Equal(t, ask(t, s, later), later)
+	contracttest.Equal(t, get(t, s, "a1"), first)
 }
 
 func askAfterDecision(t *testing.T, s approval.Store) {
@@ -93,7 +92,7 @@ func askAfterDecision(t *testing.T, s approval.Store) {
 
 func askAtOnce(t *testing.T, s approval.Store) {
 	var ids sync.Map
-	together(16, func(i int) {
+	contracttest.Together(16, func(i int) {
 		r, err := s.Ask(t.Context(), request(fmt.Sprintf("a%02d", i), "k"))
 		if err != nil {
 			t.Errorf("ask: %v", err)
@@ -114,7 +113,7 @@ func askTooMuch(t *testing.T, s approval.Store) {
 	}
 	more := request("b", "one too many")
 	_, err := s.Ask(t.Context(), more)
-	fails(t, err, contract.Limited, strconv.Itoa(approval.MostOpen))
+	contracttest.Fails(t, err, contract.Limited, strconv.Itoa(approval.MostOpen))
 	if n := len(list(t, s, approval.ListOptions{Now: noon, Limit: 2 * approval.MostOpen})); n != approval.MostOpen {
 		t.Errorf("%d requests wait, want %d", n, approval.MostOpen)
 	}
@@ -123,13 +122,13 @@ func askTooMuch(t *testing.T, s approval.Store) {
 	}
 	other := request("d", "of another")
 	other.Principal = "bob"
-	equal(t, ask(t, s, other), other)
+	contracttest.Equal(t, ask(t, s, other), other)
 
 	decide(t, s, "a0", false)
-	equal(t, ask(t, s, more), more)
+	contracttest.Equal(t, ask(t, s, more), more)
 	later := request("e", "when they have expired")
 	later.CreatedAt, later.ExpiresAt = noon.Add(time.Hour), noon.Add(2*time.Hour)
-	equal(t, ask(t, s, later), later)
+	contracttest.Equal(t, ask(t, s, later), later)
 }
 
 func takeDecided(t *testing.T, s approval.Store) {
@@ -140,8 +139,8 @@ func takeDecided(t *testing.T, s approval.Store) {
 
 	want := get(t, s, "a1")
 	want.SpentAt = noon.Add(2 * time.Minute)
-	equal(t, take(t, s, "k", want.SpentAt), want)
-	equal(t, get(t, s, "a1"), want)
+	contracttest.Equal(t, take(t, s, "k", want.SpentAt), want)
+	contracttest.Equal(t, get(t, s, "a1"), want)
 	untaken(t, s, "k", noon.Add(2*time.Minute))
 }
 
@@ -174,7 +173,7 @@ func takeAtOnce(t *testing.T, s approval.Store) {
 		decide(t, s, fmt.Sprint("a", round), true)
 
 		var winners sync.Map
-		together(16, func(i int) {
+		contracttest.Together(16, func(i int) {
 			_, found, err := s.Take(t.Context(), key, noon)
 			if err != nil {
 				t.Errorf("take: %v", err)
@@ -206,8 +205,8 @@ func decideKeeps(t *testing.T, s approval.Store) {
 		if err != nil {
 			t.Fatalf("decide: %v", err)
 		}
-		equal(t, got, want)
-		equal(t, get(t, s, want.ID), want)
+		contracttest.Equal(t, got, want)
+		contracttest.Equal(t, get(t, s, want.ID), want)
 	}
 }
 
@@ -216,23 +215,23 @@ func decideRefuses(t *testing.T, s approval.Store) {
 		_, err := s.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "eve"}, now, now.Add(time.Hour))
 		return err
 	}
-	fails(t, approve("nothing", noon), contract.NotFound, "nothing")
+	contracttest.Fails(t, approve("nothing", noon), contract.NotFound, "nothing")
 
 	ask(t, s, request("a1", "k"))
-	fails(t, approve("a", noon), contract.NotFound, "a") // a prefix is enough to read, not to decide
+	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a") // a prefix is enough to read, not to decide
 	before := decide(t, s, "a1", false)
-	fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
-	equal(t, get(t, s, "a1"), before)
+	contracttest.Fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
+	contracttest.Equal(t, get(t, s, "a1"), before)
 
 	late := ask(t, s, request("b1", "k"))
-	fails(t, approve("b1", late.ExpiresAt), contract.Conflict, "b1", "expired", "2026-08-01T13:00:00Z")
-	equal(t, get(t, s, "b1"), late)
+	contracttest.Fails(t, approve("b1", late.ExpiresAt), contract.Conflict, "b1", "expired", "2026-08-01T13:00:00Z")
+	contracttest.Equal(t, get(t, s, "b1"), late)
 }
 
 func decideAtOnce(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
 	var winners sync.Map
-	together(16, func(i int) {
+	contracttest.Together(16, func(i int) {
 		v := approval.Verdict{Approve: i%2 == 0, By: strconv.Itoa(i)}
 		_, err := s.Decide(t.Context(), "a1", v, noon, noon.Add(time.Hour))
 		switch {
@@ -262,10 +261,10 @@ func getByPrefix(t *testing.T, s approval.Store) {
 	// Nothing that a person can type is a pattern.
 	for _, id := range []string{"9", "7kz9w0", "7k%", "7k_9", "%", "*", "K"} {
 		_, err := s.Get(t.Context(), id)
-		fails(t, err, contract.NotFound, id)
+		contracttest.Fails(t, err, contract.NotFound, id)
 	}
 	_, err := s.Get(t.Context(), "")
-	fails(t, err, contract.Invalid)
+	contracttest.Fails(t, err, contract.Invalid)
 }
 
 func getAmbiguous(t *testing.T, s approval.Store) {
@@ -273,7 +272,7 @@ func getAmbiguous(t *testing.T, s approval.Store) {
 		ask(t, s, request(id, "key of "+id))
 	}
 	_, err := s.Get(t.Context(), "7k")
-	fails(t, err, contract.Invalid, "7kq2m", "7kz9w")
+	contracttest.Fails(t, err, contract.Invalid, "7kq2m", "7kz9w")
 	if strings.Contains(err.Error(), "8aaaa") {
 		t.Errorf("an id with another prefix is listed: %v", err)
 	}
@@ -294,8 +293,8 @@ func listPending(t *testing.T, s approval.Store) {
 	decide(t, s, "a3", true)
 
 	at := noon.Add(time.Minute)
-	equal(t, ids(list(t, s, approval.ListOptions{Now: at})), "a4 a2 a1 a0")
-	equal(t, ids(list(t, s, approval.ListOptions{Now: at, Limit: 2})), "a4 a2")
+	contracttest.Equal(t, ids(list(t, s, approval.ListOptions{Now: at})), "a4 a2 a1 a0")
+	contracttest.Equal(t, ids(list(t, s, approval.ListOptions{Now: at, Limit: 2})), "a4 a2")
 }
 
 func listAll(t *testing.T, s approval.Store) {
@@ -311,7 +310,7 @@ func listAll(t *testing.T, s approval.Store) {
 	if len(got) != 120 || got[0].ID != "a119" || got[119].ID != "a000" {
 		t.Errorf("listed %d requests: %s", len(got), ids(got))
 	}
-	equal(t, got[0], get(t, s, "a119"))
+	contracttest.Equal(t, got[0], get(t, s, "a119"))
 	if n := len(list(t, s, approval.ListOptions{All: true, Now: noon})); n != 100 {
 		t.Errorf("no limit listed %d requests, want 100", n)
 	}
@@ -398,45 +397,6 @@ func ids(requests []approval.Request) string {
 		b.WriteString(r.ID + " ")
 	}
 	return strings.TrimSpace(b.String())
-}
-
-func equal[T any](t *testing.T, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("differs (-want +got):\n%s", diff)
-	}
-}
-
-// fails checks the kind of err and that its message tells each of the words.
-func fails(t *testing.T, err error, kind contract.Kind, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want one of kind %s", kind)
-		return
-	}
-	e := contract.AsError(err)
-	if e.Kind != kind {
-		t.Errorf("error of kind %s, want %s: %v", e.Kind, kind, err)
-	}
-	for _, word := range words {
-		if !strings.Contains(e.Message, word) {
-			t.Errorf("message %q does not tell %q", e.Message, word)
-		}
-	}
-}
-
-// together runs f n times at once and waits for all.
-func together(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	start := make(chan struct{})
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
 }
 
 func size(m *sync.Map) int {

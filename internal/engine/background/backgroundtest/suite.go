@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"remit/internal/contract"
+	"remit/internal/contract/contracttest"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
@@ -97,7 +97,7 @@ func addForgets(t *testing.T, s background.Store) {
 	later.CreatedAt = noon.Add(time.Minute)
 	add(t, s, later)
 	_, err := s.Get(t.Context(), "a0")
-	fails(t, err, contract.NotFound, "a0")
+	contracttest.Fails(t, err, contract.NotFound, "a0")
 	get(t, s, "a1")
 }
 
@@ -105,9 +105,9 @@ func addRefuses(t *testing.T, s background.Store) {
 	for i := range background.MostUnfinished {
 		add(t, s, working(fmt.Sprint("a", i)))
 	}
-	fails(t, s.Add(t.Context(), working("b")), contract.Limited, "200")
+	contracttest.Fails(t, s.Add(t.Context(), working("b")), contract.Limited, "200")
 	_, err := s.Get(t.Context(), "b")
-	fails(t, err, contract.NotFound, "b")
+	contracttest.Fails(t, err, contract.NotFound, "b")
 
 	other := working("c")
 	other.Principal = "grace"
@@ -126,7 +126,7 @@ func addCounts(t *testing.T, s background.Store) {
 	}
 	late := working("b")
 	late.CreatedAt = working("").LeaseUntil.Add(-time.Microsecond)
-	fails(t, s.Add(t.Context(), late), contract.Limited)
+	contracttest.Fails(t, s.Add(t.Context(), late), contract.Limited)
 	late.CreatedAt = working("").LeaseUntil // those that nobody runs any more make room
 	add(t, s, late)
 }
@@ -135,7 +135,7 @@ func getNothing(t *testing.T, s background.Store) {
 	add(t, s, working("a1"))
 	for _, id := range []string{"a", "a11", "A1", "%", ""} {
 		_, err := s.Get(t.Context(), id)
-		fails(t, err, contract.NotFound, id)
+		contracttest.Fails(t, err, contract.NotFound, id)
 	}
 }
 
@@ -182,7 +182,7 @@ func swapOlder(t *testing.T, s background.Store) {
 
 	refused(t, s, working("nothing"))
 	_, err := s.Get(t.Context(), "nothing")
-	fails(t, err, contract.NotFound)
+	contracttest.Fails(t, err, contract.NotFound)
 }
 
 func swapFinal(t *testing.T, s background.Store) {
@@ -205,7 +205,7 @@ func swapAtOnce(t *testing.T, s background.Store) {
 		task := get(t, s, id)
 		var winners atomic.Int32
 		var winner atomic.Value
-		together(16, func(i int) {
+		contracttest.Together(16, func(i int) {
 			mine := task
 			mine.Message = fmt.Sprint("by ", i)
 			kept, err := s.Swap(t.Context(), mine)
@@ -311,36 +311,4 @@ func equal(t *testing.T, got, want background.Task) {
 	if diff := cmp.Diff(want, got, sameJSON, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("differs (-want +got):\n%s", diff)
 	}
-}
-
-// fails checks the kind of err and that its message tells each of the words.
-func fails(t *testing.T, err error, kind contract.Kind, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want one of kind %s", kind)
-		return
-	}
-	e := contract.AsError(err)
-	if e.Kind != kind {
-		t.Errorf("error of kind %s, want %s: %v", e.Kind, kind, err)
-	}
-	for _, word := range words {
-		if !strings.Contains(e.Message, word) {
-			t.Errorf("message %q does not tell %q", e.Message, word)
-		}
-	}
-}
-
-// together runs f n times at once and waits for all.
-func together(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	start := make(chan struct{})
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"remit/internal/contract/contracttest"
 	"remit/internal/engine/identity"
 )
 
@@ -34,7 +35,7 @@ func sessionKept(t *testing.T, s identity.SessionStore) {
 		want := session("hash of " + role.String())
 		want.Role = role
 		begin(t, s, want)
-		equal(t, found(t, s, want.Hash), want)
+		contracttest.Equal(t, found(t, s, want.Hash), want)
 	}
 	for _, hash := range []string{"", "hash", "%", "HASH OF admin"} {
 		missing(t, s, hash)
@@ -74,7 +75,7 @@ func sessionsListed(t *testing.T, s identity.SessionStore) {
 	newer := session("b")
 	newer.Created = noon.Add(time.Second)
 	begin(t, s, session("c"), newer, session("a"))
-	equal(t, list(), []identity.Session{newer, session("a"), session("c")})
+	contracttest.Equal(t, list(), []identity.Session{newer, session("a"), session("c")})
 }
 
 func sessionTouched(t *testing.T, s identity.SessionStore) {
@@ -85,9 +86,9 @@ func sessionTouched(t *testing.T, s identity.SessionStore) {
 		}
 		want := session("a")
 		want.Seen = noon.Add(c.want)
-		equal(t, found(t, s, "a"), want)
+		contracttest.Equal(t, found(t, s, "a"), want)
 	}
-	equal(t, found(t, s, "b"), session("b"))
+	contracttest.Equal(t, found(t, s, "b"), session("b"))
 }
 
 func sessionEnded(t *testing.T, s identity.SessionStore) {

@@ -6,14 +6,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"remit/internal/contract"
+	"remit/internal/contract/contracttest"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 )
@@ -58,14 +56,14 @@ func addKeeps(t *testing.T, s identity.TokenStore) {
 	bare.User, bare.Rate, bare.Expires, bare.Created = "", limit.Rate{}, time.Time{}, noon.Add(-time.Second)
 	bare.Scopes = identity.Scopes{{Set: "books"}: true}
 	add(t, s, full, bare)
-	equal(t, list(t, s), []identity.Token{full, bare})
+	contracttest.Equal(t, list(t, s), []identity.Token{full, bare})
 }
 
 func addRefuses(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	again := token("t2", "ci")
 	again.Created = noon.Add(time.Hour - time.Microsecond)
-	fails(t, s.Add(t.Context(), again), contract.Conflict, "ci")
+	contracttest.Fails(t, s.Add(t.Context(), again), contract.Conflict, "ci")
 	add(t, s, token("t3", "CI"))
 	if n := len(list(t, s)); n != 2 {
 		t.Errorf("%d tokens are kept, want 2", n)
@@ -83,12 +81,12 @@ func addFreed(t *testing.T, s identity.TokenStore) {
 	last := token("t3", "ci")
 	last.Created = later.Created
 	add(t, s, last)
-	equal(t, ids(list(t, s)), "t3 t2 t1")
+	contracttest.Equal(t, ids(list(t, s)), "t3 t2 t1")
 }
 
 func addAtOnce(t *testing.T, s identity.TokenStore) {
 	var added atomic.Int32
-	together(16, func(i int) {
+	contracttest.Together(16, func(i int) {
 		err := s.Add(t.Context(), token(fmt.Sprint("t", i), "ci"))
 		switch {
 		case err == nil:
@@ -103,14 +101,14 @@ func addAtOnce(t *testing.T, s identity.TokenStore) {
 }
 
 func addMany(t *testing.T, s identity.TokenStore) {
-	together(8, func(worker int) {
+	contracttest.Together(8, func(worker int) {
 		for i := worker; i < identity.MostTokens; i += 8 {
 			if err := s.Add(t.Context(), token(fmt.Sprint("t", i), fmt.Sprint("n", i))); err != nil {
 				t.Errorf("add: %v", err)
 			}
 		}
 	})
-	fails(t, s.Add(t.Context(), token("x", "one too many")), contract.Limited, "1000")
+	contracttest.Fails(t, s.Add(t.Context(), token("x", "one too many")), contract.Limited, "1000")
 	if _, err := s.Revoke(t.Context(), "n7", noon); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +130,7 @@ func addForgets(t *testing.T, s identity.TokenStore) {
 		next := token(fmt.Sprint("n", i), fmt.Sprint("n", i))
 		next.Created, next.Expires = c.at, time.Time{}
 		add(t, s, next)
-		equal(t, ids(list(t, s)), c.want)
+		contracttest.Equal(t, ids(list(t, s)), c.want)
 	}
 }
 
@@ -143,7 +141,7 @@ func byHash(t *testing.T, s identity.TokenStore) {
 	if err != nil || !found {
 		t.Fatalf("found %v, error %v", found, err)
 	}
-	equal(t, got, want)
+	contracttest.Equal(t, got, want)
 	for _, hash := range []string{"", "hash", "%", "HASH OF t1", want.Hash + " "} {
 		if got, found, err := s.ByHash(t.Context(), hash); err != nil || found {
 			t.Errorf("hash %q found %q, error %v", hash, got.ID, err)
@@ -160,7 +158,7 @@ func listTokens(t *testing.T, s identity.TokenStore) {
 		n.Created = noon.Add(time.Duration(i) * time.Second)
 		add(t, s, n)
 	}
-	equal(t, ids(list(t, s)), "c a b")
+	contracttest.Equal(t, ids(list(t, s)), "c a b")
 }
 
 func revoke(t *testing.T, s identity.TokenStore) {
@@ -177,7 +175,7 @@ func revoke(t *testing.T, s identity.TokenStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, got, want)
+	contracttest.Equal(t, got, want)
 }
 
 func revokeLive(t *testing.T, s identity.TokenStore) {
@@ -202,14 +200,14 @@ func revokeAgain(t *testing.T, s identity.TokenStore) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, again, first)
+	contracttest.Equal(t, again, first)
 }
 
 func revokeNothing(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	for _, name := range []string{"", "t", "c", "%", "ci ", "CI", "nul \x00", "no UTF-8 \xff"} {
 		_, err := s.Revoke(t.Context(), name, noon)
-		fails(t, err, contract.NotFound)
+		contracttest.Fails(t, err, contract.NotFound)
 	}
 	if got := list(t, s)[0]; !got.Revoked.IsZero() {
 		t.Error("another token was revoked")
@@ -254,7 +252,7 @@ func anyWriting(t *testing.T, s identity.TokenStore) {
 	want := token("t1", "Übersetzer 翻訳 'x' \"y\" %_ 🤖")
 	want.User = "ünï@例え"
 	add(t, s, want)
-	equal(t, list(t, s), []identity.Token{want})
+	contracttest.Equal(t, list(t, s), []identity.Token{want})
 	if _, err := s.Revoke(t.Context(), want.Name, noon); err != nil {
 		t.Error(err)
 	}
@@ -284,43 +282,4 @@ func ids(tokens []identity.Token) string {
 		all = append(all, n.ID)
 	}
 	return strings.Join(all, " ")
-}
-
-func equal[T any](t *testing.T, got, want T) {
-	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("differs (-want +got):\n%s", diff)
-	}
-}
-
-// fails checks the kind of err and that its message tells each of the words.
-func fails(t *testing.T, err error, kind contract.Kind, words ...string) {
-	t.Helper()
-	if err == nil {
-		t.Errorf("no error, want one of kind %s", kind)
-		return
-	}
-	e := contract.AsError(err)
-	if e.Kind != kind {
-		t.Errorf("error of kind %s, want %s: %v", e.Kind, kind, err)
-	}
-	for _, word := range words {
-		if !strings.Contains(e.Message, word) {
-			t.Errorf("message %q does not tell %q", e.Message, word)
-		}
-	}
-}
-
-// together runs f n times at once and waits for all.
-func together(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	start := make(chan struct{})
-	for i := range n {
-		wg.Go(func() {
-			<-start
-			f(i)
-		})
-	}
-	close(start)
-	wg.Wait()
 }
