@@ -218,7 +218,7 @@ func TestTrackerCloses(t *testing.T) {
 	tracked(t, store, func(*testing.T, *Tracker, *bytes.Buffer) {}) // nothing was ever noted
 }
 
-// TestTrackerGivesUp: a store that hangs holds nobody up for more than a second.
+// TestTrackerGivesUp: a store that hangs holds nobody up for longer than later.Finish.
 func TestTrackerGivesUp(t *testing.T) {
 	for _, early := range []time.Duration{0, later.Delay} {
 		store := &fakeAccesses{}

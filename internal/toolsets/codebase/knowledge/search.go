@@ -2,6 +2,7 @@ package knowledge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"remit/internal/search/hybrid"
@@ -49,12 +50,12 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 	defer leave()
-	failed := x.freshen(ctx)
+	vacant := x.outwait(ctx, x.freshen(ctx))
 	if err := x.gone(ctx); err != nil {
 		return Answer{}, err
 	}
-	if err := x.vacant(failed); err != nil {
-		return Answer{}, err
+	if vacant != nil {
+		return Answer{}, vacant
 	}
 	if q.Limit <= 0 {
 		q.Limit = 5
@@ -129,6 +130,26 @@ func (x *Index) patience() (all, memory time.Duration) {
 		return x.limits.busy, x.limits.first
 	}
 	return x.limits.fresh, x.limits.first
+}
+
+// outwait says why there is nothing to search in, as vacant does. While the first index is being built it waits for the first pieces, longer
+// than a search should take: a late answer is worth more than none.
+func (x *Index) outwait(ctx context.Context, failed error) error {
+	end := time.NewTimer(x.limits.none)
+	defer end.Stop()
+	for {
+		err := x.vacant(failed)
+		if !errors.As(err, new(*BuildingError)) {
+			return err
+		}
+		select {
+		case <-time.After(x.limits.none / 100):
+		case <-end.C:
+			return err
+		case <-ctx.Done():
+			return err
+		}
+	}
 }
 
 // vacant says why there is nothing to search in, if that is so.

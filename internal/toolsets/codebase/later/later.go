@@ -16,7 +16,7 @@ const (
 	// Patience is how long one write may take.
 	Patience = 5 * time.Second
 	// Finish is how long Close may take.
-	Finish = time.Second
+	Finish = 2 * time.Second
 )
 
 // Writer writes a moment after it was roused, one write at a time, and tries again by itself after a failure, which it tells of
@@ -71,7 +71,7 @@ func (w *Writer) Closed() bool {
 	return w.closed
 }
 
-// Close writes once more if the writer was ever roused, within a second and as long as ctx lasts, and ends the work.
+// Close writes once more if the writer was ever roused, within Finish and as long as ctx lasts, and ends the work.
 func (w *Writer) Close(ctx context.Context) {
 	w.mu.Lock()
 	again, running := w.closed, w.running

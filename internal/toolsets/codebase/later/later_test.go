@@ -147,7 +147,7 @@ func TestCloses(t *testing.T) {
 	})
 }
 
-// What hangs holds nobody up for more than a second, or longer than they wait.
+// What hangs holds nobody up for longer than Finish, or longer than they wait.
 func TestCloseGivesUp(t *testing.T) {
 	for _, early := range []time.Duration{0, later.Delay} { // for the second it is being written when Close comes
 		for _, patience := range []time.Duration{time.Minute, second / 4} {

@@ -148,5 +148,5 @@ func (k *Keeper) Left(connection string) {
 	k.wait(connection)
 }
 
-// Close writes what is left, within a second and as long as ctx lasts. Sessions whose client has not left end by being idle.
+// Close writes what is left, within later.Finish and as long as ctx lasts. Sessions whose client has not left end by being idle.
 func (k *Keeper) Close(ctx context.Context) { k.writer.Close(ctx) }

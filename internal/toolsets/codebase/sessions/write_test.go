@@ -135,7 +135,7 @@ func TestKeeperLeavesMeanwhile(t *testing.T) {
 	})
 }
 
-// The end waits for no more than a second, and writes what it can.
+// The end waits no longer than later.Finish, and writes what it can.
 func TestKeeperCloses(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")
