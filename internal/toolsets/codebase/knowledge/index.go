@@ -68,21 +68,21 @@ type Options struct {
 
 // limits are how long things may take, and how much is done at a time. Tests have others.
 type limits struct {
-	first  time.Duration // that the first search waits
-	none   time.Duration // that it waits after that while there is nothing at all to answer from
-	fresh  time.Duration // that a search waits for what has changed
-	busy   time.Duration // the same, while there is a lot to do
-	query  time.Duration // for the remote vector of a query
-	calm   time.Duration // after a failure of the remote model, before it is asked for queries again
-	retry  time.Duration // after a failure of the store, at first
-	lease  time.Duration // of the bulk of the work
-	others time.Duration // between looks at what another process has done
-	bulk   int           // files that need the lease
+	longest time.Duration // that a search waits at all: for memory files, and while there is nothing to answer from
+	first   time.Duration // that the first search waits for everything
+	fresh   time.Duration // that a search waits for what has changed
+	busy    time.Duration // the same, while there is a lot to do
+	query   time.Duration // for the remote vector of a query
+	calm    time.Duration // after a failure of the remote model, before it is asked for queries again
+	retry   time.Duration // after a failure of the store, at first
+	lease   time.Duration // of the bulk of the work
+	others  time.Duration // between looks at what another process has done
+	bulk    int           // files that need the lease
 }
 
 func defaultLimits() limits {
 	return limits{
-		first: 1500 * time.Millisecond, none: 2500 * time.Millisecond, fresh: 250 * time.Millisecond, busy: 50 * time.Millisecond, query: 2 * time.Second,
+		longest: 4 * time.Second, first: 1500 * time.Millisecond, fresh: 250 * time.Millisecond, busy: 50 * time.Millisecond, query: 2 * time.Second,
 		calm: 5 * time.Second, retry: 500 * time.Millisecond, lease: 4 * time.Second, others: time.Second, bulk: 64,
 	}
 }

@@ -327,7 +327,7 @@ func TestBuilding(t *testing.T) {
 		return nil, ctx.Err()
 	})
 	x := b.open()
-	x.limits.first = time.Millisecond
+	x.limits.first, x.limits.longest = time.Millisecond, time.Millisecond
 	_, err := x.Search(t.Context(), Query{Text: "tractors"})
 	for errors.Is(err, ErrEmpty) {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestBuilding(t *testing.T) {
 	if !errors.As(err, &building) {
 		t.Fatalf("%v", err)
 	}
-	x.limits.none = time.Minute
+	x.limits.longest = time.Minute
 	time.AfterFunc(50*time.Millisecond, func() { close(hold) }) // while the next search waits, in whose place it would fail
 	if a := b.search(x, Query{Text: "tractors"}); len(a.Hits) != 1 || a.Total < 1 {
 		t.Errorf("%+v", a)

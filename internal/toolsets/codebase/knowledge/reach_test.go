@@ -68,7 +68,7 @@ func TestDeniedAfterwards(t *testing.T) {
 			return open()
 		}
 	})
-	x.limits.first, x.limits.fresh, x.limits.busy = 0, 0, 0
+	x.limits.longest, x.limits.first, x.limits.fresh, x.limits.busy = 0, 0, 0, 0
 	x.join()
 	<-looking
 	hidesSwordfish(b, x)

@@ -50,7 +50,9 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 		return Answer{}, err
 	}
 	defer leave()
-	vacant := x.outwait(ctx, x.freshen(ctx))
+	patient, cancel := context.WithTimeout(ctx, x.limits.longest)
+	defer cancel()
+	vacant := x.outwait(patient, x.freshen(patient))
 	if err := x.gone(ctx); err != nil {
 		return Answer{}, err
 	}
@@ -66,7 +68,7 @@ func (x *Index) Search(ctx context.Context, q Query) (Answer, error) {
 	}
 	answer, moved, err := x.find(ctx, q, way)
 	if err == nil && moved { // another process changed what was found
-		_ = x.freshen(ctx)
+		_ = x.freshen(patient)
 		answer, _, err = x.find(ctx, q, way)
 	}
 	if stop := x.gone(ctx); stop != nil {
@@ -91,17 +93,18 @@ func (x *Index) gone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// freshen waits for a round, as long as that is worth it, and gives its error.
+// freshen waits for a round: as long as it may for memory files, since what was remembered is known to the next call, and for the rest as
+// long as that is worth it. It gives the round's error.
 func (x *Index) freshen(ctx context.Context) error {
-	patience, forMemory := x.patience()
-	r := x.join()
-	memory, cancel := context.WithTimeout(ctx, forMemory)
+	ctx, cancel := context.WithTimeout(ctx, x.limits.longest)
 	defer cancel()
+	patience := x.patience()
 	all, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	r := x.join()
 	select {
 	case <-r.memory:
-	case <-memory.Done():
+	case <-ctx.Done():
 	}
 	select {
 	case <-r.done:
@@ -114,38 +117,34 @@ func (x *Index) freshen(ctx context.Context) error {
 	return r.err
 }
 
-// patience is how long somebody waits for the index to be up to date, and for the memory files to be, which matter more. While what was
-// known before is still being read, nobody waits but the first: there is something to answer from.
-func (x *Index) patience() (all, memory time.Duration) {
+// patience is how long somebody waits for the index to be up to date. While what was known before is still being read, nobody does but the
+// first: there is something to answer from.
+func (x *Index) patience() time.Duration {
 	_, pieces := x.catalog.counts()
 	left, _ := x.queue.progress()
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
 	case !x.started || pieces == 0:
-		return x.limits.first, x.limits.first
+		return x.limits.first
 	case !x.status.loaded:
-		return 0, 0
+		return 0
 	case left > x.limits.bulk || !x.status.settled:
-		return x.limits.busy, x.limits.first
+		return x.limits.busy
 	}
-	return x.limits.fresh, x.limits.first
+	return x.limits.fresh
 }
 
-// outwait says why there is nothing to search in, as vacant does. While the first index is being built it waits for the first pieces, longer
-// than a search should take: a late answer is worth more than none.
+// outwait says why there is nothing to search in, as vacant does. While the first index is being built it waits for the first pieces as long
+// as ctx lasts: a late answer is worth more than none.
 func (x *Index) outwait(ctx context.Context, failed error) error {
-	end := time.NewTimer(x.limits.none)
-	defer end.Stop()
 	for {
 		err := x.vacant(failed)
 		if !errors.As(err, new(*BuildingError)) {
 			return err
 		}
 		select {
-		case <-time.After(x.limits.none / 100):
-		case <-end.C:
-			return err
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return err
 		}

@@ -77,7 +77,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 	b.pages(100)
 	b.store.holder, b.store.until = "somebody", b.now.Add(time.Hour)
 	x := b.open()
-	x.limits.first = time.Millisecond
+	x.limits.first, x.limits.longest = time.Millisecond, time.Millisecond
 	x.Search(t.Context(), Query{Text: "subject5"})
 	if err := b.until(func() bool { b.store.mu.Lock(); defer b.store.mu.Unlock(); return b.store.leases > 3 }); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestFollower(t *testing.T) {
 	b.pages(100)
 	b.store.holder, b.store.until = "somebody", b.now.Add(time.Hour)
 	x := b.open()
-	x.limits.first = time.Millisecond
+	x.limits.first, x.limits.longest = time.Millisecond, time.Millisecond
 	x.Search(t.Context(), Query{Text: "subject5"})
 	leader := newBench(t)
 	leader.root, leader.now, leader.model = b.root, b.now, b.model

@@ -194,7 +194,7 @@ func (b *bench) open(change ...func(*Options)) *Index {
 		c(&o)
 	}
 	x := New(o)
-	x.limits.first, x.limits.fresh, x.limits.busy, x.limits.none = time.Minute, time.Minute, time.Minute, 0
+	x.limits.longest, x.limits.first, x.limits.fresh, x.limits.busy = time.Minute, time.Minute, time.Minute, time.Minute
 	x.limits.retry, x.limits.others = time.Millisecond, time.Millisecond
 	b.t.Cleanup(func() {
 		if err := x.Close(); err != nil {
