@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener, grace time.Duration)
 	s.ending.Store(true)
 	s.Log.Info("stopping; requests under way are finished first", "requests", s.active.Load())
 	s.EndStreams()
-	s.awaitQuiet()
+	s.awaitQuiet(l)
 	if l, ok := l.(*limited); ok {
 		l.closeSilent()
 	}
@@ -175,12 +175,12 @@ const (
 
 // awaitQuiet lets clients finish on the connections they have: each answer tells
 // them not to use it again. To close a connection at once would lose a request
-// that is already on its way.
-func (s *Server) awaitQuiet() {
-	deadline := time.Now().Add(quietAtMost)
-	for time.Now().Before(deadline) {
-		time.Sleep(quiet / 5)
-		if s.active.Load() == 0 && time.Since(time.Unix(0, s.latest.Load())) > quiet {
+// that is already on its way. Where there is none open, there is nothing to wait for.
+func (s *Server) awaitQuiet(l net.Listener) {
+	counts, _ := l.(*limited)
+	for deadline := time.Now().Add(quietAtMost); time.Now().Before(deadline); time.Sleep(quiet / 30) {
+		idle := s.active.Load() == 0
+		if idle && (counts != nil && counts.open.Load() == 0 || time.Since(time.Unix(0, s.latest.Load())) > quiet) {
 			return
 		}
 	}

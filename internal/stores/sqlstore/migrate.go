@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -18,9 +19,9 @@ var sqliteMigrations embed.FS
 //go:embed migrations/postgres/*.sql
 var postgresMigrations embed.FS
 
-// upgradeFile brings the database at path to the version that this program knows.
+// upgradeFile brings the database in a file to the version that this program knows.
 // When it is there already, that costs two reads and no lock.
-func upgradeFile(ctx context.Context, db *sql.DB, path string) error {
+func upgradeFile(ctx context.Context, db *sql.DB, file string) error {
 	migrations, err := sqliteMigrationsFor(db)
 	if err != nil {
 		return err
@@ -28,7 +29,7 @@ func upgradeFile(ctx context.Context, db *sql.DB, path string) error {
 	if ready, err := isFileReady(ctx, db, latest(migrations)); ready || err != nil {
 		return err
 	}
-	release, err := lockUpgrade(ctx, path)
+	release, err := lockUpgrade(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -78,13 +79,31 @@ func postgresMigrationsFor(db *sql.DB) (*goose.Provider, error) {
 	return migrationsFor(goose.DialectPostgres, db, postgresMigrations, "migrations/postgres")
 }
 
-func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.FS, folder string) (*goose.Provider, error) {
-	files, err := fs.Sub(files, folder)
+// migrationsFor reads the migrations in a folder. Each is given to goose as a function
+// that carries out the whole file: goose would cut it into statements first, with buffers
+// of megabytes, which took longer than to carry them out. So a file has the way up alone.
+func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.ReadFileFS, folder string) (*goose.Provider, error) {
+	entries, err := fs.ReadDir(files, folder)
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
-	p, err := goose.NewProvider(dialect, db, files,
-		goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
+	var all []*goose.Migration
+	for _, entry := range entries {
+		version, err := goose.NumericComponent(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read migrations: %w", err)
+		}
+		all = append(all, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
+			text, err := files.ReadFile(path.Join(folder, entry.Name()))
+			if err != nil {
+				return err
+			}
+			_, err = tx.ExecContext(ctx, string(text))
+			return err
+		}}, nil))
+	}
+	p, err := goose.NewProvider(dialect, db, nil,
+		goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -141,17 +160,17 @@ func version(ctx context.Context, db *sql.DB, hasTable string) (int64, error) {
 	return n.Int64, err
 }
 
-// lockUpgrade lets one process at a time upgrade the database at path: goose
+// lockUpgrade lets one process at a time upgrade the database in a file: goose
 // has no lock for SQLite, and two that see the same version would both apply
 // the next migration. The lock is on a file beside the database, which stays
 // empty. It is SQLite's own, because that works on every system, also between
 // goroutines, and ends with the process that holds it.
-func lockUpgrade(ctx context.Context, path string) (release func() error, err error) {
-	path += ".lock"
-	if err := createFile(path); err != nil {
+func lockUpgrade(ctx context.Context, file string) (release func() error, err error) {
+	file += ".lock"
+	if err := createFile(file); err != nil {
 		return nil, fmt.Errorf("create upgrade lock: %w", err)
 	}
-	lock, err := pool(path, 1, "_txlock=exclusive", "_busy_timeout=100")
+	lock, err := pool(file, 1, "_txlock=exclusive", "_busy_timeout=100")
 	if err != nil {
 		return nil, err
 	}
