@@ -108,7 +108,8 @@ step "tests"
 export REMIT_FULL=$full
 # SQLite is C made into Go: the race detector has nothing to find in it, and would
 # slow down all that stores something by a quarter.
-export GOFLAGS="${GOFLAGS:-} -gcflags=modernc.org/...=-race=false"
+# Without paths a copy of the repository, which some tests make, shares what was compiled.
+export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=modernc.org/...=-race=false"
 packages=$(go list ./... | grep -v '/bench$')
 mapfile -t packages <<<"$packages"
 go test "${race[@]}" -timeout 25m -parallel 4 "${packages[@]}"

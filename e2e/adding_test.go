@@ -113,10 +113,15 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
+// run runs a command of Go with the flags that the tests were compiled with, so that what has not changed need not be again.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
+	flags := goEnv(t, "GOFLAGS") + " -trimpath"
+	if underRace() {
+		flags += " -race"
+	}
 	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS="+flags, noRaceSleep)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,13 @@ func (b built) Run() int {
 	}
 	return b.m.Run()
 }
+
+// asShipped are settings to build the program with as it is shipped. All who do so share
+// what was compiled, whichever folder it was in.
+var asShipped = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"}
+
+// shipping is an environment to build the program in as it is shipped.
+func shipping(more ...string) []string { return slices.Concat(os.Environ(), asShipped, more) }
 
 // underRace tells whether the race detector watches this run.
 func underRace() bool {

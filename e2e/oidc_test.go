@@ -17,7 +17,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -34,7 +33,7 @@ import (
 var providerBin = sync.OnceValues(func() (string, error) {
 	bin := filepath.Join(filepath.Dir(remitBin), "provider")
 	build := exec.Command("go", "build", "-o", bin, ".")
-	build.Dir, build.Env = "provider", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	build.Dir, build.Env = "provider", shipping()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the OpenID provider: %w\n%s", err, out)
 	}

@@ -50,7 +50,7 @@ func script(t *testing.T, env []string, name string, args ...string) (string, er
 	ctx, cancel := context.WithTimeout(t.Context(), nodeTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "bash", append([]string{fromRoot(t, name)}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd.Env = shipping(env...)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
@@ -181,7 +181,7 @@ func TestDockerContextBuilds(t *testing.T) {
 			continue
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-ec", strings.ReplaceAll(i.rest, "/out/", out+"/"))
-		cmd.Dir, cmd.Env = src, append(os.Environ(), "TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
+		cmd.Dir, cmd.Env = src, shipping("TARGETOS="+runtime.GOOS, "TARGETARCH="+runtime.GOARCH)
 		if said, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", i.rest, err, said)
 		}

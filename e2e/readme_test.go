@@ -27,8 +27,8 @@ func TestReadmeFirstCall(t *testing.T) {
 	for _, command := range commands {
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = copied
-		cmd.Env = append(environment(), "HOME="+home)
-		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} { // what was downloaded and built need not be again
+		cmd.Env = append(environment("HOME="+home), asShipped...)
+		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} { // what was downloaded and built need not be again
 			cmd.Env = append(cmd.Env, name+"="+goEnv(t, name))
 		}
 		text, err := cmd.CombinedOutput()
