@@ -31,14 +31,21 @@ func TestSignout(t *testing.T) {
 	if listed.code != 0 || !strings.Contains(listed.out, "admin") {
 		t.Errorf("signed in: %+v", listed)
 	}
-	if got := s.remit("token", "signout", "nobody", "--root", s.root); got.code != 1 || open(w.url+"/") != 200 {
+	if got := s.remit("token", "signout", "nobody", "--root", s.root); got.code != 0 || open(w.url+"/") != 200 {
 		t.Errorf("to sign out nobody: %+v", got)
 	}
+	unused := strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)
 	if got := s.remit("token", "signout", "--all", "--root", s.root); got.code != 0 || !strings.Contains(got.out, "ended: 1.") {
 		t.Errorf("to sign out everybody: %+v", got)
 	}
 	if status := open(w.url + "/"); status != 401 {
 		t.Errorf("after that a page gives %d", status)
+	}
+	if status := open(unused); status != 401 {
+		t.Errorf("a link that was not used before gives %d", status)
+	}
+	if status := open(strings.TrimSpace(s.remit("token", "link", "--root", s.root).out)); status != 200 {
+		t.Errorf("a new link gives %d", status)
 	}
 	if got := s.remit("audit", "list", "--json", "--root", s.root); !strings.Contains(got.out, "token/signout") {
 		t.Errorf("it is not recorded: %s", got.out)

@@ -49,4 +49,12 @@ type SessionStore interface {
 
 	// End forgets a session. One that is not there has ended already.
 	End(ctx context.Context, hash string) error
+
+	// Void notes that links of somebody are void if they were made until then, and forgets
+	// what was noted of others before forget.
+	Void(ctx context.Context, whose string, until, forget time.Time) error
+
+	// Voided returns until when links of any of these are void; the zero time if nothing
+	// was noted.
+	Voided(ctx context.Context, whose ...string) (time.Time, error)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ const longestLink = 7 * 24 * time.Hour
 type invitation struct {
 	Name    string `json:"n"`
 	Role    Role   `json:"r"`
+	Made    int64  `json:"m"` // Unix microseconds
 	Expires int64  `json:"e"` // Unix seconds
 	Nonce   string `json:"o"`
 }
@@ -56,7 +58,8 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(invitation{Name: who.Name, Role: who.Role, Expires: s.Now().Add(good).Unix(), Nonce: rand.Text()})
+	now := s.Now()
+	text, err := json.Marshal(invitation{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(), Nonce: rand.Text()})
 	if err != nil {
 		return "", fmt.Errorf("write a link: %w", err)
 	}
@@ -125,7 +128,27 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 	if err := store.Add(ctx, begun); err != nil {
 		return fail(unreachable(err))
 	}
+	// Now, and not before: SignOut notes this before it looks for sessions, so one of the two sees the other.
+	if err := s.checkVoid(ctx, store, says); err != nil {
+		return fail(errors.Join(err, store.End(ctx, begun.Hash)))
+	}
 	return cookie, begun.Person(), begun.Expires, nil
+}
+
+// checkVoid fails if the person was signed out after the link had been made.
+func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, says invitation) error {
+	key, err := s.key("void")
+	if err != nil {
+		return err
+	}
+	until, err := store.Voided(ctx, hashOf(key, says.Name), hashOf(key, Everybody))
+	switch {
+	case err != nil:
+		return unreachable(err)
+	case says.Made <= until.UnixMicro() && !until.IsZero():
+		return badLink("is void: its person was signed out since it was made")
+	}
+	return nil
 }
 
 // touchEvery is how often at most it is noted that a person is there.
@@ -202,15 +225,27 @@ func (s *SignIn) People(ctx context.Context) ([]Session, error) {
 const Everybody = "*"
 
 // SignOut ends all sessions of the person with this name, or of Everybody, and tells how
-// many. Those of another workspace are not ours to end.
+// many; links that were not used yet are void. Those of another workspace are not ours to
+// end. An error is a contract.Invalid or a contract.Unavailable.
 func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error) {
-	list, err := s.People(ctx)
-	if err != nil || len(list) == 0 {
+	if err := CheckName(name); err != nil {
+		return 0, err
+	}
+	key, err := s.key("void")
+	if err != nil {
 		return 0, err
 	}
 	store, err := s.Sessions(ctx)
 	if err != nil {
 		return 0, unreachable(err)
+	}
+	now := s.Now()
+	if err := store.Void(ctx, hashOf(key, name), now, now.Add(-longestLink)); err != nil {
+		return 0, unreachable(err)
+	}
+	list, err := s.People(ctx)
+	if err != nil {
+		return 0, err
 	}
 	for i := range list {
 		if name != Everybody && list[i].Name != name {

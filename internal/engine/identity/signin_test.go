@@ -208,10 +208,13 @@ func TestSignOut(t *testing.T) {
 	if err != nil || len(people) != 3 || in(signIn, old) {
 		t.Errorf("%d are in, error %v", len(people), err)
 	}
-	for _, nobody := range []string{"nobody", "", "GRACE"} {
+	for _, nobody := range []string{"nobody", "GRACE"} {
 		if n, err := signIn.SignOut(t.Context(), nobody); n != 0 || err != nil {
 			t.Errorf("%q: ended %d, error %v", nobody, n, err)
 		}
+	}
+	if n, err := signIn.SignOut(t.Context(), ""); n != 0 || contract.AsError(err).Kind != contract.Invalid {
+		t.Errorf("ended %d, error %v", n, err)
 	}
 	if n, err := signIn.SignOut(t.Context(), "grace"); n != 2 || err != nil || in(signIn, first) || in(signIn, second) || !in(signIn, ada) {
 		t.Errorf("ended %d, error %v, ada is in: %v", n, err, in(signIn, ada))
@@ -230,6 +233,44 @@ func TestSignOut(t *testing.T) {
 	signIn.Exists = func() bool { return false }
 	if people, err := signIn.People(t.Context()); err != nil || len(people) != 0 {
 		t.Errorf("where no session was ever begun: %v, error %v", people, err)
+	}
+}
+
+// TestSignOutVoidsLinks: what was not used yet lets nobody in, of that person and place alone.
+func TestSignOutVoidsLinks(t *testing.T) {
+	store, c := &stays{}, &clock{noon}
+	signIn, elsewhere := entrance(store, c), entrance(store, c)
+	elsewhere.Place = "/other"
+	linkFor := func(s *identity.SignIn, name string) string {
+		link, err := s.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
+	in := func(s *identity.SignIn, link string) bool {
+		_, _, _, err := s.Redeem(t.Context(), link)
+		if err != nil && (contract.AsError(err).Kind != contract.Denied || !strings.Contains(err.Error(), "signed out")) {
+			t.Errorf("%v", err)
+		}
+		return err == nil
+	}
+	graces, adas, others := linkFor(signIn, "grace"), linkFor(signIn, "ada"), linkFor(elsewhere, "grace")
+	c.at = noon.Add(time.Second)
+	if n, err := signIn.SignOut(t.Context(), "grace"); n != 0 || err != nil {
+		t.Errorf("ended %d, error %v", n, err)
+	}
+	if in(signIn, graces) || len(store.sessions) != 0 || !in(signIn, adas) || !in(elsewhere, others) {
+		t.Error("another link is void than that of grace")
+	}
+	adas = linkFor(signIn, "ada")
+	c.at = noon.Add(2 * time.Second)
+	if n, err := signIn.SignOut(t.Context(), identity.Everybody); n != 1 || err != nil || in(signIn, adas) {
+		t.Errorf("ended %d, error %v", n, err)
+	}
+	c.at = noon.Add(3 * time.Second)
+	if !in(signIn, linkFor(signIn, "grace")) {
+		t.Error("a new link is void")
 	}
 }
 

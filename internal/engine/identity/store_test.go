@@ -3,6 +3,7 @@ package identity_test
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -132,6 +133,7 @@ func (m *memory) Use(ctx context.Context, id string, now time.Time) error {
 type stays struct {
 	mu       sync.Mutex
 	sessions []identity.Session
+	voids    map[string]time.Time
 	touches  int
 	fail     error // what every method returns, if set
 }
@@ -201,4 +203,31 @@ func (s *stays) End(ctx context.Context, hash string) error {
 	}
 	s.sessions = slices.DeleteFunc(s.sessions, func(n identity.Session) bool { return n.Hash == hash })
 	return nil
+}
+
+func (s *stays) Void(ctx context.Context, whose string, until, forget time.Time) error {
+	leave, err := s.enter(ctx)
+	defer leave()
+	if err != nil {
+		return err
+	}
+	maps.DeleteFunc(s.voids, func(_ string, at time.Time) bool { return at.Before(forget) })
+	if s.voids == nil {
+		s.voids = map[string]time.Time{}
+	}
+	if until.After(s.voids[whose]) {
+		s.voids[whose] = until
+	}
+	return nil
+}
+
+func (s *stays) Voided(ctx context.Context, whose ...string) (latest time.Time, err error) {
+	leave, err := s.enter(ctx)
+	defer leave()
+	for _, one := range whose {
+		if at := s.voids[one]; at.After(latest) {
+			latest = at
+		}
+	}
+	return latest, err
 }

@@ -141,7 +141,7 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 				return err
 			}
 			now := time.Now()
-			verdict := approval.Verdict{Approve: approve, By: "cli:" + osUser(), Reason: reason}
+			verdict := approval.Verdict{Approve: approve, By: operator(), Reason: reason}
 			// The answer stays valid for as long as the question would have.
 			decided, err := store.Decide(ctx, asked.ID, verdict, now, now.Add(asked.ExpiresAt.Sub(asked.CreatedAt)))
 			if err != nil {
@@ -163,9 +163,10 @@ func (p *Program) printDecision(r approval.Request, approved bool) {
 	fmt.Fprintf(p.Stdout, "Denied %s: %s was not run.\n", r.ID, r.Tool)
 }
 
-func osUser() string {
+// operator is the person at the command line, as records name them.
+func operator() string {
 	if u, err := user.Current(); err == nil {
-		return u.Username
+		return "cli:" + u.Username
 	}
-	return "unknown"
+	return "cli:unknown"
 }

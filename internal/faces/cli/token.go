@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
@@ -24,9 +25,11 @@ type Identity interface {
 	Tokens() *identity.Tokens
 	// SignIn lets people in at the console.
 	SignIn() *identity.SignIn
-	// SignOut ends the sessions of a person, or of identity.Everybody, tells how many, and
-	// records by whom.
-	SignOut(ctx context.Context, name, by string) (ended int, err error)
+	// MayRecord fails if Record would. What gives rights is not done then; what takes them
+	// away never waits for that.
+	MayRecord() error
+	// Record keeps in the audit log what a person did, such as token/create.
+	Record(ctx context.Context, deed, by string, about ...jsontree.Member) error
 	// ConsoleURL is where a browser finds a path of the console, such as /console/login.
 	ConsoleURL(path string) string
 }
@@ -79,7 +82,7 @@ func (p *Program) tokenCreate() *cobra.Command {
 			return usageError{err}
 		}
 		return p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
-			return p.makeToken(ctx, who.Tokens(), wanted, n.asJSON)
+			return p.makeToken(ctx, who, wanted, n.asJSON)
 		})(cmd, args)
 	}
 	flags := c.Flags()
@@ -94,7 +97,7 @@ func (p *Program) tokenCreate() *cobra.Command {
 
 // readToken understands what a person says of a token.
 func (p *Program) readToken(n newToken) (identity.NewToken, error) {
-	wanted := identity.NewToken{Name: n.name, User: n.user, By: "cli:" + osUser()}
+	wanted := identity.NewToken{Name: n.name, User: n.user, By: operator()}
 	if n.name == "" {
 		return wanted, errors.New("a token needs a name: say --name, such as --name ci")
 	}
@@ -123,14 +126,22 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 }
 
 // makeToken makes a token and gives the secret away, once.
-func (p *Program) makeToken(ctx context.Context, tokens *identity.Tokens, wanted identity.NewToken, asJSON bool) error {
-	before, err := tokens.Any(ctx)
+func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.NewToken, asJSON bool) error {
+	before, err := who.Tokens().Any(ctx)
 	if err != nil {
 		return err
 	}
-	secret, made, err := tokens.Create(ctx, wanted)
+	if err := who.MayRecord(); err != nil {
+		return err
+	}
+	secret, made, err := who.Tokens().Create(ctx, wanted)
 	if err != nil {
 		return err
+	}
+	if err := who.Record(ctx, "token/create", wanted.By,
+		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())), jsontree.M("user", jsontree.Str(made.User))); err != nil {
+		_, undone := who.Tokens().Revoke(ctx, made.ID)
+		return errors.Join(err, undone)
 	}
 	if asJSON {
 		return writeJSON(p.Stdout, struct {
@@ -310,7 +321,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: it lets nobody in.\n", t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
-			return nil
+			return who.Record(ctx, "token/revoke", operator(), jsontree.M("name", jsontree.Str(t.Name)))
 		}),
 	}
 }
@@ -328,7 +339,7 @@ func (p *Program) tokenLink() *cobra.Command {
 		Example: "  remit token link                                for yourself, as admin\n" +
 			"  remit token link --name grace --role approver --expires 2h",
 		Args: cobra.NoArgs,
-		RunE: p.withIdentity(func(_ context.Context, who Identity, _ []string) error {
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
 			r, err := identity.ParseRole(role)
 			if err != nil {
 				return usageError{fmt.Errorf("--role: %w", err)}
@@ -343,6 +354,9 @@ func (p *Program) tokenLink() *cobra.Command {
 			token, err := who.SignIn().Link(identity.Person{Name: name, Role: r}, good)
 			if err != nil {
 				return err
+			}
+			if err := who.Record(ctx, "token/link", operator(), jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String()))); err != nil {
+				return err // and nobody has seen it
 			}
 			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))
 			fmt.Fprintf(p.Stderr, "It signs %q in as %s, once, until %s, while \"remit serve\" runs there.\n", name, r, p.Now().Add(good).Format(time.DateTime))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine/identity"
 )
 
@@ -24,7 +25,9 @@ type office struct {
 	kept   []identity.Token
 	room   room
 
-	signedOut []string
+	deeds    []string // that were recorded
+	unfit    error    // of the record
+	unfitNow error    // of the record, but only when it is kept
 }
 
 func newOffice(now func() time.Time) *office {
@@ -42,9 +45,11 @@ func newOffice(now func() time.Time) *office {
 func (o *office) Identity() Identity       { return o }
 func (o *office) Tokens() *identity.Tokens { return &o.tokens }
 func (o *office) SignIn() *identity.SignIn { return &o.signIn }
-func (o *office) SignOut(ctx context.Context, name, by string) (int, error) {
-	o.signedOut = append(o.signedOut, by+" "+name)
-	return o.signIn.SignOut(ctx, name)
+func (o *office) MayRecord() error         { return o.unfit }
+func (o *office) Record(_ context.Context, deed, by string, about ...jsontree.Member) error {
+	all := jsontree.Obj(about...)
+	o.deeds = append(o.deeds, deed+" "+by+" "+string(all.Append(nil)))
+	return o.unfitNow
 }
 func (*office) ConsoleURL(path string) string { return "http://127.0.0.1:8722" + path }
 func (*office) Reach(context.Context) error   { return nil }
@@ -89,6 +94,9 @@ func (r *room) Add(_ context.Context, s identity.Session) error {
 }
 
 func (r *room) List(context.Context) ([]identity.Session, error) { return slices.Clone(r.people), nil }
+
+func (*room) Void(context.Context, string, time.Time, time.Time) error { return nil }
+func (*room) Voided(context.Context, ...string) (time.Time, error)     { return time.Time{}, nil }
 
 func (r *room) End(_ context.Context, hash string) error {
 	r.people = slices.DeleteFunc(r.people, func(s identity.Session) bool { return s.Hash == hash })
@@ -327,8 +335,8 @@ func TestTokenSignout(t *testing.T) {
 	}{
 		{ExitUsage, []string{"signout"}, "say whom to sign out", 4},
 		{ExitUsage, []string{"signout", "grace", "--all"}, "say whom to sign out", 4},
-		{ExitFailed, []string{"signout", ""}, `Nobody called "" is signed in`, 4},
-		{ExitFailed, []string{"signout", "eve"}, `Nobody called "eve" is signed in; "remit token sessions" shows who is`, 4},
+		{ExitFailed, []string{"signout", ""}, "A name is needed", 4},
+		{ExitOK, []string{"signout", "eve"}, `Nobody called "eve" is signed in; "remit token sessions" shows who is`, 4},
 		{ExitOK, []string{"signout", "grace"}, "Sessions that were ended: 2.", 2},
 		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 2.", 0},
 		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 0.", 0},
@@ -338,8 +346,42 @@ func TestTokenSignout(t *testing.T) {
 			t.Errorf("%q: %d are left, want %d", tc.args, len(c.office.room.people), tc.left)
 		}
 	}
-	if by := c.office.signedOut[2]; by != "cli:"+osUser()+" grace" {
-		t.Errorf("it is recorded as %q", by)
+	var want []string
+	for _, about := range []string{`{"name":"eve","sessions":0}`, `{"name":"grace","sessions":2}`, `{"name":"*","sessions":2}`, `{"name":"*","sessions":0}`} {
+		want = append(want, "token/signout "+operator()+" "+about)
+	}
+	if !slices.Equal(c.office.deeds, want) {
+		t.Errorf("it is recorded as %q, want %q", c.office.deeds, want)
+	}
+}
+
+// TestTokenDeeds: what gives rights is recorded, and not done if it cannot be.
+func TestTokenDeeds(t *testing.T) {
+	c := newClerk(t)
+	c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:read", "--user", "ada")
+	c.types(ExitOK, "revoke", "ci")
+	c.types(ExitOK, "link", "--name", "grace", "--role", "viewer")
+	want := []string{
+		"token/create " + operator() + ` {"name":"ci","scopes":"tasks:read","user":"ada"}`,
+		"token/revoke " + operator() + ` {"name":"ci"}`,
+		"token/link " + operator() + ` {"name":"grace","role":"viewer"}`,
+	}
+	if !slices.Equal(c.office.deeds, want) {
+		t.Errorf("it is recorded as %q, want %q", c.office.deeds, want)
+	}
+	c.office.unfitNow = contract.Errorf(contract.Unavailable, "no disk")
+	for _, args := range [][]string{{"create", "--name", "late"}, {"link"}} {
+		if out, errOut := c.types(ExitFailed, args...); out != "" || !strings.Contains(errOut, "no disk") {
+			t.Errorf("%q gives %q away, and says %q", args, out, errOut)
+		}
+	}
+	if late := c.office.kept[0]; late.Name != "late" || late.Revoked.IsZero() {
+		t.Errorf("it is good: %+v", late)
+	}
+	c.office.unfit = contract.Errorf(contract.Unavailable, "no disk")
+	c.types(ExitFailed, "create", "--name", "later")
+	if len(c.office.kept) != 2 {
+		t.Errorf("it was made: %+v", c.office.kept)
 	}
 }
 

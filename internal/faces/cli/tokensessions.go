@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
 )
@@ -68,8 +68,8 @@ func (p *Program) tokenSignout() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "signout NAME",
 		Short: "Sign a person out at the console",
-		Long: "Sign a person out at the console, in every browser: the next click asks them to sign in again. A link that they\n" +
-			"have not used yet still signs them in, until it expires.",
+		Long: "Sign a person out at the console, in every browser: the next click asks them to sign in again. Links for them\n" +
+			"that were not used yet are void.",
 		Example: "  remit token signout grace\n  remit token signout --all",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all != (len(args) == 0) {
@@ -82,14 +82,18 @@ func (p *Program) tokenSignout() *cobra.Command {
 			if !all {
 				name = args[0]
 			}
-			ended, err := who.SignOut(ctx, name, "cli:"+osUser())
-			switch {
-			case err != nil:
-				return err
-			case ended == 0 && !all:
-				return contract.Errorf(contract.NotFound, "Nobody called %q is signed in; \"remit token sessions\" shows who is", name)
+			ended, err := who.SignIn().SignOut(ctx, name)
+			if ended > 0 || err == nil {
+				about := []jsontree.Member{jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended)))}
+				err = errors.Join(err, who.Record(ctx, "token/signout", operator(), about...))
 			}
-			fmt.Fprintf(p.Stdout, "Sessions that were ended: %d.\n", ended)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "Sessions that were ended: %d. Links that were not used yet are void.\n", ended)
+			if ended == 0 && !all {
+				fmt.Fprintf(p.Stderr, "Nobody called %q is signed in; \"remit token sessions\" shows who is.\n", name)
+			}
 			return nil
 		}),
 	}

@@ -99,6 +99,42 @@ func (s people) End(ctx context.Context, hash string) error {
 	return s.do(ctx, "end a session", signOut, hash)
 }
 
+const forgetVoids = `DELETE FROM console_voids WHERE until < $1`
+
+const voidLinks = `
+INSERT INTO console_voids (whose, until) VALUES ($1, $2)
+ON CONFLICT (whose) DO UPDATE SET until = excluded.until WHERE excluded.until > console_voids.until`
+
+func (s people) Void(ctx context.Context, whose string, until, forget time.Time) error {
+	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		if _, err := tx.ExecContext(ctx, forgetVoids, micros(forget)); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, voidLinks, whose, micros(until))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("void links: %w", err)
+	}
+	return nil
+}
+
+const linksVoided = `SELECT until FROM console_voids WHERE whose = $1`
+
+func (s people) Voided(ctx context.Context, whose ...string) (latest time.Time, err error) {
+	for _, one := range whose {
+		var until sql.NullInt64
+		err := s.db.reader(ctx).QueryRowContext(ctx, linksVoided, one).Scan(&until)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return time.Time{}, fmt.Errorf("look whether a link is void: %w", err)
+		}
+		if at := fromMicros(until); at.After(latest) {
+			latest = at
+		}
+	}
+	return latest, nil
+}
+
 // do changes what one statement says.
 func (s people) do(ctx context.Context, act, query string, args ...any) error {
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {

@@ -18,6 +18,7 @@ func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 		"list everything, newest first":    sessionsListed,
 		"touch only moves on":              sessionTouched,
 		"end forgets one for good":         sessionEnded,
+		"links are void until the latest":  linksVoided,
 		"a cancelled call changes nothing": sessionCancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
@@ -104,6 +105,36 @@ func sessionEnded(t *testing.T, s identity.SessionStore) {
 	}
 	missing(t, s, "a")
 	found(t, s, "b")
+}
+
+func linksVoided(t *testing.T, s identity.SessionStore) {
+	void := func(whose string, until, forget time.Time) {
+		if err := s.Void(t.Context(), whose, until, forget); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect := func(want time.Time, whose ...string) {
+		t.Helper()
+		if got, err := s.Voided(t.Context(), whose...); err != nil || !got.Equal(want) {
+			t.Errorf("%q: %v, error %v, want %v", whose, got, err, want)
+		}
+	}
+	expect(time.Time{}, "a", "b")
+	void("a", noon, noon)
+	void("b", noon.Add(time.Hour), noon)
+	void("b", noon.Add(time.Minute), noon) // of a clock that is slow
+	expect(noon, "a")
+	expect(noon.Add(time.Hour), "a", "b", "c")
+	expect(time.Time{}, "A")
+	void("c", noon.Add(2*time.Hour), noon.Add(time.Microsecond))
+	expect(time.Time{}, "a")
+	expect(noon.Add(time.Hour), "b")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Void(ctx, "d", noon, noon); err == nil {
+		t.Error("a cancelled note was acknowledged")
+	}
+	expect(time.Time{}, "d")
 }
 
 func sessionCancelled(t *testing.T, s identity.SessionStore) {

@@ -33,3 +33,10 @@ CREATE TABLE console_sessions (
 	seal       TEXT   NOT NULL
 );
 CREATE INDEX console_sessions_expiry ON console_sessions (expires_at);
+
+-- Whose links to the console are void if they were made until then. Whose is a hash of
+-- the name and the workspace.
+CREATE TABLE console_voids (
+	whose TEXT   NOT NULL PRIMARY KEY,
+	until BIGINT NOT NULL
+);
