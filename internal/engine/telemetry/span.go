@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"remit/internal/engine/audit"
 	"remit/internal/engine/stats"
 )
 
@@ -151,7 +152,7 @@ func (c *Call) ownAttrs() []slog.Attr {
 	}
 	attrs = appendText(attrs, "remit.contract.version", c.Version)
 	attrs = appendText(attrs, "remit.caller", c.Caller)
-	attrs = appendText(attrs, "remit.client", c.Client)
+	attrs = appendText(attrs, "remit.client", audit.Mask(c.Client, masked)) // which it says itself
 	attrs = appendText(attrs, "remit.face", c.Face)
 	return appendText(attrs, "remit.error.code", c.Err)
 }

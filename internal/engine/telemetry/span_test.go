@@ -35,11 +35,12 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		},
 		{
 			"a tool that fails",
-			telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio", Err: "E1"},
+			telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio", Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1"},
 			"tools/call look", true,
 			map[string]string{
 				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "network.transport": "pipe",
 				"error.type": "tool_error", "remit.outcome": "denied", "remit.toolset": "demo", "remit.face": "stdio", "remit.result.bytes": "0", "remit.error.code": "E1",
+				"remit.client": "x ghp_***",
 			},
 		},
 		{

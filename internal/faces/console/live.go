@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"time"
@@ -44,9 +45,14 @@ func (s state) Count() string {
 	return strconv.Itoa(s.Waiting)
 }
 
-// lookNow finds out how things stand, whichever process changed them.
-func (c *Console) lookNow(ctx context.Context) state {
-	var now state
+// lookNow finds out how things stand, whichever process changed them. No request waits for it that could fail instead, so whatever
+// breaks must not end the server.
+func (c *Console) lookNow(ctx context.Context) (now state) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.Log.Error("how things stand cannot be told", "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
 	if c.Calls != nil {
 		if err := c.Calls.Refresh(); err != nil {
 			c.Log.Debug("the record of calls cannot be followed", "error", err)

@@ -186,6 +186,15 @@ func TestEventsOutliveAFailure(t *testing.T) {
 	})
 }
 
+// What breaks while it looks for everybody does not end the server, and is no calm.
+func TestLookingBreaks(t *testing.T) {
+	c := newCore(t)
+	c.Approvals = func(context.Context) (approval.Store, error) { panic("nobody thought of it") }
+	if now := c.lookNow(t.Context()); now.Count() != "?" {
+		t.Errorf("it tells %+v", now)
+	}
+}
+
 // A store that fails is not one in which nothing waits.
 func TestWhatCannotBeCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
