@@ -110,11 +110,15 @@ export REMIT_FULL=$full
 # slow down all that stores something by a quarter.
 # Without paths a copy of the repository, which some tests make, shares what was compiled.
 export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=modernc.org/...=-race=false"
-packages=$(go list ./... | grep -v '/bench$')
+packages=$(go list ./... | grep -v -e '/bench$' -e '/e2e$')
 mapfile -t packages <<<"$packages"
-go test "${race[@]}" -timeout 25m -parallel 4 "${packages[@]}"
+failed=false
+go test "${race[@]}" -timeout 15m -parallel 4 "${packages[@]}" || failed=true
+step "the program, as its users and their clients meet it"
+go test "${race[@]}" -timeout 25m -parallel 4 ./e2e || failed=true
 step "a start, while nothing else runs"
-go test "${race[@]}" -timeout 5m ./bench
+go test "${race[@]}" -timeout 5m ./bench || failed=true
+! $failed || { echo "Some tests failed: see above." >&2; exit 1; }
 step "seen"
 while read -r line; do
   case $line in
