@@ -51,9 +51,12 @@ func (v *visit) latestCalls() []callRow {
 	return v.rows(page.Calls)
 }
 
-// isCall tells a call from what people did in the console itself: whoever has only
-// signed in has still to connect something.
-func isCall(of ledger.Count) bool { return !strings.HasPrefix(of.Name, "console/") }
+// isCall tells a call from what people did in the console or with tokens, and from those
+// who were not let in: whoever has only signed in has still to connect something.
+func isCall(of ledger.Count) bool {
+	set, _, _ := strings.Cut(of.Name, "/")
+	return set != "console" && set != "token" && set != "door"
+}
 
 // rows adds to calls what the contracts say of them.
 func (v *visit) rows(calls []ledger.Call) []callRow {

@@ -213,6 +213,7 @@ func TestOIDCVerifiedOnce(t *testing.T) {
 		g.server.PublicKeys[0].KeyID = "another" // so a token that is verified now is not good
 		time.Sleep(10 * time.Second)
 		g.expect(oidctest.SignIDToken(rsaKeys()[0], "another", oidc.RS256, claims(nil)), 200, "oidc:alice")
+		synctest.Wait() // the keys are kept a moment after whoever waits for them goes on
 		g.expect(short, 401, "expired")
 		g.expect(signed(map[string]any{"sub": "bob"}), 401, "not signed by")
 		time.Sleep(49 * time.Second)
