@@ -76,11 +76,14 @@ have_postgres() {
 
 have go golang-go || { echo "Go is needed: https://go.dev/dl" >&2; exit 1; }
 
-race=()
+# All that is compiled without the race detector is compiled as it is shipped, and so once
+# for all who need it. Without paths a copy of the repository, which some tests make,
+# shares it too.
 export CGO_ENABLED=0
+export GOFLAGS="${GOFLAGS:-} -trimpath"
+race=()
 if have gcc gcc && echo '#include <stdlib.h>' | gcc -fsyntax-only -x c - 2>/dev/null || have gcc build-essential; then
   race=(-race)
-  export CGO_ENABLED=1
 else
   leave_out "the race detector: it needs gcc"
 fi
@@ -92,13 +95,13 @@ have git git || leave_out "the version gate against the last commit: it needs gi
 
 step "format and lint"
 if go tool -modfile=tools/go.mod golangci-lint version >/dev/null 2>&1; then
-  go tool -modfile=tools/go.mod golangci-lint run ./...
+  go tool -modfile=tools/go.mod golangci-lint run ./... # which vets too
 else
   leave_out "golangci-lint: its modules could not be had"
   unformatted=$(gofmt -l cmd internal e2e bench)
   [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; exit 1; }
+  go vet ./...
 fi
-go vet ./...
 
 step "the S3 store that the tests start"
 # It is built once a machine, which takes minutes: before the tests, which would wait for it.
@@ -106,14 +109,16 @@ go test -count=1 -timeout 20m ./internal/stores/blob/s3test
 
 step "tests"
 export REMIT_FULL=$full
-# SQLite is C made into Go: the race detector has nothing to find in it, and would
-# slow down all that stores something by a quarter.
-# Without paths a copy of the repository, which some tests make, shares what was compiled.
-export GOFLAGS="${GOFLAGS:-} -trimpath -gcflags=modernc.org/...=-race=false"
+if [ ${#race[@]} -gt 0 ]; then
+  export CGO_ENABLED=1
+  # SQLite is C made into Go: the race detector has nothing to find in it, and would
+  # slow down all that stores something by a quarter.
+  export GOFLAGS="$GOFLAGS -gcflags=modernc.org/...=-race=false"
+fi
 packages=$(go list ./... | grep -v -e '/bench$' -e '/e2e$')
 mapfile -t packages <<<"$packages"
 failed=false
-go test "${race[@]}" -timeout 15m -parallel 4 "${packages[@]}" || failed=true
+go test "${race[@]}" -timeout 15m -p 3 -parallel 4 "${packages[@]}" || failed=true # some of them mostly wait
 step "the program, as its users and their clients meet it"
 go test "${race[@]}" -timeout 25m -parallel 4 ./e2e || failed=true
 step "a start, while nothing else runs"
