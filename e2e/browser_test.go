@@ -212,7 +212,20 @@ func (v *tab) open(path string) {
 	v.mu.Lock()
 	clear(v.asked) // browsers do not tell how requests of a page end that is gone
 	v.mu.Unlock()
-	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
+	load := func() error {
+		ctx, cancel := context.WithTimeout(v.ctx, patience)
+		defer cancel()
+		return chromedp.Do(ctx, chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
+	}
+	err := load()
+	for range 2 {
+		if err != nil && strings.Contains(err.Error(), "ERR_ABORTED") { // by a form that was sent a moment ago, and led elsewhere
+			err = load()
+		}
+	}
+	if err != nil {
+		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot("failed"))
+	}
 }
 
 // text is what can be read on the page; it is nothing while another one loads.
