@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -145,25 +144,5 @@ func TestMemory(t *testing.T) {
 	}
 	if files.Has("a") || !files.Has("a/b.go") {
 		t.Error("Has takes a folder for a file, or misses one")
-	}
-}
-
-// quick fails if 64 times the work takes 640 times as long and more: if it is quadratic it takes 4,096 times as long.
-func quick(t *testing.T, work func(n int)) {
-	t.Helper()
-	took := func(n int) time.Duration {
-		start := time.Now()
-		work(n)
-		return time.Since(start)
-	}
-	few := max(took(1_000), took(1_000), time.Millisecond)
-	many := took(64_000)
-	for range 2 { // a busy machine may have been slow
-		if many > 640*few {
-			many = min(many, took(64_000))
-		}
-	}
-	if many > 640*few {
-		t.Errorf("64 times the work took %v instead of %v", many, few)
 	}
 }

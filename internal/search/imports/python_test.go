@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"remit/internal/growthtest"
 )
 
 func TestPythonExtract(t *testing.T) {
@@ -145,11 +147,11 @@ func TestPythonIsLinear(t *testing.T) {
 		"names": "from a import b,", "continued": "\\\n", "words": "import_module('", "braces": "f'{{",
 	} {
 		t.Run(name, func(t *testing.T) {
-			quick(t, func(n int) { _, _ = extractPython([]byte(strings.Repeat(piece, n))) })
+			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractPython([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 	t.Run("long module", func(t *testing.T) {
-		quick(t, func(n int) {
+		growthtest.Linear(t, 64_000, func(n int) {
 			_, _ = extractPython([]byte("from " + strings.Repeat("a", n) + " import " + strings.Repeat("b,", n)))
 		})
 	})

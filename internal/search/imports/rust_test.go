@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"remit/internal/growthtest"
 )
 
 func TestRustExtract(t *testing.T) {
@@ -167,16 +169,16 @@ func TestRustIsLinear(t *testing.T) {
 		"supers": "super::", "braces": "{}", "macros": "quote!{",
 	} {
 		t.Run(name, func(t *testing.T) {
-			quick(t, func(n int) { _, _ = extractRust([]byte(strings.Repeat(piece, n))) })
+			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractRust([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 	t.Run("wide tree", func(t *testing.T) {
-		quick(t, func(n int) {
+		growthtest.Linear(t, 64_000, func(n int) {
 			_, _ = extractRust([]byte("use " + strings.Repeat("a::", n) + "{" + strings.Repeat("b,", n) + "}"))
 		})
 	})
 	t.Run("long name", func(t *testing.T) {
-		quick(t, func(n int) {
+		growthtest.Linear(t, 64_000, func(n int) {
 			_, _ = extractRust([]byte("use " + strings.Repeat("a", n) + "::{" + strings.Repeat("b,", n) + "}"))
 		})
 	})

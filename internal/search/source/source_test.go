@@ -1,12 +1,11 @@
 package source_test
 
 import (
-	"math"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
+	"remit/internal/growthtest"
 	"remit/internal/search/source"
 )
 
@@ -247,26 +246,13 @@ func TestOutlineIsLinear(t *testing.T) {
 	}
 	for _, language := range strings.Fields(outlined) {
 		for _, piece := range pieces {
-			if ratio := growth(language, piece); ratio > 100 { // 16 would be linear, 256 quadratic
-				t.Errorf("%s: 16 times as many %q take %.0f times as long", language, piece, ratio)
-			}
+			t.Run(language+" "+piece, func(t *testing.T) {
+				growthtest.Linear(t, 256<<10, func(size int) {
+					source.Outline(language, []byte(strings.Repeat(piece, size/len(piece))))
+				})
+			})
 		}
 	}
-}
-
-// growth tells how much longer 16 times as much takes: the best of a few tries, for others use the machine too.
-func growth(language, piece string) float64 {
-	took := func(size int) float64 {
-		content := []byte(strings.Repeat(piece, size/len(piece)))
-		started := time.Now()
-		source.Outline(language, content)
-		return max(time.Since(started).Seconds(), .002) // less is noise
-	}
-	ratio := math.Inf(1)
-	for try := 0; try < 5 && ratio > 50; try++ {
-		ratio = min(ratio, took(256<<10)/took(16<<10))
-	}
-	return ratio
 }
 
 func FuzzOutline(f *testing.F) {

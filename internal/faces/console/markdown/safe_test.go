@@ -7,11 +7,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/microcosm-cc/bluemonday"
 
 	"remit/internal/faces/console/markdown"
+	"remit/internal/growthtest"
 )
 
 // policy allows the elements of this package and no others.
@@ -115,29 +115,32 @@ var hard = []string{
 	"    a\n", "\ta\n\n", "|", "|a", "|a|\n|-|\n", "|\n", "a\n", "a  \n", " ", "\n", "[a]: b\n", "[a]: b\n\n[a]", "[a]:", "[^1]: a\n", "http://", "http://a.b/(", "www.", "www.a.b)", "a@", "a@b.c ", "@", "<a@", "<http:", "<x ", "<x\n", "<div>\n", "<script>", "<?", "\x00", "\xff", "\r", "\u202e", "- [x] a\n", "\"", "'", "(", ")", "![a](b", "<img src=a ", "[a][", "][",
 }
 
-// TestLongTexts gives much of each, a MiB when there is time: what is quadratic takes
-// hours then, and what is deep ends the program.
+// TestLongTexts gives much of each, a MiB when there is time: what is quadratic is found,
+// and what is deep ends the program.
 func TestLongTexts(t *testing.T) {
-	size, patience := 1<<17, 5*time.Second // a twentieth of a second, if the machine has nothing else to do
+	most := 1 << 16
 	if os.Getenv("REMIT_FULL") == "true" {
-		size, patience = 1<<20, 30*time.Second
+		most = 1 << 20
 	}
 	for _, part := range hard {
-		n := size / len(part)
-		for name, source := range map[string]string{
-			"again and again":  strings.Repeat(part, n),
-			"after a header":   "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat(part, n/8),
-			"and then back":    strings.Repeat(part, n/16) + "a" + strings.Repeat(backwards(part), n/16),
-			"after references": "[a]: /" + strings.Repeat("x", 1900) + "\n\n" + strings.Repeat(part, n/8),
+		for name, source := range map[string]func(n int) string{
+			"again and again": func(n int) string { return strings.Repeat(part, n) },
+			"after a header": func(n int) string {
+				return "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat(part, n/8)
+			},
+			"and then back": func(n int) string {
+				return strings.Repeat(part, n/16) + "a" + strings.Repeat(backwards(part), n/16)
+			},
+			"after references": func(n int) string { return "[a]: /" + strings.Repeat("x", 1900) + "\n\n" + strings.Repeat(part, n/8) },
 		} {
-			started := time.Now()
-			out := markdown.Render([]byte(source), markdown.Options{})
-			if took := time.Since(started); took > patience {
-				t.Errorf("%q %s took %s", part, name, took)
-			}
-			if len(out) > 20*len(source)+1<<20 {
-				t.Errorf("%q %s became %d bytes", part, name, len(out))
-			}
+			t.Run(part+" "+name, func(t *testing.T) {
+				growthtest.Linear(t, most, func(size int) {
+					text := source(size / len(part))
+					if out := markdown.Render([]byte(text), markdown.Options{}); len(out) > 20*len(text)+1<<20 {
+						t.Errorf("%d bytes became %d", len(text), len(out))
+					}
+				})
+			})
 		}
 	}
 }

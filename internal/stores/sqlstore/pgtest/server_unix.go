@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +39,9 @@ type Server struct {
 	orders  io.WriteCloser
 	process int // PostgreSQL's first process
 }
+
+// longEnough is how long a server is waited for, on a machine that is busy with others.
+const longEnough = 5 * time.Minute
 
 // shared are the servers that live as long as this binary.
 var shared struct {
@@ -193,7 +197,7 @@ func (s *Server) Start(t testing.TB) {
 // awaitReady waits until the server takes connections.
 func (s *Server) awaitReady(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 	defer cancel()
 	for {
 		err := s.connect(ctx, func(*pgx.Conn) error { return nil })
@@ -234,7 +238,7 @@ func (s *Server) connect(ctx context.Context, f func(*pgx.Conn) error) error {
 
 func (s *Server) exec(t testing.TB, query string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
 	defer cancel()
 	err := s.connect(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, query)
@@ -273,17 +277,34 @@ func (s *Server) Stop(t testing.TB) {
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	s.Pause(t) // so that no process is started meanwhile
+	children := s.children(t)
 	s.signal(t, syscall.SIGKILL)
 	if _, err := io.WriteString(s.orders, "nothing is left to stop\n"); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitEnd(t)
+	awaitGone(t, children)
 }
 
 func (s *Server) awaitEnd(t testing.TB) {
 	t.Helper()
 	_ = s.guard.Wait() // how it ended is of no interest
 	s.guard = nil
+}
+
+// awaitGone waits until processes that were killed are no more: as long as one holds the
+// memory that they shared, the next server refuses to start.
+func awaitGone(t testing.TB, ids []int) {
+	t.Helper()
+	for deadline := time.Now().Add(longEnough); len(ids) > 0; time.Sleep(5 * time.Millisecond) {
+		ids = slices.DeleteFunc(ids, func(id int) bool {
+			state, err := exec.CommandContext(t.Context(), "ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
+			return err != nil || strings.HasPrefix(string(state), "Z") // nobody may ever ask how it ended
+		})
+		if time.Now().After(deadline) {
+			t.Fatalf("processes %d of PostgreSQL do not end", ids)
+		}
+	}
 }
 
 // Pause stops all processes of the server until Resume.
