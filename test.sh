@@ -119,11 +119,11 @@ longest=remit/internal/stores/sqlstore # begins first: it mostly waits, and noth
 packages=$(go list ./... | grep -v -e '/bench$' -e '/e2e$' -e "^$longest\$")
 mapfile -t packages <<<"$packages"
 failed=false
-go test "${race[@]}" -timeout 15m -p 3 -parallel 4 "$longest" "${packages[@]}" || failed=true
+go test "${race[@]}" -timeout 45m -p 3 -parallel 4 "$longest" "${packages[@]}" || failed=true
 step "the program, as its users and their clients meet it"
-go test "${race[@]}" -timeout 25m -parallel 4 ./e2e || failed=true
+go test "${race[@]}" -timeout 60m -parallel 4 ./e2e || failed=true
 step "a start, while nothing else runs"
-go test "${race[@]}" -timeout 5m ./bench || failed=true
+go test "${race[@]}" -timeout 20m ./bench || failed=true
 ! $failed || { echo "Some tests failed: see above." >&2; exit 1; }
 step "seen"
 while read -r line; do

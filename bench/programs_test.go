@@ -16,7 +16,7 @@ import (
 
 // patience is how long anything may take before a test gives up on it. It is
 // there to end a hanging test, not to measure.
-const patience = 60 * time.Second
+const patience = 5 * time.Minute
 
 // longest is how long a server may be of use to a test, for the same reason.
 const longest = 9 * time.Minute

@@ -78,8 +78,6 @@ func (b *browser) window(w *web, role, name string) *tab {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	ctx, stop := context.WithTimeout(ctx, 5*time.Minute)
-	b.t.Cleanup(stop)
 	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}}
 	// The page ends with the context of what was done first.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
@@ -212,20 +210,7 @@ func (v *tab) open(path string) {
 	v.mu.Lock()
 	clear(v.asked) // browsers do not tell how requests of a page end that is gone
 	v.mu.Unlock()
-	load := func() error {
-		ctx, cancel := context.WithTimeout(v.ctx, patience)
-		defer cancel()
-		return chromedp.Do(ctx, chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
-	}
-	err := load()
-	for range 2 {
-		if err != nil && strings.Contains(err.Error(), "ERR_ABORTED") { // by a form that was sent a moment ago, and led elsewhere
-			err = load()
-		}
-	}
-	if err != nil {
-		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot("failed"))
-	}
+	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 
 // text is what can be read on the page; it is nothing while another one loads.

@@ -87,6 +87,7 @@ func TestApprovalsInABrowser(t *testing.T) {
 		ada.sees("we " + verdict)
 		ada.shot("request-" + verdict)
 		ada.press(verdict)
+		ada.sees("console:ada") // who decided: the page that the form leads to is there
 		ada.open("/console/approvals")
 		evaluate[bool](ada, `window.sameDocument = true`)
 		again := w.post("/tools/write_memory_entry", entryOf("we "+verdict), nil)
@@ -100,7 +101,8 @@ func TestApprovalsInABrowser(t *testing.T) {
 	s.auditHolds()
 }
 
-// press clicks the button with these words.
+// press clicks the button with these words. What it leads to may still be on its way:
+// sees waits for it, and open would end it.
 func (v *tab) press(words string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)

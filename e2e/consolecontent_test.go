@@ -63,7 +63,7 @@ func TestContentsInABrowser(t *testing.T) {
 		started := time.Now()
 		ada.open(path)
 		ada.settled()
-		if took := time.Since(started); took > 20*time.Second { // half a second, if the machine has nothing else to do
+		if took := time.Since(started); took > time.Minute { // half a second, if the machine has nothing else to do
 			t.Errorf("%s took %s", path, took)
 		}
 		if title := evaluate[string](ada, `document.title`); title == "owned" || title == "" {

@@ -27,7 +27,7 @@ import (
 
 // patience is how long anything may take before a test gives up on it. It is
 // there to end a hanging test, not to measure.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // remitBin is the program, built once for all tests.
 var remitBin string

@@ -208,7 +208,7 @@ func TestInstallClaudeCode(t *testing.T) {
 	v := newVendor(t, "@anthropic-ai/claude-code/cli-wrapper.cjs")
 	v.has(".claude.json")
 	v.says("mcp", "list")
-	v.installed("claude-code", ".claude.json", func() { v.connected(v.says("mcp", "list")) })
+	v.installed("claude-code", ".claude.json", v.connected)
 }
 
 func TestInstallGemini(t *testing.T) {
@@ -216,7 +216,7 @@ func TestInstallGemini(t *testing.T) {
 	v := newVendor(t, "@google/gemini-cli/bundle/gemini.js")
 	v.has(".gemini/settings.json")
 	v.says("mcp", "list")
-	v.installed("gemini", ".gemini/settings.json", func() { v.connected(v.says("mcp", "list")) })
+	v.installed("gemini", ".gemini/settings.json", v.connected)
 }
 
 // Codex lists servers without connecting to them, but the server within it connects.

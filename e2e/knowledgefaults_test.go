@@ -148,7 +148,7 @@ func TestEmbeddingService(t *testing.T) {
 	env := []string{"REMIT_EMBEDDINGS=" + service.URL + "/v1", "REMIT_EMBEDDINGS_MODEL=m", "REMIT_EMBEDDINGS_KEY=sesame"}
 	server := s.stdioWith(env, "--toolsets", "context", "--rate-limits", "off")
 	const question = "token refresh"
-	for deadline := time.Now().Add(30 * time.Second); ; { // it is embedded in the background
+	for deadline := time.Now().Add(patience); ; { // it is embedded in the background
 		m := server.ask("tools/call", `{"name":"context_search","arguments":`+query(question)+`}`)
 		if strings.Contains(string(m.raw), `"model":"remote:m:64"`) {
 			break

@@ -267,7 +267,7 @@ func TestDatabaseMadeAnew(t *testing.T) {
 	if a.health(t.Context(), false)["database"] == nil {
 		t.Error("health says that a database without tables is well")
 	}
-	for end := time.Now().Add(time.Minute); add().Err != nil; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); add().Err != nil; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("it does not make its tables again")
 		}

@@ -68,7 +68,7 @@ func TestAnswerAndCancelRace(t *testing.T) {
 // final waits for an end.
 func final(r *rig, id string) background.Task {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if task := r.get(id); task.Status.Final() {
 			return task
 		}

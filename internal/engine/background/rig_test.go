@@ -274,7 +274,7 @@ func (r *rig) get(id string) background.Task {
 // until waits for a status. A final one that is not wanted ends the test.
 func (r *rig) until(id string, want background.Status) background.Task {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		task := r.get(id)
 		if task.Status == want {
 			return task

@@ -382,7 +382,7 @@ func readEvents(from io.Reader, to chan<- event) {
 }
 
 // patience is how long anything may take that should happen.
-const patience = 10 * time.Second
+const patience = 2 * time.Minute
 
 // next gives the next message; comments and events without data are passed over.
 func (s *stream) next() event {

@@ -52,10 +52,10 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 		page.Total = row.total
 		addTo(&page, row, part.Limit)
 	}, true)
-	if err != nil || len(page.Tasks) > 0 {
+	if err != nil || len(page.Tasks) > 0 || part.Before == math.MaxInt64 {
 		return page, err
 	}
-	// Without a task there is no row that could tell the total.
+	// Behind the last task there is no row that could tell the total.
 	err = s.db.reader(ctx).QueryRowContext(ctx, total, args...).Scan(&page.Total)
 	if errors.Is(err, sql.ErrNoRows) {
 		return page, nil // the user has never had a task

@@ -94,7 +94,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 
 // until waits for something that others do.
 func (b *bench) until(done func() bool) error {
-	for deadline := time.Now().Add(20 * time.Second); !done(); runtime.Gosched() {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			return errors.New("it does not happen")
 		}

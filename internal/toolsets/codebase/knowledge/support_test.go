@@ -288,7 +288,7 @@ func (b *bench) sound(x *Index) {
 // settled waits until there are no more goroutines than before.
 func settled(t *testing.T, before int) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for runtime.NumGoroutine() > before {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
