@@ -267,13 +267,16 @@ func TestWrongMethods(t *testing.T) {
 		method, path string
 		status       int
 		allow        string
+		stranger     int // status for one who is not signed in
 	}{
-		{"POST", "/", 405, "GET, HEAD"},
-		{"PUT", "/console/settings", 405, "GET, HEAD"},
-		{"DELETE", "/console/settings/tokens", 405, "POST"},
-		{"GET", "/console/logout", 405, "POST"},
-		{"POST", "/console/nowhere", 404, ""},
-		{"GET", "/console/nowhere", 404, ""},
+		{"POST", "/", 405, "GET, HEAD", 401},
+		{"PUT", "/console/settings", 405, "GET, HEAD", 401},
+		{"DELETE", "/console/settings/tokens", 405, "POST", 401},
+		{"GET", "/console/logout", 405, "POST", 401},
+		{"POST", "/console/nowhere", 404, "", 401},
+		{"GET", "/console/nowhere", 404, "", 401},
+		{"DELETE", "/console/login", 405, "GET, HEAD, POST", 405},
+		{"PUT", staticPrefix + "x/console.css", 405, "GET, HEAD", 405},
 	} {
 		var form url.Values
 		if test.method == "POST" {
@@ -284,7 +287,7 @@ func TestWrongMethods(t *testing.T) {
 		if got := w.Header().Get("Allow"); got != test.allow || w.Header().Get("X-Frame-Options") != "DENY" {
 			t.Errorf("%s %s: Allow is %q, X-Frame-Options %q", test.method, test.path, got, w.Header().Get("X-Frame-Options"))
 		}
-		wants(t, c.send(test.method, test.path, form), 401)
+		wants(t, c.send(test.method, test.path, form), test.stranger)
 	}
 }
 

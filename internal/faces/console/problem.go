@@ -94,11 +94,17 @@ func wayOn(failed *url.URL) (back, on string) {
 	return "/", "Go on to the overview"
 }
 
-// noPage answers where there is no page, or none that takes the method.
+// noPage answers where there is no page, or none that takes the method. What there is, is
+// told to those who are signed in.
 func (v *visit) noPage() error {
 	if err := v.enter(); err != nil {
 		return err
 	}
+	return v.otherMethod()
+}
+
+// otherMethod tells which methods a page takes, if there is one.
+func (v *visit) otherMethod() error {
 	var takes []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		other := v.r.Clone(v.r.Context())

@@ -17,21 +17,30 @@ import (
 
 // registerPublic adds what is there for people who are not signed in.
 func (c *Console) registerPublic(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+staticPrefix+"{hash}/{name...}", func(w http.ResponseWriter, r *http.Request) {
-		c.protect(w.Header())
-		c.static(w, r)
-	})
-	mux.HandleFunc("GET /console/login", c.protected(func(v *visit) error {
-		token := v.r.URL.Query().Get("token")
-		if token == "" || !v.opensPage() {
-			v.askToSignIn(http.StatusOK, "")
-			return nil
-		}
-		return v.signIn(token, v.r.URL.Query().Get("next"))
-	}))
-	mux.HandleFunc("POST /console/login", c.protected(func(v *visit) error {
-		return v.signIn(tokenIn(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
-	}))
+	const signIn = "/console/login"
+	for pattern, serve := range map[string]http.HandlerFunc{
+		"GET " + staticPrefix + "{hash}/{name...}": func(w http.ResponseWriter, r *http.Request) {
+			c.protect(w.Header())
+			c.static(w, r)
+		},
+		"GET " + signIn: c.protected(func(v *visit) error {
+			token := v.r.URL.Query().Get("token")
+			if token == "" || !v.opensPage() {
+				v.askToSignIn(http.StatusOK, "")
+				return nil
+			}
+			return v.signIn(token, v.r.URL.Query().Get("next"))
+		}),
+		"POST " + signIn: c.protected(func(v *visit) error {
+			return v.signIn(tokenIn(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
+		}),
+	} {
+		mux.HandleFunc(pattern, serve)
+		c.known.HandleFunc(pattern, http.NotFound)
+	}
+	for _, public := range []string{signIn, staticPrefix} {
+		mux.HandleFunc(public, c.protected((*visit).otherMethod))
+	}
 }
 
 // opensPage tells whether a browser shows the answer to a person. One that fetches ahead,
