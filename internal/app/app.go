@@ -225,8 +225,11 @@ func (a *App) newEngineWith(sets []*contract.Set, options engine.Options) (*engi
 	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
 	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
-	handlers := engine.Handlers{Catalog: a.known, Toolsets: []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset(), conformance.Toolset()}}
-	return engine.New(sets, handlers, options)
+	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
+	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) { // a long table that hardly anybody asks for
+		toolsets = append(toolsets, conformance.Toolset())
+	}
+	return engine.New(sets, engine.Handlers{Catalog: a.known, Toolsets: toolsets}, options)
 }
 
 // engineOptions are what all engines of the workspace share.

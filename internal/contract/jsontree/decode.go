@@ -29,12 +29,12 @@ func (v *Value) decode(target reflect.Value) error {
 	case t == valueType:
 		target.Set(reflect.ValueOf(*v))
 		return nil
-	case reflect.PointerTo(t).Implements(unmarshalerType):
+	case mayHaveMethods(t) && reflect.PointerTo(t).Implements(unmarshalerType):
 		return target.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(v.Source())
 	case v.Kind == Null:
 		target.SetZero()
 		return nil
-	case v.Kind == String && reflect.PointerTo(t).Implements(textType):
+	case v.Kind == String && mayHaveMethods(t) && reflect.PointerTo(t).Implements(textType):
 		return target.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(v.Text))
 	}
 	switch target.Kind() {
@@ -51,6 +51,11 @@ func (v *Value) decode(target reflect.Value) error {
 		return v.decodeScalar(target)
 	}
 }
+
+// mayHaveMethods tells whether a pointer to a type can have methods: those that were
+// declared for its name, and those of what a struct embeds. To look for them takes the
+// pointer's type, which the program seldom holds ready for a string or a slice.
+func mayHaveMethods(t reflect.Type) bool { return t.PkgPath() != "" || t.Kind() == reflect.Struct }
 
 // Source is the value as it was sent, or as it would be written if it was made in Go.
 func (v *Value) Source() []byte {

@@ -20,12 +20,7 @@ var _ Limiter = (*Memory)(nil)
 
 // NewMemory returns a limiter in which every key is unused.
 func NewMemory() *Memory {
-	m := &Memory{seed: maphash.MakeSeed()}
-	for i := range m.shards {
-		m.shards[i].full = map[string]int64{}
-		m.shards[i].sweepAt = minSweep
-	}
-	return m
+	return &Memory{seed: maphash.MakeSeed()}
 }
 
 // Allow implements Limiter. Its one error is a rate that makes no sense.
@@ -48,7 +43,7 @@ const minSweep = 64
 type shard struct {
 	mu      sync.Mutex
 	clock   int64            // the latest reading
-	full    map[string]int64 // when the bucket of a key is full again
+	full    map[string]int64 // when the bucket of a key is full again; made for the first key
 	sweepAt int
 	_       [128 - 32]byte // keeps the locks of neighbours off one cache line
 }

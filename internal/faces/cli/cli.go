@@ -157,12 +157,11 @@ func (p *Program) command() *cobra.Command {
 	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
-	addSettingFlags(root.PersistentFlags())
-	if len(p.Args) > 0 && p.Args[0] == "stdio" {
-		root.CompletionOptions.DisableDefaultCmd = true
-		root.AddCommand(p.stdioCommand()) // clients wait for this one to start, and need no other
+	if len(p.Args) > 0 && p.Args[0] == "stdio" && !p.wantsHelp() {
+		p.addStdioAlone(root)
 		return root
 	}
+	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
 	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
 		p.approvalsCommand(), p.tokenCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(),
@@ -377,19 +376,4 @@ func (p *Program) welcome(w Workspace) string {
 		return fmt.Sprintf("Console: nobody can sign in (%s)\n", message(err))
 	}
 	return fmt.Sprintf("Console: %s (good once, within an hour; \"remit token link\" gives another)\n", identities.ConsoleURL("/console/login?token="+token))
-}
-
-func (p *Program) stdioCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stdio",
-		Short: "Serve one MCP client on stdin and stdout",
-		Long: "Serve one MCP client on stdin and stdout. Logs go to stderr.\n" +
-			"The client starts this command itself; it ends when the client closes stdin.",
-		Example: "  remit stdio --root ~/course --toolsets booster\n" +
-			"  claude mcp add remit -- remit stdio --root ~/course",
-		Args: cobra.NoArgs,
-		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
-			return w.ServeStdio(cmd.Context(), p.Stdin, p.Stdout)
-		}),
-	}
 }

@@ -162,7 +162,7 @@ func settingKeys() []string {
 // addSettingFlags gives a command the flags of all settings.
 func addSettingFlags(flags *pflag.FlagSet) {
 	for _, s := range settingsTable {
-		about := fmt.Sprintf("%s (%s)", s.about, s.variable())
+		about := s.about + " (" + s.variable() + ")"
 		if s.fallback == "false" {
 			flags.Bool(s.flag(), false, about)
 			continue

@@ -2,7 +2,9 @@ package workspace
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 )
 
@@ -28,7 +30,7 @@ func hide(paths []string, given, real string) (hidden, error) {
 			return hidden{}, fmt.Errorf("locate hidden path: %w", err)
 		}
 		h.hosts = append(h.hosts, abs)
-		for _, spelling := range []string{abs, resolveExisting(abs)} {
+		for _, spelling := range []string{abs, resolveNear(abs, given, real)} {
 			if _, holds := beneath(spelling, real); holds {
 				return hidden{}, fmt.Errorf("hide %s: the root %s lies within it", p, real)
 			}
@@ -65,6 +67,27 @@ func beneath(folder, host string) (string, bool) {
 		return "", false
 	}
 	return filepath.ToSlash(name), true
+}
+
+// resolveNear is resolveExisting, with less to look at for what lies beneath the root:
+// where the root itself leads is known.
+func resolveNear(host, given, real string) string {
+	name, inside := beneath(given, host)
+	if !inside || runtime.GOOS == "windows" { // where names have a short form, too, which has to be undone
+		return resolveExisting(host)
+	}
+	at := real
+	for step := range strings.SplitSeq(name, "/") {
+		at = filepath.Join(at, step)
+		info, err := os.Lstat(at)
+		if err != nil { // from here on there is nothing that could be a link
+			break
+		}
+		if !info.IsDir() && !info.Mode().IsRegular() {
+			return resolveExisting(host)
+		}
+	}
+	return filepath.Join(real, filepath.FromSlash(name))
 }
 
 // resolveExisting follows the links in as much of a host path as exists.
