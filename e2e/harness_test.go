@@ -247,9 +247,15 @@ var slowCall = regexp.MustCompile(`(?m)^\S+ WRN call tool=\S+ caller=\S+ outcome
 // brokenLibrary is what the log says of a library that an example breaks.
 var brokenLibrary = regexp.MustCompile(`(?m)^\S+ WRN (an entry of registry\.yaml is left out|the registry cannot be read|call tool=books/\S+ caller=\S+ outcome=unavailable) .*\n`)
 
+// busyDoor is what the log says when it could not be looked in time who calls: true too.
+var busyDoor = regexp.MustCompile(`(?m)^\S+ WRN whether there are tokens cannot be told, so callers need one error=".*context deadline exceeded"\n`)
+
 // complaints gives what a program says on stderr that it should not have to say.
 func complaints(stderr string) string {
-	return brokenLibrary.ReplaceAllString(slowCall.ReplaceAllString(stderr, ""), "")
+	for _, fine := range []*regexp.Regexp{slowCall, brokenLibrary, busyDoor} {
+		stderr = fine.ReplaceAllString(stderr, "")
+	}
+	return stderr
 }
 
 // clip keeps failures readable.

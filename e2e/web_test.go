@@ -186,18 +186,28 @@ func lastEvent(stream []byte) ([]byte, error) {
 	return last, nil
 }
 
-// post sends a body to a path of the server.
+// post sends a body to a path of the server, again if that says so.
 func (w *web) post(path, body string, header http.Header) httpAnswer {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	r, err := newPost(ctx, w.url+path, body, header)
-	w.space.check(err)
-	got, err := send(http.DefaultClient, r)
-	if err != nil {
-		w.t.Fatalf("post %s: %v; stderr: %s", path, err, w.stderr)
+	for {
+		r, err := newPost(ctx, w.url+path, body, header)
+		w.space.check(err)
+		got, err := send(http.DefaultClient, r)
+		if err != nil {
+			w.t.Fatalf("post %s: %v; stderr: %s", path, err, w.stderr)
+		}
+		if !got.unsure() {
+			return got
+		}
 	}
-	return got
+}
+
+// unsure tells whether a server that has hardly started, on a busy machine, could not look
+// in time who calls: nothing was done, and it says to try again.
+func (a httpAnswer) unsure() bool {
+	return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("cannot be checked right now; try again"))
 }
 
 // nameOf finds what a request is about, for the header that says so.

@@ -9,7 +9,7 @@ import (
 
 const (
 	askEvery    = time.Second     // how often it is looked whether there is a token
-	askPatience = 2 * time.Second // how long that may take
+	askPatience = 4 * time.Second // how long that may take: less than calls may, for they are waiting
 )
 
 // need remembers whether callers have to say who they are.
