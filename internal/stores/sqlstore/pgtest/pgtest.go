@@ -26,7 +26,7 @@ func TCPDatabase(t testing.TB) string {
 // New starts a server for this test alone, to be treated badly.
 func New(t testing.TB) *Server {
 	t.Helper()
-	s := newServer(t, overSocket)
+	s := newServer(t, overSocket, disk)
 	s.syncs = true
 	t.Cleanup(func() { s.remove(t) })
 	s.Start(t)

@@ -7,9 +7,12 @@ import "testing"
 // Server is a server of one test; there is none on this system.
 type Server struct{ syncs bool }
 
-func sharedServer(t testing.TB, by transport) *Server { return newServer(t, by) }
+// disk is where a server would keep its data.
+const disk = ""
 
-func newServer(t testing.TB, _ transport) *Server {
+func sharedServer(t testing.TB, by transport) *Server { return newServer(t, by, disk) }
+
+func newServer(t testing.TB, _ transport, _ string) *Server {
 	t.Skip("the private PostgreSQL for tests needs Unix: NOT TESTED on PostgreSQL")
 	return nil
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sys/unix"
 )
 
 // Server is a server of one test.
@@ -56,7 +57,7 @@ func sharedServer(t testing.TB, by transport) *Server {
 	if s := shared.servers[by]; s != nil {
 		return s
 	}
-	s := newServer(t, by)
+	s := newServer(t, by, roomy())
 	s.Start(t)
 	if shared.servers == nil {
 		shared.servers = map[transport]*Server{}
@@ -65,14 +66,28 @@ func sharedServer(t testing.TB, by transport) *Server {
 	return s
 }
 
-// newServer makes the folder of a server.
-func newServer(t testing.TB, by transport) *Server {
+// roomy is where servers that are never killed keep their data: in memory if there is
+// room, for tests would mostly wait for a slow disk.
+func roomy() string {
+	const memory, room = "/dev/shm", 4 << 30
+	var free unix.Statfs_t
+	if err := unix.Statfs(memory, &free); err != nil || free.Bavail*uint64(free.Bsize) < room {
+		return disk
+	}
+	return memory
+}
+
+// disk is where all others do: the usual place of tests can be too long for a socket.
+const disk = "/tmp"
+
+// newServer makes the folder of a server beneath another.
+func newServer(t testing.TB, by transport, within string) *Server {
 	t.Helper()
 	bin := programs()
 	if bin == "" {
 		missing(t)
 	}
-	dir, err := os.MkdirTemp("/tmp", "pg") // the usual place can be too long
+	dir, err := os.MkdirTemp(within, "pg")
 	if err != nil {
 		t.Fatal(err)
 	}
