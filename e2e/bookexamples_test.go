@@ -18,13 +18,9 @@ func TestS3AnswersAsDiskDoes(t *testing.T) {
 		if set.Name != "books" {
 			t.Skip("it keeps nothing in a library")
 		}
-		onDisk := newSpace(t, e.Given)
-		prepare(t, onDisk, onCommandLine, set, e)
-		want := answerOf(t, onDisk, onCommandLine, set, c, e)
+		want := answerOf(t, func(t *testing.T) *space { return newSpace(t, e.Given) }, onCommandLine, set, c, e)
 		for _, f := range distinctFaces {
-			s := newS3Space(t, e.Given)
-			prepare(t, s, f, set, e)
-			if got := answerOf(t, s, f, set, c, e); got != want {
+			if got := answerOf(t, func(t *testing.T) *space { return newS3Space(t, e.Given) }, f, set, c, e); got != want {
 				t.Errorf("%s: disk and S3 differ:\n%s\n%s", f.name, want, got)
 			}
 		}
@@ -32,9 +28,9 @@ func TestS3AnswersAsDiskDoes(t *testing.T) {
 }
 
 // answerOf is the answer to an example without what may differ.
-func answerOf(t *testing.T, s *space, f face, set *contract.Set, c *contract.Contract, e contract.Example) string {
+func answerOf(t *testing.T, fresh func(t *testing.T) *space, f face, set *contract.Set, c *contract.Contract, e contract.Example) string {
 	t.Helper()
-	got := f.call(t, s, set.Name, c.Name, modeOf(e), e.Arguments.Append(nil))
+	got := replay(t, fresh, f, set, c, e)
 	if got.failed != (e.Error.Members != nil) {
 		t.Errorf("%s: failed is %t: %s", f.name, got.failed, clip(got.text))
 	}

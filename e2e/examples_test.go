@@ -322,18 +322,12 @@ func examplesOf(t *testing.T, c *contract.Contract) []contract.Example {
 func TestExamplesHoldOnEveryFace(t *testing.T) {
 	t.Parallel()
 	eachExample(t, func(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example) {
-		holdsOnEveryFace(t, set, c, e, func(t *testing.T) *space { return newSpace(t, e.Given) })
+		holdsOn(t, faces, set, c, e, func(t *testing.T) *space { return newSpace(t, e.Given) })
 	})
 }
 
-// holdsOnEveryFace calls an example on each face, in a workspace of its own, and gives
+// holdsOn calls an example on each of some faces, in a workspace of its own, and gives
 // what they answer: all the same, but for what varies.
-func holdsOnEveryFace(t *testing.T, set *contract.Set, c *contract.Contract, e contract.Example, fresh func(t *testing.T) *space) string {
-	t.Helper()
-	return holdsOn(t, faces, set, c, e, fresh)
-}
-
-// holdsOn is holdsOnEveryFace, for some of them.
 func holdsOn(t *testing.T, faces []face, set *contract.Set, c *contract.Contract, e contract.Example, fresh func(t *testing.T) *space) string {
 	t.Helper()
 	var first string

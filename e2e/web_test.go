@@ -201,6 +201,7 @@ func (w *web) post(path, body string, header http.Header) httpAnswer {
 		if header.Get("Authorization") != "" || !got.unsure() { // of a token it says the same while its issuer is away
 			return got
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 

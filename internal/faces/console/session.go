@@ -15,15 +15,17 @@ import (
 	"remit/internal/engine/identity"
 )
 
+// loginPath is the page to sign in.
+const loginPath = "/console/login"
+
 // registerPublic adds what is there for people who are not signed in.
 func (c *Console) registerPublic(mux *http.ServeMux) {
-	const signIn = "/console/login"
 	for pattern, serve := range map[string]http.HandlerFunc{
 		"GET " + staticPrefix + "{hash}/{name...}": func(w http.ResponseWriter, r *http.Request) {
 			c.protect(w.Header())
 			c.static(w, r)
 		},
-		"GET " + signIn: c.protected(func(v *visit) error {
+		"GET " + loginPath: c.protected(func(v *visit) error {
 			token := v.r.URL.Query().Get("token")
 			if token == "" || !v.opensPage() {
 				v.askToSignIn(http.StatusOK, "")
@@ -31,14 +33,14 @@ func (c *Console) registerPublic(mux *http.ServeMux) {
 			}
 			return v.signIn(token, v.r.URL.Query().Get("next"))
 		}),
-		"POST " + signIn: c.protected(func(v *visit) error {
+		"POST " + loginPath: c.protected(func(v *visit) error {
 			return v.signIn(tokenIn(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
 		}),
 	} {
 		mux.HandleFunc(pattern, serve)
 		c.known.HandleFunc(pattern, http.NotFound)
 	}
-	for _, public := range []string{signIn, staticPrefix} {
+	for _, public := range []string{loginPath, staticPrefix} {
 		mux.HandleFunc(public, c.protected((*visit).otherMethod))
 	}
 }
@@ -128,7 +130,7 @@ func (v *visit) signOut() error {
 	v.record("console/sign_out", v.person, "")
 	v.live.change(func() bool { v.live.signOuts++; return true })
 	v.setCookie("", -1)
-	v.goTo("/console/login")
+	v.goTo(loginPath)
 	return nil
 }
 
@@ -166,7 +168,7 @@ func (v *visit) askToSignIn(status int, failed string) {
 	}
 	page := signInPage{Next: "/", Failed: failed}
 	switch {
-	case v.r.URL.Path == "/console/login":
+	case v.r.URL.Path == loginPath:
 		page.Next = localPath(v.r.FormValue("next"))
 	case v.r.Method == http.MethodGet:
 		page.Next = localPath(v.r.URL.RequestURI())
@@ -188,7 +190,7 @@ func localPath(path string) string {
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
 		return "/"
 	}
-	if !strings.HasPrefix(u.Path, "/console/") || strings.HasPrefix(u.Path, "/console/login") || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "\\") {
+	if !strings.HasPrefix(u.Path, "/console/") || strings.HasPrefix(u.Path, loginPath) || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "\\") {
 		return "/"
 	}
 	return u.String()

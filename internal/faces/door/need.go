@@ -9,7 +9,7 @@ import (
 
 const (
 	askEvery    = time.Second     // how often it is looked whether there is a token
-	askPatience = 4 * time.Second // how long that may take: less than calls may, for they are waiting
+	askPatience = 4 * time.Second // how long that may take, while callers wait
 )
 
 // need remembers whether callers have to say who they are.
