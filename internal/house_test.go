@@ -26,7 +26,6 @@ type rule struct {
 // rules are the import directions of docs/architecture.md. The first that fits a
 // package is the one that goes for it.
 var rules = []rule{
-	{"cmd/trainembed/**", []string{"cmd/trainembed/**", "internal/search/**"}, "the trainer knows search alone"},
 	{"cmd/**", []string{"internal/app"}, "a command only starts app"},
 	{"internal/app/**", []string{"internal/**"}, "app wires everything"},
 	{"internal/faces/*", []string{"SELF", "internal/engine/**", "internal/contract/**"}, "a face knows engine and contract, never another face, a toolset, a store or app"},
@@ -71,8 +70,6 @@ func TestHouseComplains(t *testing.T) {
 		{"app may", "internal/app", "internal/stores/blob", ""},
 		{"cmd may", "cmd/remit", "internal/app", ""},
 		{"cmd may not", "cmd/remit", "internal/engine", "cmd/remit imports internal/engine, but a command only starts app"},
-		{"the trainer may", "cmd/trainembed", "internal/search/model", ""},
-		{"the trainer may not", "cmd/trainembed/internal/train", "internal/app", "cmd/trainembed/internal/train imports internal/app, but the trainer knows search alone"},
 		{"a face may", "internal/faces/mcp", "internal/engine/approval", ""},
 		{"a face and its own part", "internal/faces/mcp", "internal/faces/mcp/wire", ""},
 		{"the part of a face and the face", "internal/faces/mcp/wire", "internal/faces/mcp", ""},

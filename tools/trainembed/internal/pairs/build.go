@@ -11,7 +11,7 @@ import (
 	"slices"
 	"sync"
 
-	"remit/cmd/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/fetch"
 )
 
 // Options say what Build reads and where it writes.

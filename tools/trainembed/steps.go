@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"remit/cmd/trainembed/internal/fetch"
-	"remit/cmd/trainembed/internal/pairs"
-	"remit/cmd/trainembed/internal/train"
+	"remit/tools/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/train"
 	"remit/internal/search/eval"
 	"remit/internal/search/model"
 )

@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/cmd/trainembed/internal/extract"
-	"remit/cmd/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/extract"
+	"remit/tools/trainembed/internal/fetch"
 )
 
 // archive puts an npm package with these files, by name, into a cache.

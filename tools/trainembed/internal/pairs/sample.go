@@ -1,6 +1,6 @@
 package pairs
 
-import "remit/cmd/trainembed/internal/extract"
+import "remit/tools/trainembed/internal/extract"
 
 // A class is a sort of pairs that has a share of its own in what a package gives.
 type class int

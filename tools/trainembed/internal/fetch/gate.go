@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"remit/cmd/trainembed/internal/licence"
+	"remit/tools/trainembed/internal/licence"
 )
 
 // readGate reads what the package says about its licences.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"remit/cmd/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
 )
 

@@ -3,7 +3,7 @@ package pairs
 import (
 	"strings"
 
-	"remit/cmd/trainembed/internal/extract"
+	"remit/tools/trainembed/internal/extract"
 )
 
 // good says that a pair is worth learning from: long enough on both sides, English, and not what every package carries.

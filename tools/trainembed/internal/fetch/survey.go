@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"remit/cmd/trainembed/internal/licence"
+	"remit/tools/trainembed/internal/licence"
 )
 
 // Dropped is a package that a survey keeps off the list, and why.

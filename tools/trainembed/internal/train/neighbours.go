@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"remit/cmd/trainembed/internal/train/vector"
+	"remit/tools/trainembed/internal/train/vector"
 	"remit/internal/search/model"
 )
 

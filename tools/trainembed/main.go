@@ -14,8 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"remit/cmd/trainembed/internal/fetch"
-	"remit/cmd/trainembed/internal/train"
+	"remit/tools/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/train"
 )
 
 //go:embed packages.tsv
@@ -44,10 +44,10 @@ Packages come from go, npm and apt-get, and dpkg-deb opens those of Debian: all 
 A list with "-" in place of a SHA-256 is fetched without a check, which is how a new list begins.
 
 Examples, from the root of the repository:
-  go run ./cmd/trainembed all                             about half an hour of two cores, and 2.5 GB of downloads
-  go run ./cmd/trainembed train -steps 300 -out a.bin     a short run, to compare with one on another machine
-  go run ./cmd/trainembed score -out a.bin
-  go run ./cmd/trainembed check
+  go -C tools/trainembed run . all                             about half an hour of two cores, and 2.5 GB of downloads
+  go -C tools/trainembed run . train -steps 300 -out a.bin     a short run, to compare with one on another machine
+  go -C tools/trainembed run . score -out a.bin
+  go -C tools/trainembed run . check
 
 Flags:
 `
@@ -109,8 +109,8 @@ func (j *job) flags() *flag.FlagSet {
 	flags.StringVar(&j.cache, "cache", filepath.Join(home, "trainembed"), "folder of the downloads")
 	flags.StringVar(&j.list, "packages", "", "list of packages (default the committed one)")
 	flags.StringVar(&j.pairs, "pairs", "", "file of pairs (default pairs.jsonl.gz in the cache)")
-	flags.StringVar(&j.eval, "eval", filepath.FromSlash("internal/search/eval/sets"), "folder of sets that no pair may overlap")
-	flags.StringVar(&j.table, "out", filepath.FromSlash("internal/search/model/table.bin"), "the table")
+	flags.StringVar(&j.eval, "eval", filepath.FromSlash("../../internal/search/eval/sets"), "folder of sets that no pair may overlap")
+	flags.StringVar(&j.table, "out", filepath.FromSlash("../../internal/search/model/table.bin"), "the table")
 	j.train.Flags(flags)
 	j.train.Log = j.log
 	flags.Usage = func() {

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"remit/cmd/trainembed/internal/extract"
+	"remit/tools/trainembed/internal/extract"
 )
 
 // Own is the kind of pairs that were written for this: two wordings of one thing.

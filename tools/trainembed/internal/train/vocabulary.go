@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"remit/cmd/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
 	"remit/internal/search/words"
 )

@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 
-	"remit/cmd/trainembed/internal/extract"
-	"remit/cmd/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/extract"
+	"remit/tools/trainembed/internal/fetch"
 )
 
 // A harvest is what one package gives.

@@ -4,7 +4,7 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"remit/cmd/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
 )
 

@@ -1,7 +1,7 @@
 package train
 
 import (
-	"remit/cmd/trainembed/internal/train/vector"
+	"remit/tools/trainembed/internal/train/vector"
 	"remit/internal/search/model"
 )
 

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"remit/cmd/trainembed/internal/licence"
+	"remit/tools/trainembed/internal/licence"
 )
 
 // Archive is an open package. It holds a file on disk until it is closed. Safe for concurrent use.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/cmd/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
 )
 

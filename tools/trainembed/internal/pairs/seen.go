@@ -1,6 +1,6 @@
 package pairs
 
-import "remit/cmd/trainembed/internal/extract"
+import "remit/tools/trainembed/internal/extract"
 
 // seen knows what was given before.
 type seen struct {

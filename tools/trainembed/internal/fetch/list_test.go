@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/cmd/trainembed/internal/licence"
+	"remit/tools/trainembed/internal/licence"
 )
 
 var someSum = strings.Repeat("0f", 32)

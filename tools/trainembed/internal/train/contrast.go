@@ -3,7 +3,7 @@ package train
 import (
 	"math"
 
-	"remit/cmd/trainembed/internal/train/vector"
+	"remit/tools/trainembed/internal/train/vector"
 )
 
 // contrast learns to tell which texts of a batch belong together (InfoNCE, both ways): the

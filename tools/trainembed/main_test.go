@@ -96,7 +96,7 @@ func TestRunComplains(t *testing.T) {
 		{"train now", `"now" is too much`},
 		{"train -wings 2", "not defined"},
 		{"train -cache " + nowhere, "the step pairs makes them"},
-		{"pairs -cache " + nowhere, "there are no sets"},
+		{"pairs -cache " + nowhere + " -eval " + nowhere, "there are no sets"},
 		{"fetch -packages " + nowhere, "open list of packages"},
 		{"train -packages " + os.DevNull, "no vectors to start from"},
 		{"train -pairs " + os.DevNull + " -cache " + nowhere, "the step fetch brings them"},

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"remit/cmd/trainembed/internal/extract"
+	"remit/tools/trainembed/internal/extract"
 )
 
 // TestWordings: each wording is paired with those that follow, unless an evaluation asks nearly the same.
