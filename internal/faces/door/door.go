@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -56,8 +57,9 @@ type Door struct {
 	Log         *slog.Logger
 	Now         func() time.Time
 
-	need    need
-	guesses guesses
+	need        need
+	guessesOnce sync.Once
+	guesses     *limit.Memory
 }
 
 // identityKey is where a request carries who sends it, if it came with credentials.

@@ -6,69 +6,23 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/limit"
 )
 
-// How many requests with bad credentials of one address are answered with a reason and
-// recorded: so many at once, and then one each step.
-const (
-	mostGuesses = 30
-	guessStep   = time.Minute / mostGuesses
-	guessSpan   = mostGuesses * guessStep
-)
+// guessRate is how many requests with bad credentials of one address are answered with
+// a reason and recorded. Only failures count.
+var guessRate = limit.Rate{Requests: 30, Per: time.Minute}
 
-// guesses counts bad credentials by the address that they come from. It is kept in
-// memory, because nobody who is unknown should cause writes to a database. Limiters
-// count whatever they are asked about, and here only failures count: so this is a
-// bucket of its own.
-type guesses struct {
-	mu      sync.Mutex
-	full    map[netip.Prefix]time.Time // when an address has all its guesses again
-	sweepAt int
-}
-
-// count notes a bad guess, and gives how long to wait if it was one too many.
-func (g *guesses) count(from netip.Prefix, now time.Time) time.Duration {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	full := g.bucket(from, now).Add(guessStep)
-	if wait := full.Sub(now) - guessSpan; wait > 0 {
-		return wait
-	}
-	g.makeRoom(now)
-	g.full[from] = full
-	return 0
-}
-
-// bucket is when an address has all its guesses again: now at the earliest, and after
-// the whole span at the latest, whatever the clock was.
-func (g *guesses) bucket(from netip.Prefix, now time.Time) time.Time {
-	full := g.full[from]
-	switch latest := now.Add(guessSpan); {
-	case full.Before(now):
-		return now
-	case full.After(latest):
-		return latest
-	}
-	return full
-}
-
-// makeRoom forgets who has been quiet, once there are twice as many as before.
-func (g *guesses) makeRoom(now time.Time) {
-	if g.full != nil && len(g.full) < g.sweepAt {
-		return
-	}
-	busy := map[netip.Prefix]time.Time{}
-	for from, full := range g.full {
-		if full.After(now) {
-			busy[from] = full
-		}
-	}
-	g.full, g.sweepAt = busy, max(64, 2*len(busy))
+// countGuess counts a bad guess, and returns how long to wait if it was one too many.
+// The counts stay in memory: an unknown caller must not cause writes to a database.
+func (d *Door) countGuess(from netip.Prefix, now time.Time) time.Duration {
+	d.guessesOnce.Do(func() { d.guesses = limit.NewMemory() })
+	wait, _ := d.guesses.Allow(context.Background(), from.String(), guessRate, now) // fails for an invalid rate only
+	return wait
 }
 
 // Address tells from where a request comes, as people write it: an address, or the
@@ -125,7 +79,7 @@ func (d *Door) failed(r *http.Request, no *refusal, now time.Time) *refusal {
 		return no
 	}
 	from := d.sender(r)
-	if wait := d.guesses.count(from, now); wait > 0 {
+	if wait := d.countGuess(from, now); wait > 0 {
 		return tooOften(wait, tooManyGuesses)
 	}
 	d.Log.Info("refused", "path", clip(r.URL.Path), "address", shown(from), "reason", no.why, "cause", no.cause)

@@ -2,7 +2,6 @@ package door
 
 import (
 	"fmt"
-	"net/netip"
 	"testing"
 	"time"
 )
@@ -24,31 +23,5 @@ func TestRecentIsBounded(t *testing.T) {
 	c.add("new", 1, now, now.Add(time.Minute))
 	if len(c.known) != 1 {
 		t.Errorf("%d are remembered that are over", len(c.known)-1)
-	}
-}
-
-// TestGuessesAreBounded: addresses that are quiet are forgotten.
-func TestGuessesAreBounded(t *testing.T) {
-	var g guesses
-	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	for i := range 100_000 {
-		from := netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)}), 32)
-		g.count(from, now)
-		now = now.Add(time.Millisecond)
-	}
-	if most := 2*int(guessStep/time.Millisecond) + 64; len(g.full) > most {
-		t.Errorf("%d addresses are held, want at most %d", len(g.full), most)
-	}
-}
-
-// TestGuessesWhereTheClockIsSetBack: nobody is locked out for longer than the span.
-func TestGuessesWhereTheClockIsSetBack(t *testing.T) {
-	var g guesses
-	now, from := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), netip.Prefix{}
-	for range mostGuesses {
-		g.count(from, now)
-	}
-	if wait := g.count(from, now.Add(-time.Hour)); wait != guessStep {
-		t.Errorf("wait %s, want %s", wait, guessStep)
 	}
 }
