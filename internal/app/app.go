@@ -125,7 +125,7 @@ var _ cli.Workspace = (*App)(nil)
 
 // Open opens a workspace. Nothing is written before the first call.
 func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
-	known, err := catalog.LoadClosed(s.Toolsets...)
+	known, err := catalog.Load(s.Toolsets...)
 	if err != nil {
 		return nil, err
 	}

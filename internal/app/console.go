@@ -145,7 +145,7 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 		return nil
 	}
 	reader := a.known[i].Find("read_repo_file")
-	if reader == nil || reader.Open() != nil {
+	if reader == nil {
 		return nil
 	}
 	return reader.PathPolicy("path")

@@ -9,8 +9,7 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// TestEveryContractFitsItsHandler: a start opens no contract, so a field that a
-// contract or its handler lacks is found here.
+// TestEveryContractFitsItsHandler: also those of sets that are not served by default.
 func TestEveryContractFitsItsHandler(t *testing.T) {
 	known, err := catalog.Load("conformance")
 	if err != nil {

@@ -62,9 +62,6 @@ const entry = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:
 func TestReplicasLimitTogether(t *testing.T) {
 	all := replicas(t, 3, func(s *cli.Settings) { s.Toolsets = []string{"booster"} })
 	hello := all[0].sets[0].Find("hello")
-	if err := hello.Open(); err != nil {
-		t.Fatal(err)
-	}
 	rate := hello.Rate.Requests
 	var passed, limited atomic.Int64
 	var wg sync.WaitGroup

@@ -64,10 +64,6 @@ type Contract struct {
 	Shape Shape  `json:"-" yaml:"-"` // the set's error shape
 
 	hidden      bool // the set is
-	openOnce    sync.Once
-	openErr     error
-	text        []byte // what a closed contract says
-	madeClosed  bool
 	compileOnce sync.Once
 	input       *schema
 	output      *schema
@@ -178,9 +174,6 @@ func (c *Contract) compile() error {
 }
 
 func (c *Contract) compileSchemas() (err error) {
-	if err := c.Open(); err != nil {
-		return err
-	}
 	if c.input, err = compileSchema(&c.Input); err != nil {
 		return err
 	}

@@ -77,9 +77,6 @@ func CheckTools(known []*Set, rules map[string]Tightening) error {
 }
 
 func (c *Contract) tighten(t Tightening) error {
-	if err := c.Open(); err != nil {
-		return err
-	}
 	refuse := func(part, format string, args ...any) error {
 		return &SettingError{"tools." + c.Name + "." + part, fmt.Errorf(format, args...)}
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -87,26 +86,12 @@ type Tool struct {
 	ID     string // set/name
 	inside bool   // its effects are in the store of keys; see Toolset.Inside
 
-	bind    func() (*binding, error)
-	once    sync.Once
 	handler *binding
-	err     error
-}
-
-// ready opens the contract and binds it to the handler, the first time.
-func (t *Tool) ready() error {
-	t.once.Do(func() {
-		if t.err = t.Open(); t.err == nil {
-			t.handler, t.err = t.bind()
-		}
-	})
-	return t.err
 }
 
 // New binds every contract of the sets to its handler. A contract without
 // handler, a handler without contract, and any field that one side has and the
-// other has not, is an error that names it. A closed contract stays closed until
-// somebody asks for its tool, so its fields are compared only then.
+// other has not, is an error that names it.
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
 	if e.Log == nil {
@@ -140,30 +125,17 @@ func (e *Engine) Tools() []*Tool {
 	return slices.DeleteFunc(slices.Clone(e.list), func(t *Tool) bool { return !e.shows(t) })
 }
 
-// shows opens a tool and tells whether a caller may see it.
-func (e *Engine) shows(t *Tool) bool {
-	if err := t.Open(); err != nil {
-		e.Log.Error("a tool cannot be shown", "tool", t.ID, "error", err)
-		return false
-	}
-	return !e.ReadOnly || t.Hints.ReadOnly
-}
+func (e *Engine) shows(t *Tool) bool { return !e.ReadOnly || t.Hints.ReadOnly }
 
-// Serves tells whether a caller may see a tool of this name. Unlike Tools it opens
-// no contract if it need not.
+// Serves tells whether a caller may see a tool of this name.
 func (e *Engine) Serves(name string) bool {
 	t, ok := e.tools[name]
-	return ok && (!e.ReadOnly || e.shows(t))
+	return ok && e.shows(t)
 }
 
-// Find returns a tool by name. The error of an unknown name names the nearest; that
-// of a tool which cannot be served is contract.Internal, and the log says why.
+// Find returns a tool by name. The error of an unknown name names the nearest.
 func (e *Engine) Find(name string) (*Tool, error) {
 	if t, ok := e.tools[name]; ok {
-		if err := t.ready(); err != nil {
-			e.Log.Error("a tool cannot be served", "tool", t.ID, "error", err)
-			return nil, contract.Errorf(contract.Internal, "Internal error").Because(err)
-		}
 		return t, nil
 	}
 	names := make([]string, len(e.list))

@@ -95,12 +95,8 @@ func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s/%s: the contract has no handler; add a line to the toolset's table", c.Set, c.Name)
 		}
-		t := &Tool{Contract: c, ID: c.Set + "/" + c.Name, inside: toolset.Inside}
-		t.bind = func() (*binding, error) { return newBinding(c, handler, editions) }
-		if c.MadeClosed() {
-			return t, nil
-		}
-		return t, t.ready()
+		bound, err := newBinding(c, handler, editions)
+		return &Tool{Contract: c, ID: c.Set + "/" + c.Name, inside: toolset.Inside, handler: bound}, err
 	}
 	return nil, fmt.Errorf("%s/%s: no toolset serves the set %s", c.Set, c.Name, c.Set)
 }
@@ -159,9 +155,6 @@ func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) 
 	}
 	if err := checkOut(c, h.out); err != nil {
 		return nil, err
-	}
-	if c.MadeClosed() {
-		return b, nil // to find a surplus field all editions would have to be opened
 	}
 	if err := checkSurplus(c, h.in, "input", editions); err != nil || c.Content {
 		return b, err

@@ -30,17 +30,8 @@ func Build(tree fs.FS) (*Built, error) {
 	told := visible(sets)
 	hidden := slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return !set.Hidden })
 	built := &Built{Sets: sets, Files: map[string][]byte{}, Markdown: Markdown(told)}
-	for _, file := range []struct {
-		name   string
-		encode func([]*contract.Set) ([]byte, error)
-		sets   []*contract.Set
-	}{
-		{catalogFile, Encode, told},
-		{hiddenFile, Encode, hidden},
-		{compiledFile, encodeLines, told},
-		{hiddenLines, encodeLines, hidden},
-	} {
-		if built.Files[file.name], err = file.encode(file.sets); err != nil {
+	for name, sets := range map[string][]*contract.Set{catalogFile: told, hiddenFile: hidden} {
+		if built.Files[name], err = Encode(sets); err != nil {
 			return nil, err
 		}
 	}

@@ -17,20 +17,17 @@ import (
 
 //go:generate go run ./generate
 
-//go:embed compiled.txt
+//go:embed catalog.json
 var compiled []byte
 
-//go:embed hidden.txt
+//go:embed hidden.json
 var compiledHidden []byte
 
-// The files that go generate makes of the contracts: as JSON for those who review
-// what changes, and as lines that a start need not read to the end. The hidden sets
-// have files of their own, so that no start even looks at them.
+// The files that go generate makes from the contracts. The hidden sets have a file of
+// their own, which is read only if one of them is named.
 const (
-	catalogFile  = "catalog.json"
-	hiddenFile   = "hidden.json"
-	compiledFile = "compiled.txt"
-	hiddenLines  = "hidden.txt"
+	catalogFile = "catalog.json"
+	hiddenFile  = "hidden.json"
 )
 
 // document is the form of catalog.json.
@@ -44,18 +41,7 @@ const note = "Code generated from internal/toolsets/*/contracts by go generate; 
 // Load returns the sets that are compiled into the program: those that everybody
 // is told of, and the hidden ones too if a name is given that is not among them.
 func Load(names ...string) ([]*contract.Set, error) {
-	return load(contract.Opened, names)
-}
-
-// LoadClosed is Load for a start, which should not pay for what nobody calls: the
-// contracts are closed, so that whoever looks into one opens it first.
-func LoadClosed(names ...string) ([]*contract.Set, error) {
-	closed := func(name string, text []byte) (*contract.Contract, error) { return contract.Closed(name, text), nil }
-	return load(closed, names)
-}
-
-func load(read reader, names []string) ([]*contract.Set, error) {
-	sets, err := readLines(compiled, read)
+	sets, err := Decode(compiled)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +49,7 @@ func load(read reader, names []string) ([]*contract.Set, error) {
 	if !slices.ContainsFunc(names, unknown) {
 		return sets, nil
 	}
-	hidden, err := readLines(compiledHidden, read)
+	hidden, err := Decode(compiledHidden)
 	return append(sets, hidden...), err
 }
 
@@ -80,7 +66,7 @@ func visible(sets []*contract.Set) []*contract.Set {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
 }
 
-// Decode reads a catalog.json.
+// Decode reads a catalog.json. Examples stay JSON until somebody asks for them.
 func Decode(data []byte) ([]*contract.Set, error) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {
@@ -95,11 +81,6 @@ func Decode(data []byte) ([]*contract.Set, error) {
 			return nil, errors.New("read catalog: null is neither a set nor a contract")
 		}
 		set.Adopt()
-		for _, c := range set.Contracts {
-			if _, err := c.Examples.All(); err != nil {
-				return nil, fmt.Errorf("read catalog: %s/%s: %w", set.Name, c.Name, err)
-			}
-		}
 	}
 	return doc.Sets, nil
 }

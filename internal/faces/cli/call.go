@@ -64,7 +64,7 @@ func (p *Program) callCommand() *cobra.Command {
 func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, pairs []string, document string) error {
 	tool, err := e.Find(call.Tool)
 	if err != nil {
-		return unserved(err)
+		return usageError{err}
 	}
 	if call.Args, err = p.arguments(tool, pairs, document); err != nil {
 		return usageError{err}
@@ -110,14 +110,6 @@ func (p *Program) printNotes(result *engine.Result) {
 	case notes.Truncated:
 		fmt.Fprintf(p.Stderr, "(cut: showing %d, and there are more)\n", notes.Shown)
 	}
-}
-
-// unserved is why a tool cannot be had: its name is wrong, or the fault is ours.
-func unserved(err error) error {
-	if failure := contract.AsError(err); failure.Kind != contract.NotFound {
-		return failure
-	}
-	return usageError{err}
 }
 
 // printBody prints JSON: for people on a terminal with line breaks, for scripts

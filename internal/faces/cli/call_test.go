@@ -95,3 +95,13 @@ func TestBareList(t *testing.T) {
 		}
 	}
 }
+
+// toolsOnly is a workspace that can do nothing but call tools.
+type toolsOnly struct {
+	cli.Workspace
+	engine *engine.Engine
+}
+
+func (w toolsOnly) Engine() *engine.Engine    { return w.engine }
+func (toolsOnly) Reach(context.Context) error { return nil }
+func (toolsOnly) Close() error                { return nil }

@@ -66,7 +66,7 @@ func promises(t *engine.Tool) string {
 func (p *Program) showTool(e *engine.Engine, name string, asJSON bool) error {
 	tool, err := e.Find(name)
 	if err != nil {
-		return unserved(err)
+		return usageError{err}
 	}
 	if asJSON {
 		return writeJSON(p.Stdout, tool.Contract)

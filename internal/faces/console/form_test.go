@@ -22,9 +22,6 @@ func everyContract(t testing.TB) (list []*contract.Contract) {
 	}
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			if err := c.Open(); err != nil {
-				t.Fatal(err)
-			}
 			list = append(list, c)
 		}
 	}

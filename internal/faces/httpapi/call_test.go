@@ -306,24 +306,3 @@ func FuzzPost(f *testing.F) {
 		}
 	})
 }
-
-// TestToolThatCannotBeServed: a contract that turns out to be broken is a fault of ours,
-// and not a tool that nobody knows.
-func TestToolThatCannotBeServed(t *testing.T) {
-	set := &contract.Set{Name: "demo", Contracts: []*contract.Contract{contract.Closed("note", []byte("{"))}}
-	set.Adopt()
-	r := newRig(t, nil)
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": engine.Handle(r.run)}}},
-	}, engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.api.Engine = e
-	for _, got := range []*httptest.ResponseRecorder{r.get("/tools/note"), r.do(post("note", "{}"))} {
-		if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Internal error") {
-			t.Errorf("%d %s", got.Code, got.Body)
-		}
-	}
-}

@@ -61,7 +61,7 @@ func (t *Tools) Toolset() engine.Toolset {
 // Policy says what may be read, of those sets that are served: what read_file may not read, no search looks at.
 func Policy(served []*contract.Set) *contract.PathPolicy {
 	for _, set := range served {
-		if c := set.Find(ReadTool); c != nil && c.Open() == nil {
+		if c := set.Find(ReadTool); c != nil {
 			return c.PathPolicy("path")
 		}
 	}

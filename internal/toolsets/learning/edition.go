@@ -38,16 +38,8 @@ func (t *Tools) edition(sets []string) *edition {
 	return e
 }
 
-func (e *edition) writing() *contract.Contract { return opened(e.write) }
-func (e *edition) reading() *contract.Contract { return opened(e.read) }
-
-func opened(c *contract.Contract) *contract.Contract {
-	_ = c.Open() // one that cannot be opened lists no files, and every call of its tool says so
-	return c
-}
-
 // files are the memory files, as the contract lists them.
-func (e *edition) files() []string { return filesOf(e.writing()) }
+func (e *edition) files() []string { return filesOf(e.write) }
 
 func filesOf(writing *contract.Contract) []string {
 	var files []string
@@ -62,7 +54,7 @@ func MemoryFiles(known []*contract.Set) []string {
 	var files []string
 	for _, set := range known {
 		if c := set.Find(memoryTool); c != nil {
-			files = append(files, filesOf(opened(c))...)
+			files = append(files, filesOf(c)...)
 		}
 	}
 	slices.Sort(files)
@@ -70,7 +62,7 @@ func MemoryFiles(known []*contract.Set) []string {
 }
 
 // policy says which paths may be read.
-func (e *edition) policy() *contract.PathPolicy { return e.reading().PathPolicy("path") }
+func (e *edition) policy() *contract.PathPolicy { return e.read.PathPolicy("path") }
 
 func (e *edition) shelves() []engine.Shelf {
 	if e.read == nil {

@@ -44,7 +44,7 @@ func (e *edition) decisionText(title, background string) string {
 Leave out what is not known; do not invent reasons. Ask me if the decision itself is not clear. Show me the draft first.
 `, e.Now().UTC().Format(time.RFC3339))
 	fmt.Fprintf(&b, "\nThen call %s with file \"decisions.jsonl\" and %s", memoryTool, e.howToSend())
-	if e.writing().Approval.Required {
+	if e.write.Approval.Required {
 		b.WriteString(" A person is asked to approve the entry before it is written; if they say no, do not try again.")
 	}
 	return b.String()
@@ -53,10 +53,10 @@ Leave out what is not known; do not invent reasons. Ask me if the decision itsel
 // howToSend says in what form the served edition takes an entry.
 func (e *edition) howToSend() string {
 	form := "that object as entry"
-	if kind := e.writing().Input.At("properties", "entry", "type"); kind.Text == "string" {
+	if kind := e.write.Input.At("properties", "entry", "type"); kind.Text == "string" {
 		form = "the JSON text of that object as entry, which is a string"
 	}
-	return fmt.Sprintf("%s (at most %s).", form, e.writing().Size.Args["entry"])
+	return fmt.Sprintf("%s (at most %s).", form, e.write.Size.Args["entry"])
 }
 
 // explainFile starts with a file of the repository.
@@ -98,7 +98,7 @@ func (e *edition) readablePaths(_ context.Context, prefix string) ([]string, err
 	}
 	var fitting []string
 	for _, name := range names {
-		if _, refused := e.reading().Accept(jsontree.Obj(jsontree.M("path", jsontree.Str(name)))); refused == nil {
+		if _, refused := e.read.Accept(jsontree.Obj(jsontree.M("path", jsontree.Str(name)))); refused == nil {
 			fitting = append(fitting, name)
 		}
 	}
