@@ -34,7 +34,7 @@ import (
 	"remit/internal/toolsets/codebase"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
-	"remit/internal/toolsets/conformance"
+	"remit/internal/toolsets/conformancetest"
 	"remit/internal/toolsets/learning"
 	"remit/internal/toolsets/tasks"
 )
@@ -227,7 +227,7 @@ func (a *App) newEngineWith(sets []*contract.Set, options engine.Options) (*engi
 	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
 	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
 	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) { // a long table that hardly anybody asks for
-		toolsets = append(toolsets, conformance.Toolset())
+		toolsets = append(toolsets, conformancetest.Toolset())
 	}
 	return engine.New(sets, engine.Handlers{Catalog: a.known, Toolsets: toolsets}, options)
 }

@@ -1,4 +1,4 @@
-package conformance_test
+package conformancetest_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
-	"remit/internal/toolsets/conformance"
+	"remit/internal/toolsets/conformancetest"
 )
 
 // contracts are read once: it takes a while.
@@ -34,7 +34,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformance.Toolset()}},
+	e, err := engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformancetest.Toolset()}},
 		engine.Options{Approvals: asker{}, Audit: nowhere{}, Observer: nowhere{}, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)

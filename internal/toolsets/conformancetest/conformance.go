@@ -1,7 +1,7 @@
-// Package conformance holds what the conformance suite of MCP calls, and a few
-// more tools of its kind. They change nothing; they let clients and our own tests
-// see every part of the protocol at work.
-package conformance
+// Package conformancetest serves the tools that the official conformance suite of MCP
+// calls, and a few more of their kind. They change nothing, and no client sees them
+// unless it names their toolset: they let tests see every part of the protocol at work.
+package conformancetest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package conformance_test
+package conformancetest_test
 
 import (
 	"context"

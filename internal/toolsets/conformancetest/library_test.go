@@ -1,4 +1,4 @@
-package conformance_test
+package conformancetest_test
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/toolsets/conformance"
+	"remit/internal/toolsets/conformancetest"
 )
 
 func TestShelf(t *testing.T) {
-	shelf := conformance.Toolset().Shelves[0]
+	shelf := conformancetest.Toolset().Shelves[0]
 	list, err := shelf.List(t.Context())
 	if err != nil || list[0].URI != "test://static-text" {
 		t.Fatalf("List = %v, %v", list, err)
@@ -57,7 +57,7 @@ func stampOf(t *testing.T, shelf engine.Shelf, uri string) string {
 
 // TestNothingElseOnTheShelf: what is not there is said not to be there.
 func TestNothingElseOnTheShelf(t *testing.T) {
-	shelf := conformance.Toolset().Shelves[0]
+	shelf := conformancetest.Toolset().Shelves[0]
 	for _, uri := range []string{
 		"", "test://", "test://nonexistent-resource-for-conformance-testing", "test://template//data", "test://template/data",
 		"test://template/a/b/data", "test://template/%zz/data", "test://template/1/data/", "test://STATIC-TEXT",
@@ -70,7 +70,7 @@ func TestNothingElseOnTheShelf(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	toolset := conformance.Toolset()
+	toolset := conformancetest.Toolset()
 	for prefix, want := range map[string][]string{"": {"1", "12", "123"}, "12": {"12", "123"}, "x": {}} {
 		got, err := toolset.Shelves[0].Complete(t.Context(), "test://template/{id}/data", "id", prefix)
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -90,7 +90,7 @@ func TestCompletion(t *testing.T) {
 
 func find(t *testing.T, name string) engine.Prompt {
 	t.Helper()
-	for _, p := range conformance.Toolset().Prompts {
+	for _, p := range conformancetest.Toolset().Prompts {
 		if p.Name == name {
 			return p
 		}
