@@ -93,7 +93,8 @@ func (l *limits) count(lines *text.Segments, source []byte) {
 	l.definitions += definitions
 	l.lineMoves += definitions * lines.Len()
 	l.cells += columns * lines.Len()
-	l.exceeded = l.exceeded || l.definitions > maxDefinitions || l.lineMoves > maxLineMoves || l.cells > maxCells || l.escapedBars > maxEscapedBars
+	l.exceeded = l.exceeded || l.definitions > maxDefinitions || l.lineMoves > maxLineMoves ||
+		l.cells > maxCells || l.escapedBars > maxEscapedBars
 }
 
 // shallow is the parser of a block that contains blocks. It opens none below maxDepth.
