@@ -17,20 +17,21 @@ import (
 // arguments are those of a call. What is "", 0 or false is left out.
 type arguments map[string]any
 
-// look asks a tool that reads for what a page shows, and decodes its answer. cut tells
+// ask calls a tool that reads for what a page shows, and decodes its answer. cut tells
 // that there was more than an answer holds.
-func (v *visit) look(tool string, args arguments, answer any) (cut bool, err error) {
+func ask[Out any](v *visit, tool string, args arguments) (answer Out, cut bool, err error) {
 	result, err := v.call(v.Pages, facePage, tool, args)
 	if err != nil {
-		return false, err
+		return answer, false, err
 	}
+	into := any(&answer)
 	if result.Tool.Shape == contract.Envelope {
-		answer = &struct{ Data any }{answer}
+		into = &struct{ Data any }{into}
 	}
-	if err := json.Unmarshal(result.Structured, answer); err != nil {
-		return false, fmt.Errorf("read the answer of %s: %w", tool, err)
+	if err := json.Unmarshal(result.Structured, into); err != nil {
+		return answer, false, fmt.Errorf("read the answer of %s: %w", tool, err)
 	}
-	return result.Notes.Truncated, nil
+	return answer, result.Notes.Truncated, nil
 }
 
 // do carries out what a person asks for. The contract is kept in full, so it may wait
