@@ -11,7 +11,6 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
 )
 
 // arguments are those of a call. What is "", 0 or false is left out.
@@ -115,17 +114,9 @@ func (v *visit) lacks(what, set string, tools ...string) *unserved {
 	return nil
 }
 
-// legible is a text of many lines in which nothing hides: approval.Plain of each.
+// legible is spelt without tabs and without the line breaks of Windows.
 func legible(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
-		kept, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(approval.Plain(strings.TrimSuffix(kept, "\r")))
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	return spelt(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimSuffix(text, "\r")))
 }
 
 // pageOf cuts a page out of a list, and gives where to go on from it. Pages count from 1.

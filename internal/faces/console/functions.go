@@ -202,26 +202,11 @@ func query(address any, pairs ...any) (string, error) {
 	return u.String(), nil
 }
 
-// prettyJSON lays a JSON value out over lines; what is no JSON is shown as it is.
-func prettyJSON(value any) (string, error) {
-	var source []byte
-	switch v := value.(type) {
-	case jsontree.Value:
-		source = v.Append(nil)
-	case *jsontree.Value:
-		source = v.Append(nil)
-	case []byte:
-		source = v
-	case string:
-		source = []byte(v)
-	default:
-		return "", fmt.Errorf("json: cannot show a %T", value)
-	}
+// prettyJSON lays a JSON value out over lines.
+func prettyJSON(value *jsontree.Value) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, source, "", "  "); err != nil {
-		return string(source), nil //nolint:nilerr // see above
-	}
-	return b.String(), nil
+	_ = json.Indent(&b, value.Append(nil), "", "  ") // a Value is always valid JSON
+	return b.String()
 }
 
 // tone is how an outcome, the state of a request or the priority of a task is coloured.
