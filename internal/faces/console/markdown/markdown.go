@@ -48,8 +48,11 @@ func Render(source []byte, o Options) template.HTML {
 	var out strings.Builder
 	r := &renderer{Options: o, tools: sharedTools(), pc: pc, w: bufio.NewWriter(&out), budget: 100_000 + len(source)}
 	r.source = []byte(cleaned)
-	r.walk(r.tools.document.Parse(text.NewReader(r.source), parser.WithContext(pc)))
-	if limits.exceeded {
+	document := r.tools.document.Parse(text.NewReader(r.source), parser.WithContext(pc))
+	if !limits.exceeded {
+		r.walk(document)
+	}
+	if limits.exceeded { // a summary is parsed while it is written
 		out.Reset()
 		r.w.Reset(&out)
 		r.write(tooIntricate + `<pre tabindex="0"><code>`)
