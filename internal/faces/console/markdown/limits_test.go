@@ -1,7 +1,10 @@
 package markdown_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"remit/internal/faces/console/markdown"
@@ -76,5 +79,33 @@ func TestLongDefinition(t *testing.T) {
 	out := ours(source)
 	if len(out) > 400_000 || !strings.HasSuffix(out, "<p>a a</p>\n") {
 		t.Errorf("%d bytes became %d, ending in %q", len(source), len(out), out[len(out)-100:])
+	}
+}
+
+// TestManyAtOnce renders in several goroutines: they share the parser.
+func TestManyAtOnce(t *testing.T) {
+	source := corpus(t)["testdata/constructs.md"]
+	want := ours(source)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if ours(source) != want {
+				t.Error("the same text came out otherwise")
+			}
+		})
+	}
+	all.Wait()
+}
+
+func BenchmarkRender(b *testing.B) {
+	var source strings.Builder
+	texts := corpus(b)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		source.WriteString(texts[name] + "\n\n")
+	}
+	text := []byte(source.String()[:200<<10])
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		markdown.Render(text, markdown.Options{})
 	}
 }

@@ -46,6 +46,7 @@ func Render(source []byte, o Options) template.HTML {
 	pc.Set(limitsKey, limits)
 
 	var out strings.Builder
+	out.Grow(2 * len(source))
 	r := &renderer{Options: o, tools: sharedTools(), pc: pc, w: bufio.NewWriter(&out), budget: 100_000 + len(source)}
 	r.source = []byte(cleaned)
 	document := r.tools.document.Parse(text.NewReader(r.source), parser.WithContext(pc))
