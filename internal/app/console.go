@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -19,12 +18,10 @@ import (
 	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
-	"remit/internal/faces/cli"
 	"remit/internal/faces/cli/clients"
 	"remit/internal/faces/console"
 	"remit/internal/faces/door"
 	"remit/internal/faces/httpd"
-	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/learning"
 )
 
@@ -44,7 +41,7 @@ func (a *App) newConsole(server *httpd.Server, entrance *door.Door) (*console.Co
 		Health:       func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
 		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
 		Audit: a.options.Audit, Limiter: limit.NewMemory(), Address: entrance.Address,
-		Preview: a.preview, History: a.bookHistory, Changed: a.bookChanged, Asset: a.bookAsset,
+		Preview: a.preview, History: a.books.History, Changed: a.books.Changed, Asset: a.books.Asset,
 		Now: time.Now, Log: a.log,
 	}, nil
 }
@@ -71,9 +68,11 @@ func identityWords(entrance *door.Door) string {
 }
 
 func (a *App) consoleSettings() []console.Setting {
-	return each(a.settings.Values(), func(v cli.Value) console.Setting {
-		return console.Setting{Key: v.Key, Value: v.Value, Origin: string(v.Origin)}
-	})
+	var shown []console.Setting
+	for _, v := range a.settings.Values() {
+		shown = append(shown, console.Setting{Key: v.Key, Value: v.Value, Origin: string(v.Origin)})
+	}
+	return shown
 }
 
 // tokenVariable is where clients find the token that they send.
@@ -149,28 +148,6 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 		return nil
 	}
 	return reader.PathPolicy("path")
-}
-
-func (a *App) bookHistory(ctx context.Context, book, path string, most int) ([]console.Change, error) {
-	found, err := a.books.History(ctx, book, path, most)
-	return each(found, shownChange), err
-}
-
-func (a *App) bookChanged(ctx context.Context, book, path, version string) (before, after string, c console.Change, err error) {
-	before, after, found, err := a.books.Changed(ctx, book, path, version)
-	return before, after, shownChange(found), err
-}
-
-func shownChange(c books.Change) console.Change {
-	return console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size}
-}
-
-func (a *App) bookAsset(ctx context.Context, book, path string) (io.ReadCloser, string, int64, error) {
-	asset, err := a.books.Asset(ctx, books.Key(book, path))
-	if err != nil {
-		return nil, "", 0, err
-	}
-	return asset.Body, asset.MIME, asset.Size, nil
 }
 
 // newLedger follows the record of calls.

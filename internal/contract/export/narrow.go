@@ -62,7 +62,7 @@ func (n *narrower) inWords(m jsontree.Member, at string) []string {
 	if m.Key == "default" && n.complete {
 		return nil // null stands for it, as part says
 	}
-	said := words(m.Key, &m.Value)
+	said := Words(m.Key, &m.Value)
 	if said == "" {
 		n.lose(at, "has "+m.Key)
 		return nil

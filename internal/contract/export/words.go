@@ -6,9 +6,9 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// words says in a description what a keyword says of a single value; "" for a
+// Words says in a description what a keyword says of a single value; "" for a
 // keyword that says something of the structure.
-func words(keyword string, v *jsontree.Value) string {
+func Words(keyword string, v *jsontree.Value) string {
 	text := string(v.Append(nil))
 	switch keyword {
 	case "default":

@@ -85,11 +85,11 @@ func (v *visit) inbox() error {
 	}
 	view.Here = v.r.URL.RequestURI()
 	if page > 1 {
-		view.Pager.Prev = inboxAddress(view.Decided, page-1)
+		view.Pager.Prev = v.otherPage(page - 1)
 		view.Pager.Note = fmt.Sprintf("Page %d", page)
 	}
 	if more && page < inboxMost/inboxPage {
-		view.Pager.Next = inboxAddress(view.Decided, page+1)
+		view.Pager.Next = v.otherPage(page + 1)
 	}
 	if v.r.Header.Get("HX-Request") != "" {
 		return v.part("approvals", "inbox", view)
@@ -97,18 +97,14 @@ func (v *visit) inbox() error {
 	return v.page("approvals", "approvals", "Approvals", view)
 }
 
-func inboxAddress(decided bool, page int) string {
-	values := url.Values{}
-	if decided {
-		values.Set("show", "decided")
-	}
+// otherPage is the address of another page of the same list.
+func (v *visit) otherPage(page int) string {
+	number := ""
 	if page > 1 {
-		values.Set("page", strconv.Itoa(page))
+		number = strconv.Itoa(page)
 	}
-	if len(values) == 0 {
-		return "/console/approvals"
-	}
-	return "/console/approvals?" + values.Encode()
+	address, _ := query(v.r.URL, "page", number) // a *url.URL is always one
+	return address
 }
 
 func pageNumber(text string) (int, error) {
@@ -141,9 +137,9 @@ func (v *visit) requests(decided bool, page int) (some []approval.Request, more 
 // are fewer. Those that wait lie between them, usually few.
 func (v *visit) decided(least int) (some []approval.Request, err error) {
 	ctx, now := v.r.Context(), v.Now()
-	store, err := v.Approvals(ctx)
+	store, err := v.openApprovals()
 	if err != nil {
-		return nil, fmt.Errorf("open the approvals: %w", err)
+		return nil, err
 	}
 	for _, most := range []int{least + inboxPage, least + inboxMost} {
 		all, err := store.List(ctx, approval.ListOptions{All: true, Limit: most, Now: now})
@@ -207,11 +203,19 @@ func (v *visit) requestState() error {
 	return v.part("approval", "decision", &page)
 }
 
-// asked is the request that the address names.
-func (v *visit) asked() (approval.Request, error) {
+func (v *visit) openApprovals() (approval.Store, error) {
 	store, err := v.Approvals(v.r.Context())
 	if err != nil {
-		return approval.Request{}, fmt.Errorf("open the approvals: %w", err)
+		return nil, fmt.Errorf("open the approvals: %w", err)
+	}
+	return store, nil
+}
+
+// asked is the request that the address names.
+func (v *visit) asked() (approval.Request, error) {
+	store, err := v.openApprovals()
+	if err != nil {
+		return approval.Request{}, err
 	}
 	return store.Get(v.r.Context(), v.r.PathValue("id"))
 }
@@ -271,7 +275,7 @@ func argumentsOf(source []byte) []argument {
 	for _, m := range args.Members {
 		text := m.Value.Text
 		if m.Value.Kind != jsontree.String {
-			text, _ = prettyJSON(m.Value) // it is a Value, which can always be shown
+			text = prettyJSON(&m.Value)
 		}
 		list = append(list, argument{approval.Plain(m.Key), spelt(text)})
 	}
@@ -291,9 +295,9 @@ func (v *visit) decide() error {
 	if err := v.ready("decided"); err != nil {
 		return err
 	}
-	store, err := v.Approvals(ctx)
+	store, err := v.openApprovals()
 	if err != nil {
-		return fmt.Errorf("open the approvals: %w", err)
+		return err
 	}
 	asked, err := store.Get(ctx, v.r.PathValue("id"))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/faces/console"
+	"remit/internal/toolsets/books"
 )
 
 func (s *stack) writeLesson(path, text string) {
@@ -89,9 +89,9 @@ func TestVersions(t *testing.T) {
 	s := newStack(t, nil)
 	s.writeLesson("lessons/a.md", "one\n")
 	s.writeLesson("lessons/a.md", "two\n")
-	s.Changed = func(ctx context.Context, book, path, version string) (before, after string, c console.Change, err error) {
+	s.Changed = func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error) {
 		found, err := s.History(ctx, book, path, 0)
-		i := slices.IndexFunc(found, func(c console.Change) bool { return c.Version == version })
+		i := slices.IndexFunc(found, func(c books.Change) bool { return c.Version == version })
 		if err != nil || i < 0 {
 			return "", "", c, cmp.Or(err, error(contract.Errorf(contract.NotFound, "There is no version %s", version)))
 		}
@@ -134,15 +134,19 @@ func TestBooksThatAreNone(t *testing.T) {
 func TestAssets(t *testing.T) {
 	s := bookStack(t)
 	kinds := map[string]string{"p.png": "image/png", "x.svg": "image/svg+xml", "x.html": "text/html", "x.pdf": "application/pdf", "x.mp4": "video/mp4", "ä.js": "text/javascript"}
-	s.Asset = func(ctx context.Context, book, path string) (io.ReadCloser, string, int64, error) {
+	s.Asset = func(ctx context.Context, key string) (*books.Asset, error) {
 		if ends, _ := ctx.Deadline(); time.Until(ends) < 4*time.Minute {
 			t.Error("a large asset would break off")
 		}
-		kind := kinds[strings.TrimPrefix(path, "assets/images/")]
-		if kind == "" || book != "my-book" {
-			return nil, "", 0, contract.Errorf(contract.NotFound, "Content not found: %s", path)
+		kind := kinds[strings.TrimPrefix(key, books.Key("my-book", "assets/images/"))]
+		if kind == "" {
+			return nil, contract.Errorf(contract.NotFound, "Content not found: %s", key)
 		}
-		return io.NopCloser(strings.NewReader("<svg onload=x>")), kind, 14, nil
+		content := struct {
+			io.ReadSeeker
+			io.Closer
+		}{strings.NewReader("<svg onload=x>"), io.NopCloser(nil)}
+		return &books.Asset{Body: &books.Body{ReadSeekCloser: content, Object: books.Object{Size: 14}}, MIME: kind}, nil
 	}
 	for name, kind := range kinds {
 		w := s.get("/console/books/my-book/asset/assets/images/" + name)

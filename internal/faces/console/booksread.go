@@ -18,11 +18,12 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/faces/console/highlight"
 	"remit/internal/faces/console/markdown"
+	"remit/internal/toolsets/books"
 )
 
 // lesson is what the page of a file of a book shows.
 type lesson struct {
-	Book       bookEntry
+	Book       books.ListedBook
 	Path       string
 	Title      string
 	Front      []frontField
@@ -44,20 +45,16 @@ func (v *visit) showLesson() error {
 		return err
 	}
 	page := &lesson{Book: book, Path: v.r.PathValue("path")}
-	var answer struct {
-		Content  string
-		Size     int64     `json:"file_size"`
-		Modified time.Time `json:"last_modified"`
-	}
-	if _, err := v.look("read_content", arguments{"book_id": book.ID, "path": page.Path}, &answer); err != nil {
+	answer, _, err := ask[books.ReadContentOut](v, "read_content", arguments{"book_id": book.BookID, "path": page.Path})
+	if err != nil {
 		return err
 	}
-	page.Size, page.Modified = answer.Size, answer.Modified
+	page.Size, page.Modified = answer.FileSize, answer.LastModified
 	v.renderLesson(page, answer.Content)
 	if err := v.neighbours(page); err != nil {
 		return err
 	}
-	if page.Changes, err = v.changes(book.ID, page.Path, 20); err != nil {
+	if page.Changes, err = v.changes(book.BookID, page.Path, 20); err != nil {
 		return err
 	}
 	return v.page("lesson", "books", approval.Plain(page.Title), page)
@@ -102,11 +99,11 @@ func (l *lesson) render(part string) template.HTML {
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
 			file, fragment, ok := beside(l.Path, dest)
-			return fileHref(l.Book.ID, file) + fragment, ok
+			return fileHref(l.Book.BookID, file) + fragment, ok
 		},
 		Image: func(dest string) (string, bool) {
 			file, _, ok := beside(l.Path, dest)
-			return assetHref(l.Book.ID, file), ok && isAsset(file)
+			return assetHref(l.Book.BookID, file), ok && isAsset(file)
 		},
 	})
 }
@@ -158,13 +155,13 @@ func (v *visit) neighbours(l *lesson) error {
 	if !strings.HasPrefix(l.Path, "lessons/") || path.Ext(l.Path) != ".md" {
 		return nil
 	}
-	files, _, err := v.glob(l.Book.ID, "lessons/**/*.md")
+	files, _, err := v.glob(l.Book.BookID, "lessons/**/*.md")
 	if err != nil {
 		return err
 	}
 	at := slices.Index(files, l.Path)
 	lead := func(i int) *bookFile {
-		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.ID, files[i])}
+		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.BookID, files[i])}
 	}
 	if at > 0 {
 		l.Prev = lead(at - 1)
@@ -194,24 +191,24 @@ func (v *visit) sendAsset() error {
 	// The body is read for as long as the browser may take, which is longer than a page.
 	ctx, cancel := context.WithTimeout(v.lasting, writePatience)
 	defer cancel()
-	body, kind, size, err := v.Asset(ctx, book, file)
+	asset, err := v.Asset(ctx, books.Key(book, file))
 	v.recordFile("console/book_asset", book, file, err)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = body.Close() }()
+	defer func() { _ = asset.Close() }()
 	h := v.w.Header()
 	h.Set("Content-Security-Policy", assetPolicy)
-	h.Set("Content-Type", kind)
-	if size >= 0 {
-		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	h.Set("Content-Type", asset.MIME)
+	if asset.Size >= 0 {
+		h.Set("Content-Length", strconv.FormatInt(asset.Size, 10))
 	}
-	if !showsItself(kind) {
+	if !showsItself(asset.MIME) {
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(file)}))
 	}
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.Copy(v.w, body) // a browser that is gone needs no answer
+	_, _ = io.Copy(v.w, asset) // a browser that is gone needs no answer
 	return nil
 }
 

@@ -3,16 +3,16 @@ package console
 import (
 	"net/url"
 	"path"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
 
 // versionPage is what the page of a change of a file shows.
 type versionPage struct {
-	Book      bookEntry
+	Book      books.ListedBook
 	Path      string
 	Change    change
 	Diff      comparison
@@ -29,12 +29,12 @@ func (v *visit) showVersion() error {
 	if v.Changed == nil {
 		return contract.Errorf(contract.NotFound, "No history is kept here")
 	}
-	before, after, c, err := v.Changed(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
-	v.recordFile("console/book_change", book.ID, page.Path, err)
+	before, after, c, err := v.Changed(v.r.Context(), book.BookID, page.Path, v.r.PathValue("version"))
+	v.recordFile("console/book_change", book.BookID, page.Path, err)
 	if err != nil {
 		return err
 	}
-	page.Change = shownChange(book.ID, c)
+	page.Change = shownChange(book.BookID, c)
 	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
 	return v.page("version", "books", "Change of "+approval.Plain(path.Base(page.Path)), page)
 }
@@ -50,9 +50,8 @@ func (v *visit) recordFile(what, book, file string, failed error) {
 }
 
 // shownChange makes a line of the history ready to be shown.
-func shownChange(book string, c Change) change {
-	at, _ := time.Parse(time.RFC3339, c.Time)
-	shown := change{Change: c, At: at}
+func shownChange(book string, c books.Change) change {
+	shown := change{Change: c}
 	if c.Action != "delete" {
 		shown.Href = fileHref(book, c.Path)
 	}

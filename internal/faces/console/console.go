@@ -4,7 +4,6 @@ package console
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
+	"remit/internal/toolsets/books"
 )
 
 // Console serves the pages of one workspace. Fields do not change once it serves.
@@ -45,12 +45,12 @@ type Console struct {
 	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
 	// History gives the changes of a file of a book, or of the whole book if the path is
 	// empty, the newest first, at most so many. It may be nil.
-	History func(ctx context.Context, book, path string, most int) ([]Change, error)
+	History func(ctx context.Context, book, path string, most int) ([]books.Change, error)
 	// Changed gives a change of a file of a book by its version, with the texts before and
 	// after it. It may be nil.
-	Changed func(ctx context.Context, book, path, version string) (before, after string, c Change, err error)
-	// Asset opens a file of a book, and tells what it is and how long. It may be nil.
-	Asset func(ctx context.Context, book, path string) (body io.ReadCloser, mime string, size int64, err error)
+	Changed func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
+	// Asset opens the asset of a book at a key. It may be nil.
+	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
 	Log   *slog.Logger
 

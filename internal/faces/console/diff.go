@@ -5,152 +5,51 @@ import (
 	"slices"
 	"strings"
 
+	"znkr.io/diff"
+
 	"remit/internal/engine/approval"
 )
 
-// edit is a line of a comparison: kept, removed or added. A line holds its line break.
-type edit struct {
-	op   byte // ' ', '-' or '+'
-	line string
+const (
+	// maxComparisons is how many pairs of lines the search for the fewest changes may compare,
+	// beyond each line once. 2,000 changes need half as many.
+	maxComparisons = 1 << 23
+	// around is how many unchanged lines are shown next to a change.
+	around = 3
+	// maxRows is how much of a comparison a page shows.
+	maxRows = 4000
+)
+
+// compare finds the lines to remove and to add that make after of before. They are the
+// fewest if exact is true: finding those may take too long.
+func compare(before, after []string) (hunks []diff.Hunk[string], exact bool) {
+	if hunks, exact = fewest(before, after); exact {
+		return hunks, true
+	}
+	return diff.Hunks(before, after, diff.Context(around), diff.Fast()), false
 }
 
-// mostChanges is how many lines may differ before a comparison gives up on finding the
-// fewest: what takes longer nobody would read.
-const mostChanges = 2000
-
-// mostSteps is how many equal lines may be passed to find them: texts can be made in
-// which each change means to go through all of the text again.
-const mostSteps = 1 << 26
-
-// compare finds the fewest lines to remove and to add that make after of before. If
-// those are more than mostChanges, or take more than mostSteps to find, it removes and adds everything between the first and
-// the last difference, and is not exact.
-func compare(before, after string) (edits []edit, exact bool) {
-	a, b := lines(before), lines(after)
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
+// fewest finds the fewest changes, unless that takes too many comparisons. Only a panic can
+// stop the library.
+func fewest(before, after []string) (hunks []diff.Hunk[string], ok bool) {
+	type tooMany struct{}
+	limit := maxComparisons + len(before) + len(after)
+	defer func() {
+		if r := recover(); r != nil && r != (tooMany{}) {
+			panic(r)
+		}
+	}()
+	equal := func(a, b string) bool {
+		if limit--; limit < 0 {
+			panic(tooMany{})
+		}
+		return a == b
 	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	edits = appendEdits(edits, ' ', a[:head])
-	middle, exact := shortest(a[head:len(a)-tail], b[head:len(b)-tail], mostSteps)
-	edits = append(edits, middle...)
-	return appendEdits(edits, ' ', a[len(a)-tail:]), exact
+	return diff.HunksFunc(before, after, equal, diff.Context(around), diff.Minimal()), true
 }
 
 // lines cuts a text into its lines; the last one may have no line break.
-func lines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	cut := strings.SplitAfter(text, "\n")
-	if cut[len(cut)-1] == "" {
-		cut = cut[:len(cut)-1]
-	}
-	return cut
-}
-
-func appendEdits(edits []edit, op byte, lines []string) []edit {
-	for _, line := range lines {
-		edits = append(edits, edit{op, line})
-	}
-	return edits
-}
-
-// shortest is the algorithm of Myers (An O(ND) Difference Algorithm, 1986): with d
-// changes, how far along each diagonal k = x-y can one get? The first d that reaches
-// the end is the fewest, and the way back through what was reached tells which.
-func shortest(a, b []string, most int) (edits []edit, exact bool) {
-	x, y := numbered(a, b)
-	reach := make([]int32, 2*mostChanges+3) // by diagonal, which may be negative
-	const zero = mostChanges + 1
-	var trace [][]int32 // what was reached with each d, on every second diagonal from -d to d
-	steps := 0
-	for d := 0; d <= min(mostChanges, len(a)+len(b)); d++ {
-		for k := -d; k <= d; k += 2 {
-			at := reach[zero+k-1] + 1 // remove a line
-			if k == -d || k != d && reach[zero+k-1] < reach[zero+k+1] {
-				at = reach[zero+k+1] // add a line
-			}
-			for int(at) < len(x) && int(at)-k < len(y) && x[at] == y[int(at)-k] {
-				at++
-				steps++
-			}
-			reach[zero+k] = at
-			if k == len(x)-len(y) && int(at) == len(x) {
-				return wayBack(a, b, trace, d), true
-			}
-			if steps > most {
-				return replaced(a, b), false
-			}
-		}
-		row := make([]int32, 0, d+1)
-		for k := -d; k <= d; k += 2 {
-			row = append(row, reach[zero+k])
-		}
-		trace = append(trace, row)
-	}
-	return replaced(a, b), false
-}
-
-// replaced removes everything and adds everything.
-func replaced(a, b []string) []edit {
-	return appendEdits(appendEdits(nil, '-', a), '+', b)
-}
-
-// wayBack goes from the end of both texts to their beginnings.
-func wayBack(a, b []string, trace [][]int32, d int) []edit {
-	var edits []edit
-	x, y := len(a), len(b)
-	for ; d > 0; d-- {
-		k := x - y
-		row := trace[d-1] // diagonal j of it is at (j+d-1)/2
-		get := func(j int) int { return int(row[(j+d-1)/2]) }
-		add := k == -d || k != d && get(k-1) < get(k+1)
-		var startX int // where the unchanged lines begin that follow the change
-		if add {
-			startX = get(k + 1)
-		} else {
-			startX = get(k-1) + 1
-		}
-		for ; x > startX; x, y = x-1, y-1 {
-			edits = append(edits, edit{' ', a[x-1]})
-		}
-		if add {
-			y--
-			edits = append(edits, edit{'+', b[y]})
-		} else {
-			x--
-			edits = append(edits, edit{'-', a[x]})
-		}
-	}
-	for ; x > 0; x-- {
-		edits = append(edits, edit{' ', a[x-1]})
-	}
-	slices.Reverse(edits)
-	return edits
-}
-
-// numbered gives equal lines equal numbers, so that they compare at once.
-func numbered(a, b []string) (x, y []int32) {
-	numbers := map[string]int32{}
-	number := func(lines []string) []int32 {
-		out := make([]int32, len(lines))
-		for i, line := range lines {
-			n, ok := numbers[line]
-			if !ok {
-				n = int32(len(numbers))
-				numbers[line] = n
-			}
-			out[i] = n
-		}
-		return out
-	}
-	return number(a), number(b)
-}
+func lines(text string) []string { return slices.Collect(strings.Lines(text)) }
 
 // comparison is a diff as a page shows it.
 type comparison struct {
@@ -186,56 +85,37 @@ func (r diffRow) Word() string {
 	return map[string]string{"add": "added: ", "del": "removed: "}[r.Kind]
 }
 
-// around is how many unchanged lines are shown next to a change.
-const around = 3
-
-// maxRows is how much of a comparison a page shows.
-const maxRows = 2 * mostChanges
-
 // comparisonOf lays out what changes: changed lines with a few around them.
 func comparisonOf(name, before, after string) comparison {
-	edits, exact := compare(before, after)
+	a := lines(before)
+	hunks, exact := compare(a, lines(after))
 	c := comparison{Name: approval.Plain(name), Exact: exact}
-	shown := nearChanges(edits)
-	from, to, skipped := 0, 0, 0
-	for i, e := range edits {
-		row := diffRow{Kind: "same", Text: strings.TrimSuffix(e.line, "\n"), Unended: !strings.HasSuffix(e.line, "\n")}
-		switch e.op {
-		case '+':
-			to++
-			c.Added++
-			row.Kind, row.New = "add", to
-		case '-':
-			from++
-			c.Removed++
-			row.Kind, row.Old = "del", from
-		default:
-			from, to = from+1, to+1
-			row.Old, row.New = from, to
-		}
-		if !shown[i] {
-			skipped++
-			continue
-		}
-		c.gap(skipped)
-		skipped = 0
-		c.add(row)
-	}
-	c.gap(skipped)
-	return c
-}
-
-// nearChanges marks the lines that changed or stand close to one that did.
-func nearChanges(edits []edit) []bool {
-	near := make([]bool, len(edits))
-	for i, e := range edits {
-		if e.op != ' ' {
-			for j := max(0, i-around); j <= min(len(edits)-1, i+around); j++ {
-				near[j] = true
+	from, to := 0, 0 // lines of both texts that are dealt with
+	for _, h := range hunks {
+		c.gap(h.PosX - from)
+		from, to = h.PosX, h.PosY
+		for _, e := range h.Edits {
+			row := diffRow{Kind: "same"}
+			line := e.X
+			switch e.Op {
+			case diff.Insert:
+				to++
+				c.Added++
+				row.Kind, row.New, line = "add", to, e.Y
+			case diff.Delete:
+				from++
+				c.Removed++
+				row.Kind, row.Old = "del", from
+			default:
+				from, to = from+1, to+1
+				row.Old, row.New = from, to
 			}
+			row.Text, row.Unended = strings.TrimSuffix(line, "\n"), !strings.HasSuffix(line, "\n")
+			c.add(row)
 		}
 	}
-	return near
+	c.gap(len(a) - from)
+	return c
 }
 
 func (c *comparison) gap(skipped int) {

@@ -2,24 +2,40 @@ package console
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+	"znkr.io/diff"
+
+	"remit/internal/growthtest"
 )
 
-// apply makes the text before and the text after from a comparison.
-func apply(edits []edit) (before, after string) {
-	for _, e := range edits {
-		if e.op != '+' {
-			before += e.line
+// apply makes the lines after of the lines before, and counts the changes.
+func apply(t interface{ Fatalf(string, ...any) }, before []string, hunks []diff.Hunk[string]) (after []string, changes int) {
+	from := 0
+	for _, h := range hunks {
+		after = append(after, before[from:h.PosX]...)
+		for _, e := range h.Edits {
+			switch {
+			case e.Op == diff.Insert:
+				after = append(after, e.Y)
+				changes++
+			case e.X != before[e.PosX]:
+				t.Fatalf("line %d is %q, not %q", e.PosX, before[e.PosX], e.X)
+			case e.Op == diff.Delete:
+				changes++
+			default:
+				after = append(after, e.X)
+			}
 		}
-		if e.op != '-' {
-			after += e.line
-		}
+		from = h.EndX
 	}
-	return before, after
+	return append(after, before[from:]...), changes
 }
 
 // leastChanges is the fewest lines to remove and add, by the table that everybody
@@ -50,16 +66,10 @@ func TestDiffMakesAfterOfBefore(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		before, after := text.Draw(t, "before"), text.Draw(t, "after")
-		edits, exact := compare(before, after)
-		gotBefore, gotAfter := apply(edits)
-		if gotBefore != before || gotAfter != after || !exact {
-			t.Fatalf("before %q became %q, after %q became %q, exact %v", before, gotBefore, after, gotAfter, exact)
-		}
-		changes := 0
-		for _, e := range edits {
-			if e.op != ' ' {
-				changes++
-			}
+		hunks, exact := compare(lines(before), lines(after))
+		got, changes := apply(t, lines(before), hunks)
+		if strings.Join(got, "") != after || !exact {
+			t.Fatalf("%q became %q, not %q; exact %v", before, got, after, exact)
 		}
 		if least := leastChanges(lines(before), lines(after)); changes != least {
 			t.Fatalf("%d changes, %d would do", changes, least)
@@ -74,11 +84,11 @@ func TestDiffOfTooMuch(t *testing.T) {
 		fmt.Fprintf(&b, "new %d\n", i)
 	}
 	before, after := "same\n"+a.String()+"end\n", "same\n"+b.String()+"end\n"
-	edits, exact := compare(before, after)
+	hunks, exact := compare(lines(before), lines(after))
 	if exact {
 		t.Error("6,000 changes pass for few")
 	}
-	if gotBefore, gotAfter := apply(edits); gotBefore != before || gotAfter != after {
+	if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
 		t.Error("the comparison does not make after of before")
 	}
 	c := comparisonOf("f", before, after)
@@ -87,17 +97,37 @@ func TestDiffOfTooMuch(t *testing.T) {
 	}
 }
 
-// Where nearly all lines are equal, the fewest changes may take too many steps to find.
-func TestDiffOfTooManySteps(t *testing.T) {
-	before := strings.Repeat("a\n", 100) + "x\n" + strings.Repeat("a\n", 200)
-	after := strings.Repeat("a\n", 200) + "x\n" + strings.Repeat("a\n", 100)
-	for most, want := range map[int]bool{150: false, mostSteps: true} {
-		edits, exact := shortest(lines(before), lines(after), most)
-		gotBefore, gotAfter := apply(edits)
-		if exact != want || gotBefore != before || gotAfter != after {
-			t.Errorf("%d steps: exact %v, before %q, after %q", most, exact, gotBefore, gotAfter)
-		}
+// TestDiffIsExact has as many changes as may be, so mixed that a search by landmarks would
+// find more.
+func TestDiffIsExact(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var before []string
+	for range 8000 {
+		before = append(before, strconv.Itoa(random.IntN(3))+"\n")
 	}
+	after := slices.Clone(before)
+	for range 900 {
+		at := random.IntN(len(after))
+		after = slices.Insert(slices.Delete(after, at, at+1), random.IntN(len(after)), "3\n")
+	}
+	hunks, exact := compare(before, after)
+	got, changes := apply(t, before, hunks)
+	if least := leastChanges(before, after); !slices.Equal(got, after) || !exact || changes != least || least < 1000 {
+		t.Errorf("exact %v, %d changes, %d would do", exact, changes, least)
+	}
+}
+
+// TestDiffTakesBoundedTime has texts in which each change means to go through all of the
+// text again.
+func TestDiffTakesBoundedTime(t *testing.T) {
+	growthtest.Linear(t, 400_000, func(size int) {
+		before := strings.Repeat("a\n", size/3) + "x\n" + strings.Repeat("a\n", 2*size/3)
+		after := strings.Repeat("a\n", 2*size/3) + "x\n" + strings.Repeat("a\n", size/3)
+		hunks, _ := compare(lines(before), lines(after))
+		if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
+			t.Error("the comparison does not make after of before")
+		}
+	})
 }
 
 func TestDiffShowsChangesAndWhatIsNear(t *testing.T) {
@@ -144,7 +174,7 @@ func BenchmarkDiffAtItsWorst(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if _, exact := compare(before.String(), after.String()); !exact {
+		if _, exact := compare(lines(before.String()), lines(after.String())); !exact {
 			b.Fatal("gave up")
 		}
 	}

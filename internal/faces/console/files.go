@@ -12,21 +12,20 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/faces/console/highlight"
 	"remit/internal/faces/console/markdown"
+	"remit/internal/toolsets/codebase"
 )
 
 // filePage is what the page of a file of the project shows.
 type filePage struct {
-	Path, Language string
-	Size           int64
-	Lines          int
-	Modified       time.Time
-	Parts          int  // so many pages show it as Markdown
-	Markdown       bool // it can be read as Markdown
-	Source         bool // its lines are shown, not what they mean
-	HTML           template.HTML
-	Code           []sourceLine
-	Toggle         string // the address of the other way to show it
-	Pager          pager
+	codebase.File
+	Modified time.Time
+	Parts    int  // so many pages show it as Markdown
+	Markdown bool // it can be read as Markdown
+	Source   bool // its lines are shown, not what they mean
+	HTML     template.HTML
+	Code     []sourceLine
+	Toggle   string // the address of the other way to show it
+	Pager    pager
 }
 
 // sourceLine is a line of a file with its number.
@@ -50,7 +49,7 @@ func (v *visit) showFile() error {
 	if err != nil || line < 1 {
 		line = 0
 	}
-	page := &filePage{Path: name, Markdown: isMarkdown(name)}
+	page := &filePage{File: codebase.File{Path: name}, Markdown: isMarkdown(name)}
 	page.Source = !page.Markdown || q.Get("view") == "source" || line > 0 && q.Get("view") != "read"
 	if page.Source {
 		err = v.readSource(page, line)
@@ -68,24 +67,12 @@ func isMarkdown(name string) bool {
 	return ext == ".md" || ext == ".markdown"
 }
 
-// fileAnswer is what read_file gives.
-type fileAnswer struct {
-	File struct {
-		Content, Language string
-		Size              int64
-		Lines             int
-	}
-	Metadata struct{ LastModified time.Time }
-}
-
 func (v *visit) readFile(page *filePage, args arguments) (string, error) {
-	var answer fileAnswer
 	args["path"] = page.Path
-	if _, err := v.look("read_file", args, &answer); err != nil {
-		return "", err
-	}
-	page.Size, page.Lines, page.Language, page.Modified = answer.File.Size, answer.File.Lines, answer.File.Language, answer.Metadata.LastModified
-	return answer.File.Content, nil
+	answer, _, err := ask[codebase.ReadOut](v, "read_file", args)
+	answer.File.Path = page.Path
+	page.File, page.Modified = answer.File, answer.Metadata.LastModified
+	return page.Content, err
 }
 
 func (v *visit) readMarkdown(page *filePage) error {

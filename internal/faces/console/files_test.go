@@ -25,6 +25,7 @@ import (
 	"remit/internal/engine/limit"
 	"remit/internal/faces/cli"
 	"remit/internal/faces/console"
+	"remit/internal/toolsets/books"
 )
 
 // nasty is what somebody stores who wants others to run, open or misread something.
@@ -98,11 +99,11 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	s.Console = &console.Console{
 		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
-		History: func(ctx context.Context, book, path string, most int) ([]console.Change, error) {
+		History: func(ctx context.Context, book, path string, most int) ([]books.Change, error) {
 			found, err := a.Library().History(ctx, book, path, most)
-			var changes []console.Change
+			var changes []books.Change
 			for _, c := range found {
-				changes = append(changes, console.Change{Time: c.At, By: c.By, Path: c.Path, Action: c.Action, Version: c.Version, Size: c.Size})
+				changes = append(changes, books.Change(c))
 			}
 			return changes, err
 		},

@@ -11,26 +11,26 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/approval"
 )
 
 // arguments are those of a call. What is "", 0 or false is left out.
 type arguments map[string]any
 
-// look asks a tool that reads for what a page shows, and decodes its answer. cut tells
+// ask calls a tool that reads for what a page shows, and decodes its answer. cut tells
 // that there was more than an answer holds.
-func (v *visit) look(tool string, args arguments, answer any) (cut bool, err error) {
+func ask[Out any](v *visit, tool string, args arguments) (answer Out, cut bool, err error) {
 	result, err := v.call(v.Pages, facePage, tool, args)
 	if err != nil {
-		return false, err
+		return answer, false, err
 	}
+	into := any(&answer)
 	if result.Tool.Shape == contract.Envelope {
-		answer = &struct{ Data any }{answer}
+		into = &struct{ Data any }{into}
 	}
-	if err := json.Unmarshal(result.Structured, answer); err != nil {
-		return false, fmt.Errorf("read the answer of %s: %w", tool, err)
+	if err := json.Unmarshal(result.Structured, into); err != nil {
+		return answer, false, fmt.Errorf("read the answer of %s: %w", tool, err)
 	}
-	return result.Notes.Truncated, nil
+	return answer, result.Notes.Truncated, nil
 }
 
 // do carries out what a person asks for. The contract is kept in full, so it may wait
@@ -114,17 +114,9 @@ func (v *visit) lacks(what, set string, tools ...string) *unserved {
 	return nil
 }
 
-// legible is a text of many lines in which nothing hides: approval.Plain of each.
+// legible is spelt without tabs and without the line breaks of Windows.
 func legible(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
-		kept, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(approval.Plain(strings.TrimSuffix(kept, "\r")))
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
+	return spelt(strings.NewReplacer("\t", "    ", "\r\n", "\n").Replace(strings.TrimSuffix(text, "\r")))
 }
 
 // pageOf cuts a page out of a list, and gives where to go on from it. Pages count from 1.

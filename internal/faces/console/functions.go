@@ -20,25 +20,43 @@ import (
 // functions are what every template may use.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
-		"ago":         func(t time.Time) template.HTML { return timeTag(t, c.Now()) },
-		"at":          func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"asset":       assetURL,
-		"bytes":       byteCount,
-		"clip":        clip,
-		"dict":        dict,
-		"join":        strings.Join,
-		"plain":       approval.Plain,
-		"query":       query,
-		"scripts":     scripts,
-		"stylesheets": stylesheets,
-		"tone":        tone,
-		"took":        took,
+		"ago":          func(at any) (template.HTML, error) { return ago(at, c.Now()) },
+		"at":           func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+		"asset":        assetURL,
+		"bytes":        byteCount,
+		"clip":         clip,
+		"codeline":     shownLine,
+		"dict":         dict,
+		"join":         strings.Join,
+		"legible":      legible,
+		"milliseconds": inMilliseconds,
+		"percent":      func(share float64) int { return int(share*100 + 0.5) },
+		"plain":        approval.Plain,
+		"query":        query,
+		"scripts":      scripts,
+		"source":       sourceHref,
+		"stylesheets":  stylesheets,
+		"tone":         tone,
+		"took":         took,
 	}
 }
 
 // pager leads through the pages of a list: addresses, "" where there is none, and what
 // is shown, in words.
 type pager struct{ Prev, Next, Note string }
+
+// ago is timeTag of a time, or of one that is written as RFC 3339.
+func ago(at any, now time.Time) (template.HTML, error) {
+	switch at := at.(type) {
+	case time.Time:
+		return timeTag(at, now), nil
+	case string:
+		t, _ := time.Parse(time.RFC3339, at) // a time that cannot be read is shown as never
+		return timeTag(t, now), nil
+	default:
+		return "", fmt.Errorf("ago: %T is no time", at)
+	}
+}
 
 // timeTag tells how long ago something was, or how soon it will be. The instant itself
 // is in the title.
@@ -184,39 +202,26 @@ func query(address any, pairs ...any) (string, error) {
 	return u.String(), nil
 }
 
-// prettyJSON lays a JSON value out over lines; what is no JSON is shown as it is.
-func prettyJSON(value any) (string, error) {
-	var source []byte
-	switch v := value.(type) {
-	case jsontree.Value:
-		source = v.Append(nil)
-	case *jsontree.Value:
-		source = v.Append(nil)
-	case []byte:
-		source = v
-	case string:
-		source = []byte(v)
-	default:
-		return "", fmt.Errorf("json: cannot show a %T", value)
-	}
+// prettyJSON lays a JSON value out over lines.
+func prettyJSON(value *jsontree.Value) string {
 	var b bytes.Buffer
-	if err := json.Indent(&b, source, "", "  "); err != nil {
-		return string(source), nil //nolint:nilerr // see above
-	}
-	return b.String(), nil
+	_ = json.Indent(&b, value.Append(nil), "", "  ") // a Value is always valid JSON
+	return b.String()
 }
 
-// tone is how an outcome, or the state of a request, is coloured.
-func tone(outcome string) string {
-	switch outcome {
+// tone is how an outcome, the state of a request or the priority of a task is coloured.
+func tone(of any) string {
+	switch fmt.Sprint(of) {
 	case "ok", "approved", "used", "replayed":
 		return "good"
-	case "asked", "pending", "waiting", "limited":
+	case "asked", "pending", "waiting", "limited", "Medium":
 		return "wait"
-	case "internal", "unavailable", "failed":
+	case "internal", "unavailable", "failed", "High":
 		return "bad"
 	case "expired", "":
 		return "quiet"
+	case "Low":
+		return ""
 	default: // what the caller may have to do something about
 		return "warn"
 	}

@@ -78,12 +78,7 @@ func TestClipAndJSON(t *testing.T) {
 		t.Error(got)
 	}
 	value := jsontree.Obj(jsontree.M("a", jsontree.Int(1)))
-	for _, v := range []any{value, &value, `{"a":1}`, []byte(`{"a":1}`)} {
-		if got, err := prettyJSON(v); got != "{\n  \"a\": 1\n}" || err != nil {
-			t.Errorf("%T: %q, %v", v, got, err)
-		}
-	}
-	if got, _ := prettyJSON("{broken"); got != "{broken" {
+	if got := prettyJSON(&value); got != "{\n  \"a\": 1\n}" {
 		t.Error(got)
 	}
 }

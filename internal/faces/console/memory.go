@@ -22,7 +22,7 @@ func (c *Console) memoryRoutes() []route {
 
 // memoryPage is what the page of memory shows: entries, or a document.
 type memoryPage struct {
-	Files              []memoryFile
+	Files              []engine.Resource
 	Types              []string
 	File, Type, Search string
 	Days               []memoryDay
@@ -31,12 +31,6 @@ type memoryPage struct {
 	Notes              []string
 	Pager              pager
 	Unserved           *unserved
-}
-
-// memoryFile is a file that entries are kept in.
-type memoryFile struct {
-	Name, Title string
-	Size        int64
 }
 
 // memoryDay is what was written down on a day.
@@ -84,7 +78,7 @@ func (v *visit) fillMemory(page *memoryPage) error {
 	known := false
 	for _, r := range resources {
 		if strings.HasPrefix(r.URI, memoryAddress) {
-			page.Files = append(page.Files, memoryFile{r.Name, r.Title, r.Size})
+			page.Files = append(page.Files, r)
 			known = known || r.Name == page.File
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine/identity"
+	"remit/internal/toolsets/codebase"
 )
 
 // searchRoutes are the search and the files it leads to.
@@ -32,47 +32,28 @@ type searchPage struct {
 type finding struct {
 	Problem  string // why there is nothing
 	Hint     string // what to do about it
-	Took     string
 	Unserved *unserved
 }
 
 // grepResult is what grep_codebase found.
 type grepResult struct {
 	finding
-	Files         []grepFile
-	Total, Within int
-	Message       string
-	First         string // address of the first page; "" if this is it
-	Pager         pager
+	codebase.GrepOut
+	ByFile []grepFile
+	First  string // address of the first page; "" if this is it
+	Pager  pager
 }
 
 // grepFile is a file with lines that match.
 type grepFile struct {
-	Path, Href string
-	Matches    []grepMatch
-}
-
-type grepMatch struct {
-	Line          int
-	Href          string
-	Before, After []string
-	Text          string
+	Path    string
+	Matches []codebase.Match
 }
 
 // knowledgeResult is what context_search found.
 type knowledgeResult struct {
 	finding
-	Results []knowledge
-	Total   int
-}
-
-type knowledge struct {
-	Type, Source, Name, Path, Href string
-	Module                         string
-	Line                           int
-	Date                           time.Time
-	Percent                        int
-	Text                           string
+	codebase.SearchOut
 }
 
 func (v *visit) showSearch() error {
@@ -106,11 +87,11 @@ func (f *finding) fails(err error) {
 }
 
 // inMilliseconds writes how long a search took, which it tells to the millisecond.
-func inMilliseconds(n int) string {
+func inMilliseconds(n int64) string {
 	if n == 0 {
 		return "under 1 ms"
 	}
-	return strconv.Itoa(n) + " ms"
+	return strconv.FormatInt(n, 10) + " ms"
 }
 
 // matchesShown is how many lines a page of the search shows.
@@ -121,41 +102,27 @@ func (v *visit) grep(page *searchPage) *grepResult {
 	if found.Unserved != nil {
 		return found
 	}
-	var answer struct {
-		Matches []struct {
-			File    string
-			Line    int
-			Text    string
-			Context struct{ Before, After []string }
-		}
-		TotalMatches, TotalFiles int
-		SearchTime               int
-		NextCursor, Message      string
-	}
 	cursor := v.r.URL.Query().Get("after")
 	if cursor != "" {
 		found.First, _ = query(v.r.URL, "after", "")
 	}
-	_, err := v.look("grep_codebase", arguments{
+	var err error
+	found.GrepOut, _, err = ask[codebase.GrepOut](v, "grep_codebase", arguments{
 		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1, "cursor": cursor,
-	}, &answer)
+	})
 	if err != nil {
 		found.fails(err)
 		return found
 	}
-	found.Total, found.Within, found.Message = answer.TotalMatches, answer.TotalFiles, answer.Message
-	found.Took = inMilliseconds(answer.SearchTime)
-	for _, m := range answer.Matches {
-		if n := len(found.Files); n == 0 || found.Files[n-1].Path != m.File {
-			found.Files = append(found.Files, grepFile{Path: m.File, Href: sourceHref(m.File, 0)})
+	for _, m := range found.Matches {
+		if n := len(found.ByFile); n == 0 || found.ByFile[n-1].Path != m.File {
+			found.ByFile = append(found.ByFile, grepFile{Path: m.File})
 		}
-		last := &found.Files[len(found.Files)-1]
-		last.Matches = append(last.Matches, grepMatch{
-			Line: m.Line, Href: sourceHref(m.File, m.Line), Text: shownLine(m.Text), Before: shownLines(m.Context.Before), After: shownLines(m.Context.After),
-		})
+		last := &found.ByFile[len(found.ByFile)-1]
+		last.Matches = append(last.Matches, m)
 	}
-	if answer.NextCursor != "" {
-		found.Pager.Next, _ = query(v.r.URL, "after", answer.NextCursor)
+	if found.NextCursor != "" {
+		found.Pager.Next, _ = query(v.r.URL, "after", found.NextCursor)
 	}
 	return found
 }
@@ -163,47 +130,15 @@ func (v *visit) grep(page *searchPage) *grepResult {
 // shownLine is a line of code, short enough to be one.
 func shownLine(line string) string { return clip(legible(line), 300) }
 
-func shownLines(lines []string) []string {
-	shown := make([]string, len(lines))
-	for i, line := range lines {
-		shown[i] = shownLine(line)
-	}
-	return shown
-}
-
 func (v *visit) recall(page *searchPage) *knowledgeResult {
 	found := &knowledgeResult{finding: finding{Unserved: v.lacks("searches by meaning", "context", "context_search")}}
 	if found.Unserved != nil {
 		return found
 	}
-	var answer struct {
-		Results []struct {
-			Type, Source, Name, Path, Content string
-			Module                            *string
-			Date                              time.Time
-			Score                             float64
-			Line                              int
-		}
-		TotalFound, SearchTime int
-	}
-	_, err := v.look("context_search", arguments{"query": page.Query, "type": page.Type, "limit": 10}, &answer)
+	var err error
+	found.SearchOut, _, err = ask[codebase.SearchOut](v, "context_search", arguments{"query": page.Query, "type": page.Type, "limit": 10})
 	if err != nil {
 		found.fails(err)
-		return found
-	}
-	found.Total, found.Took = answer.TotalFound, inMilliseconds(answer.SearchTime)
-	for _, r := range answer.Results {
-		one := knowledge{
-			Type: r.Type, Source: r.Source, Name: r.Name, Path: r.Path, Line: r.Line, Date: r.Date,
-			Percent: int(r.Score*100 + 0.5), Text: clip(legible(r.Content), 700),
-		}
-		if r.Module != nil {
-			one.Module = *r.Module
-		}
-		if r.Path != "" {
-			one.Href = sourceHref(r.Path, r.Line)
-		}
-		found.Results = append(found.Results, one)
 	}
 	return found
 }

@@ -1,10 +1,13 @@
 package console
 
 import (
+	"maps"
 	"net/url"
+	"slices"
 	"time"
 
 	"remit/internal/engine/identity"
+	"remit/internal/toolsets/tasks"
 )
 
 // taskRoutes are the board of tasks and what can be done there.
@@ -39,40 +42,10 @@ func (b *taskBoard) Filtered() bool { return b.Filter != taskFilter{} }
 // Priorities are those that tasks have.
 func (*taskBoard) Priorities() []string { return []string{"High", "Medium", "Low"} }
 
-// task is one as list_tasks gives it.
-type task struct {
-	ID          int64
-	Title       string
-	Description *string
-	Completed   bool
-	Priority    string
-	DueDate     *string   `json:"due_date"`
-	UpdatedAt   time.Time `json:"updated_at"`
-}
-
-// Tone is how the priority is coloured.
-func (t task) Tone() string {
-	switch t.Priority {
-	case "High":
-		return "bad"
-	case "Medium":
-		return "wait"
-	default:
-		return ""
-	}
-}
-
-// taskPage is an answer of list_tasks.
-type taskPage struct {
-	Tasks      []task
-	Total      int64
-	NextCursor string
-}
-
 // taskColumn is a column of the board.
 type taskColumn struct {
 	Key, Title, Empty string
-	Tasks             []task
+	Tasks             []tasks.Task
 	Total             int64
 	First, More       string // addresses of its first and its next page; "" if this is it
 	Looked            int    // so many were looked through, if some are yet to be
@@ -176,12 +149,10 @@ func (v *visit) fillDated(c *taskColumn, cursor string) (next string, err error)
 }
 
 // listTasks asks for some tasks from a cursor on.
-func (v *visit) listTasks(choose arguments, limit int, cursor string) (page taskPage, err error) {
+func (v *visit) listTasks(choose arguments, limit int, cursor string) (page tasks.ListOut, err error) {
 	asked := arguments{"limit": limit, "cursor": cursor}
-	for key, value := range choose {
-		asked[key] = value
-	}
-	_, err = v.look("list_tasks", asked, &page)
+	maps.Copy(asked, choose)
+	page, _, err = ask[tasks.ListOut](v, "list_tasks", asked)
 	return page, err
 }
 
@@ -190,9 +161,7 @@ func (v *visit) listTasks(choose arguments, limit int, cursor string) (page task
 func (v *visit) fillUndated(c *taskColumn, cursor string) (next string, err error) {
 	const mostCalls, widest = 6, 300
 	dated := arguments{"due_after": "0001-01-01"}
-	for key, value := range c.choose {
-		dated[key] = value
-	}
+	maps.Copy(dated, c.choose)
 	count, err := v.listTasks(dated, 1, "")
 	if err != nil {
 		return "", err
@@ -204,12 +173,7 @@ func (v *visit) fillUndated(c *taskColumn, cursor string) (next string, err erro
 			return "", err
 		}
 		c.Total = max(0, page.Total-count.Total)
-		var found []task
-		for _, t := range page.Tasks {
-			if t.DueDate == nil {
-				found = append(found, t)
-			}
-		}
+		found := slices.DeleteFunc(slices.Clone(page.Tasks), func(t tasks.Task) bool { return t.DueDate != nil })
 		lack := tasksInColumn - len(c.Tasks)
 		if len(found) > lack {
 			limit = lack // as many as can all be shown, so that the cursor skips none

@@ -1,6 +1,10 @@
 package console
 
-import "fmt"
+import (
+	"fmt"
+
+	"remit/internal/toolsets/tasks"
+)
 
 // searchTasks fills the board with the tasks that have a text. Each question for a text
 // looks through all tasks of the user, so there is one for the whole board, and not one
@@ -35,7 +39,7 @@ func (v *visit) searchTasks(b *taskBoard) error {
 }
 
 // holds tells whether a task belongs into a column.
-func (c *taskColumn) holds(t *task) bool {
+func (c *taskColumn) holds(t *tasks.Task) bool {
 	if (c.choose["status"] == "completed") != t.Completed {
 		return false
 	}

@@ -1,10 +1,10 @@
 package console
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
+	"remit/internal/contract/export"
 	"remit/internal/contract/jsontree"
 )
 
@@ -136,44 +136,24 @@ func rulesOf(s *jsontree.Value) []string {
 		switch m.Key {
 		case "enum":
 			rules = append(rules, "one of "+wordsOf(&m.Value, ", "))
-		case "const":
-			rules = append(rules, "always "+string(m.Value.Append(nil)))
 		case "default":
 			rules = append(rules, "otherwise "+string(m.Value.Append(nil)))
 		case "format":
 			rules = append(rules, "a "+value)
-		case "pattern":
-			rules = append(rules, "matches "+value)
-		case "minimum":
-			rules = append(rules, "at least "+value)
-		case "maximum":
-			rules = append(rules, "at most "+value)
-		case "minLength", "minItems":
-			rules = append(rules, fmt.Sprintf("at least %s %s", value, thingsOf(m.Key, value)))
-		case "maxLength", "maxItems":
-			rules = append(rules, fmt.Sprintf("at most %s %s", value, thingsOf(m.Key, value)))
-		case "uniqueItems":
-			rules = append(rules, "no element twice")
 		case "x-trim":
 			rules = append(rules, "white space around it does not count")
 		case "x-accepts":
 			rules = append(rules, "taken as "+value+" too")
 		case "x-redact":
 			rules = append(rules, "kept out of records")
+		case "examples", "deprecated":
+		default:
+			if rule := export.Words(m.Key, &m.Value); rule != "" {
+				rules = append(rules, rule)
+			}
 		}
 	}
 	return rules
-}
-
-func thingsOf(keyword, count string) string {
-	thing := "character"
-	if strings.HasSuffix(keyword, "Items") {
-		thing = "element"
-	}
-	if count == "1" {
-		return thing
-	}
-	return thing + "s"
 }
 
 // codesOf are the codes of errors that a field may bring about.

@@ -88,7 +88,7 @@ func (p *painter) mark(class string, start, end int) {
 	p.paint(class, end)
 }
 
-func (p *painter) escaped(text string) { markdown.AppendEscaped(&p.out, text) }
+func (p *painter) escaped(text string) { p.out.WriteString(markdown.Escape(text)) }
 
 // lines calls do with the beginning and the end of each line.
 func (p *painter) lines(do func(start, end int)) {

@@ -16,8 +16,8 @@ import (
 	"remit/internal/faces/console/markdown"
 )
 
-// oracle is goldmark with GitHub's extensions. What we do on purpose, it does too:
-// HTML is shown as text.
+// oracle is goldmark as it comes, with GitHub's extensions and without our limits, wrappers
+// and renderers. What we do on purpose, it does too: HTML is shown as text.
 func oracle(t *testing.T, source string) string {
 	t.Helper()
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(asText{}, 1))))

@@ -1,132 +1,147 @@
 package markdown
 
 import (
+	"bufio"
+	"bytes"
+	"html"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/yuin/goldmark/ast"
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	goldmark "github.com/yuin/goldmark/renderer/html"
 )
 
-// renderer writes HTML.
+// renderer writes the nodes that we write otherwise than goldmark does.
 type renderer struct {
 	Options
-	out        strings.Builder
-	references map[string]reference
-	budget     int // bytes that references may yet put in place of their names
-	padding    int // cells that rows got which they did not have
-	ids        map[string]int
-	details    int // how many are open, all in all
+	tools  *tools
+	pc     parser.Context
+	source []byte
+	w      *bufio.Writer
+	budget int // bytes that the addresses and titles of links may have in all
+	ids    map[string]int
+	open   []openElement
 }
 
-// blocks writes what a block holds.
-func (r *renderer) blocks(b *block) {
-	folds := 0 // <details> that this block opened
-	for _, child := range b.children {
-		if child.kind == markup {
-			folds = r.markup(child, folds)
-			continue
+// openElement is an element of the text's own HTML that is open inside a node.
+type openElement struct {
+	in   ast.Node
+	name string
+}
+
+func (r *renderer) write(html string) { _, _ = r.w.WriteString(html) }
+
+func (r *renderer) escaped(text string) { r.write(Escape(text)) }
+
+func (r *renderer) walk(n ast.Node) {
+	_ = ast.Walk(n, r.node) // r.node returns no errors
+}
+
+// node writes the beginning or the end of a node.
+func (r *renderer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		r.closeElements(n)
+	}
+	switch n := n.(type) {
+	case *ast.Heading:
+		r.heading(n, entering)
+	case *ast.CodeBlock:
+		r.code(n, "", entering)
+	case *ast.FencedCodeBlock:
+		r.code(n, r.language(n), entering)
+	case *ast.HTMLBlock:
+		if entering {
+			r.htmlBlock(n)
 		}
-		r.block(child, b)
-	}
-	for ; folds > 0; folds-- {
-		r.unfold()
-	}
-}
-
-func (r *renderer) block(b, parent *block) {
-	switch b.kind {
-	case quote:
-		r.write("<blockquote>\n")
-		r.blocks(b)
-		r.write("</blockquote>\n")
-	case list:
-		r.list(b)
-	case paragraph:
-		r.paragraph(b, parent)
-	case heading:
-		r.heading(b)
-	case code:
-		r.code(b)
-	case rule:
-		r.write("<hr>\n")
-	case table:
-		r.table(b)
-	}
-}
-
-func (r *renderer) write(html string) { r.out.WriteString(html) }
-
-func (r *renderer) escaped(text string) { AppendEscaped(&r.out, text) }
-
-func (r *renderer) list(b *block) {
-	end := "</ul>\n"
-	if !b.marker.ordered {
-		r.write("<ul>\n")
-	} else {
-		end = "</ol>\n"
-		r.write("<ol")
-		if b.marker.start != 1 {
-			r.write(` start="` + strconv.Itoa(b.marker.start) + `"`)
+	case *ast.RawHTML:
+		if entering {
+			r.htmlTag(n)
 		}
-		r.write(">\n")
-	}
-	for _, it := range b.children {
-		r.write("<li>")
-		if len(it.children) > 0 && (!b.tight || it.children[0].kind != paragraph) {
-			r.write("\n")
+	case *ast.Link:
+		if entering {
+			r.link(n)
 		}
-		r.blocks(it)
-		r.write("</li>\n")
-	}
-	r.write(end)
-}
-
-func (r *renderer) paragraph(b, parent *block) {
-	lines := b.lines
-	tight := parent.kind == item && parent.parent.tight
-	if !tight {
-		r.write("<p>")
-	}
-	if parent.kind == item && parent.children[0] == b {
-		lines = r.checkbox(lines)
-	}
-	r.spans(r.inline(strings.TrimRight(strings.Join(lines, "\n"), " \t")))
-	switch {
-	case !tight:
-		r.write("</p>\n")
-	case parent.children[len(parent.children)-1] != b:
-		r.write("\n")
-	}
-}
-
-// checkbox writes the box of a task, and gives the lines without it.
-func (r *renderer) checkbox(lines []string) []string {
-	first := lines[0]
-	if len(first) < 4 || first[0] != '[' || first[2] != ']' || first[3] != ' ' && first[3] != '\t' {
-		return lines
-	}
-	switch first[1] {
-	case 'x', 'X':
-		r.write(`<input type="checkbox" disabled checked aria-label="done"> `)
-	case ' ':
-		r.write(`<input type="checkbox" disabled aria-label="to do"> `)
+	case *ast.AutoLink:
+		if entering {
+			r.autoLink(n)
+		}
+	case *ast.Image:
+		if entering {
+			r.markdownImage(n)
+		}
+		return ast.WalkSkipChildren, nil
+	case *extast.TaskCheckBox:
+		if entering {
+			r.checkBox(n)
+		}
+	case *extast.Table:
+		r.table(n, entering)
+	case *extast.TableCell:
+		r.cell(n, entering)
 	default:
-		return lines
+		return r.tools.defaults[n.Kind()](r.w, r.source, n, entering)
 	}
-	return append([]string{strings.TrimLeft(first[3:], " \t")}, lines[1:]...)
+	return ast.WalkContinue, nil
 }
 
-func (r *renderer) heading(b *block) {
-	level := strconv.Itoa(min(6, b.level+r.Shift))
-	tokens := r.inline(strings.TrimRight(strings.Join(b.lines, "\n"), " \t"))
+// plain returns the text of a node without anything else.
+func (r *renderer) plain(n ast.Node) string {
+	var b strings.Builder
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Text:
+			value := n.Segment.Value(r.source)
+			if n.IsRaw() {
+				b.Write(value)
+			} else {
+				b.WriteString(unescape(value))
+			}
+			if n.SoftLineBreak() || n.HardLineBreak() {
+				b.WriteByte('\n')
+			}
+		case *ast.AutoLink:
+			b.Write(n.Label(r.source))
+		case *ast.RawHTML:
+			if tag := r.rawText(n); !r.tools.inlineTag.MatchString(tag) && !strings.HasPrefix(tag, "<!--") {
+				b.WriteString(tag)
+			}
+		}
+		return ast.WalkContinue, nil
+	})
+	return b.String()
+}
+
+// unescape resolves backslashes and the names of characters.
+func unescape(text []byte) string {
+	if !bytes.ContainsAny(text, `\&`) {
+		return string(text)
+	}
+	var b strings.Builder
+	w := bufio.NewWriterSize(&b, len(text))
+	goldmark.DefaultWriter.Write(w, text)
+	_ = w.Flush() // a strings.Builder returns no errors
+	return html.UnescapeString(b.String())
+}
+
+func (r *renderer) heading(n *ast.Heading, entering bool) {
+	level := strconv.Itoa(min(6, n.Level+r.Shift))
+	if !entering {
+		r.write("</h" + level + ">\n")
+		return
+	}
 	r.write("<h" + level + ` id="`)
-	r.escaped(r.id(plain(tokens)))
+	r.escaped(r.id(r.plain(n)))
 	r.write(`">`)
-	r.spans(tokens)
-	r.write("</h" + level + ">\n")
 }
 
-// id makes an id of the words of a heading, as GitHub does, and another one if it was
-// given before.
+// id makes an id of the words of a heading, as GitHub does, and a number after it if the id
+// is taken.
 func (r *renderer) id(words string) string {
 	const longest = 100
 	var b strings.Builder
@@ -153,19 +168,30 @@ func (r *renderer) id(words string) string {
 	}
 }
 
-func (r *renderer) code(b *block) {
-	// What is too wide scrolls, and who has only keys must get there.
-	r.write(`<pre tabindex="0"><code`)
-	lang := ""
-	if words := strings.Fields(unescape(b.info)); len(words) > 0 { // more of them would be classes too
-		lang = words[0]
-		r.write(` class="language-`)
-		r.escaped(lang)
-		r.write(`"`)
+// language returns the first word after the fence.
+func (r *renderer) language(n *ast.FencedCodeBlock) string {
+	if n.Info == nil {
+		return ""
+	}
+	words := strings.Fields(unescape(n.Info.Segment.Value(r.source)))
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0] // more of them would be more classes
+}
+
+func (r *renderer) code(n ast.Node, lang string, entering bool) {
+	if !entering {
+		r.write("</code></pre>\n")
+		return
+	}
+	r.write(`<pre tabindex="0"><code`) // wide code scrolls, and the keyboard must reach it
+	if lang != "" {
+		r.write(` class="language-` + Escape(lang) + `"`)
 	}
 	r.write(">")
-	text := strings.Join(b.lines, "\n")
-	if len(b.lines) > 0 {
+	text := string(n.Lines().Value(r.source))
+	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
 	if r.Highlight != nil {
@@ -173,43 +199,35 @@ func (r *renderer) code(b *block) {
 	} else {
 		r.escaped(text)
 	}
-	r.write("</code></pre>\n")
 }
 
-func (r *renderer) table(b *block) {
-	r.write("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n<thead>\n")
-	r.row("th", b.rows[0], b.align)
-	r.write("</thead>\n")
-	if len(b.rows) > 1 {
-		r.write("<tbody>\n")
-		for _, row := range b.rows[1:] {
-			r.row("td", row, b.align)
-		}
-		r.write("</tbody>\n")
+func (r *renderer) checkBox(n *extast.TaskCheckBox) {
+	if n.IsChecked {
+		r.write(`<input type="checkbox" disabled checked aria-label="done"> `)
+	} else {
+		r.write(`<input type="checkbox" disabled aria-label="to do"> `)
 	}
-	r.write("</table></div>\n")
 }
 
-func (r *renderer) row(element string, cells, align []string) {
-	r.write("<tr>\n")
-	for i := range align {
-		if i >= len(cells) {
-			if r.padding++; r.padding > mostPadding {
-				break
-			}
-		}
-		r.write("<" + element)
-		if element == "th" {
-			r.write(` scope="col"`)
-		}
-		if i < len(cells) && align[i] != "" {
-			r.write(` class="` + align[i] + `"`)
-		}
-		r.write(">")
-		if i < len(cells) {
-			r.spans(r.inline(cells[i]))
-		}
+func (r *renderer) table(n *extast.Table, entering bool) {
+	if entering {
+		r.write("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n")
+	} else {
+		r.write("</table></div>\n")
+	}
+}
+
+func (r *renderer) cell(n *extast.TableCell, entering bool) {
+	element, attributes := "td", ""
+	if n.Parent().Kind() == extast.KindTableHeader {
+		element, attributes = "th", ` scope="col"`
+	}
+	if !entering {
 		r.write("</" + element + ">\n")
+		return
 	}
-	r.write("</tr>\n")
+	if n.Alignment != extast.AlignNone {
+		attributes += ` class="` + n.Alignment.String() + `"`
+	}
+	r.write("<" + element + attributes + ">")
 }

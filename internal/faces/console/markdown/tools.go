@@ -1,0 +1,92 @@
+package markdown
+
+import (
+	"regexp"
+	"sync"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	goldmark "github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// tools are the parts that all texts share.
+type tools struct {
+	document  parser.Parser
+	summary   parser.Parser // of text without blocks
+	defaults  renderFuncs
+	inlineTag *regexp.Regexp
+	attribute *regexp.Regexp
+}
+
+// renderFuncs are goldmark's functions that write nodes.
+type renderFuncs map[ast.NodeKind]goldmark.NodeRendererFunc
+
+// Register implements the registry that goldmark's renderers ask for.
+func (f renderFuncs) Register(kind ast.NodeKind, fn goldmark.NodeRendererFunc) { f[kind] = fn }
+
+// sharedTools builds the tools when the first text is rendered.
+var sharedTools = sync.OnceValue(func() *tools {
+	t := &tools{
+		defaults:  renderFuncs{},
+		inlineTag: regexp.MustCompile(`^(?i:<(/?)(br|img|kbd|sub|sup)(?:[\s/][^>]*)?>)`),
+		attribute: regexp.MustCompile(`([a-zA-Z_:][\w:.-]*)\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>` + "`" + `]+)`),
+	}
+	html.NewRenderer().RegisterFuncs(t.defaults)
+	extension.NewStrikethroughHTMLRenderer().RegisterFuncs(t.defaults)
+	extension.NewTableHTMLRenderer().RegisterFuncs(t.defaults)
+
+	inlines := parser.WithInlineParsers(append(parser.DefaultInlineParsers(),
+		util.Prioritized(markCounter{}, 1),
+		util.Prioritized(taskBoxes{extension.NewTaskCheckBoxParser()}, 0),
+		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(extension.NewLinkifyParser(), 999))...)
+	t.summary = parser.NewParser(inlines, parser.WithBlockParsers(util.Prioritized(parser.NewParagraphParser(), 1000)))
+	t.document = parser.NewParser(inlines,
+		parser.WithBlockParsers(blockParsers(t.inlineTag)...),
+		parser.WithParagraphTransformers(util.Prioritized(paragraphs{}, 100)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)))
+	return t
+})
+
+// blockParsers are those of goldmark, three of them wrapped.
+func blockParsers(inlineTag *regexp.Regexp) []util.PrioritizedValue {
+	all := parser.DefaultBlockParsers()
+	for i, p := range all {
+		switch p.Value {
+		case parser.NewListParser(), parser.NewBlockquoteParser():
+			all[i].Value = shallow{p.Value.(parser.BlockParser)}
+		case parser.NewHTMLBlockParser():
+			all[i].Value = htmlBlocks{p.Value.(parser.BlockParser), inlineTag}
+		}
+	}
+	return all
+}
+
+// htmlBlocks is the parser of HTML that stands on its own. It leaves the elements that
+// belong into a line of text to paragraphs.
+type htmlBlocks struct {
+	parser.BlockParser
+	inlineTag *regexp.Regexp
+}
+
+func (h htmlBlocks) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	line, _ := reader.PeekLine()
+	if h.inlineTag.Match(util.TrimLeftSpace(line)) {
+		return nil, parser.NoChildren
+	}
+	return h.BlockParser.Open(parent, reader, pc)
+}
+
+// taskBoxes is the parser of the boxes of tasks. It leaves [x](address) to links.
+type taskBoxes struct{ parser.InlineParser }
+
+func (t taskBoxes) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if line, _ := block.PeekLine(); len(line) > 3 && !util.IsSpace(line[3]) {
+		return nil
+	}
+	return t.InlineParser.Parse(parent, block, pc)
+}
