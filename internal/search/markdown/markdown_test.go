@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/toolsets/books/markdown"
+	"remit/internal/search/markdown"
 )
 
 // destinations lists what a text leads to; images have a ! in front.
@@ -120,6 +120,9 @@ func TestFrontMatter(t *testing.T) {
 		{name: "a list", text: "---\n- a\n---\n", wrong: "keys with values", line: 2},
 		{name: "no YAML", text: "---\ntitle: a\nx: [1\n---\n", wrong: "not YAML", line: 3},
 		{name: "a key twice", text: "---\ntitle: a\nx: 1\ntitle: b\n---\n", wrong: "already", line: 4},
+		{name: "TOML", text: "+++\ntitle = 'Hello'\n...\n+++\nx", wrong: "not TOML", line: 3},
+		{name: "TOML with a title", text: "+++\ntitle = 'Hello'\ndate = 2026-01-02\n+++\nx", title: "Hello"},
+		{name: "TOML that never ends", text: "+++\ntitle: Hello\n---\nx"},
 		{name: "too deep", text: "---\ntitle: " + strings.Repeat("[", 600) + "\n---\n", wrong: "too deeply", line: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -8,11 +8,12 @@ type scanner struct {
 	*Document
 	text string
 
-	open   bool  // a paragraph is
-	start  int   // where it began
-	end    int   // of its last line
-	quotes int   // how many blockquotes the line before was in
-	lists  []int // columns where the text of the open list items begins
+	open   bool   // a paragraph is
+	start  int    // where it began
+	end    int    // of its last line
+	within [2]int // the blockquotes and list items that it is in
+	quotes int    // how many blockquotes the line before was in
+	lists  []int  // columns where the text of the open list items begins
 
 	fence fence
 	until string // what ends the HTML block that is open; "" if none is
@@ -162,7 +163,9 @@ func (s *scanner) content(at, end, column int) {
 		return // code, by its indent; or the paragraph goes on
 	}
 	switch text := s.text[at:end]; {
-	case s.openFence(text, base), s.heading(at, end), s.underline(text), isBreak(text):
+	case s.openFence(text, base), s.heading(at, end), s.underline(text):
+	case isBreak(text):
+		s.flush()
 	case s.openHTML(at, end):
 	case s.item(at, end, column):
 	case text[0] == '|': // a row of a table is a text of its own
@@ -172,6 +175,7 @@ func (s *scanner) content(at, end, column int) {
 		s.end = end
 	default:
 		s.open, s.start, s.end = true, at, end
+		s.within = [2]int{s.quotes, len(s.lists)}
 	}
 }
 
@@ -206,9 +210,9 @@ func (s *scanner) heading(at, end int) bool {
 	return true
 }
 
-// underline makes a heading of the paragraph above.
+// underline makes a heading of the paragraph above, if that is in the same blockquotes and list items.
 func (s *scanner) underline(text string) bool {
-	if !s.open || text[0] != '=' && text[0] != '-' {
+	if !s.open || text[0] != '=' && text[0] != '-' || s.within != [2]int{s.quotes, len(s.lists)} {
 		return false
 	}
 	if strings.TrimRight(text[run(text, text[0]):], " \t") != "" {
