@@ -32,6 +32,9 @@ func FindFront(text string) Front {
 		return Front{Length: start}
 	}
 	body := next
+	if first, _ := lineEnd(text, body); !mayBeFront(text[body:first]) {
+		return Front{Length: start}
+	}
 	for next < len(text) {
 		at := next
 		end, next = lineEnd(text, at)
@@ -41,6 +44,11 @@ func FindFront(text string) Front {
 	}
 	first, _ := lineEnd(text, body)
 	return Front{Length: start, open: strings.Contains(text[body:first], ":") && fence == "---"}
+}
+
+// mayBeFront tells by its first line whether front matter is not a text below a line across the page.
+func mayBeFront(line string) bool {
+	return strings.TrimSpace(line) == "" || strings.ContainsAny(line, ":=#{") || strings.ContainsAny(line[:1], "-.+")
 }
 
 // FrontError is something wrong with front matter.

@@ -11,6 +11,7 @@ import (
 type Document struct {
 	Text     string
 	Front    Front
+	Blocks   []Block
 	Headings []Heading
 	Links    []Link
 	Others   []Link // what only some follow: wiki links, and src and href of tags that are neither links nor media

@@ -27,7 +27,7 @@ func TestOracle(t *testing.T) {
 		"- a\n  ===\n- b\n", "1. a\n\n   # In an item\n", "> # In a quote\n> [a](b.md)\n", "[a]: b.md\n[c]: d.md 'x'\n\n[a] [c]", "Text\n[a]: no.md\n",
 		"[a](b.md \"x\") ![c](<d e.png>) `[no](no.md)`", "    [no](no.md)\n\ntext\n    [a](b.md)\n", "- a\n\n      [no](no.md)\n\n    [b](c.md)\n",
 		"```\n[no](no.md)\n# no\n```\n~~~\n# no\n", "a <!-- [b](c.md)\n\n--> [d](e.md)", "<!-- # no\n\n[no](no.md) -->\n\n# Yes\n", "[a [b](c.md)](no.md)",
-		"# Closed ##\n## \n### a\\#\n", "Two\nlines\n====\n", "[a](\n  b.md)", "[^1]: a\n[f]: no.md", "* * *\n- - -\n", "a\n\n---\n\nb\n",
+		"# Closed ##\n## \n### a\\#\n", "Two\nlines\n====\n", "[a](\n  b.md)", "[^1]: a\n[f]: no.md", "* * *\n- - -\n", "- a\n  > b\n\n  - [c](d.md)\n\n    [e](f.md)\n\nx\n\n    [no](no.md)", "2024 was\n2. no item\nTwo\n---\n", "> - a\n>\n>   # In both\n", "a\n\n---\n\nb\n",
 	} {
 		texts[fmt.Sprint(i, construct)] = construct
 	}
