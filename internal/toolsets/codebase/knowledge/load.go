@@ -162,20 +162,12 @@ func (x *Index) learn(ctx context.Context, store Store, sources []Source) error 
 	if err != nil {
 		return err
 	}
-	err = guarded("load", func() error {
-		x.catalog.apply(sources, vectors)
+	err = singly("load", sources, func(some []Source) error {
+		x.catalog.apply(some, vectors)
 		return nil
-	})
-	if err != nil && len(sources) == 1 {
-		x.o.Log.Error("a file is not searched", "path", sources[0].Path, "error", err)
-		return nil
-	}
+	}, x.tellLeftOut)
 	if err != nil {
-		for i := range sources {
-			if err := x.learn(ctx, store, sources[i:i+1]); err != nil {
-				return err
-			}
-		}
+		return err
 	}
 	x.touch()
 	return nil
