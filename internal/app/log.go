@@ -33,7 +33,7 @@ func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
 	l.writers = append(l.writers, b)
 	l.mu.Unlock()
 	if !colour {
-		return slog.New(&plain{level: level, batch: b})
+		return slog.New(prompt{&plain{level: level, out: b}, b})
 	}
 	return slog.New(prompt{tint.NewTextHandler(b, &tint.Options{Level: level, TimeFormat: time.RFC3339}), b})
 }
@@ -76,7 +76,7 @@ func (p prompt) WithGroup(name string) slog.Handler {
 // writes one for every call.
 type plain struct {
 	level slog.Level
-	batch *batch
+	out   io.Writer
 	given []byte // attributes of the logger itself
 	group string
 }
@@ -94,10 +94,7 @@ func (p *plain) Handle(_ context.Context, r slog.Record) error {
 		b = appendAttr(b, p.group, a)
 		return true
 	})
-	_, err := p.batch.Write(append(b, '\n'))
-	if r.Level >= slog.LevelWarn {
-		p.batch.flushSoon()
-	}
+	_, err := p.out.Write(append(b, '\n'))
 	return err
 }
 
