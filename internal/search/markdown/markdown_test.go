@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"remit/internal/growthtest"
 	"remit/internal/search/markdown"
 )
 
@@ -224,13 +225,17 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever somebody writes, it is read in time that grows with its length alone.
-func TestHostileTextsAreReadQuickly(t *testing.T) {
-	t.Parallel()
-	for _, piece := range []string{"[", "![", "](", "[](", "[a](b \"", "`", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) "} {
-		text := strings.Repeat(piece, (64<<10)/len(piece))
-		_ = markdown.Parse(text)
-		_ = markdown.Parse("# " + text)
+// Whatever somebody writes, it is read in time that grows with its length alone, also as a heading, in a list and in a quote.
+func TestParseIsLinear(t *testing.T) {
+	for _, piece := range []string{
+		"[", "![", "](", "[](", "[a](b \"", "`", "`a", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) ", "_",
+		"_a", "*", "[[a", "{#", "&amp;", "a\n===\n", "- a\n", "- a\n  > b\n", "a\n> b\n", "2. a\n", "```\n", "<pre>\n", "\n", "    a\n", "---\n",
+	} {
+		for _, before := range []string{"", "# ", "- ", "> ", "+++\n"} {
+			t.Run(before+piece, func(t *testing.T) {
+				growthtest.Linear(t, 64_000, func(n int) { _ = markdown.Parse(before + strings.Repeat(piece, n)) })
+			})
+		}
 	}
 }
 
