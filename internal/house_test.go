@@ -30,12 +30,13 @@ var rules = []rule{
 	{"internal/app/**", []string{"internal/**"}, "app wires everything"},
 	{"internal/faces/cli/**", []string{"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**"}, "cli knows engine, contract and toolsets, never another face, a store or app"},
 	{"internal/faces/console/**", []string{"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**"}, "console knows engine, contract and toolsets, never another face, a store or app"},
-	{"internal/faces/*", []string{"SELF", "internal/engine/**", "internal/contract/**"}, "a face knows engine and contract, never another face, a toolset, a store or app"},
-	{"internal/toolsets/*", []string{"SELF", "internal/engine", "internal/contract/**", "internal/search/**"}, "a toolset knows engine, contract and search, never another toolset, a face, a store or app"},
-	{"internal/stores/*", []string{"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**", "internal/search/**"}, "a store knows the interfaces it serves, never another store, a face or app"},
-	{"internal/engine/**", []string{"internal/engine/**", "internal/contract/**"}, "engine knows contract alone"},
+	{"internal/faces/*", []string{"SELF", "internal/engine/**", "internal/contract/**", "internal/batchwriter"}, "a face knows engine and contract, never another face, a toolset, a store or app"},
+	{"internal/toolsets/*", []string{"SELF", "internal/engine", "internal/contract/**", "internal/search/**", "internal/batchwriter"}, "a toolset knows engine, contract and search, never another toolset, a face, a store or app"},
+	{"internal/stores/*", []string{"SELF", "internal/engine/**", "internal/contract/**", "internal/toolsets/**", "internal/search/**", "internal/batchwriter"}, "a store knows the interfaces it serves, never another store, a face or app"},
+	{"internal/engine/**", []string{"internal/engine/**", "internal/contract/**", "internal/batchwriter"}, "engine knows contract alone"},
 	{"internal/contract/**", []string{"internal/contract/**"}, "contract knows nothing else of ours"},
 	{"internal/search/**", []string{"internal/search/**"}, "search knows nothing else of ours"},
+	{"internal/batchwriter", nil, "it writes whatever it is given, and knows nothing of ours"},
 	{"internal/growthtest", nil, "it measures for tests, and knows nothing of ours"},
 }
 

@@ -28,7 +28,7 @@ type code struct {
 	reads    *codebase.Tracker
 
 	mu     sync.Mutex
-	files  *tree.Tree
+	files  *tree.Tree // what the texts are read from; others join it
 	texts  *corpus.Corpus
 	closed bool
 }
@@ -67,22 +67,43 @@ func (a *App) accesses(ctx context.Context) (codebase.Accesses, error) {
 func (c *code) open() (*corpus.Corpus, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return nil, errors.New("the workspace is closed")
+	if err := c.openFiles(); err != nil {
+		return nil, err
 	}
-	if c.texts != nil {
-		return c.texts, nil
+	if c.texts == nil {
+		c.texts = corpus.New(c.files, corpus.Options{Budget: int64(c.settings.CodeMemory), Log: c.log})
+	}
+	return c.texts, nil
+}
+
+// tree gives another reader of the files, who closes it. All of them share what is known of the files, and the watches.
+func (c *code) tree() (*tree.Tree, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.openFiles(); err != nil {
+		return nil, err
+	}
+	return c.files.Join()
+}
+
+// openFiles opens the files of the project, once. The mutex is held.
+func (c *code) openFiles() error {
+	if c.closed {
+		return errors.New("the workspace is closed")
+	}
+	if c.files != nil {
+		return nil
 	}
 	skip, err := c.outOfReach()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	files, err := tree.Open(tree.Options{Root: realPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log})
 	if err != nil {
-		return nil, fmt.Errorf("open the files of the project: %w", err)
+		return fmt.Errorf("open the files of the project: %w", err)
 	}
-	c.files, c.texts = files, corpus.New(files, corpus.Options{Budget: int64(c.settings.CodeMemory), Log: c.log})
-	return c.texts, nil
+	c.files = files
+	return nil
 }
 
 // outOfReach tells what no search may look at: what no tool may reach, and what may not be read.
@@ -124,10 +145,12 @@ func (c *code) close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
-	if c.texts == nil {
+	if c.texts != nil {
+		c.texts.Close()
+	}
+	if c.files == nil {
 		return nil
 	}
-	c.texts.Close()
 	return c.files.Close()
 }
 

@@ -15,7 +15,6 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/search/model"
 	"remit/internal/search/provider"
-	"remit/internal/search/tree"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
 	"remit/internal/toolsets/learning"
@@ -114,16 +113,6 @@ func (a *App) accessScores(ctx context.Context, paths []string) (map[string]floa
 		scores[access.Path] = access.Score(now)
 	}
 	return scores, nil
-}
-
-// tree opens a tree of the project's files that nobody else hears of the changes of.
-func (c *code) tree() (*tree.Tree, error) {
-	skip, err := c.outOfReach()
-	if err != nil {
-		return nil, err
-	}
-	memory := func(path string, folder bool) bool { return path == memoryFolder || skip(path, folder) } // it is read by its lines
-	return tree.Open(tree.Options{Root: realPath(c.settings.Root), Skip: memory, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log})
 }
 
 // memories are the memory files, wherever they are kept.

@@ -84,8 +84,6 @@ func cut(text string, most int) string {
 // post makes one attempt. The error says nothing of the address but what the network
 // does.
 func (s *Sender) post(ctx context.Context, m *message) error {
-	ctx, cancel := context.WithTimeout(ctx, attemptTime)
-	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(m.body))
 	if err != nil {
 		return errors.New("the address of the webhook is none")

@@ -8,17 +8,17 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/engine/approval"
 )
 
 const (
 	mostWaiting = 256              // messages that wait at once; nobody reads more
 	attemptTime = 10 * time.Second // for one attempt, from the name of the host to the status
-	farewell    = 2 * time.Second  // how long Close waits for what was never tried
 	longest     = 10 * time.Minute // from the request to the last attempt
 )
 
@@ -41,14 +41,11 @@ type Sender struct {
 	Log    *slog.Logger
 	Now    func() time.Time
 
-	mu      sync.Mutex
-	pending []*message
+	once    sync.Once
 	client  *http.Client
-	wake    chan struct{} // something is pending, or Close was called
-	ended   chan struct{} // closed when the goroutine has ended; nil before it began
-	cancel  context.CancelFunc
-	closing bool
-	gone    bool // the server wants to hear no more
+	writer  *batchwriter.Writer[*message]
+	closing atomic.Bool
+	gone    atomic.Bool // the server wants to hear no more
 }
 
 // message is what one request is told with, as often as it takes.
@@ -63,27 +60,21 @@ type message struct {
 // Requested tells the server of a new request, soon: it never waits. A message that
 // there is no room for is given up, as the log then says.
 func (s *Sender) Requested(r approval.Request) {
-	m := s.compose(r)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.gone:
+	s.once.Do(s.start)
+	if s.gone.Load() {
 		return // which was said when it became known
-	case s.closing:
-		s.giveUp(m, errors.New("the program ends"))
-		return
-	case len(s.pending) >= mostWaiting:
+	}
+	m := s.compose(r)
+	switch {
+	case s.writer.Add(m):
+	case s.closing.Load():
+		s.giveUp(m, errEnd)
+	default:
 		s.giveUp(m, errors.New("too many messages wait already"))
-		return
 	}
-	if s.ended == nil {
-		s.start()
-	}
-	s.pending = append(s.pending, m)
-	s.poke()
 }
 
-// start begins to send. The mutex is held.
+// start makes the client and the writer.
 func (s *Sender) start() {
 	s.client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if s.Client != nil {
@@ -91,129 +82,70 @@ func (s *Sender) start() {
 	}
 	// Who is redirected could be led anywhere, with a signed message.
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	s.wake, s.ended = make(chan struct{}, 1), make(chan struct{})
-	ctx, cancel := context.WithCancel(context.Background())
-	s.cancel = cancel
-	go s.run(ctx)
-}
-
-// poke tells the goroutine to look again.
-func (s *Sender) poke() {
-	select {
-	case s.wake <- struct{}{}:
-	default: // it was told already
-	}
+	s.writer = batchwriter.New(batchwriter.Options[*message]{
+		Write: s.send, Max: mostWaiting, Due: func(m *message) time.Time { return m.due }, Timeout: attemptTime,
+	})
 }
 
 // Close lets what was never tried be tried once, for a moment, and ends the sending.
 func (s *Sender) Close() {
-	s.mu.Lock()
-	s.closing = true
-	started := s.ended != nil
-	s.mu.Unlock()
-	if !started {
-		return
+	s.once.Do(s.start)
+	s.closing.Store(true)
+	for _, m := range s.writer.Close(context.Background()) {
+		s.giveUp(m, errEnd)
 	}
-	s.poke()
-	enough := time.AfterFunc(farewell, s.cancel)
-	<-s.ended
-	enough.Stop()
-	s.cancel()
 	s.client.CloseIdleConnections()
 }
 
-// run sends what is due until Close, one message after the other.
-func (s *Sender) run(ctx context.Context) {
-	defer close(s.ended)
-	for {
-		m, wait, over := s.next()
-		switch {
-		case over:
-			return
-		case m != nil:
-			s.attempt(ctx, m)
-			continue
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-s.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
+var (
+	errEnd = errors.New("the program ends")
+	// errGone is the answer of a server that wants to hear no more.
+	errGone = errors.New("the server answered 410: it wants to hear no more")
+)
 
-// next takes the message that is due, or tells how long to wait for one. It is over
-// when the sender closes and nothing is left that was never tried.
-func (s *Sender) next() (m *message, wait time.Duration, over bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.dropTried()
-	first := -1
-	for i, m := range s.pending {
-		if first < 0 || m.due.Before(s.pending[first].due) {
-			first = i
-		}
+// send sends the one message of a batch, and sees to what comes next if that fails.
+func (s *Sender) send(ctx context.Context, batch []*message) (retry []*message, _ error) {
+	m := batch[0]
+	if err := s.tooLate(m); err != nil {
+		s.giveUp(m, err)
+		return nil, nil
 	}
-	if first < 0 {
-		return nil, longest, s.closing
-	}
-	m = s.pending[first]
-	if wait := m.due.Sub(s.Now()); wait > 0 {
-		return nil, wait, false
-	}
-	s.pending = append(s.pending[:first], s.pending[first+1:]...)
-	return m, 0, false
-}
-
-// dropTried gives up what there is no time to try again. The mutex is held.
-func (s *Sender) dropTried() {
-	now := s.Now()
-	s.pending = slices.DeleteFunc(s.pending, func(m *message) bool {
-		switch {
-		case m.attempts == 0:
-			return false
-		case s.closing:
-			s.giveUp(m, errors.New("the program ends"))
-		case now.After(m.until):
-			s.giveUp(m, errors.New("others took the time for another attempt"))
-		default:
-			return false
-		}
-		return true
-	})
-}
-
-// errGone is the answer of a server that wants to hear no more.
-var errGone = errors.New("the server answered 410: it wants to hear no more")
-
-// attempt sends a message, and sees to what comes next if that fails.
-func (s *Sender) attempt(ctx context.Context, m *message) {
 	m.attempts++
 	err := s.post(ctx, m)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
 	case err == nil:
 		s.Log.Debug("a webhook was sent", "request", m.id, "host", s.host(), "attempts", m.attempts)
-		return
+		return nil, nil
 	case errors.Is(err, errGone):
-		s.gone = true
-		s.giveUp(m, err)
-		for _, other := range s.pending {
-			s.giveUp(other, err)
+		s.gone.Store(true)
+		for _, m := range append(batch, s.writer.Drain()...) {
+			s.giveUp(m, err)
 		}
-		s.pending = nil
-		return
+		return nil, nil
 	}
 	pause, again := pauseAfter(m.attempts)
 	m.due = s.Now().Add(pause)
-	if !again || s.closing || m.due.After(m.until) {
+	if !again || s.closing.Load() || m.due.After(m.until) {
 		s.giveUp(m, err)
-		return
+		return nil, nil
 	}
 	s.Log.Warn("a webhook failed; it is tried again", "request", m.id, "host", s.host(), "pause", pause, "error", err)
-	s.pending = append(s.pending, m)
+	return batch, nil
+}
+
+// tooLate tells why a message is not sent any more; nil if it is.
+func (s *Sender) tooLate(m *message) error {
+	switch {
+	case s.gone.Load():
+		return errGone
+	case m.attempts == 0:
+		return nil
+	case s.closing.Load():
+		return errEnd
+	case s.Now().After(m.until):
+		return errors.New("others took the time for another attempt")
+	}
+	return nil
 }
 
 // giveUp says so, but nothing of what the message says.

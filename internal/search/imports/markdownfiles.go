@@ -1,10 +1,10 @@
 package imports
 
 import (
-	"html"
-	"net/url"
 	"path"
 	"strings"
+
+	"remit/internal/search/markdown"
 )
 
 // resolveMarkdown gives the files that links lead to, of whatever kind they are.
@@ -19,28 +19,19 @@ func resolveMarkdown(files Files, from string, specs []spec) []string {
 
 // linkedPage finds the file of a destination as written.
 func linkedPage(files Files, from, text string) (string, bool) {
-	if strings.Contains(text, "&") {
-		text = html.UnescapeString(text)
-	}
-	if end := strings.IndexAny(text, "#?"); end >= 0 {
-		text = text[:end]
-	}
-	if text == "" || strings.HasPrefix(text, "//") || hasScheme(text) {
+	link, ok := markdown.Local(text)
+	if !ok || link.Path == "" {
 		return "", false
 	}
-	text = unescaped(text)
-	if decoded, err := url.PathUnescape(text); err == nil {
-		text = decoded
+	folder, name := path.Dir(from), link.Path
+	if strings.HasPrefix(name, "/") {
+		folder, name = ".", strings.TrimLeft(name, "/")
 	}
-	folder := path.Dir(from)
-	if strings.HasPrefix(text, "/") {
-		folder, text = ".", strings.TrimLeft(text, "/")
-	}
-	target, ok := within(folder, text)
+	target, ok := within(folder, name)
 	if !ok || strings.ContainsRune(target, 0) {
 		return "", false
 	}
-	return page(files, target, strings.HasSuffix(text, "/"))
+	return page(files, target, strings.HasSuffix(name, "/"))
 }
 
 // hasScheme tells whether a destination names a scheme, as in mailto:somebody.
@@ -57,21 +48,6 @@ func hasScheme(text string) bool {
 		}
 	}
 	return false
-}
-
-// unescaped takes away backslashes before punctuation.
-func unescaped(text string) string {
-	if !strings.Contains(text, `\`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", text[i+1]) >= 0 {
-			i++
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
 }
 
 // page finds a file, the page that stands for a folder, or the page whose ending a link leaves out.

@@ -3,6 +3,8 @@ package pieces
 import (
 	"strings"
 	"unicode/utf8"
+
+	"remit/internal/search/markdown"
 )
 
 // A blockKind is what a block of a document is.
@@ -26,22 +28,67 @@ type block struct {
 	taken    bool   // it is a discovery
 }
 
-// A blockReader cuts a document into blocks.
-type blockReader struct {
-	*file
-	at       int
-	found    []block
-	unclosed bool   // no comment ends after here
-	levels   string // the characters that underline headings, in order of their first use
-}
-
 // blocks gives the blocks of a document from a line on.
 func (f *file) blocks(from int) []block {
+	if f.language != "restructuredtext" && f.language != "asciidoc" {
+		return f.markdownBlocks()
+	}
 	r := blockReader{file: f, at: from}
 	for r.at <= f.lines() {
 		r.step()
 	}
 	return r.found
+}
+
+// markdownBlocks gives the blocks of a Markdown document. Of paragraphs it cuts off lines that look like items of a list.
+func (f *file) markdownBlocks() []block {
+	kinds := map[markdown.BlockKind]blockKind{
+		markdown.Title: heading, markdown.Item: item, markdown.Code: listing, markdown.Table: table, markdown.Remark: remark,
+		markdown.Paragraph: paragraph, markdown.Quote: paragraph,
+	}
+	var found []block
+	d := markdown.Parse(f.text)
+	for _, b := range d.Blocks {
+		next := block{kind: kinds[b.Kind], from: d.Line(b.Start), to: d.Line(b.End)}
+		if next.kind == heading && !f.isTitle(&next, f.text[b.Heading.Start:b.Heading.End]) {
+			next.kind = paragraph
+		}
+		if next.kind == heading {
+			next.level = b.Heading.Level
+		}
+		for n := next.from; next.kind != heading && n <= next.to; n++ {
+			if !strings.HasPrefix(strings.TrimSpace(f.line(n)), "• ") {
+				continue
+			}
+			if n > next.from {
+				before := next
+				before.to, next.from = n-1, n
+				found = append(found, before)
+			}
+			next.kind = item
+		}
+		found = append(found, next)
+	}
+	return found
+}
+
+// isTitle tells whether a heading of Markdown is a title, and gives it. One that is empty or as long as a paragraph is none, nor is what
+// happens to be underlined in a plain text.
+func (f *file) isTitle(b *block, text string) bool {
+	text = strings.TrimSpace(text)
+	if f.language == "text" && b.to > b.from && (b.to > b.from+1 || len(strings.TrimSpace(f.line(b.to))) < utf8.RuneCountInString(text)) {
+		return false
+	}
+	b.title = plainTitle(strings.Join(strings.Fields(text), " "))
+	return b.title != "" && (len(text) <= longestName || b.to == b.from)
+}
+
+// A blockReader cuts a document of reStructuredText or AsciiDoc into blocks.
+type blockReader struct {
+	*file
+	at     int
+	found  []block
+	levels string // the characters that underline headings, in order of their first use
 }
 
 func (r *blockReader) step() {
@@ -50,13 +97,11 @@ func (r *blockReader) step() {
 	switch {
 	case text == "":
 		r.at++
-	case fenceOf(text) != "" && r.language != "restructuredtext":
+	case fenceOf(text) != "" && r.language == "asciidoc":
 		r.add(listing, r.fenceEnd(r.at))
 	case r.language == "asciidoc" && isRuleOf(text, "-.=") && len(text) >= 4:
 		r.add(listing, r.delimited(text))
-	case r.hashes(text, line):
-	case strings.HasPrefix(text, "<!--"):
-		r.add(remark, r.commentEnd())
+	case r.marked(text, line):
 	case r.underlined(text):
 	case isRuleOf(text, "-*_=~^\"'`#+") && len(text) >= 3:
 		r.add(remark, r.at)
@@ -92,7 +137,7 @@ func (r *blockReader) while(want func(text string) bool) int {
 
 // interrupts tells whether a line ends a paragraph.
 func (r *blockReader) interrupts(text string) bool {
-	return fenceOf(text) != "" || r.headingLevel(text) > 0 || bulletOf(text) > 0 && !startsNumber(text) || text[0] == '|' || strings.HasPrefix(text, "<!--")
+	return fenceOf(text) != "" || r.headingLevel(text) > 0 || bulletOf(text) > 0 && !startsNumber(text) || text[0] == '|'
 }
 
 func startsNumber(text string) bool { return isDigit(text[0]) && !strings.HasPrefix(text, "1") }
@@ -130,48 +175,22 @@ func (r *blockReader) delimited(text string) int {
 	return r.at
 }
 
-// commentEnd gives the last line of a comment that begins here; one that has no end is a line.
-func (r *blockReader) commentEnd() int {
-	start := r.starts[r.at-1]
-	if r.unclosed {
-		return r.at
-	}
-	i := strings.Index(r.text[start:], "-->")
-	if i < 0 {
-		r.unclosed = true
-		return r.at
-	}
-	n := r.at
-	for r.starts[n] <= start+i {
-		n++
-	}
-	return n
-}
-
-// headingLevel gives the level of a heading with marks before it; zero if it is none.
+// headingLevel gives the level of a heading with marks before it, which AsciiDoc has; zero if it is none.
 func (r *blockReader) headingLevel(text string) int {
-	mark := "#"
-	switch r.language {
-	case "asciidoc":
-		mark = "="
-	case "restructuredtext":
-		return 0
-	}
-	rest := strings.TrimLeft(text, mark)
+	rest := strings.TrimLeft(text, "=")
 	level := len(text) - len(rest)
-	if level > 6 || level == 0 || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
+	if r.language != "asciidoc" || level > 6 || level == 0 || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
 		return 0
 	}
 	return level
 }
 
-func (r *blockReader) hashes(text, line string) bool {
+func (r *blockReader) marked(text, line string) bool {
 	level := r.headingLevel(text)
 	if level == 0 || indent(line) > 3 {
 		return false
 	}
-	title := strings.TrimSpace(strings.Trim(text, "#= \t"))
-	r.found = append(r.found, block{kind: heading, from: r.at, to: r.at, level: level, title: plainTitle(title)})
+	r.found = append(r.found, block{kind: heading, from: r.at, to: r.at, level: level, title: plainTitle(strings.Trim(text, "= \t"))})
 	r.at++
 	return true
 }
@@ -186,8 +205,7 @@ func (r *blockReader) underlined(text string) bool {
 	if r.language == "restructuredtext" {
 		marks = "=-~^\"'`#*+.:"
 	}
-	enough := r.language == "markdown" || len(under) >= utf8.RuneCountInString(text)
-	if len(under) < 2 || !enough || !isRuleOf(under, marks) {
+	if len(under) < 2 || len(under) < utf8.RuneCountInString(text) || !isRuleOf(under, marks) {
 		return false
 	}
 	r.found = append(r.found, block{kind: heading, from: r.at, to: r.at + 1, level: r.underlineLevel(under[0]), title: plainTitle(text)})

@@ -3,6 +3,8 @@ package pieces
 import (
 	"strings"
 	"time"
+
+	"remit/internal/search/markdown"
 )
 
 // A front is what a document says about itself before it begins.
@@ -13,32 +15,14 @@ type front struct {
 	after                                int // the first line of the document itself
 }
 
-// mostFront is how many lines that may take.
-const mostFront = 100
-
-// readFront reads the front matter of a document: keys and values between lines of --- (YAML) or +++ (TOML), of which it
-// knows those on one line, and lists of words.
+// readFront reads the front matter of a document, of which it knows keys with values on one line, and lists of words. It is no
+// reader of YAML or TOML: what one of those refuses is still worth finding.
 func readFront(f *file) front {
-	found := front{after: 1}
-	if f.lines() < 2 {
-		return found
-	}
-	fence := strings.TrimSpace(f.line(1))
-	if fence != "---" && fence != "+++" {
-		return found
-	}
-	end := 0
-	for n := 2; n <= min(f.lines(), mostFront) && end == 0; n++ {
-		if text := strings.TrimSpace(f.line(n)); text == fence || text == "..." {
-			end = n
-		}
-	}
+	matter := markdown.FindFront(f.text)
+	found := front{after: 1 + strings.Count(f.text[:matter.Length], "\n")}
 	key := ""
-	for n := 2; n < end; n++ {
-		key = found.read(f.line(n), key)
-	}
-	if end > 0 {
-		found.after = end + 1
+	for line := range strings.Lines(matter.Body) {
+		key = found.read(strings.TrimRight(line, "\n"), key)
 	}
 	return found
 }

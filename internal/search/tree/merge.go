@@ -89,7 +89,9 @@ func (w *worker) remove(file *File) {
 	if len(file.Path) > longPath {
 		w.t.long.Add(-int64(len(file.Path)))
 	}
-	file.stamp.Store(0)
+	for slot := range file.stamps {
+		file.stamps[slot].Store(0)
+	}
 	w.change.Removed = append(w.change.Removed, file)
 }
 

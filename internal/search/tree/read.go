@@ -41,13 +41,19 @@ func (t *Tree) Open(f *File) (*os.File, error) {
 	return file, nil
 }
 
+// reading is the stamp of a file that is being opened: an Update of another reader may come between the look at the file and the note of
+// its stamp, and then reports it.
+const reading = racy | 2
+
 // open opens a file and notes its stamp, before anything is read.
 func (t *Tree) open(f *File) (h handle, size int64, err error) {
 	t.home.RLock()
 	defer t.home.RUnlock()
-	if t.place == nil {
+	if t.closed {
 		return h, 0, fs.ErrClosed
 	}
+	noted := &f.stamps[t.slot]
+	noted.Store(reading)
 	now := t.now()
 	h, err = t.place.file(f.Path)
 	if err != nil {
@@ -56,7 +62,7 @@ func (t *Tree) open(f *File) (h handle, size int64, err error) {
 	}
 	st, err := h.stat()
 	if err == nil {
-		f.stamp.Store(st.stamp(now, t.tick()))
+		noted.CompareAndSwap(reading, st.stamp(now, t.tick()))
 		if st.kind != regular {
 			err = ErrIrregular
 		}
@@ -76,7 +82,7 @@ func (t *Tree) noteRefusal(f *File) {
 	if st, err := t.place.lstat(f.Path); err == nil {
 		noted = st.stamp(now, t.tick())
 	}
-	f.stamp.Store(noted)
+	f.stamps[t.slot].CompareAndSwap(reading, noted)
 }
 
 // fill reads until data is full or the file ends.

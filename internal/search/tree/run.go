@@ -158,15 +158,32 @@ func (w *worker) take(j job) {
 // batch is how many files are reported at a time, about.
 const batch = 512
 
-// flush reports what the worker has found.
+// size is how many files the worker has to report.
+func (w *worker) size() int {
+	n := len(w.change.Added) + len(w.change.Removed)
+	for _, files := range w.changed {
+		n += len(files)
+	}
+	return n
+}
+
+// flush reports what the worker has found, to other readers when they ask.
 func (w *worker) flush() {
-	if w.change.size() == 0 {
+	if w.size() == 0 {
 		return
 	}
 	w.report.Lock()
 	defer w.report.Unlock()
-	if w.each != nil {
-		w.each(w.change)
+	for slot, reader := range w.t.readers {
+		c := w.change
+		c.Changed = w.changed[slot]
+		switch {
+		case reader == nil || !reader.told || c.size() == 0:
+		case reader != w.t:
+			reader.missed.note(c)
+		case w.each != nil:
+			w.each(c)
+		}
 	}
-	w.change = Change{}
+	w.change, w.changed = Change{}, [maxReaders][]*File{}
 }

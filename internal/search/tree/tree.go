@@ -25,9 +25,9 @@ type Options struct {
 
 // File is a file of a tree. Its address is its identity: a file that is removed and comes back is another File.
 type File struct {
-	Path  string        // slash-separated, beneath the root, the bytes that the disk has
-	Link  bool          // a symbolic link: listed, as git does, never read
-	stamp atomic.Uint64 // of the file when it was last read; 0 since it was reported
+	Path   string                    // slash-separated, beneath the root, the bytes that the disk has
+	Link   bool                      // a symbolic link: listed, as git does, never read
+	stamps [maxReaders]atomic.Uint64 // by reader, of the file when that last read it; 0 since it was reported to that reader
 }
 
 // Change is what happened to files. Those removed went before those added came: a path can be in both.
@@ -41,15 +41,29 @@ func (c *Change) size() int { return len(c.Added) + len(c.Changed) + len(c.Remov
 // ErrIrregular says that something is no regular file and therefore is not read.
 var ErrIrregular = errors.New("not a regular file")
 
-// Tree is the files beneath a folder. Its methods are safe for concurrent use.
+// maxReaders is how many readers may share the files of a folder.
+const maxReaders = 2
+
+// Tree is a reader of the files beneath a folder. Readers of the same files share the list of them, the walks and the watches, but each
+// is told of all files and of every change, as if it were the only one. Its methods are safe for concurrent use.
 type Tree struct {
+	*shared
+	slot   int    // of its stamps
+	told   bool   // all files that are known were reported; guarded by update
+	missed missed // what updates of other readers found; guarded by update
+	closed bool   // changed by who holds update and home
+}
+
+// shared is the files beneath a folder, as far as they are known.
+type shared struct {
 	o   Options
 	now func() time.Time
 
 	home  sync.RWMutex // guards place
-	place *place       // the open root; nil after Close
+	place *place       // the open root; nil after the last reader was closed
 
 	update  sync.Mutex // one Update at a time; guards the rest
+	readers [maxReaders]*Tree
 	root    *folder
 	repos   []*repository
 	marked  []*folder                       // those with something to do
@@ -80,23 +94,50 @@ func Open(o Options) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root folder: %w", err)
 	}
-	t := &Tree{o: o, now: time.Now, place: place, limit: mostWatches, touched: map[*folder]map[string]struct{}{}, seed: maphash.MakeSeed()}
-	t.root = &folder{}
-	t.mark(t.root, list|deep)
-	return t, nil
+	files := &shared{o: o, now: time.Now, place: place, limit: mostWatches, touched: map[*folder]map[string]struct{}{}, seed: maphash.MakeSeed()}
+	files.root = &folder{}
+	files.mark(files.root, list|deep)
+	return files.join(0), nil
+}
+
+func (s *shared) join(slot int) *Tree {
+	t := &Tree{shared: s, slot: slot}
+	s.readers[slot] = t
+	return t
+}
+
+// Join returns another reader of the same files. Its first Update reports every file as added, as far as they are known without a walk.
+func (t *Tree) Join() (*Tree, error) {
+	t.update.Lock()
+	defer t.update.Unlock()
+	if t.place == nil {
+		return nil, fs.ErrClosed
+	}
+	for slot, reader := range t.readers {
+		if reader == nil {
+			return t.join(slot), nil
+		}
+	}
+	return nil, errors.New("the files have as many readers as they can have")
 }
 
 // mostWatches is how many folders are watched: the kernel keeps about a kilobyte for each, and other programs need some too.
 const mostWatches = 100_000
 
-// Close waits for an Update that runs and lets go of what the tree holds. Afterwards Update and Read fail with fs.ErrClosed.
+// Close waits for an Update that runs. Afterwards Update and Read fail with fs.ErrClosed. The last of the readers to be closed lets go
+// of what they share.
 func (t *Tree) Close() error {
 	t.update.Lock()
 	defer t.update.Unlock()
 	t.home.Lock()
 	defer t.home.Unlock()
-	if t.place == nil {
+	if t.closed {
 		return fs.ErrClosed
+	}
+	t.closed, t.missed = true, missed{}
+	t.readers[t.slot] = nil
+	if t.readers != [maxReaders]*Tree{} {
+		return nil
 	}
 	t.unwatch()
 	t.place.close()

@@ -21,9 +21,13 @@ func (t *Tree) Update(ctx context.Context, each func(Change)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if t.closed {
+		return fs.ErrClosed
+	}
 	if err := t.learn(); err != nil {
 		return err
 	}
+	t.catchUp(each)
 	if len(t.marked) == 0 {
 		return nil
 	}
@@ -39,11 +43,11 @@ func (t *Tree) Quiet() bool {
 		return false
 	}
 	defer t.update.Unlock()
-	return t.learn() == nil && len(t.marked) == 0
+	return t.told && t.missed.empty() && !t.closed && t.learn() == nil && len(t.marked) == 0
 }
 
 // learn marks what there is to do.
-func (t *Tree) learn() error {
+func (t *shared) learn() error {
 	if err := t.settle(); err != nil {
 		return err
 	}
@@ -53,7 +57,7 @@ func (t *Tree) learn() error {
 }
 
 // settle sees to it that the open root is the folder at its path.
-func (t *Tree) settle() error {
+func (t *shared) settle() error {
 	if t.place == nil {
 		return fs.ErrClosed
 	}
@@ -80,7 +84,7 @@ func (t *Tree) settle() error {
 }
 
 // refresh reads again what git knows, if the files that hold it have changed.
-func (t *Tree) refresh() {
+func (t *shared) refresh() {
 	t.repos = slices.DeleteFunc(t.repos, (*repository).over)
 	for _, old := range t.repos {
 		here := t.hostPath(old.at)
@@ -98,7 +102,7 @@ func (t *Tree) refresh() {
 	}
 }
 
-func (t *Tree) hostPath(f *folder) string {
+func (t *shared) hostPath(f *folder) string {
 	return filepath.Join(t.o.Root, filepath.FromSlash(string(f.path(nil))))
 }
 
@@ -106,7 +110,7 @@ func (t *Tree) hostPath(f *folder) string {
 const sweepAfter = 30 * time.Second
 
 // hear learns what may have changed: from the watches, or by marking everything to be looked at.
-func (t *Tree) hear() {
+func (t *shared) hear() {
 	if !t.decided {
 		t.decided = true
 		t.decide()
@@ -131,7 +135,7 @@ func (t *Tree) hear() {
 }
 
 // decide begins to watch, if that can be.
-func (t *Tree) decide() {
+func (t *shared) decide() {
 	if t.o.NoWatch {
 		return
 	}
@@ -153,7 +157,7 @@ type event struct {
 }
 
 // note marks what an event leaves to do.
-func (t *Tree) note(e event) {
+func (t *shared) note(e event) {
 	f := e.folder
 	switch {
 	case e.lost:
@@ -181,7 +185,7 @@ func (t *Tree) note(e event) {
 }
 
 // mark notes that there is something to do in a folder.
-func (t *Tree) mark(f *folder, do todo) {
+func (t *shared) mark(f *folder, do todo) {
 	f.todo |= do
 	if !f.queued {
 		f.queued = true
@@ -190,7 +194,7 @@ func (t *Tree) mark(f *folder, do todo) {
 }
 
 // judgeWatch stops watching if that has failed while the tree was walked; whole tells whether all of it was.
-func (t *Tree) judgeWatch(whole bool) {
+func (t *shared) judgeWatch(whole bool) {
 	if t.watch == nil {
 		return
 	}
@@ -202,7 +206,7 @@ func (t *Tree) judgeWatch(whole bool) {
 	t.o.Log.Info("files are not watched: every search looks at all of them", "err", err)
 }
 
-func (t *Tree) unwatch() {
+func (t *shared) unwatch() {
 	if t.watch != nil {
 		t.watch.close()
 		t.watch = nil

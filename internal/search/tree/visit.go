@@ -11,8 +11,9 @@ import (
 // worker visits folders, one after the other.
 type worker struct {
 	*run
-	change Change
-	path   []byte // of the folder that is visited, with a slash at its end
+	change  Change
+	changed [maxReaders][]*File // by reader
+	path    []byte              // of the folder that is visited, with a slash at its end
 	listing
 }
 
@@ -36,7 +37,7 @@ func (w *worker) do(j job) error {
 		f.todo |= do
 		return err
 	}
-	if w.change.size() >= batch {
+	if w.size() >= batch {
 		w.flush()
 	}
 	w.descend(f, done)
@@ -193,27 +194,33 @@ func (w *worker) again(f *folder, files []*File) error {
 	return nil
 }
 
-// look compares a file with the stamp it had when it was read. The stamp is taken away by the one who reports the change; a read
+// look compares a file with the stamps it had when it was read. A stamp is taken away by the one who reports the change; a read
 // that notes another one meanwhile is compared as well.
 func (w *worker) look(h handle, file *File, start int) {
-	for {
-		noted := file.stamp.Load()
-		if noted == 0 {
-			return
-		}
-		st, err := h.lstat(file.Path[start:])
-		if err == nil && st.same(noted) {
-			return
-		}
-		if file.stamp.CompareAndSwap(noted, 0) {
-			w.change.Changed = append(w.change.Changed, file)
-			return
+	var st status
+	var err error
+	asked := false
+	for slot := range file.stamps {
+		stamp := &file.stamps[slot]
+		for noted := stamp.Load(); noted != 0; noted = stamp.Load() {
+			if !asked {
+				st, err = h.lstat(file.Path[start:])
+				asked = true
+			}
+			if err == nil && st.same(noted) {
+				break
+			}
+			if stamp.CompareAndSwap(noted, 0) {
+				w.changed[slot] = append(w.changed[slot], file)
+				break
+			}
+			asked = false
 		}
 	}
 }
 
 // tick is the time within which two writes may leave the same stamp.
-func (t *Tree) tick() time.Duration {
+func (t *shared) tick() time.Duration {
 	if t.distant.Load() {
 		return coarse
 	}

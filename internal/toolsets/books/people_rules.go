@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"remit/internal/toolsets/books/markdown"
+	"remit/internal/search/markdown"
 )
 
 // bookFile says what a book is.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"remit/internal/search/markdown"
 	"remit/internal/toolsets/books/intake"
-	"remit/internal/toolsets/books/markdown"
 )
 
 // Finding is something in a book that is wrong, or may be.

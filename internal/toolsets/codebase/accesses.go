@@ -1,14 +1,12 @@
 package codebase
 
 import (
-	"container/list"
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
-	"remit/internal/toolsets/codebase/later"
+	"remit/internal/batchwriter"
 )
 
 // Accesses keeps how often files of a workspace were read, and when last. Every method is safe for concurrent use, also by
@@ -58,113 +56,51 @@ type Tracker struct {
 	open   func(ctx context.Context) (Accesses, error)
 	log    *slog.Logger
 	now    func() time.Time
-	writer *later.Writer
-
-	mu      sync.Mutex
-	waiting *backlog
+	writer *batchwriter.Writer[Access]
 }
 
 // NewTracker makes a tracker. It begins to work with the first read that it is told of.
 func NewTracker(open func(ctx context.Context) (Accesses, error), log *slog.Logger, now func() time.Time) *Tracker {
-	t := &Tracker{open: open, log: log, now: now, waiting: newBacklog()}
-	t.writer = later.New(t.write, log, "reads of files cannot be counted for now")
+	t := &Tracker{open: open, log: log, now: now}
+	t.writer = batchwriter.New(batchwriter.Options[Access]{
+		Write: t.write, Max: trackerPaths, DropOldest: true, Key: func(a Access) string { return a.Path }, Merge: mergeReads,
+		Log: log, Failure: "reads of files cannot be counted for now",
+	})
 	return t
 }
 
 // Note counts a read of now. It returns at once. After Close it does nothing.
 func (t *Tracker) Note(path string) {
-	if len(path) > LongestPath || t.writer.Closed() {
-		return
+	if len(path) <= LongestPath {
+		t.writer.Add(Access{Path: path, Count: 1, Last: t.now()})
 	}
-	t.add(Access{Path: path, Count: 1, Last: t.now()})
-	t.writer.Rouse()
 }
 
-func (t *Tracker) add(read Access) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.waiting.add(read)
+// mergeReads adds up reads of one path.
+func mergeReads(waiting, added Access) Access {
+	added.Count += waiting.Count
+	if waiting.Last.After(added.Last) {
+		added.Last = waiting.Last
+	}
+	return added
 }
 
-// Close writes what is left, as long as that takes no more than later.Finish and ctx lasts, and ends the work. What is lost is no more than a
-// count: nobody is warned.
+// Close writes what is left, as long as that takes no more than batchwriter.CloseTimeout and ctx lasts, and ends the work. What is
+// lost is no more than a count: nobody is warned.
 func (t *Tracker) Close(ctx context.Context) {
-	t.writer.Close(ctx)
-	if left := t.take(); len(left) > 0 {
-		t.log.Info("reads of files were not counted", "paths", len(left))
+	if lost := t.writer.Close(ctx); len(lost) > 0 {
+		t.log.Info("reads of files were not counted", "paths", len(lost))
 	}
 }
 
-// take empties what waits.
-func (t *Tracker) take() []Access {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	taken := t.waiting
-	t.waiting = newBacklog()
-	return taken.all()
-}
-
-// write writes what waits. What cannot be written waits again.
-func (t *Tracker) write(ctx context.Context) error {
-	reads := t.take()
-	if len(reads) == 0 {
-		return nil
-	}
+// write writes reads, all of them or none.
+func (t *Tracker) write(ctx context.Context, reads []Access) (retry []Access, err error) {
 	accesses, err := t.open(ctx)
 	if err != nil {
-		t.putBack(reads)
-		return fmt.Errorf("open the counts of reads: %w", err)
+		return reads, fmt.Errorf("open the counts of reads: %w", err)
 	}
 	if err := accesses.Add(ctx, reads); err != nil {
-		t.putBack(reads)
-		return err
+		return reads, err
 	}
-	return nil
-}
-
-// putBack lets reads wait again, before those that were noted meanwhile.
-func (t *Tracker) putBack(reads []Access) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	newer := t.waiting.all()
-	t.waiting = newBacklog()
-	for _, read := range append(reads, newer...) {
-		t.waiting.add(read)
-	}
-}
-
-// A backlog is the reads that wait, one entry a path, the one noted longest ago first.
-type backlog struct {
-	byPath map[string]*list.Element
-	order  *list.List // of *Access
-}
-
-func newBacklog() *backlog {
-	return &backlog{byPath: map[string]*list.Element{}, order: list.New()}
-}
-
-// add counts reads, and gives up those of the oldest path if there are too many paths.
-func (b *backlog) add(read Access) {
-	if e, ok := b.byPath[read.Path]; ok {
-		known := e.Value.(*Access)
-		known.Count += read.Count
-		if read.Last.After(known.Last) {
-			known.Last = read.Last
-		}
-		b.order.MoveToBack(e)
-		return
-	}
-	b.byPath[read.Path] = b.order.PushBack(&read)
-	if b.order.Len() > trackerPaths {
-		oldest := b.order.Remove(b.order.Front()).(*Access)
-		delete(b.byPath, oldest.Path)
-	}
-}
-
-func (b *backlog) all() []Access {
-	reads := make([]Access, 0, b.order.Len())
-	for e := b.order.Front(); e != nil; e = e.Next() {
-		reads = append(reads, *e.Value.(*Access))
-	}
-	return reads
+	return nil, nil
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/toolsets/codebase/later"
+	"remit/internal/batchwriter"
 )
 
 func TestScore(t *testing.T) {
@@ -126,18 +126,18 @@ func TestTrackerWritesTogether(t *testing.T) {
 		started := time.Now()
 		tracker.Note("a")
 		tracker.Note("b")
-		pass(later.Delay - time.Millisecond)
+		pass(batchwriter.DefaultDelay - time.Millisecond)
 		tracker.Note("a")
 		expectWritten(t, store, "")
 		pass(time.Millisecond)
 		expectWritten(t, store, "b:1 a:2")
-		want := []Access{{"b", 1, started}, {"a", 2, started.Add(later.Delay - time.Millisecond)}}
+		want := []Access{{"b", 1, started}, {"a", 2, started.Add(batchwriter.DefaultDelay - time.Millisecond)}}
 		if diff := cmp.Diff(want, store.batches[0]); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 		pass(time.Hour)
 		tracker.Note("a")
-		pass(later.Delay)
+		pass(batchwriter.DefaultDelay)
 		expectWritten(t, store, "b:1 a:2, a:1")
 	})
 }
@@ -155,13 +155,13 @@ func TestTrackerTriesAgain(t *testing.T) {
 		store.setFail(nil)
 		expectWritten(t, store, "")
 		tracker.Note("c")
-		pass(later.Longest)
+		pass(batchwriter.MaxBackoff)
 		expectWritten(t, store, "b:1 a:2 c:1")
 		store.setFail(errors.New("away"))
 		tracker.Note("d")
-		pass(later.Delay)
+		pass(batchwriter.DefaultDelay)
 		store.setFail(nil)
-		pass(later.Longest) // nobody notes anything
+		pass(batchwriter.MaxBackoff) // nobody notes anything
 		expectWritten(t, store, "b:1 a:2 c:1, d:1")
 	})
 }
@@ -171,7 +171,7 @@ func TestTrackerNeverWaits(t *testing.T) {
 	tracked(t, store, func(t *testing.T, tracker *Tracker, _ *bytes.Buffer) {
 		store.hang = make(chan struct{}) // of this time
 		tracker.Note("a")
-		pass(later.Delay) // now it is being written
+		pass(batchwriter.DefaultDelay) // now it is being written
 		before := time.Now()
 		for range 1000 {
 			tracker.Note("b")
@@ -194,7 +194,7 @@ func TestTrackerForgetsTheOldest(t *testing.T) {
 		tracker.Note("0") // is no longer the oldest
 		tracker.Note("one more")
 		tracker.Note(strings.Repeat("x", LongestPath+1))
-		pass(later.Delay)
+		pass(batchwriter.DefaultDelay)
 		batch := store.batches[0]
 		if len(batch) != trackerPaths || batch[0].Path != "2" || batch[len(batch)-1].Path != "one more" || batch[len(batch)-2].Path != "0" {
 			t.Errorf("%d were written, from %v to %v", len(batch), batch[0], batch[len(batch)-1])
@@ -218,9 +218,9 @@ func TestTrackerCloses(t *testing.T) {
 	tracked(t, store, func(*testing.T, *Tracker, *bytes.Buffer) {}) // nothing was ever noted
 }
 
-// TestTrackerGivesUp: a store that hangs holds nobody up for longer than later.Finish.
+// TestTrackerGivesUp: a store that hangs holds nobody up for longer than batchwriter.CloseTimeout.
 func TestTrackerGivesUp(t *testing.T) {
-	for _, early := range []time.Duration{0, later.Delay} {
+	for _, early := range []time.Duration{0, batchwriter.DefaultDelay} {
 		store := &fakeAccesses{}
 		tracked(t, store, func(t *testing.T, tracker *Tracker, log *bytes.Buffer) {
 			store.hang = make(chan struct{}) // of this time
@@ -229,8 +229,8 @@ func TestTrackerGivesUp(t *testing.T) {
 			tracker.Note("b")
 			before := time.Now()
 			tracker.Close(t.Context())
-			if took := time.Since(before); took != later.Finish {
-				t.Errorf("took %v, want %v", took, later.Finish)
+			if took := time.Since(before); took != batchwriter.CloseTimeout {
+				t.Errorf("took %v, want %v", took, batchwriter.CloseTimeout)
 			}
 			expectWritten(t, store, "")
 			if !strings.Contains(log.String(), "paths=2") {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/contract"
-	"remit/internal/toolsets/books/markdown"
+	"remit/internal/search/markdown"
 )
 
 // What a book takes, as its tools do.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"remit/internal/toolsets/books/markdown"
+	"remit/internal/search/markdown"
 )
 
 // place gives every file and folder of the source its place in the book.

@@ -3,7 +3,6 @@ package knowledge
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -80,58 +79,41 @@ func textsWithout(sources []Source, vectors map[Key][]float32, dim int) map[Key]
 // embedTexts is how many texts are embedded between two looks at whether somebody still wants them.
 const embedTexts = 64
 
-// embed makes vectors of texts.
+// embed makes vectors of texts. A text that makes the model panic has none: it is found by its words.
 func (x *Index) embed(ctx context.Context, e Embedder, texts map[Key]string) (map[Key][]float32, error) {
 	made := make(map[Key][]float32, len(texts))
 	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), embedTexts) {
-		if err := x.embedSome(ctx, e, keys, texts, made); err != nil {
-			return nil, err
+		err := singly("embed pieces", keys, func(keys []Key) error {
+			x.giveWay()
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return ask(ctx, e, keys, texts, made)
+		}, func(key Key, err error) {
+			x.o.Log.Error("a text cannot be embedded", "begins", texts[key][:min(80, len(texts[key]))], "error", err)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("embed pieces: %w", err)
 		}
 	}
 	return made, nil
 }
 
-// embedSome makes some vectors. A text that makes the model panic has none: it is found by its words.
-func (x *Index) embedSome(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made map[Key][]float32) error {
-	x.giveWay()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
+// ask adds the vectors of some texts.
+func ask(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made map[Key][]float32) error {
 	asked := make([]string, len(keys))
 	for i, key := range keys {
 		asked[i] = texts[key]
 	}
-	var vectors [][]float32
-	err := guarded("embed pieces", func() (err error) {
-		vectors, err = e.Embed(ctx, asked)
-		return err
-	})
-	var broken *panicError
-	if errors.As(err, &broken) {
-		return x.embedRest(ctx, e, keys, texts, made, broken)
-	}
-	if err == nil && len(vectors) != len(keys) {
-		err = fmt.Errorf("%d vectors for %d texts", len(vectors), len(keys))
-	}
+	vectors, err := e.Embed(ctx, asked)
 	if err != nil {
-		return fmt.Errorf("embed pieces: %w", err)
+		return err
+	}
+	if len(vectors) != len(keys) {
+		return fmt.Errorf("%d vectors for %d texts", len(vectors), len(keys))
 	}
 	for i, key := range keys {
 		made[key] = vectors[i]
-	}
-	return nil
-}
-
-// embedRest embeds one after the other, after a panic.
-func (x *Index) embedRest(ctx context.Context, e Embedder, keys []Key, texts map[Key]string, made map[Key][]float32, broken error) error {
-	if len(keys) == 1 {
-		x.o.Log.Error("a text cannot be embedded", "begins", texts[keys[0]][:min(80, len(texts[keys[0]]))], "error", broken)
-		return nil
-	}
-	for i := range keys {
-		if err := x.embedSome(ctx, e, keys[i:i+1], texts, made); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	"remit/internal/search/hybrid"
@@ -53,12 +55,10 @@ func (r *remote) cover(ctx context.Context, picked []place) error {
 		}
 	}
 	made, failed := r.embed(ctx, store, texts)
-	for key, v := range vectors {
-		if made[key] == nil {
-			made[key] = v
-		}
-	}
-	r.x.catalog.cover(picked, found, made, failed == nil)
+	all := map[Key][]float32{}
+	maps.Copy(all, vectors)
+	maps.Copy(all, made)
+	r.x.catalog.cover(picked, found, all, failed == nil)
 	return failed
 }
 
@@ -89,22 +89,11 @@ func (e *entry) ref() Ref { return Ref{Path: e.origin.path, Number: int(e.number
 // embed asks for vectors, several requests at once, and keeps what comes.
 func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (map[Key][]float32, error) {
 	made := map[Key][]float32{}
-	var all [][]Key
-	var keys []Key
-	for key := range texts {
-		keys = append(keys, key)
-		if len(keys) == farTexts {
-			all, keys = append(all, keys), nil
-		}
-	}
-	if len(keys) > 0 {
-		all = append(all, keys)
-	}
 	var mu sync.Mutex
 	var failed error
 	var asking sync.WaitGroup
 	room := make(chan struct{}, farRequests)
-	for _, keys := range all {
+	for keys := range slices.Chunk(slices.Collect(maps.Keys(texts)), farTexts) {
 		asking.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
@@ -112,9 +101,7 @@ func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)
-			for key, v := range some {
-				made[key] = v
-			}
+			maps.Copy(made, some)
 		})
 	}
 	asking.Wait()
@@ -124,7 +111,7 @@ func (r *remote) embed(ctx context.Context, store Store, texts map[Key]string) (
 // request makes some vectors. Where the service does not take a text, that alone is left without.
 func (r *remote) request(ctx context.Context, store Store, keys []Key, texts map[Key]string) (map[Key][]float32, error) {
 	made := map[Key][]float32{}
-	err := guarded("embed", func() error { return r.ask(ctx, keys, texts, made) })
+	err := guarded("embed", func() error { return ask(ctx, r.model, keys, texts, made) })
 	if isRefused(err) {
 		err = r.askOneByOne(ctx, keys, texts, made)
 	}
@@ -137,31 +124,13 @@ func (r *remote) request(ctx context.Context, store Store, keys []Key, texts map
 	return made, err
 }
 
-func (r *remote) ask(ctx context.Context, keys []Key, texts map[Key]string, made map[Key][]float32) error {
-	asked := make([]string, len(keys))
-	for i, key := range keys {
-		asked[i] = texts[key]
-	}
-	vectors, err := r.model.Embed(ctx, asked)
-	if err != nil {
-		return err
-	}
-	if len(vectors) != len(keys) {
-		return fmt.Errorf("%d vectors for %d texts", len(vectors), len(keys))
-	}
-	for i, key := range keys {
-		made[key] = vectors[i]
-	}
-	return nil
-}
-
 // askOneByOne leaves out the texts that a service does not take. If it takes no other text either, they are not the reason.
 func (r *remote) askOneByOne(ctx context.Context, keys []Key, texts map[Key]string, made map[Key][]float32) error {
 	if _, err := r.model.Embed(ctx, []string{probe}); err != nil {
 		return err
 	}
 	for _, key := range keys {
-		if err := r.ask(ctx, []Key{key}, texts, made); err != nil && !isRefused(err) {
+		if err := ask(ctx, r.model, []Key{key}, texts, made); err != nil && !isRefused(err) {
 			return err
 		}
 	}

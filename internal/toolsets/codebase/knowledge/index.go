@@ -47,9 +47,9 @@ type Memory interface {
 // Options say what an index is made of. Open and Tree are needed.
 type Options struct {
 	Open         func(ctx context.Context) (Store, error) // called whenever the store is needed
-	Tree         func() (*tree.Tree, error)               // a tree of its own, called once it is needed: nobody else hears of its changes
+	Tree         func() (*tree.Tree, error)               // a reader of the files for the index alone, which closes it; called once it is needed
 	Memory       Memory                                   // nil: none
-	MemoryFolder string                                   // where callers find memory files among the others; the tree leaves it out
+	MemoryFolder string                                   // where callers find memory files among the others, which are not indexed as such
 	Local        func() (Embedder, error)                 // the model in the program, opened when needed; nil: words alone count
 	Remote       Embedder                                 // nil: none
 	RemoteOnly   bool                                     // a query that the remote model does not embed fails

@@ -162,27 +162,19 @@ func (x *Index) learn(ctx context.Context, store Store, sources []Source) error 
 	if err != nil {
 		return err
 	}
-	err = guarded("load", func() error {
-		x.catalog.apply(sources, vectors)
+	err = singly("load", sources, func(some []Source) error {
+		x.catalog.apply(some, vectors)
 		return nil
-	})
-	if err != nil && len(sources) == 1 {
-		x.o.Log.Error("a file is not searched", "path", sources[0].Path, "error", err)
-		return nil
-	}
+	}, x.tellLeftOut)
 	if err != nil {
-		for i := range sources {
-			if err := x.learn(ctx, store, sources[i:i+1]); err != nil {
-				return err
-			}
-		}
+		return err
 	}
 	x.touch()
 	return nil
 }
 
 // cutVersion changes whenever files are to be cut anew, because another version of the program cuts them in another way.
-const cutVersion = "2"
+const cutVersion = "3"
 
 // cutMark is the source that notes by which version the files were cut.
 const cutMark = markPrefix + "cut"

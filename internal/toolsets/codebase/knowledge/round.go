@@ -117,6 +117,24 @@ func guarded(what string, f func() error) (err error) {
 	return f()
 }
 
+// singly calls f with all items, and with one after the other if that panics. An item that f panics with alone is left out, and leftOut told.
+func singly[T any](what string, items []T, f func([]T) error, leftOut func(item T, err error)) error {
+	err := guarded(what, func() error { return f(items) })
+	if !errors.As(err, new(*panicError)) {
+		return err
+	}
+	if len(items) == 1 {
+		leftOut(items[0], err)
+		return nil
+	}
+	for i := range items {
+		if err := singly(what, items[i:i+1], f, leftOut); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // panicError is a panic that was caught.
 type panicError struct {
 	what  string

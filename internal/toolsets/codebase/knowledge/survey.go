@@ -28,9 +28,9 @@ func (x *Index) look() error {
 	x.queue.restart()
 	var all tree.Change
 	err = t.Update(x.ctx, func(c tree.Change) {
-		all.Added = append(all.Added, c.Added...)
-		all.Changed = append(all.Changed, c.Changed...)
-		all.Removed = append(all.Removed, c.Removed...)
+		all.Added = x.withoutMemory(all.Added, c.Added)
+		all.Changed = x.withoutMemory(all.Changed, c.Changed)
+		all.Removed = x.withoutMemory(all.Removed, c.Removed)
 	})
 	x.survey(t, all)
 	if err != nil {
@@ -41,6 +41,16 @@ func (x *Index) look() error {
 		x.dropMissing()
 	}
 	return nil
+}
+
+// withoutMemory adds files to others, but for memory files, which are read by their lines.
+func (x *Index) withoutMemory(all, files []*tree.File) []*tree.File {
+	for _, f := range files {
+		if x.o.MemoryFolder == "" || !strings.HasPrefix(f.Path, x.o.MemoryFolder+"/") && f.Path != x.o.MemoryFolder {
+			all = append(all, f)
+		}
+	}
+	return all
 }
 
 // survey puts into the queue what is to be done about a change. Of the files that came it asks the system for their stamps, which

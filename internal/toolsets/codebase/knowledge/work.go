@@ -86,21 +86,11 @@ func (x *Index) process(ctx context.Context, batch []*job) error {
 
 // attempt commits sources. One that makes the program panic is left out.
 func (x *Index) attempt(ctx context.Context, sources []Source, renewed map[string]bool) error {
-	err := guarded("index", func() error { return x.commit(ctx, sources, renewed) })
-	var broken *panicError
-	if !errors.As(err, &broken) {
-		return err
-	}
-	if len(sources) == 1 {
-		x.o.Log.Error("a file is not indexed", "path", sources[0].Path, "error", err)
-		return nil
-	}
-	for i := range sources {
-		if err := x.attempt(ctx, sources[i:i+1], renewed); err != nil {
-			return err
-		}
-	}
-	return nil
+	return singly("index", sources, func(some []Source) error { return x.commit(ctx, some, renewed) }, x.tellLeftOut)
+}
+
+func (x *Index) tellLeftOut(s Source, err error) {
+	x.o.Log.Error("a file is not indexed", "path", s.Path, "error", err)
 }
 
 // outcome is what a job leads to.

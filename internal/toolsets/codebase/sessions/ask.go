@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/engine"
-	"remit/internal/toolsets/codebase/later"
 )
 
 // Own names the session of a caller; "" if there is none yet. Whoever has no connection may be in one of another process.
@@ -59,9 +59,9 @@ func (k *Keeper) Recent(ctx context.Context, limit int) ([]Session, error) {
 
 // upToDate writes down what waits, as far as that is possible now, and gives the store.
 func (k *Keeper) upToDate(ctx context.Context) (Store, error) {
-	patient, cancel := context.WithTimeout(ctx, later.Patience)
+	patient, cancel := context.WithTimeout(ctx, batchwriter.DefaultTimeout)
 	defer cancel()
-	_ = k.write(patient) // what waits still is what the writer was roused for: it tries again, and tells of a failure
+	k.writer.Flush(patient) // what cannot be written waits on, and the writer tells of a failure
 	store, err := k.open(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the sessions: %w", err)

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/engine"
-	"remit/internal/toolsets/codebase/later"
 	"remit/internal/toolsets/codebase/sessions"
 )
 
@@ -137,7 +137,7 @@ func TestTellWaitsForNobody(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.hang()
 		r.read("a")
-		r.pass(later.Delay) // it is being written
+		r.pass(batchwriter.DefaultDelay) // it is being written
 		for _, want := range []time.Duration{100 * time.Millisecond, 0} {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			before := time.Now()

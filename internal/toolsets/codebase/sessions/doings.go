@@ -65,8 +65,42 @@ func taskOf(s *engine.Seen) string {
 	return id.Text
 }
 
-// add keeps a doing until it is written.
-func (c *client) add(d doing, at time.Time) {
-	list := map[kind]*[]Item{readFile: &c.files, searched: &c.searches, touchedTask: &c.tasks}[d.kind]
-	*list = AddItems(*list, []Item{{What: d.what, At: at}})
+// doings is what one client did that is not written yet.
+type doings struct {
+	Noted
+	left bool // the client disconnected
+}
+
+// noted begins what is to be written of a client.
+func (c *client) noted() doings {
+	return doings{Noted: Noted{
+		Key: keyOf(c.caller), Principal: c.caller.Principal, Client: c.caller.Client, Started: c.started, At: c.last, Idle: Idle,
+	}}
+}
+
+// did is one thing that a client did.
+func (c *client) did(d doing, at time.Time) doings {
+	all := c.noted()
+	item := []Item{{What: d.what, At: at}}
+	switch d.kind {
+	case readFile:
+		all.Files = item
+	case searched:
+		all.Searches = item
+	case touchedTask:
+		all.Tasks = item
+	}
+	return all
+}
+
+// mergeDoings adds what a client did to what waits of it already.
+func mergeDoings(waiting, added doings) doings {
+	added.Files = AddItems(waiting.Files, added.Files)
+	added.Searches = AddItems(waiting.Searches, added.Searches)
+	added.Tasks = AddItems(waiting.Tasks, added.Tasks)
+	added.left = added.left || waiting.left
+	if waiting.At.After(added.At) {
+		added.At = waiting.At
+	}
+	return added
 }

@@ -3,13 +3,12 @@ package sessions
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/engine"
-	"remit/internal/toolsets/codebase/later"
 )
 
 const (
@@ -24,13 +23,11 @@ const (
 type Keeper struct {
 	open    func(ctx context.Context) (Store, error)
 	now     func() time.Time
-	writer  *later.Writer
-	writing chan struct{} // full while somebody writes, so that it happens in order
+	writer  *batchwriter.Writer[doings]
 	changes atomic.Uint64 // counts what was seen
 
 	mu      sync.Mutex         // never held while somebody waits
 	clients map[string]*client // by key
-	waiting []string           // keys of those with something to write, the one that waits longest first
 	told    time.Time          // until when Tell has told of sessions
 	due     time.Time          // when it is to look again
 }
@@ -42,17 +39,17 @@ type client struct {
 	last    time.Time
 	id      string // of its session, once that is written
 	worked  bool   // it did something that is kept
-	left    bool
-
-	files, searches, tasks []Item // not written yet
 }
 
 var _ engine.Witness = (*Keeper)(nil)
 
 // NewKeeper makes a keeper. Nothing is opened before a client has done something that is worth keeping.
 func NewKeeper(open func(ctx context.Context) (Store, error), log *slog.Logger, now func() time.Time) *Keeper {
-	k := &Keeper{open: open, now: now, writing: make(chan struct{}, 1), clients: map[string]*client{}}
-	k.writer = later.New(k.write, log, "what clients do cannot be kept for now")
+	k := &Keeper{open: open, now: now, clients: map[string]*client{}}
+	k.writer = batchwriter.New(batchwriter.Options[doings]{
+		Write: k.write, Max: mostKnown, Key: func(d doings) string { return d.Key }, Merge: mergeDoings,
+		Log: log, Failure: "what clients do cannot be kept for now",
+	})
 	return k
 }
 
@@ -87,16 +84,7 @@ func (k *Keeper) Saw(s *engine.Seen) {
 	}
 	k.changes.Add(1)
 	c.worked = true
-	c.add(d, s.At)
-	k.wait(keyOf(s.Caller))
-}
-
-// wait lets something of a client be written. It is called with the lock held.
-func (k *Keeper) wait(key string) {
-	if !slices.Contains(k.waiting, key) {
-		k.waiting = append(k.waiting, key)
-	}
-	k.writer.Rouse()
+	k.writer.Add(c.did(d, s.At))
 }
 
 // client finds who did something; nil if there are too many to remember. It is called with the lock held.
@@ -104,7 +92,7 @@ func (k *Keeper) client(s *engine.Seen) *client {
 	key := keyOf(s.Caller)
 	c := k.clients[key]
 	switch {
-	case c == nil && (len(k.clients) >= mostKnown && !k.forgetIdle(s.At) || len(k.waiting) >= mostWaiting):
+	case c == nil && (len(k.clients) >= mostKnown && !k.forgetIdle(s.At) || k.writer.Len() >= mostWaiting):
 		return nil
 	case c == nil:
 		c = &client{caller: s.Caller, started: s.At}
@@ -122,7 +110,7 @@ func (k *Keeper) client(s *engine.Seen) *client {
 func (k *Keeper) forgetIdle(now time.Time) bool {
 	before := len(k.clients)
 	for key, c := range k.clients {
-		if now.Sub(c.last) > Idle && !slices.Contains(k.waiting, key) {
+		if now.Sub(c.last) > Idle {
 			delete(k.clients, key)
 		}
 	}
@@ -144,9 +132,10 @@ func (k *Keeper) Left(connection string) {
 		delete(k.clients, connection)
 		return
 	}
-	c.left = true
-	k.wait(connection)
+	left := c.noted()
+	left.left = true
+	k.writer.Add(left)
 }
 
-// Close writes what is left, within later.Finish and as long as ctx lasts. Sessions whose client has not left end by being idle.
+// Close writes what is left, within batchwriter.CloseTimeout and as long as ctx lasts. Sessions whose client has not left end by being idle.
 func (k *Keeper) Close(ctx context.Context) { k.writer.Close(ctx) }

@@ -71,6 +71,9 @@ type Noted struct {
 
 // AddItems adds to a list of a session, which it may change: one item of each What, the newest last, and the newest MostItems of them.
 func AddItems(list, more []Item) []Item {
+	if len(more) == 0 {
+		return list
+	}
 	for _, item := range more {
 		item.At, item.Times = time.UnixMicro(item.At.UnixMicro()).UTC(), max(1, item.Times)
 		i := slices.IndexFunc(list, func(known Item) bool { return known.What == item.What })

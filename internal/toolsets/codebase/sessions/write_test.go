@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"remit/internal/toolsets/codebase/later"
+	"remit/internal/batchwriter"
 	"remit/internal/toolsets/codebase/sessions"
 )
 
@@ -48,7 +48,7 @@ func TestKeeperTriesAgain(t *testing.T) {
 			t.Fatal("it was written")
 		}
 		r.store.setFail(nil)
-		r.pass(later.Longest)
+		r.pass(batchwriter.MaxBackoff)
 		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a" || !all[0].Ended {
 			t.Errorf("there are %+v", all)
 		}
@@ -60,7 +60,7 @@ func TestKeeperWritesForTheHurried(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
 		r.read("a")
-		r.pass(later.Delay) // it is being written
+		r.pass(batchwriter.DefaultDelay) // it is being written
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, _ = r.Recent(ctx, 10)
@@ -75,7 +75,7 @@ func TestKeeperWritesForTheHurried(t *testing.T) {
 		r.read("b")
 		_, _ = r.Recent(hurried, 10)
 		release()
-		r.pass(later.Delay)
+		r.pass(batchwriter.DefaultDelay)
 		if all := r.store.written(); len(all) != 1 || names(all[0].Files) != "a b" {
 			t.Errorf("there are %+v", all)
 		}
@@ -108,7 +108,7 @@ func TestKeeperWaitsWithTheNewest(t *testing.T) {
 		}
 		away.Store(false)
 		r.store.setFail(nil)
-		r.pass(later.Longest)
+		r.pass(batchwriter.MaxBackoff)
 		files := r.store.written()[0].Files
 		if last := len(files) - 1; len(files) != sessions.MostItems || files[last].What != fmt.Sprint(n-1) {
 			t.Errorf("%d are written, the last of them %+v", len(files), files[last])
@@ -125,17 +125,17 @@ func TestKeeperLeavesMeanwhile(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		release := r.store.hang()
 		r.read("a")
-		r.pass(later.Delay)
+		r.pass(batchwriter.DefaultDelay)
 		r.Left("c1")
 		release()
-		r.pass(later.Delay)
+		r.pass(batchwriter.DefaultDelay)
 		if all := r.store.written(); len(all) != 1 || !all[0].Ended {
 			t.Errorf("there are %+v", all)
 		}
 	})
 }
 
-// The end waits no longer than later.Finish, and writes what it can.
+// The end waits no longer than batchwriter.CloseTimeout, and writes what it can.
 func TestKeeperCloses(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.read("a")
@@ -149,10 +149,10 @@ func TestKeeperCloses(t *testing.T) {
 	timed(t, func(t *testing.T, r *rig) {
 		r.store.hang()
 		r.read("a")
-		r.pass(later.Delay)
+		r.pass(batchwriter.DefaultDelay)
 		before := time.Now()
 		r.Close(t.Context())
-		if took := time.Since(before); took != later.Finish {
+		if took := time.Since(before); took != batchwriter.CloseTimeout {
 			t.Errorf("took %v", took)
 		}
 	})

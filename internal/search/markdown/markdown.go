@@ -11,8 +11,10 @@ import (
 type Document struct {
 	Text     string
 	Front    Front
+	Blocks   []Block
 	Headings []Heading
 	Links    []Link
+	Others   []Link // what only some follow: wiki links, and src and href of tags that are neither links nor media
 
 	anchors map[string]bool // what #name may lead to
 	repeats map[string]int  // how often a heading was there before
@@ -24,18 +26,19 @@ type Document struct {
 type Link struct {
 	Start, End int  // of the destination alone, without brackets or quotes around it
 	Image      bool // it is shown, not followed
+	Wiki       bool // it is [[name]]
 }
 
 // Heading is a heading, with the name that links to it use on GitHub.
 type Heading struct {
-	Level, Start int
-	Text, Slug   string
+	Level, Start, End int // Start and End are of its text, with all marks
+	Text, Slug        string
 }
 
 // Parse reads a text. Any text is Markdown: there is nothing that it refuses.
 func Parse(text string) *Document {
 	d := &Document{Text: text, anchors: map[string]bool{}}
-	d.Front = findFront(text)
+	d.Front = FindFront(text)
 	s := scanner{Document: d, text: text}
 	s.blocks(d.Front.Length)
 	slices.SortStableFunc(d.Links, func(a, b Link) int { return a.Start - b.Start })
@@ -94,7 +97,7 @@ func (d *Document) Replace(other func(Link) (string, bool)) (text string, change
 // addHeading keeps a heading; one with the name of another gets a number.
 func (d *Document) addHeading(level, start, end int) {
 	text, id := explicitID(d.Text[start:end])
-	h := Heading{Level: level, Start: start, Text: plain(text), Slug: id}
+	h := Heading{Level: level, Start: start, End: end, Text: plain(text), Slug: id}
 	if id == "" {
 		h.Slug = d.unusedSlug(slug(h.Text))
 	}

@@ -158,6 +158,8 @@ func (p *inliner) keepTag(t *tag) {
 		case a.name == "src" && (t.name == "img" || t.name == "video" || t.name == "audio" || t.name == "source"), a.name == "poster" && t.name == "video":
 			link.Image = true
 			p.Links = append(p.Links, link)
+		case a.name == "href" || a.name == "src":
+			p.Others = append(p.Others, link)
 		}
 	}
 }

@@ -2,13 +2,15 @@ package markdown_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/toolsets/books/markdown"
+	"remit/internal/growthtest"
+	"remit/internal/search/markdown"
 )
 
 // destinations lists what a text leads to; images have a ! in front.
@@ -63,6 +65,7 @@ func TestLinks(t *testing.T) {
 		{"an indent goes on with a paragraph", "Text\n    [a](a.md)", []string{"a.md"}},
 		{"an indent in a list", "1. One\n\n    [a](a.md)\n\n- Two\n  - Three\n\n    [b](b.md)\n\n        [c](c.md)", []string{"a.md", "b.md"}},
 		{"an item that is code", "-     [a](a.md)\n- [b](b.md)", []string{"b.md"}},
+		{"a quote in a list", "- a\n  > b\n\n  - [c](c.md)\n\n    [d](d.md)\n\nx\n\n    [no](no.md)", []string{"c.md", "d.md"}},
 		{"quotes", "> See [a](a.md)\n> > ![b](b.png)", []string{"a.md", "!b.png"}},
 		{"comments", "<!-- [a](a.md) -->\n\n<!--\n[b](b.md)\n\n[c](c.md)\n-->\n[d](d.md) <!-- [e](e.md) --> [f](f.md)", []string{"d.md", "f.md"}},
 		{"raw tags", "<pre>\n[a](a.md)\n\n[b](b.md)</pre>\n\n[c](c.md)\n\n<script>x\n</SCRIPT>\n[d](d.md)", []string{"c.md", "d.md"}},
@@ -105,6 +108,32 @@ func TestHeadings(t *testing.T) {
 	}
 }
 
+func TestBlocks(t *testing.T) {
+	t.Parallel()
+	const text = "---\ntitle: x\n---\n# A\nText\n  goes on\n- one\nlazily\n\n  in one\n\n  > quoted\n\n    in one\n- two\n  - within\n2. three\n\n" +
+		"2024 was\n2. no item\nTwo\n---\n> quote\n>\n> more\nlazily\n\n> another\n\n    code\n    code\n```\n# code\n\n```\n|a|\n|-|\n\n|b|\n***\n<!-- x\n\ny -->\nend\n"
+	names := map[markdown.BlockKind]string{
+		markdown.Paragraph: "text", markdown.Title: "title", markdown.Item: "item", markdown.Quote: "quote",
+		markdown.Code: "code", markdown.Table: "table", markdown.Remark: "remark",
+	}
+	var got []string
+	d := markdown.Parse(text)
+	for _, b := range d.Blocks {
+		line := fmt.Sprint(names[b.Kind], " ", d.Line(b.Start), "-", d.Line(b.End))
+		if b.Heading != nil {
+			line += fmt.Sprint(" ", b.Heading.Level, " ", b.Heading.Text)
+		}
+		got = append(got, line)
+	}
+	want := []string{
+		"title 4-4 1 A", "text 5-6", "item 7-14", "item 15-16", "item 17-17", "title 19-22 2 2024 was\n2. no item\nTwo", "quote 23-26", "quote 28-28",
+		"code 30-31", "code 32-35", "table 36-37", "table 39-39", "remark 40-40", "remark 41-43", "text 44-44",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestFrontMatter(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -116,10 +145,14 @@ func TestFrontMatter(t *testing.T) {
 		{name: "none", text: "# Hello\n---\ntitle: no\n---\n"},
 		{name: "empty", text: "---\n---\n"},
 		{name: "a line across the page", text: "---\n\nText\n"},
+		{name: "a text between lines across the page", text: "---\nText\n---\n"},
 		{name: "never ends", text: "---\ntitle: Hello\n\nText\n", wrong: "never ends", line: 1},
 		{name: "a list", text: "---\n- a\n---\n", wrong: "keys with values", line: 2},
 		{name: "no YAML", text: "---\ntitle: a\nx: [1\n---\n", wrong: "not YAML", line: 3},
 		{name: "a key twice", text: "---\ntitle: a\nx: 1\ntitle: b\n---\n", wrong: "already", line: 4},
+		{name: "TOML", text: "+++\ntitle = 'Hello'\n...\n+++\nx", wrong: "not TOML", line: 3},
+		{name: "TOML with a title", text: "+++\ntitle = 'Hello'\ndate = 2026-01-02\n+++\nx", title: "Hello"},
+		{name: "TOML that never ends", text: "+++\ntitle: Hello\n---\nx"},
 		{name: "too deep", text: "---\ntitle: " + strings.Repeat("[", 600) + "\n---\n", wrong: "too deeply", line: 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -177,6 +210,13 @@ func FuzzParse(f *testing.F) {
 		if same, n := d.Replace(func(l markdown.Link) (string, bool) { return d.Destination(l), true }); same != text || n != len(d.Links) {
 			t.Fatalf("%q became %q", text, same)
 		}
+		last = 0
+		for _, b := range d.Blocks {
+			if b.Start < last || b.End < b.Start || b.End > len(text) {
+				t.Fatalf("%q has a block from %d to %d after %d", text, b.Start, b.End, last)
+			}
+			last = b.End
+		}
 		for _, h := range d.Headings {
 			if !d.HasAnchor(h.Slug) {
 				t.Errorf("#%s leads nowhere", h.Slug)
@@ -185,13 +225,17 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever somebody writes, it is read in time that grows with its length alone.
-func TestHostileTextsAreReadQuickly(t *testing.T) {
-	t.Parallel()
-	for _, piece := range []string{"[", "![", "](", "[](", "[a](b \"", "`", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) "} {
-		text := strings.Repeat(piece, (64<<10)/len(piece))
-		_ = markdown.Parse(text)
-		_ = markdown.Parse("# " + text)
+// Whatever somebody writes, it is read in time that grows with its length alone, also as a heading, in a list and in a quote.
+func TestParseIsLinear(t *testing.T) {
+	for _, piece := range []string{
+		"[", "![", "](", "[](", "[a](b \"", "`", "`a", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) ", "_",
+		"_a", "*", "[[a", "{#", "&amp;", "a\n===\n", "- a\n", "- a\n  > b\n", "a\n> b\n", "2. a\n", "```\n", "<pre>\n", "\n", "    a\n", "---\n",
+	} {
+		for _, before := range []string{"", "# ", "- ", "> ", "+++\n"} {
+			t.Run(before+piece, func(t *testing.T) {
+				growthtest.Linear(t, 64_000, func(n int) { _ = markdown.Parse(before + strings.Repeat(piece, n)) })
+			})
+		}
 	}
 }
 

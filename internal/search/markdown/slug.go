@@ -29,6 +29,13 @@ func plain(text string) string {
 	for p.at < p.end {
 		from := p.at
 		c := text[from]
+		if c == '_' {
+			p.at += run(text[from:], c)
+			if inWord(text, from, p.at) {
+				b.WriteString(text[from:p.at])
+			}
+			continue
+		}
 		p.step()
 		to := min(p.at, p.end)
 		switch c {
@@ -38,10 +45,6 @@ func plain(text string) string {
 			b.WriteString(strings.Trim(text[from:to], "`"))
 		case '<':
 			if to == from+1 {
-				b.WriteByte(c)
-			}
-		case '_':
-			if inWord(text, from) {
 				b.WriteByte(c)
 			}
 		case '[', ']', '*', '~':
@@ -56,10 +59,10 @@ func plain(text string) string {
 	return strings.TrimSpace(html.UnescapeString(b.String()))
 }
 
-// inWord tells whether an underscore is part of a name, not the sign of emphasis.
-func inWord(text string, at int) bool {
-	before, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text[:at], "_"))
-	after, _ := utf8.DecodeRuneInString(strings.TrimLeft(text[at:], "_"))
+// inWord tells whether underscores are part of a name, not the sign of emphasis.
+func inWord(text string, start, end int) bool {
+	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	after, _ := utf8.DecodeRuneInString(text[end:])
 	word := func(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
 	return word(before) && word(after)
 }

@@ -5,39 +5,50 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/pelletier/go-toml/v2"
 )
 
-// Front is the block of YAML that a text may begin with.
+// Front is the block of YAML, between lines of ---, or of TOML, between lines of +++, that a text may begin with.
 type Front struct {
-	Length int // bytes up to where the text begins
-	body   string
+	Length int    // bytes up to where the text begins
+	Body   string // what stands between the lines; "" if there is none
+	toml   bool
 	open   bool // it begins as one, and never ends
 }
 
 // byteOrderMark is what some editors put before a text.
 const byteOrderMark = "\ufeff"
 
-// findFront finds the front matter. Three dashes that begin none are a line across
+// FindFront finds the front matter. Three dashes that begin none are a line across
 // the page.
-func findFront(text string) Front {
+func FindFront(text string) Front {
 	start := 0
 	if strings.HasPrefix(text, byteOrderMark) {
 		start = len(byteOrderMark)
 	}
 	end, next := lineEnd(text, start)
-	if strings.TrimRight(text[start:end], " \t") != "---" {
+	fence := strings.TrimRight(text[start:end], " \t")
+	if fence != "---" && fence != "+++" {
 		return Front{Length: start}
 	}
 	body := next
+	if first, _ := lineEnd(text, body); !mayBeFront(text[body:first]) {
+		return Front{Length: start}
+	}
 	for next < len(text) {
 		at := next
 		end, next = lineEnd(text, at)
-		if mark := strings.TrimRight(text[at:end], " \t"); mark == "---" || mark == "..." {
-			return Front{Length: next, body: text[body:at]}
+		if mark := strings.TrimRight(text[at:end], " \t"); mark == fence || mark == "..." && fence == "---" {
+			return Front{Length: next, Body: text[body:at], toml: fence == "+++"}
 		}
 	}
 	first, _ := lineEnd(text, body)
-	return Front{Length: start, open: strings.Contains(text[body:first], ":")}
+	return Front{Length: start, open: strings.Contains(text[body:first], ":") && fence == "---"}
+}
+
+// mayBeFront tells by its first line whether front matter is not a text below a line across the page.
+func mayBeFront(line string) bool {
+	return strings.TrimSpace(line) == "" || strings.ContainsAny(line, ":=#{") || strings.ContainsAny(line[:1], "-.+")
 }
 
 // FrontError is something wrong with front matter.
@@ -59,20 +70,36 @@ func (f Front) Fields() (map[string]any, error) {
 	switch {
 	case f.open:
 		return nil, &FrontError{1, "the front matter begins with --- and never ends with one"}
-	case len(f.body) > maxFront:
+	case len(f.Body) > maxFront:
 		return nil, &FrontError{1, "the front matter is larger than 64 KiB"}
-	case strings.Count(f.body, "[")+strings.Count(f.body, "{")+strings.Count(f.body, "? ") > maxBrackets:
+	case strings.Count(f.Body, "[")+strings.Count(f.Body, "{")+strings.Count(f.Body, "? ") > maxBrackets:
 		return nil, &FrontError{1, "the front matter is nested too deeply"}
-	case strings.TrimSpace(f.body) == "":
+	case strings.TrimSpace(f.Body) == "":
 		return nil, nil
 	}
+	if f.toml {
+		return f.tomlFields()
+	}
 	var found any
-	if err := yaml.Unmarshal([]byte(f.body), &found); err != nil {
+	if err := yaml.Unmarshal([]byte(f.Body), &found); err != nil {
 		return nil, frontError(err)
 	}
 	fields, ok := found.(map[string]any)
 	if !ok && found != nil {
 		return nil, &FrontError{2, "the front matter is not a list of keys with values"}
+	}
+	return fields, nil
+}
+
+func (f Front) tomlFields() (fields map[string]any, err error) {
+	err = toml.Unmarshal([]byte(f.Body), &fields)
+	var where *toml.DecodeError
+	switch {
+	case errors.As(err, &where):
+		line, _ := where.Position()
+		return nil, &FrontError{line + 1, "the front matter is not TOML: " + strings.TrimPrefix(where.Error(), "toml: ")}
+	case err != nil:
+		return nil, &FrontError{2, "the front matter is not TOML"}
 	}
 	return fields, nil
 }

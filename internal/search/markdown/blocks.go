@@ -8,14 +8,17 @@ type scanner struct {
 	*Document
 	text string
 
-	open   bool  // a paragraph is
-	start  int   // where it began
-	end    int   // of its last line
-	quotes int   // how many blockquotes the line before was in
-	lists  []int // columns where the text of the open list items begins
+	open   bool    // a paragraph is
+	start  int     // where it began
+	end    int     // of its last line
+	within [2]int  // the blockquotes and list items that it is in
+	quotes int     // how many blockquotes the line before was in
+	lists  []int   // columns where the text of the open list items begins
+	around [][]int // lists around each blockquote that is open
 
 	fence fence
 	until string // what ends the HTML block that is open; "" if none is
+	gap   bool   // the line before is blank
 }
 
 // fence is the block of code that is open, if its mark is not 0.
@@ -54,26 +57,39 @@ func lineEnd(text string, from int) (end, next int) {
 
 // line takes one line off its containers and gives it to what is open.
 func (s *scanner) line(at, end int) {
+	start := at
+	_, column := indent(s.text, at, end, 0)
 	at, quotes := s.unquote(at, end)
 	if quotes != s.quotes {
-		s.enter(quotes)
+		s.enter(quotes, column)
 	}
-	at, column := indent(s.text, at, end, 0)
-	if s.inFence(at, end, column) {
-		return
-	}
-	if s.until != "" {
+	at, column = indent(s.text, at, end, 0)
+	kind, inner := more, quotes > 0 && len(s.around[0]) > 0
+	switch {
+	case s.inFence(at, end, column):
+	case s.until != "":
 		s.closeHTML(at, end)
-		return
-	}
-	if at == end {
+	case at == end:
 		s.flush()
-		return
+		if s.gap = quotes == 0; s.gap {
+			return
+		}
+	default:
+		items := s.lists
+		s.leaveItems(column)
+		inner = inner || quotes == 0 && len(s.lists) > 0
+		if kind = s.content(at, end, column); kind == more {
+			s.lists = items // a paragraph goes on, and so do the items that it is in
+		}
 	}
-	for len(s.lists) > 0 && column < s.lists[len(s.lists)-1] {
-		s.lists = s.lists[:len(s.lists)-1]
+	switch {
+	case inner:
+		kind = more
+	case quotes > 0:
+		kind = Quote
 	}
-	s.content(at, end, column)
+	s.keep(kind, start, end)
+	s.gap = false
 }
 
 // unquote steps over the signs of blockquotes.
@@ -96,17 +112,31 @@ func (s *scanner) unquote(at, end int) (after, quotes int) {
 	return at, quotes
 }
 
-// enter goes into a blockquote, or out of one: all that was open ends, but for a
-// paragraph that goes on without its sign.
-func (s *scanner) enter(quotes int) {
+// leaveItems ends the list items that what begins at a column is not in.
+func (s *scanner) leaveItems(column int) {
+	for len(s.lists) > 0 && column < s.lists[len(s.lists)-1] {
+		s.lists = s.lists[:len(s.lists)-1]
+	}
+}
+
+// enter goes into a blockquote that begins at a column, or out of one: all that was open ends, but for a
+// paragraph that goes on without its sign, and for the list items around the blockquote.
+func (s *scanner) enter(quotes, column int) {
 	if quotes > s.quotes || !s.open {
 		s.flush()
-		s.lists = nil
 	}
 	if s.fence.mark != 0 && quotes < s.fence.quotes {
 		s.fence = fence{}
 	}
-	s.quotes = quotes
+	if quotes > s.quotes {
+		s.leaveItems(column)
+	}
+	for ; s.quotes < quotes; s.quotes++ {
+		s.around, s.lists = append(s.around, s.lists), nil
+	}
+	if quotes < s.quotes {
+		s.lists, s.around, s.quotes = s.around[quotes], s.around[:quotes], quotes
+	}
 }
 
 // indent steps over white space and counts its columns.
@@ -149,8 +179,8 @@ func run(text string, c byte) int {
 	return n
 }
 
-// content takes a line that is not blank, without its blockquotes.
-func (s *scanner) content(at, end, column int) {
+// content takes a line that is not blank, without its blockquotes, and tells what it begins.
+func (s *scanner) content(at, end, column int) BlockKind {
 	base := 0
 	if len(s.lists) > 0 {
 		base = s.lists[len(s.lists)-1]
@@ -158,22 +188,42 @@ func (s *scanner) content(at, end, column int) {
 	if column >= base+4 {
 		if s.open {
 			s.end = end
+			return more
 		}
-		return // code, by its indent; or the paragraph goes on
+		return Code // by its indent
 	}
 	switch text := s.text[at:end]; {
-	case s.openFence(text, base), s.heading(at, end), s.underline(text), isBreak(text):
+	case s.openFence(text, base):
+		return Code
+	case s.heading(at, end):
+		return Title
+	case s.underline(text):
+		return underlined
+	case isBreak(text):
+		s.flush()
+		return Remark
 	case s.openHTML(at, end):
+		if strings.HasPrefix(text, "<!--") {
+			return Remark
+		}
+		return Paragraph
 	case s.item(at, end, column):
+		return Item
 	case text[0] == '|': // a row of a table is a text of its own
 		s.flush()
 		s.inline(at, end)
+		return Table
 	case s.open:
 		s.end = end
-	default:
-		s.open, s.start, s.end = true, at, end
+		return more
 	}
+	s.open, s.start, s.end = true, at, end
+	s.within = s.containers()
+	return Paragraph
 }
+
+// containers tells how many blockquotes and list items are open.
+func (s *scanner) containers() [2]int { return [2]int{s.quotes, len(s.lists)} }
 
 func (s *scanner) openFence(text string, column int) bool {
 	mark := text[0]
@@ -206,9 +256,9 @@ func (s *scanner) heading(at, end int) bool {
 	return true
 }
 
-// underline makes a heading of the paragraph above.
+// underline makes a heading of the paragraph above, if that is in the same blockquotes and list items.
 func (s *scanner) underline(text string) bool {
-	if !s.open || text[0] != '=' && text[0] != '-' {
+	if !s.open || text[0] != '=' && text[0] != '-' || s.within != s.containers() {
 		return false
 	}
 	if strings.TrimRight(text[run(text, text[0]):], " \t") != "" {
@@ -274,7 +324,7 @@ func (s *scanner) closeHTML(at, end int) {
 // item begins an item of a list; what follows on the line is its content.
 func (s *scanner) item(at, end, column int) bool {
 	width := marker(s.text[at:end])
-	if width == 0 {
+	if width == 0 || s.open && s.within == s.containers() && !interrupts(s.text[at:end], width) {
 		return false
 	}
 	s.flush()
@@ -286,6 +336,12 @@ func (s *scanner) item(at, end, column int) bool {
 	s.lists = append(s.lists, inner)
 	s.content(after, end, inner)
 	return true
+}
+
+// interrupts tells whether an item may begin right after a line of a paragraph.
+func interrupts(text string, width int) bool {
+	number := text[:width-1]
+	return (number == "" || number == "1") && strings.TrimSpace(text[width:]) != ""
 }
 
 // marker is how long the sign of a list item is; 0 if there is none.

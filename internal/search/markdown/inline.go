@@ -33,11 +33,14 @@ func (p *inliner) step() {
 		p.at = p.afterTag()
 	case '!':
 		p.at++
-		if p.at < p.end && p.text[p.at] == '[' {
+		if p.at < p.end && p.text[p.at] == '[' && !p.wiki() {
 			p.brackets = append(p.brackets, true)
 			p.at++
 		}
 	case '[':
+		if p.wiki() {
+			return
+		}
 		p.brackets = append(p.brackets, false)
 		p.at++
 	case ']':
@@ -46,6 +49,21 @@ func (p *inliner) step() {
 	default:
 		p.at++
 	}
+}
+
+// wiki reads [[name]], unless it is the text of a link.
+func (p *inliner) wiki() bool {
+	rest, ok := strings.CutPrefix(p.text[p.at:p.end], "[[")
+	if !ok {
+		return false
+	}
+	end := strings.IndexAny(rest, "[]\n")
+	if end <= 0 || !strings.HasPrefix(rest[end:], "]]") || strings.HasPrefix(rest[end+2:], "(") {
+		return false
+	}
+	p.Others = append(p.Others, Link{Start: p.at + 2, End: p.at + 2 + end, Wiki: true})
+	p.at += end + 4
+	return true
 }
 
 // afterCode steps over a span of code, or over backticks that begin none.

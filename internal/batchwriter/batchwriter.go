@@ -1,0 +1,287 @@
+// Package batchwriter writes items in the background, so that whoever adds one never waits for the write.
+package batchwriter
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// DefaultDelay is how long a writer waits for more items before it writes.
+	DefaultDelay = 200 * time.Millisecond
+	// DefaultTimeout is how long one write may take.
+	DefaultTimeout = 5 * time.Second
+	// MaxBackoff is the longest pause after a failed write. The first is twice the delay, and each is twice the one before.
+	MaxBackoff = 30 * time.Second
+	// CloseTimeout is how long Close may take.
+	CloseTimeout = 2 * time.Second
+)
+
+// Options say what a writer does with its items. Write and Max are required.
+type Options[T any] struct {
+	// Write writes a batch, the item that was added or merged longest ago first. Items that it returns are queued again, before those
+	// that were added meanwhile. Only one call runs at a time.
+	Write func(ctx context.Context, batch []T) (retry []T, err error)
+
+	// Max is how many items may wait, or the sum of their sizes if Size is set. An item that does not fit is rejected; with
+	// DropOldest the oldest items make room instead. Either is counted as dropped.
+	Max        int
+	Size       func(item T) int
+	DropOldest bool
+
+	// Items with the same key are merged if Key is set. Merge gets the waiting item, or the zero value if there is none, and
+	// the added one, and must not keep a reference to memory of the added one that its owner may change.
+	Key   func(item T) string
+	Merge func(waiting, added T) T
+
+	// Due gives each item a time of its own at which it is written, alone, if Due is set. Write returns an item that failed with a
+	// later time. Without Due all items are written together: Delay after the first was added, or after the pause that
+	// follows a failure.
+	Due func(item T) time.Time
+
+	Delay   time.Duration // DefaultDelay if zero
+	Timeout time.Duration // DefaultTimeout if zero
+
+	// Log gets Failure as a message when a write fails, and no more until a write succeeds; nil to log nothing.
+	Log     *slog.Logger
+	Failure string
+}
+
+// Writer queues items and writes them in a goroutine that exists only while items wait. It is safe for concurrent use.
+type Writer[T any] struct {
+	o      Options[T]
+	ctx    context.Context // of all writes; canceled when Close has waited long enough
+	cancel context.CancelFunc
+	wake   chan struct{} // holds one token when the goroutine is to look at the queue again
+
+	mu      sync.Mutex
+	queue   queue[T]
+	dropped int
+	next    time.Time       // of the next write, unless Due is set
+	flushes []chan struct{} // closed after the next write
+	done    chan struct{}   // closed when the goroutine ends; nil while there is none
+	closed  bool
+	last    bool // the last write has begun
+
+	backoff time.Duration // of the goroutine alone; zero after a success
+}
+
+// New returns a writer. Nothing runs before the first item is added.
+func New[T any](o Options[T]) *Writer[T] {
+	if o.Delay == 0 {
+		o.Delay = DefaultDelay
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	w := &Writer[T]{o: o, wake: make(chan struct{}, 1), queue: newQueue(o.Key, o.Merge, o.Size)}
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+	return w
+}
+
+// Add queues an item and returns at once; false if the writer is full or closed.
+func (w *Writer[T]) Add(item T) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	if !w.o.DropOldest && w.queue.sizeWith(item) > w.o.Max {
+		w.dropped++
+		return false
+	}
+	if soonest := time.Now().Add(w.o.Delay); w.queue.len() == 0 && w.next.Before(soonest) {
+		w.next = soonest
+	}
+	w.queue.add(item)
+	w.trim()
+	if w.done == nil {
+		w.done = make(chan struct{})
+		go w.run(w.done)
+	}
+	if w.o.Due != nil {
+		w.rouse()
+	}
+	return true
+}
+
+// trim drops the oldest items while there are too many. The mutex is held.
+func (w *Writer[T]) trim() {
+	for w.o.DropOldest && w.queue.size > w.o.Max {
+		w.queue.removeOldest()
+		w.dropped++
+	}
+}
+
+// rouse lets the goroutine look at the queue again.
+func (w *Writer[T]) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look already
+	}
+}
+
+// Len reports how many items wait.
+func (w *Writer[T]) Len() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue.len()
+}
+
+// Closed reports whether Close was called.
+func (w *Writer[T]) Closed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.closed
+}
+
+// TakeDropped returns how many items were dropped since it was called before.
+func (w *Writer[T]) TakeDropped() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.dropped
+	w.dropped = 0
+	return n
+}
+
+// Drain removes all items that wait, and returns them.
+func (w *Writer[T]) Drain() []T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue.take()
+}
+
+// Flush has all items written that were added before. It returns when the writer has tried that once, or when ctx ends.
+func (w *Writer[T]) Flush(ctx context.Context) {
+	w.mu.Lock()
+	if w.done == nil {
+		w.mu.Unlock()
+		return
+	}
+	tried := make(chan struct{})
+	w.flushes = append(w.flushes, tried)
+	w.rouse()
+	w.mu.Unlock()
+	select {
+	case <-tried:
+	case <-ctx.Done():
+	}
+}
+
+// Close tries to write all items once more, within CloseTimeout and as long as ctx lasts. It returns those that were not written.
+func (w *Writer[T]) Close(ctx context.Context) (lost []T) {
+	w.mu.Lock()
+	w.closed = true
+	done := w.done
+	w.rouse()
+	w.mu.Unlock()
+	defer w.cancel()
+	if done != nil {
+		ctx, cancel := context.WithTimeout(ctx, CloseTimeout)
+		defer cancel()
+		defer context.AfterFunc(ctx, w.cancel)()
+		<-done
+	}
+	return w.Drain()
+}
+
+// run writes until nothing waits.
+func (w *Writer[T]) run(done chan struct{}) {
+	defer close(done)
+	for w.wait() {
+		batch, flushes := w.take()
+		switch {
+		case w.o.Due == nil && len(batch) > 0:
+			w.write(batch)
+		case w.o.Due != nil:
+			for _, item := range batch {
+				w.write([]T{item})
+			}
+		}
+		for _, tried := range flushes {
+			close(tried)
+		}
+	}
+}
+
+// wait returns true when the next write is due, and false when the goroutine is to end.
+func (w *Writer[T]) wait() bool {
+	for {
+		pause, over := w.pause()
+		if over || pause <= 0 {
+			return !over
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-w.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// pause returns how long it is until the next write. It is over when nothing waits, or after the last write.
+func (w *Writer[T]) pause() (pause time.Duration, over bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.last || w.queue.len() == 0 && len(w.flushes) == 0:
+		for _, tried := range w.flushes {
+			close(tried)
+		}
+		w.flushes, w.done = nil, nil
+		return 0, true
+	case w.closed || len(w.flushes) > 0:
+		return 0, false
+	case w.o.Due != nil:
+		_, due := w.queue.soonest(w.o.Due)
+		return time.Until(due), false
+	}
+	return time.Until(w.next), false
+}
+
+// take removes what is to be written now from the queue: all of it, or the one item that is due.
+func (w *Writer[T]) take() (batch []T, flushes []chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	flushes, w.flushes, w.last = w.flushes, nil, w.closed
+	if w.o.Due == nil || w.closed || len(flushes) > 0 {
+		return w.queue.take(), flushes
+	}
+	e, _ := w.queue.soonest(w.o.Due)
+	return []T{w.queue.remove(e)}, nil
+}
+
+// write writes a batch, and queues again what has to be retried.
+func (w *Writer[T]) write(batch []T) {
+	ctx, cancel := context.WithTimeout(w.ctx, w.o.Timeout)
+	defer cancel()
+	retry, err := w.o.Write(ctx, batch)
+	if err != nil && w.backoff == 0 && w.o.Log != nil {
+		w.o.Log.Log(ctx, w.severity(), w.o.Failure, "error", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(retry) > 0 {
+		for _, item := range append(retry, w.queue.take()...) {
+			w.queue.add(item)
+		}
+		w.trim()
+	}
+	if err == nil {
+		w.backoff, w.next = 0, time.Now().Add(w.o.Delay)
+		return
+	}
+	w.backoff = min(max(w.backoff, w.o.Delay)*2, MaxBackoff)
+	w.next = time.Now().Add(w.backoff)
+}
+
+// severity is the debug level for the last write: there is little time for it, and nobody can repair the cause any more.
+func (w *Writer[T]) severity() slog.Level {
+	if w.Closed() {
+		return slog.LevelDebug
+	}
+	return slog.LevelWarn
+}

@@ -1,0 +1,192 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// join opens another view of the files of a view.
+func (v *view) join(f failer) *view {
+	v.Helper()
+	tree, err := v.tree.Join()
+	if err != nil {
+		v.Fatalf("join: %v", err)
+	}
+	return &view{failer: f, tree: tree, files: map[string]*File{}, texts: map[string]string{}}
+}
+
+// TestModelOfReaders does anything to a tree of two readers, one of which updates at a time, and compares what that one knows with a plain walk.
+func TestModelOfReaders(t *testing.T) {
+	modes(t, func(t *testing.T, noWatch bool) {
+		scratch, outside := t.TempDir(), t.TempDir()
+		var ending sync.WaitGroup
+		defer ending.Wait()
+		rapid.Check(t, func(rt *rapid.T) {
+			root, err := os.MkdirTemp(scratch, "")
+			if err != nil {
+				rt.Fatal(err)
+			}
+			defer os.RemoveAll(root)
+			v := newView(rt, Options{Root: root, NoWatch: noWatch})
+			views := []*view{v, v.join(rt)}
+			defer ending.Go(func() { views[0].tree.Close(); views[1].tree.Close() })
+			m := &model{T: rt, root: root, outside: outside}
+			for range rapid.IntRange(1, 12).Draw(rt, "updates") {
+				for range rapid.IntRange(0, 6).Draw(rt, "acts") {
+					m.act()
+				}
+				v := views[rapid.IntRange(0, 1).Draw(rt, "reader")]
+				if rapid.Bool().Draw(rt, "interrupted") {
+					_ = v.tree.Update(endsAfter(rapid.IntRange(1, 8).Draw(rt, "after")), v.take)
+				}
+				v.update()
+				v.check()
+			}
+			for _, v := range views {
+				v.update()
+				v.check()
+			}
+		})
+	})
+}
+
+// reports shows what an Update reports, and nothing is read.
+func (v *view) reports(t *testing.T) string {
+	t.Helper()
+	var all []string
+	err := v.tree.Update(t.Context(), func(c Change) {
+		v.take(c)
+		for sign, files := range map[string][]*File{"+": c.Added, "~": c.Changed, "-": c.Removed} {
+			for _, f := range files {
+				all = append(all, sign+f.Path)
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func expectReports(t *testing.T, v *view, want string) {
+	t.Helper()
+	if got := v.reports(t); got != want {
+		t.Errorf("reported is %q, want %q", got, want)
+	}
+}
+
+// Each reader is told of what it has read, once, and of what came and went since it was told.
+func TestReaders(t *testing.T) {
+	modes(t, func(t *testing.T, noWatch bool) {
+		root := t.TempDir()
+		write(t, root, "a", "1")
+		write(t, root, "d/b", "1")
+		a := openView(t, Options{Root: root, NoWatch: noWatch})
+		a.tree.now = func() time.Time { return time.Now().Add(time.Hour) } // no stamp is young
+		expectReports(t, a, "+a +d/b")
+		b := a.join(t)
+		defer b.tree.Close()
+		if b.tree.Quiet() {
+			t.Error("who was told nothing is up to date")
+		}
+		expectReports(t, b, "+a +d/b")
+		a.update() // it reads both
+		b.tree.Read(b.files["a"], room)
+		write(t, root, "a", "22")
+		write(t, root, "d/b", "22")
+		write(t, root, "passing", "1")
+		expectReports(t, a, "+passing ~a ~d/b")
+		os.Remove(filepath.Join(root, "passing"))
+		write(t, root, "c", "1")
+		expectReports(t, a, "+c -passing")
+		if b.tree.Quiet() {
+			t.Error("who missed something is up to date")
+		}
+		expectReports(t, b, "+c ~a") // it has not read the other one
+		expectReports(t, b, "")
+		os.RemoveAll(filepath.Join(root, "d"))
+		expectReports(t, b, "-d/b")
+		expectReports(t, a, "-d/b")
+		if !noWatch && (!a.tree.Quiet() || !b.tree.Quiet()) {
+			t.Error("who knows everything is not up to date")
+		}
+	})
+}
+
+// A file that is read while it is written is reported to its reader, whoever updates meanwhile.
+func TestUpdateWhileAnotherReads(t *testing.T) {
+	modes(t, func(t *testing.T, noWatch bool) {
+		root := t.TempDir()
+		write(t, root, "f", "1")
+		a := openView(t, Options{Root: root, NoWatch: noWatch})
+		a.update()
+		b := a.join(t)
+		defer b.tree.Close()
+		expectReports(t, b, "+f")
+		a.tree.now = func() time.Time { // b has begun to open it, and has not looked at it
+			a.tree.now = func() time.Time { return time.Now().Add(time.Hour) }
+			write(t, root, "f", "22")
+			_ = a.tree.Update(context.Background(), nil)
+			return time.Now().Add(time.Hour)
+		}
+		b.tree.Read(b.files["f"], room)
+		expectReports(t, b, "~f")
+	})
+}
+
+// Readers share watches and folders, and each may be closed before the other.
+func TestReadersClose(t *testing.T) {
+	root := t.TempDir()
+	for i := range 1000 {
+		write(t, root, fmt.Sprintf("d%d/f", i), "1")
+	}
+	a := openView(t, Options{Root: root})
+	a.update()
+	b := a.join(t)
+	b.update()
+	if diff := cmp.Diff(a.paths(), b.paths()); diff != "" || a.files["d1/f"] != b.files["d1/f"] {
+		t.Errorf("the readers have other files:\n%s", diff)
+	}
+	if _, err := a.tree.Join(); err == nil {
+		t.Error("a third one joins")
+	}
+	if err := a.tree.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := a.tree.Read(a.files["d1/f"], room); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("who is closed reads: %v", err)
+	}
+	if err := a.tree.Update(t.Context(), nil); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("who is closed updates: %v", err)
+	}
+	write(t, root, "d1/f", "22")
+	b.update()
+	b.check()
+	c := b.join(t)
+	c.update()
+	c.check()
+	for _, v := range []*view{b, c} {
+		if err := v.tree.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := v.tree.Close(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("closed again: %v", err)
+		}
+	}
+	if _, err := b.tree.Join(); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("joined what is closed: %v", err)
+	}
+}
