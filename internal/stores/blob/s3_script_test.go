@@ -91,7 +91,7 @@ func TestS3Mixed(t *testing.T) {
 			},
 		} {
 			script := &scripted{answers: c.answers}
-			s.client.Transport = script
+			s.base = script
 			if o, err := do(); err != nil || o.Hash != c.hash || len(script.asked) != c.asked {
 				t.Errorf("%s: %s: %+v after %d answers, error %v", c.name, act, o, len(script.asked), err)
 			}
@@ -115,12 +115,12 @@ func (text torn) give(*http.Request) (*http.Response, error) {
 // TestS3Torn: a content that does not have the hash of its description is read again.
 func TestS3Torn(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
-	s.client.Transport = &scripted{answers: []replying{torn("old").give, torn("new").give}}
+	s.base = &scripted{answers: []replying{torn("old").give, torn("new").give}}
 	if got := load(t, s, "books/b/x"); got != "new" {
 		t.Errorf("read %q", got)
 	}
 	script := &scripted{answers: []replying{torn("bad").give}}
-	s.client.Transport = script
+	s.base = script
 	if _, err := s.Open(t.Context(), "books/b/x"); !errors.Is(err, errDamaged) || len(script.asked) != 2 {
 		t.Errorf("an object that never fits: error %v after %d answers", err, len(script.asked))
 	}
@@ -151,9 +151,9 @@ func TestS3Patience(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := clientOf(t, "http://127.0.0.1:1")
 				script := &scripted{answers: []replying{c.answer}}
-				s.client.Transport = script
+				s.base = script
 				start := time.Now()
-				_, err := s.page(t.Context(), "", "", 1)
+				err := s.empty(t.Context(), "")
 				took := time.Since(start)
 				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.most {
 					t.Errorf("asked %d times in %v: error %v", len(script.asked), took, err)
@@ -172,7 +172,7 @@ func TestS3Cancelled(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"hangs": hangs, "fails": reply{500, ""}.give} {
 		synctest.Test(t, func(t *testing.T) {
 			s := clientOf(t, "http://127.0.0.1:1")
-			s.client.Transport = &scripted{answers: []replying{answer}}
+			s.base = &scripted{answers: []replying{answer}}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			start := time.Now()
@@ -211,7 +211,7 @@ func TestS3Stalls(t *testing.T) {
 		script := &scripted{answers: []replying{
 			stalling{content, 0, 1000}.give, reply{503, ""}.give, stalling{content, 1000, 700 << 10}.give, stalling{content, 700 << 10, len(content)}.give,
 		}}
-		s.client.Transport = script
+		s.base = script
 		if got := load(t, s, "books/b/x"); got != string(content) {
 			t.Errorf("read %d bytes", len(got))
 		}
