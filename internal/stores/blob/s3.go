@@ -31,6 +31,7 @@ type S3 struct {
 	patience    time.Duration // for an answer to a small request
 	breath      time.Duration // before the second try of one
 	perPage     int           // objects that are listed at a time
+	partSize    int64         // what is larger is sent in parts, so that a broken connection costs one of them
 }
 
 var _ books.Store = (*S3)(nil)
@@ -59,6 +60,7 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 		patience: 10 * time.Second,
 		breath:   100 * time.Millisecond,
 		perPage:  1000, // the most that S3 gives
+		partSize: 16 << 20,
 	}
 	if s.credentials, err = credentialsFrom(ctx, at.region, getenv); err != nil {
 		return nil, err

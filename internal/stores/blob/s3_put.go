@@ -86,9 +86,8 @@ func (c *upload) digest(r io.Reader, to io.Writer, size int64) error {
 }
 
 // part is what is sent of it in one part of several.
-func (c *upload) part(from int64) (*upload, error) {
+func (c *upload) part(from, size int64) (*upload, error) {
 	part := &upload{from: c.from, start: c.start + from}
-	size := min(partSize, c.size-from)
 	return part, part.digest(io.NewSectionReader(part.from, part.start, size), io.Discard, size)
 }
 
@@ -136,7 +135,7 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	}
 	write := rand.Text()
 	for n := range looks {
-		was, err := s.judgePut(ctx, key, c, n)
+		was, err := s.judgePut(ctx, key, c, n > 0 || size > s.partSize)
 		if err != nil {
 			return books.Object{}, false, err
 		}
@@ -169,7 +168,7 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, co
 	e := &exchange{}
 	var tag string
 	var err error
-	if body.size > partSize {
+	if body.size > s.partSize {
 		tag, err = s.putParts(ctx, key, body, meta, condition, e)
 	} else {
 		condition.UserMetadata = meta
@@ -198,10 +197,6 @@ func (s *S3) putWhole(ctx context.Context, key string, body *upload, opts minio.
 	return stored.ETag, e.failure(ctx, err)
 }
 
-// partSize is that of each part but the last. What is larger is sent in parts, so that a
-// connection that breaks costs one of them.
-const partSize = 16 << 20
-
 // putParts sends an object in parts, and gives its tag. The exchange is that of the request which
 // completes it: only that has the condition, and only that changes anything.
 func (s *S3) putParts(
@@ -218,8 +213,8 @@ func (s *S3) putParts(
 		}
 	}()
 	var parts []minio.CompletePart
-	for from := int64(0); from < body.size; from += partSize {
-		part, err := body.part(from)
+	for from := int64(0); from < body.size; from += s.partSize {
+		part, err := body.part(from, min(s.partSize, body.size-from))
 		if err != nil {
 			return "", err
 		}
@@ -257,10 +252,10 @@ func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.
 	return books.Object{}, failed
 }
 
-// judgePut is judge for the n-th try of a Put: for something new there has to be a place
-// as well. Whether it is new, the store tells whoever just tries.
-func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, n int) (*found, error) {
-	if !c.Absent || n > 0 {
+// judgePut is judge for a Put: for something new there has to be a place as well. Whether it is
+// new, the store tells whoever just tries; for what is sent in parts, that comes late.
+func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
+	if !c.Absent || look {
 		was, err := s.judge(ctx, key, c)
 		if err != nil || was != nil {
 			return was, err

@@ -126,6 +126,36 @@ func TestS3Torn(t *testing.T) {
 	}
 }
 
+// TestS3LateError: a copy that fails after the store has said 200 has failed, and is tried again.
+func TestS3LateError(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	s.breath = time.Millisecond
+	late := reply{200, "<Error><Code>InternalError</Code></Error>"}.give
+	was := &found{Object: books.Object{Key: "books/b/x"}, tag: "x"}
+	script := &scripted{answers: []replying{late, reply{200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"}.give}}
+	s.base = script
+	if err := s.copy(t.Context(), was, "books/b/y"); err != nil || len(script.asked) != 2 {
+		t.Errorf("error %v after %d answers", err, len(script.asked))
+	}
+	s.base = &scripted{answers: []replying{late}}
+	if err := s.copy(t.Context(), was, "books/b/y"); !has(err, http.StatusInternalServerError) {
+		t.Errorf("error %v", err)
+	}
+	s.base = &scripted{answers: []replying{reply{200, ""}.give}} // some say that of what they removed
+	if err := s.erase(t.Context(), "books/b/x", &exchange{}); err != nil {
+		t.Errorf("remove: error %v", err)
+	}
+}
+
+// TestS3EndlessList: a list that goes in circles ends.
+func TestS3EndlessList(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	s.base = &scripted{answers: []replying{reply{200, "<R><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken></R>"}.give}}
+	if err := s.empty(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "goes on, and not where") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestS3Patience(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
