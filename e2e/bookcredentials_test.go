@@ -23,7 +23,8 @@ func tokenService(t *testing.T, store *s3test.Server, token string) string {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials>`+
+		fmt.Fprintf(w, `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">`+
+			`<AssumeRoleWithWebIdentityResult><Credentials>`+
 			`<AccessKeyId>%s</AccessKeyId><SecretAccessKey>%s</SecretAccessKey><Expiration>%s</Expiration>`+
 			`</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`,
 			store.Key, store.Secret, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))

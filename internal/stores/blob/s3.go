@@ -27,7 +27,6 @@ type S3 struct {
 	core        *minio.Core // signs nothing: roundTrip does
 	base        http.RoundTripper
 	credentials *credentials.Credentials
-	identity    *http.Client  // for services that give credentials
 	patience    time.Duration // for an answer to a small request
 	breath      time.Duration // before the second try of one
 	perPage     int           // objects that are listed at a time
@@ -40,7 +39,8 @@ var _ books.Store = (*S3)(nil)
 var noWait = sync.OnceFunc(func() { minio.DefaultRetryUnit = 0 })
 
 // OpenS3 reads the address of a bucket, as docs/books-s3.md has it, and where credentials come
-// from. Nothing is sent, unless only the metadata service of a machine at Amazon can have them.
+// from. Nothing is sent to the store. Credentials that this machine has are read at once; what a
+// service has may come later.
 func OpenS3(ctx context.Context, address string, getenv func(string) (string, bool)) (*S3, error) {
 	noWait()
 	at, err := parseAddress(address, getenv)
@@ -56,14 +56,19 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 			ExpectContinueTimeout: time.Second,
 			DisableCompression:    true, // a length that is told is that of the object
 		},
-		identity: &http.Client{Timeout: 10 * time.Second},
 		patience: 10 * time.Second,
 		breath:   100 * time.Millisecond,
 		perPage:  1000, // the most that S3 gives
 		partSize: 16 << 20,
 	}
-	if s.credentials, err = credentialsFrom(ctx, at.region, getenv); err != nil {
-		return nil, err
+	source, remote := credentialsFrom(func(name string) string { value, _ := getenv(name); return value }, at.region)
+	s.credentials = credentials.New(source)
+	if !remote {
+		ctx, cancel := context.WithTimeout(ctx, s.patience)
+		defer cancel()
+		if _, err := s.who(ctx); err != nil {
+			return nil, err
+		}
 	}
 	s.core, err = minio.NewCore(at.host, &minio.Options{
 		Creds:  credentials.NewStatic("", "", "", credentials.SignatureAnonymous),
@@ -71,7 +76,7 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 		MaxRetries: 1, Transport: roundTripper(s.roundTrip),
 	})
 	if err != nil {
-		return nil, errors.New("endpoint in the address of a library on S3 is no address of a server: write endpoint=https://HOST or endpoint=http://HOST:PORT")
+		return nil, errEndpoint
 	}
 	return s, nil
 }

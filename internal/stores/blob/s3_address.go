@@ -27,6 +27,9 @@ const s3Form = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION&path_styl
 // noSecrets is told to whoever puts credentials into an address, which is shown and logged.
 const noSecrets = "credentials do not belong in the address of a library: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
 
+var errEndpoint = errors.New("endpoint in the address of a library on S3 is no address of a server: " +
+	"write endpoint=https://HOST or endpoint=http://HOST:PORT")
+
 // parseAddress reads an address. No error repeats it: it may hold a secret.
 func parseAddress(text string, getenv func(string) (string, bool)) (address, error) {
 	u, err := url.Parse(text)
@@ -105,7 +108,7 @@ func (at address) served(parameters map[string]string, getenv func(string) (stri
 	}
 	e, err := url.Parse(endpoint)
 	if err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.RawQuery != "" || e.Fragment != "" {
-		return address{}, errors.New("endpoint in the address of a library on S3 is no address of a server: write endpoint=https://HOST or endpoint=http://HOST:PORT")
+		return address{}, errEndpoint
 	}
 	if e.User != nil {
 		return address{}, errors.New(noSecrets)

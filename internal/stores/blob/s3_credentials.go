@@ -2,7 +2,6 @@ package blob
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,10 +14,10 @@ import (
 	"gopkg.in/ini.v1"
 )
 
-var (
-	errNoCredentials = errors.New("get credentials for the S3 store")
-	errNoneSet       = errors.New("a library on S3 needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
-)
+var errNoneSet = errors.New("a library on S3 needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
+
+// credentialsError says why there are no credentials.
+type credentialsError struct{ error }
 
 // chain asks its sources in their order, and keeps what it got until shortly before it expires. In
 // contrast to that of minio-go it never ends in requests that are not signed.
@@ -30,7 +29,7 @@ type chain struct {
 
 // RetrieveWithCredContext gives what the first source has that has anything, or the first error.
 func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
-	var first error
+	first := errNoneSet
 	for _, source := range c.sources {
 		value, err := source.RetrieveWithCredContext(cc)
 		if err == nil && value.AccessKeyID != "" && value.SecretAccessKey != "" {
@@ -38,74 +37,61 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 			c.expiry.SetExpiration(value.Expiration, credentials.DefaultExpiryWindow)
 			return value, nil
 		}
-		if err == nil {
-			err = errNoneSet
-		}
 		var told credentials.ErrorResponse
 		if errors.As(err, &told) { // its own words may repeat the token
 			err = fmt.Errorf("the token service answers with %s", word(told.STSError.Code))
 		}
-		if first == nil {
+		if _, machine := source.(*machine); err != nil && !machine && errors.Is(first, errNoneSet) {
 			first = err
 		}
 	}
-	return credentials.Value{}, fmt.Errorf("%w: %w", errNoCredentials, first)
+	if !errors.Is(first, errNoneSet) {
+		first = fmt.Errorf("get credentials for the S3 store: %w", first)
+	}
+	return credentials.Value{}, &credentialsError{first}
 }
 
-// Retrieve is not called by anybody.
+// Retrieve is there for the interface.
 func (c *chain) Retrieve() (credentials.Value, error) { return c.RetrieveWithCredContext(nil) }
 
 // IsExpired tells whether the credentials have to be got again.
 func (c *chain) IsExpired() bool { return !c.lasting && c.expiry.IsExpired() }
 
-// broken is a source that is set and cannot be used.
-type broken struct {
-	credentials.Static
-	err error
-}
+// machine is the metadata service of a machine at Amazon. That it does not answer says nothing.
+type machine struct{ credentials.IAM }
 
-// RetrieveWithCredContext says why.
-func (b *broken) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
-	return credentials.Value{}, b.err
-}
-
-// credentialsFrom finds where credentials come from: variables, a profile, a web identity token,
-// a container. If nothing of that is set, it asks the metadata service of the machine, which
-// has to answer at once.
-func credentialsFrom(ctx context.Context, region string, getenv func(string) (string, bool)) (*credentials.Credentials, error) {
-	env := func(name string) string {
-		value, _ := getenv(name)
-		return value
-	}
-	c := &chain{}
-	for _, source := range []credentials.Provider{fromVariables(env), fromProfile(env, region), fromToken(env, region), fromContainer(env)} {
-		if source != nil {
+// credentialsFrom finds where credentials come from: variables, a profile, a web identity token, a
+// container; the machine, if nothing of that is set. remote says that a service has them which
+// need not answer yet.
+func credentialsFrom(env func(string) string, region string) (c *chain, remote bool) {
+	c = &chain{}
+	add := func(source credentials.Provider, set bool) {
+		if set {
 			c.sources = append(c.sources, source)
 		}
 	}
-	usable := false
-	for _, source := range c.sources {
-		_, bad := source.(*broken)
-		usable = usable || !bad
+	value := credentials.Value{
+		AccessKeyID: env("AWS_ACCESS_KEY_ID"), SecretAccessKey: env("AWS_SECRET_ACCESS_KEY"), SessionToken: env("AWS_SESSION_TOKEN"),
+		SignerType: credentials.SignatureV4,
 	}
-	switch {
-	case usable:
-		return credentials.New(c), nil
-	case len(c.sources) > 0:
-		return nil, c.sources[0].(*broken).err
-	case strings.EqualFold(env("AWS_EC2_METADATA_DISABLED"), "true"):
-		return nil, errNoneSet
-	}
-	c.sources = append(c.sources, &credentials.IAM{Client: nearby(time.Second), Endpoint: strings.TrimRight(env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), "/")})
-	found := credentials.New(c)
-	_, err := found.GetWithContext(&credentials.CredContext{Context: ctx})
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case err != nil:
-		return nil, errNoneSet
-	}
-	return found, nil
+	add(&credentials.Static{Value: value}, value.AccessKeyID+value.SecretAccessKey != "")
+	local := len(c.sources)
+	add(&profile{env: env, region: region}, true)
+	add(&credentials.STSWebIdentity{
+		STSEndpoint: tokenService(env, region), RoleARN: env("AWS_ROLE_ARN"),
+		GetWebIDTokenExpiry: func() (*credentials.WebIdentityToken, error) {
+			token, err := os.ReadFile(env("AWS_WEB_IDENTITY_TOKEN_FILE")) // each time: somebody renews it
+			return &credentials.WebIdentityToken{Token: strings.TrimSpace(string(token))}, err
+		},
+	}, env("AWS_WEB_IDENTITY_TOKEN_FILE") != "")
+	// minio-go reads the rest of the variables of containers itself.
+	container := env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")+env("AWS_CONTAINER_CREDENTIALS_FULL_URI") != ""
+	add(&credentials.IAM{Client: nearby(5 * time.Second)}, container)
+	remote = len(c.sources) > local+1
+	alone := local == 0 && !remote && env("AWS_PROFILE") == "" && !strings.EqualFold(env("AWS_EC2_METADATA_DISABLED"), "true")
+	endpoint := strings.TrimRight(env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), "/")
+	add(&machine{credentials.IAM{Client: nearby(time.Second), Endpoint: endpoint}}, alone)
+	return c, remote
 }
 
 // nearby is a client for services of this machine, which no proxy leads to.
@@ -113,117 +99,7 @@ func nearby(patience time.Duration) *http.Client {
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
 }
 
-func fromVariables(env func(string) string) credentials.Provider {
-	value := credentials.Value{
-		AccessKeyID: env("AWS_ACCESS_KEY_ID"), SecretAccessKey: env("AWS_SECRET_ACCESS_KEY"), SessionToken: env("AWS_SESSION_TOKEN"),
-		SignerType: credentials.SignatureV4,
-	}
-	switch {
-	case value.AccessKeyID == "" && value.SecretAccessKey == "":
-		return nil
-	case value.AccessKeyID == "" || value.SecretAccessKey == "":
-		return &broken{err: errNoneSet}
-	}
-	return &credentials.Static{Value: value}
-}
-
-// profile is one of the files that the tools of Amazon share.
-type profile struct {
-	name string
-	file *ini.File
-}
-
-// key gives what the profile has under a name. The two files call its section differently.
-func (p profile) key(name string) string {
-	for _, section := range []string{p.name, "profile " + p.name} {
-		if value := p.file.Section(section).Key(name).String(); value != "" {
-			return value
-		}
-	}
-	return ""
-}
-
-// fromProfile reads the profile that AWS_PROFILE names, or the default one if it has any
-// credentials.
-func fromProfile(env func(string) string, region string) credentials.Provider {
-	p := profile{name: env("AWS_PROFILE")}
-	named := p.name != ""
-	if !named {
-		p.name = "default"
-	}
-	var files []any
-	for _, f := range [][2]string{{"AWS_CONFIG_FILE", "config"}, {"AWS_SHARED_CREDENTIALS_FILE", "credentials"}} {
-		path := env(f[0])
-		if home := cmp.Or(env("HOME"), env("USERPROFILE")); path == "" && home != "" {
-			path = filepath.Join(home, ".aws", f[1])
-		}
-		if path != "" {
-			files = append(files, path)
-		}
-	}
-	var err error
-	if p.file, err = ini.LooseLoad([]byte{}, files...); err != nil {
-		return &broken{err: fmt.Errorf("read the profiles in AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE: %w", err)}
-	}
-	source := p.source(env, region)
-	if source == nil && named {
-		return &broken{err: fmt.Errorf("AWS_PROFILE names %.100q, and neither ~/.aws/credentials nor ~/.aws/config has credentials for it", p.name)}
-	}
-	return source
-}
-
-// source gives where the profile says that credentials are; nil if it says nothing of them.
-func (p profile) source(env func(string) string, region string) credentials.Provider {
-	has := func(name string) bool { return p.key(name) != "" }
-	refuse := func(what string) credentials.Provider {
-		return &broken{err: fmt.Errorf("profile %.100q for the S3 store: %s", p.name, what)}
-	}
-	switch {
-	case has("role_arn") && (has("credential_source") || has("web_identity_token_file") || has("mfa_serial")):
-		return refuse("a role is assumed with source_profile alone; set AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE, or name a credential_process")
-	case has("role_arn"):
-		return &assumed{source: &credentials.FileAWSCredentials{Profile: p.key("source_profile")}, role: credentials.STSAssumeRole{
-			STSEndpoint: tokenService(env, region),
-			Options: credentials.STSAssumeRoleOptions{
-				RoleARN: p.key("role_arn"), ExternalID: p.key("external_id"), Location: region,
-				RoleSessionName: cmp.Or(p.key("role_session_name"), env("AWS_ROLE_SESSION_NAME"), "remit"),
-			},
-		}}
-	case has("aws_access_key_id") != has("aws_secret_access_key"):
-		return refuse("aws_access_key_id and aws_secret_access_key belong together")
-	case has("aws_access_key_id"), has("sso_role_name"):
-		return &credentials.FileAWSCredentials{Profile: p.name}
-	case has("credential_process") && len(strings.Fields(p.key("credential_process"))) < 2:
-		return refuse("credential_process has to name a program and an argument")
-	case has("credential_process"):
-		return &credentials.FileAWSCredentials{Profile: p.name}
-	}
-	return nil
-}
-
-// assumed is a role that the credentials of another profile may take on.
-type assumed struct {
-	source credentials.Provider
-	role   credentials.STSAssumeRole
-}
-
-// RetrieveWithCredContext asks the token service.
-func (a *assumed) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
-	value, err := a.source.RetrieveWithCredContext(cc)
-	if err != nil {
-		return value, fmt.Errorf("read source_profile: %w", err)
-	}
-	a.role.Options.AccessKey, a.role.Options.SecretKey, a.role.Options.SessionToken = value.AccessKeyID, value.SecretAccessKey, value.SessionToken
-	return a.role.RetrieveWithCredContext(cc)
-}
-
-// Retrieve is not called by anybody.
-func (a *assumed) Retrieve() (credentials.Value, error) { return a.RetrieveWithCredContext(nil) }
-
-// IsExpired is not called by anybody: the chain knows.
-func (a *assumed) IsExpired() bool { return a.role.IsExpired() }
-
-// tokenService is where tokens are exchanged for credentials.
+// tokenService is where tokens and roles are exchanged for credentials.
 func tokenService(env func(string) string, region string) string {
 	suffix := ""
 	if strings.HasPrefix(region, "cn-") {
@@ -232,29 +108,57 @@ func tokenService(env func(string) string, region string) string {
 	return cmp.Or(env("AWS_ENDPOINT_URL_STS"), "https://sts."+region+".amazonaws.com"+suffix)
 }
 
-// fromToken exchanges the token in a file, which is read each time: somebody renews it.
-func fromToken(env func(string) string, region string) credentials.Provider {
-	file := env("AWS_WEB_IDENTITY_TOKEN_FILE")
-	if file == "" {
-		return nil
-	}
-	return &credentials.STSWebIdentity{
-		STSEndpoint: tokenService(env, region), RoleARN: env("AWS_ROLE_ARN"),
-		GetWebIDTokenExpiry: func() (*credentials.WebIdentityToken, error) {
-			token, err := os.ReadFile(file)
-			if err != nil {
-				return nil, fmt.Errorf("read AWS_WEB_IDENTITY_TOKEN_FILE: %w", err)
-			}
-			return &credentials.WebIdentityToken{Token: strings.TrimSpace(string(token))}, nil
-		},
-	}
+// profile reads the files that the tools of Amazon share.
+type profile struct {
+	credentials.FileAWSCredentials
+	env    func(string) string
+	region string
 }
 
-// fromContainer asks the service that a container has beside it. minio-go reads the rest of the
-// variables itself.
-func fromContainer(env func(string) string) credentials.Provider {
-	if env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") == "" && env("AWS_CONTAINER_CREDENTIALS_FULL_URI") == "" {
-		return nil
+// RetrieveWithCredContext reads the profile that AWS_PROFILE names, or the default one, which need
+// not be there. minio-go does so, but for roles.
+func (p *profile) RetrieveWithCredContext(cc *credentials.CredContext) (value credentials.Value, err error) {
+	name := cmp.Or(p.env("AWS_PROFILE"), "default")
+	file := func(variable, name string) string {
+		home := cmp.Or(p.env("HOME"), p.env("USERPROFILE"))
+		if home == "" {
+			return cmp.Or(p.env(variable), os.DevNull)
+		}
+		return cmp.Or(p.env(variable), filepath.Join(home, ".aws", name))
 	}
-	return &credentials.IAM{Client: nearby(5 * time.Second)}
+	keys, err := ini.LooseLoad(file("AWS_CONFIG_FILE", "config"), file("AWS_SHARED_CREDENTIALS_FILE", "credentials"))
+	if err != nil {
+		return value, fmt.Errorf("read the profiles in AWS_CONFIG_FILE and AWS_SHARED_CREDENTIALS_FILE: %w", err)
+	}
+	key := func(of string) string {
+		return cmp.Or(keys.Section(name).Key(of).String(), keys.Section("profile "+name).Key(of).String())
+	}
+	known := key("aws_access_key_id") + key("aws_secret_access_key") + key("sso_role_name") + key("credential_process")
+	switch {
+	case key("role_arn") != "" && key("source_profile") != "" && key("mfa_serial") == "":
+		value, err = p.assume(cc, key)
+	case known != "":
+		p.Profile = name
+		value, err = p.FileAWSCredentials.RetrieveWithCredContext(cc)
+	case p.env("AWS_PROFILE") != "" || key("role_arn") != "":
+		err = errors.New("it has no credentials that Remit can use: keys, sso_role_name, a credential_process, " +
+			"or a role_arn with source_profile and without mfa_serial")
+	}
+	if err != nil {
+		err = fmt.Errorf("profile %.100q: %w", name, err)
+	}
+	return value, err
+}
+
+// assume takes on a role with the credentials of another profile.
+func (p *profile) assume(cc *credentials.CredContext, key func(string) string) (credentials.Value, error) {
+	by, err := (&credentials.FileAWSCredentials{Profile: key("source_profile")}).RetrieveWithCredContext(cc)
+	if err != nil {
+		return by, fmt.Errorf("source_profile: %w", err)
+	}
+	role := credentials.STSAssumeRole{STSEndpoint: tokenService(p.env, p.region), Options: credentials.STSAssumeRoleOptions{
+		AccessKey: by.AccessKeyID, SecretKey: by.SecretAccessKey, SessionToken: by.SessionToken, Location: p.region,
+		RoleARN: key("role_arn"), ExternalID: key("external_id"), RoleSessionName: cmp.Or(key("role_session_name"), "remit"),
+	}}
+	return role.RetrieveWithCredContext(cc)
 }

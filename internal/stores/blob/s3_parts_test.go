@@ -170,8 +170,8 @@ func TestS3PartsConditions(t *testing.T) {
 	absent.SetMatchETagExcept("*")
 	same.SetMatchETag(was.tag)
 	for name, condition := range map[string]minio.PutObjectOptions{"If-None-Match": absent, "If-Match": same} {
-		e := &exchange{}
-		if _, err := s.putParts(t.Context(), "books/b/x", body, nil, condition, e); !has(err, http.StatusPreconditionFailed) || !errors.Is(err, errOther) {
+		_, err := s.putParts(t.Context(), "books/b/x", body, nil, condition, &exchange{})
+		if !has(err, http.StatusPreconditionFailed) || !errors.Is(err, errOther) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

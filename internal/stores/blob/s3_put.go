@@ -219,7 +219,8 @@ func (s *S3) putParts(
 			return "", err
 		}
 		sent := &exchange{body: part, size: part.size}
-		stored, err := s.core.PutObjectPart(sent.in(ctx), s.at.bucket, name, id, len(parts)+1, http.NoBody, part.size, minio.PutObjectPartOptions{})
+		stored, err := s.core.PutObjectPart(sent.in(ctx), s.at.bucket, name, id, len(parts)+1,
+			http.NoBody, part.size, minio.PutObjectPartOptions{})
 		if err != nil {
 			return "", sent.failure(ctx, err)
 		}

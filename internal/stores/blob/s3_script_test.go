@@ -150,7 +150,8 @@ func TestS3LateError(t *testing.T) {
 // TestS3EndlessList: a list that goes in circles ends.
 func TestS3EndlessList(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
-	s.base = &scripted{answers: []replying{reply{200, "<R><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken></R>"}.give}}
+	circle := reply{200, "<R><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken></R>"}
+	s.base = &scripted{answers: []replying{circle.give}}
 	if err := s.empty(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "goes on, and not where") {
 		t.Errorf("error %v", err)
 	}

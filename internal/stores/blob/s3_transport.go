@@ -190,14 +190,14 @@ func (s *S3) who(ctx context.Context) (credentials.Value, error) {
 	}
 	answer := make(chan told, 1)
 	go func() {
-		value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: s.identity, Context: ctx})
+		value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Timeout: s.patience}, Context: ctx})
 		answer <- told{value, err}
 	}()
 	select {
 	case a := <-answer:
 		return a.value, a.err
 	case <-ctx.Done():
-		return credentials.Value{}, ctx.Err()
+		return credentials.Value{}, fmt.Errorf("get credentials for the S3 store: %w", ctx.Err())
 	}
 }
 
@@ -227,11 +227,10 @@ func failure(outer, ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if errors.Is(err, errNoCredentials) {
+	if nobody := (*credentialsError)(nil); errors.As(err, &nobody) {
 		return err
 	}
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
 	return fmt.Errorf("reach the S3 store: %w", err)

@@ -246,7 +246,10 @@ func TestArchiveEntries(t *testing.T) {
 			t.Errorf("%s of %d bytes: its sizes follow it: %t", file.Name, file.UncompressedSize64, follow)
 		}
 	}
-	want := []string{"assets/images/large.bin", "assets/images/photo.png", "assets/images/raw.bin", "assets/videos/film.mp4", "book.yaml", "lessons/empty.md", "lessons/part-1/1.md"}
+	want := []string{
+		"assets/images/large.bin", "assets/images/photo.png", "assets/images/raw.bin", "assets/videos/film.mp4",
+		"book.yaml", "lessons/empty.md", "lessons/part-1/1.md",
+	}
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}

@@ -192,7 +192,8 @@ func (z *zipping) add(ctx context.Context, m *member, name string) error {
 		content = m.raw.Bytes()
 	}
 	header := m.header(name)
-	header.CRC32, header.UncompressedSize64, header.CompressedSize64 = crc32.ChecksumIEEE(m.raw.Bytes()), uint64(m.raw.Len()), uint64(len(content))
+	header.CRC32 = crc32.ChecksumIEEE(m.raw.Bytes())
+	header.UncompressedSize64, header.CompressedSize64 = uint64(m.raw.Len()), uint64(len(content))
 	out, err := z.zip.CreateRaw(header)
 	if err == nil {
 		_, err = out.Write(content)
