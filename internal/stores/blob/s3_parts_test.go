@@ -47,10 +47,19 @@ func kindOf(r *http.Request) string {
 	return r.Method
 }
 
-// film is content of some size that is not held in memory.
+// film is content of some size that is not held in memory: one scene again and again.
 type film struct {
 	size, at int64
-	salt     byte
+	scene    []byte
+}
+
+// newFilm begins a film. The length of its scene is no divisor of that of a part.
+func newFilm(size int64, salt byte) *film {
+	f := &film{size: size, scene: make([]byte, 1_000_003)}
+	for i := range f.scene {
+		f.scene[i] = byte(i>>8) ^ byte(i) ^ salt
+	}
+	return f
 }
 
 func (f *film) Read(p []byte) (int, error) {
@@ -60,14 +69,14 @@ func (f *film) Read(p []byte) (int, error) {
 }
 
 func (f *film) ReadAt(p []byte, at int64) (int, error) {
-	n := min(int64(len(p)), f.size-at)
-	if n <= 0 {
+	if at >= f.size {
 		return 0, io.EOF
 	}
-	for i := range p[:n] {
-		p[i] = byte((at+int64(i))>>8) ^ byte(at+int64(i)) ^ f.salt
+	p = p[:min(int64(len(p)), f.size-at)]
+	for n := 0; n < len(p); {
+		n += copy(p[n:], f.scene[(at+int64(n))%int64(len(f.scene)):])
 	}
-	return int(n), nil
+	return len(p), nil
 }
 
 func (f *film) Seek(offset int64, whence int) (int64, error) {
@@ -108,7 +117,7 @@ func TestS3Parts(t *testing.T) {
 	count := &counting{RoundTripper: s.base}
 	s.base = count
 	put := func(salt byte, c books.Cond) (books.Object, bool, error) {
-		return s.Put(t.Context(), "books/b/assets/videos/film.mp4", &film{size: filmSize, salt: salt}, filmSize, c)
+		return s.Put(t.Context(), "books/b/assets/videos/film.mp4", newFilm(filmSize, salt), filmSize, c)
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -159,7 +168,7 @@ func must[T any](value T, err error) T {
 // success either.
 func TestS3PartsConditions(t *testing.T) {
 	s := inShortParts(newS3(t))
-	body, err := uploadOf(&film{size: shorter}, shorter)
+	body, err := uploadOf(newFilm(shorter, 0), shorter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +207,7 @@ func TestS3PartsChange(t *testing.T) {
 		}
 	}}
 	var conflict *books.ConflictError
-	_, _, err := s.Put(t.Context(), "books/b/x", &film{size: shorter}, shorter, books.Cond{Hash: sumOf("1")})
+	_, _, err := s.Put(t.Context(), "books/b/x", newFilm(shorter, 0), shorter, books.Cond{Hash: sumOf("1")})
 	if !errors.As(err, &conflict) || conflict.Actual != sumOf("2") || leftParts(t, s) != 0 {
 		t.Errorf("error %v, and %d uploads are left", err, leftParts(t, s))
 	}
@@ -212,7 +221,7 @@ func TestS3PartsRetry(t *testing.T) {
 		u.how = how
 		for n := 1; n <= 6; n++ {
 			u.fail(n)
-			stored, created, err := s.Put(t.Context(), "books/b/x", &film{size: shorter}, shorter, books.Cond{Absent: true})
+			stored, created, err := s.Put(t.Context(), "books/b/x", newFilm(shorter, 0), shorter, books.Cond{Absent: true})
 			if err != nil || !created {
 				t.Fatalf("%s, failing at request %d: created %v, error %v", name, n, created, err)
 			}
@@ -233,7 +242,7 @@ func TestS3PartsGivenUp(t *testing.T) {
 			cancel()
 		}
 	}}
-	_, _, err := s.Put(ctx, "books/b/x", &film{size: shorter}, shorter, books.Cond{})
+	_, _, err := s.Put(ctx, "books/b/x", newFilm(shorter, 0), shorter, books.Cond{})
 	if !errors.Is(err, context.Canceled) || leftParts(t, s) != 0 {
 		t.Errorf("error %v, and %d uploads are left", err, leftParts(t, s))
 	}
