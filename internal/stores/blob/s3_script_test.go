@@ -147,6 +147,53 @@ func TestS3LateError(t *testing.T) {
 	}
 }
 
+// TestS3Requests: whatever minio-go would make of an address, a request goes where the address says,
+// and is signed, with the hash of its content also over TLS.
+func TestS3Requests(t *testing.T) {
+	for _, c := range []struct{ address, want string }{
+		{"s3://bucket/p?endpoint=https://store.example/s3/", "https://store.example/s3/bucket/p/books/b/x"},
+		{"s3://bucket/p?endpoint=http://store.example:80&path_style=false", "http://bucket.store.example:80/p/books/b/x"},
+		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"}, // a region that minio-go does not know
+		{"s3://my.bucket?region=eu-central-1", "https://s3.eu-central-1.amazonaws.com/my.bucket/books/b/x"},
+	} {
+		s, err := OpenS3(t.Context(), c.address, environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			signed := r.Header.Get("Authorization")
+			if got := r.URL.String(); got != c.want || r.Host != r.URL.Host || !strings.Contains(signed, "/"+s.at.region+"/s3/aws4_request") {
+				t.Errorf("%s: sent to %s (%s), signed %s", c.address, got, r.Host, signed)
+			}
+			if !strings.Contains(signed, "if-none-match") || r.Header.Get("X-Amz-Content-Sha256") != sumOf("x") {
+				t.Errorf("%s: signed %s of %v", c.address, signed, r.Header)
+			}
+			return reply{200, ""}.give(r)
+		})
+		body, err := uploadOf(strings.NewReader("x"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.putWhole(t.Context(), "books/b/x", body, conditionFor(nil, books.Cond{}), &exchange{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestS3ListCancelled: a list that was given up does not look like one that has ended.
+func TestS3ListCancelled(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var failed error
+	for _, err := range s.List(ctx, "") {
+		failed = err
+	}
+	if !errors.Is(failed, context.Canceled) {
+		t.Errorf("error %v", failed)
+	}
+}
+
 // TestS3EndlessList: a list that goes in circles ends.
 func TestS3EndlessList(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
