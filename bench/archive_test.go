@@ -19,7 +19,7 @@ import (
 
 // The bars of an archive.
 const (
-	fasterThanZip = 3
+	fasterThanZip = 4
 	archiveGrowth = 64_000_000 // bytes
 )
 

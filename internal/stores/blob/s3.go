@@ -5,16 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"remit/internal/toolsets/books"
 )
@@ -24,48 +24,61 @@ import (
 // Probe tells whether it does.
 type S3 struct {
 	at          address
-	credentials aws.Credentials
-	signer      *v4.Signer
-	client      *http.Client
-	now         func() time.Time
+	core        *minio.Core // signs nothing: roundTrip does
+	base        http.RoundTripper
+	credentials *credentials.Credentials
 	patience    time.Duration // for an answer to a small request
 	breath      time.Duration // before the second try of one
 	perPage     int           // objects that are listed at a time
+	partSize    int64         // what is larger is sent in parts, so that a broken connection costs one of them
 }
 
 var _ books.Store = (*S3)(nil)
 
-// OpenS3 reads the address of a bucket, as docs/books-s3.md has it. Credentials come from the
-// environment alone. Nothing is sent.
-func OpenS3(_ context.Context, address string, getenv func(string) (string, bool)) (*S3, error) {
+// noWait keeps minio-go from waiting after the last try: to try again is our business.
+var noWait = sync.OnceFunc(func() { minio.DefaultRetryUnit = 0 })
+
+// OpenS3 reads the address of a bucket, as docs/books-s3.md has it, and where credentials come
+// from. Nothing is sent to the store. Credentials that this machine has are read at once; what a
+// service has may come later.
+func OpenS3(ctx context.Context, address string, getenv func(string) (string, bool)) (*S3, error) {
+	noWait()
 	at, err := parseAddress(address, getenv)
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := credentialsFrom(getenv)
-	if err != nil {
-		return nil, err
-	}
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       30 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		DisableCompression:    true, // a length that is told is that of the object
-	}
-	return &S3{
-		at: at, credentials: credentials,
-		signer: v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }),
-		client: &http.Client{
-			Transport: transport,
-			// A signature is good for one address.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	s := &S3{
+		at: at,
+		base: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			MaxIdleConnsPerHost:   64,
+			IdleConnTimeout:       30 * time.Second,
+			ExpectContinueTimeout: time.Second,
+			DisableCompression:    true, // a length that is told is that of the object
 		},
-		now:      time.Now,
 		patience: 10 * time.Second,
 		breath:   100 * time.Millisecond,
 		perPage:  1000, // the most that S3 gives
-	}, nil
+		partSize: 16 << 20,
+	}
+	source, remote := credentialsFrom(func(name string) string { value, _ := getenv(name); return value }, at.region)
+	s.credentials = credentials.New(source)
+	if !remote {
+		ctx, cancel := context.WithTimeout(ctx, s.patience)
+		defer cancel()
+		if _, err := s.who(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s.core, err = minio.NewCore(at.host, &minio.Options{
+		Creds:  credentials.NewStatic("", "", "", credentials.SignatureAnonymous),
+		Secure: at.scheme == "https", Region: at.region, BucketLookup: minio.BucketLookupPath,
+		MaxRetries: 1, Transport: roundTripper(s.roundTrip),
+	})
+	if err != nil {
+		return nil, errEndpoint
+	}
+	return s, nil
 }
 
 // Name is what registries call it.
@@ -74,7 +87,7 @@ func (*S3) Name() string { return "s3" }
 // found is an object and what the store knows of it.
 type found struct {
 	books.Object
-	tag string // as the store spells it: what a condition names
+	tag string // what a condition names
 	md5 string // of the content, as its writer told; "" from others
 	// untold says that the store does not know the hash: we have read the object.
 	untold bool
@@ -91,38 +104,33 @@ const (
 )
 
 // foundIn reads what an answer says of an object.
-func foundIn(key string, a *answer) (found, error) {
+func foundIn(key string, info minio.ObjectInfo) (found, error) {
 	f := found{
-		Object: books.Object{Key: key, Hash: a.header.Get(metaHash)},
-		tag:    a.header.Get("ETag"),
-		md5:    a.header.Get(metaMD5),
-		write:  a.header.Get(metaWrite),
+		Object: books.Object{Key: key, Size: info.Size, Hash: info.Metadata.Get(metaHash), Modified: info.LastModified.UTC()},
+		tag:    info.ETag,
+		md5:    info.Metadata.Get(metaMD5),
+		write:  info.Metadata.Get(metaWrite),
 	}
 	if raw, err := hex.DecodeString(f.Hash); err != nil || len(raw) != sha256.Size || f.Hash != strings.ToLower(f.Hash) {
 		f.Hash = "" // somebody else's
 	}
-	var err error
-	if f.Size, err = strconv.ParseInt(a.header.Get("Content-Length"), 10, 64); err != nil || f.tag == "" {
+	if f.Size < 0 || f.tag == "" {
 		return found{}, errors.New("the S3 store tells neither size nor ETag of an object")
 	}
-	if f.Modified, err = http.ParseTime(a.header.Get("Last-Modified")); err != nil {
-		return found{}, fmt.Errorf("the S3 store tells no time of an object: %w", err)
-	}
-	f.Modified, f.Version = f.Modified.UTC(), version(f.tag, f.Size)
+	f.Version = version(f.tag, f.Size)
 	return f, nil
 }
 
 // version is that of an object, from what every answer and list tells of it.
 func version(tag string, size int64) string {
-	return strings.Trim(tag, `"`) + "-" + strconv.FormatInt(size, 10)
+	return tag + "-" + strconv.FormatInt(size, 10)
 }
 
 // mixed says that the answer may tell the tag of one object and the rest of another, as a
 // gateway over a file system does if somebody writes at that moment. Stores that encrypt
 // have tags of another kind, so it is no proof.
 func (f found) mixed() bool {
-	tag := strings.Trim(f.tag, `"`)
-	return f.md5 != "" && f.md5 != tag && len(tag) == len(f.md5)
+	return f.md5 != "" && f.md5 != f.tag && len(f.tag) == len(f.md5)
 }
 
 // holds tells whether an object may be stored under a key: S3 has an end to keys, and a
@@ -161,13 +169,16 @@ func (s *S3) stat(ctx context.Context, key string) (found, error) {
 	if !s.holds(key) {
 		return found{}, books.ErrNotFound
 	}
-	return steady(func() (found, error) {
-		a, err := s.do(ctx, call{method: http.MethodHead, key: key})
-		if err != nil {
-			return found{}, err
-		}
-		return foundIn(key, a)
-	})
+	return steady(func() (found, error) { return s.head(ctx, key) })
+}
+
+func (s *S3) head(ctx context.Context, key string) (found, error) {
+	e := &exchange{}
+	info, err := s.core.StatObject(e.in(ctx), s.at.bucket, s.at.prefix+key, minio.StatObjectOptions{})
+	if err != nil {
+		return found{}, e.failure(ctx, err)
+	}
+	return foundIn(key, info)
 }
 
 // current is stat with the hash, for which it may have to read the object.
@@ -225,21 +236,20 @@ func (s *S3) Delete(ctx context.Context, key string, c books.Cond) (bool, error)
 }
 
 func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
-	if c.Hash == "" {
-		_, err := s.do(ctx, call{method: http.MethodDelete, key: was.Key})
-		if errors.Is(err, books.ErrNotFound) {
-			return nil
-		}
-		return err
+	e := &exchange{}
+	if c.Hash != "" {
+		e.ifMatch = was.tag
 	}
-	a, err := s.do(ctx, call{method: http.MethodDelete, key: was.Key, header: map[string]string{"If-Match": was.tag}})
+	err := s.erase(ctx, was.Key, e)
 	missed := errors.Is(err, errOther) || errors.Is(err, books.ErrNotFound)
 	switch {
-	case has(err, http.StatusNotImplemented):
+	case missed && c.Hash == "":
+		return nil
+	case has(err, http.StatusNotImplemented) && c.Hash != "":
 		return s.remove(ctx, was, books.Cond{})
 	case !missed:
 		return err
-	case !a.doubtful:
+	case !e.doubtful:
 		return errOther
 	}
 	// A try before this one got no answer. If the object is gone, that is what was wanted.
@@ -247,6 +257,11 @@ func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
 		return nil
 	}
 	return books.ErrUnknown
+}
+
+// erase removes an object, if the exchange has a condition and that holds.
+func (s *S3) erase(ctx context.Context, key string, e *exchange) error {
+	return e.failure(ctx, s.core.RemoveObject(e.in(ctx), s.at.bucket, s.at.prefix+key, minio.RemoveObjectOptions{}))
 }
 
 // judge looks at what a write is about to change, nil if nothing is there, and says
@@ -301,13 +316,12 @@ func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 }
 
 func (s *S3) copy(ctx context.Context, was *found, to string) error {
-	header := map[string]string{
-		"X-Amz-Copy-Source":          escape("/" + s.at.bucket + "/" + s.at.prefix + was.Key),
-		"X-Amz-Copy-Source-If-Match": was.tag,
-	}
+	header := map[string]string{"X-Amz-Copy-Source-If-Match": `"` + was.tag + `"`}
 	if was.untold {
 		header["X-Amz-Metadata-Directive"], header[metaHash] = "REPLACE", was.Hash
 	}
-	_, err := s.do(ctx, call{method: http.MethodPut, key: to, size: was.Size, header: header})
-	return err
+	e := &exchange{size: was.Size}
+	_, err := s.core.CopyObject(e.in(ctx), s.at.bucket, s.at.prefix+was.Key, s.at.bucket, s.at.prefix+to, header,
+		minio.CopySrcOptions{}, minio.PutObjectOptions{})
+	return e.failure(ctx, err)
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/minio/minio-go/v7/pkg/s3utils"
 
 	"remit/internal/contract"
 )
@@ -26,6 +26,9 @@ const s3Form = "s3://BUCKET/PREFIX?endpoint=https://HOST&region=REGION&path_styl
 
 // noSecrets is told to whoever puts credentials into an address, which is shown and logged.
 const noSecrets = "credentials do not belong in the address of a library: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment"
+
+var errEndpoint = errors.New("endpoint in the address of a library on S3 is no address of a server: " +
+	"write endpoint=https://HOST or endpoint=http://HOST:PORT")
 
 // parseAddress reads an address. No error repeats it: it may hold a secret.
 func parseAddress(text string, getenv func(string) (string, bool)) (address, error) {
@@ -55,8 +58,7 @@ func parseAddress(text string, getenv func(string) (string, bool)) (address, err
 }
 
 func validBucket(name string) error {
-	odd := func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789.-", r) }
-	if len(name) < 3 || len(name) > 63 || strings.ContainsFunc(name, odd) || strings.Contains(name, "..") || strings.Trim(name, ".-") != name {
+	if s3utils.CheckValidBucketNameStrict(name) != nil {
 		return fmt.Errorf("%.100q is no name of a bucket, which has 3 to 63 small letters, digits, dots and hyphens: write %s", name, s3Form)
 	}
 	return nil
@@ -106,7 +108,7 @@ func (at address) served(parameters map[string]string, getenv func(string) (stri
 	}
 	e, err := url.Parse(endpoint)
 	if err != nil || e.Scheme != "http" && e.Scheme != "https" || e.Host == "" || e.RawQuery != "" || e.Fragment != "" {
-		return address{}, errors.New("endpoint in the address of a library on S3 is no address of a server: write endpoint=https://HOST or endpoint=http://HOST:PORT")
+		return address{}, errEndpoint
 	}
 	if e.User != nil {
 		return address{}, errors.New(noSecrets)
@@ -128,31 +130,13 @@ func (at address) served(parameters map[string]string, getenv func(string) (stri
 	return at, nil
 }
 
-// url is that of an object, or of the bucket for the empty key.
-func (at address) url(key string, query url.Values) *url.URL {
-	path := at.path
-	if key != "" {
-		path += "/" + at.prefix + key
-	}
-	if path == "" {
-		path = "/"
-	}
-	return &url.URL{Scheme: at.scheme, Host: at.host, Path: path, RawPath: escape(path), RawQuery: query.Encode()}
+// url is where the store has something, by its path within the bucket.
+func (at address) url(path, query string) *url.URL {
+	path = at.path + path
+	return &url.URL{Scheme: at.scheme, Host: at.host, Path: path, RawPath: s3utils.EncodePath(path), RawQuery: query}
 }
 
-// escape spells a path the one way that signatures know: all but letters, digits,
-// - . _ ~ and the slash as bytes in hex.
-func escape(path string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(path), "+", "%20"), "%2F", "/")
-}
-
-// credentialsFrom reads the environment.
-func credentialsFrom(getenv func(string) (string, bool)) (aws.Credentials, error) {
-	key, _ := getenv("AWS_ACCESS_KEY_ID")
-	secret, _ := getenv("AWS_SECRET_ACCESS_KEY")
-	token, _ := getenv("AWS_SESSION_TOKEN")
-	if key == "" || secret == "" {
-		return aws.Credentials{}, errors.New("a library on S3 needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
-	}
-	return aws.Credentials{AccessKeyID: key, SecretAccessKey: secret, SessionToken: token}, nil
+// rewrite makes of an address that has the bucket as the first part of its path the true one.
+func (at address) rewrite(u *url.URL) *url.URL {
+	return at.url(strings.TrimPrefix(u.Path, "/"+at.bucket), u.RawQuery)
 }

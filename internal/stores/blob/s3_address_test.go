@@ -20,7 +20,7 @@ func TestS3Address(t *testing.T) {
 			t.Errorf("%s: %v", c.address, err)
 			continue
 		}
-		if got := s.at.url("books/x", nil).String() + " region " + s.at.region; got != c.want {
+		if got := s.at.url("/"+s.at.prefix+"books/x", "").String() + " region " + s.at.region; got != c.want {
 			t.Errorf("%s: got  %s\nwant %s", c.address, got, c.want)
 		}
 	}
@@ -56,7 +56,7 @@ func TestS3AddressRefused(t *testing.T) {
 
 func TestS3Credentials(t *testing.T) {
 	for name, env := range map[string]map[string]string{
-		"none": {}, "no secret": {"AWS_ACCESS_KEY_ID": "x"}, "no key": {"AWS_SECRET_ACCESS_KEY": theSecret},
+		"none": {"AWS_EC2_METADATA_DISABLED": "true"}, "no secret": {"AWS_ACCESS_KEY_ID": "x"}, "no key": {"AWS_SECRET_ACCESS_KEY": theSecret},
 	} {
 		getenv := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
 		_, err := OpenS3(t.Context(), "s3://bucket?region=x", getenv)

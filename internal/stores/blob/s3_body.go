@@ -9,7 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
+
+	"github.com/minio/minio-go/v7"
 
 	"remit/internal/toolsets/books"
 )
@@ -43,35 +44,55 @@ func (s *S3) open(ctx context.Context, key, tag string) (*books.Body, error) {
 }
 
 func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found, error) {
-	c := call{method: http.MethodGet, key: key, streams: true, header: map[string]string{}}
-	if tag != "" {
-		c.header["If-Match"] = tag
-	}
 	before := "" // the hash of what did not fit its description
 	for range looks {
-		a, err := s.do(ctx, c)
+		rest, f, err := s.get(ctx, key, tag, 0)
 		if err != nil {
 			return nil, found{}, err
 		}
-		f, err := foundIn(key, a)
+		if f.Size > smallBody {
+			return &books.Body{ReadSeekCloser: &remote{s: s, ctx: ctx, f: f, rest: rest}, Object: f.Object}, f, nil
+		}
+		content, err := io.ReadAll(rest)
 		if err != nil {
-			a.rest.close()
-			return nil, found{}, err
+			return nil, found{}, fmt.Errorf("read an object: %w", err)
 		}
-		if a.rest != nil {
-			return &books.Body{ReadSeekCloser: &remote{s: s, ctx: ctx, f: f, rest: a.rest}, Object: f.Object}, f, nil
-		}
-		sum := sha256.Sum256(a.body)
+		sum := sha256.Sum256(content)
 		actual := hex.EncodeToString(sum[:])
 		switch {
 		case f.Hash == "" || f.Hash == actual:
-			return &books.Body{ReadSeekCloser: held{bytes.NewReader(a.body)}, Object: f.Object}, f, nil
+			return &books.Body{ReadSeekCloser: held{bytes.NewReader(content)}, Object: f.Object}, f, nil
 		case before == actual:
 			return nil, found{}, errDamaged
 		}
 		before = actual // it was replaced while it was read, and the store did not notice
 	}
 	return nil, found{}, errRestless
+}
+
+// get asks for the content of an object from a place on: of the one with a tag, if there is one.
+func (s *S3) get(ctx context.Context, key, tag string, from int64) (io.ReadCloser, found, error) {
+	var opts minio.GetObjectOptions
+	if tag != "" {
+		opts.Set("If-Match", `"`+tag+`"`)
+	}
+	if from > 0 {
+		opts.Set("Range", fmt.Sprintf("bytes=%d-", from))
+	}
+	e := &exchange{streams: true}
+	body, info, _, err := s.core.GetObject(e.in(ctx), s.at.bucket, s.at.prefix+key, opts)
+	if err != nil {
+		return nil, found{}, e.failure(ctx, err)
+	}
+	f, err := foundIn(key, info)
+	if err == nil && from > 0 && e.status != http.StatusPartialContent {
+		err = errors.New("the S3 store does not give parts of objects")
+	}
+	if err != nil {
+		_ = body.Close() // nobody reads it
+		return nil, found{}, err
+	}
+	return body, f, nil
 }
 
 // held is a body that is in memory.
@@ -85,9 +106,9 @@ type remote struct {
 	s      *S3
 	ctx    context.Context // that of Open: reading goes on for it
 	f      found
-	at     int64   // where the next Read begins
-	rest   *stream // nil: nothing is under way
-	from   int64   // where rest is
+	at     int64         // where the next Read begins
+	rest   io.ReadCloser // nil: nothing is under way
+	from   int64         // where rest is
 	closed bool
 }
 
@@ -146,27 +167,19 @@ func (r *remote) reach() error {
 		return nil
 	}
 	r.drop()
-	a, err := r.s.do(r.ctx, call{method: http.MethodGet, key: r.f.Key, streams: true, header: map[string]string{
-		"If-Match": r.f.tag,
-		"Range":    fmt.Sprintf("bytes=%d-", r.at),
-	}})
-	switch {
-	case err != nil:
+	rest, _, err := r.s.get(r.ctx, r.f.Key, r.f.tag, r.at)
+	if err != nil {
 		return fmt.Errorf("read an object: %w", err)
-	case a.status != http.StatusPartialContent:
-		a.rest.close()
-		return errors.New("the S3 store does not give parts of objects")
 	}
-	if r.from = r.at; a.rest == nil {
-		a.rest = &stream{body: io.NopCloser(bytes.NewReader(a.body)), timer: time.NewTimer(0), end: func() {}, outer: r.ctx, ctx: r.ctx}
-	}
-	r.rest = a.rest
+	r.rest, r.from = rest, r.at
 	return nil
 }
 
 func (r *remote) drop() {
-	r.rest.close()
-	r.rest = nil
+	if r.rest != nil {
+		_ = r.rest.Close() // it was only read
+		r.rest = nil
+	}
 }
 
 // Close ends what is under way.
@@ -174,33 +187,4 @@ func (r *remote) Close() error {
 	r.drop()
 	r.closed = true
 	return nil
-}
-
-// stream is the body of an answer that may take its time, but not stand still.
-type stream struct {
-	body       io.ReadCloser
-	timer      *time.Timer // stops the request
-	patience   time.Duration
-	end        func()
-	outer, ctx context.Context // of who asked, and of the request
-}
-
-// Read waits for the next bytes, not for longer than our patience.
-func (s *stream) Read(p []byte) (int, error) {
-	s.timer.Reset(s.patience)
-	n, err := s.body.Read(p)
-	s.timer.Stop()
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = failure(s.outer, s.ctx, err)
-	}
-	return n, err
-}
-
-// close gives the connection back. There need not be a stream.
-func (s *stream) close() {
-	if s == nil {
-		return
-	}
-	s.end()
-	_ = s.body.Close() // it was only read
 }

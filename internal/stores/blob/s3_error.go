@@ -1,11 +1,13 @@
 package blob
 
 import (
-	"encoding/xml"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/minio/minio-go/v7"
 
 	"remit/internal/toolsets/books"
 )
@@ -74,7 +76,8 @@ func (r *refusal) Is(target error) bool {
 		// A gateway over a file system has folders.
 		return r.code == "ObjectParentIsFile" || r.code == "ExistingObjectIsDirectory" || r.code == "KeyTooLongError"
 	case errOther:
-		return r.status == http.StatusPreconditionFailed || r.status == http.StatusConflict && r.code == "ConditionalRequestConflict"
+		return r.status == http.StatusPreconditionFailed || r.status == http.StatusConflict && r.code == "ConditionalRequestConflict" ||
+			r.code == "NoSuchUpload" // it was completed by a try whose answer got lost, or somebody removed it
 	}
 	return false
 }
@@ -98,38 +101,34 @@ func passing(err error) bool {
 	if !errors.As(err, &r) {
 		return true // the network
 	}
-	switch r.status {
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusTooManyRequests:
-		return true
-	}
-	return r.code == "RequestTimeout"
+	return passingStatus(r.status)
 }
 
-// refusalIn gives the refusal that an answer is, or nil. A copy can fail after the store
-// has begun to answer, so an error may also stand in an answer that says 200.
-func refusalIn(c call, a *answer) error {
-	if a.status < 300 && (c.method != http.MethodPut || len(a.body) == 0) {
+func passingStatus(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// failure says in our words why an operation of minio-go failed.
+func (e *exchange) failure(ctx context.Context, err error) error {
+	var told minio.ErrorResponse
+	switch {
+	case err == nil:
 		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case e.failed != nil:
+		return e.failed
+	case !errors.As(err, &told) || e.status < 300:
+		return fmt.Errorf("the answer of the S3 store to %s cannot be read: %w", e.method, err)
+	case e.method == http.MethodHead:
+		told.Code = "" // minio-go makes one up
 	}
-	told := struct {
-		XMLName xml.Name
-		Code    string
-		Region  string
-	}{}
-	// What cannot be read tells no code.
-	_ = xml.Unmarshal(a.body[:min(len(a.body), mostError)], &told)
-	status := a.status
-	if status < 300 {
-		if told.XMLName.Local != "Error" {
-			return nil
-		}
-		status = http.StatusInternalServerError
-	}
-	r := &refusal{method: c.method, status: status, code: word(told.Code), region: word(told.Region)}
-	if region := a.header.Get("X-Amz-Bucket-Region"); region != "" {
-		r.region = word(region)
-	}
-	return r
+	return &refusal{method: e.method, status: e.status, code: word(told.Code), region: word(told.Region)}
 }
 
 // word lets through what looks like a name, so that nothing else of an answer gets into an error.

@@ -88,7 +88,7 @@ func clientOf(t *testing.T, endpoint string) *S3 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.client.CloseIdleConnections)
+	t.Cleanup(s.base.(*http.Transport).CloseIdleConnections)
 	return s
 }
 

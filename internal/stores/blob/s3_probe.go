@@ -5,8 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
+
+	"github.com/minio/minio-go/v7"
 )
 
 // UnfitError says what somebody has to mend before a store can keep books: another try
@@ -30,7 +31,7 @@ func (s *S3) Probe(ctx context.Context) error {
 	key := tempPrefix + "probe/" + rand.Text()
 	err = s.probe(ctx, key, body)
 	// Also if ctx is over: nothing should stay behind.
-	_, gone := s.do(context.WithoutCancel(ctx), call{method: http.MethodDelete, key: key})
+	gone := s.erase(context.WithoutCancel(ctx), key, &exchange{})
 	if err == nil && gone != nil {
 		return fmt.Errorf("remove an object from the S3 store: %w", gone)
 	}
@@ -41,33 +42,33 @@ func (s *S3) Probe(ctx context.Context) error {
 }
 
 func (s *S3) probe(ctx context.Context, key string, body *upload) error {
-	put := func(name, value string) (*answer, error) {
-		header := map[string]string{name: value, metaHash: body.hash}
-		return s.do(ctx, call{method: http.MethodPut, key: key, header: header, body: body})
+	put := func(on func(*minio.PutObjectOptions)) (doubtful bool, err error) {
+		opts := minio.PutObjectOptions{UserMetadata: map[string]string{metaHash: body.hash}}
+		on(&opts)
+		e := &exchange{}
+		_, err = s.putWhole(ctx, key, body, opts, e)
+		return e.doubtful, err
 	}
-	first, err := put("If-None-Match", "*")
-	made := err == nil || errors.Is(err, errOther) && first.doubtful
+	absent := func(o *minio.PutObjectOptions) { o.SetMatchETagExcept("*") }
+	doubtful, err := put(absent)
+	made := err == nil || errors.Is(err, errOther) && doubtful
 	if !made {
 		return fmt.Errorf("write an object to the S3 store: %w", err)
 	}
-	if _, err := put("If-None-Match", "*"); !errors.Is(err, errOther) {
+	if _, err := put(absent); !errors.Is(err, errOther) {
 		return unfit("If-None-Match", err)
 	}
-	if _, err := put("If-Match", `"00000000000000000000000000000000"`); !errors.Is(err, errOther) {
+	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag("00000000000000000000000000000000") }); !errors.Is(err, errOther) {
 		return unfit("If-Match", err)
 	}
-	a, err := s.do(ctx, call{method: http.MethodHead, key: key})
+	f, err := s.head(ctx, key)
 	if err != nil {
 		return fmt.Errorf("look at an object of the S3 store: %w", err)
-	}
-	f, err := foundIn(key, a)
-	if err != nil {
-		return err
 	}
 	if f.Hash != body.hash {
 		return &UnfitError{errors.New("this S3 store does not keep the metadata of objects (x-amz-meta-sha256); Remit needs it to tell who wrote what: use another store")}
 	}
-	if _, err := put("If-Match", f.tag); err != nil {
+	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag(f.tag) }); err != nil {
 		return fmt.Errorf("replace an object of the S3 store if it is still the same: %w", err)
 	}
 	return nil

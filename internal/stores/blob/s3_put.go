@@ -14,6 +14,9 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
 
 	"remit/internal/toolsets/books"
 )
@@ -82,6 +85,12 @@ func (c *upload) digest(r io.Reader, to io.Writer, size int64) error {
 	return nil
 }
 
+// part is what is sent of it in one part of several.
+func (c *upload) part(from, size int64) (*upload, error) {
+	part := &upload{from: c.from, start: c.start + from}
+	return part, part.digest(io.NewSectionReader(part.from, part.start, size), io.Discard, size)
+}
+
 // sent is an upload on its way.
 type sent struct {
 	sync.Mutex
@@ -126,7 +135,7 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	}
 	write := rand.Text()
 	for n := range looks {
-		was, err := s.judgePut(ctx, key, c, n)
+		was, err := s.judgePut(ctx, key, c, n > 0 || size > s.partSize)
 		if err != nil {
 			return books.Object{}, false, err
 		}
@@ -143,34 +152,91 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 
 // conditionFor is what the store has to check: that what we saw is still there. Whoever
 // asks for nothing replaces anything, but something new is always told from the rest.
-func conditionFor(was *found, c books.Cond) map[string]string {
+func conditionFor(was *found, c books.Cond) (opts minio.PutObjectOptions) {
 	switch {
 	case was == nil:
-		return map[string]string{"If-None-Match": "*"}
+		opts.SetMatchETagExcept("*")
 	case c.Hash != "":
-		return map[string]string{"If-Match": was.tag}
+		opts.SetMatchETag(was.tag)
 	}
-	return map[string]string{}
+	return opts
 }
 
 // put sends an object. errOther says that the condition does not hold.
-func (s *S3) put(ctx context.Context, key string, body *upload, write string, header map[string]string) (books.Object, error) {
-	header[metaHash], header[metaMD5], header[metaWrite] = body.hash, body.md5, write
-	a, err := s.do(ctx, call{method: http.MethodPut, key: key, header: header, body: body, size: body.size})
+func (s *S3) put(ctx context.Context, key string, body *upload, write string, condition minio.PutObjectOptions) (books.Object, error) {
+	meta := map[string]string{metaHash: body.hash, metaMD5: body.md5, metaWrite: write}
+	e := &exchange{}
+	var tag string
+	var err error
+	if body.size > s.partSize {
+		tag, err = s.putParts(ctx, key, body, meta, condition, e)
+	} else {
+		condition.UserMetadata = meta
+		tag, err = s.putWhole(ctx, key, body, condition, e)
+	}
 	if errors.Is(err, books.ErrNotFound) {
 		err = errOther // what If-Match names is gone
 	}
-	if err != nil && (a.doubtful || passing(err)) {
+	if err != nil && (e.doubtful || passing(err)) {
 		return s.claim(ctx, key, write, err)
 	}
 	if err != nil {
 		return books.Object{}, err
 	}
-	stored := books.Object{Key: key, Size: body.size, Hash: body.hash, Modified: s.now().UTC(), Version: version(a.header.Get("ETag"), body.size)}
-	if at, err := http.ParseTime(a.header.Get("Date")); err == nil {
+	stored := books.Object{Key: key, Size: body.size, Hash: body.hash, Modified: time.Now().UTC(), Version: version(tag, body.size)}
+	if at, err := http.ParseTime(e.date); err == nil {
 		stored.Modified = at.UTC() // the store's clock
 	}
 	return stored, nil
+}
+
+// putWhole sends an object in one request, and gives its tag.
+func (s *S3) putWhole(ctx context.Context, key string, body *upload, opts minio.PutObjectOptions, e *exchange) (string, error) {
+	e.body, e.size = body, body.size
+	stored, err := s.core.PutObject(e.in(ctx), s.at.bucket, s.at.prefix+key, http.NoBody, body.size, "", "", opts)
+	return stored.ETag, e.failure(ctx, err)
+}
+
+// putParts sends an object in parts, and gives its tag. The exchange is that of the request which
+// completes it: only that has the condition, and only that changes anything.
+func (s *S3) putParts(
+	ctx context.Context, key string, body *upload, meta map[string]string, condition minio.PutObjectOptions, e *exchange,
+) (tag string, err error) {
+	name, first := s.at.prefix+key, &exchange{}
+	id, err := s.core.NewMultipartUpload(first.in(ctx), s.at.bucket, name, minio.PutObjectOptions{UserMetadata: meta})
+	if err != nil {
+		return "", first.failure(ctx, err)
+	}
+	defer func() {
+		if err != nil { // also if ctx is over: parts that stay behind cost money
+			s.abort(context.WithoutCancel(ctx), name, id)
+		}
+	}()
+	var parts []minio.CompletePart
+	for from := int64(0); from < body.size; from += s.partSize {
+		part, err := body.part(from, min(s.partSize, body.size-from))
+		if err != nil {
+			return "", err
+		}
+		sent := &exchange{body: part, size: part.size}
+		stored, err := s.core.PutObjectPart(sent.in(ctx), s.at.bucket, name, id, len(parts)+1,
+			http.NoBody, part.size, minio.PutObjectPartOptions{})
+		if err != nil {
+			return "", sent.failure(ctx, err)
+		}
+		parts = append(parts, minio.CompletePart{PartNumber: stored.PartNumber, ETag: stored.ETag})
+	}
+	e.size = body.size
+	stored, err := s.core.CompleteMultipartUpload(e.in(ctx), s.at.bucket, name, id, parts, condition)
+	return stored.ETag, e.failure(ctx, err)
+}
+
+// abort removes the parts of an upload that is given up. If that fails, a rule of the bucket has
+// to; nobody can do more about it now.
+func (s *S3) abort(ctx context.Context, name, id string) {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	_ = s.core.AbortMultipartUpload((&exchange{}).in(ctx), s.at.bucket, name, id)
 }
 
 // claim is for a write of which an answer got lost: then its condition fails because it was
@@ -187,10 +253,10 @@ func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.
 	return books.Object{}, failed
 }
 
-// judgePut is judge for the n-th try of a Put: for something new there has to be a place
-// as well. Whether it is new, the store tells whoever just tries.
-func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, n int) (*found, error) {
-	if !c.Absent || n > 0 {
+// judgePut is judge for a Put: for something new there has to be a place as well. Whether it is
+// new, the store tells whoever just tries; for what is sent in parts, that comes late.
+func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
+	if !c.Absent || look {
 		was, err := s.judge(ctx, key, c)
 		if err != nil || was != nil {
 			return was, err
@@ -244,13 +310,4 @@ func parentsOf(key string) []string {
 		parents = parents[min(2, len(parents)):]
 	}
 	return parents
-}
-
-// empty gives ErrNoPlace if there is an object beneath a folder.
-func (s *S3) empty(ctx context.Context, folder string) error {
-	p, err := s.page(ctx, folder, "", 1)
-	if err == nil && len(p.Contents) > 0 {
-		return books.ErrNoPlace
-	}
-	return err
 }

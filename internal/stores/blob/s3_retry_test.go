@@ -108,9 +108,21 @@ func newUnsteady(t *testing.T) (*S3, *unsteady) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.client.CloseIdleConnections)
+	t.Cleanup(s.base.(*http.Transport).CloseIdleConnections)
 	s.breath = time.Millisecond
 	return s, u
+}
+
+// besideIt gives the same library by a network that does not fail.
+func besideIt(t *testing.T, s *S3) *S3 {
+	t.Helper()
+	server := s3test.Start(t)
+	other, err := OpenS3(t.Context(), server.URL(s.at.bucket, s.at.prefix), server.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(other.base.(*http.Transport).CloseIdleConnections)
+	return other
 }
 
 // TestS3Retries: whichever request fails, in whatever way, what was asked for happens, once.
@@ -165,10 +177,9 @@ func TestS3Retries(t *testing.T) {
 func TestS3LostAnswer(t *testing.T) {
 	s, u := newUnsteady(t)
 	mustStore(t, s, "books/b/x", "1")
-	other := *s
-	other.at.host = strings.TrimPrefix(s3test.Start(t).Endpoint, "http://")
+	other := besideIt(t, s)
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		if _, _, err := store(t, &other, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); err != nil {
+		if _, _, err := store(t, other, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); err != nil {
 			t.Error(err)
 		}
 		breakLine(w)
@@ -178,7 +189,7 @@ func TestS3LostAnswer(t *testing.T) {
 		t.Errorf("error %v, want that nobody knows", err)
 	}
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		if _, _, err := store(t, &other, "books/b/x", "3", books.Cond{Hash: sumOf("2")}); err != nil {
+		if _, _, err := store(t, other, "books/b/x", "3", books.Cond{Hash: sumOf("2")}); err != nil {
 			t.Error(err)
 		}
 		breakLine(w)
@@ -196,11 +207,10 @@ func TestS3LostAnswer(t *testing.T) {
 func TestS3Changes(t *testing.T) {
 	s, u := newUnsteady(t)
 	mustStore(t, s, "books/b/x", "1")
-	other := *s
-	other.at.host = strings.TrimPrefix(s3test.Start(t).Endpoint, "http://")
+	other := besideIt(t, s)
 	next := "2"
 	u.how = func(w http.ResponseWriter, r *http.Request, to http.Handler) {
-		mustStore(t, &other, "books/b/x", next)
+		mustStore(t, other, "books/b/x", next)
 		to.ServeHTTP(w, r)
 	}
 	var conflict *books.ConflictError

@@ -91,7 +91,7 @@ func TestS3Mixed(t *testing.T) {
 			},
 		} {
 			script := &scripted{answers: c.answers}
-			s.client.Transport = script
+			s.base = script
 			if o, err := do(); err != nil || o.Hash != c.hash || len(script.asked) != c.asked {
 				t.Errorf("%s: %s: %+v after %d answers, error %v", c.name, act, o, len(script.asked), err)
 			}
@@ -115,14 +115,92 @@ func (text torn) give(*http.Request) (*http.Response, error) {
 // TestS3Torn: a content that does not have the hash of its description is read again.
 func TestS3Torn(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
-	s.client.Transport = &scripted{answers: []replying{torn("old").give, torn("new").give}}
+	s.base = &scripted{answers: []replying{torn("old").give, torn("new").give}}
 	if got := load(t, s, "books/b/x"); got != "new" {
 		t.Errorf("read %q", got)
 	}
 	script := &scripted{answers: []replying{torn("bad").give}}
-	s.client.Transport = script
+	s.base = script
 	if _, err := s.Open(t.Context(), "books/b/x"); !errors.Is(err, errDamaged) || len(script.asked) != 2 {
 		t.Errorf("an object that never fits: error %v after %d answers", err, len(script.asked))
+	}
+}
+
+// TestS3LateError: a copy that fails after the store has said 200 has failed, and is tried again.
+func TestS3LateError(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	s.breath = time.Millisecond
+	late := reply{200, "<Error><Code>InternalError</Code></Error>"}.give
+	was := &found{Object: books.Object{Key: "books/b/x"}, tag: "x"}
+	script := &scripted{answers: []replying{late, reply{200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"}.give}}
+	s.base = script
+	if err := s.copy(t.Context(), was, "books/b/y"); err != nil || len(script.asked) != 2 {
+		t.Errorf("error %v after %d answers", err, len(script.asked))
+	}
+	s.base = &scripted{answers: []replying{late}}
+	if err := s.copy(t.Context(), was, "books/b/y"); !has(err, http.StatusInternalServerError) {
+		t.Errorf("error %v", err)
+	}
+	s.base = &scripted{answers: []replying{reply{200, ""}.give}} // some say that of what they removed
+	if err := s.erase(t.Context(), "books/b/x", &exchange{}); err != nil {
+		t.Errorf("remove: error %v", err)
+	}
+}
+
+// TestS3Requests: whatever minio-go would make of an address, a request goes where the address says,
+// and is signed, with the hash of its content also over TLS.
+func TestS3Requests(t *testing.T) {
+	for _, c := range []struct{ address, want string }{
+		{"s3://bucket/p?endpoint=https://store.example/s3/", "https://store.example/s3/bucket/p/books/b/x"},
+		{"s3://bucket/p?endpoint=http://store.example:80&path_style=false", "http://bucket.store.example:80/p/books/b/x"},
+		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"}, // a region that minio-go does not know
+		{"s3://my.bucket?region=eu-central-1", "https://s3.eu-central-1.amazonaws.com/my.bucket/books/b/x"},
+	} {
+		s, err := OpenS3(t.Context(), c.address, environment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.base = roundTripper(func(r *http.Request) (*http.Response, error) {
+			signed := r.Header.Get("Authorization")
+			if got := r.URL.String(); got != c.want || r.Host != r.URL.Host || !strings.Contains(signed, "/"+s.at.region+"/s3/aws4_request") {
+				t.Errorf("%s: sent to %s (%s), signed %s", c.address, got, r.Host, signed)
+			}
+			if !strings.Contains(signed, "if-none-match") || r.Header.Get("X-Amz-Content-Sha256") != sumOf("x") {
+				t.Errorf("%s: signed %s of %v", c.address, signed, r.Header)
+			}
+			return reply{200, ""}.give(r)
+		})
+		body, err := uploadOf(strings.NewReader("x"), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.putWhole(t.Context(), "books/b/x", body, conditionFor(nil, books.Cond{}), &exchange{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestS3ListCancelled: a list that was given up does not look like one that has ended.
+func TestS3ListCancelled(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var failed error
+	for _, err := range s.List(ctx, "") {
+		failed = err
+	}
+	if !errors.Is(failed, context.Canceled) {
+		t.Errorf("error %v", failed)
+	}
+}
+
+// TestS3EndlessList: a list that goes in circles ends.
+func TestS3EndlessList(t *testing.T) {
+	s := clientOf(t, "http://127.0.0.1:1")
+	circle := reply{200, "<R><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken></R>"}
+	s.base = &scripted{answers: []replying{circle.give}}
+	if err := s.empty(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "goes on, and not where") {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -151,9 +229,9 @@ func TestS3Patience(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := clientOf(t, "http://127.0.0.1:1")
 				script := &scripted{answers: []replying{c.answer}}
-				s.client.Transport = script
+				s.base = script
 				start := time.Now()
-				_, err := s.page(t.Context(), "", "", 1)
+				err := s.empty(t.Context(), "")
 				took := time.Since(start)
 				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.most {
 					t.Errorf("asked %d times in %v: error %v", len(script.asked), took, err)
@@ -172,7 +250,7 @@ func TestS3Cancelled(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"hangs": hangs, "fails": reply{500, ""}.give} {
 		synctest.Test(t, func(t *testing.T) {
 			s := clientOf(t, "http://127.0.0.1:1")
-			s.client.Transport = &scripted{answers: []replying{answer}}
+			s.base = &scripted{answers: []replying{answer}}
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			start := time.Now()
@@ -211,7 +289,7 @@ func TestS3Stalls(t *testing.T) {
 		script := &scripted{answers: []replying{
 			stalling{content, 0, 1000}.give, reply{503, ""}.give, stalling{content, 1000, 700 << 10}.give, stalling{content, 700 << 10, len(content)}.give,
 		}}
-		s.client.Transport = script
+		s.base = script
 		if got := load(t, s, "books/b/x"); got != string(content) {
 			t.Errorf("read %d bytes", len(got))
 		}

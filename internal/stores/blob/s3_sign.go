@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/minio/minio-go/v7/pkg/signer"
 
 	"remit/internal/toolsets/books"
 )
@@ -36,14 +37,15 @@ func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Durat
 }
 
 func (s *S3) presign(ctx context.Context, key string, size int64, ttl time.Duration) (string, error) {
-	seconds := strconv.FormatInt(int64(ttl/time.Second), 10)
-	request := (&http.Request{
-		Method:        http.MethodPut,
-		URL:           s.at.url(key, url.Values{"X-Amz-Expires": {seconds}}),
-		Host:          s.at.host,
-		Header:        http.Header{},
-		ContentLength: size,
-	}).WithContext(ctx)
-	signed, _, err := s.signer.PresignHTTP(ctx, s.credentials, request, "UNSIGNED-PAYLOAD", "s3", s.at.region, s.now())
-	return signed, err
+	who, err := s.who(ctx)
+	if err != nil {
+		return "", err
+	}
+	request := http.Request{
+		Method: http.MethodPut,
+		URL:    s.at.url("/"+s.at.prefix+key, ""),
+		Header: http.Header{"Content-Length": {strconv.FormatInt(size, 10)}},
+	}
+	signed := signer.PreSignV4(request, who.AccessKeyID, who.SecretAccessKey, who.SessionToken, s.at.region, int64(ttl/time.Second))
+	return signed.URL.String(), nil
 }

@@ -27,8 +27,12 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// piece is what an archive reads at a time.
-const piece = 256 << 10
+// piece is what an archive reads of a large file at a time, held the size up to which a file is
+// read before it is its turn.
+const (
+	piece = 256 << 10
+	held  = 2 << 20
+)
 
 // attic is a store that is only read. It counts what is open in it.
 type attic struct {
@@ -139,6 +143,16 @@ func aBook() *attic {
 	return a
 }
 
+// aLargeBook has files too that are written while they are read, or nearly so.
+func aLargeBook() *attic {
+	a := aBook()
+	a.files["books/ai/assets/images/large.bin"] = noise(held + 1)
+	for _, size := range []int{held, held + 3*piece + 99} {
+		a.files[fmt.Sprintf("books/ai/lessons/part-1/%d.md", size)] = prose(size)
+	}
+	return a
+}
+
 func (a *attic) zip(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -172,7 +186,7 @@ func unzip(t *testing.T, data []byte) map[string][]byte {
 
 // TestArchiveHoldsTheBook: all of it, nothing else, in order.
 func TestArchiveHoldsTheBook(t *testing.T) {
-	a := aBook()
+	a := aLargeBook()
 	var files int
 	var size int64
 	var out bytes.Buffer
@@ -212,7 +226,7 @@ func TestArchiveHoldsTheBook(t *testing.T) {
 // TestArchiveEntries: what would not shrink is stored, the rest is not, and times are
 // those of the objects.
 func TestArchiveEntries(t *testing.T) {
-	data := aBook().zip(t)
+	data := aLargeBook().zip(t)
 	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -228,11 +242,14 @@ func TestArchiveEntries(t *testing.T) {
 		if file.Mode() != 0o644 {
 			t.Errorf("%s has mode %s", file.Name, file.Mode())
 		}
-		if follow := file.Flags&0x8 != 0; follow != (file.UncompressedSize64 >= piece) {
+		if follow := file.Flags&0x8 != 0; follow != (file.UncompressedSize64 > held || file.Name == "assets/videos/film.mp4") {
 			t.Errorf("%s of %d bytes: its sizes follow it: %t", file.Name, file.UncompressedSize64, follow)
 		}
 	}
-	want := []string{"assets/images/photo.png", "assets/images/raw.bin", "assets/videos/film.mp4", "book.yaml", "lessons/empty.md", "lessons/part-1/1.md"}
+	want := []string{
+		"assets/images/large.bin", "assets/images/photo.png", "assets/images/raw.bin", "assets/videos/film.mp4",
+		"book.yaml", "lessons/empty.md", "lessons/part-1/1.md",
+	}
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
@@ -243,11 +260,11 @@ func TestArchiveEntries(t *testing.T) {
 
 // TestArchiveIsTheSame: however many work on it.
 func TestArchiveIsTheSame(t *testing.T) {
-	want := aBook().zip(t)
+	want := aLargeBook().zip(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, cores := range []int{1, 3, 16} {
 		runtime.GOMAXPROCS(cores)
-		if got := aBook().zip(t); !bytes.Equal(got, want) {
+		if got := aLargeBook().zip(t); !bytes.Equal(got, want) {
 			t.Errorf("%d cores give another archive", cores)
 		}
 	}
@@ -260,7 +277,7 @@ func TestArchiveForOthers(t *testing.T) {
 		t.Skip("LEFT OUT: unzip is missing")
 	}
 	name := filepath.Join(t.TempDir(), "ai.zip")
-	if err := os.WriteFile(name, aBook().zip(t), 0o600); err != nil {
+	if err := os.WriteFile(name, aLargeBook().zip(t), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), judge, "-t", "-q", name).CombinedOutput(); err != nil {
@@ -308,24 +325,36 @@ func TestArchiveFails(t *testing.T) {
 		}
 	}
 	whole := len(aBook().zip(t))
+	const small, large = "books/ai/lessons/part-1/786531.md", "books/ai/lessons/part-1/2883683.md"
 	for _, tc := range []struct {
 		name  string
 		room  int
+		file  string
 		spoil func(*bytes.Reader) io.Reader
 		want  error
 	}{
-		{"a file fails at once", whole, after(0, errDisk), errDisk},
-		{"a file fails in the second piece", whole, after(piece+5, errDisk), errDisk},
-		{"a file fails at its end", whole, after(3*piece+99, errDisk), errDisk},
-		{"a connection ends early", whole, after(2*piece, io.ErrUnexpectedEOF), nil},
-		{"a file ends early", whole, after(2*piece, io.EOF), nil},
-		{"nobody reads at all", 0, nil, errFull},
-		{"nobody reads the second file", 30_000, nil, errFull},
-		{"nobody reads the end", whole - 10, nil, errFull},
+		{"a file fails at once", whole, small, after(0, errDisk), errDisk},
+		{"a file fails in the second piece", whole, small, after(piece+5, errDisk), errDisk},
+		{"a file fails at its end", whole, small, after(3*piece+99, errDisk), errDisk},
+		{"a connection ends early", whole, small, after(2*piece, io.ErrUnexpectedEOF), nil},
+		{"a file ends early", whole, small, after(2*piece, io.EOF), nil},
+		{"a large file fails at once", 2 * whole, large, after(0, errDisk), errDisk},
+		{"a large file fails in the second piece", 2 * whole, large, after(piece+5, errDisk), errDisk},
+		{"a large file fails at its end", 2 * whole, large, after(held+3*piece+99, errDisk), errDisk},
+		{"a large file is gone while it is read", 2 * whole, large, after(held, books.ErrNotFound), nil},
+		{"the connection of a large file ends early", 2 * whole, large, after(2*piece, io.ErrUnexpectedEOF), nil},
+		{"a large file ends early", 2 * whole, large, after(2*piece, io.EOF), nil},
+		{"a large file ends at once", 2 * whole, large, after(0, io.EOF), nil},
+		{"nobody reads at all", 0, "", nil, errFull},
+		{"nobody reads the second file", 30_000, "", nil, errFull},
+		{"nobody reads the end", whole - 10, "", nil, errFull},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := aBook()
-			a.spoil = map[string]func(*bytes.Reader) io.Reader{"books/ai/lessons/part-1/786531.md": tc.spoil}
+			if tc.file == large {
+				a.files[large] = prose(held + 3*piece + 99)
+			}
+			a.spoil = map[string]func(*bytes.Reader) io.Reader{tc.file: tc.spoil}
 			out := &limited{left: tc.room}
 			err := a.library().WriteArchive(t.Context(), "ai", out, nil)
 			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {

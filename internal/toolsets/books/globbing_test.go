@@ -20,7 +20,7 @@ func TestGlobsWithBraces(t *testing.T) {
 			continue
 		}
 		for _, path := range paths {
-			if got, want := plain.match(path), doublestar.MatchUnvalidated(pattern, path); got != want {
+			if got, want := plain.Match(path), doublestar.MatchUnvalidated(pattern, path); got != want {
 				t.Errorf("%s matches %s: %v, want %v", pattern, path, got, want)
 			}
 		}
@@ -45,7 +45,7 @@ func TestGlobsThatAreNone(t *testing.T) {
 func TestGlobsTakeNoTime(t *testing.T) {
 	path := strings.Repeat("aaa/", 60) + "a.md"
 	for _, pattern := range []string{strings.Repeat("{*,*}", 50) + "z", strings.Repeat("{**/*,**/*}/", 20) + "z", strings.Repeat("*{a,a}", 40) + "z", strings.Repeat("{", 120) + strings.Repeat("}", 120) + "z"} {
-		if plain, err := compileGlob(pattern); err == nil && plain.match(path) {
+		if plain, err := compileGlob(pattern); err == nil && plain.Match(path) {
 			t.Errorf("%s matches", pattern)
 		}
 	}
@@ -65,7 +65,7 @@ func FuzzGlobs(f *testing.F) {
 			t.Errorf("%q is taken", pattern)
 		}
 		// Not the reverse: it passes over {,x} after a star at the end of a path.
-		if err == nil && doublestar.MatchUnvalidated(pattern, path) && !plain.match(path) {
+		if err == nil && doublestar.MatchUnvalidated(pattern, path) && !plain.Match(path) {
 			t.Errorf("%q does not match %q", pattern, path)
 		}
 	})

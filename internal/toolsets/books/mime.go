@@ -17,7 +17,7 @@ func mimeOf(head []byte, name string) string {
 	if clear {
 		return byContent
 	}
-	if byName := mimeByExtension(strings.ToLower(path.Ext(name))); byName != "" {
+	if byName := mimeTypes[strings.ToLower(path.Ext(name))]; byName != "" {
 		return byName
 	}
 	return byContent
@@ -46,95 +46,27 @@ func sniffed(head []byte) (kind string, clear bool) {
 	}
 }
 
-// mimeByExtension is "" for an extension that we do not know.
-func mimeByExtension(ext string) string {
-	switch ext {
-	case ".png", ".gif", ".webp", ".avif", ".heic", ".bmp", ".tiff", ".apng":
-		return "image/" + ext[1:]
-	case ".jpg", ".jpeg":
-		return "image/jpeg"
-	case ".tif":
-		return "image/tiff"
-	case ".svg":
-		return "image/svg+xml"
-	case ".ico":
-		return "image/x-icon"
-	case ".mp4", ".webm":
-		return "video/" + ext[1:]
-	case ".m4v":
-		return "video/x-m4v"
-	case ".mov":
-		return "video/quicktime"
-	case ".mkv":
-		return "video/x-matroska"
-	case ".avi":
-		return "video/x-msvideo"
-	case ".mpg", ".mpeg":
-		return "video/mpeg"
-	case ".ogv":
-		return "video/ogg"
-	case ".mp3":
-		return "audio/mpeg"
-	case ".m4a":
-		return "audio/x-m4a"
-	case ".wav", ".aac", ".flac", ".midi":
-		return "audio/" + ext[1:]
-	case ".ogg", ".oga", ".opus":
-		return "audio/ogg"
-	case ".weba":
-		return "audio/webm"
-	default:
-		return mimeOfDocument(ext)
-	}
-}
+const office = "application/vnd.openxmlformats-officedocument."
 
-// mimeOfDocument knows what slides and texts are called.
-func mimeOfDocument(ext string) string {
-	const office = "application/vnd.openxmlformats-officedocument."
-	switch ext {
-	case ".pdf":
-		return "application/pdf"
-	case ".pptx":
-		return office + "presentationml.presentation"
-	case ".ppsx":
-		return office + "presentationml.slideshow"
-	case ".docx":
-		return office + "wordprocessingml.document"
-	case ".xlsx":
-		return office + "spreadsheetml.sheet"
-	case ".ppt":
-		return "application/vnd.ms-powerpoint"
-	case ".key":
-		return "application/vnd.apple.keynote"
-	case ".odp":
-		return "application/vnd.oasis.opendocument.presentation"
-	case ".epub":
-		return "application/epub+zip"
-	case ".zip":
-		return "application/zip"
-	case ".json":
-		return "application/json"
-	case ".yaml", ".yml":
-		return "application/yaml"
-	case ".md", ".markdown":
-		return "text/markdown"
-	case ".html", ".htm":
-		return "text/html"
-	case ".css", ".csv":
-		return "text/" + ext[1:]
-	case ".js", ".mjs":
-		return "text/javascript"
-	case ".txt":
-		return "text/plain"
-	case ".vtt":
-		return "text/vtt"
-	case ".srt":
-		return "application/x-subrip"
-	case ".xml":
-		return "application/xml"
-	case ".ipynb":
-		return "application/x-ipynb+json"
-	default:
-		return ""
-	}
+// mimeTypes are those of names, by their extension.
+var mimeTypes = map[string]string{
+	".png": "image/png", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif", ".heic": "image/heic", ".bmp": "image/bmp",
+	".tiff": "image/tiff", ".tif": "image/tiff", ".apng": "image/apng", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",
+	".svg": "image/svg+xml", ".ico": "image/x-icon",
+
+	".mp4": "video/mp4", ".webm": "video/webm", ".m4v": "video/x-m4v", ".mov": "video/quicktime", ".mkv": "video/x-matroska",
+	".avi": "video/x-msvideo", ".mpg": "video/mpeg", ".mpeg": "video/mpeg", ".ogv": "video/ogg",
+
+	".mp3": "audio/mpeg", ".m4a": "audio/x-m4a", ".wav": "audio/wav", ".aac": "audio/aac", ".flac": "audio/flac", ".midi": "audio/midi",
+	".ogg": "audio/ogg", ".oga": "audio/ogg", ".opus": "audio/ogg", ".weba": "audio/webm",
+
+	".pdf": "application/pdf", ".ppt": "application/vnd.ms-powerpoint", ".key": "application/vnd.apple.keynote",
+	".pptx": office + "presentationml.presentation", ".ppsx": office + "presentationml.slideshow",
+	".docx": office + "wordprocessingml.document", ".xlsx": office + "spreadsheetml.sheet",
+	".odp": "application/vnd.oasis.opendocument.presentation", ".epub": "application/epub+zip", ".zip": "application/zip",
+
+	".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml", ".xml": "application/xml",
+	".ipynb": "application/x-ipynb+json", ".md": "text/markdown", ".markdown": "text/markdown", ".html": "text/html", ".htm": "text/html",
+	".css": "text/css", ".csv": "text/csv", ".js": "text/javascript", ".mjs": "text/javascript", ".txt": "text/plain",
+	".vtt": "text/vtt", ".srt": "application/x-subrip",
 }

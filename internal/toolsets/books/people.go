@@ -79,11 +79,7 @@ func cleanTitle(title string) string {
 // checkID refuses what is no id of a book. What tools are called with, their contracts
 // check.
 func checkID(bookID string) error {
-	ok := len(bookID) >= 3 && len(bookID) <= 50
-	for _, c := range bookID {
-		ok = ok && (c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-')
-	}
-	if ok {
+	if _, err := checkBookID(bookID); err == nil {
 		return nil
 	}
 	return contract.Errorf(contract.Invalid, "%q is no id of a book: it has 3 to 50 lower-case letters, digits and hyphens", bookID).With("field", "book_id")

@@ -43,7 +43,7 @@ func (t *Tools) Glob(ctx context.Context, in GlobIn) (GlobOut, error) {
 	files, err := t.Library.filesOf(ctx, in.BookID, in.AllBooks)
 	out := GlobOut{Result: []string{}}
 	for i := range files {
-		if _, path, ok := splitKey(files[i].Key); ok && pattern.match(path) {
+		if _, path, ok := splitKey(files[i].Key); ok && pattern.Match(path) {
 			out.Result = append(out.Result, files[i].Key)
 		}
 	}

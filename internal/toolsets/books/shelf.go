@@ -171,7 +171,7 @@ func isMarkdown(name string) bool { return strings.HasSuffix(name, ".md") }
 
 // mimeOfText is what a text is called by its name alone.
 func mimeOfText(name string) string {
-	if known := mimeByExtension(path.Ext(name)); known != "" {
+	if known := mimeTypes[path.Ext(name)]; known != "" {
 		return known
 	}
 	return "text/plain"

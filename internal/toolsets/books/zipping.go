@@ -18,49 +18,38 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// What an archive may take while it is written: so many pieces, each of them read and
-// compressed, and as many compressors as there are cores to use them.
+// What an archive may hold in memory while it is written.
 const (
-	pieceSize   = 256 << 10
-	filesAhead  = 8 // opened before it is their turn, for stores that are slow to begin
-	piecesAhead = 4 // of the file whose turn it is
+	filesAhead = 8         // files that are opened before it is their turn, for stores that are slow to begin
+	maxHeld    = 2 << 20   // of each that is compressed before it is its turn; a larger one is streamed
+	sampleSize = 256 << 10 // of a larger one, to tell whether it is worth compressing
 )
 
 // level is where better compression begins to cost more time than it saves bytes.
 const level = 5
 
-// zipping writes objects into a zip. Many are read and compressed at a time; they are
-// written in order.
+// zipping writes objects into a zip. Many are read and compressed at a time, each by a goroutine
+// of its own; they are written in order.
 type zipping struct {
 	store       Store
 	zip         *zip.Writer
-	gone        func(key string) // is told of what is not there any more
-	pieces      chan *piece
-	compressors chan *flate.Writer // nil stands for one that is not made yet
+	gone        func(key string)   // is told of what is not there any more
+	compressors chan *flate.Writer // as many as there are cores; nil stands for one that is not made yet
+	free        chan *buffers      // to be used again
+	buffer      []byte             // for what is streamed
 	readers     sync.WaitGroup
-}
-
-// piece is a part of a file, in turn read, compressed and written. It is used again.
-type piece struct {
-	raw        []byte
-	compressed bytes.Buffer
-	stored     bool          // the raw bytes are written
-	last       bool          // nothing comes after it
-	ready      chan struct{} // closed when it can be
 }
 
 func newZipping(w io.Writer, store Store, gone func(key string)) *zipping {
 	z := &zipping{
 		store: store, zip: zip.NewWriter(w), gone: gone,
-		pieces:      make(chan *piece, filesAhead+piecesAhead),
+		free: make(chan *buffers, filesAhead), buffer: make([]byte, sampleSize),
 		compressors: make(chan *flate.Writer, min(runtime.GOMAXPROCS(0), filesAhead)),
-	}
-	for range cap(z.pieces) {
-		z.pieces <- &piece{}
 	}
 	for range cap(z.compressors) {
 		z.compressors <- nil
 	}
+	z.zip.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, level) })
 	return z
 }
 
@@ -80,14 +69,14 @@ func (z *zipping) write(ctx context.Context, objects []Object, prefix int, told 
 	var size int64
 	for turn := range turns {
 		m := <-turn
-		if m.gone {
-			z.gone(m.object.Key)
+		if errors.Is(m.err, ErrNotFound) {
+			z.gone(m.key)
 			continue
 		}
-		if err := z.add(ctx, m, m.object.Key[prefix:]); err != nil {
+		if err := z.add(ctx, m, m.key[prefix:]); err != nil {
 			return err
 		}
-		files, size = files+1, size+int64(m.header.UncompressedSize64)
+		files, size = files+1, size+m.body.Size
 		if told != nil {
 			told(files, size)
 		}
@@ -105,7 +94,7 @@ func (z *zipping) openAll(ctx context.Context, objects []Object, turns chan<- ch
 		turn := make(chan *member, 1)
 		select {
 		case turns <- turn:
-			z.readers.Go(func() { turn <- z.open(ctx, objects[i]) })
+			z.readers.Go(func() { turn <- z.open(ctx, objects[i].Key) })
 		case <-ctx.Done():
 			return
 		}
@@ -114,207 +103,154 @@ func (z *zipping) openAll(ctx context.Context, objects []Object, turns chan<- ch
 
 // member is an object on its way into a zip.
 type member struct {
-	object Object
-	gone   bool   // it is not there any more
-	body   *Body  // nil if all of it was read
-	first  *piece // the beginning
-	stored bool   // it is not compressed
-	crc    uint32 // of what was read
-	read   int64
-	err    error // why it cannot be read
-	header *zip.FileHeader
+	key     string
+	body    *Body
+	streams bool  // most of the body is not read yet
+	stored  bool  // it is not compressed
+	err     error // why it cannot be read
+	*buffers
 }
 
-// open opens an object and prepares the beginning of it, which tells whether it is
-// worth compressing.
-func (z *zipping) open(ctx context.Context, object Object) *member {
-	m := &member{object: object}
-	m.body, m.err = z.store.Open(ctx, object.Key)
-	if errors.Is(m.err, ErrNotFound) {
-		m.gone, m.err = true, nil
-		return m
-	}
-	if m.err == nil {
-		m.first, m.err = z.read(ctx, m)
-	}
-	if m.err != nil {
-		return m
-	}
-	m.stored = isCompressed(object.Key)
-	if !m.stored {
-		z.compress(m.first)
-		m.stored = m.first.compressed.Len() > len(m.first.raw)-len(m.first.raw)/32
-	}
-	m.first.stored = m.stored
-	return m
-}
+// buffers hold what is read, and the same compressed.
+type buffers struct{ raw, packed bytes.Buffer }
 
 // close lets go of what is open.
 func (m *member) close() {
-	if m.body != nil {
+	if m.streams {
 		_ = m.body.Close() // what was only read has nothing left to lose
-		m.body = nil
 	}
 }
 
-// read reads the next piece of an object.
-func (z *zipping) read(ctx context.Context, m *member) (*piece, error) {
-	var p *piece
+// open opens an object, reads and compresses it.
+func (z *zipping) open(ctx context.Context, key string) *member {
+	m := &member{key: key}
 	select {
-	case p = <-z.pieces:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case m.buffers = <-z.free:
+		m.raw.Reset()
+		m.packed.Reset()
+	default:
+		m.buffers = &buffers{}
 	}
-	if p.raw == nil {
-		p.raw = make([]byte, pieceSize)
+	if m.body, m.err = z.store.Open(ctx, key); m.err == nil {
+		m.err = z.read(m)
 	}
-	n, err := io.ReadFull(m.body, p.raw[:pieceSize])
-	p.raw, p.stored, p.last = p.raw[:n], m.stored, err != nil
-	m.crc, m.read = crc32.Update(m.crc, crc32.IEEETable, p.raw), m.read+int64(n)
-	switch {
-	case err == nil:
-	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, fmt.Errorf("read %s: %w", m.object.Key, err)
-	case m.read != m.body.Size: // a connection that is lost may look like an end
-		return nil, fmt.Errorf("read %s: it ended after %d of %d bytes", m.object.Key, m.read, m.body.Size)
-	}
-	return p, nil
+	return m
 }
 
-// compress compresses a piece, so that the pieces of an object are one stream.
-func (z *zipping) compress(p *piece) {
+// read reads and compresses an object. Of one that is large, or is not compressed anyway, that is
+// the beginning, which tells whether the rest is worth compressing.
+func (z *zipping) read(m *member) error {
+	m.stored = isCompressed(m.key)
+	m.streams = m.body.Size > maxHeld || m.body.Size > sampleSize && m.stored
+	first := int64(sampleSize)
+	if !m.streams {
+		first = m.body.Size + 1
+		defer func() { _ = m.body.Close() }() // it was only read
+	}
+	m.raw.Grow(int(first) + bytes.MinRead) // so that it never has to be copied
+	n, err := m.raw.ReadFrom(io.LimitReader(m.body, first))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read %s: %w", m.key, err)
+	case !m.streams && n != m.body.Size:
+		return m.short(n)
+	case m.stored:
+		return nil
+	}
 	c := <-z.compressors
-	defer func() { z.compressors <- c }()
-	p.compressed.Reset()
 	if c == nil {
 		c, _ = flate.NewWriter(nil, level) // only a level that does not exist is an error
 	}
-	c.Reset(&p.compressed)
-	_, _ = c.Write(p.raw) // a buffer takes all
-	if p.last {
-		_ = c.Close()
-	} else {
-		_ = c.Flush()
-	}
+	c.Reset(&m.packed)
+	_, _ = c.Write(m.raw.Bytes()) // a buffer takes all
+	_ = c.Close()
+	z.compressors <- c
+	m.stored = m.packed.Len() > m.raw.Len()-m.raw.Len()/32
+	return nil
 }
 
-// content is what is written of a piece.
-func (p *piece) content() []byte {
-	if p.stored {
-		return p.raw
-	}
-	return p.compressed.Bytes()
+// short says that an object is not as long as it should be: a connection that is lost may look
+// like an end.
+func (m *member) short(n int64) error {
+	return fmt.Errorf("read %s: it ended after %d of %d bytes", m.key, n, m.body.Size)
 }
 
 // add writes an object into the zip, under a name.
 func (z *zipping) add(ctx context.Context, m *member, name string) error {
-	defer m.close()
-	if m.err != nil {
+	defer func() {
+		m.close()
+		z.free <- m.buffers
+	}()
+	switch {
+	case m.err != nil:
 		return m.err
+	case m.streams:
+		return z.stream(ctx, m, name)
 	}
-	m.describe(name)
-	first := m.first.content()
-	if m.first.last {
-		m.header.CRC32, m.header.UncompressedSize64, m.header.CompressedSize64 = m.crc, uint64(m.read), uint64(len(first))
-	} else {
-		m.header.Flags |= sizesFollow
+	content := m.packed.Bytes()
+	if m.stored {
+		content = m.raw.Bytes()
 	}
-	out, err := z.zip.CreateRaw(m.header)
+	header := m.header(name)
+	header.CRC32 = crc32.ChecksumIEEE(m.raw.Bytes())
+	header.UncompressedSize64, header.CompressedSize64 = uint64(m.raw.Len()), uint64(len(content))
+	out, err := z.zip.CreateRaw(header)
 	if err == nil {
-		_, err = out.Write(first)
+		_, err = out.Write(content)
 	}
-	written, last := len(first), m.first.last
-	z.pieces <- m.first
-	if err != nil || last {
-		return err
-	}
-	return z.addRest(ctx, m, out, uint64(written))
-}
-
-// sizesFollow is the flag of files whose sizes come after them.
-const sizesFollow = 0x8
-
-// addRest writes what comes after the first piece of an object, of which so much was
-// written.
-func (z *zipping) addRest(ctx context.Context, m *member, out io.Writer, written uint64) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	queue := make(chan *piece, piecesAhead-2) // one more is read, and one is written
-	z.readers.Go(func() {
-		defer close(queue)
-		m.err = z.readRest(ctx, m, queue)
-	})
-	for p := range queue {
-		<-p.ready
-		if err == nil {
-			_, err = out.Write(p.content())
-			written += uint64(len(p.content()))
-		}
-		if err != nil {
-			cancel()
-		}
-		z.pieces <- p
-	}
-	if err == nil {
-		err = m.err
-	}
-	h := m.header
-	h.CRC32, h.UncompressedSize64, h.CompressedSize64 = m.crc, uint64(m.read), written
-	//nolint:staticcheck // the writer makes these of the others, but not of what follows a file
-	h.UncompressedSize, h.CompressedSize = uint32(m.read), uint32(written)
 	return err
 }
 
-// readRest reads pieces in order, and lets many be compressed at a time.
-func (z *zipping) readRest(ctx context.Context, m *member, queue chan<- *piece) error {
-	for last := false; !last; {
-		p, err := z.read(ctx, m)
-		if err != nil {
-			return err
-		}
-		last = p.last
-		p.ready = make(chan struct{})
-		z.readers.Go(func() {
-			defer close(p.ready)
-			if !p.stored {
-				z.compress(p)
-			}
-		})
-		queue <- p
+// stream writes a large object into the zip while it is read.
+func (z *zipping) stream(ctx context.Context, m *member, name string) error {
+	out, err := z.zip.CreateHeader(m.header(name))
+	if err != nil {
+		return err
 	}
-	return nil
+	rest := readerFunc(func(p []byte) (int, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		n, err := m.body.Read(p)
+		if err != nil && !errors.Is(err, io.EOF) {
+			err = fmt.Errorf("read %s: %w", m.key, err)
+		}
+		return n, err
+	})
+	n, err := io.CopyBuffer(out, io.MultiReader(&m.raw, rest), z.buffer)
+	if err == nil && n != m.body.Size {
+		err = m.short(n)
+	}
+	return err
 }
+
+// readerFunc makes a reader of a function.
+type readerFunc func(p []byte) (int, error)
+
+// Read calls the function.
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // The version of the format that a reader has to know, and the mark of Unix in the
 // version of whoever wrote it.
 const zipVersion = 20
 
-// describe makes the header of an object. Its time is that of the object, in UTC, so
-// that the same object gives the same bytes wherever it is written.
-func (m *member) describe(name string) {
-	m.header = &zip.FileHeader{Name: name, Method: zip.Deflate, ReaderVersion: zipVersion}
+// header describes an object. Its time is that of the object, in UTC, so that the same object
+// gives the same bytes wherever it is written.
+func (m *member) header(name string) *zip.FileHeader {
+	h := &zip.FileHeader{Name: name, Method: zip.Deflate, ReaderVersion: zipVersion}
 	if m.stored {
-		m.header.Method = zip.Store
+		h.Method = zip.Store
 	}
-	m.header.SetMode(0o644)
-	m.header.CreatorVersion |= zipVersion
-	at := m.body.Modified.UTC()
-	//nolint:staticcheck // raw files are written with the times that stand here
-	m.header.ModifiedDate, m.header.ModifiedTime = dosTime(at)
-	m.header.Extra = unixTime(at)
-}
-
-// dosTime is a time as zip files have always had it, to two seconds.
-func dosTime(at time.Time) (date, clock uint16) {
-	if at.Year() < 1980 {
-		at = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+	h.SetMode(0o644)
+	h.CreatorVersion |= zipVersion
+	at, first := m.body.Modified.UTC(), time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC) // that a zip can tell
+	if at.After(first) {
+		first = at
 	}
-	return uint16(at.Day() + int(at.Month())<<5 + (at.Year()-1980)<<9), uint16(at.Second()/2 + at.Minute()<<5 + at.Hour()<<11)
-}
-
-// unixTime is a time as an extra field ("UT") that says that it is in UTC.
-func unixTime(at time.Time) []byte {
-	return binary.LittleEndian.AppendUint32([]byte{'U', 'T', 5, 0, 1}, uint32(at.Unix()))
+	h.SetModTime(first)      //nolint:staticcheck // raw files are written with the times that this sets
+	h.Modified = time.Time{} // or CreateHeader would add the next line once more
+	h.Extra = binary.LittleEndian.AppendUint32([]byte{'U', 'T', 5, 0, 1}, uint32(at.Unix()))
+	return h
 }
 
 // isCompressed tells by its name what would not become any smaller.
