@@ -1,7 +1,6 @@
 package telemetry_test
 
 import (
-	"encoding/hex"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,10 +9,10 @@ import (
 )
 
 const (
-	trace   = "4bf92f3577b34da6a3ce929d0e0e4736"
-	span    = "00f067aa0ba902b7"
-	parent  = "00-" + trace + "-" + span + "-01"
-	ignored = "00-" + trace + "-" + span + "-00"
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	spanID  = "00f067aa0ba902b7"
+	parent  = "00-" + traceID + "-" + spanID + "-01"
+	ignored = "00-" + traceID + "-" + spanID + "-00"
 )
 
 func TestParent(t *testing.T) {
@@ -22,18 +21,18 @@ func TestParent(t *testing.T) {
 		{"with state", parent, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", parent + " rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"},
 		{"spaces around", " " + parent + "\t", " a=b ", parent + " a=b"},
 		{"not sampled", ignored, "", ignored},
-		{"of a later version", "cc-" + trace + "-" + span + "-01-what-comes", "", "cc-" + trace + "-" + span + "-01"},
+		{"of a later version", "cc-" + traceID + "-" + spanID + "-01-what-comes", "", "cc-" + traceID + "-" + spanID + "-01"},
 		{"a state that is too long", parent, strings.Repeat("a", 513), parent},
 		{"a state with a line break", parent, "a=b\r\nX: y", parent},
 		{"nothing", "", "a=b", ""},
-		{"no version", "ff-" + trace + "-" + span + "-01", "", ""},
+		{"no version", "ff-" + traceID + "-" + spanID + "-01", "", ""},
 		{"capitals", strings.ToUpper(parent), "", ""},
-		{"a trace of zeros", "00-00000000000000000000000000000000-" + span + "-01", "", ""},
-		{"a span of zeros", "00-" + trace + "-0000000000000000-01", "", ""},
+		{"a trace of zeros", "00-00000000000000000000000000000000-" + spanID + "-01", "", ""},
+		{"a span of zeros", "00-" + traceID + "-0000000000000000-01", "", ""},
 		{"too short", parent[:54], "", ""},
 		{"version 00 with more", parent + "-more", "", ""},
-		{"a later version with more that is not parted", "01-" + trace + "-" + span + "-01x", "", ""},
-		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + span + "-01", "", ""},
+		{"a later version with more that is not parted", "01-" + traceID + "-" + spanID + "-01x", "", ""},
+		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + spanID + "-01", "", ""},
 	} {
 		if got := telemetry.Parent(tc.traceparent, tc.tracestate); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
@@ -53,20 +52,21 @@ func TestSpansStandBeneathTheirParent(t *testing.T) {
 			t.Fatalf("%d spans, want 2", len(spans))
 		}
 		below, root := spans[0], spans[1]
-		if got := hex.EncodeToString(below.Trace[:]); got != trace {
+		if got := below.SpanContext.TraceID().String(); got != traceID {
 			t.Errorf("trace %s, want that of the parent", got)
 		}
-		if got := hex.EncodeToString(below.Parent[:]); got != span || below.State != "rojo=1" || below.Flags != 1 || below.ID == below.Parent {
-			t.Errorf("parent %s, state %q, flags %d, id %x", got, below.State, below.Flags, below.ID)
+		if got, own := below.Parent.SpanID().String(), below.SpanContext; got != spanID || own.TraceState().String() != "rojo=1" || own.TraceFlags() != 1 ||
+			own.SpanID() == below.Parent.SpanID() || !below.Parent.IsRemote() {
+			t.Errorf("parent %s, own %+v", got, own)
 		}
-		if root.Parent != (telemetry.SpanID{}) || root.Trace == (telemetry.TraceID{}) || root.ID == (telemetry.SpanID{}) || root.Trace == below.Trace || root.Flags != 3 {
+		if root.Parent.IsValid() || !root.SpanContext.IsValid() || root.SpanContext.TraceID() == below.SpanContext.TraceID() || !root.SpanContext.IsSampled() {
 			t.Errorf("a call without a parent: %+v", root)
 		}
 	})
 }
 
 func TestSamplers(t *testing.T) {
-	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + span + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + span + "-"
+	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + spanID + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
 	for _, tc := range []struct {
 		sampler, arg string
 		want         string // of no parent, one that is sampled, one that is not, a low and a high id that are not
@@ -110,7 +110,7 @@ func TestSamplers(t *testing.T) {
 // a state, and means the same when it is read again.
 func FuzzParent(f *testing.F) {
 	f.Add(parent, "rojo=1")
-	f.Add("01-"+trace+"-"+span+"-01-x", "a=b,c=d")
+	f.Add("01-"+traceID+"-"+spanID+"-01-x", "a=b,c=d")
 	f.Add("", "")
 	f.Fuzz(func(t *testing.T, traceparent, tracestate string) {
 		got := telemetry.Parent(traceparent, tracestate)
