@@ -90,24 +90,30 @@ func (o *outbox) release(n, size int) {
 
 // export is one call of an exporter, which may make several attempts.
 type export struct {
-	box    *outbox
-	cancel context.CancelCauseFunc
-	why    string // why the last attempt failed; "" if none did
+	box     *outbox
+	cancel  context.CancelCauseFunc
+	waiting bool   // for the next attempt
+	why     string // the last attempt failed
 }
 
 type exportKey struct{}
 
-// AttemptFailed must be called by the transport of an exporter when an attempt has failed. When
-// the program ends there is no time for another one.
-func AttemptFailed(ctx context.Context, why string) {
+// Attempt must be called by the transport of an exporter when it makes an attempt, and failed if
+// that fails. When the program ends there is no time for another one.
+func Attempt(ctx context.Context) (failed func(why string)) {
 	e, ok := ctx.Value(exportKey{}).(*export)
 	if !ok {
-		return
+		return func(string) {}
 	}
+	e.set(false, "")
+	return func(why string) { e.set(true, why) }
+}
+
+func (e *export) set(waiting bool, why string) {
 	e.box.mu.Lock()
 	defer e.box.mu.Unlock()
-	e.why = why
-	if e.box.closed {
+	e.waiting, e.why = waiting, why
+	if waiting && e.box.closed {
 		e.cancel(errEnds)
 	}
 }
@@ -190,7 +196,7 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	if o.current != nil && o.current.why != "" {
+	if o.current != nil && o.current.waiting {
 		o.current.cancel(errEnds)
 	}
 }

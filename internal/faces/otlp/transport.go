@@ -42,13 +42,14 @@ type transport struct {
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", t.agent)
+	failed := telemetry.Attempt(r.Context())
 	response, err := t.Transport.RoundTrip(r)
 	if err != nil {
-		telemetry.AttemptFailed(r.Context(), err.Error())
+		failed(err.Error())
 		return nil, temporaryError{err}
 	}
 	if response.StatusCode/100 != 2 {
-		telemetry.AttemptFailed(r.Context(), response.Status)
+		failed(response.Status)
 	}
 	return response, nil
 }
@@ -80,9 +81,10 @@ func (s *settings) dial(agent string) (*grpc.ClientConn, error) {
 
 // attempt makes one attempt over gRPC.
 func attempt(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	failed := telemetry.Attempt(ctx)
 	err := call(ctx, method, request, reply, conn, options...)
 	if err != nil {
-		telemetry.AttemptFailed(ctx, err.Error())
+		failed(err.Error())
 	}
 	return err
 }
