@@ -2,12 +2,12 @@ package telemetry
 
 import (
 	"context"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
@@ -42,7 +42,7 @@ type reading struct {
 	at       time.Time
 	lines    []stats.Line
 	sessions stats.Distribution
-	process  stats.Process
+	cpu      [2]float64 // seconds of the user and of the system
 	points   int
 }
 
@@ -87,7 +87,7 @@ func (m *meter) taken() {
 // Produce reads everything. Differences are to what the collector has taken, so that an export
 // which was lost is part of the next.
 func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
-	now := reading{at: m.source.Now(), process: stats.ReadProcess(os.DirFS("/proc/self"))}
+	now := reading{at: m.source.Now()}
 	if m.source.Stats != nil {
 		now.lines, now.sessions = m.source.Stats.Snapshot(), m.source.Stats.Sessions()
 	}
@@ -102,7 +102,8 @@ func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) 
 			s.gauge(g.Name, g.Unit, g.Help, value)
 		}
 	}
-	s.program(&now, &sent, m.temporality(sdkmetric.InstrumentKindObservableCounter))
+	s.runtime()
+	s.process(&now, &sent, m.temporality(sdkmetric.InstrumentKindObservableCounter))
 	now.points = s.points
 	m.mu.Lock()
 	m.last = now
@@ -191,33 +192,44 @@ func (s *sheet) level(name, unit, help string, points ...metricdata.DataPoint[in
 	s.add(len(points), name, unit, help, metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: points})
 }
 
-// program adds what the runtime and the system know of the process.
-func (s *sheet) program(now, sent *reading, temporality metricdata.Temporality) {
+func (s *sheet) number(n int64, attrs ...attribute.KeyValue) metricdata.DataPoint[int64] {
+	return point(s.start, s.now, n, attrs...)
+}
+
+// runtime adds what Go knows of the program.
+func (s *sheet) runtime() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	number := func(n int64, attrs ...attribute.KeyValue) metricdata.DataPoint[int64] {
-		return point(s.start, s.now, n, attrs...)
-	}
 	s.gauge("process.uptime", "s", "How long the program has run.", s.now.Sub(s.start).Seconds())
-	s.level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", number(int64(runtime.NumGoroutine())))
+	s.level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", s.number(int64(runtime.NumGoroutine())))
 	s.level("go.memory.used", "By", "Memory that Go has from the system.",
-		number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")), //nolint:gosec // sizes of memory fit
-		number(int64(memory.Sys-memory.HeapReleased-memory.StackSys), attribute.String("go.memory.type", "other")))
-	if now.process.Known {
-		start, before := s.start, stats.Process{}
+		s.number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")), //nolint:gosec // sizes of memory fit
+		s.number(int64(memory.Sys-memory.HeapReleased-memory.StackSys), attribute.String("go.memory.type", "other")))
+}
+
+// process adds what Linux knows of the program.
+func (s *sheet) process(now, sent *reading, temporality metricdata.Temporality) {
+	self, err := procfs.Self()
+	if err != nil {
+		return // this system does not tell
+	}
+	if stat, err := self.Stat(); err == nil {
+		const ticks = 100 // in a second
+		now.cpu = [2]float64{float64(stat.UTime) / ticks, float64(stat.STime) / ticks}
+		start, before := s.start, [2]float64{}
 		if temporality == metricdata.DeltaTemporality {
-			start, before = sent.at, sent.process
+			start, before = sent.at, sent.cpu
 		}
 		s.add(2, "process.cpu.time", "s", "CPU time spent.", metricdata.Sum[float64]{
 			Temporality: temporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[float64]{
-				point(start, s.now, now.process.User-before.User, attribute.String("cpu.mode", "user")),
-				point(start, s.now, now.process.System-before.System, attribute.String("cpu.mode", "system")),
+				point(start, s.now, now.cpu[0]-before[0], attribute.String("cpu.mode", "user")),
+				point(start, s.now, now.cpu[1]-before[1], attribute.String("cpu.mode", "system")),
 			},
 		})
-		s.level("process.memory.usage", "By", "Memory that is in RAM.", number(now.process.Resident))
+		s.level("process.memory.usage", "By", "Memory that is in RAM.", s.number(int64(stat.ResidentMemory())))
 	}
-	if now.process.OpenFiles >= 0 {
-		s.level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", number(int64(now.process.OpenFiles)))
+	if n, err := self.FileDescriptorsLen(); err == nil {
+		s.level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", s.number(int64(n)))
 	}
 }
 
