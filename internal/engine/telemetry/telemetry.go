@@ -129,9 +129,7 @@ func (t *Telemetry) Begin(ctx context.Context, parent string) context.Context {
 	if t == nil {
 		return ctx
 	}
-	traceparent, tracestate, _ := strings.Cut(parent, " ")
-	ctx = trace.ContextWithSpanContext(ctx, callerOf(traceparent, tracestate))
-	ctx, _ = t.tracer.Start(ctx, toolsCall, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(t.now()))
+	ctx, _ = t.tracer.Start(withCaller(ctx, parent), toolsCall, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(t.now()))
 	return ctx
 }
 

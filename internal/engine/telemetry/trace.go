@@ -13,31 +13,24 @@ const (
 	maxTracestate     = 512 // the length that W3C wants to be passed on at least
 )
 
-// Parent checks the W3C trace context that a caller sends, and returns it in the form that Begin
-// takes. It returns "" if traceparent is not valid; a tracestate that is not valid is left out.
+// Parent returns the W3C trace context that a caller sends in the form that Begin takes, or "" if
+// there is none. Begin checks it: calls whose callers send one must cost nothing while telemetry is off.
 func Parent(traceparent, tracestate string) string {
-	traceparent = strings.Trim(traceparent, " \t")
-	if len(traceparent) < traceparentLength {
+	traceparent, tracestate = strings.Trim(traceparent, " \t"), strings.Trim(tracestate, " \t")
+	if len(traceparent) < traceparentLength || len(traceparent) > maxTracestate {
 		return ""
 	}
-	if len(tracestate) > maxTracestate {
-		tracestate = ""
+	if tracestate == "" || len(tracestate) > maxTracestate {
+		return traceparent
 	}
-	caller := callerOf(traceparent, strings.Trim(tracestate, " \t"))
-	if !caller.IsValid() {
-		return ""
-	}
-	traceparent = traceparent[:traceparentLength] // later versions may add fields, which mean nothing to us
-	if state := caller.TraceState().String(); state != "" {
-		return traceparent + " " + state
-	}
-	return traceparent
+	return traceparent + " " + tracestate
 }
 
-// callerOf returns the span of a caller by its W3C trace context.
-func callerOf(traceparent, tracestate string) trace.SpanContext {
-	ctx := propagation.TraceContext{}.Extract(context.Background(), &carrier{traceparent, tracestate})
-	return trace.SpanContextFromContext(ctx)
+// withCaller returns a context with the span of the caller, or with none if parent is not valid.
+func withCaller(ctx context.Context, parent string) context.Context {
+	traceparent, tracestate, _ := strings.Cut(parent, " ")
+	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+	return propagation.TraceContext{}.Extract(ctx, &carrier{traceparent, tracestate})
 }
 
 // carrier gives the propagator the two values.

@@ -1,9 +1,14 @@
 package telemetry_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	otrace "go.opentelemetry.io/otel/trace"
 
 	"remit/internal/engine/telemetry"
 )
@@ -15,13 +20,14 @@ const (
 	ignored = "00-" + traceID + "-" + spanID + "-00"
 )
 
+// TestParent: a span stands beneath the caller that a valid context names, and nobody else.
 func TestParent(t *testing.T) {
 	for _, tc := range []struct{ name, traceparent, tracestate, want string }{
 		{"sound", parent, "", parent},
 		{"with state", parent, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", parent + " rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"},
 		{"spaces around", " " + parent + "\t", " a=b ", parent + " a=b"},
 		{"not sampled", ignored, "", ignored},
-		{"of a later version", "cc-" + traceID + "-" + spanID + "-01-what-comes", "", "cc-" + traceID + "-" + spanID + "-01"},
+		{"of a later version", "cc-" + traceID + "-" + spanID + "-01-what-comes", "", parent},
 		{"a state that is too long", parent, strings.Repeat("a", 513), parent},
 		{"a state with a line break", parent, "a=b\r\nX: y", parent},
 		{"nothing", "", "a=b", ""},
@@ -34,9 +40,21 @@ func TestParent(t *testing.T) {
 		{"a later version with more that is not parted", "01-" + traceID + "-" + spanID + "-01x", "", ""},
 		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + spanID + "-01", "", ""},
 	} {
-		if got := telemetry.Parent(tc.traceparent, tc.tracestate); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := &sink{}
+			o := s.options(map[string]string{"OTEL_TRACES_SAMPLER": "always_on"})
+			o.Logs, o.Metrics = nil, nil
+			tel := telemetry.New(o)
+			call(tel, telemetry.Parent(tc.traceparent, tc.tracestate))
+			tel.Close()
+			got, caller := "", s.spans()[0].Parent
+			if caller.IsValid() {
+				got = strings.TrimSpace(fmt.Sprintf("00-%s-%s-%s %s", caller.TraceID(), caller.SpanID(), caller.TraceFlags(), caller.TraceState()))
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -106,23 +124,28 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// FuzzParent: whatever a caller sends, what comes out is a traceparent of W3C, perhaps with
-// a state, and means the same when it is read again.
+// FuzzParent: whatever a caller sends, there is a span, beneath a valid caller or none.
 func FuzzParent(f *testing.F) {
 	f.Add(parent, "rojo=1")
 	f.Add("01-"+traceID+"-"+spanID+"-01-x", "a=b,c=d")
 	f.Add("", "")
+	f.Add(parent, "a=b\r\nX: y")
+	s := &sink{}
+	o := s.options(map[string]string{"OTEL_TRACES_SAMPLER": "always_on"})
+	o.Spans, o.Metrics, o.Logs = nil, nil, nil
+	tel := telemetry.New(o)
+	f.Cleanup(tel.Close)
 	f.Fuzz(func(t *testing.T, traceparent, tracestate string) {
 		got := telemetry.Parent(traceparent, tracestate)
-		if got == "" {
-			return
+		if len(got) > 512+1+512 {
+			t.Errorf("%q, %q gave %d bytes", traceparent, tracestate, len(got))
 		}
-		first, rest, _ := strings.Cut(got, " ")
-		if len(first) != 55 || strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r > '~' }) || len(rest) > 512 {
-			t.Errorf("%q, %q gave %q", traceparent, tracestate, got)
+		span, ok := otrace.SpanFromContext(tel.Begin(context.Background(), got)).(sdktrace.ReadOnlySpan)
+		if !ok || !span.SpanContext().IsValid() || span.Parent().IsValid() && span.Parent().TraceID() != span.SpanContext().TraceID() {
+			t.Fatalf("%q gave %+v", got, span)
 		}
-		if again := telemetry.Parent(first, rest); again != got {
-			t.Errorf("%q is %q when it is read again", got, again)
+		if state := span.SpanContext().TraceState().String(); strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) || len(state) > 512 {
+			t.Errorf("%q gave the state %q", got, state)
 		}
 	})
 }
