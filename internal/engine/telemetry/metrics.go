@@ -66,7 +66,9 @@ func (m *meter) remember(c *Call, o Operation, span trace.SpanContext) {
 	defer m.mu.Unlock()
 	if _, known := m.exemplars[o]; known || len(m.exemplars) < stats.MaxSeries {
 		took := max(c.Took, 0)
-		m.exemplars[o] = metricdata.Exemplar[float64]{Time: c.Started.Add(took), Value: took.Seconds(), TraceID: traceID[:], SpanID: spanID[:]}
+		m.exemplars[o] = metricdata.Exemplar[float64]{
+			Time: c.Started.Add(took), Value: took.Seconds(), TraceID: traceID[:], SpanID: spanID[:],
+		}
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel"
+
 	"remit/internal/engine/telemetry"
 )
 
@@ -216,6 +218,20 @@ func TestErrorsAreShortAndHideSecrets(t *testing.T) {
 		call(tel, "")
 		tel.Close()
 		if told := s.told.String(); strings.Contains(told, "geheim") || !strings.Contains(told, "the key *** is unknown\uFFFD xxx") || len(told) > 1000 {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
+// TestMessagesOfTheSDK: they go to our log; that Close interrupts the SDK is no news.
+func TestMessagesOfTheSDK(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		tel := s.start(t, nil)
+		otel.Handle(fmt.Errorf("collect: %w", context.Canceled))
+		otel.Handle(errDown)
+		tel.Close()
+		if told := s.told.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, errDown.Error()) {
 			t.Errorf("told %q", told)
 		}
 	})

@@ -4,6 +4,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -70,7 +71,11 @@ func New(o Options) *Telemetry {
 		t.startMetrics(ctx, &o)
 	}
 	// Failed exports are counted by outboxes and do not get here.
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { o.Log.Warn("telemetry", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		if !errors.Is(err, context.Canceled) { // Close has interrupted the reading of metrics
+			o.Log.Warn("telemetry", "error", err)
+		}
+	}))
 	otel.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 	return t
 }

@@ -27,7 +27,8 @@ func Metrics(counts *stats.Stats, version string, more ...prometheus.Collector) 
 			return float64(collections.NumGC)
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "remit_build_info", Help: "Which program this is.", ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
+			Name: "remit_build_info", Help: "Which program this is.",
+			ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 		}, func() float64 { return 1 }),
 	)
 	handler := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})

@@ -75,7 +75,7 @@ func (s *settings) connect(o *telemetry.Options, agent string) (release func(), 
 	if s.protocol == overGRPC {
 		return s.connectGRPC(o, agent)
 	}
-	client := s.client(agent)
+	client := s.client(agent) // it has the certificates; those of the variables must not reach the exporters of http:// addresses
 	ctx, url := context.Background(), s.url.String()
 	switch s.signal {
 	case &traces:
@@ -84,12 +84,13 @@ func (s *settings) connect(o *telemetry.Options, agent string) (release func(), 
 			otlptracehttp.WithCompression(s.compression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	case &metrics:
 		o.Metrics, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(url), otlpmetrichttp.WithHeaders(s.headers),
-			otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTLSClientConfig(nil), otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)),
+			otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTLSClientConfig(nil),
+			otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)),
 			otlpmetrichttp.WithCompression(otlpmetrichttp.Compression(s.compression)))
 	default:
 		o.Logs, err = otlploghttp.New(ctx, otlploghttp.WithEndpointURL(url), otlploghttp.WithHeaders(s.headers),
-			otlploghttp.WithHTTPClient(client), otlploghttp.WithTLSClientConfig(nil), otlploghttp.WithRetry(otlploghttp.RetryConfig(retry)),
-			otlploghttp.WithCompression(otlploghttp.Compression(s.compression)))
+			otlploghttp.WithHTTPClient(client), otlploghttp.WithTLSClientConfig(nil),
+			otlploghttp.WithRetry(otlploghttp.RetryConfig(retry)), otlploghttp.WithCompression(otlploghttp.Compression(s.compression)))
 	}
 	return client.CloseIdleConnections, err
 }

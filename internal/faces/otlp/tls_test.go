@@ -108,3 +108,40 @@ func TestTLS(t *testing.T) {
 		}
 	}
 }
+
+// TestCertificateInTheClear: certificates that another signal needs are no trouble without TLS.
+func TestCertificateInTheClear(t *testing.T) {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		c := &otlptest.Collector{}
+		log := export(t, map[string]string{
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_CERTIFICATE": newPapers(t).certificate,
+		})
+		if log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
+			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
+		}
+	}
+}
+
+// TestInsecureIsForAddressesWithoutAScheme: https:// is TLS, whatever the variable says.
+func TestInsecureIsForAddressesWithoutAScheme(t *testing.T) {
+	theirs := newPapers(t)
+	config := &tls.Config{Certificates: []tls.Certificate{theirs.pair}, MinVersion: tls.VersionTLS12}
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		c := &otlptest.Collector{}
+		env := map[string]string{
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_CERTIFICATE": theirs.certificate, "OTEL_EXPORTER_OTLP_INSECURE": "true",
+		}
+		if protocol == "grpc" {
+			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "https://" + c.GRPC(t, grpc.Creds(credentials.NewTLS(config)))
+		} else {
+			server := httptest.NewUnstartedServer(c)
+			server.TLS = config
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = server.URL
+		}
+		if log := export(t, env); log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
+			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
+		}
+	}
+}

@@ -80,7 +80,9 @@ func (s *settings) dial(agent string) (*grpc.ClientConn, error) {
 }
 
 // attempt makes one attempt over gRPC.
-func attempt(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+func attempt(
+	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
+) error {
 	failed := telemetry.Attempt(ctx)
 	err := call(ctx, method, request, reply, conn, options...)
 	if err != nil {
