@@ -292,7 +292,7 @@ func TestTelemetrySaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestTelemetryWithoutJSON: who asks for http/json is told, and everything arrives as protobuf.
+// TestTelemetryWithoutJSON: http/json gives a warning, and everything is sent as protobuf.
 func TestTelemetryWithoutJSON(t *testing.T) {
 	t.Parallel()
 	c := &otlptest.Collector{}

@@ -159,7 +159,7 @@ func (s *sheet) counted(now, sent *reading, temporality metricdata.Temporality, 
 		attrs.add("gen_ai.tool.name", tool)
 		attrs.add("remit.outcome", l.Outcome)
 		attrs.add("remit.toolset", set)
-		calls = append(calls, point(start, s.now, int64(l.Calls), attrs...)) //nolint:gosec // it counts calls
+		calls = append(calls, point(start, s.now, int64(l.Calls), attrs...))
 	}
 	operation, session := mcpconv.ServerOperationDuration{}, mcpconv.ServerSessionDuration{}
 	s.add(len(took), operation.Name(), operation.Unit(), "How long calls took, whichever face they came in by.",
@@ -205,7 +205,7 @@ func (s *sheet) runtime() {
 	s.gauge("process.uptime", "s", "How long the program has run.", s.now.Sub(s.start).Seconds())
 	s.level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", s.number(int64(runtime.NumGoroutine())))
 	s.level("go.memory.used", "By", "Memory that Go has from the system.",
-		s.number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")), //nolint:gosec // sizes of memory fit
+		s.number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")),
 		s.number(int64(memory.Sys-memory.HeapReleased-memory.StackSys), attribute.String("go.memory.type", "other")))
 }
 

@@ -36,9 +36,9 @@ type Operation struct{ Method, Name, Tool, Error string }
 // toolsCall is the method that calls a tool, whichever face it came in by.
 const toolsCall = "tools/call"
 
-// OperationOf maps what was counted, a tool as set/name or a method, and its outcome to an
+// operationOf maps what was counted, a tool as set/name or a method, and its outcome to an
 // operation. Every failure of a tool is a tool_error in the conventions.
-func OperationOf(counted, outcome string) Operation {
+func operationOf(counted, outcome string) Operation {
 	failed := outcome != "ok" && outcome != "asked" && outcome != "replayed"
 	if IsMethod(counted) {
 		o := Operation{Method: counted}
@@ -71,7 +71,7 @@ func SplitTool(id string) (set, name string) {
 func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats.Distribution) {
 	took = map[Operation]stats.Distribution{}
 	for _, l := range lines {
-		o := OperationOf(l.Tool, l.Outcome)
+		o := operationOf(l.Tool, l.Outcome)
 		sum, known := took[o]
 		if known {
 			sum.Add(l.Took)
@@ -87,9 +87,9 @@ func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats
 // operation returns what the call counts as.
 func (c *Call) operation() Operation {
 	if c.Method == toolsCall {
-		return OperationOf(c.Tool, c.Outcome)
+		return operationOf(c.Tool, c.Outcome)
 	}
-	return OperationOf(c.Method, c.Outcome)
+	return operationOf(c.Method, c.Outcome)
 }
 
 // end names the span of the call by the conventions and ends it.

@@ -221,7 +221,7 @@ func TestNobodyThere(t *testing.T) {
 // overdue is what net/http and gRPC say, whoever is first to notice.
 var overdue = regexp.MustCompile(`deadline exceeded|DeadlineExceeded|Client\.Timeout exceeded`)
 
-// TestSlowCollector: an attempt ends when its time is over.
+// TestSlowCollector: an attempt ends when its time is over, and there is another one.
 func TestSlowCollector(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -231,7 +231,8 @@ func TestSlowCollector(t *testing.T) {
 			Answer: func(int, http.ResponseWriter) bool { <-release; return true },
 		}
 		address := c.Serve(t, protocol)
-		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"}, nil)
+		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
+			func(*told) { until(t, func() bool { return c.Count() == 2 }) })
 		if !strings.Contains(log, "lost=1 ") || !overdue.MatchString(log) {
 			t.Errorf("%s: told %q", protocol, log)
 		}

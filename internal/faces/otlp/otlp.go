@@ -100,17 +100,17 @@ func (s *settings) connectGRPC(o *telemetry.Options, agent string) (release func
 	if err != nil {
 		return func() {}, err
 	}
-	ctx := context.Background()
+	ctx, all := context.Background(), max(retryTime, s.timeout)
 	switch s.signal {
 	case &traces:
 		o.Spans, err = otlptracegrpc.New(ctx, otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithHeaders(s.headers),
-			otlptracegrpc.WithTimeout(s.timeout), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retry)))
+			otlptracegrpc.WithTimeout(all), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retry)))
 	case &metrics:
 		o.Metrics, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn), otlpmetricgrpc.WithHeaders(s.headers),
-			otlpmetricgrpc.WithTimeout(s.timeout), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retry)))
+			otlpmetricgrpc.WithTimeout(all), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retry)))
 	default:
 		o.Logs, err = otlploggrpc.New(ctx, otlploggrpc.WithGRPCConn(conn), otlploggrpc.WithHeaders(s.headers),
-			otlploggrpc.WithTimeout(s.timeout), otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retry)))
+			otlploggrpc.WithTimeout(all), otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retry)))
 	}
 	return func() { _ = conn.Close() }, err
 }

@@ -24,7 +24,7 @@ const (
 
 // client returns the HTTP client of an exporter.
 func (s *settings) client(agent string) *http.Client {
-	base := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert,errcheck // nobody replaces it
+	base := http.DefaultTransport.(*http.Transport).Clone() // nobody replaces it
 	base.TLSClientConfig = s.tls
 	return &http.Client{
 		Transport: &transport{base, agent}, Timeout: s.timeout,
@@ -70,7 +70,7 @@ func (s *settings) dial(agent string) (*grpc.ClientConn, error) {
 	reconnect := backoff.DefaultConfig
 	reconnect.MaxDelay = lastPause
 	options := []grpc.DialOption{
-		grpc.WithTransportCredentials(security), grpc.WithUserAgent(agent), grpc.WithUnaryInterceptor(attempt),
+		grpc.WithTransportCredentials(security), grpc.WithUserAgent(agent), grpc.WithUnaryInterceptor(s.attempt),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: s.timeout}),
 	}
 	if s.compression == otlptracehttp.GzipCompression {
@@ -79,11 +79,13 @@ func (s *settings) dial(agent string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("dns:///"+s.url.Host, options...)
 }
 
-// attempt makes one attempt over gRPC.
-func attempt(
+// attempt makes one attempt over gRPC. The exporters apply their timeout to all attempts together.
+func (s *settings) attempt(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
 	failed := telemetry.Attempt(ctx)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
 	err := call(ctx, method, request, reply, conn, options...)
 	if err != nil {
 		failed(err.Error())
