@@ -25,6 +25,7 @@ const (
 var (
 	errFull = errors.New("the queue is full: the collector is slower than the calls, or cannot be reached")
 	errEnds = errors.New("the program ends")
+	errLeft = errors.New("the collector did not answer before the program ended")
 )
 
 // outbox bounds what waits to be exported for one signal, and counts what is lost: it stands in
@@ -206,7 +207,7 @@ func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.items > 0 && !o.finished {
-		o.lose(o.items, errEnds)
+		o.lose(o.items, errLeft)
 	}
 	o.finished = true
 	o.tell()
