@@ -75,7 +75,7 @@ var callers = map[string]func(s *space, env []string){
 // all in the trace of the caller, over each protocol and by each face.
 func TestTelemetryArrives(t *testing.T) {
 	t.Parallel()
-	for _, protocol := range []string{"grpc", "http/protobuf", "http/json"} {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		for name, call := range callers {
 			t.Run(protocol+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -136,7 +136,7 @@ func TestTelemetryQuotesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &otlptest.Collector{}
-			call(newSpace(t, map[string]string{"docs/a.md": "A\n"}), collect(t, c, "http/json"))
+			call(newSpace(t, map[string]string{"docs/a.md": "A\n"}), collect(t, c, "http/protobuf"))
 			c.Lock()
 			defer c.Unlock()
 			if len(c.Spans) == 0 || len(c.Logs) == 0 || len(c.Metrics) == 0 {
@@ -289,6 +289,23 @@ func TestTelemetrySaysWhatIsWrong(t *testing.T) {
 		if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, tc.says) {
 			t.Errorf("%s: exit %d: %q", tc.env, got.code, got.errOut)
 		}
+	}
+}
+
+// TestTelemetryWithoutJSON: http/json gives a warning, and everything is sent as protobuf.
+func TestTelemetryWithoutJSON(t *testing.T) {
+	t.Parallel()
+	c := &otlptest.Collector{}
+	s := newSpace(t, nil)
+	s.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.HTTP(t), "OTEL_EXPORTER_OTLP_PROTOCOL=http/json"}
+	got := s.remit("call", "hello", "name=Ada")
+	if got.code != 0 || strings.Count(got.errOut, "\n") != 1 || !strings.Contains(got.errOut, "OTEL_EXPORTER_OTLP_PROTOCOL") || !strings.Contains(got.errOut, "http/protobuf is used") {
+		t.Errorf("exit %d: %q", got.code, got.errOut)
+	}
+	c.Lock()
+	defer c.Unlock()
+	if len(c.Wrong) > 0 || len(c.Spans) != 1 || len(c.Metrics) == 0 || len(c.Logs) == 0 {
+		t.Errorf("wrong %q; %d of traces, %d of metrics, %d of logs", c.Wrong, len(c.Spans), len(c.Metrics), len(c.Logs))
 	}
 }
 

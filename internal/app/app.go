@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -141,7 +140,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
 	}
 	a := &App{root: root, stats: &stats.Stats{}, settings: s, known: known, sets: sets}
-	a.telemetry = otlp.Open(environmentOf(s), telemetry.Source{Version: Version, Started: started, Stats: a.stats, Now: time.Now, Random: rand.Uint64, Log: log})
+	a.telemetry = otlp.Open(environmentOf(s), telemetry.Source{Version: Version, Started: started, Stats: a.stats, Now: time.Now, Log: log})
 	if a.telemetry != nil {
 		log = slog.New(a.telemetry.Tee(log.Handler()))
 	}

@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
@@ -208,13 +210,9 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 	api := &httpapi.API{
 		Engine: a.engine, Who: entrance.Who, Challenge: entrance.Challenge, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
-		Metrics: &httpapi.Metrics{
-			Stats: a.stats, Version: Version, Started: started,
-			Gauges: []httpapi.Gauge{
-				{Name: "remit_sessions", Help: "Sessions of MCP clients up to 2025-11-25.", Value: func() float64 { return float64(protocol.Sessions()) }},
-				{Name: "remit_streams", Help: "Streams that are open.", Value: func() float64 { return float64(protocol.Streams()) }},
-			},
-		},
+		Metrics: httpapi.Metrics(a.stats, Version,
+			gauge("remit_sessions", "Sessions of MCP clients up to 2025-11-25.", protocol.Sessions),
+			gauge("remit_streams", "Streams that are open.", protocol.Streams)),
 	}
 	api.Register(mux)
 	entrance.Register(mux)
@@ -228,6 +226,10 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		notFound(w, fmt.Sprintf("There is nothing at %s; the console is at /, MCP at /mcp, tools at /tools", r.URL.Path))
 	})
+}
+
+func gauge(name, help string, value func() int) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 }
 
 // health is what must work for calls to succeed.

@@ -1,5 +1,5 @@
-// Package stats counts calls by tool and outcome, with how long they took, how long
-// sessions lasted, and what the program itself takes.
+// Package stats counts calls by tool and outcome, with how long they took, and how long
+// sessions lasted.
 package stats
 
 import (

@@ -1,31 +1,44 @@
 package telemetry
 
 import (
-	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Config is what the environment says of what is told, by the variables of OpenTelemetry.
+// Config holds the settings that exporters have in common.
 type Config struct {
-	Resource      []slog.Attr // what the program is
-	Sampler       Sampler
+	Resource      *resource.Resource
+	Sampler       sdktrace.Sampler
 	Spans, Logs   Batching
 	Every         time.Duration // between two exports of metrics
-	MetricTimeout time.Duration // for one of them
-	Temporality   Temporality
-	ValueLimit    int // characters of an attribute's value; 0 is no limit
+	MetricTimeout time.Duration // of one of them
+	Temporality   sdkmetric.TemporalitySelector
+	ValueLimit    int // characters of an attribute's value; -1 is no limit
 }
 
-// Env reads variables. What cannot be understood is told, and taken as not set.
+// Batching holds the settings of a batch processor.
+type Batching struct {
+	Queue   int           // at most this many items wait or are being exported
+	Batch   int           // at most this many are exported at once
+	Delay   time.Duration // how long items wait for others
+	Timeout time.Duration // of one export, retries included
+}
+
+// Env reads variables. The SDK reads most of them too, but its warnings repeat values, which may
+// be secrets, and do not name the variable; some values that it takes make it panic.
 type Env struct {
 	Lookup func(string) (string, bool)
-	Warn   func(name, why string) // never with a value that may be a secret
+	Warn   func(name, why string) // called for a value that is ignored, never with the value
 }
 
-// Text gives a variable; one that is empty is not set.
+// Text returns the value of a variable; an empty one is not set.
 func (e *Env) Text(name string) string {
 	text, _ := e.Lookup(name)
 	return strings.TrimSpace(text)
@@ -36,8 +49,8 @@ func (e *Env) Millis(name string, fallback time.Duration) time.Duration {
 	return time.Duration(e.Count(name, int(fallback/time.Millisecond))) * time.Millisecond
 }
 
-// most bounds every number: what is beyond it is a mistake, and as milliseconds still fits.
-const most = 1 << 31
+// maxCount bounds every number; as milliseconds it still fits into a duration.
+const maxCount = 1 << 31
 
 // Count reads a whole number above 0.
 func (e *Env) Count(name string, fallback int) int {
@@ -46,7 +59,7 @@ func (e *Env) Count(name string, fallback int) int {
 		return fallback
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n <= 0 || n >= most {
+	if err != nil || n <= 0 || n >= maxCount {
 		e.Warn(name, "use a whole number above 0; "+strconv.Itoa(fallback)+" is used")
 		return fallback
 	}
@@ -68,21 +81,13 @@ func (e *Env) Choice(name string, words ...string) string {
 	return words[0]
 }
 
-// IsTrue reads a truth value; only true is true.
-func (e *Env) IsTrue(name string) bool { return e.Choice(name, "false", "true") == "true" }
-
 // Pair is one name=value of a list.
 type Pair struct{ Name, Value string }
 
 // Pairs reads a list like name=value,name=value, whose values are percent-encoded.
-// Warnings hold no values.
 func (e *Env) Pairs(name string) []Pair {
-	text := e.Text(name)
-	if text == "" {
-		return nil
-	}
 	var pairs []Pair
-	for i, entry := range strings.Split(text, ",") {
+	for i, entry := range strings.Split(e.Text(name), ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
 		}
@@ -98,19 +103,30 @@ func (e *Env) Pairs(name string) []Pair {
 	return pairs
 }
 
-// ReadConfig reads what the exporters have in common. instance tells this process from
-// others that are the same program.
+// ReadConfig reads the standard variables. instance distinguishes this process from others that
+// run the same program.
 func ReadConfig(e *Env, version, instance string) Config {
-	return Config{
+	c := Config{
 		Resource:      e.resource(version, instance),
 		Sampler:       e.sampler(),
 		Spans:         e.batching("OTEL_BSP_", 5*time.Second),
 		Logs:          e.batching("OTEL_BLRP_", time.Second),
 		Every:         e.Millis("OTEL_METRIC_EXPORT_INTERVAL", time.Minute),
 		MetricTimeout: e.Millis("OTEL_METRIC_EXPORT_TIMEOUT", 30*time.Second),
-		Temporality:   e.temporality(),
-		ValueLimit:    e.valueLimit(),
+		Temporality:   sdkmetric.CumulativeTemporalitySelector,
+		ValueLimit:    -1,
 	}
+	switch e.Choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "delta", "lowmemory") {
+	case "delta":
+		c.Temporality = sdkmetric.DeltaTemporalitySelector
+	case "lowmemory":
+		c.Temporality = sdkmetric.LowMemoryTemporalitySelector
+	}
+	const limit = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+	if e.Text(limit) != "" {
+		c.ValueLimit = e.Count(limit, -1)
+	}
+	return c
 }
 
 func (e *Env) batching(prefix string, delay time.Duration) Batching {
@@ -124,36 +140,21 @@ func (e *Env) batching(prefix string, delay time.Duration) Batching {
 	return b
 }
 
-func (e *Env) temporality() Temporality {
-	switch e.Choice("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "cumulative", "delta", "lowmemory") {
-	case "delta":
-		return Delta
-	case "lowmemory":
-		return LowMemory
-	default:
-		return Cumulative
-	}
-}
-
-func (e *Env) valueLimit() int {
-	const name = "OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
-	if e.Text(name) == "" {
-		return 0
-	}
-	return e.Count(name, 0)
-}
-
-func (e *Env) sampler() Sampler {
-	word := e.Choice("OTEL_TRACES_SAMPLER", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio", "always_on", "always_off", "traceidratio")
-	decision, heeds := strings.CutPrefix(word, "parentbased_")
-	s := Sampler{Heedless: !heeds}
+func (e *Env) sampler() sdktrace.Sampler {
+	word := e.Choice("OTEL_TRACES_SAMPLER", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio",
+		"always_on", "always_off", "traceidratio")
+	decision, parentBased := strings.CutPrefix(word, "parentbased_")
+	root := sdktrace.AlwaysSample()
 	switch decision {
 	case "always_off":
-		s.Skipped = 1
+		root = sdktrace.NeverSample()
 	case "traceidratio":
-		s.Skipped = 1 - e.ratio()
+		root = sdktrace.TraceIDRatioBased(e.ratio())
 	}
-	return s
+	if parentBased {
+		return sdktrace.ParentBased(root)
+	}
+	return root
 }
 
 func (e *Env) ratio() float64 {
@@ -170,33 +171,18 @@ func (e *Env) ratio() float64 {
 	return share
 }
 
-// resource says what the program is. What people set goes before what we know; the
-// name of the service has a variable of its own, which goes before all.
-func (e *Env) resource(version, instance string) []slog.Attr {
-	attrs := []slog.Attr{
-		slog.String("service.name", "remit"),
-		slog.String("service.version", version),
-		slog.String("service.instance.id", instance),
-		slog.String("telemetry.sdk.name", "remit"), // not opentelemetry: that is its SDK alone
-		slog.String("telemetry.sdk.language", "go"),
-		slog.String("telemetry.sdk.version", version),
+// resource describes the program. Of an attribute that is given twice the last one counts.
+func (e *Env) resource(version, instance string) *resource.Resource {
+	attrs := append(resource.Default().Attributes(),
+		attribute.String("service.name", "remit"),
+		attribute.String("service.version", version),
+		attribute.String("service.instance.id", instance),
+	)
+	for _, pair := range e.Pairs("OTEL_RESOURCE_ATTRIBUTES") {
+		attrs = append(attrs, attribute.String(pair.Name, strings.ToValidUTF8(pair.Value, "\uFFFD")))
 	}
-	given := e.Pairs("OTEL_RESOURCE_ATTRIBUTES")
 	if name := e.Text("OTEL_SERVICE_NAME"); name != "" {
-		given = append(given, Pair{"service.name", name})
+		attrs = append(attrs, attribute.String("service.name", strings.ToValidUTF8(name, "\uFFFD")))
 	}
-	for _, pair := range given {
-		attrs = setAttr(attrs, pair)
-	}
-	return attrs
-}
-
-func setAttr(attrs []slog.Attr, pair Pair) []slog.Attr {
-	for i := range attrs {
-		if attrs[i].Key == pair.Name {
-			attrs[i].Value = slog.StringValue(pair.Value)
-			return attrs
-		}
-	}
-	return append(attrs, slog.String(pair.Name, pair.Value))
+	return resource.NewSchemaless(attrs...)
 }

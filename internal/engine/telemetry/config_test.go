@@ -1,12 +1,16 @@
 package telemetry_test
 
 import (
-	"log/slog"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/sdk"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"remit/internal/engine/telemetry"
 )
@@ -18,23 +22,23 @@ func read(env map[string]string) (telemetry.Config, string) {
 	return telemetry.ReadConfig(reader, "1.2.3", "here"), strings.Join(warned, "\n")
 }
 
+// onUnlessParent is the sampler that is used if no variable names another.
+var onUnlessParent = sdktrace.ParentBased(sdktrace.AlwaysSample()).Description()
+
 func TestDefaults(t *testing.T) {
 	got, warned := read(nil)
-	want := telemetry.Config{
-		Resource:      got.Resource,
-		Spans:         telemetry.Batching{Queue: 2048, Batch: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second},
-		Logs:          telemetry.Batching{Queue: 2048, Batch: 512, Delay: time.Second, Timeout: 30 * time.Second},
-		Every:         time.Minute,
-		MetricTimeout: 30 * time.Second,
-	}
-	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b slog.Attr) bool { return a.Equal(b) })); diff != "" || warned != "" {
-		t.Errorf("warned %q (-want +got):\n%s", warned, diff)
+	spans := telemetry.Batching{Queue: 2048, Batch: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second}
+	logs := spans
+	logs.Delay = time.Second
+	if got.Spans != spans || got.Logs != logs || got.Every != time.Minute || got.MetricTimeout != 30*time.Second || got.ValueLimit != -1 || warned != "" ||
+		got.Temporality(sdkmetric.InstrumentKindCounter) != metricdata.CumulativeTemporality || got.Sampler.Description() != onUnlessParent {
+		t.Errorf("warned %q, got %+v", warned, got)
 	}
 	name := map[string]string{
 		"service.name": "remit", "service.version": "1.2.3", "service.instance.id": "here",
-		"telemetry.sdk.name": "remit", "telemetry.sdk.language": "go", "telemetry.sdk.version": "1.2.3",
+		"telemetry.sdk.name": "opentelemetry", "telemetry.sdk.language": "go", "telemetry.sdk.version": sdk.Version(),
 	}
-	if diff := cmp.Diff(name, attrs(got.Resource)); diff != "" {
+	if diff := cmp.Diff(name, attrs(got.Resource.Attributes())); diff != "" {
 		t.Errorf("resource (-want +got):\n%s", diff)
 	}
 }
@@ -51,12 +55,12 @@ func TestEnvironment(t *testing.T) {
 		"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "10",
 		"OTEL_TRACES_SAMPLER":               "jaeger_remote",
 	})
-	has := attrs(got.Resource)
+	has := attrs(got.Resource.Attributes())
 	if has["service.name"] != "mine" || has["deployment.environment.name"] != "b,c" || has["service.instance.id"] != "i" {
 		t.Errorf("resource %v", has)
 	}
 	if got.Spans.Queue != 100 || got.Spans.Batch != 100 || got.Spans.Delay != 10*time.Millisecond || got.Logs.Timeout != 30*time.Second ||
-		got.Logs.Batch != 512 || got.Every != time.Minute || got.ValueLimit != 10 || got.Sampler != (telemetry.Sampler{}) {
+		got.Logs.Batch != 512 || got.Every != time.Minute || got.ValueLimit != 10 || got.Sampler.Description() != onUnlessParent {
 		t.Errorf("got %+v", got)
 	}
 	want := `OTEL_RESOURCE_ATTRIBUTES: entry 5 is left out: use name=value, with the value percent-encoded
@@ -80,13 +84,16 @@ func FuzzEnvironment(f *testing.F) {
 			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number, "OTEL_METRIC_EXPORT_INTERVAL": number,
 			"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": number, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": ratio,
 		})
-		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 || got.Every <= 0 || got.ValueLimit < 0 {
+		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 || got.Every <= 0 || got.ValueLimit == 0 || got.ValueLimit < -1 {
 			t.Errorf("got %+v", got)
 		}
-		if !(got.Sampler.Skipped >= 0 && got.Sampler.Skipped <= 1) {
-			t.Errorf("ratio %q skips %v", ratio, got.Sampler.Skipped)
+		var share float64
+		if described := got.Sampler.Description(); described != "AlwaysOnSampler" {
+			if _, err := fmt.Sscanf(described, "TraceIDRatioBased{%g}", &share); err != nil || !(share >= 0 && share <= 1) {
+				t.Errorf("ratio %q gives %s", ratio, described)
+			}
 		}
-		for _, a := range got.Resource {
+		for _, a := range got.Resource.Attributes() {
 			if a.Key == "" {
 				t.Errorf("an attribute without a name: %v", got.Resource)
 			}

@@ -3,11 +3,17 @@ package telemetry_test
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
@@ -16,9 +22,10 @@ import (
 // sink keeps what is exported, unless fail says otherwise.
 type sink struct {
 	mu      sync.Mutex
-	batches [][]telemetry.Span
-	records []telemetry.Record
-	metrics [][]telemetry.Metric
+	batches []tracetest.SpanStubs
+	records []sdklog.Record
+	metrics [][]metricdata.Metrics
+	scopes  []metricdata.ScopeMetrics
 	tries   int
 	fail    func(ctx context.Context, try int) error // nil: never
 	told    text                                     // what the log was told
@@ -60,26 +67,57 @@ func (s *sink) try(ctx context.Context, keep func()) error {
 	return nil
 }
 
+type spanSink struct{ *sink }
+
+func (s spanSink) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	return s.try(ctx, func() { s.batches = append(s.batches, tracetest.SpanStubsFromReadOnlySpans(spans)) })
+}
+
+func (spanSink) Shutdown(context.Context) error { return nil }
+
+type logSink struct{ *sink }
+
+func (s logSink) Export(ctx context.Context, records []sdklog.Record) error {
+	return s.try(ctx, func() {
+		for i := range records {
+			s.records = append(s.records, records[i].Clone())
+		}
+	})
+}
+
+func (logSink) Shutdown(context.Context) error { return nil }
+
+func (logSink) ForceFlush(context.Context) error { return nil }
+
+type metricSink struct{ *sink }
+
+func (s metricSink) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	return s.try(ctx, func() {
+		s.scopes = append(s.scopes, all.ScopeMetrics...)
+		s.metrics = append(s.metrics, all.ScopeMetrics[0].Metrics)
+	})
+}
+
+func (metricSink) Temporality(kind sdkmetric.InstrumentKind) metricdata.Temporality {
+	return sdkmetric.CumulativeTemporalitySelector(kind) // telemetry goes by its own preference
+}
+
+func (metricSink) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
+	return sdkmetric.DefaultAggregationSelector(kind)
+}
+
+func (metricSink) Shutdown(context.Context) error { return nil }
+
+func (metricSink) ForceFlush(context.Context) error { return nil }
+
 // options export all signals to the sink.
 func (s *sink) options(env map[string]string) telemetry.Options {
-	random := rand.New(rand.NewPCG(1, 2))
-	var mu sync.Mutex
 	reader := &telemetry.Env{Lookup: lookup(env), Warn: func(string, string) {}}
 	return telemetry.Options{
 		Config: telemetry.ReadConfig(reader, "1.2.3", "here"),
-		Spans: func(ctx context.Context, spans []telemetry.Span) error {
-			return s.try(ctx, func() { s.batches = append(s.batches, spans) })
-		},
-		Logs: func(ctx context.Context, records []telemetry.Record) error {
-			return s.try(ctx, func() { s.records = append(s.records, records...) })
-		},
-		Metrics: func(ctx context.Context, metrics []telemetry.Metric) error {
-			return s.try(ctx, func() { s.metrics = append(s.metrics, metrics) })
-		},
+		Spans:  spanSink{s}, Logs: logSink{s}, Metrics: metricSink{s},
 		Source: telemetry.Source{
-			Version: "1.2.3", Started: time.Now(), Stats: &s.stats, Now: time.Now,
-			Random: func() uint64 { mu.Lock(); defer mu.Unlock(); return random.Uint64() },
-			Log:    slog.New(slog.NewTextHandler(&s.told, nil)),
+			Version: "1.2.3", Started: time.Now(), Stats: &s.stats, Now: time.Now, Log: slog.New(slog.NewTextHandler(&s.told, nil)),
 		},
 	}
 }
@@ -93,14 +131,14 @@ func (s *sink) start(t *testing.T, env map[string]string) *telemetry.Telemetry {
 }
 
 // sent are the batches that have come.
-func (s *sink) sent() [][]telemetry.Span {
+func (s *sink) sent() []tracetest.SpanStubs {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.batches
 }
 
 // spans are all that have come.
-func (s *sink) spans() []telemetry.Span { return slices.Concat(s.sent()...) }
+func (s *sink) spans() tracetest.SpanStubs { return slices.Concat(s.sent()...) }
 
 func lookup(env map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
@@ -122,10 +160,20 @@ func call(t *telemetry.Telemetry, parent string, change ...func(*telemetry.Call)
 }
 
 // attrs are attributes by key, as text.
-func attrs(list []slog.Attr) map[string]string {
+func attrs(list []attribute.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, a := range list {
-		all[a.Key] = a.Value.String()
+		all[string(a.Key)] = a.Value.Emit()
 	}
 	return all
+}
+
+// recordAttrs are those of a record.
+func recordAttrs(r sdklog.Record) map[string]string {
+	var list []attribute.KeyValue
+	r.WalkAttributes(func(a attribute.KeyValue) bool {
+		list = append(list, a)
+		return true
+	})
+	return attrs(list)
 }

@@ -12,42 +12,21 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Record is one line of the log.
-type Record struct {
-	Time  time.Time
-	Level slog.Level
-	Body  string
-	Attrs []slog.Attr // of text, whole numbers, fractions and truth values alone
-	Trace TraceID     // zero outside of a trace, like the next
-	Span  SpanID
-	Flags byte
-}
-
-func (r Record) size() int {
-	size := 150 + len(r.Body)
-	for _, a := range r.Attrs {
-		size += 60 + len(a.Key)
-		if a.Value.Kind() == slog.KindString {
-			size += len(a.Value.String())
-		}
-	}
-	return size
-}
-
 // Tee gives a handler that passes records on, and has those from level info on exported
 // too, whatever the other one writes.
 func (t *Telemetry) Tee(next slog.Handler) slog.Handler {
-	if t == nil || t.logs == nil {
+	if t == nil || t.export == nil {
 		return next
 	}
-	return &tee{telemetry: t, next: next}
+	return &tee{export: t.export, secrets: t.secrets, next: next}
 }
 
+// tee flattens groups and removes secrets before a record reaches the SDK.
 type tee struct {
-	telemetry *Telemetry
-	next      slog.Handler
-	given     []slog.Attr // attributes of the logger itself
-	group     string
+	export, next slog.Handler
+	secrets      *secrets
+	given        []slog.Attr // attributes of the logger itself
+	group        string
 }
 
 // Enabled tells whether anybody wants the level.
@@ -58,7 +37,7 @@ func (h *tee) Enabled(ctx context.Context, level slog.Level) bool {
 // Handle passes a record on. What is exported never fails.
 func (h *tee) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelInfo {
-		h.telemetry.logs.add(h.record(ctx, &r))
+		_ = h.export.Handle(ctx, h.flatten(&r)) // it puts the record into a queue
 	}
 	if !h.next.Enabled(ctx, r.Level) {
 		return nil
@@ -66,21 +45,19 @@ func (h *tee) Handle(ctx context.Context, r slog.Record) error {
 	return h.next.Handle(ctx, r)
 }
 
-func (h *tee) record(ctx context.Context, r *slog.Record) Record {
-	t := h.telemetry
-	record := Record{Time: r.Time, Level: r.Level, Body: t.secrets.mask(r.Message), Attrs: slices.Grow(slices.Clip(h.given), r.NumAttrs())}
-	if p, ok := placeOf(ctx); ok {
-		record.Trace, record.Span, record.Flags = p.trace, p.span, p.w3cFlags()
-	}
+func (h *tee) flatten(r *slog.Record) slog.Record {
+	flat := slog.NewRecord(r.Time, r.Level, valid(h.secrets.mask(r.Message)), 0)
+	attrs := slices.Grow(slices.Clip(h.given), r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
 		// What a caller did wrong may be told in words that quote them; what is our own
 		// fault has to be found.
 		if a.Key != "cause" || r.Level >= slog.LevelWarn {
-			record.Attrs = t.appendAttr(record.Attrs, h.group, a)
+			attrs = h.appendAttr(attrs, h.group, a)
 		}
 		return true
 	})
-	return record
+	flat.AddAttrs(attrs...)
+	return flat
 }
 
 // WithAttrs remembers attributes.
@@ -89,7 +66,7 @@ func (h *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next.next = h.next.WithAttrs(attrs)
 	next.given = slices.Clone(h.given)
 	for _, a := range attrs {
-		next.given = h.telemetry.appendAttr(next.given, h.group, a)
+		next.given = h.appendAttr(next.given, h.group, a)
 	}
 	return &next
 }
@@ -104,20 +81,20 @@ func (h *tee) WithGroup(name string) slog.Handler {
 	return &next
 }
 
-// appendAttr makes a plain attribute of one that may be anything: it has to be read
+// appendAttr appends plain attributes for one that may be anything: it has to be read
 // now, since what it leads to may change. Durations are in seconds.
-func (t *Telemetry) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
+func (h *tee) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
 	value := a.Value.Resolve()
 	if value.Kind() == slog.KindGroup {
 		if a.Key != "" {
 			group += a.Key + "."
 		}
 		for _, member := range value.Group() {
-			attrs = t.appendAttr(attrs, group, member)
+			attrs = h.appendAttr(attrs, group, member)
 		}
 		return attrs
 	}
-	key := group + a.Key
+	key := valid(group + a.Key)
 	if key == "" {
 		return attrs
 	}
@@ -131,9 +108,9 @@ func (t *Telemetry) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []s
 	case slog.KindTime:
 		value = slog.StringValue(value.Time().Format(time.RFC3339Nano))
 	default:
-		value = slog.StringValue(t.secrets.mask(value.String()))
+		value = slog.StringValue(valid(h.secrets.mask(value.String())))
 	}
-	return append(attrs, t.cut(slog.Attr{Key: key, Value: value}))
+	return append(attrs, slog.Attr{Key: key, Value: value})
 }
 
 // masked stands for what should not leave the machine.

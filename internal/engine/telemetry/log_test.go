@@ -3,7 +3,6 @@ package telemetry_test
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/log"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
 
 	"remit/internal/engine/telemetry"
 )
@@ -29,13 +30,13 @@ func TestRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		var out bytes.Buffer
-		tel, log := s.logging(slog.LevelWarn, &out)
-		log = log.With("part", "books").WithGroup("g")
+		tel, logger := s.logging(slog.LevelWarn, &out)
+		logger = logger.With("part", "books").WithGroup("g")
 		ctx := tel.Begin(context.Background(), parent)
-		log.DebugContext(ctx, "not told")
-		log.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
+		logger.DebugContext(ctx, "not told")
+		logger.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
 			slog.Group("inner", "n", uint64(1)))
-		log.Warn("outside", "cause", errors.New("it broke"))
+		logger.Warn("outside", "cause", errors.New("it broke"))
 		tel.Close()
 		if len(s.records) != 2 {
 			t.Fatalf("%d records, want 2: %+v", len(s.records), s.records)
@@ -44,13 +45,13 @@ func TestRecords(t *testing.T) {
 		want := map[string]string{
 			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z", "g.inner.n": "1",
 		}
-		if diff := cmp.Diff(want, attrs(call.Attrs)); diff != "" {
+		if diff := cmp.Diff(want, recordAttrs(call)); diff != "" {
 			t.Errorf("attributes (-want +got):\n%s", diff)
 		}
-		if hex.EncodeToString(call.Trace[:]) != trace || call.Span == (telemetry.SpanID{}) || call.Flags != 1 || call.Body != "call" || call.Level != slog.LevelInfo {
+		if call.TraceID().String() != traceID || !call.SpanID().IsValid() || call.TraceFlags() != 1 || call.Body().AsString() != "call" || call.Severity() != log.SeverityInfo {
 			t.Errorf("got %+v", call)
 		}
-		if outside.Trace != (telemetry.TraceID{}) || outside.Level != slog.LevelWarn || attrs(outside.Attrs)["g.cause"] != "it broke" {
+		if outside.TraceID().IsValid() || outside.Severity() != log.SeverityWarn || recordAttrs(outside)["g.cause"] != "it broke" {
 			t.Errorf("got %+v", outside)
 		}
 		if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN msg=outside part=books g.cause=") {
@@ -68,8 +69,8 @@ func TestSpanAndRecordsAgree(t *testing.T) {
 		slog.New(tel.Tee(slog.DiscardHandler)).InfoContext(ctx, "call")
 		tel.Called(ctx, &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Now()})
 		tel.Close()
-		if got, want := s.records[0], s.spans()[0]; got.Trace != want.Trace || got.Span != want.ID {
-			t.Errorf("the record is at %x %x, the span at %x %x", got.Trace, got.Span, want.Trace, want.ID)
+		if got, want := s.records[0], s.spans()[0]; got.TraceID() != want.SpanContext.TraceID() || got.SpanID() != want.SpanContext.SpanID() {
+			t.Errorf("the record is at %s %s, the span at %+v", got.TraceID(), got.SpanID(), want.SpanContext)
 		}
 	})
 }
@@ -97,21 +98,21 @@ func TestTeeIsAHandler(t *testing.T) {
 }
 
 // tree makes groups of keys with points in them, as slogtest wants them.
-func tree(r telemetry.Record) map[string]any {
-	root := map[string]any{slog.MessageKey: r.Body, slog.LevelKey: r.Level}
-	if !r.Time.IsZero() {
-		root[slog.TimeKey] = r.Time
+func tree(r sdklog.Record) map[string]any {
+	root := map[string]any{slog.MessageKey: r.Body().AsString(), slog.LevelKey: r.Severity()}
+	if !r.Timestamp().IsZero() {
+		root[slog.TimeKey] = r.Timestamp()
 	}
-	for _, a := range r.Attrs {
+	for key, value := range recordAttrs(r) {
 		at := root
-		groups := strings.Split(a.Key, ".")
+		groups := strings.Split(key, ".")
 		for _, g := range groups[:len(groups)-1] {
 			if at[g] == nil {
 				at[g] = map[string]any{}
 			}
 			at = at[g].(map[string]any)
 		}
-		at[groups[len(groups)-1]] = a.Value.Any()
+		at[groups[len(groups)-1]] = value
 	}
 	return root
 }
@@ -142,15 +143,15 @@ func TestSecretsStayHere(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &sink{}
-			tel, log := s.logging(slog.LevelError+1, &bytes.Buffer{})
-			log.With(tc.key, tc.value).Warn(tc.value, tc.key, tc.value, slog.Group("g", tc.key, errors.New(tc.value)))
+			tel, logger := s.logging(slog.LevelError+1, &bytes.Buffer{})
+			logger.With(tc.key, tc.value).Warn(tc.value, tc.key, tc.value, slog.Group("g", tc.key, errors.New(tc.value)))
 			tel.Close()
 			r := s.records[0]
-			if got := attrs(r.Attrs); got[tc.key] != tc.want || got["g."+tc.key] != tc.want {
+			if got := recordAttrs(r); got[tc.key] != tc.want || got["g."+tc.key] != tc.want {
 				t.Errorf("%s: got %v, want %q", tc.key, got, tc.want)
 			}
-			if tc.key == "error" && r.Body != tc.want {
-				t.Errorf("the message is %q, want %q", r.Body, tc.want)
+			if tc.key == "error" && r.Body().AsString() != tc.want {
+				t.Errorf("the message is %q, want %q", r.Body().AsString(), tc.want)
 			}
 		})
 	}

@@ -2,179 +2,263 @@ package telemetry
 
 import (
 	"context"
-	"log/slog"
 	"runtime"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/prometheus/procfs"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
+	"go.opentelemetry.io/otel/trace"
 
 	"remit/internal/engine/stats"
 )
 
-// Kind is what the points of a metric are.
-type Kind int
-
-// The kinds of metrics.
-const (
-	KindGauge     Kind = iota // a number as it is now
-	KindCounter               // one that only grows
-	KindLevel                 // one that grows and shrinks, and can be summed up over programs
-	KindHistogram             // how long things took
-)
-
-// Metric is one metric with all its points.
-type Metric struct {
+// Gauge is a number that somebody else keeps.
+type Gauge struct {
 	Name, Unit, Help string
-	Kind             Kind
-	Delta            bool // the points are differences to those before
-	Points           []Point
+	// Value must be safe for concurrent use; it returns false if the number is not known now.
+	Value func(context.Context) (float64, bool)
 }
 
-// Point is one number, or one distribution.
-type Point struct {
-	Attrs       []slog.Attr
-	Start, Time time.Time
-	Value       slog.Value         // a whole number or a fraction
-	Took        stats.Distribution // of a histogram
-	Exemplar    *Exemplar          // a call that was counted in Took; nil if none is known
+// meter produces metrics from the counters of stats, which are quicker than instruments of the SDK
+// and serve the console and /metrics too. The SDK does not apply its temporality to a producer.
+type meter struct {
+	source      Source
+	temporality sdkmetric.TemporalitySelector
+
+	mu         sync.Mutex
+	gauges     []Gauge
+	exemplars  map[Operation]metricdata.Exemplar[float64]
+	sent, last reading // what the collector has taken; what was produced last
 }
 
-// Exemplar is an example of what was counted, that can be looked up as a trace.
-type Exemplar struct {
-	Time  time.Time
-	Took  time.Duration
-	Trace TraceID
-	Span  SpanID
+// reading is what was counted at some moment.
+type reading struct {
+	at       time.Time
+	lines    []stats.Line
+	sessions stats.Distribution
+	cpu      [2]float64 // seconds of the user and of the system
+	points   int
 }
 
-// Temporality is which counters are exported as differences.
-type Temporality int
-
-// The preferences of OpenTelemetry.
-const (
-	Cumulative Temporality = iota
-	Delta                  // all that only grow
-	LowMemory              // those that we count, not those that the system counts for us
-)
-
-// metrics words a reading.
-func (m *meter) metrics(ctx context.Context, now *reading) []Metric {
-	lines, sessions, start := now.lines, now.sessions, m.source.Started
-	delta := m.temporality != Cumulative
-	if delta {
-		lines, sessions, start = since(lines, m.sent.lines), difference(sessions, m.sent.sessions), m.sent.at
+func newMeter(o *Options) *meter {
+	return &meter{
+		source: o.Source, temporality: o.Temporality, sent: reading{at: o.Started},
+		exemplars: map[Operation]metricdata.Exemplar[float64]{},
 	}
-	interval := interval{start: start, now: now.at, delta: delta}
-	metrics := []Metric{
-		interval.operations(lines, m.takeExemplars()),
-		interval.calls(lines),
-		interval.sessions(sessions),
+}
+
+func (m *meter) watch(g Gauge) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gauges = append(m.gauges, g)
+}
+
+// remember keeps the latest call of each operation as its exemplar.
+func (m *meter) remember(c *Call, o Operation, span trace.SpanContext) {
+	traceID, spanID := span.TraceID(), span.SpanID()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.exemplars[o]; known || len(m.exemplars) < stats.MaxSeries {
+		took := max(c.Took, 0)
+		m.exemplars[o] = metricdata.Exemplar[float64]{
+			Time: c.Started.Add(took), Value: took.Seconds(), TraceID: traceID[:], SpanID: spanID[:],
+		}
 	}
-	for _, g := range m.watched() {
+}
+
+// points returns how many points were produced last.
+func (m *meter) points() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last.points
+}
+
+// taken must be called when the collector has taken what was produced last.
+func (m *meter) taken() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent = m.last
+}
+
+// Produce reads everything. Differences are to what the collector has taken, so that an export
+// which was lost is part of the next.
+func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
+	now := reading{at: m.source.Now()}
+	if m.source.Stats != nil {
+		now.lines, now.sessions = m.source.Stats.Snapshot(), m.source.Stats.Sessions()
+	}
+	m.mu.Lock()
+	gauges, sent, exemplars := slices.Clone(m.gauges), m.sent, m.exemplars
+	m.exemplars = map[Operation]metricdata.Exemplar[float64]{}
+	m.mu.Unlock()
+	s := &sheet{start: m.source.Started, now: now.at}
+	s.counted(&now, &sent, m.temporality(sdkmetric.InstrumentKindHistogram), exemplars)
+	for _, g := range gauges {
 		if value, ok := g.Value(ctx); ok {
-			metrics = append(metrics, Metric{Name: g.Name, Unit: g.Unit, Help: g.Help, Points: []Point{{Time: now.at, Value: slog.Float64Value(value)}}})
+			s.gauge(g.Name, g.Unit, g.Help, value)
 		}
 	}
-	metrics = append(metrics, m.process(now)...)
-	kept := metrics[:0]
-	for _, metric := range metrics {
-		if len(metric.Points) > 0 {
-			kept = append(kept, metric)
-		}
-	}
-	return kept
+	s.runtime()
+	s.process(&now, &sent, m.temporality(sdkmetric.InstrumentKindObservableCounter))
+	now.points = s.points
+	m.mu.Lock()
+	m.last = now
+	m.mu.Unlock()
+	scope := instrumentation.Scope{Name: scopeName, Version: m.source.Version}
+	return []metricdata.ScopeMetrics{{Scope: scope, Metrics: s.metrics}}, nil
 }
 
-// interval is what points of counters cover.
-type interval struct {
+// sheet collects metrics.
+type sheet struct {
 	start, now time.Time
-	delta      bool
+	metrics    []metricdata.Metrics
+	points     int
 }
 
-func (i interval) operations(lines []stats.Line, exemplars map[Operation]Exemplar) Metric {
-	metric := Metric{
-		Name: "mcp.server.operation.duration", Unit: "s", Kind: KindHistogram, Delta: i.delta,
-		Help: "How long calls took, whichever face they came in by.",
+// add adds a metric that has points.
+func (s *sheet) add(points int, name, unit, help string, data metricdata.Aggregation) {
+	if points > 0 {
+		s.metrics = append(s.metrics, metricdata.Metrics{Name: name, Unit: unit, Description: help, Data: data})
+		s.points += points
 	}
-	order, took := Operations(lines)
+}
+
+// counted adds what stats counts.
+func (s *sheet) counted(now, sent *reading, temporality metricdata.Temporality, exemplars map[Operation]metricdata.Exemplar[float64]) {
+	lines, sessions, start := now.lines, now.sessions, s.start
+	if temporality == metricdata.DeltaTemporality {
+		lines, sessions, start = since(lines, sent.lines), difference(sessions, sent.sessions), sent.at
+	}
+	var took, lasted []metricdata.HistogramDataPoint[float64]
+	order, distributions := Operations(lines)
 	for _, o := range order {
-		attrs := appendText([]slog.Attr{slog.String("mcp.method.name", o.Method)}, "gen_ai.operation.name", o.Name)
-		attrs = appendText(appendText(attrs, "gen_ai.tool.name", o.Tool), "error.type", o.Error)
-		point := Point{Attrs: attrs, Start: i.start, Time: i.now, Took: took[o]}
-		if example, ok := exemplars[o]; ok {
-			point.Exemplar = &example
+		var attrs attributes
+		attrs.addOperation(o)
+		point := s.histogram(start, distributions[o], attrs)
+		if exemplar, ok := exemplars[o]; ok {
+			point.Exemplars = []metricdata.Exemplar[float64]{exemplar}
 		}
-		metric.Points = append(metric.Points, point)
+		took = append(took, point)
 	}
-	return metric
-}
-
-func (i interval) calls(lines []stats.Line) Metric {
-	metric := Metric{
-		Name: "remit.calls", Unit: "{call}", Kind: KindCounter, Delta: i.delta,
-		Help: "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.",
+	if sessions.Total() > 0 {
+		lasted = append(lasted, s.histogram(start, sessions, nil))
 	}
+	var calls []metricdata.DataPoint[int64]
 	for _, l := range lines {
 		if IsMethod(l.Tool) {
 			continue
 		}
+		var attrs attributes
 		set, tool := SplitTool(l.Tool)
-		attrs := appendText([]slog.Attr{slog.String("gen_ai.tool.name", tool), slog.String("remit.outcome", l.Outcome)}, "remit.toolset", set)
-		metric.Points = append(metric.Points, Point{Attrs: attrs, Start: i.start, Time: i.now, Value: slog.Int64Value(int64(l.Calls))})
+		attrs.add("gen_ai.tool.name", tool)
+		attrs.add("remit.outcome", l.Outcome)
+		attrs.add("remit.toolset", set)
+		calls = append(calls, point(start, s.now, int64(l.Calls), attrs...))
 	}
-	return metric
+	operation, session := mcpconv.ServerOperationDuration{}, mcpconv.ServerSessionDuration{}
+	s.add(len(took), operation.Name(), operation.Unit(), "How long calls took, whichever face they came in by.",
+		metricdata.Histogram[float64]{Temporality: temporality, DataPoints: took})
+	s.add(len(calls), "remit.calls", "{call}", "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.",
+		metricdata.Sum[int64]{Temporality: temporality, IsMonotonic: true, DataPoints: calls})
+	s.add(len(lasted), session.Name(), session.Unit(), "How long sessions that have ended lasted.",
+		metricdata.Histogram[float64]{Temporality: temporality, DataPoints: lasted})
 }
 
-func (i interval) sessions(lasted stats.Distribution) Metric {
-	metric := Metric{
-		Name: "mcp.server.session.duration", Unit: "s", Kind: KindHistogram, Delta: i.delta,
-		Help: "How long sessions that have ended lasted.",
+func (s *sheet) histogram(start time.Time, d stats.Distribution, attrs attributes) metricdata.HistogramDataPoint[float64] {
+	bounds := make([]float64, len(d.Bounds))
+	for i, bound := range d.Bounds {
+		bounds[i] = bound.Seconds()
 	}
-	if lasted.Total() > 0 {
-		metric.Points = []Point{{Start: i.start, Time: i.now, Took: lasted}}
+	return metricdata.HistogramDataPoint[float64]{
+		Attributes: attribute.NewSet(attrs...), StartTime: start, Time: s.now,
+		Count: d.Total(), Sum: d.Sum.Seconds(), Bounds: bounds, BucketCounts: d.Counts,
 	}
-	return metric
 }
 
-// process tells of the program itself, as far as the system does.
-func (m *meter) process(now *reading) []Metric {
+func point[N int64 | float64](start, now time.Time, value N, attrs ...attribute.KeyValue) metricdata.DataPoint[N] {
+	return metricdata.DataPoint[N]{Attributes: attribute.NewSet(attrs...), StartTime: start, Time: now, Value: value}
+}
+
+func (s *sheet) gauge(name, unit, help string, value float64) {
+	s.add(1, name, unit, help, metricdata.Gauge[float64]{DataPoints: []metricdata.DataPoint[float64]{point(time.Time{}, s.now, value)}})
+}
+
+// level adds a number that grows and shrinks, and can be summed up over programs.
+func (s *sheet) level(name, unit, help string, points ...metricdata.DataPoint[int64]) {
+	s.add(len(points), name, unit, help, metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: points})
+}
+
+func (s *sheet) number(n int64, attrs ...attribute.KeyValue) metricdata.DataPoint[int64] {
+	return point(s.start, s.now, n, attrs...)
+}
+
+// runtime adds what Go knows of the program.
+func (s *sheet) runtime() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	level := func(name, unit, help string, value int64, attrs ...slog.Attr) Metric {
-		return Metric{Name: name, Unit: unit, Help: help, Kind: KindLevel, Points: []Point{{Attrs: attrs, Start: m.source.Started, Time: now.at, Value: slog.Int64Value(value)}}}
-	}
-	used := level("go.memory.used", "By", "Memory that Go has from the system.", int64(memory.StackSys), slog.String("go.memory.type", "stack"))
-	other := used.Points[0]
-	other.Attrs, other.Value = []slog.Attr{slog.String("go.memory.type", "other")}, slog.Int64Value(int64(memory.Sys-memory.HeapReleased-memory.StackSys))
-	used.Points = append(used.Points, other)
-	metrics := []Metric{
-		{
-			Name: "process.uptime", Unit: "s", Help: "How long the program has run.",
-			Points: []Point{{Time: now.at, Value: slog.Float64Value(now.at.Sub(m.source.Started).Seconds())}},
-		},
-		level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", int64(runtime.NumGoroutine())),
-		used,
-	}
-	if now.process.Known {
-		metrics = append(metrics, m.cpu(now), level("process.memory.usage", "By", "Memory that is in RAM.", now.process.Resident))
-	}
-	if now.process.OpenFiles >= 0 {
-		metrics = append(metrics, level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", int64(now.process.OpenFiles)))
-	}
-	return metrics
+	s.gauge("process.uptime", "s", "How long the program has run.", s.now.Sub(s.start).Seconds())
+	s.level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", s.number(int64(runtime.NumGoroutine())))
+	s.level("go.memory.used", "By", "Memory that Go has from the system.",
+		s.number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")),
+		s.number(int64(memory.Sys-memory.HeapReleased-memory.StackSys), attribute.String("go.memory.type", "other")))
 }
 
-func (m *meter) cpu(now *reading) Metric {
-	metric := Metric{Name: "process.cpu.time", Unit: "s", Help: "CPU time spent.", Kind: KindCounter, Delta: m.temporality == Delta}
-	start, before := m.source.Started, stats.Process{}
-	if metric.Delta {
-		start, before = m.sent.at, m.sent.process
+// process adds what Linux knows of the program.
+func (s *sheet) process(now, sent *reading, temporality metricdata.Temporality) {
+	self, err := procfs.Self()
+	if err != nil {
+		return // this system does not tell
 	}
-	for _, mode := range []struct {
-		name    string
-		seconds float64
-	}{{"user", now.process.User - before.User}, {"system", now.process.System - before.System}} {
-		metric.Points = append(metric.Points, Point{
-			Attrs: []slog.Attr{slog.String("cpu.mode", mode.name)}, Start: start, Time: now.at, Value: slog.Float64Value(mode.seconds),
+	if stat, err := self.Stat(); err == nil {
+		const ticks = 100 // in a second
+		now.cpu = [2]float64{float64(stat.UTime) / ticks, float64(stat.STime) / ticks}
+		start, before := s.start, [2]float64{}
+		if temporality == metricdata.DeltaTemporality {
+			start, before = sent.at, sent.cpu
+		}
+		s.add(2, "process.cpu.time", "s", "CPU time spent.", metricdata.Sum[float64]{
+			Temporality: temporality, IsMonotonic: true, DataPoints: []metricdata.DataPoint[float64]{
+				point(start, s.now, now.cpu[0]-before[0], attribute.String("cpu.mode", "user")),
+				point(start, s.now, now.cpu[1]-before[1], attribute.String("cpu.mode", "system")),
+			},
 		})
+		s.level("process.memory.usage", "By", "Memory that is in RAM.", s.number(int64(stat.ResidentMemory())))
 	}
-	return metric
+	if n, err := self.FileDescriptorsLen(); err == nil {
+		s.level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", s.number(int64(n)))
+	}
+}
+
+// since returns what was counted after another reading of the same counters.
+func since(now, before []stats.Line) []stats.Line {
+	type key struct{ tool, outcome string }
+	known := make(map[key]*stats.Line, len(before))
+	for i := range before {
+		known[key{before[i].Tool, before[i].Outcome}] = &before[i]
+	}
+	var changed []stats.Line
+	for _, l := range now {
+		if old := known[key{l.Tool, l.Outcome}]; old != nil {
+			l.Took, l.Calls = difference(l.Took, old.Took), l.Calls-old.Calls
+		}
+		if l.Calls > 0 {
+			changed = append(changed, l)
+		}
+	}
+	return changed
+}
+
+func difference(now, before stats.Distribution) stats.Distribution {
+	now.Counts = slices.Clone(now.Counts)
+	for i, n := range before.Counts {
+		now.Counts[i] -= n
+	}
+	now.Sum -= before.Sum
+	return now
 }

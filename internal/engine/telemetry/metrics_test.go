@@ -1,14 +1,18 @@
 package telemetry_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"remit/internal/engine/telemetry"
 )
@@ -21,28 +25,38 @@ func (s *sink) metering(env map[string]string) *telemetry.Telemetry {
 }
 
 // find gives a metric of an export.
-func (s *sink) find(export int, name string) telemetry.Metric {
+func (s *sink) find(export int, name string) metricdata.Metrics {
 	for _, m := range s.metrics[export] {
 		if m.Name == name {
 			return m
 		}
 	}
-	return telemetry.Metric{}
+	return metricdata.Metrics{}
 }
 
-// spell writes points without their times.
-func spell(m telemetry.Metric) string {
+// spell writes points without their times; labels are in the order of their names.
+func spell(m metricdata.Metrics) string {
 	var all []string
-	for _, p := range m.Points {
+	write := func(set attribute.Set, value string) {
 		var labels []string
-		for _, a := range p.Attrs {
-			labels = append(labels, a.Value.String())
-		}
-		value := p.Value.String()
-		if m.Kind == telemetry.KindHistogram {
-			value = fmt.Sprintf("%d in %s", p.Took.Total(), p.Took.Sum)
+		for _, a := range set.ToSlice() {
+			labels = append(labels, a.Value.Emit())
 		}
 		all = append(all, strings.Join(labels, " ")+": "+value)
+	}
+	switch data := m.Data.(type) {
+	case metricdata.Histogram[float64]:
+		for _, p := range data.DataPoints {
+			write(p.Attributes, fmt.Sprintf("%d in %gs", p.Count, p.Sum))
+		}
+	case metricdata.Sum[int64]:
+		for _, p := range data.DataPoints {
+			write(p.Attributes, fmt.Sprint(p.Value))
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range data.DataPoints {
+			write(p.Attributes, fmt.Sprint(p.Value))
+		}
 	}
 	return strings.Join(all, "; ")
 }
@@ -57,21 +71,21 @@ func TestMetrics(t *testing.T) {
 	}{
 		{
 			"", "look ok demo: 2; look denied demo: 1", "look ok demo: 3; look denied demo: 1",
-			"tools/call execute_tool look: 2 in 2s; tools/call execute_tool look tool_error: 1 in 1s; resources/read: 1 in 1s",
-			"tools/call execute_tool look: 3 in 3s; tools/call execute_tool look tool_error: 1 in 1s; resources/read: 1 in 1s",
-			": 1 in 1m0s", ": 1 in 1m0s", false, false,
+			"execute_tool look tools/call: 2 in 2s; tool_error execute_tool look tools/call: 1 in 1s; resources/read: 1 in 1s",
+			"execute_tool look tools/call: 3 in 3s; tool_error execute_tool look tools/call: 1 in 1s; resources/read: 1 in 1s",
+			": 1 in 60s", ": 1 in 60s", false, false,
 		},
 		{
 			"delta", "look ok demo: 2; look denied demo: 1", "look ok demo: 1",
-			"tools/call execute_tool look: 2 in 2s; tools/call execute_tool look tool_error: 1 in 1s; resources/read: 1 in 1s",
-			"tools/call execute_tool look: 1 in 1s",
-			": 1 in 1m0s", "", true, true,
+			"execute_tool look tools/call: 2 in 2s; tool_error execute_tool look tools/call: 1 in 1s; resources/read: 1 in 1s",
+			"execute_tool look tools/call: 1 in 1s",
+			": 1 in 60s", "", true, true,
 		},
 		{
 			"lowmemory", "look ok demo: 2; look denied demo: 1", "look ok demo: 1",
-			"tools/call execute_tool look: 2 in 2s; tools/call execute_tool look tool_error: 1 in 1s; resources/read: 1 in 1s",
-			"tools/call execute_tool look: 1 in 1s",
-			": 1 in 1m0s", "", true, false,
+			"execute_tool look tools/call: 2 in 2s; tool_error execute_tool look tools/call: 1 in 1s; resources/read: 1 in 1s",
+			"execute_tool look tools/call: 1 in 1s",
+			": 1 in 60s", "", true, false,
 		},
 	} {
 		t.Run("preference "+tc.preference, func(t *testing.T) {
@@ -115,11 +129,11 @@ func TestMetrics(t *testing.T) {
 				if tc.delta {
 					start = started.Add(time.Minute)
 				}
-				calls := s.find(1, "remit.calls")
-				if calls.Delta != tc.delta || !calls.Points[0].Start.Equal(start) || calls.Kind != telemetry.KindCounter {
-					t.Errorf("got %+v, which began %s", calls, calls.Points[0].Start)
+				calls, _ := s.find(1, "remit.calls").Data.(metricdata.Sum[int64])
+				if !calls.IsMonotonic || (calls.Temporality == metricdata.DeltaTemporality) != tc.delta || !calls.DataPoints[0].StartTime.Equal(start) {
+					t.Errorf("got %+v", calls)
 				}
-				if cpu := s.find(1, "process.cpu.time"); len(cpu.Points) > 0 && cpu.Delta != tc.cpuDelta {
+				if cpu, ok := s.find(1, "process.cpu.time").Data.(metricdata.Sum[float64]); ok && (cpu.Temporality == metricdata.DeltaTemporality) != tc.cpuDelta {
 					t.Errorf("cpu: got %+v", cpu)
 				}
 				if up := s.find(0, "process.uptime"); spell(up) != ": 60" {
@@ -152,16 +166,20 @@ func TestDifferencesAreNotLost(t *testing.T) {
 	})
 }
 
+// partly is a collector that refuses a part for good.
+type partly struct{ metricSink }
+
+func (p partly) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	return errors.Join(p.metricSink.Export(ctx, all), errors.New("OTLP partial success: too old (1 metric data points rejected)"))
+}
+
 // TestAcceptedOnce: what a collector took is not sent again, though it refused the rest.
 func TestAcceptedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		o := s.options(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"})
 		o.Spans, o.Logs = nil, nil
-		o.Metrics = func(_ context.Context, metrics []telemetry.Metric) error {
-			s.metrics = append(s.metrics, metrics)
-			return &telemetry.RejectedError{Count: 1, Why: "too old"}
-		}
+		o.Metrics = partly{metricSink{s}}
 		tel := telemetry.New(o)
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Minute)
@@ -187,12 +205,13 @@ func TestExemplars(t *testing.T) {
 		call(tel, ignored)
 		call(tel, parent)
 		tel.Close()
-		points := s.find(0, "mcp.server.operation.duration").Points
-		if len(points) != 2 || points[0].Exemplar == nil || points[1].Exemplar != nil {
+		took, _ := s.find(0, "mcp.server.operation.duration").Data.(metricdata.Histogram[float64])
+		points := took.DataPoints
+		if len(points) != 2 || len(points[0].Exemplars) != 1 || len(points[1].Exemplars) != 0 {
 			t.Fatalf("got %+v", points)
 		}
-		got := points[0].Exemplar
-		if hex.EncodeToString(got.Trace[:]) != trace || got.Span != s.spans()[0].ID || got.Took != time.Millisecond {
+		got, span := points[0].Exemplars[0], s.spans()[0].SpanContext.SpanID()
+		if hex.EncodeToString(got.TraceID) != traceID || !bytes.Equal(got.SpanID, span[:]) || got.Value != .001 {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -208,18 +227,15 @@ func TestGauges(t *testing.T) {
 		synctest.Wait()
 		waiting = -1
 		tel.Close()
-		if m := s.find(0, "remit.approvals.waiting"); spell(m) != ": 3" || m.Kind != telemetry.KindGauge || m.Unit != "{approval}" {
+		m := s.find(0, "remit.approvals.waiting")
+		if _, gauge := m.Data.(metricdata.Gauge[float64]); spell(m) != ": 3" || !gauge || m.Unit != "{approval}" {
 			t.Errorf("got %+v", m)
 		}
 		if m := s.find(1, "remit.approvals.waiting"); m.Name != "" {
 			t.Errorf("a number that cannot be had is told: %+v", m)
 		}
-		for _, m := range s.metrics[0] {
-			for _, p := range m.Points {
-				if kind := p.Value.Kind(); m.Kind != telemetry.KindHistogram && kind != slog.KindInt64 && kind != slog.KindFloat64 {
-					t.Errorf("%s is a %s", m.Name, kind)
-				}
-			}
+		if scope := s.scopes[0].Scope; scope.Name != "remit" || scope.Version != "1.2.3" || len(s.scopes) != 2 {
+			t.Errorf("scope %+v", scope)
 		}
 	})
 }

@@ -1,37 +1,44 @@
 package telemetry
 
 import (
-	"log/slog"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"remit/internal/engine/audit"
 	"remit/internal/engine/stats"
 )
 
-// Span is a call in its trace, by the conventions of OpenTelemetry for MCP. It is
-// always that of a server.
-type Span struct {
-	Trace      TraceID
-	ID, Parent SpanID // Parent is zero at the root
-	State      string // W3C tracestate
-	Flags      byte   // of W3C
-	Name       string
-	Start, End time.Time
-	Attrs      []slog.Attr // of text, whole numbers, fractions and truth values alone
-	Failed     bool
+// Call is one call of a tool, reading of a resource or start of a prompt that has
+// ended. Arguments and messages, which may quote them, are not part of it.
+type Call struct {
+	Method     string // of MCP, whichever face it came in by: tools/call, resources/read, prompts/get
+	Tool       string // set/name of a tool, or the name of a prompt; "" for a resource
+	Outcome    string // ok, asked, replayed, or the kind of failure
+	Version    string // of the contract
+	Caller     string // who called
+	Face       string // the face it came in by
+	Client     string // how the client names itself
+	Connection string // tells the connection from others; never the id of a session, which is a secret
+	Err        string // the code of the error in the words of its set, if there is one
+	Started    time.Time
+	Took       time.Duration
+	Bytes      int // of the answer
 }
 
-// Operation is what the conventions tell operations apart by. Empty parts are not told.
+// Operation is what the conventions of OpenTelemetry for MCP tell operations apart by. Empty parts
+// are left out.
 type Operation struct{ Method, Name, Tool, Error string }
 
 // toolsCall is the method that calls a tool, whichever face it came in by.
 const toolsCall = "tools/call"
 
-// OperationOf words what was counted, a tool as set/name or a method, and its outcome.
-// Every failure of a tool is a tool_error in the conventions.
-func OperationOf(counted, outcome string) Operation {
+// operationOf maps what was counted, a tool as set/name or a method, and its outcome to an
+// operation. Every failure of a tool is a tool_error in the conventions.
+func operationOf(counted, outcome string) Operation {
 	failed := outcome != "ok" && outcome != "asked" && outcome != "replayed"
 	if IsMethod(counted) {
 		o := Operation{Method: counted}
@@ -51,7 +58,7 @@ func OperationOf(counted, outcome string) Operation {
 // IsMethod tells the methods that are counted beside tools from set/name.
 func IsMethod(counted string) bool { return counted == "resources/read" || counted == "prompts/get" }
 
-// SplitTool parts set/name; what has no name is in no set.
+// SplitTool splits set/name; what has no name is in no set.
 func SplitTool(id string) (set, name string) {
 	set, name, found := strings.Cut(id, "/")
 	if !found {
@@ -64,7 +71,7 @@ func SplitTool(id string) (set, name string) {
 func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats.Distribution) {
 	took = map[Operation]stats.Distribution{}
 	for _, l := range lines {
-		o := OperationOf(l.Tool, l.Outcome)
+		o := operationOf(l.Tool, l.Outcome)
 		sum, known := took[o]
 		if known {
 			sum.Add(l.Took)
@@ -77,97 +84,73 @@ func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats
 	return order, took
 }
 
-// operation is what the call counts as.
+// operation returns what the call counts as.
 func (c *Call) operation() Operation {
 	if c.Method == toolsCall {
-		return OperationOf(c.Tool, c.Outcome)
+		return operationOf(c.Tool, c.Outcome)
 	}
-	return OperationOf(c.Method, c.Outcome)
+	return operationOf(c.Method, c.Outcome)
 }
 
-func (t *Telemetry) spansOf(calls []ended) []Span {
-	spans := make([]Span, len(calls))
-	for i := range calls {
-		spans[i] = t.spanOf(&calls[i])
+// end names the span of the call by the conventions and ends it.
+func (c *Call) end(span trace.Span, o Operation) {
+	name := o.Method
+	if c.Method == "prompts/get" && c.Tool != "" {
+		name += " " + c.Tool
+	} else if o.Tool != "" {
+		name += " " + o.Tool
 	}
-	return spans
+	span.SetName(valid(name))
+	span.SetAttributes(c.attributes(o)...)
+	if o.Error != "" {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End(trace.WithTimestamp(c.Started.Add(max(c.Took, 0))))
 }
 
-func (t *Telemetry) spanOf(e *ended) Span {
-	operation := e.operation()
-	name := operation.Method
-	if target := e.target(); target != "" {
-		name += " " + target
-	}
-	s := Span{
-		Trace: e.place.trace, ID: e.place.span, Parent: e.place.parent, State: e.place.state, Flags: e.place.w3cFlags(),
-		Name: name, Start: e.Started, End: e.Started.Add(max(e.Took, 0)), Failed: operation.Error != "",
-	}
-	s.Attrs = append(e.protocolAttrs(operation), e.ownAttrs()...)
-	for i := range s.Attrs {
-		s.Attrs[i] = t.cut(s.Attrs[i])
-	}
-	return s
-}
-
-// target is the name of the tool or prompt; resources have none that few share.
-func (c *Call) target() string {
-	switch c.Method {
-	case toolsCall:
-		_, tool := SplitTool(c.Tool)
-		return tool
-	case "prompts/get":
-		return c.Tool
-	default:
-		return ""
-	}
-}
-
-// protocolAttrs are those of the conventions.
-func (c *Call) protocolAttrs(o Operation) []slog.Attr {
-	attrs := make([]slog.Attr, 0, 20)
-	attrs = append(attrs, slog.String("mcp.method.name", o.Method))
-	attrs = appendText(attrs, "gen_ai.operation.name", o.Name)
-	attrs = appendText(attrs, "gen_ai.tool.name", o.Tool)
-	if c.Method == "prompts/get" {
-		attrs = appendText(attrs, "gen_ai.prompt.name", c.Tool)
-	}
-	attrs = appendText(attrs, "error.type", o.Error)
-	attrs = appendText(attrs, "mcp.session.id", c.Connection)
+// attributes are those of the conventions, and ours for what they have no names for.
+func (c *Call) attributes(o Operation) []attribute.KeyValue {
+	list := append(make(attributes, 0, 20), attribute.Int("remit.result.bytes", c.Bytes))
+	list.addOperation(o)
+	list.add("mcp.session.id", c.Connection)
 	switch c.Face {
 	case "stdio":
-		attrs = append(attrs, slog.String("network.transport", "pipe"))
+		list.add("network.transport", "pipe")
 	case "http", "console":
-		attrs = append(attrs, slog.String("network.transport", "tcp"), slog.String("network.protocol.name", "http"))
+		list.add("network.transport", "tcp")
+		list.add("network.protocol.name", "http")
 	}
-	return attrs
-}
-
-// ownAttrs are what the conventions have no names for.
-func (c *Call) ownAttrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("remit.outcome", c.Outcome), slog.Int("remit.result.bytes", c.Bytes)}
-	if c.Method == toolsCall {
+	switch c.Method {
+	case toolsCall:
 		set, _ := SplitTool(c.Tool)
-		attrs = appendText(attrs, "remit.toolset", set)
+		list.add("remit.toolset", set)
+	case "prompts/get":
+		list.add("gen_ai.prompt.name", c.Tool)
 	}
-	attrs = appendText(attrs, "remit.contract.version", c.Version)
-	attrs = appendText(attrs, "remit.caller", c.Caller)
-	attrs = appendText(attrs, "remit.client", audit.Mask(c.Client, masked)) // which it says itself
-	attrs = appendText(attrs, "remit.face", c.Face)
-	return appendText(attrs, "remit.error.code", c.Err)
+	list.add("remit.outcome", c.Outcome)
+	list.add("remit.contract.version", c.Version)
+	list.add("remit.caller", c.Caller)
+	list.add("remit.client", audit.Mask(c.Client, masked)) // the client chooses it
+	list.add("remit.face", c.Face)
+	list.add("remit.error.code", c.Err)
+	return list
 }
 
-func appendText(attrs []slog.Attr, key, value string) []slog.Attr {
-	if value == "" {
-		return attrs
+// attributes collects those that have a value.
+type attributes []attribute.KeyValue
+
+func (a *attributes) add(key attribute.Key, value string) {
+	if value != "" {
+		*a = append(*a, key.String(valid(value)))
 	}
-	return append(attrs, slog.String(key, value))
 }
 
-// cut shortens a text to the limit that the environment sets, in characters.
-func (t *Telemetry) cut(a slog.Attr) slog.Attr {
-	if t.limit == 0 || a.Value.Kind() != slog.KindString || utf8.RuneCountInString(a.Value.String()) <= t.limit {
-		return a
-	}
-	return slog.String(a.Key, string([]rune(a.Value.String())[:t.limit]))
+func (a *attributes) addOperation(o Operation) {
+	a.add("mcp.method.name", o.Method)
+	a.add("gen_ai.operation.name", o.Name)
+	a.add("gen_ai.tool.name", o.Tool)
+	a.add("error.type", o.Error)
 }
+
+// valid replaces what is not UTF-8: protobuf refuses a batch with such a text in it.
+func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -1,146 +1,189 @@
-// Package telemetry tells what calls came to, as spans, metrics and records of
-// OpenTelemetry, to whoever exports them; no call waits for that.
+// Package telemetry passes spans, metrics and log records of calls to exporters of
+// OpenTelemetry. No call waits for an export.
 package telemetry
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/contrib/bridges/otelslog"
+	"go.opentelemetry.io/otel"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"remit/internal/engine/stats"
 )
 
-// Call is one call of a tool, reading of a resource or start of a prompt that has
-// ended. Arguments and messages, which may quote them, are not part of it.
-type Call struct {
-	Method     string // of MCP, whichever face it came in by: tools/call, resources/read, prompts/get
-	Tool       string // set/name of a tool, or the name of a prompt; "" for a resource
-	Outcome    string // ok, asked, replayed, or the kind of failure
-	Version    string // of the contract
-	Caller     string // who called
-	Face       string // the face it came in by
-	Client     string // how the client names itself
-	Connection string // tells the connection from others; never the id of a session, which is a secret
-	Err        string // the code of the error in the words of its set, if there is one
-	Started    time.Time
-	Took       time.Duration
-	Bytes      int // of the answer
-}
-
-// Options are what telemetry stands on. An exporter that is nil switches its signal off;
-// one that fails with a RetryError is asked again.
+// Options are what telemetry needs. An exporter that is nil switches its signal off.
 type Options struct {
 	Config
-	Spans   func(context.Context, []Span) error
-	Logs    func(context.Context, []Record) error
-	Metrics func(context.Context, []Metric) error
+	Spans   sdktrace.SpanExporter
+	Logs    sdklog.Exporter
+	Metrics sdkmetric.Exporter
+	Release func()   // called when exporters are no longer used; may be nil
+	Secrets []string // never written to the log, if an error quotes them
 	Source
 }
 
-// Source is what there is to tell of.
+// Source is where the data comes from.
 type Source struct {
 	Version string    // of the program
 	Started time.Time // when the program started
 	Stats   *stats.Stats
 	Now     func() time.Time
-	Random  func() uint64 // for ids, and how long to wait before another try
-	Log     *slog.Logger  // is told what was lost; not one that Tee gave
+	Log     *slog.Logger // receives warnings about losses; not one that Tee returned
 }
 
-// Telemetry is told of calls, and tells exporters of them in the background. A nil
-// one is off and costs nothing.
+// Telemetry records calls, and exports them in the background. A nil one is off and costs nothing.
 type Telemetry struct {
-	sampler Sampler
-	random  func() uint64
+	tracer  trace.Tracer
+	now     func() time.Time
+	spans   bool         // spans are exported
+	export  slog.Handler // nil if logs are not exported
+	meter   *meter       // nil if metrics are not exported
 	secrets *secrets
-	limit   int // characters of a value; 0 is no limit
 
-	spans   *pipeline[ended]
-	logs    *pipeline[Record]
-	metrics *meter
-
-	stop    context.CancelFunc
-	working sync.WaitGroup
+	outboxes  []*outbox
+	shutdowns []func(context.Context) error
+	stop      context.CancelFunc
+	release   func()
 }
 
-// New starts telemetry. Close ends it.
+// scopeName is the name of the instrumentation scope.
+const scopeName = "remit"
+
+// New starts telemetry. The caller must call Close.
 func New(o Options) *Telemetry {
 	ctx, stop := context.WithCancel(context.Background())
-	t := &Telemetry{sampler: o.Sampler, random: o.Random, secrets: newSecrets(), limit: o.ValueLimit, stop: stop}
-	if o.Spans != nil {
-		export := o.Spans
-		t.spans = newPipeline("traces", o.Source, o.Config.Spans, func(ctx context.Context, calls []ended) error {
-			return export(ctx, t.spansOf(calls))
-		})
-		t.working.Go(func() { t.spans.run(ctx) })
-	}
+	t := &Telemetry{now: o.Now, secrets: newSecrets(), stop: stop, release: o.Release}
+	t.startSpans(ctx, &o)
 	if o.Logs != nil {
-		t.logs = newPipeline("logs", o.Source, o.Config.Logs, o.Logs)
-		t.working.Go(func() { t.logs.run(ctx) })
+		t.startLogs(ctx, &o)
 	}
 	if o.Metrics != nil {
-		t.metrics = newMeter(o)
-		t.working.Go(func() { t.metrics.run(ctx) })
+		t.startMetrics(ctx, &o)
 	}
+	// Failed exports are counted by outboxes and do not get here.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		if !errors.Is(err, context.Canceled) { // Close has interrupted the reading of metrics
+			o.Log.Warn("telemetry", "error", err)
+		}
+	}))
+	otel.SetLogger(logr.FromSlogHandler(o.Log.Handler()))
 	return t
 }
 
-// ended is a call that waits to be exported as a span.
-type ended struct {
-	Call
-	place place
+// startSpans makes the provider even if spans are not exported: log records carry their ids.
+func (t *Telemetry) startSpans(ctx context.Context, o *Options) {
+	limits := sdktrace.NewSpanLimits()
+	limits.AttributeValueLengthLimit = o.ValueLimit
+	options := []sdktrace.TracerProviderOption{
+		sdktrace.WithResource(o.Resource), sdktrace.WithSampler(o.Sampler), sdktrace.WithRawSpanLimits(limits),
+	}
+	if o.Spans != nil {
+		t.spans = true
+		b, box := o.Config.Spans, t.newOutbox(ctx, o, "traces", o.Config.Spans.Queue)
+		batcher := sdktrace.NewBatchSpanProcessor(spanExporter{o.Spans, box}, sdktrace.WithMaxQueueSize(b.Queue),
+			sdktrace.WithMaxExportBatchSize(b.Batch), sdktrace.WithBatchTimeout(b.Delay), sdktrace.WithExportTimeout(b.Timeout))
+		options = append(options, sdktrace.WithSpanProcessor(spanProcessor{batcher, box}))
+	}
+	provider := sdktrace.NewTracerProvider(options...)
+	t.shutdowns = append(t.shutdowns, provider.Shutdown)
+	t.tracer = provider.Tracer(scopeName, trace.WithInstrumentationVersion(o.Version))
 }
 
-func (e ended) size() int {
-	const fixed = 400 // the struct, and attributes of a fixed length
-	return fixed + len(e.Tool) + len(e.Caller) + len(e.Client) + len(e.Connection) + len(e.Err) + len(e.place.state)
+func (t *Telemetry) startLogs(ctx context.Context, o *Options) {
+	b, box := o.Config.Logs, t.newOutbox(ctx, o, "logs", o.Config.Logs.Queue)
+	batcher := sdklog.NewBatchProcessor(logExporter{o.Logs, box}, sdklog.WithMaxQueueSize(b.Queue),
+		sdklog.WithExportMaxBatchSize(b.Batch), sdklog.WithExportInterval(b.Delay), sdklog.WithExportTimeout(b.Timeout))
+	provider := sdklog.NewLoggerProvider(sdklog.WithResource(o.Resource), sdklog.WithProcessor(logProcessor{batcher, box}),
+		sdklog.WithAttributeValueLengthLimit(o.ValueLimit))
+	t.shutdowns = append(t.shutdowns, provider.Shutdown)
+	t.export = otelslog.NewHandler(scopeName, otelslog.WithLoggerProvider(provider), otelslog.WithVersion(o.Version))
 }
 
-// Begin gives what follows in a context a place in a trace: that of the caller, by what
-// Parent gave, or a new one. If telemetry is off it gives the context back.
+func (t *Telemetry) startMetrics(ctx context.Context, o *Options) {
+	box := t.newOutbox(ctx, o, "metrics", 0)
+	t.meter = newMeter(o)
+	reader := sdkmetric.NewPeriodicReader(metricExporter{o.Metrics, box, t.meter},
+		sdkmetric.WithInterval(o.Every), sdkmetric.WithTimeout(o.MetricTimeout), sdkmetric.WithProducer(t.meter))
+	provider := sdkmetric.NewMeterProvider(sdkmetric.WithResource(o.Resource), sdkmetric.WithReader(reader))
+	t.shutdowns = append(t.shutdowns, provider.Shutdown)
+}
+
+func (t *Telemetry) newOutbox(ctx context.Context, o *Options, signal string, limit int) *outbox {
+	var hide []string
+	for _, secret := range o.Secrets {
+		hide = append(hide, secret, masked)
+	}
+	box := &outbox{signal: signal, limit: limit, log: o.Log, now: o.Now, hide: strings.NewReplacer(hide...), stopped: ctx}
+	t.outboxes = append(t.outboxes, box)
+	return box
+}
+
+// Begin starts a span in the trace of the caller, which Parent returned, or in a new trace. If
+// telemetry is off it returns ctx.
 func (t *Telemetry) Begin(ctx context.Context, parent string) context.Context {
 	if t == nil {
 		return ctx
 	}
-	return context.WithValue(ctx, placeKey{}, t.placeIn(parent))
+	ctx, _ = t.tracer.Start(withCaller(ctx, parent), toolsCall, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(t.now()))
+	return ctx
 }
 
-// Called is told of a call that has ended, in a context that Begin gave. It does not wait.
+// Called ends the span that Begin started. It does not wait.
 func (t *Telemetry) Called(ctx context.Context, c *Call) {
-	if t == nil || t.spans == nil {
+	if t == nil || !t.spans {
 		return
 	}
-	p, ok := placeOf(ctx)
-	if !ok || !p.sampled {
+	span := trace.SpanFromContext(ctx)
+	if !span.IsRecording() {
 		return
 	}
-	t.spans.add(ended{*c, p})
-	if t.metrics != nil {
-		t.metrics.remember(c, p)
+	operation := c.operation()
+	c.end(span, operation)
+	if t.meter != nil {
+		t.meter.remember(c, operation, span.SpanContext())
 	}
 }
 
-// Watch has a number exported with the metrics, from now on.
+// Watch exports a number with the metrics, from now on.
 func (t *Telemetry) Watch(g Gauge) {
-	if t != nil && t.metrics != nil {
-		t.metrics.watch(g)
+	if t != nil && t.meter != nil {
+		t.meter.watch(g)
 	}
 }
 
-// flushTime is how long the last exports may take.
+// flushTime bounds the last exports.
 const flushTime = 5 * time.Second
 
-// Close exports what is left, as far as that can be done in some seconds.
+// Close exports what is left, and returns after flushTime at the latest.
 func (t *Telemetry) Close() {
 	if t == nil {
 		return
 	}
-	t.spans.close()
-	t.logs.close()
-	t.metrics.close()
-	late := time.AfterFunc(flushTime, t.stop)
-	t.working.Wait()
-	late.Stop()
+	for _, box := range t.outboxes {
+		box.close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	defer cancel()
+	var working sync.WaitGroup
+	for _, shutdown := range t.shutdowns {
+		working.Go(func() { _ = shutdown(ctx) }) // the outbox reports what was lost
+	}
+	working.Wait()
+	for _, box := range t.outboxes {
+		box.finish()
+	}
 	t.stop()
+	if t.release != nil {
+		t.release()
+	}
 }

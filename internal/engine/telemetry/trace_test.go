@@ -1,43 +1,60 @@
 package telemetry_test
 
 import (
-	"encoding/hex"
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	otrace "go.opentelemetry.io/otel/trace"
 
 	"remit/internal/engine/telemetry"
 )
 
 const (
-	trace   = "4bf92f3577b34da6a3ce929d0e0e4736"
-	span    = "00f067aa0ba902b7"
-	parent  = "00-" + trace + "-" + span + "-01"
-	ignored = "00-" + trace + "-" + span + "-00"
+	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+	spanID  = "00f067aa0ba902b7"
+	parent  = "00-" + traceID + "-" + spanID + "-01"
+	ignored = "00-" + traceID + "-" + spanID + "-00"
 )
 
+// TestParent: a span stands beneath the caller that a valid context names, and nobody else.
 func TestParent(t *testing.T) {
 	for _, tc := range []struct{ name, traceparent, tracestate, want string }{
 		{"sound", parent, "", parent},
 		{"with state", parent, "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", parent + " rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"},
 		{"spaces around", " " + parent + "\t", " a=b ", parent + " a=b"},
 		{"not sampled", ignored, "", ignored},
-		{"of a later version", "cc-" + trace + "-" + span + "-01-what-comes", "", "cc-" + trace + "-" + span + "-01"},
+		{"of a later version", "cc-" + traceID + "-" + spanID + "-01-what-comes", "", parent},
 		{"a state that is too long", parent, strings.Repeat("a", 513), parent},
 		{"a state with a line break", parent, "a=b\r\nX: y", parent},
 		{"nothing", "", "a=b", ""},
-		{"no version", "ff-" + trace + "-" + span + "-01", "", ""},
+		{"no version", "ff-" + traceID + "-" + spanID + "-01", "", ""},
 		{"capitals", strings.ToUpper(parent), "", ""},
-		{"a trace of zeros", "00-00000000000000000000000000000000-" + span + "-01", "", ""},
-		{"a span of zeros", "00-" + trace + "-0000000000000000-01", "", ""},
+		{"a trace of zeros", "00-00000000000000000000000000000000-" + spanID + "-01", "", ""},
+		{"a span of zeros", "00-" + traceID + "-0000000000000000-01", "", ""},
 		{"too short", parent[:54], "", ""},
 		{"version 00 with more", parent + "-more", "", ""},
-		{"a later version with more that is not parted", "01-" + trace + "-" + span + "-01x", "", ""},
-		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + span + "-01", "", ""},
+		{"a later version with more that is not parted", "01-" + traceID + "-" + spanID + "-01x", "", ""},
+		{"no digits", "00-" + strings.Repeat("g", 32) + "-" + spanID + "-01", "", ""},
 	} {
-		if got := telemetry.Parent(tc.traceparent, tc.tracestate); got != tc.want {
-			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := &sink{}
+			o := s.options(map[string]string{"OTEL_TRACES_SAMPLER": "always_on"})
+			o.Logs, o.Metrics = nil, nil
+			tel := telemetry.New(o)
+			call(tel, telemetry.Parent(tc.traceparent, tc.tracestate))
+			tel.Close()
+			got, caller := "", s.spans()[0].Parent
+			if caller.IsValid() {
+				got = strings.TrimSpace(fmt.Sprintf("00-%s-%s-%s %s", caller.TraceID(), caller.SpanID(), caller.TraceFlags(), caller.TraceState()))
+			}
+			if got != tc.want {
+				t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+			}
+		})
 	}
 }
 
@@ -53,20 +70,21 @@ func TestSpansStandBeneathTheirParent(t *testing.T) {
 			t.Fatalf("%d spans, want 2", len(spans))
 		}
 		below, root := spans[0], spans[1]
-		if got := hex.EncodeToString(below.Trace[:]); got != trace {
+		if got := below.SpanContext.TraceID().String(); got != traceID {
 			t.Errorf("trace %s, want that of the parent", got)
 		}
-		if got := hex.EncodeToString(below.Parent[:]); got != span || below.State != "rojo=1" || below.Flags != 1 || below.ID == below.Parent {
-			t.Errorf("parent %s, state %q, flags %d, id %x", got, below.State, below.Flags, below.ID)
+		if got, own := below.Parent.SpanID().String(), below.SpanContext; got != spanID || own.TraceState().String() != "rojo=1" || own.TraceFlags() != 1 ||
+			own.SpanID() == below.Parent.SpanID() || !below.Parent.IsRemote() {
+			t.Errorf("parent %s, own %+v", got, own)
 		}
-		if root.Parent != (telemetry.SpanID{}) || root.Trace == (telemetry.TraceID{}) || root.ID == (telemetry.SpanID{}) || root.Trace == below.Trace || root.Flags != 3 {
+		if root.Parent.IsValid() || !root.SpanContext.IsValid() || root.SpanContext.TraceID() == below.SpanContext.TraceID() || !root.SpanContext.IsSampled() {
 			t.Errorf("a call without a parent: %+v", root)
 		}
 	})
 }
 
 func TestSamplers(t *testing.T) {
-	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + span + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + span + "-"
+	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + spanID + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
 	for _, tc := range []struct {
 		sampler, arg string
 		want         string // of no parent, one that is sampled, one that is not, a low and a high id that are not
@@ -106,23 +124,28 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// FuzzParent: whatever a caller sends, what comes out is a traceparent of W3C, perhaps with
-// a state, and means the same when it is read again.
+// FuzzParent: whatever a caller sends, there is a span, beneath a valid caller or none.
 func FuzzParent(f *testing.F) {
 	f.Add(parent, "rojo=1")
-	f.Add("01-"+trace+"-"+span+"-01-x", "a=b,c=d")
+	f.Add("01-"+traceID+"-"+spanID+"-01-x", "a=b,c=d")
 	f.Add("", "")
+	f.Add(parent, "a=b\r\nX: y")
+	s := &sink{}
+	o := s.options(map[string]string{"OTEL_TRACES_SAMPLER": "always_on"})
+	o.Spans, o.Metrics, o.Logs = nil, nil, nil
+	tel := telemetry.New(o)
+	f.Cleanup(tel.Close)
 	f.Fuzz(func(t *testing.T, traceparent, tracestate string) {
 		got := telemetry.Parent(traceparent, tracestate)
-		if got == "" {
-			return
+		if len(got) > 512+1+512 {
+			t.Errorf("%q, %q gave %d bytes", traceparent, tracestate, len(got))
 		}
-		first, rest, _ := strings.Cut(got, " ")
-		if len(first) != 55 || strings.ContainsFunc(rest, func(r rune) bool { return r < ' ' || r > '~' }) || len(rest) > 512 {
-			t.Errorf("%q, %q gave %q", traceparent, tracestate, got)
+		span, ok := otrace.SpanFromContext(tel.Begin(context.Background(), got)).(sdktrace.ReadOnlySpan)
+		if !ok || !span.SpanContext().IsValid() || span.Parent().IsValid() && span.Parent().TraceID() != span.SpanContext().TraceID() {
+			t.Fatalf("%q gave %+v", got, span)
 		}
-		if again := telemetry.Parent(first, rest); again != got {
-			t.Errorf("%q is %q when it is read again", got, again)
+		if state := span.SpanContext().TraceState().String(); strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) || len(state) > 512 {
+			t.Errorf("%q gave the state %q", got, state)
 		}
 	})
 }

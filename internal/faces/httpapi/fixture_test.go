@@ -173,7 +173,7 @@ func newRig(t testing.TB, change func(*engine.Options)) *rig {
 		Who: func(r *http.Request) identity.Identity {
 			return identity.Identity{Principal: r.Header.Get("X-Test-Principal")}
 		},
-		Metrics: &httpapi.Metrics{Stats: r.stats, Version: "9.9.9"},
+		Metrics: httpapi.Metrics(r.stats, "9.9.9"),
 	}
 	r.mux = http.NewServeMux()
 	r.api.Register(r.mux)

@@ -1,9 +1,10 @@
 package otlp_test
 
 import (
-	"errors"
+	"context"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"remit/internal/engine/telemetry"
@@ -19,27 +19,55 @@ import (
 	"remit/internal/faces/otlp/otlptest"
 )
 
-// try exports one batch of spans once, and gives what came of it.
-func try(t *testing.T, env map[string]string) error {
+// one exports one span. While it is under way wait is called, if there is one; then telemetry is
+// closed. It gives what the log was told.
+func one(t *testing.T, env map[string]string, wait func(log *told)) string {
 	t.Helper()
-	from, _ := source(&told{})
-	on, err := otlp.Try(lookup(env), from, []telemetry.Span{{Name: "tools/call look", Start: moment, End: moment}})
-	if !on {
-		t.Fatal("it is off")
+	log := &told{}
+	from, _ := source(log)
+	env["OTEL_BSP_SCHEDULE_DELAY"] = "1"
+	env["OTEL_METRICS_EXPORTER"], env["OTEL_LOGS_EXPORTER"] = "none", "none"
+	tel := otlp.Open(setenv(t, env), from)
+	if tel == nil {
+		return log.String() + "off"
 	}
-	return err
+	tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: moment})
+	if wait != nil {
+		wait(log)
+	}
+	tel.Close()
+	return log.String()
 }
 
-// want checks an error: what it says, and whether it is for another try.
-func want(t *testing.T, err error, says string, retry bool, after time.Duration) {
+// until waits for what must come.
+func until(t *testing.T, done func() bool) {
 	t.Helper()
-	var again *telemetry.RetryError
-	isRetry := errors.As(err, &again)
-	if err == nil || !strings.Contains(err.Error(), says) || isRetry != retry {
-		t.Errorf("got %v (to be tried again: %t), want %q (%t)", err, isRetry, says, retry)
+	for !done() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it never came")
+		case <-time.After(time.Millisecond):
+		}
 	}
-	if isRetry && again.After != after {
-		t.Errorf("after %s, want %s", again.After, after)
+}
+
+// want checks an export that fails: what the log says, and whether there is another attempt
+// while the program runs. When it ends there is none.
+func want(t *testing.T, c *otlptest.Collector, env map[string]string, says string, retry bool) {
+	t.Helper()
+	log := one(t, env, func(log *told) {
+		until(t, func() bool { return c.Count() > 0 })
+		if !retry {
+			until(t, func() bool { return log.String() != "" })
+		} else if text := log.String(); text != "" {
+			t.Errorf("%s: lost at once: %s", says, text)
+		}
+	})
+	if !strings.Contains(log, says) || strings.Count(log, "telemetry was not sent") != 1 || !strings.Contains(log, "lost=1 ") || strings.Contains(log, "geheim") {
+		t.Errorf("told %q, want %q", log, says)
+	}
+	if c.Tries != 1 {
+		t.Errorf("%s: %d requests", says, c.Tries)
 	}
 }
 
@@ -49,19 +77,16 @@ func TestStatusOfHTTP(t *testing.T) {
 		header     http.Header
 		body, says string
 		retry      bool
-		after      time.Duration
 	}{
-		{429, http.Header{"Retry-After": {"7"}}, "", "429 Too Many Requests", true, 7 * time.Second},
-		{503, http.Header{"Retry-After": {moment.Add(time.Minute).Format(http.TimeFormat)}}, "", "503 Service Unavailable", true, 59876543211 * time.Nanosecond},
-		{503, http.Header{"Retry-After": {"99999999999999"}}, "", "503", true, 24 * time.Hour},
-		{503, http.Header{"Retry-After": {"-1"}}, "", "503", true, 0},
-		{502, nil, "", "502 Bad Gateway", true, 0},
-		{504, nil, "", "504 Gateway Timeout", true, 0},
-		{400, http.Header{"Content-Type": {"application/json"}}, `{"code":3,"message":"not  this\nway"}`, "400 Bad Request: not this way", false, 0},
-		{400, http.Header{"Content-Type": {"application/json"}}, `nonsense`, "400 Bad Request", false, 0},
-		{401, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, "the key geheim-key is unknown", "401 Unauthorized: the key *** is unknown", false, 0},
-		{500, nil, "", "500 Internal Server Error", false, 0},
-		{307, http.Header{"Location": {"http://127.0.0.1:1/v1/traces"}}, "", "307 Temporary Redirect", false, 0},
+		{429, http.Header{"Retry-After": {"7"}}, "", "429 Too Many Requests", true},
+		{503, http.Header{"Retry-After": {"3600"}}, "", "503 Service Unavailable", false}, // later than there is time
+		{503, http.Header{"Retry-After": {"-1"}}, "", "503", true},
+		{502, nil, "", "502 Bad Gateway", true},
+		{504, nil, "", "504 Gateway Timeout", true},
+		{400, nil, "not  this\nway", "not this way", false},
+		{401, http.Header{"Content-Type": {"text/plain; charset=utf-8"}}, "the key geheim-key is unknown", "the key *** is unknown", false},
+		{500, nil, "", "500 Internal Server Error", false},
+		{307, http.Header{"Location": {"http://127.0.0.1:1/v1/traces"}}, "", "307 Temporary Redirect", false},
 	} {
 		c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool {
 			for name, values := range tc.header {
@@ -71,27 +96,8 @@ func TestStatusOfHTTP(t *testing.T) {
 			_, _ = w.Write([]byte(tc.body))
 			return true
 		}}
-		err := try(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t), "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key"})
-		want(t, err, tc.says, tc.retry, tc.after)
-		if c.Tries != 1 {
-			t.Errorf("%d: %d requests", tc.code, c.Tries)
-		}
+		want(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t), "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key"}, tc.says, tc.retry)
 	}
-}
-
-// TestStatusInProtobuf: a collector words its refusal in the encoding of the request.
-func TestStatusInProtobuf(t *testing.T) {
-	c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool {
-		body, err := proto.Marshal(status.New(codes.InvalidArgument, "not this way").Proto())
-		if err != nil {
-			t.Error(err)
-		}
-		w.Header().Set("Content-Type", "application/x-protobuf")
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write(body)
-		return true
-	}}
-	want(t, try(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t)}), "400 Bad Request: not this way", false, 0)
 }
 
 func TestStatusOfGRPC(t *testing.T) {
@@ -106,53 +112,75 @@ func TestStatusOfGRPC(t *testing.T) {
 		err   error
 		says  string
 		retry bool
-		after time.Duration
 	}{
-		{status.Error(codes.Unavailable, "no, 100% \"down\"\n"), `gRPC status 14: no, 100% "down"`, true, 0},
-		{withDelay(codes.Unavailable, 1500*time.Millisecond), "slow down", true, 1500 * time.Millisecond},
-		{withDelay(codes.ResourceExhausted, 3*time.Second), "slow down", true, 3 * time.Second},
-		{status.Error(codes.ResourceExhausted, "too much"), "gRPC status 8: too much", false, 0},
-		{status.Error(codes.Canceled, "x"), "status 1", true, 0},
-		{status.Error(codes.DeadlineExceeded, "x"), "status 4", true, 0},
-		{status.Error(codes.Aborted, "x"), "status 10", true, 0},
-		{status.Error(codes.OutOfRange, "x"), "status 11", true, 0},
-		{status.Error(codes.DataLoss, "x"), "status 15", true, 0},
-		{status.Error(codes.Unauthenticated, "geheim-key is unknown"), "status 16: *** is unknown", false, 0},
-		{status.Error(codes.Unimplemented, "x"), "status 12", false, 0},
-		{status.Error(codes.Internal, "x"), "status 13", false, 0},
-		{status.Error(codes.InvalidArgument, "x"), "status 3", false, 0},
+		{status.Error(codes.Unavailable, "no, 100% \"down\"\n"), `no, 100% \"down\"`, true},
+		{withDelay(codes.Unavailable, 1500*time.Millisecond), "slow down", true},
+		{withDelay(codes.ResourceExhausted, 3*time.Second), "slow down", true},
+		{status.Error(codes.ResourceExhausted, "too much"), "ResourceExhausted desc = too much", false},
+		{status.Error(codes.Canceled, "x"), "Canceled", true},
+		{status.Error(codes.DeadlineExceeded, "x"), "DeadlineExceeded", true},
+		{status.Error(codes.Aborted, "x"), "Aborted", true},
+		{status.Error(codes.OutOfRange, "x"), "OutOfRange", true},
+		{status.Error(codes.DataLoss, "x"), "DataLoss", true},
+		{status.Error(codes.Unauthenticated, "geheim-key is unknown"), "Unauthenticated desc = *** is unknown", false},
+		{status.Error(codes.Unimplemented, "x"), "Unimplemented", false},
+		{status.Error(codes.Internal, "x"), "Internal", false},
+		{status.Error(codes.InvalidArgument, "x"), "InvalidArgument", false},
 	} {
 		c := &otlptest.Collector{Fail: func(int) error { return tc.err }}
-		err := try(t, map[string]string{
+		want(t, c, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key",
+		}, tc.says, tc.retry)
+	}
+}
+
+// TestNextAttempt: a collector that is away for a moment gets everything.
+func TestNextAttempt(t *testing.T) {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		t.Run(protocol, func(t *testing.T) {
+			c := &otlptest.Collector{
+				Fail: func(try int) error {
+					if try == 1 {
+						return status.Error(codes.Unavailable, "not yet")
+					}
+					return nil
+				},
+				Answer: func(try int, w http.ResponseWriter) bool {
+					if try == 1 {
+						w.WriteHeader(http.StatusServiceUnavailable)
+					}
+					return try == 1
+				},
+			}
+			env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+			if log := one(t, env, func(*told) { until(t, func() bool { return c.Count() == 2 }) }); log != "" || len(c.Spans) != 1 {
+				t.Errorf("told %q with %d arrived", log, len(c.Spans))
+			}
 		})
-		want(t, err, tc.says, tc.retry, tc.after)
 	}
 }
 
 // TestPartialSuccess: what the collector refuses is told, whichever way it says so.
 func TestPartialSuccess(t *testing.T) {
-	for _, protocol := range []string{"grpc", "http/protobuf", "http/json"} {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{Rejected: 2}
-		address := c.Serve(t, protocol)
-		err := try(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol})
-		var rejected *telemetry.RejectedError
-		if !errors.As(err, &rejected) || rejected.Count != 2 || rejected.Why != "too old" {
-			t.Errorf("%s: got %v", protocol, err)
+		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}, nil)
+		if !strings.Contains(log, "lost=2 ") || !strings.Contains(log, "too old") {
+			t.Errorf("%s: told %q", protocol, log)
 		}
 	}
 }
 
-// TestOddAnswers: a yes that cannot be understood is a yes; who does not speak gRPC is told apart.
+// TestOddAnswers: a yes of another kind is a yes; who does not speak gRPC is told apart.
 func TestOddAnswers(t *testing.T) {
-	for _, kind := range []string{"application/json", "application/x-protobuf", "text/html", ""} {
+	for _, kind := range []string{"text/html", ""} {
 		c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool {
 			w.Header().Set("Content-Type", kind)
 			_, _ = w.Write([]byte("\xff\xff{"))
 			return true
 		}}
-		if err := try(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t)}); err != nil {
-			t.Errorf("%s: got %v", kind, err)
+		if log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t)}, nil); log != "" {
+			t.Errorf("%s: told %q", kind, log)
 		}
 	}
 	c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool { return true }}
@@ -164,11 +192,11 @@ func TestOddAnswers(t *testing.T) {
 	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + l.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
-	want(t, try(t, env), "does not speak gRPC", false, 0)
+	want(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + l.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "missing HTTP content-type", false)
 }
 
-// TestNobodyThere: that is for another try, and the address is told without what lets anybody in.
+// TestNobodyThere: that is for another attempt, the end does not wait for one, and the address is
+// told without what lets anybody in.
 func TestNobodyThere(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -177,15 +205,23 @@ func TestNobodyThere(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
-		err := try(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://ada:geheim@" + address + "?key=geheim", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol})
-		want(t, err, address, true, 0)
-		if err != nil && strings.Contains(err.Error(), "geheim") {
-			t.Errorf("it tells %v", err)
+		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://ada:geheim@" + address + "?key=geheim", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
+		log := one(t, env, func(log *told) {
+			time.Sleep(300 * time.Millisecond) // there was one attempt
+			if text := log.String(); text != "" {
+				t.Errorf("%s: lost at once: %s", protocol, text)
+			}
+		})
+		if !strings.Contains(log, address) || !strings.Contains(log, "refused") || !strings.Contains(log, "lost=1 ") || strings.Contains(log, "geheim") {
+			t.Errorf("%s: told %q", protocol, log)
 		}
 	}
 }
 
-// TestSlowCollector: a try ends when its time is over.
+// overdue is what net/http and gRPC say, whoever is first to notice.
+var overdue = regexp.MustCompile(`deadline exceeded|DeadlineExceeded|Client\.Timeout exceeded`)
+
+// TestSlowCollector: an attempt ends when its time is over, and there is another one.
 func TestSlowCollector(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -195,7 +231,10 @@ func TestSlowCollector(t *testing.T) {
 			Answer: func(int, http.ResponseWriter) bool { <-release; return true },
 		}
 		address := c.Serve(t, protocol)
-		err := try(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"})
-		want(t, err, "", true, 0)
+		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
+			func(*told) { until(t, func() bool { return c.Count() == 2 }) })
+		if !strings.Contains(log, "lost=1 ") || !overdue.MatchString(log) {
+			t.Errorf("%s: told %q", protocol, log)
+		}
 	}
 }

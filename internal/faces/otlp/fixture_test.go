@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -36,16 +36,22 @@ func (l *told) String() string {
 // moment is when everything happens.
 var moment = time.Date(2026, 11, 16, 12, 0, 0, 123456789, time.UTC)
 
-// source is one whose ids and times are always the same.
+// source is one whose times are always the same.
 func source(log io.Writer) (telemetry.Source, *stats.Stats) {
-	random := rand.New(rand.NewPCG(1, 2))
-	var mu sync.Mutex
 	counted := &stats.Stats{}
 	return telemetry.Source{
 		Version: "1.2.3", Started: moment.Add(-time.Hour), Stats: counted, Now: func() time.Time { return moment },
-		Random: func() uint64 { mu.Lock(); defer mu.Unlock(); return random.Uint64() },
-		Log:    slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, counted
+}
+
+// setenv sets variables as they are in production, where the SDK reads them too.
+func setenv(t *testing.T, env map[string]string) func(string) (string, bool) {
+	t.Helper()
+	for name, value := range env {
+		t.Setenv(name, value)
+	}
+	return os.LookupEnv
 }
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -65,7 +71,7 @@ func export(t *testing.T, env map[string]string) string {
 	t.Helper()
 	log := &told{}
 	from, counted := source(log)
-	tel := otlp.Open(lookup(env), from)
+	tel := otlp.Open(setenv(t, env), from)
 	if tel == nil {
 		return log.String() + "off"
 	}

@@ -1,17 +1,24 @@
-// Package otlp exports telemetry by OpenTelemetry's protocol, over HTTP and gRPC, as
-// the standard environment variables say.
+// Package otlp builds the exporters of OpenTelemetry's protocol, over HTTP and gRPC, from the
+// standard environment variables.
 package otlp
 
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
-	"net/http"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploggrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 
 	"remit/internal/engine/telemetry"
 )
 
-// Open starts telemetry if the environment asks for it; otherwise it gives nil, which is
+// Open starts telemetry if the environment asks for it; otherwise it returns nil, which is
 // telemetry that is off. What is wrong in the environment is a warning in the log of
 // the source, and telemetry goes on without it.
 func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetry.Telemetry {
@@ -26,97 +33,84 @@ func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetr
 	if len(wanted) == 0 {
 		return nil
 	}
-	options := telemetry.Options{Config: telemetry.ReadConfig(&env, source.Version, rand.Text()), Source: source}
-	around := &envelope{resource: options.Resource, version: source.Version}
-	connections := map[connection]*http.Client{}
-	for _, s := range wanted {
-		c, err := newClient(&environment{env, s}, &source, connections)
+	// Constructors of the SDK complain about variables that Env has warned of, and quote them.
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
+	otel.SetLogger(logr.Discard())
+	o := telemetry.Options{Config: telemetry.ReadConfig(&env, source.Version, rand.Text()), Source: source}
+	var release []func()
+	for _, signal := range wanted {
+		before := o
+		s, err := (&environment{env, signal}).read()
+		if err == nil {
+			var end func()
+			end, err = s.connect(&o, "remit/"+source.Version)
+			release = append(release, end)
+		}
 		if err != nil {
-			source.Log.Warn("a signal of telemetry is not sent", "signal", s.path[len("/v1/"):], "error", err)
-			continue
-		}
-		c.serve(s, around, &options)
-	}
-	if options.Spans == nil && options.Logs == nil && options.Metrics == nil {
-		return nil
-	}
-	return telemetry.New(options)
-}
-
-// wantedSignals are those that the environment asks for. Most starts end here, so it
-// looks at few variables.
-func wantedSignals(env *telemetry.Env) []*signal {
-	var wanted []*signal
-	for _, s := range []*signal{&traces, &metrics, &logs} {
-		e := &environment{*env, s}
-		if e.wanted() {
-			wanted = append(wanted, s)
+			o = before
+			source.Log.Warn("a signal of telemetry is not sent", "signal", signal.path[len("/v1/"):], "error", err)
 		}
 	}
-	if len(wanted) == 0 || env.IsTrue("OTEL_SDK_DISABLED") {
+	if o.Spans == nil && o.Logs == nil && o.Metrics == nil {
 		return nil
 	}
-	return wanted
+	o.Release = func() {
+		for _, end := range release {
+			end()
+		}
+	}
+	return telemetry.New(o)
 }
 
-// serve sets the exporter of a signal.
-func (c *client) serve(s *signal, around *envelope, o *telemetry.Options) {
-	switch s {
+// retry applies to the answers that the protocol wants to be retried, and to no answer at all.
+var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstPause, MaxInterval: lastPause, MaxElapsedTime: retryTime}
+
+// connect adds the exporter of a signal to the options. release must be called when it is no longer used.
+func (s *settings) connect(o *telemetry.Options, agent string) (release func(), err error) {
+	for _, value := range s.headers {
+		if value != "" {
+			o.Secrets = append(o.Secrets, value)
+		}
+	}
+	if s.protocol == overGRPC {
+		return s.connectGRPC(o, agent)
+	}
+	client := s.client(agent) // it has the certificates; those of the variables must not reach the exporters of http:// addresses
+	ctx, url := context.Background(), s.url.String()
+	switch s.signal {
 	case &traces:
-		o.Spans = func(ctx context.Context, spans []telemetry.Span) error {
-			return c.send(ctx, func(s sheet) { around.spans(s, spans) })
-		}
-	case &logs:
-		o.Logs = func(ctx context.Context, records []telemetry.Record) error {
-			return c.send(ctx, func(s sheet) { around.logs(s, records) })
-		}
+		o.Spans, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(url), otlptracehttp.WithHeaders(s.headers),
+			otlptracehttp.WithHTTPClient(client), otlptracehttp.WithTLSClientConfig(nil), otlptracehttp.WithRetry(retry),
+			otlptracehttp.WithCompression(s.compression), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
+	case &metrics:
+		o.Metrics, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(url), otlpmetrichttp.WithHeaders(s.headers),
+			otlpmetrichttp.WithHTTPClient(client), otlpmetrichttp.WithTLSClientConfig(nil),
+			otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(retry)),
+			otlpmetrichttp.WithCompression(otlpmetrichttp.Compression(s.compression)))
 	default:
-		o.Metrics = func(ctx context.Context, all []telemetry.Metric) error {
-			return c.send(ctx, func(s sheet) { around.metrics(s, all) })
-		}
+		o.Logs, err = otlploghttp.New(ctx, otlploghttp.WithEndpointURL(url), otlploghttp.WithHeaders(s.headers),
+			otlploghttp.WithHTTPClient(client), otlploghttp.WithTLSClientConfig(nil),
+			otlploghttp.WithRetry(otlploghttp.RetryConfig(retry)), otlploghttp.WithCompression(otlploghttp.Compression(s.compression)))
 	}
+	return client.CloseIdleConnections, err
 }
 
-// connection is what signals must agree in to share their connections.
-type connection struct {
-	grpc bool
-	security
-}
-
-func newClient(e *environment, source *telemetry.Source, open map[connection]*http.Client) (*client, error) {
-	s, err := e.read()
+func (s *settings) connectGRPC(o *telemetry.Options, agent string) (release func(), err error) {
+	conn, err := s.dial(agent)
 	if err != nil {
-		return nil, err
+		return func() {}, err
 	}
-	shared := connection{s.protocol == overGRPC, s.security}
-	if open[shared] == nil {
-		if open[shared], err = shared.open(); err != nil {
-			return nil, err
-		}
+	ctx, all := context.Background(), max(retryTime, s.timeout)
+	switch s.signal {
+	case &traces:
+		o.Spans, err = otlptracegrpc.New(ctx, otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithHeaders(s.headers),
+			otlptracegrpc.WithTimeout(all), otlptracegrpc.WithRetry(otlptracegrpc.RetryConfig(retry)))
+	case &metrics:
+		o.Metrics, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithGRPCConn(conn), otlpmetricgrpc.WithHeaders(s.headers),
+			otlpmetricgrpc.WithTimeout(all), otlpmetricgrpc.WithRetry(otlpmetricgrpc.RetryConfig(retry)))
+	default:
+		o.Logs, err = otlploggrpc.New(ctx, otlploggrpc.WithGRPCConn(conn), otlploggrpc.WithHeaders(s.headers),
+			otlploggrpc.WithTimeout(all), otlploggrpc.WithRetry(otlploggrpc.RetryConfig(retry)))
 	}
-	return &client{settings: *s, http: open[shared], agent: "remit/" + source.Version, now: source.Now}, nil
-}
-
-// open prepares connections; none is made before the first export.
-func (c connection) open() (*http.Client, error) {
-	config, err := c.tls()
-	if err != nil {
-		return nil, fmt.Errorf("%sCERTIFICATE, CLIENT_KEY, CLIENT_CERTIFICATE: %w", prefix, err)
-	}
-	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, Protocols: new(http.Protocols),
-		IdleConnTimeout: idleTime, MaxResponseHeaderBytes: longestAnswer, MaxIdleConnsPerHost: 3, // one a signal
-		DisableCompression: true, // answers are a few bytes
-	}
-	transport.Protocols.SetHTTP2(true)
-	if c.grpc {
-		transport.Protocols.SetUnencryptedHTTP2(true)
-	} else {
-		transport.Protocols.SetHTTP1(true)
-	}
-	return &http.Client{
-		Transport: transport,
-		// Whoever is sent elsewhere would take headers along that are not for others.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
+	return func() { _ = conn.Close() }, err
 }

@@ -33,8 +33,6 @@ func TestEveryProtocol(t *testing.T) {
 		{"grpc", "gzip"},
 		{"http/protobuf", "none"},
 		{"http/protobuf", "gzip"},
-		{"http/json", "none"},
-		{"http/json", "gzip"},
 	} {
 		t.Run(tc.protocol+" "+tc.compression, func(t *testing.T) {
 			c := &otlptest.Collector{}
@@ -51,7 +49,7 @@ func TestEveryProtocol(t *testing.T) {
 				for name, values := range header {
 					h[http.CanonicalHeaderKey(name)] = values
 				}
-				if h.Get("Api-Key") != "a b" || h.Get("X-Other") != "2" || h.Get("User-Agent") != "remit/1.2.3" {
+				if h.Get("Api-Key") != "a b" || h.Get("X-Other") != "2" || !strings.HasPrefix(h.Get("User-Agent"), "remit/1.2.3") {
 					t.Errorf("headers %v", header)
 				}
 			}
@@ -63,13 +61,13 @@ func TestEveryProtocol(t *testing.T) {
 				return
 			}
 			process := protocmp.IgnoreOneofs(&metricspb.NumberDataPoint{}, "value") // those of the process are never the same
-			if diff := cmp.Diff(first.Spans[0], c.Spans[0], protocmp.Transform()); diff != "" {
+			if diff := cmp.Diff(first.Spans[0], c.Spans[0], protocmp.Transform(), protocmp.IgnoreFields(&tracepb.Span{}, "trace_id", "span_id")); diff != "" {
 				t.Errorf("spans differ from those over gRPC:\n%s", diff)
 			}
-			if diff := cmp.Diff(first.Logs[0], c.Logs[0], protocmp.Transform(), protocmp.IgnoreFields(&logspb.LogRecord{}, "time_unix_nano", "observed_time_unix_nano")); diff != "" {
+			if diff := cmp.Diff(first.Logs[0], c.Logs[0], protocmp.Transform(), protocmp.IgnoreFields(&logspb.LogRecord{}, "time_unix_nano", "observed_time_unix_nano", "trace_id", "span_id")); diff != "" {
 				t.Errorf("logs differ from those over gRPC:\n%s", diff)
 			}
-			if diff := cmp.Diff(first.Metrics[0], c.Metrics[0], protocmp.Transform(), process); diff != "" {
+			if diff := cmp.Diff(first.Metrics[0], c.Metrics[0], protocmp.Transform(), process, protocmp.IgnoreFields(&metricspb.Exemplar{}, "trace_id", "span_id")); diff != "" {
 				t.Errorf("metrics differ from those over gRPC:\n%s", diff)
 			}
 		})
@@ -106,7 +104,7 @@ func checkSpans(t *testing.T, c *otlptest.Collector) {
 	}
 	below, root := scope.Spans[0], scope.Spans[1]
 	if hex.EncodeToString(below.TraceId) != traceID || hex.EncodeToString(below.ParentSpanId) != "00f067aa0ba902b7" || below.TraceState != "rojo=1" || below.Flags != 0x301 ||
-		len(below.SpanId) != 8 || below.Name != "tools/call look" || below.Kind != tracepb.Span_SPAN_KIND_SERVER || below.Status != nil ||
+		len(below.SpanId) != 8 || below.Name != "tools/call look" || below.Kind != tracepb.Span_SPAN_KIND_SERVER || below.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET ||
 		below.StartTimeUnixNano != uint64(moment.UnixNano()) || below.EndTimeUnixNano != uint64(moment.UnixNano())+3_000_000 {
 		t.Errorf("got %v", below)
 	}
@@ -114,7 +112,7 @@ func checkSpans(t *testing.T, c *otlptest.Collector) {
 	if has["mcp.method.name"] != "tools/call" || has["remit.result.bytes"] != int64(12) || has["remit.client"] != "odd \uFFFD \"client\"\n" || has["network.transport"] != "pipe" {
 		t.Errorf("attributes %v", has)
 	}
-	if len(root.ParentSpanId) != 0 || len(root.TraceId) != 16 || root.Flags != 0x103 || root.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || values(root.Attributes)["error.type"] != "tool_error" {
+	if len(root.ParentSpanId) != 0 || len(root.TraceId) != 16 || root.Flags != 0x101 || root.Status.GetCode() != tracepb.Status_STATUS_CODE_ERROR || values(root.Attributes)["error.type"] != "tool_error" {
 		t.Errorf("got %v", root)
 	}
 }
@@ -127,7 +125,7 @@ func checkLogs(t *testing.T, c *otlptest.Collector) {
 	}
 	got := records[0]
 	if !bytes.Equal(got.TraceId, span.TraceId) || !bytes.Equal(got.SpanId, span.SpanId) || got.Flags != 1 || got.SeverityNumber != 13 || got.SeverityText != "WARN" ||
-		got.Body.GetStringValue() != "call" || got.TimeUnixNano == 0 || got.ObservedTimeUnixNano != got.TimeUnixNano {
+		got.Body.GetStringValue() != "call" || got.TimeUnixNano == 0 || got.ObservedTimeUnixNano < got.TimeUnixNano {
 		t.Errorf("got %v", got)
 	}
 	want := map[string]any{"tool": "demo/look", "bytes": int64(-12), "ok": true, "took": .003, "empty": "", "share": .25}
@@ -183,12 +181,12 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// TestOddNumbers: what JSON has no numbers for arrives all the same.
+// TestOddNumbers: whatever a gauge says arrives.
 func TestOddNumbers(t *testing.T) {
-	for _, protocol := range []string{"http/json", "http/protobuf"} {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{}
 		from, _ := source(&told{})
-		tel := otlp.Open(lookup(map[string]string{"OTEL_METRICS_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}), from)
+		tel := otlp.Open(setenv(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}), from)
 		odd := map[string]float64{"nan": math.NaN(), "up": math.Inf(1), "down": math.Inf(-1), "small": 5e-324, "zero": 0}
 		for name, n := range odd {
 			tel.Watch(telemetry.Gauge{Name: name, Value: func(context.Context) (float64, bool) { return n, true }})
@@ -210,7 +208,7 @@ func TestOddNumbers(t *testing.T) {
 func TestLargeBatch(t *testing.T) {
 	c := &otlptest.Collector{}
 	from, _ := source(&told{})
-	tel := otlp.Open(lookup(map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}), from)
+	tel := otlp.Open(setenv(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}), from)
 	for i := range 500 {
 		tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Client: strings.Repeat("x", i), Outcome: "ok", Started: moment})
 	}

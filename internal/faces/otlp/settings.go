@@ -5,55 +5,42 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/textproto"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"golang.org/x/net/http/httpguts"
+
 	"remit/internal/engine/telemetry"
 )
 
-// signal is what the protocol calls one of the three, in its several places.
-type signal struct {
-	name              string // in the variables
-	path              string // over HTTP
-	service           string // over gRPC
-	resources, scopes string // in JSON
-}
+// signal is one of the three, as variables and addresses name it.
+type signal struct{ name, path string }
 
 var (
-	traces = signal{
-		"TRACES", "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "resourceSpans", "scopeSpans",
-	}
-	metrics = signal{
-		"METRICS", "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "resourceMetrics", "scopeMetrics",
-	}
-	logs = signal{
-		"LOGS", "/v1/logs", "/opentelemetry.proto.collector.logs.v1.LogsService/Export", "resourceLogs", "scopeLogs",
-	}
+	traces  = signal{"TRACES", "/v1/traces"}
+	metrics = signal{"METRICS", "/v1/metrics"}
+	logs    = signal{"LOGS", "/v1/logs"}
 )
 
-// The protocols.
+// The protocols. The SDK has no exporters of metrics and logs for http/json.
 const (
 	overHTTP = "http/protobuf"
-	overJSON = "http/json"
 	overGRPC = "grpc"
 )
 
 // settings are how one signal is exported.
 type settings struct {
-	protocol string
-	url      *url.URL
-	headers  http.Header
-	timeout  time.Duration // of one try
-	gzip     bool
-	security security
+	signal      *signal
+	protocol    string
+	url         *url.URL
+	headers     map[string]string
+	timeout     time.Duration // of one attempt
+	compression otlptracehttp.Compression
+	tls         *tls.Config
 }
-
-// security is how the other side is known, and we to it: names of files.
-type security struct{ authority, key, certificate string }
 
 // environment reads the variables of one signal.
 type environment struct {
@@ -63,7 +50,7 @@ type environment struct {
 
 const prefix = "OTEL_EXPORTER_OTLP_"
 
-// of is the name of the variable to go by: that of the signal if it is set, else the general one.
+// of returns the name of the variable to go by: that of the signal if it is set, else the general one.
 func (e *environment) of(suffix string) string {
 	if name := prefix + e.signal.name + "_" + suffix; e.Text(name) != "" {
 		return name
@@ -71,7 +58,22 @@ func (e *environment) of(suffix string) string {
 	return prefix + suffix
 }
 
-// wanted tells whether the signal is to be exported: somebody asks for it, or says where to.
+// wantedSignals returns the signals that the environment asks for. Most starts end here, so it
+// looks at few variables.
+func wantedSignals(env *telemetry.Env) []*signal {
+	var wanted []*signal
+	for _, s := range []*signal{&traces, &metrics, &logs} {
+		if e := (&environment{*env, s}); e.wanted() {
+			wanted = append(wanted, s)
+		}
+	}
+	if len(wanted) == 0 || env.Choice("OTEL_SDK_DISABLED", "false", "true") == "true" {
+		return nil
+	}
+	return wanted
+}
+
+// wanted reports whether the signal is to be exported: a variable selects it, or has its address.
 func (e *environment) wanted() bool {
 	name := "OTEL_" + e.signal.name + "_EXPORTER"
 	text := e.Text(name)
@@ -93,69 +95,55 @@ func (e *environment) wanted() bool {
 	return found
 }
 
-// read gives the settings of the signal. An error is one that makes it impossible.
+// read returns the settings of the signal. An error is one that makes it impossible.
 func (e *environment) read() (*settings, error) {
 	s := &settings{
-		protocol: e.Choice(e.of("PROTOCOL"), overHTTP, overJSON, overGRPC),
+		signal:   e.signal,
+		protocol: e.Choice(e.of("PROTOCOL"), overHTTP, overGRPC),
 		timeout:  e.Millis(e.of("TIMEOUT"), 10*time.Second),
-		gzip:     e.Choice(e.of("COMPRESSION"), "none", "gzip") == "gzip",
 		headers:  e.readHeaders(),
-		security: security{e.Text(e.of("CERTIFICATE")), e.Text(e.of("CLIENT_KEY")), e.Text(e.of("CLIENT_CERTIFICATE"))},
+	}
+	if e.Choice(e.of("COMPRESSION"), "none", "gzip") == "gzip" {
+		s.compression = otlptracehttp.GzipCompression
 	}
 	var err error
-	s.url, err = e.endpoint(s.protocol)
-	return s, err
+	if s.url, err = e.endpoint(s.protocol); err != nil {
+		return nil, err
+	}
+	if s.tls, err = e.readTLS(); err != nil {
+		return nil, fmt.Errorf("%sCERTIFICATE, CLIENT_KEY, CLIENT_CERTIFICATE: %w", prefix, err)
+	}
+	return s, nil
 }
 
-// readHeaders leaves out what no header can be, and what is ours to say.
-func (e *environment) readHeaders() http.Header {
+// readHeaders leaves out what cannot be sent: every export would fail.
+func (e *environment) readHeaders() map[string]string {
 	name := e.of("HEADERS")
-	headers := http.Header{}
+	headers := map[string]string{}
 	for i, pair := range e.Pairs(name) {
-		key := textproto.CanonicalMIMEHeaderKey(pair.Name)
-		switch {
-		case !isToken(pair.Name) || strings.ContainsFunc(pair.Value, isControl):
+		if !httpguts.ValidHeaderFieldName(pair.Name) || !httpguts.ValidHeaderFieldValue(pair.Value) {
 			e.Warn(name, fmt.Sprintf("header %d is left out: it cannot be sent", i+1))
-		case isOurs(key):
-			e.Warn(name, fmt.Sprintf("header %d is left out: %s is set by the protocol", i+1, key))
-		default:
-			headers[key] = []string{pair.Value}
+			continue
 		}
+		headers[pair.Name] = pair.Value
 	}
 	return headers
 }
 
-func isOurs(key string) bool {
-	switch key {
-	case "Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Host", "Te", "Trailer", "Upgrade":
-		return true
-	}
-	return strings.HasPrefix(key, "Grpc-")
-}
-
-// isToken tells what may be the name of a header, by RFC 9110.
-func isToken(name string) bool {
-	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
-	})
-}
-
-func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-
-// endpoint is where the signal goes: the general address with the path of the signal,
-// or the signal's own address as it is.
+// endpoint returns where the signal goes: the general address with the path of the signal,
+// or the signal's own address as it is. The SDK ignores an address that it does not understand,
+// and sends to localhost.
 func (e *environment) endpoint(protocol string) (*url.URL, error) {
 	name := e.of("ENDPOINT")
 	text := e.Text(name)
-	if text == "" {
-		text = map[string]string{overGRPC: "http://localhost:4317"}[protocol]
-		if text == "" {
-			text = "http://localhost:4318"
-		}
-	}
-	if protocol == overGRPC && !strings.Contains(text, "://") { // host:port, as gRPC has it
+	switch {
+	case text == "" && protocol == overGRPC:
+		text = "http://localhost:4317"
+	case text == "":
+		text = "http://localhost:4318"
+	case protocol == overGRPC && !strings.Contains(text, "://"): // host:port, as gRPC has it
 		scheme := "https://"
-		if e.IsTrue(e.of("INSECURE")) {
+		if e.Choice(e.of("INSECURE"), "false", "true") == "true" {
 			scheme = "http://"
 		}
 		text = scheme + text
@@ -164,36 +152,31 @@ func (e *environment) endpoint(protocol string) (*url.URL, error) {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s: use an address like http://localhost:4318", name) // not the address: it may hold a password
 	}
-	switch {
-	case protocol == overGRPC:
-		u.Path, u.RawPath, u.RawQuery = e.signal.service, "", ""
-	case name == prefix+"ENDPOINT":
+	if protocol != overGRPC && name == prefix+"ENDPOINT" {
 		u = u.JoinPath(e.signal.path)
-	case u.Path == "":
-		u.Path = "/"
 	}
-	u.Fragment = ""
 	return u, nil
 }
 
-// tls reads the files.
-func (s security) tls() (*tls.Config, error) {
+// readTLS reads the files. The SDK ignores those that it cannot read, and a certificate without its key.
+func (e *environment) readTLS() (*tls.Config, error) {
+	authority, key, certificate := e.Text(e.of("CERTIFICATE")), e.Text(e.of("CLIENT_KEY")), e.Text(e.of("CLIENT_CERTIFICATE"))
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if s.authority != "" {
-		text, err := os.ReadFile(s.authority)
+	if authority != "" {
+		text, err := os.ReadFile(authority)
 		if err != nil {
 			return nil, fmt.Errorf("read the certificates to trust: %w", err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM", s.authority)
+			return nil, fmt.Errorf("%s holds no certificate in PEM", authority)
 		}
 	}
-	if (s.key == "") != (s.certificate == "") {
+	if (key == "") != (certificate == "") {
 		return nil, errors.New("a client certificate needs its key, and the key its certificate")
 	}
-	if s.key != "" {
-		pair, err := tls.LoadX509KeyPair(s.certificate, s.key)
+	if key != "" {
+		pair, err := tls.LoadX509KeyPair(certificate, key)
 		if err != nil {
 			return nil, fmt.Errorf("read the client certificate: %w", err)
 		}

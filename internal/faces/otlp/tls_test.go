@@ -86,7 +86,7 @@ func TestTLS(t *testing.T) {
 		} {
 			t.Run(protocol+" "+tc.name, func(t *testing.T) {
 				c := &otlptest.Collector{}
-				env := map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_TRACES_EXPORTER": "otlp"}
+				env := map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
 				if protocol == "grpc" {
 					env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.GRPC(t, grpc.Creds(credentials.NewTLS(config()))) // without a scheme it is TLS
 				} else {
@@ -100,14 +100,48 @@ func TestTLS(t *testing.T) {
 				for name, value := range tc.env {
 					env["OTEL_EXPORTER_OTLP_"+name] = value
 				}
-				err := try(t, env)
-				if tc.arrives != (err == nil) || tc.arrives != (len(c.Spans) == 1) {
-					t.Errorf("got %v with %d arrived", err, len(c.Spans))
-				}
-				if err != nil && !strings.Contains(err.Error(), tc.says) {
-					t.Errorf("got %v, want %q", err, tc.says)
+				log := one(t, env, nil)
+				if tc.arrives != (log == "") || tc.arrives != (len(c.Spans) == 1) || !strings.Contains(log, tc.says) {
+					t.Errorf("told %q with %d arrived, want %q", log, len(c.Spans), tc.says)
 				}
 			})
+		}
+	}
+}
+
+// TestCertificateInTheClear: certificates that another signal needs are no trouble without TLS.
+func TestCertificateInTheClear(t *testing.T) {
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		c := &otlptest.Collector{}
+		log := export(t, map[string]string{
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_CERTIFICATE": newPapers(t).certificate,
+		})
+		if log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
+			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
+		}
+	}
+}
+
+// TestInsecureIsForAddressesWithoutAScheme: https:// is TLS, whatever the variable says.
+func TestInsecureIsForAddressesWithoutAScheme(t *testing.T) {
+	theirs := newPapers(t)
+	config := &tls.Config{Certificates: []tls.Certificate{theirs.pair}, MinVersion: tls.VersionTLS12}
+	for _, protocol := range []string{"grpc", "http/protobuf"} {
+		c := &otlptest.Collector{}
+		env := map[string]string{
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_CERTIFICATE": theirs.certificate, "OTEL_EXPORTER_OTLP_INSECURE": "true",
+		}
+		if protocol == "grpc" {
+			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "https://" + c.GRPC(t, grpc.Creds(credentials.NewTLS(config)))
+		} else {
+			server := httptest.NewUnstartedServer(c)
+			server.TLS = config
+			server.StartTLS()
+			t.Cleanup(server.Close)
+			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = server.URL
+		}
+		if log := export(t, env); log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
+			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
 		}
 	}
 }

@@ -6,9 +6,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +20,6 @@ import (
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip" // what a collector takes
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -53,6 +49,13 @@ func (c *Collector) arrived(header map[string][]string, path string) int {
 	c.Tries++
 	c.Headers = append(c.Headers, header)
 	c.Paths = append(c.Paths, path)
+	return c.Tries
+}
+
+// Count gives how many requests there were so far.
+func (c *Collector) Count() int {
+	c.Lock()
+	defer c.Unlock()
 	return c.Tries
 }
 
@@ -150,7 +153,7 @@ func (c *Collector) Serve(t *testing.T, protocol string) string {
 	return c.HTTP(t)
 }
 
-// ServeHTTP takes both encodings of OTLP over HTTP.
+// ServeHTTP takes OTLP over HTTP.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	try := c.arrived(r.Header, r.URL.Path)
 	body, err := io.ReadAll(r.Body)
@@ -163,19 +166,15 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.Answer != nil && c.Answer(try, w) {
 		return
 	}
-	kind := r.Header.Get("Content-Type")
 	m := messageFor(r.URL.Path)
 	if m == nil {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	switch kind {
-	case "application/x-protobuf":
-		err = proto.Unmarshal(body, m)
-	case "application/json":
-		err = unmarshalJSON(body, m)
-	default:
+	if kind := r.Header.Get("Content-Type"); kind != protobuf {
 		err = fmt.Errorf("a content of type %q", kind)
+	} else {
+		err = proto.Unmarshal(body, m)
 	}
 	if err != nil {
 		c.complain("%s: %v", r.URL.Path, err)
@@ -183,8 +182,11 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.keep(m)
-	c.accept(w, kind)
+	c.accept(w)
 }
+
+// protobuf is the encoding that is understood.
+const protobuf = "application/x-protobuf"
 
 func messageFor(path string) proto.Message {
 	switch path {
@@ -199,16 +201,13 @@ func messageFor(path string) proto.Message {
 	}
 }
 
-func (c *Collector) accept(w http.ResponseWriter, kind string) {
+func (c *Collector) accept(w http.ResponseWriter) {
 	answer := &coltrace.ExportTraceServiceResponse{}
 	if c.Rejected > 0 {
 		answer.PartialSuccess = &coltrace.ExportTracePartialSuccess{RejectedSpans: c.Rejected, ErrorMessage: "too old"}
 	}
-	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Type", protobuf)
 	body, err := proto.Marshal(answer)
-	if kind == "application/json" {
-		body, err = protojson.Marshal(answer)
-	}
 	if err != nil {
 		panic(err)
 	}
@@ -221,53 +220,6 @@ func unzip(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(reader)
-}
-
-// unmarshalJSON reads JSON as protobuf has it, but for ids: OTLP has them as hexadecimal digits.
-func unmarshalJSON(body []byte, m proto.Message) error {
-	var tree any
-	if err := json.Unmarshal(body, &tree); err != nil {
-		return err
-	}
-	if err := respell(tree); err != nil {
-		return err
-	}
-	body, err := json.Marshal(tree)
-	if err != nil {
-		return err
-	}
-	return protojson.Unmarshal(body, m) // which refuses fields that it does not know
-}
-
-func respell(tree any) error {
-	switch v := tree.(type) {
-	case []any:
-		for _, element := range v {
-			if err := respell(element); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for key, member := range v {
-			if key == "traceId" || key == "spanId" || key == "parentSpanId" {
-				raw, err := hex.DecodeString(member.(string))
-				if err != nil {
-					return err
-				}
-				v[key] = base64.StdEncoding.EncodeToString(raw)
-				continue
-			}
-			if _, isText := member.(string); key == "kind" || key == "severityNumber" || key == "aggregationTemporality" || key == "code" {
-				if isText {
-					return fmt.Errorf("%s is text: OTLP has enums as numbers", key)
-				}
-			}
-			if err := respell(member); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // HTTP serves OTLP over HTTP until the test ends, and gives the address.

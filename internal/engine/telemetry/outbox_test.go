@@ -4,17 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel"
+
 	"remit/internal/engine/telemetry"
 )
 
 var errDown = errors.New("the collector is down")
-
-func again(after time.Duration) error { return &telemetry.RetryError{After: after, Err: errDown} }
 
 func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -52,67 +53,13 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestRetries: so many tries in so much time, and whether the span arrives.
-func TestRetries(t *testing.T) {
-	for _, tc := range []struct {
-		name     string
-		fail     func(context.Context, int) error
-		tries    int
-		from, to time.Duration // from the first try to the last
-		arrives  bool
-	}{
-		{"at once", nil, 1, 0, 0, true},
-		{"the second time", func(_ context.Context, try int) error {
-			if try < 2 {
-				return again(0)
-			}
-			return nil
-		}, 2, time.Second / 2, 3 * time.Second / 2, true},
-		{"when the collector wants it", func(_ context.Context, try int) error {
-			if try < 2 {
-				return again(7 * time.Second)
-			}
-			return nil
-		}, 2, 7 * time.Second, 7 * time.Second, true},
-		{"later than there is time", func(context.Context, int) error { return again(time.Hour) }, 1, 0, 0, false},
-		{"never", func(context.Context, int) error { return errDown }, 1, 0, 0, false},
-		{"never in time", func(context.Context, int) error { return again(9 * time.Second) }, 4, 27 * time.Second, 27 * time.Second, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := &sink{}
-				var first, last time.Time
-				s.fail = func(ctx context.Context, try int) error {
-					if last = time.Now(); try == 1 {
-						first = last
-					}
-					if tc.fail == nil {
-						return nil
-					}
-					return tc.fail(ctx, try)
-				}
-				tel := s.start(t, nil)
-				call(tel, "")
-				time.Sleep(time.Minute)
-				tel.Close()
-				if took := last.Sub(first); s.tries != tc.tries || took < tc.from || took > tc.to {
-					t.Errorf("%d tries in %s, want %d in %s to %s", s.tries, took, tc.tries, tc.from, tc.to)
-				}
-				if arrived := len(s.spans()) == 1; arrived != tc.arrives || arrived == strings.Contains(s.told.String(), "lost=1") {
-					t.Errorf("arrived %t, want %t; told %q", arrived, tc.arrives, &s.told)
-				}
-			})
-		})
-	}
-}
-
 // TestDeadCollector: calls do not wait, memory is bounded, what is lost is counted and told
 // once a minute, and the end comes in time.
 func TestDeadCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(ctx context.Context, _ int) error {
 			<-ctx.Done() // it takes the connection, and never answers
-			return &telemetry.RetryError{Err: ctx.Err()}
+			return ctx.Err()
 		}}
 		tel := s.start(t, map[string]string{"OTEL_BSP_MAX_QUEUE_SIZE": "100", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "10"})
 		began := time.Now()
@@ -124,8 +71,8 @@ func TestDeadCollector(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		lines := strings.Count(s.told.String(), "\n")
-		if lines < 2 || lines > 10 || strings.Count(s.told.String(), "telemetry was not sent") != lines {
+		lines := strings.Count(s.told.String(), "\n") // one at once, and one after each minute
+		if lines < 2 || lines > 11 || strings.Count(s.told.String(), "telemetry was not sent") != lines {
 			t.Errorf("told %d times in 10 minutes: %s", lines, &s.told)
 		}
 		call(tel, "")
@@ -152,7 +99,9 @@ func TestDeadCollector(t *testing.T) {
 
 func TestCollectorThatRefusesAPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{fail: func(context.Context, int) error { return &telemetry.RejectedError{Count: 2, Why: "too old"} }}
+		s := &sink{fail: func(context.Context, int) error {
+			return errors.New("OTLP partial success: too old (2 spans rejected)")
+		}}
 		tel := s.start(t, nil)
 		for range 5 {
 			call(tel, "")
@@ -164,22 +113,32 @@ func TestCollectorThatRefusesAPart(t *testing.T) {
 	})
 }
 
-// TestEndWhileItRetries: there is one last try, without a pause.
+// retrying is an exporter whose attempts fail, and which waits for the next one.
+func retrying(ctx context.Context, _ int) error {
+	telemetry.Attempt(ctx)("503 Service Unavailable")
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(20 * time.Second):
+		return nil
+	}
+}
+
+// TestEndWhileItRetries: an export that waits for its next attempt does not delay the end.
 func TestEndWhileItRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{fail: func(_ context.Context, try int) error {
-			if try == 1 {
-				return again(20 * time.Second)
-			}
-			return nil
-		}}
+		s := &sink{fail: retrying}
 		tel := s.start(t, nil)
 		call(tel, "")
 		time.Sleep(6 * time.Second)
+		call(tel, "")
 		began := time.Now()
 		tel.Close()
-		if took := time.Since(began); took != 0 || s.tries != 2 || len(s.spans()) != 1 {
-			t.Errorf("the end took %s with %d tries, %d spans arrived", took, s.tries, len(s.spans()))
+		if took := time.Since(began); took != 0 || s.tries != 2 || len(s.spans()) != 0 {
+			t.Errorf("the end took %s with %d exports, %d spans arrived", took, s.tries, len(s.spans()))
+		}
+		if told := s.told.String(); strings.Count(told, "lost=1 ") != 2 || strings.Count(told, "503 Service Unavailable: the program ends") != 2 {
+			t.Errorf("told %q", told)
 		}
 	})
 }
@@ -201,16 +160,79 @@ func TestLossesAreToldOnceAMinute(t *testing.T) {
 	})
 }
 
-// TestEndWithNobodyThere: there is one try of each batch, and no pause.
+// TestEndWithNobodyThere: there is one attempt for each batch, and no pause.
 func TestEndWithNobodyThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &sink{fail: func(context.Context, int) error { return again(0) }}
-		tel := s.start(t, nil)
+		s := &sink{fail: retrying}
+		tel := telemetry.New(s.options(nil))
 		call(tel, "")
+		slog.New(tel.Tee(slog.DiscardHandler)).Info("call")
 		began := time.Now()
 		tel.Close()
-		if took := time.Since(began); took != 0 || s.tries != 1 {
-			t.Errorf("the end took %s with %d tries", took, s.tries)
+		if took := time.Since(began); took != 0 || s.tries != 3 {
+			t.Errorf("the end took %s with %d exports", took, s.tries)
+		}
+	})
+}
+
+// TestEndIsBounded: whatever exporters do, the end comes in 5 s, and what was left is counted.
+func TestEndIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{fail: func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // and then some
+			return ctx.Err()
+		}}
+		tel := telemetry.New(s.options(map[string]string{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "1"}))
+		call(tel, "")
+		log := slog.New(tel.Tee(slog.DiscardHandler))
+		for range 3 {
+			log.Info("call")
+		}
+		synctest.Wait()
+		began := time.Now()
+		tel.Close()
+		told := s.told.String()
+		if took := time.Since(began); took > 6*time.Second { // metrics are not interrupted before the second is over
+			t.Errorf("the end took %s", took)
+		}
+		if !strings.Contains(told, "signal=traces lost=1 ") || !strings.Contains(told, "signal=logs lost=3 ") || !strings.Contains(told, "signal=metrics") {
+			t.Errorf("told %q", told)
+		}
+		time.Sleep(time.Minute)
+		if again := s.told.String(); again != told {
+			t.Errorf("told after the end: %q", again[len(told):])
+		}
+	})
+}
+
+// TestErrorsAreShortAndHideSecrets: what a collector says is one line, without our headers.
+func TestErrorsAreShortAndHideSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{fail: func(context.Context, int) error {
+			return errors.New("401: the key geheim\nis unknown\xff " + strings.Repeat("x", 5000))
+		}}
+		o := s.options(nil)
+		o.Secrets = []string{"geheim"}
+		tel := telemetry.New(o)
+		call(tel, "")
+		tel.Close()
+		if told := s.told.String(); strings.Contains(told, "geheim") || !strings.Contains(told, "the key *** is unknown\uFFFD xxx") || len(told) > 1000 {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
+// TestMessagesOfTheSDK: they go to our log; that Close interrupts the SDK is no news.
+func TestMessagesOfTheSDK(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &sink{}
+		tel := s.start(t, nil)
+		otel.Handle(fmt.Errorf("collect: %w", context.Canceled))
+		otel.Handle(errDown)
+		tel.Close()
+		if told := s.told.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, errDown.Error()) {
+			t.Errorf("told %q", told)
 		}
 	})
 }

@@ -1,0 +1,293 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// The bounds on bytes; the SDK bounds the number of items alone.
+const (
+	queueBytes = 8 << 20
+	batchBytes = 2 << 20 // collectors refuse messages over 4 MiB
+)
+
+var (
+	errFull = errors.New("the queue is full: the collector is slower than the calls, or cannot be reached")
+	errEnds = errors.New("the program ends")
+	errLeft = errors.New("the collector did not answer before the program ended")
+)
+
+// outbox bounds what waits to be exported for one signal, and counts what is lost: it stands in
+// front of the SDK's processor, which drops items without telling, and around its exporter.
+type outbox struct {
+	signal  string
+	limit   int // of items
+	log     *slog.Logger
+	now     func() time.Time
+	hide    *strings.Replacer
+	stopped context.Context // its end interrupts exports
+
+	mu               sync.Mutex
+	items, bytes     int // wait, or are being exported
+	lost             int
+	why              error
+	told             time.Time
+	current          *export
+	closed, finished bool
+}
+
+// admit returns whether there is room for an item.
+func (o *outbox) admit(size int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	if o.items >= o.limit || o.bytes+size > queueBytes {
+		o.lose(1, errFull)
+		return false
+	}
+	o.items++
+	o.bytes += size
+	return true
+}
+
+// sendAll exports a batch that was admitted, in parts that collectors take.
+func sendAll[T any](ctx context.Context, o *outbox, batch []T, size func(T) int, send func(context.Context, []T) error) error {
+	for len(batch) > 0 {
+		n, bytes := 1, size(batch[0])
+		for ; n < len(batch); n++ {
+			next := size(batch[n])
+			if bytes+next > batchBytes {
+				break
+			}
+			bytes += next
+		}
+		part := batch[:n]
+		_ = o.send(ctx, n, func(ctx context.Context) error { return send(ctx, part) })
+		o.release(n, bytes)
+		batch = batch[n:]
+	}
+	return nil // losses are counted; the SDK would only log them
+}
+
+func (o *outbox) release(n, size int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.items -= n
+	o.bytes -= size
+}
+
+// export is one call of an exporter, which may make several attempts.
+type export struct {
+	box     *outbox
+	cancel  context.CancelCauseFunc
+	waiting bool   // for the next attempt
+	why     string // the last attempt failed
+}
+
+type exportKey struct{}
+
+// Attempt must be called by the transport of an exporter when it makes an attempt, and failed if
+// that fails. When the program ends there is no time for another one.
+func Attempt(ctx context.Context) (failed func(why string)) {
+	e, ok := ctx.Value(exportKey{}).(*export)
+	if !ok {
+		return func(string) {}
+	}
+	e.set(false, "")
+	return func(why string) { e.set(true, why) }
+}
+
+func (e *export) set(waiting bool, why string) {
+	e.box.mu.Lock()
+	defer e.box.mu.Unlock()
+	e.waiting, e.why = waiting, why
+	if waiting && e.box.closed {
+		e.cancel(errEnds)
+	}
+}
+
+// send calls an exporter and counts what is lost. An error means that the collector took nothing.
+func (o *outbox) send(ctx context.Context, items int, call func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(o.stopped, func() { cancel(errEnds) })
+	defer stop()
+	e := &export{box: o, cancel: cancel}
+	o.mu.Lock()
+	o.current = e
+	o.mu.Unlock()
+	err := call(context.WithValue(ctx, exportKey{}, e))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.current = nil
+	if err == nil || o.finished {
+		return err
+	}
+	if n, partial := rejected(err); partial {
+		if n > 0 {
+			o.lose(n, err)
+		}
+		return nil
+	}
+	if e.why != "" && !strings.Contains(err.Error(), e.why) {
+		err = fmt.Errorf("%s: %w", e.why, err)
+	}
+	o.lose(items, err)
+	return err
+}
+
+// rejected reads how many items a collector rejected of a batch that it took otherwise. The SDK
+// has this in the text of an error of an internal type alone.
+func rejected(err error) (n int, partial bool) {
+	text := err.Error()
+	if !strings.Contains(text, "OTLP partial success") {
+		return 0, false
+	}
+	_, scanErr := fmt.Sscanf(text[strings.LastIndexByte(text, '(')+1:], "%d ", &n)
+	return n, scanErr == nil
+}
+
+// tellEvery is the least time between two warnings.
+const tellEvery = time.Minute
+
+// lose counts items, and logs a warning at once and then at most once a minute. o.mu is held.
+func (o *outbox) lose(n int, why error) {
+	o.lost += n
+	if o.why == nil || !errors.Is(why, errFull) { // a full queue only follows from another trouble
+		o.why = why
+	}
+	if now := o.now(); o.told.IsZero() || now.Sub(o.told) >= tellEvery {
+		o.told = now
+		o.tell()
+	}
+}
+
+func (o *outbox) tell() {
+	if o.lost > 0 {
+		o.log.Warn("telemetry was not sent", "signal", o.signal, "lost", o.lost, "error", clip(o.hide.Replace(o.why.Error())))
+	}
+	o.lost, o.why = 0, nil
+}
+
+// clip shortens what a collector says, and puts it on one line.
+func clip(text string) string {
+	const longest = 300
+	text = strings.Join(strings.Fields(valid(text)), " ")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + " ..."
+	}
+	return text
+}
+
+// close takes no more items, and interrupts an export that waits for its next attempt.
+func (o *outbox) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.closed = true
+	if o.current != nil && o.current.waiting {
+		o.current.cancel(errEnds)
+	}
+}
+
+// finish logs what was lost, and what is still left.
+func (o *outbox) finish() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.items > 0 && !o.finished {
+		o.lose(o.items, errLeft)
+	}
+	o.finished = true
+	o.tell()
+}
+
+type spanProcessor struct {
+	sdktrace.SpanProcessor
+	box *outbox
+}
+
+// OnEnd passes a span on if there is room for it.
+func (p spanProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
+	if p.box.admit(spanSize(s)) {
+		p.SpanProcessor.OnEnd(s)
+	}
+}
+
+// spanSize estimates the bytes that a span takes.
+func spanSize(s sdktrace.ReadOnlySpan) int {
+	size := 400 + len(s.SpanContext().TraceState().String())
+	for _, a := range s.Attributes() {
+		size += len(a.Value.AsString())
+	}
+	return size
+}
+
+type spanExporter struct {
+	sdktrace.SpanExporter
+	box *outbox
+}
+
+// ExportSpans exports spans, and never fails.
+func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
+	return sendAll(ctx, e.box, spans, spanSize, e.SpanExporter.ExportSpans)
+}
+
+type logProcessor struct {
+	sdklog.Processor
+	box *outbox
+}
+
+// OnEmit passes a record on if there is room for it.
+func (p logProcessor) OnEmit(ctx context.Context, r *sdklog.Record) error {
+	if !p.box.admit(recordSize(*r)) {
+		return nil
+	}
+	return p.Processor.OnEmit(ctx, r)
+}
+
+// recordSize estimates the bytes that a record takes.
+func recordSize(r sdklog.Record) int {
+	size := 150 + len(r.Body().AsString())
+	r.WalkAttributes(func(a attribute.KeyValue) bool {
+		size += 60 + len(a.Key) + len(a.Value.AsString())
+		return true
+	})
+	return size
+}
+
+type logExporter struct {
+	sdklog.Exporter
+	box *outbox
+}
+
+// Export exports records, and never fails.
+func (e logExporter) Export(ctx context.Context, records []sdklog.Record) error {
+	return sendAll(ctx, e.box, records, recordSize, e.Exporter.Export)
+}
+
+type metricExporter struct {
+	sdkmetric.Exporter
+	box   *outbox
+	meter *meter
+}
+
+// Export exports metrics, and never fails. The next differences are to those that were taken.
+func (e metricExporter) Export(ctx context.Context, metrics *metricdata.ResourceMetrics) error {
+	err := e.box.send(ctx, e.meter.points(), func(ctx context.Context) error { return e.Exporter.Export(ctx, metrics) })
+	if err == nil {
+		e.meter.taken()
+	}
+	return nil
+}
