@@ -41,7 +41,7 @@ func (f tomlFile) entry(text []byte, name string) (found []lines, said Entry, er
 		default:
 			found[len(found)-1].end = s.end
 			if len(s.table) == 2 {
-				said.note(s.key, s.value)
+				said.note(s.key, s.said)
 			}
 		}
 		if heads > 1 {
@@ -51,8 +51,7 @@ func (f tomlFile) entry(text []byte, name string) (found []lines, said Entry, er
 	return found, said, nil
 }
 
-func (e *Entry) note(key []string, written string) {
-	value, _ := tomlString(written)
+func (e *Entry) note(key []string, value string) {
 	switch {
 	case len(key) > 1 || !slices.Contains(placing, key[0]):
 		e.others = append(e.others, key[0])
