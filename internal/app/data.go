@@ -72,3 +72,12 @@ func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 	}
 	return p.dir.OpenAppend(name)
 }
+
+// each converts a slice of one type to a slice of another.
+func each[From, To any](list []From, as func(From) To) []To {
+	made := make([]To, len(list))
+	for i := range list {
+		made[i] = as(list[i])
+	}
+	return made
+}

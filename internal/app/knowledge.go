@@ -219,3 +219,11 @@ func newestLines(text []byte, most, step int) (newest []byte, before int) {
 	start += end
 	return text[start:], bytes.Count(text[:start], []byte{'\n'})
 }
+
+// closeKnowledge ends the work on the index and writes down what clients did.
+func (a *App) closeKnowledge() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	defer cancel()
+	a.sessions.Close(ctx)
+	return a.knows.Close()
+}

@@ -7,19 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
-
-// Change is one line of a book's history.
-type Change struct {
-	Version string `json:"version,omitempty"` // names it
-	At      string `json:"at"`                // RFC 3339, in UTC
-	By      string `json:"by"`
-	Action  string `json:"action"`
-	Path    string `json:"path"`          // in the book
-	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" for none
-	New     string `json:"new,omitempty"` // and after
-	Size    int64  `json:"size"`          // of the content after
-}
 
 func (b *bookCommands) log() *cobra.Command {
 	var most int
@@ -33,7 +22,7 @@ func (b *bookCommands) log() *cobra.Command {
 		Args:              aBook(2, "remit books log BOOK [PATH]"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if most < 0 {
 			return usageError{fmt.Errorf("--limit must be at least 0, not %d", most)}
 		}
@@ -54,7 +43,7 @@ func (b *bookCommands) log() *cobra.Command {
 			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
 		}
 		if b.asJSON {
-			return writeJSON(b.Stdout, append([]Change{}, changes...))
+			return writeJSON(b.Stdout, append([]books.Change{}, changes...))
 		}
 		b.printChanges(changes)
 		return nil
@@ -63,7 +52,7 @@ func (b *bookCommands) log() *cobra.Command {
 	return c
 }
 
-func (b *bookCommands) printChanges(changes []Change) {
+func (b *bookCommands) printChanges(changes []books.Change) {
 	if len(changes) == 0 {
 		fmt.Fprintln(b.Stdout, "Nothing was changed through Remit yet.")
 		return
@@ -110,7 +99,7 @@ func (b *bookCommands) restore() *cobra.Command {
 		Args:              exactly(2, "remit books restore BOOK PATH"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.change(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {
 			return err

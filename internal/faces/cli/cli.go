@@ -18,6 +18,8 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
+	"remit/internal/toolsets/books"
+	"remit/internal/toolsets/codebase/knowledge"
 )
 
 // Exit codes of every command.
@@ -38,11 +40,11 @@ type Workspace interface {
 	// Code gives the text of the project, which is read when it is first searched.
 	Code() Code
 	// Knowledge gives what the project knows, whose index is opened when it is first used.
-	Knowledge() Knowledge
+	Knowledge() *knowledge.Index
 	// Identity gives the tokens of agents, and lets people in at the console.
 	Identity() Identity
 	// Library gives the books; their store is opened when it is first needed.
-	Library() Library
+	Library() *books.Library
 	// Reach tries the database, if anything is kept there: an error is what only its
 	// operator can mend. Calls open it by themselves, but say less of what is wrong.
 	Reach(ctx context.Context) error

@@ -11,8 +11,7 @@ import (
 )
 
 // This file and those named people_*.go hold what people do with whole books, from the
-// command line. What they take and give are plain structs, so that a face can mirror
-// them field by field.
+// command line. Their JSON is what the command line prints.
 
 // Progress tells how far something is that takes its time.
 type Progress struct {
@@ -22,8 +21,12 @@ type Progress struct {
 
 // Overview is a book as a list of books shows it.
 type Overview struct {
-	ID, Title, Backend, Created, Status string
-	Lessons                             int // files of Markdown in lessons/; -1 if its store cannot be read
+	ID      string `json:"book_id"`
+	Title   string `json:"title"`
+	Backend string `json:"storage_backend"`
+	Created string `json:"created_at"`
+	Status  string `json:"status"`
+	Lessons int    `json:"lessons"` // files of Markdown in lessons/; -1 if its store cannot be read
 }
 
 // Overviews lists the registered books, with what is in them.
