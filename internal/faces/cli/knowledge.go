@@ -158,7 +158,7 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 			break
 		}
 		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
-		if room := width(k.Stdout); room > 0 && !k.full {
+		if room := widthOf(k.Stdout); room > 0 && !k.full {
 			line = cut(line, room-7)
 		}
 		out.print("      ", line, "\n")

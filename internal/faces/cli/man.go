@@ -64,8 +64,7 @@ func (p *Program) manDate() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
-// manual writes manual pages from man.tmpl. The generator of cobra/doc escapes neither hyphens
-// nor quotes, so that nobody could copy an example from its pages, and reflows lists.
+// manual writes manual pages from man.tmpl. ADR 4 says why not with cobra/doc.
 type manual struct {
 	Version, Date string
 	pages         *template.Template

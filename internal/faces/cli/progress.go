@@ -35,7 +35,7 @@ const (
 
 // bar begins a bar on stderr.
 func (p *Program) bar(what string) *bar {
-	return &bar{out: p.Stderr, what: what, room: width(p.Stderr), now: time.Now, begun: time.Now()}
+	return &bar{out: p.Stderr, what: what, room: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
 }
 
 // tell shows how far it is.

@@ -40,7 +40,7 @@ func (t *table) paint(column int, p paint) {
 	t.paints[cell{len(t.rows) - 1, column}] = p
 }
 
-func (t *table) write(w io.Writer) { t.writeWithin(w, width(w)) }
+func (t *table) write(w io.Writer) { t.writeWithin(w, widthOf(w)) }
 
 // writeWithin writes lines of so many columns at most; 0 is as many as it takes.
 func (t *table) writeWithin(w io.Writer, room int) {
@@ -102,9 +102,9 @@ func (t *table) painted(at cell, text string) string {
 	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
 }
 
-// width is how many columns a terminal has, 80 if it does not tell; 0 for anything
+// widthOf is how many columns a terminal has, 80 if it does not tell; 0 for anything
 // else, which is never cut.
-func width(w io.Writer) int {
+func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !isTerminal(f) {
 		return 0
