@@ -42,22 +42,14 @@ func (b *bookCommands) log() *cobra.Command {
 			changes = changes[:most]
 			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, append([]books.Change{}, changes...))
-		}
-		b.printChanges(changes)
-		return nil
+		return b.show(b.asJSON, append([]books.Change{}, changes...), func() { b.printChanges(changes) })
 	})
 	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
 	return c
 }
 
 func (b *bookCommands) printChanges(changes []books.Change) {
-	if len(changes) == 0 {
-		fmt.Fprintln(b.Stdout, "Nothing was changed through Remit yet.")
-		return
-	}
-	lines := table{gives: 3}
+	lines := table{gives: 3, none: "Nothing was changed through Remit yet."}
 	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE")
 	for _, c := range changes {
 		bytes := size(c.Size)
@@ -104,15 +96,13 @@ func (b *bookCommands) restore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, done)
-		}
-		was := "nothing was there"
-		if done.Old != "" {
-			was = shortHash(done.Old) + " was there"
-		}
-		fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
-		return nil
+		return b.show(b.asJSON, done, func() {
+			was := "nothing was there"
+			if done.Old != "" {
+				was = shortHash(done.Old) + " was there"
+			}
+			fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
+		})
 	})
 	c.Flags().StringVar(&version, "version", "", "which one; the one before the current if not given")
 	return c

@@ -22,21 +22,14 @@ func (b *bookCommands) list(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if b.asJSON {
-				return writeJSON(b.Stdout, append([]books.Overview{}, all...))
-			}
-			b.printBooks(all)
-			return nil
+			return b.show(b.asJSON, append([]books.Overview{}, all...), func() { b.printBooks(all) })
 		}),
 	}
 }
 
 func (b *bookCommands) printBooks(all []books.Overview) {
-	if len(all) == 0 {
-		fmt.Fprintln(b.Stdout, "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK")
-		return
-	}
-	lines := table{gives: 1, colour: b.colours()}
+	const none = "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK"
+	lines := table{gives: 1, colour: b.colours(), none: none}
 	lines.add("BOOK", "TITLE", "STATUS", "STORE", "LESSONS", "CREATED")
 	for _, book := range all {
 		lessons := strconv.Itoa(book.Lessons)
@@ -74,11 +67,9 @@ func (b *bookCommands) create() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, made)
-		}
-		fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
-		return nil
+		return b.show(b.asJSON, made, func() {
+			fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
+		})
 	})
 	c.Flags().StringVar(&title, "title", "", "its title; made of the id if not given")
 	return c

@@ -41,23 +41,13 @@ func (b *bookCommands) sayFindings(book string, findings []books.Finding) error 
 			errs++
 		}
 	}
-	if b.asJSON {
-		answer := struct {
-			Book     string          `json:"book_id"`
-			Errors   int             `json:"errors"`
-			Warnings int             `json:"warnings"`
-			Findings []books.Finding `json:"findings"`
-		}{book, errs, len(findings) - errs, append([]books.Finding{}, findings...)}
-		if err := writeJSON(b.Stdout, answer); err != nil {
-			return err
-		}
-	} else {
-		b.printFindings(book, findings, errs)
-	}
-	if errs > 0 {
-		return failure{ExitFailed}
-	}
-	return nil
+	answer := struct {
+		Book     string          `json:"book_id"`
+		Errors   int             `json:"errors"`
+		Warnings int             `json:"warnings"`
+		Findings []books.Finding `json:"findings"`
+	}{book, errs, len(findings) - errs, append([]books.Finding{}, findings...)}
+	return failedIf(errs > 0, b.show(b.asJSON, answer, func() { b.printFindings(book, findings, errs) }))
 }
 
 func (b *bookCommands) printFindings(book string, findings []books.Finding, errs int) {

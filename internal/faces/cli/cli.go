@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
@@ -81,6 +82,14 @@ func (u usageError) Unwrap() error { return u.error }
 type failure struct{ code int }
 
 func (f failure) Error() string { return fmt.Sprintf("exit %d", f.code) }
+
+// failedIf ends a command with a failure that the output tells of, unless it could not be written.
+func failedIf(failed bool, err error) error {
+	if err == nil && failed {
+		return failure{ExitFailed}
+	}
+	return err
+}
 
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
@@ -201,11 +210,7 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 		return usageError{err}
 	}
 	var known []string
-	for _, line := range strings.Split(cmd.Flags().FlagUsages(), "\n") {
-		if _, rest, ok := strings.Cut(line, "--"); ok {
-			known = append(known, strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '[' || r == '=' })[0])
-		}
-	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	near := contract.Nearest(name, known)
 	if name == "port" || name == "host" || name == "bind" || name == "listen" {
 		near = "addr" // what other servers call it
@@ -230,10 +235,7 @@ func runsByItself(c *cobra.Command) {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	var known []string
-	for _, c := range cmd.Commands() {
-		known = append(known, c.Name())
-	}
+	known := convert(cmd.Commands(), (*cobra.Command).Name)
 	if near := contract.Nearest(name, known); near != "" {
 		return usageError{fmt.Errorf("unknown command %q; did you mean %q?", strings.TrimSpace(cmd.CommandPath()+" "+name), near)}
 	}

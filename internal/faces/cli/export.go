@@ -59,11 +59,7 @@ func (p *Program) exportCommand() *cobra.Command {
 }
 
 func formatNames() []string {
-	var names []string
-	for _, f := range slices.Concat(export.Formats(), export.Documents()) {
-		names = append(names, string(f))
-	}
-	return names
+	return convert(slices.Concat(export.Formats(), export.Documents()), func(f export.Format) string { return string(f) })
 }
 
 // parseFormat refuses a format that there is not, or not strict.
@@ -82,10 +78,7 @@ func parseFormat(name string, strict bool) (export.Format, error) {
 }
 
 func (p *Program) export(e *engine.Engine, f export.Format, strict bool, service export.Service) error {
-	var contracts []*contract.Contract
-	for _, t := range e.Tools() {
-		contracts = append(contracts, t.Contract)
-	}
+	contracts := contractsOf(e)
 	switch f {
 	case export.OpenAPI:
 		document, err := service.Describe(contracts)
@@ -105,11 +98,7 @@ func (p *Program) export(e *engine.Engine, f export.Format, strict bool, service
 
 // reference prints the tools for people.
 func (p *Program) reference(contracts []*contract.Contract) error {
-	var names []string
-	for _, c := range contracts {
-		names = append(names, c.Set)
-	}
-	known, err := p.Catalog(names...)
+	known, err := p.Catalog(convert(contracts, func(c *contract.Contract) string { return c.Set })...)
 	if err != nil {
 		return err
 	}

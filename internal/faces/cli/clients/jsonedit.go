@@ -2,7 +2,6 @@ package clients
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -326,8 +325,9 @@ func (j *jsonText) put(fields []field, path ...string) error {
 
 // alike tells whether two values say the same in any layout.
 func alike(a, b []byte) bool {
-	var first, second bytes.Buffer
-	return json.Compact(&first, a) == nil && json.Compact(&second, b) == nil && bytes.Equal(first.Bytes(), second.Bytes())
+	first, errFirst := hujson.Minimize(bytes.Clone(a))
+	second, errSecond := hujson.Minimize(bytes.Clone(b))
+	return errors.Join(errFirst, errSecond) == nil && bytes.Equal(first, second)
 }
 
 func (jsonFile) render(_ string, fields []field, st style) []byte { return renderJSON(fields, st) }
@@ -365,7 +365,6 @@ func quote(text string) string { return string(hujson.String(text)) }
 
 // compactJSON writes fields on one line, without white space.
 func compactJSON(fields []field) []byte {
-	var out bytes.Buffer
-	_ = json.Compact(&out, renderJSON(fields, style{compact: true})) // it was just written
-	return out.Bytes()
+	out, _ := hujson.Minimize(renderJSON(fields, style{compact: true})) // it was just written
+	return out
 }
