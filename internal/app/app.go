@@ -147,7 +147,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.log = log
 	data := &dataFolder{path: s.Data}
-	store := &database{url: s.Database, prepare: data.prepare, log: log}
+	store := newDatabase(s.Database, data.prepare, log)
 	a.database = store
 	if store.isShared() {
 		a.kept = keepShared(root, store.open, a.tellLost)
