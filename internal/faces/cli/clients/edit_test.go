@@ -272,12 +272,17 @@ func FuzzTOML(f *testing.F) {
 	})
 }
 
-// spoken is what statements say, but for those of ours.
-func spoken(file tomlFile, all []statement) []string {
+// spoken is what tables say, but for those of ours.
+func spoken(file tomlFile, all []tomlTable) []string {
 	var said []string
-	for _, s := range all {
-		if !file.isOf(s.table, "remit") {
-			text, _ := json.Marshal([]any{s.table, s.key, s.value, s.array})
+	for _, t := range all {
+		if file.isOf(&t, "remit") {
+			continue
+		}
+		text, _ := json.Marshal([]any{t.path, t.array})
+		said = append(said, string(text))
+		for _, p := range t.pairs {
+			text, _ := json.Marshal([]any{p.key, p.value})
 			said = append(said, string(text))
 		}
 	}

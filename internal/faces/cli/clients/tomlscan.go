@@ -7,30 +7,32 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// statement is a header or a pair of a TOML text, as whole lines.
-type statement struct {
-	start, end int      // with the end of its last line
-	table      []string // of a header the table itself, of a pair the one it stands in
-	key        []string // of a pair; nil for a header
-	at         int      // of a pair, where its value begins
-	value      string   // of a pair, as it is written
-	said       string   // of a pair whose value is a string, what it says
-	array      bool     // a header in two brackets
+// tomlTable is a table of a TOML text, as whole lines: its header, if it has one, and its pairs.
+type tomlTable struct {
+	start, end int
+	path       []string // nil for what stands before all headers
+	array      bool     // its header is in two brackets
+	pairs      []tomlPair
 }
 
-func (s *statement) isHeader() bool { return s.key == nil }
+// tomlPair is a key with its value, as whole lines.
+type tomlPair struct {
+	start, end int
+	key        []string
+	at         int    // where the value begins
+	value      string // as it is written
+	said       string // what it says, if it is a string
+}
 
-// scanTOML finds the statements of a text.
-func scanTOML(text []byte) ([]statement, error) {
+// scanTOML finds the tables of a text. The first has no header.
+func scanTOML(text []byte) ([]tomlTable, error) {
 	body := bytes.TrimPrefix(text, byteOrderMark)
 	mark := len(text) - len(body)
 	var p unstable.Parser
 	p.Reset(body[:len(body):len(body)])
-	var all []statement
-	var table []string
+	all := []tomlTable{{start: mark, end: mark}}
 	for p.NextExpression() {
 		node := p.Expression()
-		s := statement{array: node.Kind == unstable.ArrayTable}
 		var path []string
 		var first, last unstable.Range
 		for keys := node.Key(); keys.Next(); {
@@ -39,25 +41,25 @@ func scanTOML(text []byte) ([]statement, error) {
 			}
 			path = append(path, string(keys.Node().Data))
 		}
-		end := int(last.Offset + last.Length)
+		stop := int(last.Offset + last.Length)
 		if node.Kind == unstable.KeyValue {
-			rest := body[end:int(node.Raw.Offset+node.Raw.Length)]
-			value := bytes.TrimLeft(rest, " \t=")
-			end += len(rest)
-			s.key, s.at, s.value = path, mark+end-len(value), string(value)
-			if node.Value().Kind == unstable.String {
-				s.said = string(node.Value().Data)
-			}
-		} else {
-			table = path
+			stop = int(node.Raw.Offset + node.Raw.Length)
 		}
-		s.table = table
-		s.start = mark + bytes.LastIndexByte(body[:first.Offset], '\n') + 1
-		s.end = len(text)
-		if n := bytes.IndexByte(body[end:], '\n'); n >= 0 {
-			s.end = mark + end + n + 1
+		start, end := mark+bytes.LastIndexByte(body[:first.Offset], '\n')+1, len(text)
+		if n := bytes.IndexByte(body[stop:], '\n'); n >= 0 {
+			end = mark + stop + n + 1
 		}
-		all = append(all, s)
+		if node.Kind != unstable.KeyValue {
+			all = append(all, tomlTable{start: start, end: end, path: path, array: node.Kind == unstable.ArrayTable})
+			continue
+		}
+		value := bytes.TrimLeft(body[last.Offset+last.Length:stop], " \t=")
+		pair := tomlPair{start: start, end: end, key: path, at: mark + stop - len(value), value: string(value)}
+		if node.Value().Kind == unstable.String {
+			pair.said = string(node.Value().Data)
+		}
+		table := &all[len(all)-1]
+		table.end, table.pairs = end, append(table.pairs, pair)
 	}
 	var wrong *unstable.ParserError
 	if errors.As(p.Error(), &wrong) {
