@@ -79,16 +79,6 @@ func (b *bookCommands) told(err error) error {
 	return failure{ExitFailed}
 }
 
-// aBook asks for the id of a book, and for more if the usage says so.
-func aBook(most int, usage string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < 1 || len(args) > most {
-			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
-		}
-		return nil
-	}
-}
-
 // completeBook completes the ids of books.
 func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

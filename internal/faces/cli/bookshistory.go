@@ -19,7 +19,7 @@ func (b *bookCommands) log() *cobra.Command {
 			"the content before and after, which is what restore --version takes.\n\n" +
 			"Changes made past Remit, with an editor or another program, are not in it.",
 		Example:           "  remit books log python\n  remit books log python lessons/intro.md --limit 0",
-		Args:              aBook(2, "remit books log BOOK [PATH]"),
+		Args:              between(1, 2, "remit books log BOOK [PATH]"),
 		ValidArgsFunction: b.completeBook,
 	}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {

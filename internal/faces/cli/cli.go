@@ -242,6 +242,14 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usageError{fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))}
 }
 
+// noSuch says what was probably meant by a word that is none of those that are known.
+func noSuch(what, word string, known []string) error {
+	if near := contract.Nearest(word, known); near != "" {
+		return usageError{fmt.Errorf("there is no %s %q; did you mean %q?", what, word, near)}
+	}
+	return usageError{fmt.Errorf("there is no %s %q; there are %s", what, word, strings.Join(known, ", "))}
+}
+
 // helpCommand shows the help of a command; unlike cobra's own it says no to one
 // that is not there.
 func helpCommand() *cobra.Command {
@@ -262,9 +270,11 @@ func helpCommand() *cobra.Command {
 }
 
 // exactly asks for n arguments, and says which when there are others.
-func exactly(n int, usage string) cobra.PositionalArgs {
+func exactly(n int, usage string) cobra.PositionalArgs { return between(n, n, usage) }
+
+func between(least, most int, usage string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
 		}
 		return nil

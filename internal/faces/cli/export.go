@@ -65,12 +65,9 @@ func formatNames() []string {
 // parseFormat refuses a format that there is not, or not strict.
 func parseFormat(name string, strict bool) (export.Format, error) {
 	f, known := export.Format(name), formatNames()
-	near := contract.Nearest(name, known)
 	switch {
-	case !slices.Contains(known, name) && near != "":
-		return "", usageError{fmt.Errorf("there is no format %q; did you mean %q?", name, near)}
 	case !slices.Contains(known, name):
-		return "", usageError{fmt.Errorf("there is no format %q; there are %s", name, strings.Join(known, ", "))}
+		return "", noSuch("format", name, known)
 	case strict && !f.CanBeStrict():
 		return "", usageError{fmt.Errorf("%s has no strict form; leave out --strict", f)}
 	}

@@ -171,11 +171,7 @@ func (g *grepCommands) verdict(s codebase.Summary) error {
 
 // onCode runs a body on the text of the workspace.
 func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, Code) error) error {
-	w, err := g.open(cmd)
-	if err != nil {
-		return err
-	}
-	return errors.Join(body(cmd.Context(), w.Code()), w.Close())
+	return g.with(func(cmd *cobra.Command, w Workspace, _ []string) error { return body(cmd.Context(), w.Code()) })(cmd, nil)
 }
 
 // exit makes of an error what ends the command: here 1 is not a failure.
