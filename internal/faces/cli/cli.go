@@ -168,10 +168,6 @@ func (p *Program) command() *cobra.Command {
 	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
-	if len(p.Args) > 0 && p.Args[0] == "stdio" && !p.wantsHelp() {
-		p.addStdioAlone(root)
-		return root
-	}
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
 	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
@@ -195,11 +191,7 @@ func (p *Program) completeFlags(root *cobra.Command) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		var names []string
-		for _, set := range sets {
-			names = append(names, set.Name+"\t"+set.Title)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return convert(sets, func(set *contract.Set) string { return set.Name + "\t" + set.Title }), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
