@@ -35,7 +35,7 @@ func Parse(text []byte) (hujson.Value, error) {
 	if at := tooDeep(body); at >= 0 {
 		return hujson.Value{}, &SyntaxError{mark + at, "it is nested too deeply"}
 	}
-	body = append(body[:len(body):len(body)], '\n') // a copy; hujson wants an end of line behind each comment
+	body = slices.Concat(body, []byte("\n")) // hujson wants an end of line behind each comment
 	if hujson.Extra(body).IsValid() {
 		return hujson.Value{BeforeExtra: text}, nil
 	}
@@ -45,7 +45,7 @@ func Parse(text []byte) (hujson.Value, error) {
 	}
 	root.AfterExtra = root.AfterExtra[:len(root.AfterExtra)-1]
 	if marked {
-		root.BeforeExtra = append(byteOrderMark[:mark:mark], root.BeforeExtra...)
+		root.BeforeExtra = slices.Concat(byteOrderMark, root.BeforeExtra)
 		root.UpdateOffsets()
 	}
 	return root, nil

@@ -320,14 +320,13 @@ func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 		if err = into.UnmarshalText([]byte(words[0])); err == nil && field.IsZero() {
 			err = fmt.Errorf("%q must be more than zero", words[0])
 		}
-	default:
-		if strings.TrimSpace(strings.Join(words, "")) == "" {
-			err = errors.New("is empty, which changes nothing; write a value, or remove the key")
-		} else if isList {
-			field.Set(reflect.ValueOf(words))
-		} else {
-			field.SetString(words[0])
-		}
+	case *[]string:
+		*into = words
+	case *string:
+		*into = words[0]
+	}
+	if err == nil && field.Kind() != reflect.Bool && strings.TrimSpace(strings.Join(words, "")) == "" {
+		err = errors.New("is empty, which changes nothing; write a value, or remove the key")
 	}
 	if err != nil {
 		return f.wrongAt(e.path, e.at, "%s", err)

@@ -10,13 +10,17 @@ import (
 	"remit/internal/search/text"
 )
 
-// What a search for lines gives.
-type (
-	Found        = corpus.Found
-	Line         = corpus.Line
-	Summary      = corpus.Summary
-	PatternError = text.SyntaxError
-)
+// Found is a file with lines that match.
+type Found = corpus.Found
+
+// Line is a line that matches.
+type Line = corpus.Line
+
+// Summary is what a search came to.
+type Summary = corpus.Summary
+
+// PatternError says where a pattern is wrong.
+type PatternError = text.SyntaxError
 
 // LineQuery says which lines to look for, and where.
 type LineQuery struct {
