@@ -21,12 +21,8 @@ type Progress struct {
 
 // Overview is a book as a list of books shows it.
 type Overview struct {
-	ID      string `json:"book_id"`
-	Title   string `json:"title"`
-	Backend string `json:"storage_backend"`
-	Created string `json:"created_at"`
-	Status  string `json:"status"`
-	Lessons int    `json:"lessons"` // files of Markdown in lessons/; -1 if its store cannot be read
+	Book
+	Lessons int `json:"lessons"` // files of Markdown in lessons/; -1 if its store cannot be read
 }
 
 // Overviews lists the registered books, with what is in them.
@@ -37,7 +33,7 @@ func (l *Library) Overviews(ctx context.Context) ([]Overview, error) {
 	}
 	all := make([]Overview, len(books))
 	for i, b := range books {
-		all[i] = Overview{b.ID, b.Title, b.Backend, b.Created, b.Status, l.lessons(ctx, b.ID)}
+		all[i] = Overview{b, l.lessons(ctx, b.ID)}
 	}
 	return all, ctx.Err()
 }
