@@ -64,7 +64,7 @@ var reasons = []struct{ contains, reason string }{
 	{"parsing array", "the text ends here, but ']' is missing"},
 	{"in comment", "a comment must be UTF-8"},
 	{`invalid literal: "`, "this string is not right"},
-	{"", "a value belongs here, or a name in double quotes"},
+	{"", "a value belongs here"},
 }
 
 // syntaxError converts an error of hujson, which has the place in its words.
@@ -77,8 +77,13 @@ func syntaxError(body []byte, mark int, err error) error {
 	for range line - 1 {
 		at += bytes.IndexByte(body[at:], '\n') + 1
 	}
-	i := slices.IndexFunc(reasons, func(r struct{ contains, reason string }) bool { return strings.Contains(err.Error(), r.contains) })
-	return &SyntaxError{mark + min(at+column-1, len(body)-1), reasons[i].reason}
+	at = min(at+column-1, len(body)-1)
+	what := err.Error()
+	if strings.Contains(what, "invalid literal") && bytes.HasSuffix(bytes.TrimSpace(body[:at]), []byte("{")) {
+		what = "at start of object name"
+	}
+	i := slices.IndexFunc(reasons, func(r struct{ contains, reason string }) bool { return strings.Contains(what, r.contains) })
+	return &SyntaxError{mark + at, reasons[i].reason}
 }
 
 // tooDeep returns the offset of the bracket that exceeds MaxDepth, or -1. Up to the first

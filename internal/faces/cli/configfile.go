@@ -325,7 +325,7 @@ func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 	case *string:
 		*into = words[0]
 	}
-	if err == nil && field.Kind() != reflect.Bool && strings.TrimSpace(strings.Join(words, "")) == "" {
+	if err == nil && (len(words) == 0 || field.Kind() == reflect.String && strings.TrimSpace(words[0]) == "") {
 		err = errors.New("is empty, which changes nothing; write a value, or remove the key")
 	}
 	if err != nil {

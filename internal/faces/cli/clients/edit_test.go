@@ -117,10 +117,10 @@ func TestWhatCannotBeRead(t *testing.T) {
 		line, column int
 	}{
 		{jsonFile{"servers"}, "{\n  \"a\": 1\n  \"b\": 2\n}", "a comma or '}' belongs here", 3, 3},
-		{jsonFile{"servers"}, "{\"é\": tru}", "a value belongs here, or a name in double quotes", 1, 7},
+		{jsonFile{"servers"}, "{\"é\": tru}", "a value belongs here", 1, 7},
 		{jsonFile{"servers"}, "\ufeff{\"a: 1}", "this string has no end", 1, 8},
 		{jsonFile{"servers"}, "{\"a\": \"\\q\"}", "this string is not right", 1, 7},
-		{jsonFile{"servers"}, "{a: 1}", "a value belongs here, or a name in double quotes", 1, 2},
+		{jsonFile{"servers"}, "{a: 1}", "a name in double quotes belongs here", 1, 2},
 		{jsonFile{"servers"}, "{\"a\" 1}", "a colon belongs here, between a name and its value", 1, 6},
 		{jsonFile{"servers"}, "{\"a\": 1", "the text ends here, but '}' is missing", 1, 8},
 		{jsonFile{"servers"}, "{} {}", "there is more behind the end", 1, 4},
