@@ -195,20 +195,23 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 
 // tasks are the tasks of all users.
 func (d *database) tasks(ctx context.Context) (tasks.Store, error) {
-	db, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Tasks(), nil
+	return stored(d, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })(ctx)
 }
 
 // once are the answers of calls with a key.
 func (d *database) once(ctx context.Context) (once.Store, error) {
-	db, err := d.open(ctx)
-	if err != nil {
-		return nil, err
+	return stored(d, func(db *sqlstore.DB) once.Store { return db.Once() })(ctx)
+}
+
+// stored opens a store of the database when it is needed.
+func stored[T any](d *database, store func(*sqlstore.DB) T) func(context.Context) (T, error) {
+	return func(ctx context.Context) (opened T, err error) {
+		db, err := d.open(ctx)
+		if err != nil {
+			return opened, err
+		}
+		return store(db), nil
 	}
-	return db.Once(), nil
 }
 
 // exists tells whether anything was ever kept.

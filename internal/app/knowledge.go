@@ -16,6 +16,7 @@ import (
 	"remit/internal/search/model"
 	"remit/internal/search/provider"
 	"remit/internal/search/tree"
+	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
 	"remit/internal/toolsets/learning"
@@ -28,13 +29,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		return nil, err
 	}
 	return knowledge.New(knowledge.Options{
-		Open: func(ctx context.Context) (knowledge.Store, error) {
-			db, err := a.database.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return db.Knowledge(a.kept.place), nil
-		},
+		Open:   stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.kept.place) }),
 		Tree:   a.code.tree,
 		Skip:   a.code.outOfReach,
 		Memory: &memories{a: a}, MemoryFolder: memoryFolder,
@@ -49,13 +44,8 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 
 // newSessions remembers what clients do.
 func (a *App) newSessions() *sessions.Keeper {
-	return sessions.NewKeeper(func(ctx context.Context) (sessions.Store, error) {
-		db, err := a.database.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return db.Sessions(a.kept.place), nil
-	}, a.log, time.Now)
+	open := stored(a.database, func(db *sqlstore.DB) sessions.Store { return db.Sessions(a.kept.place) })
+	return sessions.NewKeeper(open, a.log, time.Now)
 }
 
 // embeddingsKey is the variable that holds the key of a service for embeddings.
