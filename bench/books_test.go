@@ -295,3 +295,8 @@ func TestGlobAgainstFd(t *testing.T) {
 			func() error { _, err := runIn(library, program, search...); return err })
 	}
 }
+
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
+}

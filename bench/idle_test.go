@@ -13,7 +13,7 @@ func TestIdleMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program")
 	}
-	const budget = 25 << 20
+	const budget = 40 << 20
 	stdio := startStdio(t, remit(t, "stdio"))
 	if err := stdio.once(helloQuestion); err != nil {
 		t.Fatal(err)

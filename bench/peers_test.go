@@ -4,9 +4,7 @@ package bench
 
 import (
 	"os/exec"
-	"slices"
 	"testing"
-	"time"
 )
 
 // TestStdioAgainstPeers compares a tool that does next to nothing: what is measured
@@ -27,32 +25,4 @@ func TestStdioAgainstPeers(t *testing.T) {
 		{what: "CPU a call against server-everything", ratio: func(r []pace) float64 { return r[hello].cpu / r[node].cpu }, most: 0.6},
 		{what: "CPU of tools/list against hello", ratio: func(r []pace) float64 { return r[list].cpu / r[hello].cpu }, most: 2},
 	})
-}
-
-// TestStartAgainstServerEverything: a client that starts its server waits for it.
-func TestStartAgainstServerEverything(t *testing.T) {
-	measures(t)
-	var ratios []float64
-	for range 5 {
-		theirs := greetAndAsk(t, everything(t), structureQuestion)
-		ours := greetAndAsk(t, remit(t, "stdio"), helloQuestion)
-		t.Logf("start to first answer: server-everything %s, remit %s", theirs, ours)
-		ratios = append(ratios, float64(theirs)/float64(ours))
-	}
-	slices.Sort(ratios)
-	ratio := ratios[len(ratios)/2]
-	t.Logf("start to first answer against server-everything: %.0fx as fast, at least 20x", ratio)
-	if ratio < 20 {
-		t.Errorf("a start is only %.1fx as fast as that of server-everything", ratio)
-	}
-}
-
-func greetAndAsk(t *testing.T, cmd *exec.Cmd, q question) time.Duration {
-	t.Helper()
-	start := time.Now()
-	s := startStdio(t, cmd)
-	if err := s.once(q); err != nil {
-		t.Fatal(err)
-	}
-	return time.Since(start)
 }

@@ -55,7 +55,6 @@ func program(t *testing.T, source string) string {
 
 const (
 	remitSource    = "remit/cmd/remit"
-	bareLoopSource = "remit/bench/peers/bareloop"
 	goSDKSource    = "remit/bench/peers/gosdk"
 	bareHTTPSource = "remit/bench/peers/barehttp"
 )

@@ -146,7 +146,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.log = log
 	data := &dataFolder{path: s.Data}
-	store := &database{url: s.Database, prepare: data.prepare, log: log}
+	store := newDatabase(s.Database, data.prepare, log)
 	a.database = store
 	if store.isShared() {
 		a.kept = keepShared(root, store.open, a.tellLost)
@@ -264,6 +264,15 @@ func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 	}
 	return a.waiting.open(ctx)
 }
+
+// Library gives the books; their store is opened when it is first needed.
+func (a *App) Library() *books.Library { return a.books }
+
+// Code gives the text of the project, which is read when it is first searched.
+func (a *App) Code() cli.Code { return codebase.Lines{Corpus: a.code.open} }
+
+// Knowledge gives what the project knows, whose index is opened when it is first used.
+func (a *App) Knowledge() *knowledge.Index { return a.knows }
 
 // Reach tries the database before anybody depends on it.
 func (a *App) Reach(ctx context.Context) error { return a.database.reach(ctx) }

@@ -31,7 +31,7 @@ type bookStores struct {
 
 	mu     sync.Mutex
 	opened *books.Stores
-	trials []*trial
+	trials []*opener[bool]
 }
 
 // open gives the stores. It sends nothing: a bucket that is away keeps nobody from the
@@ -70,9 +70,12 @@ func (b *bookStores) store(ctx context.Context, place string) (books.Store, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{run: bucket.Probe}
+	t := newTrial(bucket.Probe)
 	b.trials = append(b.trials, t)
-	return b.guarded(bucket, t.pass), nil
+	return b.guarded(bucket, func(ctx context.Context) error {
+		_, err := t.open(ctx)
+		return err
+	}), nil
 }
 
 // disk opens a folder. One in the data folder appears along with that.
@@ -123,7 +126,8 @@ func (b *bookStores) reach(ctx context.Context) error {
 	var err error
 	for _, t := range b.trials {
 		if !b.settings.ReadOnly { // to try a store is to write there
-			err = errors.Join(err, t.pass(ctx))
+			_, failed := t.open(ctx)
+			err = errors.Join(err, failed)
 		}
 	}
 	if unfit := (*blob.UnfitError)(nil); errors.As(err, &unfit) {
@@ -210,69 +214,12 @@ func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl 
 	return g.Store.SignPut(ctx, key, size, ttl)
 }
 
-// trial finds out whether a store keeps its promises, once before it is written to.
+// newTrial finds out whether a store keeps its promises, once before it is written to.
 // Failures count for a while, as those of the database do.
-type trial struct {
-	run func(context.Context) error
-
-	mu     sync.Mutex
-	passed bool
-	last   *opening // under way, or failed
-	tries  sync.WaitGroup
-}
-
-// pass says nothing if the store may be written to. Whoever gives up waiting does not
-// stop the others.
-func (t *trial) pass(ctx context.Context) error {
-	t.mu.Lock()
-	if t.passed {
-		t.mu.Unlock()
-		return nil
+func newTrial(probe func(context.Context) error) *opener[bool] {
+	return &opener[bool]{
+		what: "try the store", pause: openPause,
+		run:   func(ctx context.Context, _ bool) (bool, error) { return true, probe(ctx) },
+		valid: func(bool) bool { return true },
 	}
-	try, known := t.last, error(nil)
-	switch {
-	case try == nil || try.isOver(openPause):
-		try = t.begin(ctx)
-	case !try.isDone():
-		known = try.before
-	}
-	t.mu.Unlock()
-	if known != nil {
-		return known
-	}
-	select {
-	case <-try.done:
-		return try.err
-	case <-ctx.Done():
-		return fmt.Errorf("try the store: %w", ctx.Err())
-	}
-}
-
-// begin tries the store. The mutex is held.
-func (t *trial) begin(ctx context.Context) *opening {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
-	try := &opening{stop: cancel, done: make(chan struct{})}
-	if t.last != nil {
-		try.before = t.last.err
-	}
-	t.last = try
-	t.tries.Go(func() {
-		defer cancel()
-		err := t.run(ctx)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		try.err, try.ended = err, time.Now()
-		t.passed = err == nil
-		close(try.done)
-	})
-	return try
-}
-
-func (t *trial) close() {
-	t.mu.Lock()
-	if t.last != nil {
-		t.last.stop()
-	}
-	t.mu.Unlock()
-	t.tries.Wait()
 }

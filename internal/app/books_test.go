@@ -161,7 +161,7 @@ func TestBooksInABucket(t *testing.T) {
 		s.Books, s.Env = []string{server.URL(server.Bucket(t), "course")}, server.Getenv
 	})
 	base, end := serving(t, a)
-	if !a.stores.trials[0].passed {
+	if try := a.stores.trials[0].last; try == nil || !try.isDone() || try.err != nil {
 		t.Error("it serves a bucket that was not tried")
 	}
 	stores, err := a.stores.open(t.Context())
@@ -229,10 +229,11 @@ func TestTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
 		answer, away := make(chan error), errors.New("it is away")
-		tr := &trial{run: func(context.Context) error { runs.Add(1); return <-answer }}
+		tr := newTrial(func(context.Context) error { runs.Add(1); return <-answer })
+		pass := func(ctx context.Context) error { _, err := tr.open(ctx); return err }
 		told := make(chan error, 8)
 		for range cap(told) {
-			go func() { told <- tr.pass(t.Context()) }()
+			go func() { told <- pass(t.Context()) }()
 		}
 		synctest.Wait() // all wait for the first
 		answer <- away
@@ -241,21 +242,21 @@ func TestTrial(t *testing.T) {
 				t.Errorf("it says %v", err)
 			}
 		}
-		if err := tr.pass(t.Context()); !errors.Is(err, away) || runs.Load() != 1 {
+		if err := pass(t.Context()); !errors.Is(err, away) || runs.Load() != 1 {
 			t.Errorf("right after that: %v, %d runs", err, runs.Load())
 		}
 		time.Sleep(openPause)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := tr.pass(gone); !errors.Is(err, context.Canceled) {
+		if err := pass(gone); !errors.Is(err, context.Canceled) {
 			t.Errorf("who tries again and gives up: %v", err)
 		}
-		if err := tr.pass(t.Context()); !errors.Is(err, away) {
+		if err := pass(t.Context()); !errors.Is(err, away) {
 			t.Errorf("who comes meanwhile: %v", err)
 		}
 		answer <- nil
 		synctest.Wait()
-		if err := tr.pass(t.Context()); err != nil || runs.Load() != 2 {
+		if err := pass(t.Context()); err != nil || runs.Load() != 2 {
 			t.Errorf("when it is back: %v, %d runs", err, runs.Load())
 		}
 		tr.close()

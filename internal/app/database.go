@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -34,108 +33,28 @@ const (
 // database is opened when something is first kept in it: most runs never need
 // it, and a start should cost nothing.
 type database struct {
+	opener[*sqlstore.DB]
 	url     string
 	prepare func() error
 	log     *slog.Logger
+	file    os.FileInfo // of what was opened
 
-	mu     sync.Mutex
-	db     *sqlstore.DB
-	file   os.FileInfo // of what was opened
-	last   *opening    // under way, or failed
-	tries  sync.WaitGroup
-	secret []byte
+	secretMu sync.Mutex
+	secret   []byte
 }
 
-// opening is one try to open the database. Whoever needs it waits for the first; later
-// ones only hold up who begins them, for a server that is not there may take long to
-// say so.
-type opening struct {
-	before error // how the try before it failed, if that matters
-	stop   context.CancelFunc
-	done   chan struct{}
-
-	// Set before done is closed.
-	db    *sqlstore.DB
-	err   error
-	ended time.Time
-}
-
-// open gives the database. Whoever gives up waiting does not stop the others.
-func (d *database) open(ctx context.Context) (*sqlstore.DB, error) {
-	d.mu.Lock()
-	if d.db != nil && d.isStillThere() {
-		defer d.mu.Unlock()
-		return d.db, nil
+func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
+	d := &database{url: url, prepare: prepare, log: log}
+	d.opener = opener[*sqlstore.DB]{what: "open the database", run: d.connect, valid: d.isStillThere}
+	if d.isShared() { // a file is tried anew each time: somebody may have just mended it
+		d.pause = openPause
 	}
-	try, known := d.last, error(nil)
-	switch {
-	case try == nil || try.isOver(d.pause()):
-		try = d.begin(ctx)
-	case !try.isDone():
-		known = try.before
-	}
-	d.mu.Unlock()
-	if known != nil {
-		return nil, known
-	}
-	select {
-	case <-try.done:
-		return try.db, try.err
-	case <-ctx.Done():
-		return nil, fmt.Errorf("open the database: %w", ctx.Err())
-	}
-}
-
-// pause is how long a failure counts. A file is tried anew each time: somebody may
-// have just mended it.
-func (d *database) pause() time.Duration {
-	if d.isShared() {
-		return openPause
-	}
-	return 0
+	return d
 }
 
 func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
 
-// isOver tells whether it ended so long ago that another may begin.
-func (o *opening) isOver(pause time.Duration) bool {
-	return o.isDone() && time.Since(o.ended) >= pause
-}
-
-func (o *opening) isDone() bool {
-	select {
-	case <-o.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// begin opens the database, in the place of one that was taken away. The mutex is held.
-func (d *database) begin(ctx context.Context) *opening {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
-	try, removed := &opening{stop: cancel, done: make(chan struct{})}, d.db
-	if d.last != nil && d.isShared() {
-		try.before = d.last.err
-	}
-	d.last, d.db = try, nil
-	if removed != nil && d.isShared() {
-		d.secret = nil // the new one has its own
-	}
-	d.tries.Go(func() {
-		defer cancel()
-		db, err := d.connect(ctx, removed)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		try.db, try.err, try.ended = db, err, time.Now()
-		if err == nil {
-			d.db, d.file = db, d.stat()
-		}
-		close(try.done)
-	})
-	return try
-}
-
+// connect opens the database, in the place of one that was taken away.
 func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
 	if removed != nil { // a clean-up took the file or the tables away: what is written nobody would find
 		d.log.Warn("the database was removed while it was open; a new one is made", "error", removed.Close())
@@ -145,17 +64,24 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 			return nil, err
 		}
 	}
-	return sqlstore.Open(ctx, d.url)
+	db, err := sqlstore.Open(ctx, d.url)
+	d.file = d.stat()
+	return db, err
 }
 
 // isStillThere tells whether what was opened is what others see: the same file, the
-// same tables.
-func (d *database) isStillThere() bool {
-	if d.file == nil {
-		return !d.db.Emptied()
-	}
+// same tables. A shared database that is not has a key of its own.
+func (d *database) isStillThere(db *sqlstore.DB) bool {
 	now := d.stat()
-	return now != nil && os.SameFile(d.file, now)
+	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && os.SameFile(d.file, now) {
+		return true
+	}
+	if d.isShared() {
+		d.secretMu.Lock()
+		d.secret = nil
+		d.secretMu.Unlock()
+	}
+	return false
 }
 
 // stat looks at the file of the database; nil if there is none.
@@ -210,9 +136,9 @@ func (d *database) ping(ctx context.Context) error {
 // key is what approvals, background tasks and waiting calls are sealed with: a secret
 // of the user, or one that all who share the database have from it.
 func (d *database) key() ([]byte, error) {
-	d.mu.Lock()
+	d.secretMu.Lock()
 	secret := d.secret
-	d.mu.Unlock()
+	d.secretMu.Unlock()
 	if secret != nil {
 		return secret, nil
 	}
@@ -220,8 +146,8 @@ func (d *database) key() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.secretMu.Lock()
+	defer d.secretMu.Unlock()
 	d.secret = secret
 	return secret, nil
 }
@@ -269,20 +195,23 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 
 // tasks are the tasks of all users.
 func (d *database) tasks(ctx context.Context) (tasks.Store, error) {
-	db, err := d.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Tasks(), nil
+	return stored(d, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })(ctx)
 }
 
 // once are the answers of calls with a key.
 func (d *database) once(ctx context.Context) (once.Store, error) {
-	db, err := d.open(ctx)
-	if err != nil {
-		return nil, err
+	return stored(d, func(db *sqlstore.DB) once.Store { return db.Once() })(ctx)
+}
+
+// stored opens a store of the database when it is needed.
+func stored[T any](d *database, store func(*sqlstore.DB) T) func(context.Context) (T, error) {
+	return func(ctx context.Context) (opened T, err error) {
+		db, err := d.open(ctx)
+		if err != nil {
+			return opened, err
+		}
+		return store(db), nil
 	}
-	return db.Once(), nil
 }
 
 // exists tells whether anything was ever kept.
@@ -296,18 +225,10 @@ func (d *database) exists() bool {
 }
 
 func (d *database) close() error {
-	d.mu.Lock()
-	if d.last != nil {
-		d.last.stop() // nobody needs it any more
+	if db := d.opener.close(); db != nil {
+		return db.Close()
 	}
-	d.mu.Unlock()
-	d.tries.Wait()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.db == nil {
-		return nil
-	}
-	return d.db.Close()
+	return nil
 }
 
 // approvals are the approvals of one workspace.

@@ -15,6 +15,7 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/faces/door"
 	"remit/internal/faces/httpd"
+	"remit/internal/stores/sqlstore"
 )
 
 // identities are those who call, and those who look: the tokens of agents, and people
@@ -30,23 +31,11 @@ func (a *App) newIdentities() *identities {
 		app: a,
 		tokens: &identity.Tokens{
 			Place: a.kept.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now,
-			Store: func(ctx context.Context) (identity.TokenStore, error) {
-				db, err := a.database.open(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return db.AgentTokens(), nil
-			},
+			Store: stored(a.database, func(db *sqlstore.DB) identity.TokenStore { return db.AgentTokens() }),
 		},
 		signIn: &identity.SignIn{
 			Place: a.kept.place, Exists: a.database.exists, Secret: a.database.key, Now: time.Now, Spend: a.database.spend,
-			Sessions: func(ctx context.Context) (identity.SessionStore, error) {
-				db, err := a.database.open(ctx)
-				if err != nil {
-					return nil, err
-				}
-				return db.People(), nil
-			},
+			Sessions: stored(a.database, func(db *sqlstore.DB) identity.SessionStore { return db.People() }),
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"remit/internal/faces/cli"
 	"remit/internal/search/model"
 	"remit/internal/search/provider"
+	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
 	"remit/internal/toolsets/learning"
@@ -27,13 +28,7 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		return nil, err
 	}
 	return knowledge.New(knowledge.Options{
-		Open: func(ctx context.Context) (knowledge.Store, error) {
-			db, err := a.database.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return db.Knowledge(a.kept.place), nil
-		},
+		Open:   stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.kept.place) }),
 		Tree:   a.code.tree,
 		Skip:   a.code.outOfReach,
 		Memory: &memories{a: a}, MemoryFolder: memoryFolder,
@@ -48,13 +43,8 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 
 // newSessions remembers what clients do.
 func (a *App) newSessions() *sessions.Keeper {
-	return sessions.NewKeeper(func(ctx context.Context) (sessions.Store, error) {
-		db, err := a.database.open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return db.Sessions(a.kept.place), nil
-	}, a.log, time.Now)
+	open := stored(a.database, func(db *sqlstore.DB) sessions.Store { return db.Sessions(a.kept.place) })
+	return sessions.NewKeeper(open, a.log, time.Now)
 }
 
 // embeddingsKey is the variable that holds the key of a service for embeddings.
@@ -207,4 +197,12 @@ func newestLines(text []byte, most, step int) (newest []byte, before int) {
 	}
 	start += end
 	return text[start:], bytes.Count(text[:start], []byte{'\n'})
+}
+
+// closeKnowledge ends the work on the index and writes down what clients did.
+func (a *App) closeKnowledge() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	defer cancel()
+	a.sessions.Close(ctx)
+	return a.knows.Close()
 }

@@ -311,7 +311,7 @@ func TestOneWaitsForAServerThatIsSlow(t *testing.T) {
 	}
 	a := openHere(t, func(s *cli.Settings) { s.Database = "postgres://" + silent.Addr().String() + "/remit?sslmode=disable" })
 	first := errors.New("it did not answer")
-	ended := &opening{stop: func() {}, done: make(chan struct{}), err: first, ended: time.Now().Add(-openPause)}
+	ended := &attempt[*sqlstore.DB]{stop: func() {}, done: make(chan struct{}), err: first, ended: time.Now().Add(-openPause)}
 	close(ended.done)
 	a.database.last = ended
 	gone, cancel := context.WithCancel(t.Context())
@@ -334,7 +334,7 @@ func TestCloseWaitsForNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := &database{url: "postgres://" + silent.Addr().String() + "/remit?sslmode=disable"}
+	d := newDatabase("postgres://"+silent.Addr().String()+"/remit?sslmode=disable", nil, nil)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := d.open(gone); !errors.Is(err, context.Canceled) {

@@ -122,3 +122,54 @@ func withoutPassword(address string) string {
 	}
 	return scheme + "://" + rest
 }
+
+// schemes are what the settings begin with that say where something is kept, or sent.
+var schemes = []struct{ key, beneath string }{
+	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
+}
+
+// operatorOnly are settings that say whom Remit trusts and whom it tells of requests.
+// No value of them is harmless in a file that came with a workspace.
+func operatorOnly() []string {
+	return []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"}
+}
+
+// staysBeneath refuses a file that came with the workspace and would have Remit
+// write elsewhere, send callers with their uploads there, or trust others: whoever owns
+// the machine says so with a flag, or names the file.
+func (f *configFile) staysBeneath(root string) error {
+	for _, key := range operatorOnly() {
+		if _, given := f.settings[key]; given {
+			set := setting{key: key}
+			return fmt.Errorf("%s: %s is for whoever starts Remit to set; use --%s or %s, or name this file with --config", f.place(key), key, set.flag(), set.variable())
+		}
+	}
+	for _, s := range schemes {
+		places := []string{f.settings[s.key]}
+		if s.key == "books" {
+			places = splitList(f.settings[s.key])
+		}
+		for _, place := range places {
+			if !isBeneath(root, strings.TrimPrefix(place, s.beneath)) {
+				set := setting{key: s.key}
+				return fmt.Errorf("%s: %s leads out of the workspace; set it with --%s or %s instead", f.place(s.key), s.key, set.flag(), set.variable())
+			}
+		}
+	}
+	return nil
+}
+
+func isBeneath(root, place string) bool {
+	if place == "" || strings.HasPrefix(place, "DATA/") && filepath.IsLocal(place) {
+		return true // not set, or in the data folder, which is judged itself
+	}
+	if strings.Contains(place, "://") { // a server
+		return false
+	}
+	place = within(place, "ROOT/", root+"/")
+	if !filepath.IsAbs(place) {
+		place = filepath.Join(root, place)
+	}
+	beneath, err := filepath.Rel(root, place)
+	return err == nil && filepath.IsLocal(beneath)
+}

@@ -43,18 +43,12 @@ func (p *Program) approvalsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				views := make([]requestView, len(requests))
-				for i, r := range requests {
-					views[i] = viewOf(r)
+			return p.show(asJSON, convert(requests, viewOf), func() {
+				p.printRequests(requests)
+				if len(requests) == most {
+					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
 				}
-				return writeJSON(p.Stdout, views)
-			}
-			p.printRequests(requests)
-			if len(requests) == most {
-				fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
-			}
-			return nil
+			})
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "also what is decided or expired")
@@ -63,11 +57,7 @@ func (p *Program) approvalsList() *cobra.Command {
 }
 
 func (p *Program) printRequests(requests []approval.Request) {
-	if len(requests) == 0 {
-		fmt.Fprintln(p.Stdout, "Nothing waits for approval.")
-		return
-	}
-	var t table
+	t := table{none: "Nothing waits for approval."}
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()

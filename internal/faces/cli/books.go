@@ -4,53 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
-
-// Library is the books of a workspace, as far as people handle whole ones.
-type Library interface {
-	// Books lists the registered books.
-	Books(ctx context.Context) ([]Book, error)
-	// Import makes a book of a folder; from may be a *zip.Reader too. Nothing is written
-	// if something in it cannot be imported. Repeating it writes what is missing.
-	Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error)
-	// Export writes a book as a zip. Of one that fails, nobody should keep a part.
-	Export(ctx context.Context, book string, w io.Writer, told func(Progress)) error
-	// Validate looks for what is wrong in a book.
-	Validate(ctx context.Context, book string, told func(Progress)) ([]Finding, error)
-	// Create begins a book that validates.
-	Create(ctx context.Context, b NewBook) (Book, error)
-	// History lists the changes of a file, of a folder, or of a book if path is empty:
-	// the newest first, and at most so many; 0 is all.
-	History(ctx context.Context, book, path string, most int) ([]Change, error)
-	// Restore brings an earlier version of a file back; the one before the current if
-	// version is empty.
-	Restore(ctx context.Context, book, path, version, by string) (Change, error)
-}
-
-// Progress tells how far something is that takes its time.
-type Progress struct {
-	Done, Total int64  // bytes, or whatever Unit says; a Total of 0 is not known
-	Unit        string // empty: bytes
-	Name        string // what it is at
-}
-
-// Book is a book as a list shows it.
-type Book struct {
-	ID      string `json:"book_id"`
-	Title   string `json:"title"`
-	Backend string `json:"storage_backend"`
-	Created string `json:"created_at"`
-	Status  string `json:"status"`
-	Lessons int    `json:"lessons"` // -1 if its store cannot be read
-}
 
 // booksCommand lists books, and holds the commands for whole ones.
 func (p *Program) booksCommand() *cobra.Command {
@@ -77,14 +38,14 @@ type bookCommands struct {
 }
 
 // run makes a body run on the library of the workspace.
-func (b *bookCommands) run(body func(cmd *cobra.Command, l Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
 	return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		return b.told(body(cmd, w.Library(), args))
 	})
 }
 
 // change is run, for what a workspace that is only read does not let happen.
-func (b *bookCommands) change(body func(cmd *cobra.Command, l Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
 	run := b.run(body)
 	return func(cmd *cobra.Command, args []string) error {
 		settings, err := resolveSettings(cmd.Flags(), b.Env)
@@ -118,16 +79,6 @@ func (b *bookCommands) told(err error) error {
 	return failure{ExitFailed}
 }
 
-// aBook asks for the id of a book, and for more if the usage says so.
-func aBook(most int, usage string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < 1 || len(args) > most {
-			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
-		}
-		return nil
-	}
-}
-
 // completeBook completes the ids of books.
 func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -137,12 +88,12 @@ func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	books, err := w.Library().Books(cmd.Context())
+	all, err := w.Library().Overviews(cmd.Context())
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	words := make([]string, len(books))
-	for i, book := range books {
+	words := make([]string, len(all))
+	for i, book := range all {
 		words[i] = book.ID + "\t" + approval.Plain(book.Title)
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp

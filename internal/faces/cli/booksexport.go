@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+
+	"remit/internal/toolsets/books"
 )
 
 func (b *bookCommands) export() *cobra.Command {
@@ -25,7 +27,7 @@ func (b *bookCommands) export() *cobra.Command {
 		Args:              exactly(1, "remit books export BOOK"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if target == "-" {
 			return b.exportTo(cmd.Context(), l, args[0], b.Stdout)
 		}
@@ -36,17 +38,17 @@ func (b *bookCommands) export() *cobra.Command {
 	return c
 }
 
-func (b *bookCommands) exportTo(ctx context.Context, l Library, book string, w io.Writer) error {
+func (b *bookCommands) exportTo(ctx context.Context, l *books.Library, book string, w io.Writer) error {
 	if isTerminal(w) {
 		return usageError{errors.New("an archive is nothing to look at; name a file with -o, or send it on with |")}
 	}
 	bar := b.bar("Exporting")
 	defer bar.end()
-	return l.Export(ctx, book, w, bar.tell)
+	return l.Export(ctx, book, w, bar.tellBytes)
 }
 
 // exportFile writes an archive beside its place, and puts it there when it is whole.
-func (b *bookCommands) exportFile(ctx context.Context, l Library, book, target string, force bool) error {
+func (b *bookCommands) exportFile(ctx context.Context, l *books.Library, book, target string, force bool) error {
 	if target == "" {
 		target = "."
 	}
@@ -75,9 +77,7 @@ func (b *bookCommands) exportFile(ctx context.Context, l Library, book, target s
 	if err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
-	if b.asJSON {
-		return writeJSON(b.Stdout, map[string]any{"book_id": book, "file": target, "bytes": info.Size()})
-	}
-	fmt.Fprintf(b.Stdout, "Exported %s to %s (%s).\n", book, target, size(info.Size()))
-	return nil
+	return b.show(b.asJSON, map[string]any{"book_id": book, "file": target, "bytes": info.Size()}, func() {
+		fmt.Fprintf(b.Stdout, "Exported %s to %s (%s).\n", book, target, size(info.Size()))
+	})
 }

@@ -7,19 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
-
-// Change is one line of a book's history.
-type Change struct {
-	Version string `json:"version,omitempty"` // names it
-	At      string `json:"at"`                // RFC 3339, in UTC
-	By      string `json:"by"`
-	Action  string `json:"action"`
-	Path    string `json:"path"`          // in the book
-	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" for none
-	New     string `json:"new,omitempty"` // and after
-	Size    int64  `json:"size"`          // of the content after
-}
 
 func (b *bookCommands) log() *cobra.Command {
 	var most int
@@ -30,10 +19,10 @@ func (b *bookCommands) log() *cobra.Command {
 			"the content before and after, which is what restore --version takes.\n\n" +
 			"Changes made past Remit, with an editor or another program, are not in it.",
 		Example:           "  remit books log python\n  remit books log python lessons/intro.md --limit 0",
-		Args:              aBook(2, "remit books log BOOK [PATH]"),
+		Args:              between(1, 2, "remit books log BOOK [PATH]"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if most < 0 {
 			return usageError{fmt.Errorf("--limit must be at least 0, not %d", most)}
 		}
@@ -53,22 +42,14 @@ func (b *bookCommands) log() *cobra.Command {
 			changes = changes[:most]
 			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, append([]Change{}, changes...))
-		}
-		b.printChanges(changes)
-		return nil
+		return b.show(b.asJSON, append([]books.Change{}, changes...), func() { b.printChanges(changes) })
 	})
 	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
 	return c
 }
 
-func (b *bookCommands) printChanges(changes []Change) {
-	if len(changes) == 0 {
-		fmt.Fprintln(b.Stdout, "Nothing was changed through Remit yet.")
-		return
-	}
-	lines := table{gives: 3}
+func (b *bookCommands) printChanges(changes []books.Change) {
+	lines := table{gives: 3, none: "Nothing was changed through Remit yet."}
 	lines.add("WHEN", "WHO", "WHAT", "PATH", "BEFORE", "AFTER", "SIZE")
 	for _, c := range changes {
 		bytes := size(c.Size)
@@ -110,20 +91,18 @@ func (b *bookCommands) restore() *cobra.Command {
 		Args:              exactly(2, "remit books restore BOOK PATH"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.change(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {
 			return err
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, done)
-		}
-		was := "nothing was there"
-		if done.Old != "" {
-			was = shortHash(done.Old) + " was there"
-		}
-		fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
-		return nil
+		return b.show(b.asJSON, done, func() {
+			was := "nothing was there"
+			if done.Old != "" {
+				was = shortHash(done.Old) + " was there"
+			}
+			fmt.Fprintf(b.Stdout, "Restored %s to %s (%s; %s).\n", args[1], shortHash(done.New), size(done.Size), was)
+		})
 	})
 	c.Flags().StringVar(&version, "version", "", "which one; the one before the current if not given")
 	return c

@@ -14,47 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
 
-// ImportOptions say how a folder becomes a book.
-type ImportOptions struct {
-	Book       string // its id; made of Name if there is none
-	Title      string // found in the folder if there is none
-	Name       string // what the folder or archive is called
-	By         string // who imports
-	DryRun     bool   // only plan
-	KeepPlaces bool   // leave media beside the lessons
-	SkipBad    bool   // leave out what cannot be imported
-}
-
-// Imported is what an import did, or would do.
-type Imported struct {
-	Book  string         `json:"book_id"`
-	Title string         `json:"title"`
-	Files []ImportedFile `json:"files"`
-	Left  []LeftOut      `json:"left_out"`  // what is not imported, and need not be
-	Bad   []LeftOut      `json:"cannot_be"` // if there is any and it is not to be skipped, nothing was written
-	Bytes int64          `json:"bytes"`
-	Links int            `json:"links"` // they now lead to the new places
-}
-
-// ImportedFile is a file with its place in the book.
-type ImportedFile struct {
-	From    string `json:"from"`
-	To      string `json:"to"`
-	Size    int64  `json:"size"`
-	Links   int    `json:"links"`
-	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
-}
-
-// LeftOut is something that is not imported, and why.
-type LeftOut struct {
-	From string `json:"from"`
-	Why  string `json:"why"`
-}
-
 func (b *bookCommands) importing() *cobra.Command {
-	var o ImportOptions
+	var o books.ImportOptions
 	c := &cobra.Command{
 		Use:   "import FOLDER|FILE.zip",
 		Short: "Make a book of a folder of Markdown and media",
@@ -69,7 +33,9 @@ func (b *bookCommands) importing() *cobra.Command {
 			"  remit books import ~/courses/python --dry-run     what would go where",
 		Args: exactly(1, "remit books import FOLDER|FILE.zip"),
 	}
-	body := func(cmd *cobra.Command, l Library, args []string) error { return b.importFrom(cmd, l, args[0], o) }
+	body := func(cmd *cobra.Command, l *books.Library, args []string) error {
+		return b.importFrom(cmd, l, args[0], o)
+	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.DryRun {
 			return b.run(body)(cmd, args)
@@ -84,7 +50,7 @@ func (b *bookCommands) importing() *cobra.Command {
 	return c
 }
 
-func (b *bookCommands) importFrom(cmd *cobra.Command, l Library, place string, o ImportOptions) error {
+func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place string, o books.ImportOptions) error {
 	from, closer, err := openSource(place)
 	if err != nil {
 		return err
@@ -98,11 +64,11 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l Library, place string, o
 		o.Name = strings.TrimSuffix(o.Name, ext)
 	}
 	bar := b.bar("Importing")
-	done, err := l.Import(cmd.Context(), from, o, bar.tell)
+	done, err := l.Import(cmd.Context(), from, o, bar.tellBytes)
 	bar.end()
 	if err != nil {
-		if written := done.count("created") + done.count("updated"); written > 0 {
-			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to go on.\n", written+done.count("unchanged"), several(len(done.Files), "file"))
+		if written := countFiles(done, "created") + countFiles(done, "updated"); written > 0 {
+			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to go on.\n", written+countFiles(done, "unchanged"), several(len(done.Files), "file"))
 		}
 		return err
 	}
@@ -137,7 +103,7 @@ func openSource(place string) (fs.FS, io.Closer, error) {
 	return archive, file, nil
 }
 
-func (i *Imported) count(outcome string) int {
+func countFiles(i books.Imported, outcome string) int {
 	n := 0
 	for _, f := range i.Files {
 		if f.Outcome == outcome {
@@ -148,15 +114,15 @@ func (i *Imported) count(outcome string) int {
 }
 
 // sayImported tells what an import came to, and fails if nothing could be written.
-func (b *bookCommands) sayImported(done Imported, o ImportOptions) error {
+func (b *bookCommands) sayImported(done books.Imported, o books.ImportOptions) error {
 	stopped := len(done.Bad) > 0 && !o.SkipBad
 	for _, bad := range done.Bad {
 		fmt.Fprintf(b.Stderr, "remit: %s: %s\n", approval.Plain(bad.From), approval.Plain(bad.Why))
 	}
 	switch {
 	case b.asJSON:
-		done.Left, done.Bad = append([]LeftOut{}, done.Left...), append([]LeftOut{}, done.Bad...)
-		done.Files = append([]ImportedFile{}, done.Files...)
+		done.Left, done.Bad = append([]books.LeftOut{}, done.Left...), append([]books.LeftOut{}, done.Bad...)
+		done.Files = append([]books.ImportedFile{}, done.Files...)
 		if err := writeJSON(b.Stdout, done); err != nil {
 			return err
 		}
@@ -175,10 +141,10 @@ func (b *bookCommands) sayImported(done Imported, o ImportOptions) error {
 	return nil
 }
 
-func (b *bookCommands) printImported(done Imported) {
+func (b *bookCommands) printImported(done books.Imported) {
 	var counts []string
 	for _, outcome := range []string{"created", "updated", "unchanged"} {
-		if n := done.count(outcome); n > 0 {
+		if n := countFiles(done, outcome); n > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", n, outcome))
 		}
 	}
@@ -191,7 +157,7 @@ func (b *bookCommands) printImported(done Imported) {
 }
 
 // printLeft names what was left out, as far as it is worth a look.
-func (b *bookCommands) printLeft(done Imported) {
+func (b *bookCommands) printLeft(done books.Imported) {
 	const most = 10
 	for i, left := range done.Left {
 		if i == most {
@@ -202,7 +168,7 @@ func (b *bookCommands) printLeft(done Imported) {
 	}
 }
 
-func (b *bookCommands) printPlan(done Imported) {
+func (b *bookCommands) printPlan(done books.Imported) {
 	lines := table{gives: 1}
 	lines.add("FROM", "TO", "SIZE", "LINKS CHANGED")
 	for _, f := range done.Files {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
 
 // list makes the command that lists books. It has two names, like that of tasks.
@@ -16,28 +17,21 @@ func (b *bookCommands) list(use string) *cobra.Command {
 		Short:   "List the books",
 		Example: "  remit books list\n  remit books list --json",
 		Args:    cobra.NoArgs,
-		RunE: b.run(func(cmd *cobra.Command, l Library, _ []string) error {
-			books, err := l.Books(cmd.Context())
+		RunE: b.run(func(cmd *cobra.Command, l *books.Library, _ []string) error {
+			all, err := l.Overviews(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if b.asJSON {
-				return writeJSON(b.Stdout, append([]Book{}, books...))
-			}
-			b.printBooks(books)
-			return nil
+			return b.show(b.asJSON, append([]books.Overview{}, all...), func() { b.printBooks(all) })
 		}),
 	}
 }
 
-func (b *bookCommands) printBooks(books []Book) {
-	if len(books) == 0 {
-		fmt.Fprintln(b.Stdout, "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK")
-		return
-	}
-	lines := table{gives: 1, colour: b.colours()}
+func (b *bookCommands) printBooks(all []books.Overview) {
+	const none = "There are no books. Bring one in: remit books import FOLDER, or begin one: remit books new BOOK"
+	lines := table{gives: 1, colour: b.colours(), none: none}
 	lines.add("BOOK", "TITLE", "STATUS", "STORE", "LESSONS", "CREATED")
-	for _, book := range books {
+	for _, book := range all {
 		lessons := strconv.Itoa(book.Lessons)
 		if book.Lessons < 0 {
 			lessons = "?"
@@ -58,13 +52,6 @@ func day(text string) string {
 	return approval.Plain(text)
 }
 
-// NewBook is a book to begin.
-type NewBook struct {
-	ID    string
-	Title string // made of the id if there is none
-	By    string
-}
-
 func (b *bookCommands) create() *cobra.Command {
 	var title string
 	c := &cobra.Command{
@@ -75,16 +62,14 @@ func (b *bookCommands) create() *cobra.Command {
 		Example: "  remit books new python-basics\n  remit books new python-basics --title \"Python from the ground up\"",
 		Args:    exactly(1, "remit books new BOOK"),
 	}
-	c.RunE = b.change(func(cmd *cobra.Command, l Library, args []string) error {
-		made, err := l.Create(cmd.Context(), NewBook{ID: args[0], Title: title, By: loginName()})
+	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
+		made, err := l.Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
 		if err != nil {
 			return err
 		}
-		if b.asJSON {
-			return writeJSON(b.Stdout, made)
-		}
-		fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
-		return nil
+		return b.show(b.asJSON, made, func() {
+			fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
+		})
 	})
 	c.Flags().StringVar(&title, "title", "", "its title; made of the id if not given")
 	return c

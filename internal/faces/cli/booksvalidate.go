@@ -7,16 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
-
-// Finding is something in a book that is wrong, or may be.
-type Finding struct {
-	Level   string `json:"level"`          // error or warning
-	Path    string `json:"path"`           // in the book; "" for the book itself
-	Line    int    `json:"line,omitempty"` // 0 for the file as a whole
-	Rule    string `json:"rule"`           // a short name that stays
-	Message string `json:"message"`
-}
 
 func (b *bookCommands) validate() *cobra.Command {
 	c := &cobra.Command{
@@ -29,9 +21,9 @@ func (b *bookCommands) validate() *cobra.Command {
 		Args:              exactly(1, "remit books validate BOOK"),
 		ValidArgsFunction: b.completeBook,
 	}
-	c.RunE = b.run(func(cmd *cobra.Command, l Library, args []string) error {
+	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		bar := b.bar("Checking")
-		findings, err := l.Validate(cmd.Context(), args[0], bar.tell)
+		findings, err := l.Validate(cmd.Context(), args[0], bar.tellBytes)
 		bar.end()
 		if err != nil {
 			return err
@@ -42,33 +34,23 @@ func (b *bookCommands) validate() *cobra.Command {
 }
 
 // sayFindings tells what was found, and fails if something of it is an error.
-func (b *bookCommands) sayFindings(book string, findings []Finding) error {
+func (b *bookCommands) sayFindings(book string, findings []books.Finding) error {
 	errs := 0
 	for _, f := range findings {
 		if f.Level == "error" {
 			errs++
 		}
 	}
-	if b.asJSON {
-		answer := struct {
-			Book     string    `json:"book_id"`
-			Errors   int       `json:"errors"`
-			Warnings int       `json:"warnings"`
-			Findings []Finding `json:"findings"`
-		}{book, errs, len(findings) - errs, append([]Finding{}, findings...)}
-		if err := writeJSON(b.Stdout, answer); err != nil {
-			return err
-		}
-	} else {
-		b.printFindings(book, findings, errs)
-	}
-	if errs > 0 {
-		return failure{ExitFailed}
-	}
-	return nil
+	answer := struct {
+		Book     string          `json:"book_id"`
+		Errors   int             `json:"errors"`
+		Warnings int             `json:"warnings"`
+		Findings []books.Finding `json:"findings"`
+	}{book, errs, len(findings) - errs, append([]books.Finding{}, findings...)}
+	return failedIf(errs > 0, b.show(b.asJSON, answer, func() { b.printFindings(book, findings, errs) }))
 }
 
-func (b *bookCommands) printFindings(book string, findings []Finding, errs int) {
+func (b *bookCommands) printFindings(book string, findings []books.Finding, errs int) {
 	if len(findings) == 0 {
 		fmt.Fprintf(b.Stdout, "%s is sound: nothing was found.\n", book)
 		return

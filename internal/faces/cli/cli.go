@@ -13,11 +13,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
+	"remit/internal/toolsets/books"
+	"remit/internal/toolsets/codebase/knowledge"
 )
 
 // Exit codes of every command.
@@ -38,11 +41,11 @@ type Workspace interface {
 	// Code gives the text of the project, which is read when it is first searched.
 	Code() Code
 	// Knowledge gives what the project knows, whose index is opened when it is first used.
-	Knowledge() Knowledge
+	Knowledge() *knowledge.Index
 	// Identity gives the tokens of agents, and lets people in at the console.
 	Identity() Identity
 	// Library gives the books; their store is opened when it is first needed.
-	Library() Library
+	Library() *books.Library
 	// Reach tries the database, if anything is kept there: an error is what only its
 	// operator can mend. Calls open it by themselves, but say less of what is wrong.
 	Reach(ctx context.Context) error
@@ -79,6 +82,14 @@ func (u usageError) Unwrap() error { return u.error }
 type failure struct{ code int }
 
 func (f failure) Error() string { return fmt.Sprintf("exit %d", f.code) }
+
+// failedIf ends a command with a failure that the output tells of, unless it could not be written.
+func failedIf(failed bool, err error) error {
+	if err == nil && failed {
+		return failure{ExitFailed}
+	}
+	return err
+}
 
 // Main runs one command line and returns the exit code.
 func (p *Program) Main(ctx context.Context) int {
@@ -157,10 +168,6 @@ func (p *Program) command() *cobra.Command {
 	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
-	if len(p.Args) > 0 && p.Args[0] == "stdio" && !p.wantsHelp() {
-		p.addStdioAlone(root)
-		return root
-	}
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
 	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
@@ -184,11 +191,7 @@ func (p *Program) completeFlags(root *cobra.Command) {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		var names []string
-		for _, set := range sets {
-			names = append(names, set.Name+"\t"+set.Title)
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		return convert(sets, func(set *contract.Set) string { return set.Name + "\t" + set.Title }), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
@@ -199,11 +202,7 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 		return usageError{err}
 	}
 	var known []string
-	for _, line := range strings.Split(cmd.Flags().FlagUsages(), "\n") {
-		if _, rest, ok := strings.Cut(line, "--"); ok {
-			known = append(known, strings.FieldsFunc(rest, func(r rune) bool { return r == ' ' || r == '[' || r == '=' })[0])
-		}
-	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	near := contract.Nearest(name, known)
 	if name == "port" || name == "host" || name == "bind" || name == "listen" {
 		near = "addr" // what other servers call it
@@ -228,14 +227,19 @@ func runsByItself(c *cobra.Command) {
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	var known []string
-	for _, c := range cmd.Commands() {
-		known = append(known, c.Name())
-	}
+	known := convert(cmd.Commands(), (*cobra.Command).Name)
 	if near := contract.Nearest(name, known); near != "" {
 		return usageError{fmt.Errorf("unknown command %q; did you mean %q?", strings.TrimSpace(cmd.CommandPath()+" "+name), near)}
 	}
 	return usageError{fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))}
+}
+
+// noSuch says what was probably meant by a word that is none of those that are known.
+func noSuch(what, word string, known []string) error {
+	if near := contract.Nearest(word, known); near != "" {
+		return usageError{fmt.Errorf("there is no %s %q; did you mean %q?", what, word, near)}
+	}
+	return usageError{fmt.Errorf("there is no %s %q; there are %s", what, word, strings.Join(known, ", "))}
 }
 
 // helpCommand shows the help of a command; unlike cobra's own it says no to one
@@ -258,9 +262,11 @@ func helpCommand() *cobra.Command {
 }
 
 // exactly asks for n arguments, and says which when there are others.
-func exactly(n int, usage string) cobra.PositionalArgs {
+func exactly(n int, usage string) cobra.PositionalArgs { return between(n, n, usage) }
+
+func between(least, most int, usage string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
+		if len(args) < least || len(args) > most {
 			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
 		}
 		return nil

@@ -22,16 +22,14 @@ func (p *Program) configPrint() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			if asJSON {
-				return writeJSON(p.Stdout, settings.values)
-			}
-			var t table
-			t.add("SETTING", "FROM", "VALUE")
-			for _, v := range settings.values {
-				t.add(v.Key, string(v.Origin), v.Value)
-			}
-			t.write(p.Stdout)
-			return nil
+			return p.show(asJSON, settings.values, func() {
+				var t table
+				t.add("SETTING", "FROM", "VALUE")
+				for _, v := range settings.values {
+					t.add(v.Key, string(v.Origin), v.Value)
+				}
+				t.write(p.Stdout)
+			})
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")

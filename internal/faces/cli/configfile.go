@@ -2,11 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode"
@@ -65,57 +66,6 @@ func (s *Settings) placed(err error) error {
 		origin = FromFile
 	}
 	return usageError{s.file.wrongValue(wrong.Key, origin, wrong.Err)}
-}
-
-// schemes are what the settings begin with that say where something is kept, or sent.
-var schemes = []struct{ key, beneath string }{
-	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
-}
-
-// operatorOnly are settings that say whom Remit trusts and whom it tells of requests.
-// No value of them is harmless in a file that came with a workspace.
-func operatorOnly() []string {
-	return []string{"identity", "oidc_issuer", "oidc_audience", "oidc_user", "webhook", "tls_cert", "tls_key", "behind_proxy"}
-}
-
-// staysBeneath refuses a file that came with the workspace and would have Remit
-// write elsewhere, send callers with their uploads there, or trust others: whoever owns
-// the machine says so with a flag, or names the file.
-func (f *configFile) staysBeneath(root string) error {
-	for _, key := range operatorOnly() {
-		if _, given := f.settings[key]; given {
-			set := setting{key: key}
-			return fmt.Errorf("%s: %s is for whoever starts Remit to set; use --%s or %s, or name this file with --config", f.place(key), key, set.flag(), set.variable())
-		}
-	}
-	for _, s := range schemes {
-		places := []string{f.settings[s.key]}
-		if s.key == "books" {
-			places = splitList(f.settings[s.key])
-		}
-		for _, place := range places {
-			if !isBeneath(root, strings.TrimPrefix(place, s.beneath)) {
-				set := setting{key: s.key}
-				return fmt.Errorf("%s: %s leads out of the workspace; set it with --%s or %s instead", f.place(s.key), s.key, set.flag(), set.variable())
-			}
-		}
-	}
-	return nil
-}
-
-func isBeneath(root, place string) bool {
-	if place == "" || strings.HasPrefix(place, "DATA/") && filepath.IsLocal(place) {
-		return true // not set, or in the data folder, which is judged itself
-	}
-	if strings.Contains(place, "://") { // a server
-		return false
-	}
-	place = within(place, "ROOT/", root+"/")
-	if !filepath.IsAbs(place) {
-		place = filepath.Join(root, place)
-	}
-	beneath, err := filepath.Rel(root, place)
-	return err == nil && filepath.IsLocal(beneath)
 }
 
 // maxConfig and maxBrackets keep a hostile file from costing more than a look.
@@ -187,20 +137,19 @@ func (f *configFile) parse(data []byte) error {
 	if err := f.isText(data); err != nil {
 		return err
 	}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // entries finds them, and says where
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // each finds them, and says where
 	if err != nil {
 		return f.syntaxError(err, data)
 	}
-	list, err := f.whole(tree.Docs)
-	if err != nil {
-		return err
+	docs := slices.DeleteFunc(tree.Docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
+	switch len(docs) {
+	case 0:
+		return nil
+	case 1:
+		return f.each(docs[0].Body, "", f.readSetting)
+	default:
+		return f.wrong(docs[1].Body.GetToken().Position, "a second document begins; keep all settings in one")
 	}
-	for _, e := range list {
-		if err := f.readEntry(e); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // isText refuses what is no text, which few editors show.
@@ -218,69 +167,6 @@ func (f *configFile) isText(data []byte) error {
 
 func isForeign(c rune) bool {
 	return c == utf8.RuneError || unicode.IsControl(c) && c != '\n' && c != '\r' && c != '\t'
-}
-
-// whole reads the keys of the only document that there may be.
-func (f *configFile) whole(docs []*ast.DocumentNode) ([]entry, error) {
-	docs = slices.DeleteFunc(docs, func(doc *ast.DocumentNode) bool { return doc.Body == nil })
-	switch len(docs) {
-	case 0:
-		return nil, nil
-	case 1:
-		return f.entries(docs[0].Body, "")
-	default:
-		return nil, f.wrong(docs[1].Body.GetToken().Position, "a second document begins; keep all settings in one")
-	}
-}
-
-func (f *configFile) readEntry(e entry) (err error) {
-	if e.key == "tools" {
-		return f.readTools(e)
-	}
-	if !slices.Contains(settingKeys(), e.key) || e.key == "root" || e.key == "config" {
-		return f.unknownKey(e)
-	}
-	f.settings[e.key], err = f.text(e)
-	return err
-}
-
-// entry is a key of a mapping, and its value.
-type entry struct {
-	key   string
-	path  string // the keys that lead to it, with dots between
-	at    *token.Position
-	value ast.Node
-}
-
-// entries reads a mapping, which may be left out. It notes the place of each key, and
-// refuses one that is there twice.
-func (f *configFile) entries(node ast.Node, path string) ([]entry, error) {
-	if node == nil || node.Type() == ast.NullType {
-		return nil, nil
-	}
-	mapping, ok := node.(*ast.MappingNode)
-	if !ok {
-		return nil, f.wrongAt(path, node.GetToken().Position, "must be keys with values, such as \"approve: ask\", one a line")
-	}
-	var list []entry
-	for _, pair := range mapping.Values {
-		at := pair.Key.GetToken().Position
-		word, ok := pair.Key.(ast.ScalarNode)
-		if !ok || pair.Key.IsMergeKey() {
-			return nil, f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merging are not taken")
-		}
-		e := entry{key: fmt.Sprint(word.GetValue()), at: at, value: pair.Value}
-		if path == "" {
-			e.key = strings.ReplaceAll(e.key, "-", "_") // as the flags are spelt
-		}
-		e.path = strings.TrimPrefix(path+"."+e.key, ".")
-		if first, twice := f.places[e.path]; twice {
-			return nil, f.wrong(at, "key %s is already set on line %d; remove one of them", quoted(e.path), first.Line)
-		}
-		f.places[e.path] = at
-		list = append(list, e)
-	}
-	return list, nil
 }
 
 func (f *configFile) wrong(at *token.Position, format string, args ...any) error {
@@ -328,56 +214,155 @@ func (f *configFile) syntaxError(err error, data []byte) error {
 	return f.wrong(&at, "%s", what)
 }
 
-// unknownKey names the setting that was probably meant.
-func (f *configFile) unknownKey(e entry) error {
-	if e.key == "root" || e.key == "config" {
-		return f.wrong(e.at, "%s cannot be set in the file itself; use --%s", e.key, e.key)
-	}
-	known := slices.DeleteFunc(append(settingKeys(), "tools"), func(key string) bool { return key == "root" || key == "config" })
-	return f.wrong(e.at, "unknown key %s; %s", quoted(e.key), meant(e.key, known))
+// entry is a key of a mapping, and its value.
+type entry struct {
+	key   string
+	path  string // the keys that lead to it, with dots between
+	at    *token.Position
+	value ast.Node
 }
 
-func meant(key string, known []string) string {
-	if near := contract.Nearest(key, known); near != "" {
-		return fmt.Sprintf("did you mean %q?", near)
+// each reads the keys of a mapping, which may be left out. It notes the place of each, and
+// refuses one that is there twice.
+func (f *configFile) each(node ast.Node, path string, read func(entry) error) error {
+	if node == nil || node.Type() == ast.NullType {
+		return nil
 	}
-	return "known are " + strings.Join(known, ", ")
-}
-
-// text reads a single value as it would stand on a command line; a list has commas
-// between.
-func (f *configFile) text(e entry) (string, error) {
-	list, ok := e.value.(*ast.SequenceNode)
+	mapping, ok := node.(*ast.MappingNode)
 	if !ok {
-		return f.word(e, e.value)
+		return f.wrongAt(path, node.GetToken().Position, "must be keys with values, such as \"approve: ask\", one a line")
 	}
-	parts, err := f.words(e, list)
-	return strings.Join(parts, ","), err
-}
-
-func (f *configFile) words(e entry, list *ast.SequenceNode) ([]string, error) {
-	parts := make([]string, len(list.Values))
-	for i, element := range list.Values {
-		var err error
-		if parts[i], err = f.word(e, element); err != nil {
-			return nil, err
+	var list []entry
+	for _, pair := range mapping.Values {
+		at := pair.Key.GetToken().Position
+		word, ok := pair.Key.(ast.ScalarNode)
+		if !ok || pair.Key.IsMergeKey() {
+			return f.wrongAt(path, at, "a key must be a plain word; anchors, tags and merging are not taken")
+		}
+		e := entry{key: fmt.Sprint(word.GetValue()), at: at, value: pair.Value}
+		if path == "" {
+			e.key = strings.ReplaceAll(e.key, "-", "_") // as the flags are spelt
+		}
+		e.path = strings.TrimPrefix(path+"."+e.key, ".")
+		if first, twice := f.places[e.path]; twice {
+			return f.wrong(at, "key %s is already set on line %d; remove one of them", quoted(e.path), first.Line)
+		}
+		f.places[e.path] = at
+		list = append(list, e)
+	}
+	for _, e := range list {
+		if err := read(e); err != nil {
+			return err
 		}
 	}
-	return parts, nil
+	return nil
 }
 
-// word reads a value that is neither list nor mapping.
-func (f *configFile) word(e entry, node ast.Node) (string, error) {
-	switch node := node.(type) {
-	case nil, *ast.NullNode:
-		return "", f.wrongAt(e.path, e.at, "has no value; write one, or remove the key")
-	case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
-		return "", f.wrongAt(e.path, e.at, "anchors and tags are not taken; write the value itself")
-	case *ast.LiteralNode:
-		return node.Value.Value, nil
-	case ast.ScalarNode:
-		return fmt.Sprint(node.GetValue()), nil
-	default:
-		return "", f.wrongAt(e.path, e.at, "must be a single value")
+// readSetting reads a key of the file itself. Whether there are tools of the names that the
+// operator has rules for is not known here: whoever finds that there are not asks for their place.
+func (f *configFile) readSetting(e entry) error {
+	known := slices.DeleteFunc(append(settingKeys(), "tools"), func(key string) bool { return key == "root" || key == "config" })
+	switch {
+	case e.key == "root" || e.key == "config":
+		return f.wrong(e.at, "%s cannot be set in the file itself; use --%s", e.key, e.key)
+	case !slices.Contains(known, e.key):
+		return f.unknownKey(e, known)
+	case e.key != "tools":
+		words, err := f.words(e)
+		f.settings[e.key] = strings.Join(words, ",") // as it would stand on a command line
+		return err
 	}
+	f.tools = map[string]contract.Tightening{}
+	return f.each(e.value, e.path, func(tool entry) error {
+		var rule contract.Tightening
+		err := f.each(tool.value, tool.path, func(part entry) error { return f.readRule(&rule, part) })
+		f.tools[tool.key] = rule
+		return err
+	})
+}
+
+// ruleKeys are what an operator may say about a tool, in the order of the fields.
+func ruleKeys() []string {
+	var keys []string
+	for field := range reflect.TypeFor[contract.Tightening]().Fields() {
+		keys = append(keys, field.Tag.Get("yaml"))
+	}
+	return keys
+}
+
+// readRule reads what an operator says about a tool. What would change nothing is refused.
+func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
+	i := slices.Index(ruleKeys(), e.key)
+	if i < 0 {
+		return f.unknownKey(e, ruleKeys())
+	}
+	field := reflect.ValueOf(rule).Elem().Field(i)
+	_, isList := e.value.(*ast.SequenceNode)
+	if _, isBool := e.value.(*ast.BoolNode); !isBool && field.Kind() == reflect.Bool {
+		return f.wrongAt(e.path, e.at, "must be true or false")
+	}
+	if _, takesList := field.Interface().([]string); takesList != isList {
+		if takesList {
+			return f.wrongAt(e.path, e.at, `must be a list of patterns, such as ["**/drafts/**"]`)
+		}
+		return f.wrongAt(e.path, e.at, "must be a single value")
+	}
+	words, err := f.words(e)
+	if err != nil {
+		return err
+	}
+	switch into := field.Addr().Interface().(type) {
+	case *bool:
+		if *into = words[0] == "true"; !*into && e.key == "approval" {
+			err = errors.New("false takes nothing away that the contract asks for: operators may only tighten; write true, or remove the key")
+		}
+	case encoding.TextUnmarshaler:
+		if err = into.UnmarshalText([]byte(words[0])); err == nil && field.IsZero() {
+			err = fmt.Errorf("%q must be more than zero", words[0])
+		}
+	case *[]string:
+		*into = words
+	case *string:
+		*into = words[0]
+	}
+	if err == nil && (len(words) == 0 || field.Kind() == reflect.String && strings.TrimSpace(words[0]) == "") {
+		err = errors.New("is empty, which changes nothing; write a value, or remove the key")
+	}
+	if err != nil {
+		return f.wrongAt(e.path, e.at, "%s", err)
+	}
+	return nil
+}
+
+// unknownKey names the key that was probably meant.
+func (f *configFile) unknownKey(e entry, known []string) error {
+	meant := "known are " + strings.Join(known, ", ")
+	if near := contract.Nearest(e.key, known); near != "" {
+		meant = fmt.Sprintf("did you mean %q?", near)
+	}
+	return f.wrong(e.at, "unknown key %s; %s", quoted(e.path), meant)
+}
+
+// words reads a value, or each of a list.
+func (f *configFile) words(e entry) ([]string, error) {
+	nodes := []ast.Node{e.value}
+	if list, ok := e.value.(*ast.SequenceNode); ok {
+		nodes = list.Values
+	}
+	words := make([]string, len(nodes))
+	for i, node := range nodes {
+		switch node := node.(type) {
+		case nil, *ast.NullNode:
+			return nil, f.wrongAt(e.path, e.at, "has no value; write one, or remove the key")
+		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
+			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not taken; write the value itself")
+		case *ast.LiteralNode:
+			words[i] = node.Value.Value
+		case ast.ScalarNode:
+			words[i] = fmt.Sprint(node.GetValue())
+		default:
+			return nil, f.wrongAt(e.path, e.at, "must be a single value")
+		}
+	}
+	return words, nil
 }

@@ -123,6 +123,9 @@ func TestConfigFile(t *testing.T) {
 	if diff := cmp.Diff(rules, file.tools); diff != "" {
 		t.Error(diff)
 	}
+	if file, err := parsed(t, "tools: {read_file: {deny: ['', ' ']}}\n"); err != nil || len(file.tools["read_file"].Deny) != 2 {
+		t.Errorf("patterns: %+v, %v", file.tools, err)
+	}
 	for key, want := range map[string]string{
 		"approve": ":2:1", "read_only": ":3:1", "tools": ":7:1", "tools.hello": ":8:3", "tools.hello.rate": ":9:5", "tools.add_task.title": ":14:26",
 		"watch": "", "tools.nobody": "",

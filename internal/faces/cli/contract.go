@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -62,22 +63,14 @@ func (p *Program) reportFindings(sets []*contract.Set, asJSON bool) error {
 		findings = append(findings, set.Lint()...)
 		count += len(set.Contracts)
 	}
-	switch {
-	case asJSON:
-		if err := writeJSON(p.Stdout, findings); err != nil {
-			return err
+	return failedIf(len(findings) > 0, p.show(asJSON, findings, func() {
+		if len(findings) == 0 {
+			fmt.Fprintf(p.Stdout, "%d contracts, no findings.\n", count)
 		}
-	case len(findings) == 0:
-		fmt.Fprintf(p.Stdout, "%d contracts, no findings.\n", count)
-	default:
 		for _, f := range findings {
 			fmt.Fprintln(p.Stdout, f)
 		}
-	}
-	if len(findings) > 0 {
-		return failure{ExitFailed}
-	}
-	return nil
+	}))
 }
 
 func (p *Program) contractNew() *cobra.Command {
@@ -104,14 +97,14 @@ func (p *Program) scaffold(dir, name string) error {
 	}
 	file := filepath.Join(dir, name+".yaml")
 	if err := createFile(file, draft); err != nil {
-		return err
+		return fmt.Errorf("write the draft: %w", err)
 	}
 	set, err := filepath.Abs(dir)
 	if err != nil {
 		return fmt.Errorf("name the set: %w", err)
 	}
 	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set))); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+		return fmt.Errorf("write the draft: %w", err)
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+
 		"  1. Fill it in: description, input, output, limits, examples.\n"+
@@ -124,10 +117,10 @@ func (p *Program) scaffold(dir, name string) error {
 func createFile(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return fmt.Errorf("write the draft: %w", err)
+		return err
 	}
 	_, err = f.Write(content)
-	return errors.Join(err, f.Close())
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (p *Program) contractDiff() *cobra.Command {
@@ -160,19 +153,8 @@ func (p *Program) diff(oldFile, newFile string, asJSON bool) error {
 		return err
 	}
 	report := contract.Review(old, updated)
-	if asJSON {
-		if err := writeJSON(p.Stdout, report); err != nil {
-			return err
-		}
-	} else {
-		p.printReview(report)
-	}
-	for _, r := range report {
-		if !r.Enough {
-			return failure{ExitFailed}
-		}
-	}
-	return nil
+	tooLittle := slices.ContainsFunc(report, func(r contract.ToolReview) bool { return !r.Enough })
+	return failedIf(tooLittle, p.show(asJSON, report, func() { p.printReview(report) }))
 }
 
 func (p *Program) printReview(report []contract.ToolReview) {

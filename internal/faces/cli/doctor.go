@@ -150,7 +150,7 @@ func (p *Program) printChecks(checks []Check, asJSON bool) error {
 
 // printFix tells all of a finding, in as many lines as it takes.
 func (p *Program) printFix(c Check) {
-	room := width(p.Stdout)
+	room := widthOf(p.Stdout)
 	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", room-2), wrapped(c.Fix, room-2)) {
 		lead := "  "
 		if i == 0 {

@@ -59,22 +59,15 @@ func (p *Program) exportCommand() *cobra.Command {
 }
 
 func formatNames() []string {
-	var names []string
-	for _, f := range slices.Concat(export.Formats(), export.Documents()) {
-		names = append(names, string(f))
-	}
-	return names
+	return convert(slices.Concat(export.Formats(), export.Documents()), func(f export.Format) string { return string(f) })
 }
 
 // parseFormat refuses a format that there is not, or not strict.
 func parseFormat(name string, strict bool) (export.Format, error) {
 	f, known := export.Format(name), formatNames()
-	near := contract.Nearest(name, known)
 	switch {
-	case !slices.Contains(known, name) && near != "":
-		return "", usageError{fmt.Errorf("there is no format %q; did you mean %q?", name, near)}
 	case !slices.Contains(known, name):
-		return "", usageError{fmt.Errorf("there is no format %q; there are %s", name, strings.Join(known, ", "))}
+		return "", noSuch("format", name, known)
 	case strict && !f.CanBeStrict():
 		return "", usageError{fmt.Errorf("%s has no strict form; leave out --strict", f)}
 	}
@@ -82,10 +75,7 @@ func parseFormat(name string, strict bool) (export.Format, error) {
 }
 
 func (p *Program) export(e *engine.Engine, f export.Format, strict bool, service export.Service) error {
-	var contracts []*contract.Contract
-	for _, t := range e.Tools() {
-		contracts = append(contracts, t.Contract)
-	}
+	contracts := contractsOf(e)
 	switch f {
 	case export.OpenAPI:
 		document, err := service.Describe(contracts)
@@ -105,11 +95,7 @@ func (p *Program) export(e *engine.Engine, f export.Format, strict bool, service
 
 // reference prints the tools for people.
 func (p *Program) reference(contracts []*contract.Contract) error {
-	var names []string
-	for _, c := range contracts {
-		names = append(names, c.Set)
-	}
-	known, err := p.Catalog(names...)
+	known, err := p.Catalog(convert(contracts, func(c *contract.Contract) string { return c.Set })...)
 	if err != nil {
 		return err
 	}

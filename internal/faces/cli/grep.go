@@ -12,60 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/codebase"
 )
 
-// Code is the text of the project, as people search it.
+// Code is the text of the project, as codebase.Lines searches it.
 type Code interface {
-	// Grep calls each for every file with lines that match, by path and line, until each returns false; a file with very many
-	// may come in several pieces. A pattern that is none is a *PatternError.
-	Grep(ctx context.Context, q GrepQuery, each func(GrepFile) bool) (GrepSummary, error)
-	// Files calls each for the path of every file that the glob means, in order, until each returns false. An empty glob means
-	// all. It is complete unless something could not be looked at.
+	Grep(ctx context.Context, q codebase.LineQuery, each func(codebase.Found) bool) (codebase.Summary, error)
 	Files(ctx context.Context, glob string, each func(path string) bool) (complete bool, err error)
-}
-
-// GrepQuery says what to look for, and where.
-type GrepQuery struct {
-	Pattern    string // an expression as Go's regexp takes it
-	IgnoreCase bool
-	Glob       string // the files to look at; all if empty
-	Context    int    // lines given before and after each
-	Limit      int    // so many lines are given (files, if Tally); those beyond are only counted. 0: all are given
-	Tally      bool   // no lines: only how many each file has
-}
-
-// GrepFile is a file with lines that match.
-type GrepFile struct {
-	Path  string
-	Count int
-	Lines []GrepLine
-}
-
-// GrepLine is a line that matches, without its end.
-type GrepLine struct {
-	Number, Column int    // counted from 1; the column in bytes, where the first match begins
-	Text           string // of a very long line the part around the match
-	Cut            bool   // Text is not the whole line
-	Before, After  []string
-}
-
-// GrepSummary is what a search came to.
-type GrepSummary struct {
-	Matches    int    // lines, with those beyond the limit
-	Files      int    // files searched
-	Matched    int    // files with lines that match
-	Incomplete bool   // not everything was looked at
-	Reason     string // why not
-}
-
-// PatternError says where a pattern is wrong, in words for whoever typed it.
-type PatternError struct {
-	Column int // counted in characters, from 1
-	Why    string
-}
-
-func (e *PatternError) Error() string {
-	return fmt.Sprintf("the pattern is wrong at column %d: %s", e.Column, e.Why)
 }
 
 // grepCommands are the commands that people have for the text of the project.
@@ -123,11 +76,11 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 	}
 	printer := g.printer(query)
 	words := g.wordFinder(query)
-	var summary GrepSummary
+	var summary codebase.Summary
 	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
 		over := g.notice("still searching; Ctrl-C ends it")
 		defer over()
-		found, err := code.Grep(ctx, query, func(f GrepFile) bool {
+		found, err := code.Grep(ctx, query, func(f codebase.Found) bool {
 			over()
 			words.place(f.Lines)
 			return printer.file(f)
@@ -145,21 +98,21 @@ func (g *grepCommands) grep(cmd *cobra.Command, args []string) error {
 }
 
 // query makes a query of what was typed.
-func (g *grepCommands) query(args []string) (GrepQuery, error) {
+func (g *grepCommands) query(args []string) (codebase.LineQuery, error) {
 	switch {
 	case len(args) == 0:
-		return GrepQuery{}, errors.New("a pattern is missing; the command is: remit grep PATTERN [PATH...]")
+		return codebase.LineQuery{}, errors.New("a pattern is missing; the command is: remit grep PATTERN [PATH...]")
 	case g.filesOnly && g.count:
-		return GrepQuery{}, errors.New("-l shows names alone, -c how many lines as well; give one of them")
+		return codebase.LineQuery{}, errors.New("-l shows names alone, -c how many lines as well; give one of them")
 	case g.surrounding < 0 || g.most < 0:
-		return GrepQuery{}, errors.New("--context and --max are not negative")
+		return codebase.LineQuery{}, errors.New("--context and --max are not negative")
 	}
 	glob, err := globOf(args[1:], g.globs)
 	if err != nil {
-		return GrepQuery{}, err
+		return codebase.LineQuery{}, err
 	}
 	g.chosen = glob != ""
-	q := GrepQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.most}
+	q := codebase.LineQuery{Pattern: g.expression(args[0]), IgnoreCase: g.ignoreCase && !g.caseSensitive, Glob: glob, Limit: g.most}
 	if q.Tally = g.filesOnly || g.count; !q.Tally {
 		q.Context = g.surrounding
 	}
@@ -181,7 +134,7 @@ func (g *grepCommands) expression(pattern string) string {
 const wordBegins, wordEnds = `(?:^|\W)(?:`, `)(?:$|\W)`
 
 // printer is how what is found is shown.
-func (g *grepCommands) printer(q GrepQuery) grepPrinter {
+func (g *grepCommands) printer(q codebase.LineQuery) grepPrinter {
 	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
 	switch {
 	case g.asJSON:
@@ -193,7 +146,7 @@ func (g *grepCommands) printer(q GrepQuery) grepPrinter {
 }
 
 // verdict says on stderr what is missing, and gives the exit code.
-func (g *grepCommands) verdict(s GrepSummary) error {
+func (g *grepCommands) verdict(s codebase.Summary) error {
 	things, all := "lines", s.Matches
 	if g.filesOnly || g.count {
 		things, all = "files", s.Matched
@@ -218,11 +171,7 @@ func (g *grepCommands) verdict(s GrepSummary) error {
 
 // onCode runs a body on the text of the workspace.
 func (g *grepCommands) onCode(cmd *cobra.Command, body func(context.Context, Code) error) error {
-	w, err := g.open(cmd)
-	if err != nil {
-		return err
-	}
-	return errors.Join(body(cmd.Context(), w.Code()), w.Close())
+	return g.with(func(cmd *cobra.Command, w Workspace, _ []string) error { return body(cmd.Context(), w.Code()) })(cmd, nil)
 }
 
 // exit makes of an error what ends the command: here 1 is not a failure.

@@ -15,25 +15,27 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"remit/internal/toolsets/codebase"
 )
 
 // fakeCode finds what it was given.
 type fakeCode struct {
 	Workspace
-	found   []GrepFile
-	summary GrepSummary
+	found   []codebase.Found
+	summary codebase.Summary
 	paths   []string
 	partial bool
 	err     error
 
-	query GrepQuery // that was asked
+	query codebase.LineQuery // that was asked
 	glob  string
 }
 
 func (f *fakeCode) Code() Code   { return f }
 func (f *fakeCode) Close() error { return nil }
 
-func (f *fakeCode) Grep(_ context.Context, q GrepQuery, each func(GrepFile) bool) (GrepSummary, error) {
+func (f *fakeCode) Grep(_ context.Context, q codebase.LineQuery, each func(codebase.Found) bool) (codebase.Summary, error) {
 	f.query = q
 	for _, file := range f.found {
 		file.Lines = slices.Clone(file.Lines)
@@ -97,14 +99,14 @@ func (f *fakeCode) says(t *testing.T, args ...string) (out, errOut string, code 
 
 func twoFiles() *fakeCode {
 	return &fakeCode{
-		found: []GrepFile{
-			{Path: "a.go", Count: 2, Lines: []GrepLine{
+		found: []codebase.Found{
+			{Path: "a.go", Count: 2, Lines: []codebase.Line{
 				{Number: 2, Column: 3, Text: "x foo y", Before: []string{"one"}, After: []string{"three"}},
 				{Number: 5, Column: 1, Text: "foo", Before: []string{"four"}, After: []string{"six"}},
 			}},
-			{Path: "b\x1b.go", Count: 1, Lines: []GrepLine{{Number: 1, Column: 1, Text: "foo \x1b[31m", Cut: true}}},
+			{Path: "b\x1b.go", Count: 1, Lines: []codebase.Line{{Number: 1, Column: 1, Text: "foo \x1b[31m", Cut: true}}},
 		},
-		summary: GrepSummary{Matches: 3, Files: 9, Matched: 2},
+		summary: codebase.Summary{Matches: 3, Files: 9, Matched: 2},
 	}
 }
 
@@ -164,13 +166,13 @@ func TestGrepAsJSON(t *testing.T) {
 func TestGrepOnAScreen(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := &linePrinter{output: newOutput(&out, true, true), around: 1, marks: (&grepCommands{}).marker(GrepQuery{Pattern: "FOO|y", IgnoreCase: true}, true)}
+	p := &linePrinter{output: newOutput(&out, true, true), around: 1, marks: (&grepCommands{}).marker(codebase.LineQuery{Pattern: "FOO|y", IgnoreCase: true}, true)}
 	found := twoFiles().found
 	found[0].Lines[1].Number = 9
 	for _, f := range found {
 		p.file(f)
 	}
-	if err := p.end(GrepSummary{}); err != nil {
+	if err := p.end(codebase.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "M(a.go)\nG(1)-one\nG(2):x R(foo) R(y)\nG(3)-three\n--\nG(8)-four\nG(9):R(foo)\nG(10)-six\n\nM(\"b\\x1b.go\")\nG(1):R(foo) \\x1b[31m […]\n"
@@ -185,14 +187,14 @@ func TestGrepMergesWhatIsAround(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := &linePrinter{output: newOutput(&out, false, false), around: 2}
-	p.file(GrepFile{Path: "a", Lines: []GrepLine{{Number: 3, Text: "x", Before: []string{"1", "2"}, After: []string{"4", "x"}}}})
-	p.file(GrepFile{Path: "a", Lines: []GrepLine{
+	p.file(codebase.Found{Path: "a", Lines: []codebase.Line{{Number: 3, Text: "x", Before: []string{"1", "2"}, After: []string{"4", "x"}}}})
+	p.file(codebase.Found{Path: "a", Lines: []codebase.Line{
 		{Number: 5, Text: "x", Before: []string{"x", "4"}, After: []string{"x", "7"}},
 		{Number: 6, Text: "x", Before: []string{"4", "x"}, After: []string{"7", "8"}},
 		{Number: 10, Text: "x", Before: []string{"8", "9"}},
 	}})
-	p.file(GrepFile{Path: "b", Lines: []GrepLine{{Number: 1, Text: "x"}}})
-	if err := p.end(GrepSummary{}); err != nil {
+	p.file(codebase.Found{Path: "b", Lines: []codebase.Line{{Number: 1, Text: "x"}}})
+	if err := p.end(codebase.Summary{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "a-1-1\na-2-2\na:3:x\na-4-4\na:5:x\na:6:x\na-7-7\na-8-8\na-9-9\na:10:x\n--\nb:1:x\n"
@@ -205,24 +207,24 @@ func TestGrepAsks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		args []string
-		want GrepQuery
+		want codebase.LineQuery
 	}{
-		{[]string{"a.b"}, GrepQuery{Pattern: "a.b"}},
-		{[]string{"-i", "a", "-C", "3", "-m7"}, GrepQuery{Pattern: "a", IgnoreCase: true, Context: 3, Limit: 7}},
-		{[]string{"-i", "-s", "a"}, GrepQuery{Pattern: "a"}},
-		{[]string{"-F", "a.b"}, GrepQuery{Pattern: `a\.b`}},
-		{[]string{"-w", "a|b"}, GrepQuery{Pattern: `(?:^|\W)(?:a|b)(?:$|\W)`}},
-		{[]string{"-w", "a)|(b"}, GrepQuery{Pattern: `a)|(b`}},
-		{[]string{"-wF", "f(x"}, GrepQuery{Pattern: `(?:^|\W)(?:f\(x)(?:$|\W)`}},
-		{[]string{"-l", "a", "-C2"}, GrepQuery{Pattern: "a", Tally: true}},
-		{[]string{"a", "-g", "*.go"}, GrepQuery{Pattern: "a", Glob: "**/*.go"}},
-		{[]string{"a", "-g*.go", "-g", "/x/*.c"}, GrepQuery{Pattern: "a", Glob: "{**/*.go,x/*.c}"}},
-		{[]string{"a", "src/"}, GrepQuery{Pattern: "a", Glob: "{src,src/**}"}},
-		{[]string{"a", "./src/*.go"}, GrepQuery{Pattern: "a", Glob: "src/*.go"}},
-		{[]string{"a", "src", "."}, GrepQuery{Pattern: "a"}},
-		{[]string{"a", "src", "-g", "*.go"}, GrepQuery{Pattern: "a", Glob: "src/**/*.go"}},
-		{[]string{"a", ".", "-g", "*.go"}, GrepQuery{Pattern: "a", Glob: "**/*.go"}},
-		{[]string{"--", "-a"}, GrepQuery{Pattern: "-a"}},
+		{[]string{"a.b"}, codebase.LineQuery{Pattern: "a.b"}},
+		{[]string{"-i", "a", "-C", "3", "-m7"}, codebase.LineQuery{Pattern: "a", IgnoreCase: true, Context: 3, Limit: 7}},
+		{[]string{"-i", "-s", "a"}, codebase.LineQuery{Pattern: "a"}},
+		{[]string{"-F", "a.b"}, codebase.LineQuery{Pattern: `a\.b`}},
+		{[]string{"-w", "a|b"}, codebase.LineQuery{Pattern: `(?:^|\W)(?:a|b)(?:$|\W)`}},
+		{[]string{"-w", "a)|(b"}, codebase.LineQuery{Pattern: `a)|(b`}},
+		{[]string{"-wF", "f(x"}, codebase.LineQuery{Pattern: `(?:^|\W)(?:f\(x)(?:$|\W)`}},
+		{[]string{"-l", "a", "-C2"}, codebase.LineQuery{Pattern: "a", Tally: true}},
+		{[]string{"a", "-g", "*.go"}, codebase.LineQuery{Pattern: "a", Glob: "**/*.go"}},
+		{[]string{"a", "-g*.go", "-g", "/x/*.c"}, codebase.LineQuery{Pattern: "a", Glob: "{**/*.go,x/*.c}"}},
+		{[]string{"a", "src/"}, codebase.LineQuery{Pattern: "a", Glob: "{src,src/**}"}},
+		{[]string{"a", "./src/*.go"}, codebase.LineQuery{Pattern: "a", Glob: "src/*.go"}},
+		{[]string{"a", "src", "."}, codebase.LineQuery{Pattern: "a"}},
+		{[]string{"a", "src", "-g", "*.go"}, codebase.LineQuery{Pattern: "a", Glob: "src/**/*.go"}},
+		{[]string{"a", ".", "-g", "*.go"}, codebase.LineQuery{Pattern: "a", Glob: "**/*.go"}},
+		{[]string{"--", "-a"}, codebase.LineQuery{Pattern: "-a"}},
 	} {
 		f := twoFiles()
 		args := append([]string{"grep"}, c.args...)
@@ -242,7 +244,7 @@ func TestGrepAsks(t *testing.T) {
 
 func TestGrepEnds(t *testing.T) {
 	t.Parallel()
-	nothing := GrepSummary{Files: 5}
+	nothing := codebase.Summary{Files: 5}
 	for _, c := range []struct {
 		name string
 		code *fakeCode
@@ -253,12 +255,12 @@ func TestGrepEnds(t *testing.T) {
 		{"nothing", &fakeCode{summary: nothing}, []string{"grep", "x"}, 1, ""},
 		{"an error", &fakeCode{err: errors.New("the disk is gone")}, []string{"grep", "x"}, 2, "remit: the disk is gone\n"},
 		{"interrupted", &fakeCode{err: context.Canceled}, []string{"grep", "x"}, 2, "remit: interrupted\n"},
-		{"too late, with nothing", &fakeCode{summary: GrepSummary{Incomplete: true, Reason: "it took\x1b too long"}}, []string{"grep", "x"}, 2, "remit: not everything was searched: it took\\x1b too long\n"},
-		{"too late, with something", &fakeCode{summary: GrepSummary{Matches: 1, Incomplete: true, Reason: "it took too long"}}, []string{"grep", "x"}, 0, "remit: not everything was searched: it took too long\n"},
-		{"more than asked for", &fakeCode{summary: GrepSummary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-m", "2"}, 0, "Only the first 2 of 12 lines are shown.\n"},
-		{"more files", &fakeCode{summary: GrepSummary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-l", "-m", "2"}, 0, "Only the first 2 of 3 files are shown.\n"},
-		{"a wrong pattern", &fakeCode{err: &PatternError{Column: 3, Why: "this ( is never closed"}}, []string{"grep", "\x1b字(b"}, 2, "remit: the pattern is wrong at column 3: this ( is never closed\n  \\x1b字(b\n        ^\n"},
-		{"a long wrong pattern", &fakeCode{err: &PatternError{Column: 3, Why: "no"}}, []string{"grep", strings.Repeat("(", 99)}, 2, "remit: the pattern is wrong at column 3: no\n"},
+		{"too late, with nothing", &fakeCode{summary: codebase.Summary{Incomplete: true, Reason: "it took\x1b too long"}}, []string{"grep", "x"}, 2, "remit: not everything was searched: it took\\x1b too long\n"},
+		{"too late, with something", &fakeCode{summary: codebase.Summary{Matches: 1, Incomplete: true, Reason: "it took too long"}}, []string{"grep", "x"}, 0, "remit: not everything was searched: it took too long\n"},
+		{"more than asked for", &fakeCode{summary: codebase.Summary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-m", "2"}, 0, "Only the first 2 of 12 lines are shown.\n"},
+		{"more files", &fakeCode{summary: codebase.Summary{Matches: 12, Matched: 3}}, []string{"grep", "x", "-l", "-m", "2"}, 0, "Only the first 2 of 3 files are shown.\n"},
+		{"a wrong pattern", &fakeCode{err: &codebase.PatternError{Column: 3, Why: "this ( is never closed"}}, []string{"grep", "\x1b字(b"}, 2, "remit: the pattern is wrong at column 3: this ( is never closed\n  \\x1b字(b\n        ^\n"},
+		{"a long wrong pattern", &fakeCode{err: &codebase.PatternError{Column: 3, Why: "no"}}, []string{"grep", strings.Repeat("(", 99)}, 2, "remit: the pattern is wrong at column 3: no\n"},
 		{"no pattern", &fakeCode{}, []string{"grep"}, 2, "usage: a pattern is missing; the command is: remit grep PATTERN [PATH...]\n"},
 		{"outside", &fakeCode{}, []string{"grep", "x", "../y"}, 2, "usage: ../y is not beneath the root; --root names another\n"},
 		{"leaving out", &fakeCode{}, []string{"grep", "x", "-g", "!*.go"}, 2, "usage: --glob !*.go: leaving files out is not possible; say which ones to look at\n"},
@@ -336,11 +338,11 @@ func TestGrepWords(t *testing.T) {
 		{`a\.b\(\)`, "x = a.b();", 4, [][]int{{4, 9}}, 5},
 	} {
 		g := &grepCommands{word: true}
-		q := GrepQuery{Pattern: g.expression(tc.pattern)}
+		q := codebase.LineQuery{Pattern: g.expression(tc.pattern)}
 		if got := g.marker(q, true)(tc.line); !reflect.DeepEqual(got, tc.marks) {
 			t.Errorf("%s in %s: %v, want %v", tc.pattern, tc.line, got, tc.marks)
 		}
-		lines := []GrepLine{{Column: tc.column, Text: tc.line}}
+		lines := []codebase.Line{{Column: tc.column, Text: tc.line}}
 		if g.wordFinder(q).place(lines); lines[0].Column != tc.want {
 			t.Errorf("%s in %s: column %d, want %d", tc.pattern, tc.line, lines[0].Column, tc.want)
 		}

@@ -8,15 +8,16 @@ import (
 	"strings"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/codebase"
 )
 
 // explained shows a person where their pattern is wrong; other errors stay as they are.
 func (g *grepCommands) explained(err error, pattern string) error {
-	var wrong *PatternError
+	var wrong *codebase.PatternError
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	fmt.Fprintf(g.Stderr, "remit: %s\n%s", approval.Plain(wrong.Error()), caret(pattern, wrong.Column))
+	fmt.Fprintf(g.Stderr, "remit: %s\n%s", fmt.Sprintf("the pattern is wrong at column %d: %s", wrong.Column, approval.Plain(wrong.Why)), caret(pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 
@@ -122,7 +123,7 @@ func anyOf(globs []string) string {
 }
 
 // marker finds the matches in a line, to show them; nil if nobody wants to see them.
-func (g *grepCommands) marker(q GrepQuery, wanted bool) func(line string) [][]int {
+func (g *grepCommands) marker(q codebase.LineQuery, wanted bool) func(line string) [][]int {
 	if !wanted {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (g *grepCommands) marker(q GrepQuery, wanted bool) func(line string) [][]in
 }
 
 // compiled is a pattern as Go takes it; nil if it is none.
-func (g *grepCommands) compiled(q GrepQuery, pattern string) *regexp.Regexp {
+func (g *grepCommands) compiled(q codebase.LineQuery, pattern string) *regexp.Regexp {
 	if q.IgnoreCase {
 		pattern = "(?i)" + pattern
 	}
@@ -152,7 +153,7 @@ func (g *grepCommands) compiled(q GrepQuery, pattern string) *regexp.Regexp {
 type wordFinder struct{ re *regexp.Regexp }
 
 // wordFinder returns nil unless whole words are asked for.
-func (g *grepCommands) wordFinder(q GrepQuery) *wordFinder {
+func (g *grepCommands) wordFinder(q codebase.LineQuery) *wordFinder {
 	inner, isWord := strings.CutPrefix(q.Pattern, wordBegins)
 	if !g.word || !isWord {
 		return nil
@@ -179,7 +180,7 @@ func (w *wordFinder) all(line string) [][]int {
 }
 
 // place moves the columns of lines to the words themselves.
-func (w *wordFinder) place(lines []GrepLine) {
+func (w *wordFinder) place(lines []codebase.Line) {
 	if w == nil {
 		return
 	}

@@ -13,14 +13,15 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/codebase"
 )
 
 // A grepPrinter shows what is found while it is found.
 type grepPrinter interface {
 	// file shows a file, and tells whether there is still somebody who reads.
-	file(f GrepFile) bool
+	file(f codebase.Found) bool
 	// end shows what is left to show when all is found.
-	end(s GrepSummary) error
+	end(s codebase.Summary) error
 	Flush() error
 }
 
@@ -102,12 +103,12 @@ type linePrinter struct {
 	marks   func(line string) [][]int // finds what is painted; nil paints nothing
 
 	path string
-	last int       // the line of the file that was shown last; 0 if none was
-	held *GrepLine // the lines after it are not shown yet: the first of them may match
-	any  bool      // something was shown
+	last int            // the line of the file that was shown last; 0 if none was
+	held *codebase.Line // the lines after it are not shown yet: the first of them may match
+	any  bool           // something was shown
 }
 
-func (p *linePrinter) file(f GrepFile) bool {
+func (p *linePrinter) file(f codebase.Found) bool {
 	if f.Path != p.path || !p.any {
 		p.release(math.MaxInt)
 		p.begin(f.Path)
@@ -119,7 +120,7 @@ func (p *linePrinter) file(f GrepFile) bool {
 	return p.broken() == nil
 }
 
-func (p *linePrinter) end(GrepSummary) error {
+func (p *linePrinter) end(codebase.Summary) error {
 	p.release(math.MaxInt)
 	return p.Flush()
 }
@@ -139,7 +140,7 @@ func (p *linePrinter) begin(path string) {
 }
 
 // line shows a line that matches, and those before it that were not shown yet.
-func (p *linePrinter) line(l *GrepLine) {
+func (p *linePrinter) line(l *codebase.Line) {
 	first := max(l.Number-len(l.Before), p.last+1)
 	if p.around > 0 && p.last > 0 && first > p.last+1 {
 		p.print("--\n")
@@ -207,10 +208,10 @@ func (p *linePrinter) marked(line string) string {
 type tallyPrinter struct {
 	*output
 	count bool
-	held  GrepFile // whose next piece may be coming
+	held  codebase.Found // whose next piece may be coming
 }
 
-func (p *tallyPrinter) file(f GrepFile) bool {
+func (p *tallyPrinter) file(f codebase.Found) bool {
 	if f.Path != p.held.Path {
 		p.release()
 		p.held.Path = f.Path
@@ -227,10 +228,10 @@ func (p *tallyPrinter) release() {
 	default:
 		p.print(p.name(p.held.Path), "\n")
 	}
-	p.held = GrepFile{}
+	p.held = codebase.Found{}
 }
 
-func (p *tallyPrinter) end(GrepSummary) error {
+func (p *tallyPrinter) end(codebase.Summary) error {
 	p.release()
 	return p.Flush()
 }
@@ -267,7 +268,7 @@ type jsonSummary struct {
 	Reason   string `json:"reason,omitempty"`
 }
 
-func (p *jsonPrinter) file(f GrepFile) bool {
+func (p *jsonPrinter) file(f codebase.Found) bool {
 	if p.tally {
 		p.object(jsonCount{f.Path, f.Count})
 	}
@@ -280,7 +281,7 @@ func (p *jsonPrinter) file(f GrepFile) bool {
 	return p.broken() == nil
 }
 
-func (p *jsonPrinter) end(s GrepSummary) error {
+func (p *jsonPrinter) end(s codebase.Summary) error {
 	p.object(jsonSummary{Matches: s.Matches, Searched: s.Files, Matched: s.Matched, Complete: !s.Incomplete, Reason: s.Reason})
 	return p.Flush()
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,8 +62,8 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 	if err := errors.Join(p.checkToolsets(chosen.settings["toolsets"]), check.parse(text)); err != nil {
 		return usageError{err}
 	}
-	if err := writeNewFile(file, text); err != nil {
-		return err
+	if err := createFile(file, text); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
 	}
 	fmt.Fprintf(p.Stdout, "%s is written. Every setting is explained in it.\n", file)
 	if chosen.client == nil {
@@ -133,11 +132,7 @@ func (p *Program) checkToolsets(text string) error {
 }
 
 func setNames(sets []*contract.Set) []string {
-	var names []string
-	for _, set := range sets {
-		names = append(names, set.Name)
-	}
-	return names
+	return convert(sets, func(set *contract.Set) string { return set.Name })
 }
 
 // askAll puts the questions that have no answer yet.
@@ -233,17 +228,4 @@ func configText(chosen map[string]string) []byte {
 		fmt.Fprintf(&b, "#   --%s: %s\n", s.flag(), s.about)
 	}
 	return []byte(b.String())
-}
-
-// writeNewFile writes a file that is not there yet.
-func writeNewFile(name string, text []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s is there already and is not overwritten", name)
-	}
-	if err != nil {
-		return fmt.Errorf("write the configuration: %w", err)
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"remit/internal/contract"
 	"remit/internal/faces/cli/clients"
 )
 
@@ -59,13 +58,10 @@ func oneClient(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return usageError{fmt.Errorf("name one client: %s", strings.Join(clients.Names(), ", "))}
 	}
-	if clients.Find(args[0]) != nil {
-		return nil
+	if clients.Find(args[0]) == nil {
+		return noSuch("client", args[0], clients.Names())
 	}
-	if near := contract.Nearest(args[0], clients.Names()); near != "" {
-		return usageError{fmt.Errorf("there is no client %q; did you mean %q?", args[0], near)}
-	}
-	return usageError{fmt.Errorf("there is no client %q; there are %s", args[0], strings.Join(clients.Names(), ", "))}
+	return nil
 }
 
 func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptions) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,66 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// Knowledge is what the project knows, as people search it.
-type Knowledge interface {
-	// Index brings the index up to date. tell hears how far it is, now and then.
-	Index(ctx context.Context, tell func(IndexState)) (IndexState, error)
-	// Search finds by meaning and words in what is indexed. Nothing indexed is ErrNothingKnown.
-	Search(ctx context.Context, q KnowledgeQuery) (Known, error)
-}
-
-// ErrNothingKnown says that there is nothing to search.
-var ErrNothingKnown = errors.New("nothing is indexed: the project has no text yet")
-
-// IndexState is how far an index is.
-type IndexState struct {
-	Files      int    `json:"files"`
-	Pieces     int    `json:"pieces"`
-	Done       int    `json:"done"`  // files of this run
-	Total      int    `json:"total"` // that it has to look at
-	Model      string `json:"model"`
-	Note       string `json:"note,omitempty"`
-	Waiting    int    `json:"waiting"`              // files that are not indexed yet
-	Unembedded int    `json:"unembedded,omitempty"` // pieces that a service has yet to make vectors of
-}
-
-// progress is how far it is with the files, and then with the vectors.
-func (s IndexState) progress() Progress {
+// indexProgress is how far an index is with the files, and then with the vectors.
+func indexProgress(s knowledge.State) Progress {
 	if s.Waiting == 0 && s.Unembedded > 0 {
 		return Progress{Done: int64(s.Pieces - s.Unembedded), Total: int64(s.Pieces), Unit: "pieces"}
 	}
 	return Progress{Done: int64(s.Done), Total: int64(s.Total), Unit: "files"}
-}
-
-// KnowledgeQuery says what to look for.
-type KnowledgeQuery struct {
-	Text, Type, Module string // empty is any
-	Limit              int
-}
-
-// Known is what was found, the best first.
-type Known struct {
-	Results []KnownPiece `json:"results"`
-	Total   int          `json:"totalFound"`
-	Note    string       `json:"note,omitempty"`
-}
-
-// KnownPiece is something that the project knows.
-type KnownPiece struct {
-	ID      string    `json:"id"`
-	Type    string    `json:"type"`
-	Content string    `json:"content"`
-	Module  string    `json:"module,omitempty"`
-	Session string    `json:"session,omitempty"`
-	Date    time.Time `json:"date"`
-	Score   float64   `json:"score"`
-	Source  string    `json:"source"`
-	Name    string    `json:"name,omitempty"`
-	Path    string    `json:"path,omitempty"`
-	Line    int       `json:"line,omitempty"`
-	EndLine int       `json:"endLine,omitempty"`
 }
 
 // knowledgeCommands are the commands that people have for what the project knows.
@@ -120,7 +70,7 @@ func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 		}
 		found, err := know.Search(cmd.Context(), query)
 		switch {
-		case errors.Is(err, ErrNothingKnown):
+		case errors.Is(err, knowledge.ErrEmpty):
 			fmt.Fprintln(k.Stderr, "remit: nothing is indexed: write a note, some docs or some code first")
 			return failure{ExitFailed}
 		case err != nil:
@@ -131,8 +81,8 @@ func (k *knowledgeCommands) search(cmd *cobra.Command, args []string) error {
 }
 
 // query makes a query of what was typed.
-func (k *knowledgeCommands) query(args []string) (KnowledgeQuery, error) {
-	q := KnowledgeQuery{Text: strings.TrimSpace(strings.Join(args, " ")), Type: k.kind, Module: k.module, Limit: k.limit}
+func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
+	q := knowledge.Query{Text: strings.TrimSpace(strings.Join(args, " ")), Type: k.kind, Module: k.module, Limit: k.limit}
 	if q.Type == "all" {
 		q.Type = ""
 	}
@@ -155,24 +105,32 @@ func (k *knowledgeCommands) query(args []string) (KnowledgeQuery, error) {
 }
 
 // show prints what was found.
-func (k *knowledgeCommands) show(found Known) error {
-	if found.Note != "" {
-		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(found.Note))
+func (k *knowledgeCommands) show(found knowledge.Answer) error {
+	if found.State.Note != "" {
+		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(found.State.Note))
+	}
+	for i := range found.Hits {
+		hit := &found.Hits[i]
+		hit.Type, hit.Date = cmp.Or(hit.Type, hit.Source), hit.Date.UTC().Truncate(time.Second)
 	}
 	if k.asJSON {
-		if err := writeJSON(k.Stdout, found); err != nil {
+		if err := writeJSON(k.Stdout, struct {
+			Results []knowledge.Hit `json:"results"`
+			Total   int             `json:"totalFound"`
+			Note    string          `json:"note,omitempty"`
+		}{append([]knowledge.Hit{}, found.Hits...), found.Total, found.State.Note}); err != nil {
 			return err
 		}
 	} else {
 		out := newOutput(k.Stdout, isTerminal(k.Stdout), k.colours())
-		for i := range found.Results {
-			k.showOne(out, &found.Results[i])
+		for i := range found.Hits {
+			k.showOne(out, &found.Hits[i])
 		}
 		if err := out.Flush(); err != nil && !isBrokenPipe(err) {
 			return err
 		}
 	}
-	if len(found.Results) == 0 {
+	if len(found.Hits) == 0 {
 		fmt.Fprintln(k.Stderr, "remit: nothing was found; ask in other words, or use remit grep for exact text")
 		return failure{ExitFailed}
 	}
@@ -183,7 +141,7 @@ func (k *knowledgeCommands) show(found Known) error {
 const firstLines = 4
 
 // showOne prints a line about a result, and its text below.
-func (k *knowledgeCommands) showOne(out *output, r *KnownPiece) {
+func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 	where := ""
 	if r.Path != "" {
 		where = fmt.Sprintf("  %s:%d", out.name(r.Path), r.Line)
@@ -200,7 +158,7 @@ func (k *knowledgeCommands) showOne(out *output, r *KnownPiece) {
 			break
 		}
 		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
-		if room := width(k.Stdout); room > 0 && !k.full {
+		if room := widthOf(k.Stdout); room > 0 && !k.full {
 			line = cut(line, room-7)
 		}
 		out.print("      ", line, "\n")
@@ -246,14 +204,15 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, args []string) error {
 }
 
 // refresh brings the index up to date and shows how far it is.
-func (k *knowledgeCommands) refresh(ctx context.Context, know Knowledge) (IndexState, error) {
+func (k *knowledgeCommands) refresh(ctx context.Context, know *knowledge.Index) (knowledge.State, error) {
 	bar := k.bar("Indexing")
 	defer bar.end()
 	lines := &progressLines{out: k.Stderr, silent: bar.room > 0, said: time.Now()}
-	state, err := know.Index(ctx, func(s IndexState) {
-		bar.tell(s.progress())
-		lines.tell(s.progress())
+	err := know.Run(ctx, func(s knowledge.State) {
+		bar.tell(indexProgress(s))
+		lines.tell(indexProgress(s))
 	})
+	state := know.State()
 	if errors.Is(err, context.Canceled) {
 		return state, errors.New("interrupted; what was indexed is kept, and the next run goes on from there")
 	}

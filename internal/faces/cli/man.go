@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
+	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -26,7 +31,10 @@ func (p *Program) manCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			m := manual{version: p.Version, date: date}
+			m, err := newManual(p.Version, date)
+			if err != nil {
+				return err
+			}
 			found, rest, err := cmd.Root().Find(args)
 			switch {
 			case err != nil || len(rest) > 0:
@@ -36,8 +44,7 @@ func (p *Program) manCommand() *cobra.Command {
 			case dir != "":
 				return m.write(dir, found)
 			}
-			_, err = p.Stdout.Write(m.page(found))
-			return err
+			return m.page(p.Stdout, found)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder to write all pages into")
@@ -57,9 +64,39 @@ func (p *Program) manDate() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
-// manual writes manual pages as roff. The writer of cobra would bring a parser of
-// Markdown into the program, which takes its time at every start.
-type manual struct{ version, date string }
+// manual writes manual pages from man.tmpl. ADR 4 says why not with cobra/doc.
+type manual struct {
+	Version, Date string
+	pages         *template.Template
+}
+
+//go:embed man.tmpl
+var manTemplate string
+
+func newManual(version, date string) (manual, error) {
+	pages, err := template.New("man").Funcs(template.FuncMap{
+		"roff": escaped, "upper": strings.ToUpper, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags, "unindent": unindent,
+		"kind": func(f *pflag.Flag) string {
+			kind, _ := pflag.UnquoteUsage(f)
+			return strings.ToUpper(kind)
+		},
+		"about": aboutFlag,
+		"parents": func(c *cobra.Command) (list []*cobra.Command) {
+			c.VisitParents(func(parent *cobra.Command) { list = append(list, parent) })
+			return list
+		},
+	}).Parse(manTemplate)
+	return manual{version, date, pages}, err
+}
+
+// page writes the page of one command.
+func (m manual) page(w io.Writer, c *cobra.Command) error {
+	return m.pages.Execute(w, struct {
+		manual
+		*cobra.Command
+		Version string // in place of those of both
+	}{m, c, m.Version})
+}
 
 // write makes a page of each command, those beneath it too.
 func (m manual) write(dir string, c *cobra.Command) error {
@@ -67,7 +104,11 @@ func (m manual) write(dir string, c *cobra.Command) error {
 		return fmt.Errorf("make the folder of the pages: %w", err)
 	}
 	for _, each := range withSubcommands(c) {
-		if err := os.WriteFile(filepath.Join(dir, pageName(each)+".1"), m.page(each), 0o644); err != nil {
+		var page bytes.Buffer
+		if err := m.page(&page, each); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, pageName(each)+".1"), page.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("write a page: %w", err)
 		}
 	}
@@ -87,176 +128,69 @@ func withSubcommands(c *cobra.Command) []*cobra.Command {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// page writes the page of one command.
-func (m manual) page(c *cobra.Command) []byte {
-	r := &roff{}
-	r.request("TH", strings.ToUpper(pageName(c)), "1", m.date, "remit "+m.version, "Remit")
-	r.request("SH", "NAME")
-	r.line(escaped(pageName(c)) + ` \- ` + escaped(c.Short))
-	r.request("SH", "SYNOPSIS")
-	r.line(`\fB` + escaped(c.CommandPath()) + `\fR` + escaped(strings.TrimPrefix(c.UseLine(), c.CommandPath())))
-	r.request("SH", "DESCRIPTION")
-	if c.Long != "" {
-		r.text(c.Long)
-	} else {
-		r.text(c.Short + ".")
-	}
-	r.commands(c)
-	r.flags("OPTIONS", c.LocalFlags())
-	if c.HasParent() {
-		r.request("PP")
-		r.line(`The settings that all commands share, such as \fB\-\-root\fR, are in \fBremit\fR(1).`)
-	}
-	if c.Example != "" {
-		r.request("SH", "EXAMPLES")
-		r.verbatim(strings.Split(c.Example, "\n"))
-	}
-	r.exitStatus()
-	r.seeAlso(c)
-	return []byte(r.String())
+// block is some lines of a paragraph, which are filled or shown as they are.
+type block struct {
+	Verbatim bool
+	Text     string
 }
 
-// roff is a page as it is written.
-type roff struct{ strings.Builder }
-
-// request writes a line that commands the formatter.
-func (r *roff) request(name string, args ...string) {
-	r.WriteString("." + name)
-	for _, arg := range args {
-		r.WriteString(` "` + escaped(arg) + `"`)
-	}
-	r.WriteByte('\n')
-}
-
-// line writes a line that is escaped already.
-func (r *roff) line(words string) { r.WriteString(words + "\n") }
-
-// text writes paragraphs; lines that are indented stay as they are.
-func (r *roff) text(words string) {
-	for i, paragraph := range strings.Split(strings.TrimSpace(words), "\n\n") {
-		if i > 0 {
-			r.request("PP")
-		}
-		lines := strings.Split(paragraph, "\n")
-		for len(lines) > 0 {
-			indented := strings.HasPrefix(lines[0], " ") || strings.HasPrefix(lines[0], "\t")
-			n := 1
-			for n < len(lines) && indented == (strings.HasPrefix(lines[n], " ") || strings.HasPrefix(lines[n], "\t")) {
-				n++
-			}
-			if indented {
-				r.verbatim(lines[:n])
+// paragraphs are those of a command's description; lines that are indented stay as they are.
+func paragraphs(c *cobra.Command) [][]block {
+	var all [][]block
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(cmp.Or(c.Long, c.Short+".")), "\n\n") {
+		var blocks []block
+		for line := range strings.SplitSeq(paragraph, "\n") {
+			verbatim := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
+			if n := len(blocks); n > 0 && blocks[n-1].Verbatim == verbatim {
+				blocks[n-1].Text += "\n" + line
 			} else {
-				r.line(escaped(strings.Join(lines[:n], "\n")))
+				blocks = append(blocks, block{verbatim, line})
 			}
-			lines = lines[n:]
 		}
+		all = append(all, blocks)
 	}
+	return all
 }
 
-func (r *roff) verbatim(lines []string) {
-	r.request("RS", "2n")
-	r.request("nf")
-	for _, l := range lines {
-		r.line(escaped(strings.TrimPrefix(strings.TrimRight(l, " "), "  ")))
+// unindent takes two spaces off the start of each line, and all off its end.
+func unindent(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimRight(line, " "), "  ")
 	}
-	r.request("fi")
-	r.request("RE")
+	return strings.Join(lines, "\n")
 }
 
-func (r *roff) commands(c *cobra.Command) {
-	if !c.HasAvailableSubCommands() {
-		return
-	}
-	r.request("SH", "COMMANDS")
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			r.item(`\fB`+escaped(pageName(sub))+`\fR(1)`, sub.Short)
+// visibleFlags are those of a command itself, in the order of their names.
+func visibleFlags(c *cobra.Command) (list []*pflag.Flag) {
+	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			list = append(list, f)
 		}
-	}
-}
-
-func (r *roff) item(term, about string) {
-	r.request("TP")
-	r.line(term)
-	r.line(escaped(about))
-}
-
-// flags writes flags in the order of their names.
-func (r *roff) flags(title string, flags *pflag.FlagSet) {
-	if !flags.HasAvailableFlags() {
-		return
-	}
-	r.request("SH", title)
-	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
-		term := `\fB` + escaped("--"+f.Name) + `\fR`
-		if f.Shorthand != "" {
-			term = `\fB` + escaped("-"+f.Shorthand) + `\fR, ` + term
-		}
-		kind, about := pflag.UnquoteUsage(f)
-		if kind != "" {
-			term += ` \fI` + escaped(strings.ToUpper(kind)) + `\fR`
-		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" {
-			about += "; by default " + f.DefValue
-		}
-		r.item(term, about)
 	})
+	return list
 }
 
-func (r *roff) exitStatus() {
-	r.request("SH", "EXIT STATUS")
-	r.item("0", "Done.")
-	r.item("1", "The tool or the command said no.")
-	r.item("2", "The command line or the configuration is wrong.")
-	r.item("3", "A person has yet to approve.")
+func aboutFlag(f *pflag.Flag) string {
+	_, about := pflag.UnquoteUsage(f)
+	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" {
+		about += "; by default " + f.DefValue
+	}
+	return about
 }
 
-func (r *roff) seeAlso(c *cobra.Command) {
-	if !c.HasParent() {
-		return
-	}
-	r.request("SH", "SEE ALSO")
-	var pages []string
-	for parent := c.Parent(); parent != nil; parent = parent.Parent() {
-		pages = append(pages, `\fB`+escaped(pageName(parent))+`\fR(1)`)
-	}
-	r.line(strings.Join(pages, ", "))
-}
+// roffEscapes are for characters that a formatter would change, and for lines that it would obey.
+var roffEscapes = strings.NewReplacer(`\`, `\e`, "\n.", "\n\\&.", "\n'", "\n\\(aq",
+	"-", `\-`, "'", `\(aq`, `"`, `\(dq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`)
 
 // escaped writes text so that a formatter shows it as it is, and can be copied from.
 func escaped(words string) string {
 	var b strings.Builder
-	atStart := true
-	for _, c := range words {
-		if atStart && (c == '.' || c == '\'') {
-			b.WriteString(`\&`)
-		}
-		atStart = c == '\n'
-		switch c {
-		case '\\':
-			b.WriteString(`\e`)
-		case '-':
-			b.WriteString(`\-`)
-		case '\'':
-			b.WriteString(`\(aq`)
-		case '"':
-			b.WriteString(`\(dq`)
-		case '`':
-			b.WriteString(`\(ga`)
-		case '^':
-			b.WriteString(`\(ha`)
-		case '~':
-			b.WriteString(`\(ti`)
-		default:
-			if c > '~' {
-				fmt.Fprintf(&b, `\[u%04X]`, c)
-			} else {
-				b.WriteRune(c)
-			}
+	for _, c := range roffEscapes.Replace("\n" + words)[1:] {
+		if c > '~' {
+			fmt.Fprintf(&b, `\[u%04X]`, c)
+		} else {
+			b.WriteRune(c)
 		}
 	}
 	return b.String()

@@ -153,13 +153,10 @@ func TestManRefuses(t *testing.T) {
 // What stands in a page is shown as it is, whatever it begins with.
 func TestEscaped(t *testing.T) {
 	for _, words := range []string{`.SH x`, `'quoted' "words"`, `a\nb \fB`, "`^~-'", "naïve → 7 €", ".a\n.b\n'c", `%q \" x`} {
-		r := &roff{}
-		r.request("TH", "X", "1", "", "", "")
-		r.request("nf")
-		r.line(escaped(words))
-		checkRoff(t, words, []byte(r.String()))
+		page := ".TH \"X\" \"1\" \"\" \"\" \"\"\n.nf\n" + escaped(words) + "\n"
+		checkRoff(t, words, []byte(page))
 		var got []string
-		for line := range strings.Lines(formatted(t, r.String())) {
+		for line := range strings.Lines(formatted(t, page)) {
 			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "X(1)") {
 				got = append(got, line)
 			}

@@ -7,7 +7,15 @@ import (
 	"time"
 
 	"remit/internal/engine/approval"
+	"remit/internal/toolsets/books"
 )
+
+// Progress tells how far something is that takes its time.
+type Progress struct {
+	Done, Total int64  // bytes, or whatever Unit says; a Total of 0 is not known
+	Unit        string // empty: bytes
+	Name        string // what it is at
+}
 
 // bar shows a person how far something is. It appears only on a terminal, and only if
 // there is time to look at it.
@@ -27,7 +35,7 @@ const (
 
 // bar begins a bar on stderr.
 func (p *Program) bar(what string) *bar {
-	return &bar{out: p.Stderr, what: what, room: width(p.Stderr), now: time.Now, begun: time.Now()}
+	return &bar{out: p.Stderr, what: what, room: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
 }
 
 // tell shows how far it is.
@@ -39,6 +47,11 @@ func (b *bar) tell(at Progress) {
 	b.drawn = now
 	line := cut(b.line(at, now.Sub(b.begun)), b.room-1) // the last column would begin a new line
 	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.room-1-columns(line), 0)))
+}
+
+// tellBytes shows how far something is with a book.
+func (b *bar) tellBytes(at books.Progress) {
+	b.tell(Progress{Done: at.Done, Total: at.Total, Name: at.Name})
 }
 
 // end takes the bar away.

@@ -1,11 +1,6 @@
 package cli
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/spf13/cobra"
-)
+import "github.com/spf13/cobra"
 
 func (p *Program) stdioCommand() *cobra.Command {
 	return &cobra.Command{
@@ -20,19 +15,4 @@ func (p *Program) stdioCommand() *cobra.Command {
 			return w.ServeStdio(cmd.Context(), p.Stdin, p.Stdout)
 		}),
 	}
-}
-
-// wantsHelp tells whether the command line asks for help; at worst it is a value that looks so.
-func (p *Program) wantsHelp() bool {
-	return slices.ContainsFunc(p.Args, func(arg string) bool { return strings.HasPrefix(arg, "-h") || strings.HasPrefix(arg, "--help") })
-}
-
-// addStdioAlone adds the one command that clients wait for to start, and no other. Its
-// flags are its own, because cobra copies those of a parent twice; nothing but help
-// shows the difference.
-func (p *Program) addStdioAlone(root *cobra.Command) {
-	root.CompletionOptions.DisableDefaultCmd = true
-	stdio := p.stdioCommand()
-	addSettingFlags(stdio.Flags())
-	root.AddCommand(stdio)
 }

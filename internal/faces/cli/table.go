@@ -13,8 +13,9 @@ import (
 
 // table writes rows in columns. On a terminal it is cut to fit.
 type table struct {
-	gives  int  // the column that is cut first; 0 is the last one
-	colour bool // show what is painted
+	gives  int    // the column that is cut first; 0 is the last one
+	colour bool   // show what is painted
+	none   string // what is written if there is nothing below the first row
 	rows   [][]string
 	paints map[cell]paint
 }
@@ -40,7 +41,13 @@ func (t *table) paint(column int, p paint) {
 	t.paints[cell{len(t.rows) - 1, column}] = p
 }
 
-func (t *table) write(w io.Writer) { t.writeWithin(w, width(w)) }
+func (t *table) write(w io.Writer) {
+	if len(t.rows) < 2 && t.none != "" {
+		fmt.Fprintln(w, t.none)
+		return
+	}
+	t.writeWithin(w, widthOf(w))
+}
 
 // writeWithin writes lines of so many columns at most; 0 is as many as it takes.
 func (t *table) writeWithin(w io.Writer, room int) {
@@ -102,9 +109,9 @@ func (t *table) painted(at cell, text string) string {
 	return "\x1b[" + string(p) + "m" + text + "\x1b[0m"
 }
 
-// width is how many columns a terminal has, 80 if it does not tell; 0 for anything
+// widthOf is how many columns a terminal has, 80 if it does not tell; 0 for anything
 // else, which is never cut.
-func width(w io.Writer) int {
+func widthOf(w io.Writer) int {
 	f, ok := w.(*os.File)
 	if !ok || !isTerminal(f) {
 		return 0
@@ -125,6 +132,24 @@ func (p *Program) colours() bool {
 	unwanted, _ := p.Env("NO_COLOR")
 	kind, _ := p.Env("TERM")
 	return isTerminal(p.Stdout) && unwanted == "" && kind != "dumb"
+}
+
+// show prints a value for scripts, or has it printed for people.
+func (p *Program) show(asJSON bool, v any, print func()) error {
+	if asJSON {
+		return writeJSON(p.Stdout, v)
+	}
+	print()
+	return nil
+}
+
+// convert maps a slice of one type to another.
+func convert[From, To any](list []From, as func(From) To) []To {
+	made := make([]To, len(list))
+	for i := range list {
+		made[i] = as(list[i])
+	}
+	return made
 }
 
 // writeJSON writes a value for scripts.

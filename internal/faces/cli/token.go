@@ -105,11 +105,7 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 	if err != nil {
 		return wanted, err
 	}
-	var sets []string
-	for _, set := range known {
-		sets = append(sets, set.Name)
-	}
-	if wanted.Scopes, err = identity.ParseScopes(n.scopes, sets); err != nil {
+	if wanted.Scopes, err = identity.ParseScopes(n.scopes, setNames(known)); err != nil {
 		return wanted, fmt.Errorf("--scopes: %w", err)
 	}
 	if wanted.Expires, err = expiry(n.expires, p.Now()); err != nil {
@@ -272,15 +268,8 @@ func (p *Program) tokenList() *cobra.Command {
 			if !all {
 				tokens = slices.DeleteFunc(tokens, func(t identity.Token) bool { return !t.Live(now) })
 			}
-			if asJSON {
-				views := make([]tokenView, len(tokens))
-				for i := range tokens {
-					views[i] = viewOfToken(&tokens[i], now)
-				}
-				return writeJSON(p.Stdout, views)
-			}
-			p.printTokens(tokens, now)
-			return nil
+			views := convert(tokens, func(t identity.Token) tokenView { return viewOfToken(&t, now) })
+			return p.show(asJSON, views, func() { p.printTokens(tokens, now) })
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "also those that are revoked, have expired, or were made elsewhere")
@@ -289,17 +278,13 @@ func (p *Program) tokenList() *cobra.Command {
 }
 
 func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
-	if len(tokens) == 0 {
-		fmt.Fprintln(p.Stdout, "There are no tokens. \"remit token create --name NAME\" makes one.")
-		return
-	}
 	shown := func(t time.Time, none string) string {
 		if t.IsZero() {
 			return none
 		}
 		return t.In(now.Location()).Format("2006-01-02 15:04")
 	}
-	t := table{gives: 3}
+	t := table{gives: 3, none: "There are no tokens. \"remit token create --name NAME\" makes one."}
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]

@@ -34,15 +34,10 @@ func (p *Program) tokenSessions() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				views := make([]sessionView, len(people))
-				for i, s := range people {
-					views[i] = sessionView{Name: s.Name, Role: s.Role.String(), CreatedAt: s.Created, SeenAt: s.Seen, ExpiresAt: s.Expires}
-				}
-				return writeJSON(p.Stdout, views)
-			}
-			p.printSessions(people)
-			return nil
+			views := convert(people, func(s identity.Session) sessionView {
+				return sessionView{Name: s.Name, Role: s.Role.String(), CreatedAt: s.Created, SeenAt: s.Seen, ExpiresAt: s.Expires}
+			})
+			return p.show(asJSON, views, func() { p.printSessions(people) })
 		}),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
@@ -50,12 +45,8 @@ func (p *Program) tokenSessions() *cobra.Command {
 }
 
 func (p *Program) printSessions(people []identity.Session) {
-	if len(people) == 0 {
-		fmt.Fprintln(p.Stdout, "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in.")
-		return
-	}
 	shown := func(t time.Time) string { return t.In(p.Now().Location()).Format("2006-01-02 15:04") }
-	var t table
+	t := table{none: "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in."}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
 		t.add(approval.Plain(s.Name), s.Role.String(), shown(s.Created), shown(s.Seen), shown(s.Expires))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"remit/internal/contract"
 	"remit/internal/contract/catalog"
 	"remit/internal/engine"
 )
@@ -32,20 +33,18 @@ func (p *Program) toolsCommand() *cobra.Command {
 }
 
 func (p *Program) listTools(e *engine.Engine, asJSON bool) error {
-	if asJSON {
-		list := []any{}
-		for _, t := range e.Tools() {
-			list = append(list, t.Contract)
+	return p.show(asJSON, contractsOf(e), func() {
+		var t table
+		t.add("TOOLSET", "TOOL", "VERSION", "PROMISES", "DESCRIPTION")
+		for _, tool := range e.Tools() {
+			t.add(tool.Set, tool.Name, tool.Version.String(), promises(tool), tool.Description)
 		}
-		return writeJSON(p.Stdout, list)
-	}
-	var t table
-	t.add("TOOLSET", "TOOL", "VERSION", "PROMISES", "DESCRIPTION")
-	for _, tool := range e.Tools() {
-		t.add(tool.Set, tool.Name, tool.Version.String(), promises(tool), tool.Description)
-	}
-	t.write(p.Stdout)
-	return nil
+		t.write(p.Stdout)
+	})
+}
+
+func contractsOf(e *engine.Engine) []*contract.Contract {
+	return convert(e.Tools(), func(t *engine.Tool) *contract.Contract { return t.Contract })
 }
 
 // promises says in a word or two what a tool may do.
@@ -68,9 +67,5 @@ func (p *Program) showTool(e *engine.Engine, name string, asJSON bool) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if asJSON {
-		return writeJSON(p.Stdout, tool.Contract)
-	}
-	fmt.Fprintf(p.Stdout, "%s\n", catalog.Page(tool.Contract))
-	return nil
+	return p.show(asJSON, tool.Contract, func() { fmt.Fprintf(p.Stdout, "%s\n", catalog.Page(tool.Contract)) })
 }

@@ -25,7 +25,7 @@ func (c *Console) bookRoutes() []route {
 
 // bookList is what the page of all books shows.
 type bookList struct {
-	Books    []books.ListedBook
+	Books    []books.Book
 	Pager    pager
 	Cut      bool
 	Unserved *unserved
@@ -46,7 +46,7 @@ func (v *visit) showBooks() error {
 
 // bookPage is what the page of a book shows: its tree, its assets or its history.
 type bookPage struct {
-	books.ListedBook
+	books.Book
 	Show    string // "", assets or history
 	Tree    []*folder
 	Files   int
@@ -59,7 +59,7 @@ type bookPage struct {
 func (v *visit) showBook() error {
 	page := &bookPage{Show: v.r.URL.Query().Get("show")}
 	var err error
-	if page.ListedBook, err = v.book(v.r.PathValue("book")); err != nil {
+	if page.Book, err = v.book(v.r.PathValue("book")); err != nil {
 		return err
 	}
 	switch page.Show {
@@ -74,39 +74,39 @@ func (v *visit) showBook() error {
 	if err != nil {
 		return err
 	}
-	return v.page("book", "books", approval.Plain(cmp.Or(page.Title, page.BookID)), page)
+	return v.page("book", "books", approval.Plain(cmp.Or(page.Title, page.ID)), page)
 }
 
 // book finds a registered book. One that was never registered may be there all the
 // same: then its name is all that is known.
-func (v *visit) book(id string) (books.ListedBook, error) {
+func (v *visit) book(id string) (books.Book, error) {
 	if missing := v.lacks("books", "books", "list_books", "glob_search", "read_content"); missing != nil {
-		return books.ListedBook{}, contract.Errorf(contract.NotFound, "%s: %s", missing.Title, missing.Command)
+		return books.Book{}, contract.Errorf(contract.NotFound, "%s: %s", missing.Title, missing.Command)
 	}
 	answer, _, err := ask[books.ListBooksOut](v, "list_books", nil)
 	if err != nil {
-		return books.ListedBook{}, err
+		return books.Book{}, err
 	}
 	for _, b := range answer.Result {
-		if b.BookID == id {
+		if b.ID == id {
 			return b, nil
 		}
 	}
-	return books.ListedBook{BookID: id}, nil
+	return books.Book{ID: id}, nil
 }
 
 // filesInPage is how many files of a book a page shows.
 const filesInPage = 1000
 
 func (v *visit) listFiles(page *bookPage) error {
-	files, cut, err := v.glob(page.BookID, "**")
+	files, cut, err := v.glob(page.ID, "**")
 	if err != nil {
 		return err
 	}
 	page.Cut, page.Files = cut, len(files)
 	shown, pages := pageOf(v, files, filesInPage)
 	page.Pager = pages
-	page.Tree = treeOf(page.BookID, shown)
+	page.Tree = treeOf(page.ID, shown)
 	return nil
 }
 
@@ -123,7 +123,7 @@ func (v *visit) listAssets(page *bookPage) error {
 	if missing := v.lacks("assets", "books", "list_assets"); missing != nil {
 		return nil
 	}
-	answer, cut, err := ask[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.BookID})
+	answer, cut, err := ask[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.ID})
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ type change struct {
 const changesShown = 200
 
 func (v *visit) listChanges(page *bookPage) error {
-	changes, err := v.changes(page.BookID, "", changesShown)
+	changes, err := v.changes(page.ID, "", changesShown)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (v *visit) changes(book, file string, most int) ([]change, error) {
 
 // AssetHref is where an asset of the book is.
 func (p *bookPage) AssetHref(a books.ListedAsset) string {
-	return assetHref(p.BookID, path.Join("assets", a.AssetType, a.Filename))
+	return assetHref(p.ID, path.Join("assets", a.AssetType, a.Filename))
 }
 
 // fileHref is where a file of a book is shown.

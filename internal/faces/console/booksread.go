@@ -23,7 +23,7 @@ import (
 
 // lesson is what the page of a file of a book shows.
 type lesson struct {
-	Book       books.ListedBook
+	Book       books.Book
 	Path       string
 	Title      string
 	Front      []frontField
@@ -45,7 +45,7 @@ func (v *visit) showLesson() error {
 		return err
 	}
 	page := &lesson{Book: book, Path: v.r.PathValue("path")}
-	answer, _, err := ask[books.ReadContentOut](v, "read_content", arguments{"book_id": book.BookID, "path": page.Path})
+	answer, _, err := ask[books.ReadContentOut](v, "read_content", arguments{"book_id": book.ID, "path": page.Path})
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,7 @@ func (v *visit) showLesson() error {
 	if err := v.neighbours(page); err != nil {
 		return err
 	}
-	if page.Changes, err = v.changes(book.BookID, page.Path, 20); err != nil {
+	if page.Changes, err = v.changes(book.ID, page.Path, 20); err != nil {
 		return err
 	}
 	return v.page("lesson", "books", approval.Plain(page.Title), page)
@@ -99,11 +99,11 @@ func (l *lesson) render(part string) template.HTML {
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
 			file, fragment, ok := beside(l.Path, dest)
-			return fileHref(l.Book.BookID, file) + fragment, ok
+			return fileHref(l.Book.ID, file) + fragment, ok
 		},
 		Image: func(dest string) (string, bool) {
 			file, _, ok := beside(l.Path, dest)
-			return assetHref(l.Book.BookID, file), ok && isAsset(file)
+			return assetHref(l.Book.ID, file), ok && isAsset(file)
 		},
 	})
 }
@@ -155,13 +155,13 @@ func (v *visit) neighbours(l *lesson) error {
 	if !strings.HasPrefix(l.Path, "lessons/") || path.Ext(l.Path) != ".md" {
 		return nil
 	}
-	files, _, err := v.glob(l.Book.BookID, "lessons/**/*.md")
+	files, _, err := v.glob(l.Book.ID, "lessons/**/*.md")
 	if err != nil {
 		return err
 	}
 	at := slices.Index(files, l.Path)
 	lead := func(i int) *bookFile {
-		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.BookID, files[i])}
+		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.ID, files[i])}
 	}
 	if at > 0 {
 		l.Prev = lead(at - 1)

@@ -12,7 +12,7 @@ import (
 
 // versionPage is what the page of a change of a file shows.
 type versionPage struct {
-	Book      books.ListedBook
+	Book      books.Book
 	Path      string
 	Change    change
 	Diff      comparison
@@ -29,12 +29,12 @@ func (v *visit) showVersion() error {
 	if v.Changed == nil {
 		return contract.Errorf(contract.NotFound, "No history is kept here")
 	}
-	before, after, c, err := v.Changed(v.r.Context(), book.BookID, page.Path, v.r.PathValue("version"))
-	v.recordFile("console/book_change", book.BookID, page.Path, err)
+	before, after, c, err := v.Changed(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
+	v.recordFile("console/book_change", book.ID, page.Path, err)
 	if err != nil {
 		return err
 	}
-	page.Change = shownChange(book.BookID, c)
+	page.Change = shownChange(book.ID, c)
 	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
 	return v.page("version", "books", "Change of "+approval.Plain(path.Base(page.Path)), page)
 }

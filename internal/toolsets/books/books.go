@@ -60,24 +60,11 @@ type ListBooksIn struct{}
 
 // ListBooksOut is the registry.
 type ListBooksOut struct {
-	Result []ListedBook `json:"result"`
-}
-
-// ListedBook is a registered book.
-type ListedBook struct {
-	BookID    string `json:"book_id"`
-	Title     string `json:"title"`
-	Backend   string `json:"storage_backend"`
-	CreatedAt string `json:"created_at"`
-	Status    string `json:"status"`
+	Result []Book `json:"result"`
 }
 
 // ListBooks gives the registered books.
 func (t *Tools) ListBooks(ctx context.Context, _ ListBooksIn) (ListBooksOut, error) {
-	books, err := t.Library.Books(ctx)
-	out := ListBooksOut{Result: make([]ListedBook, len(books))}
-	for i, b := range books {
-		out.Result[i] = ListedBook{b.ID, b.Title, b.Backend, b.Created, b.Status}
-	}
-	return out, err
+	found, err := t.Library.Books(ctx)
+	return ListBooksOut{Result: append([]Book{}, found...)}, err
 }

@@ -29,11 +29,11 @@ type Stores struct {
 
 // Book is an entry of the registry.
 type Book struct {
-	ID      string
-	Title   string
-	Backend string // the name of the store that it is kept in
-	Created string // RFC 3339
-	Status  string // active, archived or migrating
+	ID      string `json:"book_id"`
+	Title   string `json:"title"`
+	Backend string `json:"storage_backend"` // the name of the store that it is kept in
+	Created string `json:"created_at"`      // RFC 3339
+	Status  string `json:"status"`          // active, archived or migrating
 }
 
 // home is where one book is kept.

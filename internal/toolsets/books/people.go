@@ -11,8 +11,7 @@ import (
 )
 
 // This file and those named people_*.go hold what people do with whole books, from the
-// command line. What they take and give are plain structs, so that a face can mirror
-// them field by field.
+// command line. Their JSON is what the command line prints.
 
 // Progress tells how far something is that takes its time.
 type Progress struct {
@@ -22,8 +21,8 @@ type Progress struct {
 
 // Overview is a book as a list of books shows it.
 type Overview struct {
-	ID, Title, Backend, Created, Status string
-	Lessons                             int // files of Markdown in lessons/; -1 if its store cannot be read
+	Book
+	Lessons int `json:"lessons"` // files of Markdown in lessons/; -1 if its store cannot be read
 }
 
 // Overviews lists the registered books, with what is in them.
@@ -34,7 +33,7 @@ func (l *Library) Overviews(ctx context.Context) ([]Overview, error) {
 	}
 	all := make([]Overview, len(books))
 	for i, b := range books {
-		all[i] = Overview{b.ID, b.Title, b.Backend, b.Created, b.Status, l.lessons(ctx, b.ID)}
+		all[i] = Overview{b, l.lessons(ctx, b.ID)}
 	}
 	return all, ctx.Err()
 }

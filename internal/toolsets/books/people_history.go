@@ -17,13 +17,14 @@ import (
 
 // Change is one line of a book's history.
 type Change struct {
-	Version  string // names it
-	At       string // RFC 3339, in UTC
-	By       string
-	Action   string // what was done: write, delete, upload, import, restore
-	Path     string // in the book
-	Old, New string // SHA-256 of the content before and after; "" for none, or if it is not known
-	Size     int64  // of the content after
+	Version string `json:"version,omitempty"` // names it
+	At      string `json:"at"`                // RFC 3339, in UTC
+	By      string `json:"by"`
+	Action  string `json:"action"`        // what was done: write, delete, upload, import, restore
+	Path    string `json:"path"`          // in the book
+	Old     string `json:"old,omitempty"` // SHA-256 of the content before; "" for none, or if it is not known
+	New     string `json:"new,omitempty"` // and after
+	Size    int64  `json:"size"`          // of the content after
 }
 
 // History gives the changes of a file, of all files in a folder, or of a whole book if

@@ -27,25 +27,28 @@ type ImportOptions struct {
 
 // Imported is what an import did, or would do.
 type Imported struct {
-	Book, Title string
-	Files       []ImportedFile
-	Left        []LeftOut // what is not imported, and need not be
-	Bad         []LeftOut // what cannot be; if there is any and it is not to be skipped, nothing was written
-	Bytes       int64
-	Links       int // how many now lead to the new places
+	Book  string         `json:"book_id"`
+	Title string         `json:"title"`
+	Files []ImportedFile `json:"files"`
+	Left  []LeftOut      `json:"left_out"`  // what is not imported, and need not be
+	Bad   []LeftOut      `json:"cannot_be"` // if there is any and it is not to be skipped, nothing was written
+	Bytes int64          `json:"bytes"`
+	Links int            `json:"links"` // how many now lead to the new places
 }
 
 // ImportedFile is a file with its place in the book.
 type ImportedFile struct {
-	From, To string
-	Size     int64
-	Links    int    // how many of its links were changed
-	Outcome  string // created, updated or unchanged; "" if nothing was tried
+	From    string `json:"from"`
+	To      string `json:"to"`
+	Size    int64  `json:"size"`
+	Links   int    `json:"links"`             // how many of its links were changed
+	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
 }
 
 // LeftOut is something that is not imported, and why.
 type LeftOut struct {
-	From, Why string
+	From string `json:"from"`
+	Why  string `json:"why"`
 }
 
 // Import makes a book of a folder or a *zip.Reader, or adds to a book. First all is

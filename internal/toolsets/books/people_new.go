@@ -46,7 +46,7 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 			return Overview{}, err
 		}
 	}
-	return Overview{h.book.ID, h.book.Title, h.book.Backend, h.book.Created, h.book.Status, 1}, nil
+	return Overview{h.book, 1}, nil
 }
 
 // skeleton is what a book begins with: paths and texts.

@@ -13,11 +13,11 @@ import (
 
 // Finding is something in a book that is wrong, or may be.
 type Finding struct {
-	Level   string // error or warning
-	Path    string // in the book; "" for the book itself
-	Line    int    // 0 for the file as a whole
-	Rule    string // a short name that stays
-	Message string
+	Level   string `json:"level"`          // error or warning
+	Path    string `json:"path"`           // in the book; "" for the book itself
+	Line    int    `json:"line,omitempty"` // 0 for the file as a whole
+	Rule    string `json:"rule"`           // a short name that stays
+	Message string `json:"message"`
 }
 
 // The levels of findings: an error is wrong whatever the book is for.

@@ -29,11 +29,13 @@ type Client struct {
 	Title string   // as its makers call it
 	Notes []string // what a person should know, in sentences
 
-	file    func(System) string // where its servers are
-	in      format
-	entry   func(Server) ([]field, error) // what stands there of a server
-	command func(Server) []string         // its own command to add one; nil if it has none
-	links   func(c *Client, s Server) []Link
+	file        func(System) string // where its servers are
+	in          format
+	stdio, http string                // what it calls the two kinds of servers; "" if it does not name them
+	address     string                // the field of an address; "" if it takes none
+	token       string                // how it names a variable in a header, with %s for the variable
+	command     func(Server) []string // its own command to add one; nil if it has none
+	links       func(c *Client, s Server) []Link
 	// literal: it looks at no variables, so a token must stand in its file.
 	literal bool
 }
@@ -143,19 +145,29 @@ func bearer(reference string) []field {
 	return []field{{"Authorization", "Bearer " + reference}}
 }
 
-// withHeaders adds the header of the token, if there is one.
-func withHeaders(fields []field, s Server, reference string) []field {
-	if s.TokenEnv == "" {
-		return fields
+// entry is what stands in its file of a server.
+func (c *Client) entry(s Server) ([]field, error) {
+	kind, fields := c.stdio, []field{{"command", s.Command}, {"args", s.Args}}
+	if s.URL != "" {
+		if c.address == "" {
+			return nil, errNoHTTP
+		}
+		kind, fields = c.http, []field{{c.address, s.URL}}
 	}
-	return append(fields, field{"headers", bearer(reference)})
-}
-
-// Command and arguments stand alike in every file.
-func started(s Server) []field { return []field{{"command", s.Command}, {"args", s.Args}} }
-
-func typed(kind string, fields []field) []field {
-	return slices.Insert(fields, 0, field{"type", kind})
+	if kind != "" {
+		fields = slices.Insert(fields, 0, field{"type", kind})
+	}
+	_, isTOML := c.in.(tomlFile)
+	switch {
+	case s.URL == "" || s.TokenEnv == "":
+	case isTOML:
+		fields = append(fields, field{"bearer_token_env_var", s.TokenEnv})
+	case c.literal:
+		fields = append(fields, field{"headers", bearer(s.Token)})
+	default:
+		fields = append(fields, field{"headers", bearer(fmt.Sprintf(c.token, s.TokenEnv))})
+	}
+	return fields, nil
 }
 
 // errNoHTTP is what Claude Desktop gets for an address.

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tailscale/hujson"
+
+	"remit/internal/jsonc"
 )
 
 // ours is the server of the tests.
@@ -115,7 +118,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}{
 		{jsonFile{"servers"}, "{\n  \"a\": 1\n  \"b\": 2\n}", "a comma or '}' belongs here", 3, 3},
 		{jsonFile{"servers"}, "{\"é\": tru}", "a value belongs here", 1, 7},
-		{jsonFile{"servers"}, "\ufeff{\"a: 1}", "this string has no end", 1, 2},
+		{jsonFile{"servers"}, "\ufeff{\"a: 1}", "this string has no end", 1, 8},
 		{jsonFile{"servers"}, "{\"a\": \"\\q\"}", "this string is not right", 1, 7},
 		{jsonFile{"servers"}, "{a: 1}", "a name in double quotes belongs here", 1, 2},
 		{jsonFile{"servers"}, "{\"a\" 1}", "a colon belongs here, between a name and its value", 1, 6},
@@ -126,13 +129,13 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{jsonFile{"servers"}, "{\"servers\": []}", `"servers" must be an object in braces`, 1, 13},
 		{jsonFile{"servers"}, "{\"servers\": {}, \"servers\": {}}", `"servers" is there twice; remove one of them`, 1, 17},
 		{jsonFile{"servers"}, strings.Repeat("[", 600), "it is nested too deeply", 1, 501},
-		{tomlFile{"s"}, "a = 1\n= 2", "a name belongs here", 2, 1},
-		{tomlFile{"s"}, "a = ", "a value belongs here", 1, 5},
-		{tomlFile{"s"}, "a = \"x\nb = 1", "this string has no end", 1, 5},
-		{tomlFile{"s"}, "a = \"x\" b", "the line should end here", 1, 9},
-		{tomlFile{"s"}, "[a\n", "] belongs here", 1, 3},
-		{tomlFile{"s"}, "a = ['1' '2']", "a comma or ']' belongs here", 1, 10},
-		{tomlFile{"s"}, "a = [", "the text ends here, but ']' is missing", 1, 6},
+		{tomlFile{"s"}, "a = 1\n= 2", "invalid character at start of key: U+003D '='", 2, 1},
+		{tomlFile{"s"}, "a = ", "expected value, not end of input", 1, 4},
+		{tomlFile{"s"}, "a = \"x\nb = 1", "basic strings cannot have new lines", 1, 7},
+		{tomlFile{"s"}, "a = \"x\" b", "expected newline but got U+0062 'b'", 1, 9},
+		{tomlFile{"s"}, "[a\n", "expected ']' to close table name", 1, 3},
+		{tomlFile{"s"}, "a = ['1' '2']", "expected ',' or ']' after array value", 1, 10},
+		{tomlFile{"s"}, "a = [", "array is incomplete", 1, 5},
 		{tomlFile{"s"}, "s = {}", "s stands on lines without a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
 		{tomlFile{"s"}, "s.a.command = 'x'", "s stands on lines without a table; write each server as a table [s.NAME], or add [s.remit] by hand", 1, 1},
 		{tomlFile{"s"}, "[s]\nremit = {}", "remit is not in a table of its own; write it as [s.remit], or change it by hand", 2, 1},
@@ -154,25 +157,23 @@ func TestWhatCannotBeRead(t *testing.T) {
 // plain reads a JSON text with comments, as programs do.
 func plain(t *testing.T, text []byte) map[string]any {
 	t.Helper()
-	j, err := scanJSON(text)
+	root, err := jsonc.Parse(text)
 	if err != nil {
 		t.Fatalf("%q cannot be read: %v", text, err)
 	}
-	if j.root == nil {
-		return nil
-	}
-	value, _ := j.plain(j.root).(map[string]any)
+	value, _ := plainValue(root.Value).(map[string]any)
 	return value
 }
 
-// plain gives what a value says; lists and words as they are written.
-func (j *jsonText) plain(n *node) any {
-	if !n.object {
-		return string(j.text[n.start:n.end])
+// plainValue gives what a value says; lists and words as they are written.
+func plainValue(v hujson.ValueTrimmed) any {
+	o, ok := v.(*hujson.Object)
+	if !ok {
+		return hujson.Value{Value: v}.String()
 	}
 	all := map[string]any{}
-	for _, m := range n.members {
-		all[m.key] = j.plain(&m.value)
+	for _, m := range o.Members {
+		all[m.Name.Value.(hujson.Literal).String()] = plainValue(m.Value.Value)
 	}
 	return all
 }
@@ -271,12 +272,17 @@ func FuzzTOML(f *testing.F) {
 	})
 }
 
-// spoken is what statements say, but for those of ours.
-func spoken(file tomlFile, all []statement) []string {
+// spoken is what tables say, but for those of ours.
+func spoken(file tomlFile, all []tomlTable) []string {
 	var said []string
-	for _, s := range all {
-		if !file.isOf(s.table, "remit") {
-			text, _ := json.Marshal([]any{s.table, s.key, s.value, s.array})
+	for _, t := range all {
+		if file.isOf(&t, "remit") {
+			continue
+		}
+		text, _ := json.Marshal([]any{t.path, t.array})
+		said = append(said, string(text))
+		for _, p := range t.pairs {
+			text, _ := json.Marshal([]any{p.key, p.value})
 			said = append(said, string(text))
 		}
 	}

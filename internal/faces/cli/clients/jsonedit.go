@@ -2,9 +2,13 @@ package clients
 
 import (
 	"bytes"
-	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"remit/internal/jsonc"
 )
 
 // jsonFile is a file with an object of servers by name.
@@ -12,69 +16,107 @@ type jsonFile struct{ key string }
 
 func (jsonFile) language() string { return "json" }
 
-// holder finds the object of the servers; nil if there is none.
-func (f jsonFile) holder(text []byte) (*jsonText, *member, error) {
-	j, err := scanJSON(text)
-	if err != nil || j.root == nil {
-		return j, nil, err
-	}
-	if !j.root.object {
-		return nil, nil, syntaxError(text, j.root.start, "an object in braces belongs here")
-	}
-	holder, err := j.find(j.root, f.key)
-	if err == nil && holder != nil && !holder.value.object {
-		err = syntaxError(text, holder.value.start, "%s must be an object in braces", quote(f.key))
-	}
-	return j, holder, err
+// jsonText is a parsed JSON text. Editing the tree leaves every other byte as it is.
+type jsonText struct {
+	text []byte
+	root hujson.Value // without a value if the text has none
 }
 
-// entry finds a server; nil if it is not there.
-func (f jsonFile) entry(text []byte, name string) (*jsonText, *member, *member, error) {
-	j, holder, err := f.holder(text)
-	if err != nil || holder == nil {
-		return j, nil, nil, err
+// parse parses a text whose value, if there is one, is an object.
+func (f jsonFile) parse(text []byte) (*jsonText, error) {
+	root, err := jsonc.Parse(text)
+	var wrong *jsonc.SyntaxError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, syntaxError(text, wrong.Offset, "%s", wrong.Reason)
+	case root.Value != nil && root.Value.Kind() != '{':
+		return nil, syntaxError(text, root.StartOffset, "an object in braces belongs here")
 	}
-	m, err := j.find(&holder.value, name)
-	return j, holder, m, err
+	return &jsonText{text, root}, err
+}
+
+// find follows names from the root, each in the object of the one before. It returns the
+// object that holds the last of them, and the index there: -1 if there is none. Two members
+// of one name are refused: programs differ in which of them they take.
+func (j *jsonText) find(path ...string) (holder *hujson.Value, index int, err error) {
+	holder = &j.root
+	for i, key := range path {
+		index = -1
+		for k, m := range members(holder) {
+			if m.Name.Value.(hujson.Literal).String() != key {
+				continue
+			}
+			if index >= 0 {
+				return nil, -1, syntaxError(j.text, m.Name.StartOffset, "%s is there twice; remove one of them", quote(key))
+			}
+			index = k
+		}
+		if index < 0 || i == len(path)-1 {
+			break
+		}
+		holder = &members(holder)[index].Value
+	}
+	return holder, index, nil
+}
+
+// members are those of an object; none of any other value.
+func members(v *hujson.Value) []hujson.ObjectMember {
+	if o, ok := v.Value.(*hujson.Object); ok {
+		return o.Members
+	}
+	return nil
+}
+
+// servers finds the object of the servers; nil if there is none.
+func (f jsonFile) servers(text []byte) (*jsonText, *hujson.Value, error) {
+	j, err := f.parse(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	root, i, err := j.find(f.key)
+	if err != nil || i < 0 {
+		return j, nil, err
+	}
+	servers := &members(root)[i].Value
+	if servers.Value.Kind() != '{' {
+		err = syntaxError(text, servers.StartOffset, "%s must be an object in braces", quote(f.key))
+	}
+	return j, servers, err
 }
 
 func (f jsonFile) holds(text []byte) bool {
-	_, holder, err := f.holder(text)
-	return err == nil && holder != nil
+	_, servers, err := f.servers(text)
+	return err == nil && servers != nil
 }
 
 func (f jsonFile) get(text []byte, name string) ([]byte, Entry, error) {
-	j, _, m, err := f.entry(text, name)
-	if err != nil || m == nil {
+	j, servers, err := f.servers(text)
+	if err != nil || servers == nil {
 		return nil, Entry{}, err
 	}
-	said := Entry{Command: j.textOf(&m.value, "command")}
-	for _, key := range []string{"url", "httpUrl", "serverUrl"} {
-		if said.URL == "" {
-			said.URL = j.textOf(&m.value, key)
+	_, i, err := j.find(f.key, name)
+	if err != nil || i < 0 {
+		return nil, Entry{}, err
+	}
+	value := &members(servers)[i].Value
+	var said Entry
+	for _, m := range members(value) {
+		key := m.Name.Value.(hujson.Literal).String()
+		word, _ := m.Value.Value.(hujson.Literal)
+		switch isText := word.Kind() == '"'; {
+		case !slices.Contains(placing, key):
+			said.others = append(said.others, key)
+		case isText && key == "command":
+			said.Command = word.String()
+		case isText && said.URL == "" && strings.HasSuffix(strings.ToLower(key), "url"):
+			said.URL = word.String()
 		}
 	}
-	for _, part := range m.value.members {
-		if !slices.Contains(placing, part.key) {
-			said.others = append(said.others, part.key)
-		}
-	}
-	return text[m.value.start:m.value.end], said, nil
-}
-
-// textOf gives the member of an object that is a string; "" if it is none.
-func (j *jsonText) textOf(o *node, key string) string {
-	var text string
-	for _, m := range o.members {
-		if m.key == key && json.Unmarshal(j.text[m.value.start:m.value.end], &text) != nil {
-			return ""
-		}
-	}
-	return text
+	return text[value.StartOffset:value.EndOffset], said, nil
 }
 
 func (f jsonFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
-	j, holder, m, err := f.entry(text, name)
+	j, servers, err := f.servers(text)
 	if err != nil {
 		return nil, err
 	}
@@ -86,140 +128,206 @@ func (f jsonFile) set(text []byte, name string, write func(style) []byte) ([]byt
 		return slices.Concat([]byte("{"+st.eol+inner.indent+quote(name)+": "), write(inner), []byte(st.eol+st.indent+"}"))
 	}
 	switch {
-	case m != nil:
-		st := style{indent: j.lineIndent(m.start), unit: j.unit(), eol: endOfLine(text), compact: !j.beginsLine(m.start)}
-		return apply(text, edit{m.value.start, m.value.end, string(write(st))}), nil
-	case holder != nil:
-		return apply(text, j.insert(&holder.value, name, write)...), nil
-	case j.root != nil:
-		return apply(text, j.insert(j.root, f.key, fresh)...), nil
+	case j.root.Value == nil:
+		eol, lead := endOfLine(text), ""
+		if body := bytes.TrimPrefix(text, byteOrderMark); len(body) > 0 && body[len(body)-1] != '\n' {
+			lead = eol
+		}
+		return f.set(slices.Concat(text, []byte(lead+"{}"+eol)), name, write)
+	case servers == nil:
+		j.insert(&j.root, f.key, fresh)
+		return j.text, nil
 	}
-	eol := endOfLine(text)
-	lead := ""
-	if body := bytes.TrimPrefix(text, byteOrderMark); len(body) > 0 && body[len(body)-1] != '\n' {
-		lead = eol
+	_, i, err := j.find(f.key, name)
+	if err != nil {
+		return nil, err
 	}
-	whole := lead + "{" + eol + "  " + quote(f.key) + ": " + string(fresh(style{indent: "  ", unit: "  ", eol: eol})) + eol + "}" + eol
-	return apply(text, edit{len(text), len(text), whole}), nil
+	if i < 0 {
+		j.insert(servers, name, write)
+		return j.text, nil
+	}
+	m := &members(servers)[i]
+	indent, beginsLine := indentOf(m.Name.BeforeExtra)
+	j.replace(&m.Value, write(style{indent: indent, unit: j.unit(), eol: endOfLine(text), compact: !beginsLine}))
+	return j.text, nil
 }
+
+// replace puts a written value in the place of another.
+func (j *jsonText) replace(v *hujson.Value, written []byte) {
+	v.Value = hujson.Literal(written)
+	j.pack()
+}
+
+// pack writes the tree down after a change, so that offsets fit the text again.
+func (j *jsonText) pack() {
+	j.text = j.root.Pack()
+	j.root.UpdateOffsets()
+}
+
+const space = " \t\r\n"
 
 // insert puts a member behind the others. Comments stay with what they are about: the
 // comma goes right behind the last value, the member behind what follows that.
-func (j *jsonText) insert(o *node, key string, write func(style) []byte) []edit {
-	st := style{unit: j.unit(), eol: endOfLine(j.text)}
-	last, isFirst := member{comma: -1}, len(o.members) == 0
-	if !isFirst {
-		last = o.members[len(o.members)-1]
-	}
-	end := o.start + len(bytes.TrimRight(j.text[o.start:o.end-1], " \t\r\n"))
-	var edits []edit
-	if !isFirst && last.comma < 0 {
-		edits = append(edits, edit{last.value.end, last.value.end, ","})
-	}
-	var before, after string
-	if last.comma >= 0 {
-		after = ","
-	}
-	switch outer := j.lineIndent(o.start); {
-	case !j.onOneLine(o):
-		st.indent = j.memberIndent(o, outer)
+func (j *jsonText) insert(holder *hujson.Value, key string, write func(style) []byte) {
+	o := holder.Value.(*hujson.Object)
+	kept := bytes.TrimRight(o.AfterExtra, space)
+	tail := string(o.AfterExtra[len(kept):])
+	line := j.text[bytes.LastIndexByte(j.text[:holder.StartOffset], '\n')+1 : holder.StartOffset]
+	line = bytes.TrimPrefix(line, byteOrderMark)
+	outer := string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+	st := style{indent: outer + j.unit(), unit: j.unit(), eol: endOfLine(j.text)}
+	before := " "
+	switch {
+	case strings.Contains(tail, "\n"):
+		for _, m := range o.Members {
+			if indent, beginsLine := indentOf(m.Name.BeforeExtra); beginsLine {
+				st.indent = indent
+			}
+		}
 		before = st.eol + st.indent
-	case isFirst:
-		st.indent = outer + st.unit
-		before, after = st.eol+st.indent, st.eol+outer
+	case len(o.Members) == 0:
+		before, tail = st.eol+st.indent, st.eol+outer
 	default:
 		st.compact = true
-		before = " "
 	}
-	pair := before + quote(key) + ": " + string(write(st)) + after
-	stop := end
-	if isFirst && j.onOneLine(o) {
-		stop = o.end - 1
+	added := hujson.ObjectMember{
+		Name:  hujson.Value{BeforeExtra: slices.Concat(kept, []byte(before)), Value: hujson.Literal(quote(key))},
+		Value: hujson.Value{BeforeExtra: hujson.Extra(" "), Value: hujson.Literal(write(st))},
 	}
-	return append(edits, edit{end, stop, pair})
-}
-
-// onOneLine tells whether the end of an object stands on the line of its last member.
-func (j *jsonText) onOneLine(o *node) bool {
-	inner := j.text[o.start : o.end-1]
-	return !bytes.ContainsRune(inner[len(bytes.TrimRight(inner, " \t\r\n")):], '\n')
-}
-
-// lineIndent is what the line of a place begins with.
-func (j *jsonText) lineIndent(at int) string {
-	start := bytes.LastIndexByte(j.text[:at], '\n') + 1
-	line := bytes.TrimPrefix(j.text[start:at], byteOrderMark)
-	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
-}
-
-// beginsLine tells whether there is nothing before a place on its line.
-func (j *jsonText) beginsLine(at int) bool {
-	start := bytes.LastIndexByte(j.text[:at], '\n') + 1
-	return start > 0 && len(bytes.Trim(j.text[start:at], " \t")) == 0
-}
-
-// memberIndent is where the members of an object begin.
-func (j *jsonText) memberIndent(o *node, outer string) string {
-	for _, m := range slices.Backward(o.members) {
-		if j.beginsLine(m.start) {
-			return j.lineIndent(m.start)
-		}
+	if n := len(o.Members); n > 0 && o.Members[n-1].Value.AfterExtra != nil {
+		added.Value.AfterExtra = hujson.Extra{} // a comma behind the last
 	}
-	return outer + j.unit()
+	o.Members, o.AfterExtra = append(o.Members, added), hujson.Extra(tail)
+	j.pack()
+}
+
+// indentOf returns the indent of a member that begins a line; false for another.
+func indentOf(before hujson.Extra) (string, bool) {
+	end := bytes.LastIndexByte(before, '\n') + 1
+	indent := before[end:]
+	return string(indent), end > 0 && len(bytes.Trim(indent, " \t")) == 0
 }
 
 // unit is by how much this text indents.
 func (j *jsonText) unit() string {
-	if j.root != nil {
-		outer := j.lineIndent(j.root.start)
-		for _, m := range j.root.members {
-			if unit, deeper := strings.CutPrefix(j.lineIndent(m.start), outer); j.beginsLine(m.start) && deeper && unit != "" {
-				return unit
-			}
+	before := j.root.BeforeExtra
+	outer := string(bytes.TrimPrefix(before[bytes.LastIndexByte(before, '\n')+1:], byteOrderMark))
+	for _, m := range members(&j.root) {
+		indent, beginsLine := indentOf(m.Name.BeforeExtra)
+		if unit, deeper := strings.CutPrefix(indent, outer); beginsLine && deeper && unit != "" {
+			return unit
 		}
 	}
 	return "  "
 }
 
 func (f jsonFile) remove(text []byte, name string, keepHolder bool) ([]byte, error) {
-	j, holder, m, err := f.entry(text, name)
-	if err != nil || m == nil {
+	j, servers, err := f.servers(text)
+	if err != nil || servers == nil {
 		return text, err
 	}
-	if len(holder.value.members) == 1 && !keepHolder {
-		return apply(text, j.cut(j.root, holder)...), nil
+	holder, i, err := j.find(f.key, name)
+	if err != nil || i < 0 {
+		return text, err
 	}
-	return apply(text, j.cut(&holder.value, m)...), nil
+	if len(members(servers)) == 1 && !keepHolder {
+		holder, i, err = j.find(f.key)
+	}
+	j.cut(holder, i)
+	return j.text, err
 }
 
-// cut takes a member out: its line, and the comma that only it needs.
-func (j *jsonText) cut(o *node, m *member) []edit {
-	start, end := m.start, m.value.end
-	if m.comma >= 0 {
-		end = m.comma + 1
-		if len(bytes.TrimSpace(j.text[m.value.end:m.comma])) > 0 { // a comment stands between
-			end = m.value.end
+// cut takes a member out: its line, and the comma that only it needs. Comments stay.
+func (j *jsonText) cut(holder *hujson.Value, i int) {
+	o := holder.Value.(*hujson.Object)
+	m, isLast := o.Members[i], i == len(o.Members)-1
+	next := &o.AfterExtra
+	if !isLast {
+		next = &o.Members[i+1].Name.BeforeExtra
+	}
+	rest := *next
+	if len(bytes.TrimSpace(m.Value.AfterExtra)) > 0 { // a comment before its comma
+		rest = slices.Concat(m.Value.AfterExtra, rest)
+	}
+	before := hujson.Extra(bytes.TrimRight(m.Name.BeforeExtra, space))
+	if !before.IsValid() && !bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r"), []byte("\n")) {
+		before = m.Name.BeforeExtra // what follows would end up in the line comment before it
+	}
+	*next = slices.Concat(before, rest)
+	o.Members = slices.Delete(o.Members, i, i+1)
+	if len(o.Members) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0 {
+		o.AfterExtra = nil
+	}
+	if isLast && i > 0 { // the one before it is the last now
+		previous := &o.Members[i-1].Value
+		if m.Value.AfterExtra == nil {
+			o.AfterExtra, previous.AfterExtra = slices.Concat(previous.AfterExtra, o.AfterExtra), nil
+		} else if previous.AfterExtra == nil {
+			previous.AfterExtra = hujson.Extra{}
 		}
 	}
-	for start > o.start+1 && isSpace(j.text[start-1]) {
-		start--
+	j.pack()
+}
+
+// mend takes out what the fields do not say any more, and puts the fields in. People may
+// have headers of their own beside that of the token.
+func (f jsonFile) mend(text []byte, name string, fields []field) ([]byte, error) {
+	j, err := f.parse(text)
+	if err != nil {
+		return nil, err
 	}
-	rest := bytes.TrimLeft(j.text[end:], " \t\r")
-	if slices.Contains(j.comments, start+len(j.text[start:])-len(bytes.TrimLeft(j.text[start:], " \t\r"))) && len(rest) > 0 && rest[0] != '\n' {
-		start = m.start // what follows on this line would end up in the comment before it
+	for _, key := range placing {
+		if slices.ContainsFunc(fields, func(one field) bool { return one.key == key }) {
+			continue
+		}
+		path := []string{f.key, name, key}
+		holder, i, err := j.find(path...)
+		if err == nil && i >= 0 && key == "headers" && len(members(&members(holder)[i].Value)) > 1 {
+			holder, i, err = j.find(append(path, bearer("")[0].key)...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if i >= 0 {
+			j.cut(holder, i)
+		}
 	}
-	var edits []edit
-	switch i := slices.IndexFunc(o.members, func(other member) bool { return other.start == m.start }); {
-	case len(o.members) == 1 && len(bytes.TrimSpace(slices.Concat(j.text[o.start+1:start], j.text[end:o.end-1]))) == 0:
-		start, end = o.start+1, o.end-1
-	case i == len(o.members)-1 && i > 0 && m.comma < 0: // the one before it is the last now
-		before := o.members[i-1].comma
-		edits = append(edits, edit{before, before + 1, ""})
-		start = max(start, before+1)
-	case end == m.value.end && m.comma >= 0:
-		edits = append(edits, edit{m.comma, m.comma + 1, ""})
+	err = j.put(fields, f.key, name)
+	return j.text, err
+}
+
+// put puts fields into an object, each in the place of what is there.
+func (j *jsonText) put(fields []field, path ...string) error {
+	for _, one := range fields {
+		at := append(slices.Clone(path), one.key)
+		holder, i, err := j.find(at...)
+		if err != nil {
+			return err
+		}
+		written := []byte(jsonValue(one.value))
+		if i < 0 {
+			j.insert(holder, one.key, func(style) []byte { return written })
+			continue
+		}
+		value := &members(holder)[i].Value
+		inner, nested := one.value.([]field)
+		switch {
+		case nested && value.Value.Kind() == '{':
+			if err := j.put(inner, at...); err != nil {
+				return err
+			}
+		case !alike(j.text[value.StartOffset:value.EndOffset], written):
+			j.replace(value, written)
+		}
 	}
-	return append(edits, edit{start, end, ""})
+	return nil
+}
+
+// alike tells whether two values say the same in any layout.
+func alike(a, b []byte) bool {
+	first, errFirst := hujson.Minimize(bytes.Clone(a))
+	second, errSecond := hujson.Minimize(bytes.Clone(b))
+	return errors.Join(errFirst, errSecond) == nil && bytes.Equal(first, second)
 }
 
 func (jsonFile) render(_ string, fields []field, st style) []byte { return renderJSON(fields, st) }
@@ -253,17 +361,10 @@ func jsonValue(value any) string {
 }
 
 // quote writes a text as a JSON string, with & and < as they are.
-func quote(text string) string {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string never fails
-	return strings.TrimSuffix(out.String(), "\n")
-}
+func quote(text string) string { return string(hujson.String(text)) }
 
 // compactJSON writes fields on one line, without white space.
 func compactJSON(fields []field) []byte {
-	var out bytes.Buffer
-	_ = json.Compact(&out, renderJSON(fields, style{compact: true})) // it was just written
-	return out.Bytes()
+	out, _ := hujson.Minimize(renderJSON(fields, style{compact: true})) // it was just written
+	return out
 }

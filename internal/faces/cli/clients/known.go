@@ -14,12 +14,7 @@ func claudeCode() *Client {
 		Notes: []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
 		file:  func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
 		in:    jsonFile{"mcpServers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${"+s.TokenEnv+"}"), nil
-			}
-			return typed("stdio", started(s)), nil
-		},
+		stdio: "stdio", http: "http", address: "url", token: "${%s}",
 		command: func(s Server) []string {
 			line := []string{"claude", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
@@ -41,12 +36,6 @@ func claudeDesktop() *Client {
 		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "If it does not list the server, see which file \"Edit Config\" in its settings under Developer opens: some editions for Windows keep another.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
 		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
 		in:    jsonFile{"mcpServers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return nil, errNoHTTP
-			}
-			return started(s), nil
-		},
 	}
 }
 
@@ -57,12 +46,7 @@ func cursor() *Client {
 		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
 		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
 		in:    jsonFile{"mcpServers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders([]field{{"url", s.URL}}, s, "${env:"+s.TokenEnv+"}"), nil
-			}
-			return typed("stdio", started(s)), nil
-		},
+		stdio: "stdio", address: "url", token: "${env:%s}",
 		links: func(c *Client, s Server) []Link {
 			fields, err := c.entry(s)
 			if err != nil {
@@ -92,12 +76,7 @@ func vsCode() *Client {
 		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows what it says."},
 		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
 		in:    jsonFile{"servers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${env:"+s.TokenEnv+"}"), nil
-			}
-			return typed("stdio", started(s)), nil
-		},
+		stdio: "stdio", http: "http", address: "url", token: "${env:%s}",
 	}
 	c.command = func(s Server) []string { return []string{"code", "--add-mcp", string(named(c, s))} }
 	c.links = func(c *Client, s Server) []Link {
@@ -121,15 +100,10 @@ func vsCode() *Client {
 func windsurf() *Client {
 	return &Client{
 		Name: "windsurf", Title: "Windsurf",
-		Notes: []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
-		file:  func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
-		in:    jsonFile{"mcpServers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders([]field{{"serverUrl", s.URL}}, s, "${env:"+s.TokenEnv+"}"), nil
-			}
-			return started(s), nil
-		},
+		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
+		file:    func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
+		in:      jsonFile{"mcpServers"},
+		address: "serverUrl", token: "${env:%s}",
 	}
 }
 
@@ -141,17 +115,8 @@ func codex() *Client {
 		file: func(s System) string {
 			return s.join(s.variable("CODEX_HOME", s.join(s.Home, ".codex")), "config.toml")
 		},
-		in: tomlFile{"mcp_servers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL == "" {
-				return started(s), nil
-			}
-			fields := []field{{"url", s.URL}}
-			if s.TokenEnv != "" {
-				fields = append(fields, field{"bearer_token_env_var", s.TokenEnv})
-			}
-			return fields, nil
-		},
+		in:      tomlFile{"mcp_servers"},
+		address: "url",
 		command: func(s Server) []string {
 			line := []string{"codex", "mcp", "add", s.Name}
 			if s.URL == "" {
@@ -174,12 +139,7 @@ func gemini() *Client {
 		Notes: []string{"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.", "Type /mcp in Gemini CLI to see the server."},
 		file:  func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
 		in:    jsonFile{"mcpServers"},
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders(typed("http", []field{{"url", s.URL}}), s, "${"+s.TokenEnv+"}"), nil
-			}
-			return started(s), nil
-		},
+		http:  "http", address: "url", token: "${%s}",
 		command: func(s Server) []string {
 			line := []string{"gemini", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
@@ -203,12 +163,7 @@ func zed() *Client {
 		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
 		in:      jsonFile{"context_servers"},
 		literal: true,
-		entry: func(s Server) ([]field, error) {
-			if s.URL != "" {
-				return withHeaders([]field{{"url", s.URL}}, s, s.Token), nil
-			}
-			return started(s), nil
-		},
+		address: "url",
 	}
 }
 

@@ -74,3 +74,23 @@ func TestAddedByHand(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileFiles: a file that nests without end, or that is broken, gives an error with its
+// place and stays as it is.
+func TestHostileFiles(t *testing.T) {
+	for _, c := range All() {
+		for _, text := range []string{
+			strings.Repeat("[", 1<<20), strings.Repeat(`{"a":`, 1<<20), "a = " + strings.Repeat("[", 1<<20), "a = " + strings.Repeat("{a=", 1<<18), "{\"a\": hunter2", "a = hunter2",
+		} {
+			file := filepath.Join(t.TempDir(), "file")
+			write(t, file, text)
+			_, err := c.Install(file, ours)
+			if err == nil || !strings.Contains(err.Error(), "cannot be read at line 1, column ") || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%s, %.20q: %v", c.Name, text, err)
+			}
+			if diff := cmp.Diff(map[string]string{"file": text}, map[string]string{"file": read(t, file)}); diff != "" {
+				t.Errorf("%s, %.20q was changed", c.Name, text)
+			}
+		}
+	}
+}

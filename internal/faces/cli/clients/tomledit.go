@@ -12,96 +12,82 @@ type tomlFile struct{ key string }
 
 func (tomlFile) language() string { return "toml" }
 
-// lines are some whole lines of a text.
-type lines struct{ start, end int }
-
-// entry finds the tables of a server. What is written in a way that a table cannot be
-// put beside is refused.
-func (f tomlFile) entry(text []byte, name string) (found []lines, said Entry, err error) {
+// entry finds the tables of a server, and those in it. What is written in a way that a table
+// cannot be put beside is refused.
+func (f tomlFile) entry(text []byte, name string) (found []tomlTable, said Entry, err error) {
 	all, err := scanTOML(text)
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	heads := 0
-	for i, s := range all {
-		if err := f.refuse(text, &s, name); err != nil {
+	isThere := false
+	for _, t := range all {
+		if err := f.refuse(text, &t, name); err != nil {
 			return nil, Entry{}, err
 		}
-		if !f.isOf(s.table, name) {
+		if !f.isOf(&t, name) {
 			continue
 		}
+		found = append(found, t)
 		switch {
-		case s.isHeader():
-			found = append(found, lines{s.start, s.end})
-			if len(s.table) == 2 {
-				heads++
-			} else {
-				said.others = append(said.others, s.table[2])
-			}
+		case len(t.path) > 2:
+			said.others = append(said.others, t.path[2])
+		case isThere:
+			return nil, Entry{}, syntaxError(text, t.start, "[%s.%s] is there twice; remove one of them", f.key, name)
 		default:
-			found[len(found)-1].end = s.end
-			if len(s.table) == 2 {
-				said.note(s.key, s.value)
-			}
-		}
-		if heads > 1 {
-			return nil, Entry{}, syntaxError(text, all[i].start, "[%s.%s] is there twice; remove one of them", f.key, name)
+			isThere = true
+			said.note(t.pairs)
 		}
 	}
 	return found, said, nil
 }
 
-func (e *Entry) note(key []string, written string) {
-	value, _ := tomlString(written)
-	switch {
-	case len(key) > 1 || !slices.Contains(placing, key[0]):
-		e.others = append(e.others, key[0])
-	case key[0] == "command":
-		e.Command = value
-	case key[0] == "url":
-		e.URL = value
+func (e *Entry) note(pairs []tomlPair) {
+	for _, p := range pairs {
+		switch {
+		case len(p.key) > 1 || !slices.Contains(placing, p.key[0]):
+			e.others = append(e.others, p.key[0])
+		case p.key[0] == "command":
+			e.Command = p.said
+		case p.key[0] == "url":
+			e.URL = p.said
+		}
 	}
 }
 
 // isOf tells whether a table is that of a server, or one in it.
-func (f tomlFile) isOf(table []string, name string) bool {
-	return len(table) >= 2 && table[0] == f.key && table[1] == name
+func (f tomlFile) isOf(t *tomlTable, name string) bool {
+	return len(t.path) >= 2 && t.path[0] == f.key && t.path[1] == name
 }
 
 // refuse says no to servers that are not in tables of their own.
-func (f tomlFile) refuse(text []byte, s *statement, name string) error {
-	full := slices.Concat(s.table, s.key)
-	isOurs := len(full) > 0 && full[0] == f.key
-	switch {
-	case !isOurs:
-		return nil
-	case s.array && len(s.table) <= 2:
-		return syntaxError(text, s.start, "[[%s]] is a list; Codex takes tables such as [%s.%s]", strings.Join(s.table, "."), f.key, name)
-	case s.isHeader() || len(s.table) >= 2:
-		return nil
-	case len(s.table) == 0:
-		return syntaxError(text, s.start, "%s stands on lines without a table; write each server as a table [%s.NAME], or add [%s.%s] by hand", f.key, f.key, f.key, name)
-	case s.key[0] == name:
-		return syntaxError(text, s.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand", name, f.key, name)
+func (f tomlFile) refuse(text []byte, t *tomlTable, name string) error {
+	isOurs := len(t.path) > 0 && t.path[0] == f.key
+	if isOurs && t.array && len(t.path) <= 2 {
+		return syntaxError(text, t.start, "[[%s]] is a list; Codex takes tables such as [%s.%s]", strings.Join(t.path, "."), f.key, name)
+	}
+	for _, p := range t.pairs {
+		switch {
+		case len(t.path) == 0 && p.key[0] == f.key:
+			return syntaxError(text, p.start, "%s stands on lines without a table; write each server as a table [%s.NAME], or add [%s.%s] by hand", f.key, f.key, f.key, name)
+		case isOurs && len(t.path) == 1 && p.key[0] == name:
+			return syntaxError(text, p.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand", name, f.key, name)
+		}
 	}
 	return nil
 }
 
 func (f tomlFile) holds(text []byte) bool {
 	all, err := scanTOML(text)
-	return err == nil && slices.ContainsFunc(all, func(s statement) bool { return len(s.table) > 0 && s.table[0] == f.key })
+	return err == nil && slices.ContainsFunc(all, func(t tomlTable) bool { return len(t.path) > 0 && t.path[0] == f.key })
 }
 
 func (f tomlFile) get(text []byte, name string) ([]byte, Entry, error) {
 	found, said, err := f.entry(text, name)
-	if err != nil || len(found) == 0 {
-		return nil, Entry{}, err
-	}
 	var raw []byte
-	for _, l := range found {
-		raw = append(raw, text[l.start:l.end]...)
+	for _, t := range found {
+		raw = append(raw, text[t.start:t.end]...)
 	}
-	return raw, said, nil
+	return raw, said, err
 }
 
 func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byte, error) {
@@ -111,41 +97,34 @@ func (f tomlFile) set(text []byte, name string, write func(style) []byte) ([]byt
 	}
 	eol := endOfLine(text)
 	entry := string(write(style{eol: eol}))
-	if len(found) > 0 {
-		if !bytes.HasSuffix(text[:found[0].end], []byte("\n")) {
-			entry = strings.TrimSuffix(entry, eol)
-		}
-		edits := []edit{{found[0].start, found[0].end, entry}}
-		for _, l := range found[1:] {
-			edits = append(edits, cutLines(text, l))
-		}
-		return apply(text, edits...), nil
+	if len(found) == 0 {
+		return apply(text, edit{len(text), len(text), gapBefore(text, eol) + entry}), nil
 	}
-	return apply(text, edit{len(text), len(text), gapBefore(text, eol) + entry}), nil
+	if !bytes.HasSuffix(text[:found[0].end], []byte("\n")) {
+		entry = strings.TrimSuffix(entry, eol)
+	}
+	return apply(text, append(cutTables(text, found[1:]), edit{found[0].start, found[0].end, entry})...), nil
 }
 
 // mend finds the table that get has found the command or the address in.
 func (f tomlFile) mend(text []byte, name string, fields []field) ([]byte, error) {
-	all, err := scanTOML(text)
-	if err != nil {
-		return nil, err
+	found, _, err := f.entry(text, name)
+	i := slices.IndexFunc(found, func(t tomlTable) bool { return len(t.path) == 2 })
+	if err != nil || i < 0 {
+		return text, err
 	}
 	var edits []edit
-	end, missing := 0, slices.Clone(fields)
-	for _, s := range all {
-		if len(s.table) != 2 || !f.isOf(s.table, name) {
+	missing, end := slices.Clone(fields), found[i].end
+	for _, p := range found[i].pairs {
+		if len(p.key) != 1 {
 			continue
 		}
-		end = s.end
-		if len(s.key) != 1 {
-			continue
-		}
-		switch i := slices.IndexFunc(missing, func(one field) bool { return one.key == s.key[0] }); {
-		case i >= 0:
-			edits = append(edits, edit{s.at, s.at + len(s.value), jsonValue(missing[i].value)})
-			missing = slices.Delete(missing, i, i+1)
-		case slices.Contains(placing, s.key[0]):
-			edits = append(edits, edit{s.start, s.end, ""})
+		switch k := slices.IndexFunc(missing, func(one field) bool { return one.key == p.key[0] }); {
+		case k >= 0:
+			edits = append(edits, edit{p.at, p.at + len(p.value), jsonValue(missing[k].value)})
+			missing = slices.Delete(missing, k, k+1)
+		case slices.Contains(placing, p.key[0]):
+			edits = append(edits, edit{p.start, p.end, ""})
 		}
 	}
 	eol := endOfLine(text)
@@ -175,25 +154,25 @@ func (f tomlFile) remove(text []byte, name string, _ bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var edits []edit
-	for _, l := range found {
-		edits = append(edits, cutLines(text, l))
-	}
-	return apply(text, edits...), nil
+	return apply(text, cutTables(text, found)...), nil
 }
 
-// cutLines takes lines out, and the blank one before them unless it is needed still.
-func cutLines(text []byte, l lines) edit {
-	rest := bytes.TrimLeft(text[l.end:], " \t\r")
-	if len(rest) == 0 || rest[0] == '\n' {
-		for _, blank := range []string{"\n\r\n", "\n\n"} {
-			if bytes.HasSuffix(text[:l.start], []byte(blank)) {
-				l.start -= len(blank) - 1
-				break
+// cutTables takes tables out, and the blank line before each unless it is needed still.
+func cutTables(text []byte, tables []tomlTable) []edit {
+	var edits []edit
+	for _, t := range tables {
+		rest := bytes.TrimLeft(text[t.end:], " \t\r")
+		if len(rest) == 0 || rest[0] == '\n' {
+			for _, blank := range []string{"\n\r\n", "\n\n"} {
+				if bytes.HasSuffix(text[:t.start], []byte(blank)) {
+					t.start -= len(blank) - 1
+					break
+				}
 			}
 		}
+		edits = append(edits, edit{t.start, t.end, ""})
 	}
-	return edit{l.start, l.end, ""}
+	return edits
 }
 
 func (f tomlFile) render(name string, fields []field, st style) []byte {

@@ -28,18 +28,18 @@ type Answer struct {
 
 // Hit is a piece that was found.
 type Hit struct {
-	ID      string // a UUID, always the same for the same piece
-	Type    string // of a discovery
-	Content string
-	Module  string
-	Session string
-	Source  string // discovery, code, docs or session
-	Path    string // of the source: a file, a memory file, or what was fed
-	Name    string
-	Line    int
-	End     int
-	Date    time.Time
-	Score   float64 // from 0 to 1, to be compared within an answer
+	ID      string    `json:"id"`   // a UUID, always the same for the same piece
+	Type    string    `json:"type"` // of a discovery
+	Content string    `json:"content"`
+	Module  string    `json:"module,omitempty"`
+	Session string    `json:"session,omitempty"`
+	Date    time.Time `json:"date"`
+	Score   float64   `json:"score"`  // from 0 to 1, to be compared within an answer
+	Source  string    `json:"source"` // discovery, code, docs or session
+	Name    string    `json:"name,omitempty"`
+	Path    string    `json:"path,omitempty"` // of the source: a file, a memory file, or what was fed
+	Line    int       `json:"line,omitempty"`
+	End     int       `json:"endLine,omitempty"`
 }
 
 // Search finds what fits a query best. What was done to files and memory before is seen, as far as it is little; State says what

@@ -7,16 +7,16 @@ import (
 
 // State is how far the index is.
 type State struct {
-	Files      int       // sources that are indexed: files, memory files and sessions
-	Pieces     int       // of them
-	Waiting    int       // files that are to be indexed
-	Indexing   bool      // there is something to do
-	Updated    time.Time // when all that there was was indexed; zero if that is not so yet
-	Model      string    // whose vectors an answer goes by; "" if words alone count
-	Note       string    // what is not as it should be, in a sentence for people
-	Done       int       // files that were looked at, of those that are looked at at the moment
-	Total      int
-	Unembedded int // pieces that have no vector of the remote model yet
+	Files      int       `json:"files"`  // sources that are indexed: files, memory files and sessions
+	Pieces     int       `json:"pieces"` // of them
+	Done       int       `json:"done"`   // files that were looked at, of those that are looked at at the moment
+	Total      int       `json:"total"`
+	Model      string    `json:"model"`                // whose vectors an answer goes by; "" if words alone count
+	Note       string    `json:"note,omitempty"`       // what is not as it should be, in a sentence for people
+	Waiting    int       `json:"waiting"`              // files that are to be indexed
+	Unembedded int       `json:"unembedded,omitempty"` // pieces that have no vector of the remote model yet
+	Indexing   bool      `json:"-"`                    // there is something to do
+	Updated    time.Time `json:"-"`                    // when all that there was was indexed; zero if that is not so yet
 }
 
 // status is what calls tell each other of.
