@@ -98,7 +98,9 @@ func (c *code) openFiles() error {
 	if err != nil {
 		return err
 	}
-	files, err := tree.Open(tree.Options{Root: realPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log})
+	files, err := tree.Open(tree.Options{
+		Root: realPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log,
+	})
 	if err != nil {
 		return fmt.Errorf("open the files of the project: %w", err)
 	}

@@ -94,8 +94,10 @@ func Open(o Options) (*Tree, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root folder: %w", err)
 	}
-	files := &shared{o: o, now: time.Now, place: place, limit: mostWatches, touched: map[*folder]map[string]struct{}{}, seed: maphash.MakeSeed()}
-	files.root = &folder{}
+	files := &shared{
+		o: o, now: time.Now, place: place, root: &folder{}, limit: mostWatches,
+		touched: map[*folder]map[string]struct{}{}, seed: maphash.MakeSeed(),
+	}
 	files.mark(files.root, list|deep)
 	return files.join(0), nil
 }

@@ -47,7 +47,7 @@ type Memory interface {
 // Options say what an index is made of. Open and Tree are needed.
 type Options struct {
 	Open         func(ctx context.Context) (Store, error) // called whenever the store is needed
-	Tree         func() (*tree.Tree, error)               // a reader of the files for the index alone, which closes it; called once it is needed
+	Tree         func() (*tree.Tree, error)               // a reader of the files that the index closes; called once it is needed
 	Memory       Memory                                   // nil: none
 	MemoryFolder string                                   // where callers find memory files among the others, which are not indexed as such
 	Local        func() (Embedder, error)                 // the model in the program, opened when needed; nil: words alone count

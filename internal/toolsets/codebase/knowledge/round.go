@@ -117,7 +117,8 @@ func guarded(what string, f func() error) (err error) {
 	return f()
 }
 
-// singly calls f with all items, and with one after the other if that panics. An item that f panics with alone is left out, and leftOut told.
+// singly calls f with all items, and with one after the other if that panics. An item that f panics with alone is left out, and
+// leftOut is told.
 func singly[T any](what string, items []T, f func([]T) error, leftOut func(item T, err error)) error {
 	err := guarded(what, func() error { return f(items) })
 	if !errors.As(err, new(*panicError)) {
