@@ -33,16 +33,16 @@ func resolveJVM(files Files, from string, specs []spec) []string {
 	r := &jvm{files: files, from: from, isTest: isJVMTest(from), packages: map[string][][]string{}, places: map[string][]jvmPlace{}}
 	r.own = sourceRoot{folder: path.Dir(from)}
 	for _, s := range specs {
-		if s.kind == jvmPackage {
+		if s.kind == ownName {
 			r.own = rootOf(from, s.text)
 		}
 	}
 	var found []string
 	for _, s := range specs {
 		switch s.kind {
-		case jvmName:
+		case oneName:
 			found = append(found, r.name(s.text)...)
-		case jvmAll:
+		case allOf:
 			found = append(found, r.all(s.text)...)
 		}
 	}
@@ -79,13 +79,8 @@ func (r *jvm) all(name string) []string {
 
 // class finds the file that is named after a class.
 func (r *jvm) class(name string) (string, bool) {
-	if rest, ok := strings.CutPrefix(name, r.own.prefix); ok {
-		for _, ending := range jvmEndings() {
-			file := path.Join(r.own.folder, strings.ReplaceAll(rest, ".", "/")+ending)
-			if r.files.Has(file) {
-				return file, true
-			}
-		}
+	if file, ok := firstPlace(r.files, []sourceRoot{r.own}, name, jvmEndings()...); ok {
+		return file, true
 	}
 	if !strings.Contains(name, ".") {
 		return "", false
@@ -109,14 +104,14 @@ func (r *jvm) declaring(name string) (string, bool) {
 	}
 	for _, set := range r.setsOf(name[:dot]) {
 		for _, file := range set {
-			declaration := kotlinDeclaration
-			switch path.Ext(file) {
-			case ".java":
+			language := strings.TrimPrefix(path.Ext(file), ".")
+			if language == "java" {
 				continue
-			case ".scala":
-				declaration = scalaDeclaration
 			}
-			if content, err := r.files.Read(file); err == nil && declares(content, name[dot+1:], declaration) {
+			if language == "kt" {
+				language = "kotlin"
+			}
+			if content, err := r.files.Read(file); err == nil && declares(language, content, "", name[dot+1:]) {
 				return file, true
 			}
 		}

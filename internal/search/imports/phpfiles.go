@@ -19,76 +19,110 @@ type php struct {
 	read     bool              // whether they were
 }
 
+// A composerPackage is a folder with a composer.json, and where its classes are. Names have dots between their parts.
+type composerPackage struct {
+	folder          string
+	psr4, psr0      []sourceRoot // longest prefix first
+	classmap, files []string     // folders with classes, and files that are always loaded
+}
+
 // resolvePHP resolves included files by their path and used classes as Composer's autoloader does; without a
 // composer.json that knows a class, by the folders that the file's own namespace has.
 func resolvePHP(files Files, from string, specs []spec) []string {
 	r := &php{files: files, from: from}
-	var found []string
-	for _, s := range specs {
-		name := strings.ReplaceAll(s.text, `\`, "/")
+	return resolveEach(specs, func(s spec) (string, bool) {
+		name := strings.ReplaceAll(s.text, `\`, ".")
 		switch s.kind {
 		case phpOwn:
-			r.own = []sourceRoot{rootOf(from, strings.ReplaceAll(name, "/", "."))}
+			r.own = []sourceRoot{rootOf(from, name)}
+			return "", false
 		case phpBeside:
-			found = append(found, r.at(path.Dir(from), name)...)
+			return fileIn(files, path.Dir(from), strings.ReplaceAll(s.text, `\`, "/"))
 		case phpFile:
-			found = append(found, r.included(name)...)
+			return r.included(strings.ReplaceAll(s.text, `\`, "/"))
 		case phpClass:
-			found = append(found, r.class(s.text)...)
-		case phpFunction:
-			found = append(found, r.function(s.text)...)
+			return r.class(name)
 		}
-	}
-	return found
-}
-
-// at gives the file that has a name in a folder, if there is one.
-func (r *php) at(folder, name string) []string {
-	if file, ok := fileIn(r.files, folder, name); ok {
-		return []string{file}
-	}
-	return nil
+		return r.function(name)
+	})
 }
 
 // included finds a file that is included by a name alone: beside the file, or from the workspace's root.
-func (r *php) included(name string) []string {
-	if found := r.at(path.Dir(r.from), name); found != nil || strings.HasPrefix(name, ".") {
-		return found
+func (r *php) included(name string) (string, bool) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok || strings.HasPrefix(name, ".") {
+		return file, ok
 	}
-	return r.at(".", name)
+	return fileIn(r.files, ".", name)
 }
 
 // class finds the file of a class, interface, trait or enum.
-func (r *php) class(name string) []string {
+func (r *php) class(name string) (string, bool) {
 	for _, p := range r.packages() {
-		if file, ok := p.class(r.files, name); ok {
-			return []string{file}
+		if file, ok := firstPlace(r.files, p.psr4, name, ".php"); ok {
+			return file, true
+		}
+		for _, root := range p.psr0 {
+			if file, ok := fileIn(r.files, root.folder, psr0Path(name)); ok && strings.HasPrefix(name, root.prefix) {
+				return file, true
+			}
+		}
+		if file, ok := p.mapped(r.files, name); ok {
+			return file, true
 		}
 	}
-	for _, root := range r.own {
-		dotted := strings.ReplaceAll(name, `\`, ".")
-		if rest, ok := strings.CutPrefix(dotted, root.prefix); ok {
-			return r.at(root.folder, strings.ReplaceAll(rest, ".", "/")+".php")
-		}
-	}
-	return nil
+	return firstPlace(r.files, r.own, name, ".php")
 }
 
-// function finds the file of a function or constant: among those that Composer always loads, or in the namespace's
-// folder.
-func (r *php) function(name string) []string {
-	slash := strings.LastIndexByte(name, '\\')
-	if slash < 0 {
-		return nil
+// psr0Path gives the path of a class by PSR-0, where an underscore of the class's own name is a folder too.
+func psr0Path(name string) string {
+	dot := strings.LastIndexByte(name, '.') + 1
+	return strings.ReplaceAll(name[:dot], ".", "/") + strings.ReplaceAll(name[dot:], "_", "/") + ".php"
+}
+
+// mapped finds a class in the class map's folders, by a file that is called as it is and declares it.
+func (p composerPackage) mapped(files Files, name string) (string, bool) {
+	if len(p.classmap) == 0 {
+		return "", false
+	}
+	dot := strings.LastIndexByte(name, '.')
+	for _, file := range files.Named(name[dot+1:] + ".php") {
+		inside := slices.ContainsFunc(p.classmap, func(root string) bool {
+			folder, ok := within(p.folder, root)
+			_, holds := beneath(file, folder)
+			return ok && holds
+		})
+		if inside && phpDeclares(files, file, name) {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// function finds the file of a function or constant: among those that Composer always loads, or in the namespace's folder.
+func (r *php) function(name string) (string, bool) {
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 0 {
+		return "", false
 	}
 	for _, p := range r.packages() {
-		for _, file := range p.withFunctions(r.files, name[:slash]) {
-			if content, err := r.files.Read(file); err == nil && phpDeclares(content, name[:slash], name[slash+1:], "function", "const") {
-				return []string{file}
+		var found []string
+		for _, file := range p.files {
+			if file, ok := fileIn(r.files, p.folder, file); ok {
+				found = append(found, file)
+			}
+		}
+		for _, root := range p.psr4 {
+			if folder, ok := root.place(name[:dot]); ok {
+				found = append(found, inFolder(r.files, folder, ".php")...)
+			}
+		}
+		for _, file := range found[:min(len(found), mostOfPackage)] {
+			if phpDeclares(r.files, file, name) {
+				return file, true
 			}
 		}
 	}
-	return nil
+	return "", false
 }
 
 // packages gives the workspace's Composer packages, the nearest first.
@@ -102,12 +136,8 @@ func (r *php) packages() []composerPackage {
 		return cmp.Compare(r.distance(a), r.distance(b))
 	})
 	for _, file := range files[:min(len(files), mostComposers)] {
-		content, err := r.files.Read(file)
-		if err != nil {
-			continue
-		}
-		if p, ok := readComposer(path.Dir(file), content); ok {
-			r.composer = append(r.composer, p)
+		if content, err := r.files.Read(file); err == nil {
+			r.composer = append(r.composer, readComposer(path.Dir(file), content))
 		}
 	}
 	return r.composer
@@ -122,22 +152,43 @@ func (r *php) distance(composer string) int {
 	return 1000 - shared(r.from, composer)
 }
 
-// phpDeclares tells whether a PHP file declares a name in a namespace, with one of these words before it.
-func phpDeclares(content []byte, namespace, name string, words ...string) bool {
-	s := newScanner(content, phpLexicon())
-	s.outside()
-	s.next()
-	space := ""
-	for s.tok.kind != tokenEnd {
-		at := s.tok
-		s.next()
-		switch {
-		case at.kind != tokenWord:
-		case isKeyword(at, "namespace"):
-			space = s.name(`\`)
-		case isKeyword(at, words...) && s.sees(name) && strings.EqualFold(space, namespace):
-			return true
+// readComposer reads a composer.json. Parts that have another shape than they should, as an empty list where a map is
+// meant, are left out.
+func readComposer(folder string, content []byte) composerPackage {
+	object, _ := parseJSON(content)
+	p := composerPackage{folder: folder}
+	for _, section := range []string{"autoload", "autoload-dev"} {
+		load := object.object(section)
+		p.psr4 = append(p.psr4, composerRoots(folder, load.object("psr-4"))...)
+		p.psr0 = append(p.psr0, composerRoots(folder, load.object("psr-0"))...)
+		p.classmap = append(p.classmap, load.texts("classmap")...)
+		p.files = append(p.files, load.texts("files")...)
+	}
+	for _, roots := range [][]sourceRoot{p.psr4, p.psr0} {
+		slices.SortStableFunc(roots, func(a, b sourceRoot) int { return len(b.prefix) - len(a.prefix) })
+	}
+	return p
+}
+
+// composerRoots gives the folders of a section, with what the names of their classes begin with.
+func composerRoots(folder string, section jsonObject) []sourceRoot {
+	var roots []sourceRoot
+	for _, member := range section {
+		for _, text := range textsOf(member.value) {
+			if place, ok := within(folder, text); ok {
+				roots = append(roots, sourceRoot{place, strings.ReplaceAll(member.name, `\`, ".")})
+			}
 		}
 	}
-	return false
+	return roots
+}
+
+// phpDeclares tells whether a file declares a name in the namespace that is before its last dot.
+func phpDeclares(files Files, file, name string) bool {
+	content, err := files.Read(file)
+	if err != nil {
+		return false
+	}
+	dot := strings.LastIndexByte(name, '.')
+	return declares("php", content, strings.ReplaceAll(name[:max(dot, 0)], ".", `\`), name[dot+1:])
 }

@@ -149,3 +149,21 @@ func rootOf(from, packageName string) sourceRoot {
 	}
 	return root
 }
+
+// place gives the folder or file without an ending that a name with dots has beneath a root.
+func (r sourceRoot) place(name string) (string, bool) {
+	rest, ok := strings.CutPrefix(name+".", r.prefix)
+	return path.Join(r.folder, strings.ReplaceAll(rest, ".", "/")), ok
+}
+
+// firstPlace finds the file that a name with dots has beneath the first of the roots that has one.
+func firstPlace(files Files, roots []sourceRoot, name string, endings ...string) (string, bool) {
+	for _, root := range roots {
+		for _, ending := range endings {
+			if place, ok := root.place(name); ok && files.Has(place+ending) {
+				return place + ending, true
+			}
+		}
+	}
+	return "", false
+}

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
 // pythonManifests names the files that make a folder a project, the most telling first.
@@ -121,21 +123,24 @@ func setupConfigRoots(content string) []string {
 // setupScriptRoots finds find_packages("src"), where="src" and package_dir={"": "src"} in a setup.py.
 func setupScriptRoots(content []byte) []string {
 	var roots []string
-	var before [5]pythonToken // the tokens before the current one, the last first
-	for s := scanPython(content); s.tok.kind != pythonEnd; s.next() {
-		if s.tok.kind == pythonText {
-			finds := before[0].is("(") && (before[1].is("find_packages") || before[1].is("find_namespace_packages"))
-			where := before[0].is("=") && before[1].is("where")
-			first := before[0].is(":") && before[2].is("{") && before[3].is("=") && before[4].is("package_dir")
+	var before [5]lexical.Token // the tokens before the current one, the last first
+	is := func(t lexical.Token, texts ...string) bool {
+		return t.Kind != lexical.Text && slices.Contains(texts, t.Text)
+	}
+	for s := scanPython(content); s.Tok.Kind != lexical.End; s.next() {
+		if isText(s.Tok) {
+			finds := is(before[0], "(") && is(before[1], "find_packages", "find_namespace_packages")
+			where := is(before[0], "=") && is(before[1], "where")
+			first := is(before[0], ":") && is(before[2], "{") && is(before[3], "=") && is(before[4], "package_dir")
 			switch {
 			case finds || where:
-				roots = append(roots, s.tok.text)
-			case first && before[1].kind == pythonText:
-				roots = append(roots, packageRoot(before[1].text, s.tok.text)...)
+				roots = append(roots, s.Tok.Text)
+			case first && isText(before[1]):
+				roots = append(roots, packageRoot(before[1].Text, s.Tok.Text)...)
 			}
 		}
 		copy(before[1:], before[:])
-		before[0] = s.tok
+		before[0] = s.Tok
 	}
 	return roots
 }

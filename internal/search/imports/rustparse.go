@@ -3,15 +3,17 @@ package imports
 import (
 	"slices"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
 // A rustParser goes through a file's tokens.
 type rustParser struct {
-	*scanner
+	scanner
 	specList
 	paths  []string    // of the attributes before the next item
 	sure   bool        // one of them holds always
-	scopes []rustScope // the modules that are written out around the current token
+	scopes []rustScope // the modules that are written out around the current lexical.Token
 	depth  int         // of braces
 	before [2]string   // the tokens before the current one, the last first
 }
@@ -22,47 +24,47 @@ type rustScope struct {
 	depth      int
 }
 
-// step goes to the next token.
+// step goes to the next lexical.Token.
 func (p *rustParser) step() {
-	p.before[1], p.before[0] = p.before[0], p.tok.text
-	p.next()
+	p.before[1], p.before[0] = p.before[0], p.Tok.Text
+	p.Next()
 }
 
 // ident reads a name, without the mark of a raw one.
 func (p *rustParser) ident() string {
-	name := p.tok.text
+	name := p.Tok.Text
 	p.step()
-	if name == "r" && p.sees("#") {
+	if name == "r" && p.Sees("#") {
 		p.step()
-		name = p.tok.text
+		name = p.Tok.Text
 		p.step()
 	}
 	return name
 }
 
-// item looks at the current token, and goes past it and what belongs to it.
+// item looks at the current lexical.Token, and goes past it and what belongs to it.
 func (p *rustParser) item() {
 	switch {
-	case p.tok.kind != tokenWord:
+	case p.Tok.Kind != lexical.Word:
 		p.mark()
-	case p.sees("r") && p.has("#"):
+	case p.Sees("r") && p.Has("#"):
 		p.ident()
-	case p.sees("mod"):
+	case p.Sees("mod"):
 		p.module()
-	case p.sees("use"):
-		line := p.tok.line
+	case p.Sees("use"):
+		line := p.Tok.Line
 		p.step()
 		p.use(nil, line, 0)
-	case p.sees("extern"):
+	case p.Sees("extern"):
 		p.step()
-		if p.sees("crate") {
-			line := p.tok.line
+		if p.Sees("crate") {
+			line := p.Tok.Line
 			p.step()
 			p.path([]string{p.ident()}, line)
 		}
-	case p.sees("crate", "self", "super"):
+	case p.Sees("crate", "self", "super"):
 		p.expression()
-	case p.sees("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
+	case p.Sees("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
 		p.macro()
 	default:
 		p.step()
@@ -72,18 +74,18 @@ func (p *rustParser) item() {
 // mark goes past anything that is no word.
 func (p *rustParser) mark() {
 	switch {
-	case p.sees("#"):
+	case p.Sees("#"):
 		p.attribute()
 		return
-	case p.sees("{"):
+	case p.Sees("{"):
 		p.depth++
-	case p.sees("}"):
+	case p.Sees("}"):
 		p.depth--
 		if n := len(p.scopes); n > 0 && p.scopes[n-1].depth > p.depth {
 			p.scopes = p.scopes[:n-1]
 		}
 	}
-	if p.sees(";", "{", "}") {
+	if p.Sees(";", "{", "}") {
 		p.paths, p.sure = nil, false
 	}
 	p.step()
@@ -92,21 +94,21 @@ func (p *rustParser) mark() {
 // attribute reads #[path = "..."], also as something that depends on a condition.
 func (p *rustParser) attribute() {
 	p.step()
-	inner := p.takes("!")
-	if !p.sees("[") {
+	inner := p.Takes("!")
+	if !p.Sees("[") {
 		return
 	}
-	for depth := 0; p.tok.kind != tokenEnd; p.step() {
+	for depth := 0; p.Tok.Kind != lexical.End; p.step() {
 		switch {
-		case p.sees("[", "("):
+		case p.Sees("[", "("):
 			depth++
-		case p.sees("]", ")"):
+		case p.Sees("]", ")"):
 			if depth--; depth == 0 {
 				p.step()
 				return
 			}
-		case p.tok.kind == tokenText && p.before == [2]string{"=", "path"} && !inner:
-			p.paths = append(p.paths, p.tok.text)
+		case p.Tok.Kind == lexical.Text && p.before == [2]string{"=", "path"} && !inner:
+			p.paths = append(p.paths, p.Tok.Text)
 			p.sure = p.sure || depth == 1
 		}
 	}
@@ -114,16 +116,16 @@ func (p *rustParser) attribute() {
 
 // module reads `mod x;` or the beginning of `mod x {`.
 func (p *rustParser) module() {
-	line := p.tok.line
+	line := p.Tok.Line
 	p.step()
-	if p.tok.kind != tokenWord {
+	if p.Tok.Kind != lexical.Word {
 		return
 	}
 	name := p.ident()
 	paths, sure := p.paths, p.sure
 	p.paths, p.sure = nil, false
 	switch {
-	case p.sees(";"):
+	case p.Sees(";"):
 		full := p.fullName(name)
 		for _, file := range paths {
 			p.add(full+" "+file, line, rustModule)
@@ -131,7 +133,7 @@ func (p *rustParser) module() {
 		if !sure {
 			p.add(full, line, rustModule)
 		}
-	case p.sees("{"):
+	case p.Sees("{"):
 		full := p.fullName(name)
 		p.add(full, line, rustInline)
 		p.depth++
@@ -155,9 +157,9 @@ func (p *rustParser) fullName(name string) string {
 
 // expression reads a path in code that begins with crate, self or super, unless it says who may see something.
 func (p *rustParser) expression() {
-	line, seen := p.tok.line, p.before == [2]string{"in", "("}
+	line, seen := p.Tok.Line, p.before == [2]string{"in", "("}
 	var names []string
-	for p.tok.kind == tokenWord {
+	for p.Tok.Kind == lexical.Word {
 		names = append(names, p.ident())
 		if !p.colons() {
 			break
@@ -170,7 +172,7 @@ func (p *rustParser) expression() {
 
 // colons goes past ::, if that is here.
 func (p *rustParser) colons() bool {
-	if !p.sees(":") || !p.has(":") {
+	if !p.Sees(":") || !p.Has(":") {
 		return false
 	}
 	p.step()
@@ -189,11 +191,11 @@ func (p *rustParser) use(above []string, line, depth int) {
 	}
 	for {
 		switch {
-		case p.sees("{") && depth < rustNesting:
+		case p.Sees("{") && depth < rustNesting:
 			p.group(names, depth)
 			return
-		case p.tok.kind == tokenWord && !p.sees("as"):
-			line = p.tok.line
+		case p.Tok.Kind == lexical.Word && !p.Sees("as"):
+			line = p.Tok.Line
 			if name := p.ident(); len(names) < rustNesting {
 				names = append(names, name)
 			}
@@ -211,17 +213,17 @@ func (p *rustParser) use(above []string, line, depth int) {
 // group reads the branches of a tree of paths.
 func (p *rustParser) group(names []string, depth int) {
 	p.step()
-	for p.tok.kind != tokenEnd && !p.sees("}", ";") && len(p.specs) < mostImports {
-		at := p.tok.start
-		p.use(names, p.tok.line, depth+1)
-		for p.tok.kind != tokenEnd && !p.sees(",", "}", ";") {
+	for p.Tok.Kind != lexical.End && !p.Sees("}", ";") && len(p.specs) < mostImports {
+		at := p.Tok.Start
+		p.use(names, p.Tok.Line, depth+1)
+		for p.Tok.Kind != lexical.End && !p.Sees(",", "}", ";") {
 			p.step()
 		}
-		if !p.takes(",") && at == p.tok.start {
+		if !p.Takes(",") && at == p.Tok.Start {
 			break
 		}
 	}
-	p.takes("}")
+	p.Takes("}")
 }
 
 // path notes a path as seen from the file's own module.
@@ -274,25 +276,25 @@ func (p *rustParser) own(names []string) []string {
 
 // macro goes past the definition of a macro or code that one makes, and reads include!("file").
 func (p *rustParser) macro() {
-	name, line := p.ident(), p.tok.line
-	if !p.takes("!") {
+	name, line := p.ident(), p.Tok.Line
+	if !p.Takes("!") {
 		return
 	}
 	if name == "macro_rules" {
 		p.ident()
 	}
 	for _, pair := range []string{"()", "[]", "{}"} {
-		if !p.sees(pair[:1]) {
+		if !p.Sees(pair[:1]) {
 			continue
 		}
 		if name == "include" {
 			p.step()
-			if p.tok.kind == tokenText {
-				p.add(p.tok.text, line, rustInclude)
+			if p.Tok.Kind == lexical.Text {
+				p.add(p.Tok.Text, line, rustInclude)
 			}
 			return
 		}
-		p.enclosed(pair[:1], pair[1:])
+		p.Enclosed(pair[:1], pair[1:])
 		return
 	}
 }
