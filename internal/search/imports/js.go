@@ -9,7 +9,7 @@ import (
 
 // extractJS reads what a script imports.
 func extractJS(content []byte) ([]spec, error) {
-	specs, err := lexical.Script(content, func(s *lexical.Scanner) []spec {
+	specs, err := lexical.Read("javascript", content, func(s *lexical.Scanner) []spec {
 		r := &jsReader{scanner: scanner{s}}
 		r.references()
 		for r.Tok.Kind != lexical.End {

@@ -19,16 +19,20 @@ const (
 func extractPython(content []byte) ([]spec, error) {
 	p := scanPython(content)
 	for p.Tok.Kind != lexical.End && len(p.specs) < mostImports {
+		text := p.Tok.Text
+		if p.Tok.Kind == lexical.Text {
+			text = ""
+		}
 		switch {
-		case p.start && p.Sees("import"):
+		case p.start && text == "import":
 			p.importStatement()
-		case p.start && p.Sees("from"):
+		case p.start && text == "from":
 			p.fromStatement()
-		case p.Sees("import_module", "__import__"):
+		case text == "import_module" || text == "__import__":
 			p.call()
 		default:
 			// lazy is a keyword where a statement begins with it.
-			begins := p.start && p.Sees("lazy") || len(p.open) == 0 && p.Sees(":", ";")
+			begins := p.start && text == "lazy" || len(p.open) == 0 && (text == ":" || text == ";")
 			p.next()
 			p.start = p.start || begins
 		}
@@ -59,15 +63,18 @@ func scanPython(content []byte) *pythonParser {
 func (p *pythonParser) next() {
 	p.Next()
 	p.start = p.Tok.Fresh && len(p.open) == 0
-	for p.Sees(`\`) {
+	for p.Tok.Kind == lexical.Mark && p.Tok.Text == `\` {
 		p.Next()
 		p.start = false
 	}
 	switch {
-	case p.Sees("(", "[", "{"):
-		p.open = append(p.open, p.Tok)
-	case p.Sees(")", "]", "}") && len(p.open) > 0:
-		p.open = p.open[:len(p.open)-1]
+	case p.Tok.Kind == lexical.Mark:
+		switch p.Tok.Text[0] {
+		case '(', '[', '{':
+			p.open = append(p.open, p.Tok)
+		case ')', ']', '}':
+			p.open = p.open[:max(len(p.open)-1, 0)]
+		}
 	case p.Tok.Kind == lexical.End && len(p.open) > 0:
 		last := p.open[len(p.open)-1]
 		p.Fail(last.Line, "'"+last.Text+"' was never closed")

@@ -94,7 +94,7 @@ func (s *Scanner) Next() Token {
 		}
 		s.last = s.Line
 		if s.script != nil {
-			s.script.note(s, t)
+			s.script.note(s, &t)
 		}
 		s.Tok = t
 		return t
@@ -103,16 +103,18 @@ func (s *Scanner) Next() Token {
 
 // token reads what begins here.
 func (s *Scanner) token() Kind {
-	if s.special != nil {
+	c := s.Src[s.At]
+	class := s.class[c]
+	if class&asks != 0 {
 		if kind := s.special(s); kind != End {
 			return kind
 		}
 	}
-	c := s.Src[s.At]
 	switch {
-	case IsWordByte(c):
+	case class&inWord != 0:
 		s.word()
 		return Word
+	case class&begins == 0:
 	case s.comment():
 		return Comment
 	case s.literal(c):
@@ -136,11 +138,11 @@ func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // word moves past a word or a number.
 func (s *Scanner) word() {
-	number := IsDigit(s.Src[s.At])
+	number := s.separator != 0 && IsDigit(s.Src[s.At])
 	for s.At < len(s.Src) {
 		c := s.Src[s.At]
 		joins := number && c == s.separator && s.At+1 < len(s.Src) && IsWordByte(s.Src[s.At+1])
-		if !IsWordByte(c) && !joins {
+		if s.class[c]&inWord == 0 && !joins {
 			return
 		}
 		s.At++

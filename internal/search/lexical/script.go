@@ -8,10 +8,10 @@ type script struct {
 	elements bool // < may begin an element of JSX
 	element  bool // one was there
 	open     []frame
-	value    bool  // the last token ended an expression: a slash divides, and < compares
-	last     Token // the token before; none where an expression begins anew
-	dotted   bool  // a dot stood before the last token
-	noRegexp int   // up to here no regular expression ends on its line
+	value    bool // the last token ended an expression: a slash divides, and < compares
+	anew     bool // an expression begins anew, whatever the token before is
+	dotted   bool // a dot stood before the last token
+	noRegexp int  // up to here no regular expression ends on its line
 	closings map[string]int
 }
 
@@ -33,8 +33,7 @@ func beginElements(s *Scanner) { s.script = &script{elements: true} }
 
 func beginScript(s *Scanner) { s.script = &script{} }
 
-// doubtful tells of a script that was read to its end whether what was taken for elements of JSX is more likely something of
-// TypeScript: then it has to be read again as "plainscript".
+// doubtful tells of a script that was read to its end whether there is an error, or no end, where elements were.
 func (s *Scanner) doubtful() bool {
 	for _, f := range s.script.open {
 		if f.kind == inTag || f.kind == inElement {
@@ -47,11 +46,12 @@ func (s *Scanner) doubtful() bool {
 // Property tells whether the present word of a script is the name of a property.
 func (s *Scanner) Property() bool { return s.script.dotted }
 
-// Script reads a script with read; if it was doubtful, once more.
-func Script[T any](content []byte, read func(s *Scanner) T) (T, *Error) {
-	s := New("javascript", content)
+// Read reads a file with read. A script is read once more if what was taken for elements of JSX is more likely something of
+// TypeScript, which looks the same.
+func Read[T any](languageName string, content []byte, read func(s *Scanner) T) (T, *Error) {
+	s := New(languageName, content)
 	found := read(s)
-	if s.doubtful() {
+	if s.script != nil && s.doubtful() {
 		plain := New("plainscript", content)
 		if again := read(plain); plain.Err == nil {
 			return again, nil
@@ -76,9 +76,6 @@ func (j *script) pop() frame {
 	j.open = j.open[:len(j.open)-1]
 	return f
 }
-
-// fresh says that an expression may begin here, as after an opening bracket.
-func (j *script) fresh() { j.value, j.last = false, Token{} }
 
 // scriptToken takes strings, templates, regular expressions and elements.
 func scriptToken(s *Scanner) Kind {
@@ -185,9 +182,10 @@ func (j *script) brace(s *Scanner) Kind {
 	return End
 }
 
-// note keeps account of a token: what may follow it, and which brackets are open.
-func (j *script) note(s *Scanner, t Token) {
-	afterDot := j.last.Kind == Mark && j.last.Text == "." && s.Src[max(j.last.Start-1, 0)] != '.'
+// note keeps account of a token before it becomes the present one: what may follow it, and which brackets are open.
+func (j *script) note(s *Scanner, t *Token) {
+	last := &s.Tok
+	afterDot := !j.anew && last.Kind == Mark && last.Text == "." && s.Src[max(last.Start-1, 0)] != '.'
 	switch t.Kind {
 	case End:
 		for _, f := range j.open {
@@ -198,28 +196,25 @@ func (j *script) note(s *Scanner, t Token) {
 	case Word:
 		j.value = afterDot || !awaitsValue(t.Text)
 	case Text:
-		if top := j.top(); (top == hole || top == elementHole) && strings.HasSuffix(s.Src[t.Start:t.End], "{") {
-			j.fresh()
-			j.dotted = false
-			return
-		}
-		j.value = true
+		top := j.top()
+		j.anew = (top == hole || top == elementHole) && s.Src[t.End-1] == '{'
+		j.value, j.dotted = !j.anew, afterDot
+		return
 	case Mark:
 		j.mark(s, t)
 	}
-	j.dotted = afterDot
-	j.last = t
+	j.dotted, j.anew = afterDot, false
 }
 
-func (j *script) mark(s *Scanner, t Token) {
+func (j *script) mark(s *Scanner, t *Token) {
 	value := false
 	switch c := t.Text[0]; c {
 	case '(':
-		j.push(s, c, !j.afterCondition())
+		j.push(s, c, !j.afterCondition(s))
 	case '[':
 		j.push(s, c, true)
 	case '{':
-		j.push(s, c, j.objectBegins())
+		j.push(s, c, j.objectBegins(s))
 	case ')', ']':
 		value = true
 		if top := j.top(); top == '(' && c == ')' || top == '[' && c == ']' {
@@ -239,11 +234,11 @@ func (j *script) mark(s *Scanner, t Token) {
 }
 
 // afterCondition tells whether a parenthesis that opens here holds the condition of a statement.
-func (j *script) afterCondition() bool {
-	if j.last.Kind != Word || j.dotted {
+func (j *script) afterCondition(s *Scanner) bool {
+	if s.Tok.Kind != Word || j.dotted || j.anew {
 		return false
 	}
-	switch j.last.Text {
+	switch s.Tok.Text {
 	case "if", "while", "for", "with":
 		return true
 	}
@@ -251,14 +246,14 @@ func (j *script) afterCondition() bool {
 }
 
 // objectBegins tells whether a brace that opens here holds the members of an object rather than a block.
-func (j *script) objectBegins() bool {
-	switch j.last.Kind {
-	case Word:
-		return !j.value && j.last.Text != "else" && j.last.Text != "do"
-	case Mark:
-		return strings.IndexByte(")];{}>", j.last.Text[0]) < 0
-	case End:
+func (j *script) objectBegins(s *Scanner) bool {
+	switch last := &s.Tok; {
+	case j.anew || last.Kind == End:
 		return len(j.open) > 0
+	case last.Kind == Word:
+		return !j.value && last.Text != "else" && last.Text != "do"
+	case last.Kind == Mark:
+		return strings.IndexByte(")];{}>", last.Text[0]) < 0
 	}
 	return false
 }

@@ -163,7 +163,7 @@ func hereDocumentOfShell(s *Scanner) Kind {
 	}
 	rest = strings.TrimLeft(strings.TrimPrefix(rest, "-"), " \t")
 	name, length := hereName(rest)
-	if name == "" {
+	if name == "" || strings.ToUpper(name) != name { // 1<<n is a number
 		return End
 	}
 	s.At = len(s.Src) - len(rest) + length

@@ -1,6 +1,6 @@
 package source
 
-import "bytes"
+import "strings"
 
 // A keyword begins a declaration.
 type keyword struct {
@@ -13,9 +13,6 @@ type keyword struct {
 
 // outlineKeywords outlines languages in which a keyword begins each declaration.
 func outlineKeywords(language string, content []byte) []Symbol {
-	if language == "php" {
-		content = onlyPHP(content)
-	}
 	k := keywords{scanner: newScanner(language, content), language: language}
 	switch language {
 	case "kotlin", "swift", "scala", "graphql":
@@ -23,21 +20,6 @@ func outlineKeywords(language string, content []byte) []Symbol {
 	}
 	k.walk(0, len(k.tokens), "")
 	return k.found
-}
-
-// onlyPHP overwrites what is before the code.
-func onlyPHP(content []byte) []byte {
-	start := bytes.Index(content, []byte("<?"))
-	if start < 0 {
-		return nil
-	}
-	content = bytes.Clone(content)
-	for i := range start {
-		if content[i] != '\n' {
-			content[i] = ' '
-		}
-	}
-	return content
 }
 
 type keywords struct {
@@ -211,8 +193,8 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 		at++
 	}
 	at = k.pastAngle(at)
-	if k.text(at) == "`" {
-		return k.backticked(at)
+	if text := k.text(at); strings.HasPrefix(text, "`") { // a name may be any words
+		return strings.Trim(text, "`"), at, at + 1
 	}
 	if !k.isName(at) {
 		return "", at, at
@@ -226,16 +208,6 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 		last = dot + 1
 	}
 	return k.code[k.tokens[at].start:k.tokens[last].end], at, last + 1
-}
-
-// backticked reads a name between backticks, which may be any words.
-func (k keywords) backticked(i int) (name string, at, next int) {
-	for j := i + 1; j < i+farthest && j < len(k.tokens) && k.line(j) == k.line(i); j++ {
-		if k.text(j) == "`" {
-			return k.code[k.tokens[i].start+1 : k.tokens[j].start], i, j + 1
-		}
-	}
-	return "", i, i + 1
 }
 
 // implemented reads the type that impl<T> Trait for Type<T> is about.

@@ -1,6 +1,11 @@
 package source
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+
+	"remit/internal/search/lexical"
+)
 
 // longestLine is how much of a line is looked at, in bytes.
 const longestLine = 2000
@@ -15,6 +20,20 @@ func eachLine(content []byte, look func(text string, number int) bool) (last int
 		}
 	}
 	return last
+}
+
+// eachCodeLine gives the lines of a content that begin with code, without what is blank at their ends: none that is part of a
+// comment, a string or a here-document. It returns the number of the last line.
+func eachCodeLine(language string, content []byte, look func(line string, indent, number int)) (last int) {
+	l := lexical.New(language, content)
+	for t := l.Next(); t.Kind != lexical.End; t = l.Next() {
+		if t.Fresh {
+			start := strings.LastIndexByte(l.Src[:t.Start], '\n') + 1
+			line := l.Src[t.Start:min(rawLineEnd(l.Src, t.Start), start+longestLine)]
+			look(strings.TrimSpace(line), t.Start-start, t.Line)
+		}
+	}
+	return LineCount(content)
 }
 
 // An indentedOutline gathers declarations that stand within each other as their indentation says.

@@ -1,17 +1,18 @@
 package source
 
+import "strings"
+
 // outlinePython outlines Python by its indentation.
 func outlinePython(content []byte) []Symbol {
 	p := pythonOutline{}
 	s := newScanner("python", content)
-	lineStarts := startsOf(s.code)
 	for i := 0; i < len(s.tokens); {
 		next := i
 		for next < len(s.tokens) && (next == i || s.line(next) == s.line(next-1) || s.text(next-1) == `\`) { // one statement
 			next = s.pastInPython(next)
 		}
 		next = min(next, len(s.tokens))
-		p.statement(s, i, int(s.tokens[i].start)-lineStarts[s.line(i)-1])
+		p.statement(s, i, s.column(i))
 		p.last = s.line(next - 1)
 		i = next
 	}
@@ -25,15 +26,10 @@ func (s *scanner) pastInPython(i int) int {
 	return max(i, int(s.tokens[i].partner)) + 1
 }
 
-// startsOf gives where each line begins.
-func startsOf(code string) []int {
-	starts := []int{0}
-	for i := range len(code) {
-		if code[i] == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return starts
+// column gives how far a token is from the beginning of its line.
+func (s *scanner) column(i int) int {
+	start := int(s.tokens[i].start)
+	return start - 1 - strings.LastIndexByte(s.code[:start], '\n')
 }
 
 type pythonOutline struct {

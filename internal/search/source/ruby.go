@@ -5,44 +5,17 @@ import "strings"
 // outlineRuby outlines Ruby by the words that begin and end things at the same indentation.
 func outlineRuby(content []byte) []Symbol {
 	r := rubyOutline{}
-	last := eachLine(content, func(text string, number int) bool {
-		if strings.TrimRight(text, "\r\n") == "__END__" {
-			return false
+	last := eachCodeLine("ruby", content, func(line string, indent, number int) {
+		if word, _ := firstWord([]byte(line)); word == "end" {
+			r.close(indent, number)
 		}
-		r.line(text, number)
-		return true
+		r.declaration(line, indent, number)
 	})
 	r.close(0, last)
 	return r.found
 }
 
-type rubyOutline struct {
-	indentedOutline
-	comment bool   // between =begin and =end
-	until   string // the word that ends the text that is being passed
-}
-
-func (r *rubyOutline) line(text string, number int) {
-	trimmed := strings.TrimSpace(text)
-	indent := len(text) - len(strings.TrimLeft(text, " \t"))
-	switch {
-	case r.until != "":
-		if trimmed == r.until {
-			r.until = ""
-		}
-		return
-	case strings.HasPrefix(text, "=begin"), r.comment:
-		r.comment = !strings.HasPrefix(text, "=end")
-		return
-	case trimmed == "" || trimmed[0] == '#':
-		return
-	}
-	if word, _ := firstWord([]byte(trimmed)); word == "end" {
-		r.close(indent, number)
-	}
-	r.declaration(trimmed, indent, number)
-	r.until = heredocWord(trimmed)
-}
+type rubyOutline struct{ indentedOutline }
 
 func (r *rubyOutline) declaration(trimmed string, indent, number int) {
 	fields := strings.FieldsFunc(trimmed, func(c rune) bool { return c == ' ' || c == '(' || c == ';' || c == '\t' })
@@ -78,19 +51,4 @@ func endsOnLine(trimmed string, fields []string) bool {
 		_, rest, _ = strings.Cut(rest, ")")
 	}
 	return fields[0] == "def" && strings.HasPrefix(strings.TrimSpace(rest), "= ")
-}
-
-// heredocWord reads the WORD of <<~WORD, <<-'WORD' or <<WORD; empty if a line has none.
-func heredocWord(line string) string {
-	_, rest, ok := strings.Cut(line, "<<")
-	if !ok || rest == "" {
-		return ""
-	}
-	rest = strings.TrimLeft(rest, "~-")
-	rest = strings.TrimLeft(rest, `"'`)
-	word, _ := firstWord([]byte(rest))
-	if word == "" || strings.ToUpper(word) != word || rest[0] >= '0' && rest[0] <= '9' {
-		return ""
-	}
-	return word
 }

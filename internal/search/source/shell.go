@@ -5,9 +5,13 @@ import "strings"
 // outlineShell outlines the functions of a shell script. One ends with the bracket that is indented like its name.
 func outlineShell(content []byte) []Symbol {
 	s := shellOutline{}
-	s.end(eachLine(content, func(text string, number int) bool {
-		s.line(text, number)
-		return true
+	s.end(eachCodeLine("shell", content, func(line string, indent, number int) {
+		switch {
+		case s.open && indent <= s.indent && (line[0] == '}' || line[0] == ')'):
+			s.end(number)
+		case !s.open:
+			s.declaration(line, indent, number)
+		}
 	}))
 	return s.found
 }
@@ -16,28 +20,6 @@ type shellOutline struct {
 	found  []Symbol
 	open   bool
 	indent int
-	until  string // the word that ends the text that is being passed
-}
-
-func (s *shellOutline) line(text string, number int) {
-	trimmed := strings.TrimSpace(text)
-	indent := len(text) - len(strings.TrimLeft(text, " \t"))
-	switch {
-	case s.until != "":
-		if trimmed == s.until {
-			s.until = ""
-		}
-		return
-	case trimmed == "" || trimmed[0] == '#':
-		return
-	case s.open && indent <= s.indent && (trimmed[0] == '}' || trimmed[0] == ')'):
-		s.end(number)
-	case !s.open:
-		s.declaration(trimmed, indent, number)
-	}
-	if !strings.Contains(trimmed, "<<<") {
-		s.until = heredocWord(trimmed)
-	}
 }
 
 func (s *shellOutline) end(number int) {

@@ -182,7 +182,7 @@ func (x *Index) learn(ctx context.Context, store Store, sources []Source) error 
 }
 
 // cutVersion changes whenever files are to be cut anew, because another version of the program cuts them in another way.
-const cutVersion = "2"
+const cutVersion = "3"
 
 // cutMark is the source that notes by which version the files were cut.
 const cutMark = markPrefix + "cut"
