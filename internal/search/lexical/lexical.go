@@ -169,17 +169,17 @@ func (s *Scanner) space() {
 
 // comment moves past a comment, if one begins here.
 func (s *Scanner) comment() bool {
+	for _, marks := range s.block {
+		if s.Has(marks[0]) {
+			s.blockComment(marks[0], marks[1])
+			return true
+		}
+	}
 	for _, mark := range s.line {
 		if s.Has(mark) && (!s.spaced || s.afterSpace()) {
 			s.from = s.At + len(mark)
 			s.restOfLine()
 			s.to = max(s.At, s.from)
-			return true
-		}
-	}
-	for _, marks := range s.block {
-		if s.Has(marks[0]) {
-			s.blockComment(marks[0], marks[1])
 			return true
 		}
 	}

@@ -68,7 +68,7 @@ func (s *Scanner) escaped(end string) {
 // the next byte's meaning, also that of the line's end. A quote that is not closed so is none, and is left.
 func (s *Scanner) quoted() bool {
 	quote := s.Src[s.At]
-	unclosed := &s.unclosed[1+strings.IndexByte(`'"`, quote)]
+	unclosed := s.unclosedBefore(quote)
 	if s.At < *unclosed {
 		return false
 	}
@@ -88,6 +88,11 @@ func (s *Scanner) quoted() bool {
 	}
 	*unclosed = i
 	return false
+}
+
+// unclosedBefore gives the place before which a quote is known to have no end on its line.
+func (s *Scanner) unclosedBefore(quote byte) *int {
+	return &s.unclosed[1+strings.IndexByte(`'"`, quote)]
 }
 
 // character moves past a character in single quotes: one alone, or one after a backslash.

@@ -12,16 +12,17 @@ func textOfPython(s *Scanner) Kind {
 		return End
 	}
 	start, line, column, failed := s.At, s.Line, s.At+n, s.Err
+	unclosed := s.unclosedBefore(s.Src[column])
+	if column < *unclosed {
+		return End
+	}
 	prefix := s.Src[start:column]
 	s.At = column
 	closed := s.pythonString(prefix, 0)
 	if !closed && s.Err == failed { // a string of one line without an end: the quote is none
-		s.At, s.Line = column, line
-		if n > 0 {
-			return Word
-		}
-		s.At++
-		return Mark
+		*unclosed = s.At
+		s.At, s.Line = start, line
+		return End
 	}
 	quotes := quotesOfPython(s.Src[column:])
 	s.from, s.to = column+quotes, max(s.At-quotes, column+quotes)

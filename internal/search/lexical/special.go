@@ -34,15 +34,18 @@ func textOfCSharp(s *Scanner) Kind {
 	default:
 		return End
 	}
-	rest := strings.TrimLeft(s.Src[s.At:], "@$")
-	prefix := s.Src[s.At : len(s.Src)-len(rest)]
+	prefix := 0 // $, @ or both, or several $
+	for prefix < 8 && (s.at(s.At+prefix) == '@' || s.at(s.At+prefix) == '$') {
+		prefix++
+	}
+	rest := s.Src[s.At+prefix:]
 	switch {
 	case strings.HasPrefix(rest, `"""`):
 		quotes := rest[:len(rest)-len(strings.TrimLeft(rest, `"`))]
-		s.At += len(prefix) + len(quotes)
+		s.At += prefix + len(quotes)
 		s.until(quotes)
-	case strings.HasPrefix(rest, `"`) && strings.Contains(prefix, "@"):
-		s.verbatim(len(prefix) + 1)
+	case strings.HasPrefix(rest, `"`) && strings.Contains(s.Src[s.At:s.At+prefix], "@"):
+		s.verbatim(prefix + 1)
 	default:
 		return End
 	}
@@ -118,7 +121,9 @@ func commentOfSCSS(s *Scanner) Kind {
 	if !s.Has("//") || s.At > 0 && s.Src[s.At-1] == ':' {
 		return End
 	}
+	s.from = s.At + 2
 	s.restOfLine()
+	s.to = s.At
 	return Comment
 }
 
@@ -205,6 +210,7 @@ func tokenOfPHP(s *Scanner) Kind {
 		if n := strings.Index(s.restOfLine(), "?>"); n >= 0 {
 			s.At = start + n
 		}
+		s.from, s.to = start+1, s.At
 		return Comment
 	case c == '\'':
 		s.At++
