@@ -3,6 +3,7 @@ package imports
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -14,16 +15,7 @@ const mostReferences = 64
 // and those that it refers to. Only files that are in the namespace count.
 func resolveCSharp(files Files, from string, specs []spec) []string {
 	r := csharp{files: files, projects: csharpProjects(files, from, specs)}
-	var found []string
-	for _, s := range specs {
-		switch s.kind {
-		case oneName:
-			found = append(found, r.namespace(s.text)...)
-		case allOf:
-			found = append(found, r.typeOrNamespace(s.text)...)
-		}
-	}
-	return found
+	return resolveNames(specs, r.namespace, r.typeOrNamespace)
 }
 
 // A csharp resolves the directives of one file.
@@ -34,36 +26,20 @@ type csharp struct {
 
 // namespace gives the files of a namespace in the first project that has any.
 func (r csharp) namespace(name string) []string {
-	for _, project := range r.projects {
-		folder, ok := project.place(name)
-		if !ok {
-			continue
-		}
-		var found []string
-		for _, file := range inFolder(r.files, folder, ".cs") {
-			if content, err := r.files.Read(file); err == nil && len(found) < mostOfPackage {
-				if specs, _ := extractCSharp(content); isIn(name, specs, ownName) {
-					found = append(found, file)
-				}
-			}
-		}
-		if len(found) > 0 {
-			return found
-		}
-	}
-	return nil
+	return namespaceFiles(r.files, r.projects, name, ".cs", func(content []byte) bool {
+		specs, _ := extractCSharp(content)
+		return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == ownName && s.text == name })
+	})
 }
 
 // typeOrNamespace gives the file of a type, or of the type that it is in; or the files of a namespace.
 func (r csharp) typeOrNamespace(name string) []string {
 	for part := name; strings.Contains(part, "."); {
-		dot := strings.LastIndexByte(part, '.')
-		for _, file := range r.namespace(part[:dot]) {
-			if content, err := r.files.Read(file); err == nil && declares("csharp", content, "", part[dot+1:]) {
-				return []string{file}
-			}
+		namespace, _ := splitName(part)
+		if file, ok := firstDeclaring(r.files, r.namespace(namespace), part); ok {
+			return []string{file}
 		}
-		part = part[:dot]
+		part = namespace
 	}
 	return r.namespace(name)
 }

@@ -37,16 +37,7 @@ func resolveJVM(files Files, from string, specs []spec) []string {
 			r.own = rootOf(from, s.text)
 		}
 	}
-	var found []string
-	for _, s := range specs {
-		switch s.kind {
-		case oneName:
-			found = append(found, r.name(s.text)...)
-		case allOf:
-			found = append(found, r.all(s.text)...)
-		}
-	}
-	return found
+	return resolveNames(specs, r.name, r.all)
 }
 
 // name resolves the name of a class, of what is in one, or of a function or property of a package.
@@ -98,22 +89,13 @@ func (r *jvm) class(name string) (string, bool) {
 
 // declaring finds the file of a package that declares a name, in Kotlin or Scala, whatever the file is called.
 func (r *jvm) declaring(name string) (string, bool) {
-	dot := strings.LastIndexByte(name, '.')
-	if dot < 0 {
+	namespace, _ := splitName(name)
+	if namespace == "" {
 		return "", false
 	}
-	for _, set := range r.setsOf(name[:dot]) {
-		for _, file := range set {
-			language := strings.TrimPrefix(path.Ext(file), ".")
-			if language == "java" {
-				continue
-			}
-			if language == "kt" {
-				language = "kotlin"
-			}
-			if content, err := r.files.Read(file); err == nil && declares(language, content, "", name[dot+1:]) {
-				return file, true
-			}
+	for _, set := range r.setsOf(namespace) {
+		if file, ok := firstDeclaring(r.files, set, name); ok {
+			return file, true
 		}
 	}
 	return "", false

@@ -200,13 +200,13 @@ func declares(language string, content []byte, namespace, name string) bool {
 	}
 	words, top := declaringWords(language)
 	s := scan(language, content)
-	for counts := namespace == ""; s.Tok.Kind != lexical.End; {
+	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
 		switch {
 		case top && s.Tok.Fresh:
 			counts = s.Tok.Start == 0 || s.Src[s.Tok.Start-1] == '\n'
 		case language == "php" && isKeyword(s.Tok, "namespace"):
 			s.Next()
-			counts = strings.EqualFold(s.Name(`\`), namespace)
+			counts = strings.EqualFold(strings.ReplaceAll(s.Name(`\`), `\`, "."), namespace)
 		}
 		declaring := counts && isKeyword(s.Tok, words...)
 		s.Next()
@@ -236,9 +236,4 @@ func (s scanner) declared() string {
 			return last.Text
 		}
 	}
-}
-
-// isIn tells whether a file says that it is in a namespace.
-func isIn(namespace string, specs []spec, own kind) bool {
-	return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == own && strings.EqualFold(s.text, namespace) })
 }

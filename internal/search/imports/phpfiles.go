@@ -75,8 +75,8 @@ func (r *php) class(name string) (string, bool) {
 
 // psr0Path gives the path of a class by PSR-0, where an underscore of the class's own name is a folder too.
 func psr0Path(name string) string {
-	dot := strings.LastIndexByte(name, '.') + 1
-	return strings.ReplaceAll(name[:dot], ".", "/") + strings.ReplaceAll(name[dot:], "_", "/") + ".php"
+	namespace, simple := splitName(name)
+	return path.Join(strings.ReplaceAll(namespace, ".", "/"), strings.ReplaceAll(simple, "_", "/")+".php")
 }
 
 // mapped finds a class in the class map's folders, by a file that is called as it is and declares it.
@@ -84,42 +84,37 @@ func (p composerPackage) mapped(files Files, name string) (string, bool) {
 	if len(p.classmap) == 0 {
 		return "", false
 	}
-	dot := strings.LastIndexByte(name, '.')
-	for _, file := range files.Named(name[dot+1:] + ".php") {
-		inside := slices.ContainsFunc(p.classmap, func(root string) bool {
+	_, simple := splitName(name)
+	among := slices.DeleteFunc(slices.Clone(files.Named(simple+".php")), func(file string) bool {
+		return !slices.ContainsFunc(p.classmap, func(root string) bool {
 			folder, ok := within(p.folder, root)
 			_, holds := beneath(file, folder)
 			return ok && holds
 		})
-		if inside && phpDeclares(files, file, name) {
-			return file, true
-		}
-	}
-	return "", false
+	})
+	return firstDeclaring(files, among, name)
 }
 
 // function finds the file of a function or constant: among those that Composer always loads, or in the namespace's folder.
 func (r *php) function(name string) (string, bool) {
-	dot := strings.LastIndexByte(name, '.')
-	if dot < 0 {
+	namespace, _ := splitName(name)
+	if namespace == "" {
 		return "", false
 	}
 	for _, p := range r.packages() {
-		var found []string
+		var among []string
 		for _, file := range p.files {
 			if file, ok := fileIn(r.files, p.folder, file); ok {
-				found = append(found, file)
+				among = append(among, file)
 			}
 		}
 		for _, root := range p.psr4 {
-			if folder, ok := root.place(name[:dot]); ok {
-				found = append(found, inFolder(r.files, folder, ".php")...)
+			if folder, ok := root.place(namespace); ok {
+				among = append(among, inFolder(r.files, folder, ".php")...)
 			}
 		}
-		for _, file := range found[:min(len(found), mostOfPackage)] {
-			if phpDeclares(r.files, file, name) {
-				return file, true
-			}
+		if file, ok := firstDeclaring(r.files, among[:min(len(among), mostOfPackage)], name); ok {
+			return file, true
 		}
 	}
 	return "", false
@@ -181,14 +176,4 @@ func composerRoots(folder string, section jsonObject) []sourceRoot {
 		}
 	}
 	return roots
-}
-
-// phpDeclares tells whether a file declares a name in the namespace that is before its last dot.
-func phpDeclares(files Files, file, name string) bool {
-	content, err := files.Read(file)
-	if err != nil {
-		return false
-	}
-	dot := strings.LastIndexByte(name, '.')
-	return declares("php", content, strings.ReplaceAll(name[:max(dot, 0)], ".", `\`), name[dot+1:])
 }

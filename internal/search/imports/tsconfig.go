@@ -133,7 +133,7 @@ func (r *nodeResolver) published(name string) []string {
 	if main := p.text("tsconfig"); main != "" && beneath == "." {
 		places = append(places, path.Join(folder, main))
 	}
-	if value, star, ok := nodeEntry(nodeEntries(p.get("exports")), beneath); ok {
+	if value, star, ok := nodeEntry(nodeEntries(p.get("exports")), beneath, true); ok {
 		targets, _ := nodeTargets(value, star, nil)
 		for _, target := range targets {
 			places = append(places, path.Join(folder, target))

@@ -25,8 +25,8 @@ func (r *nodeResolver) mapped(text string, k kind) (string, bool) {
 // throughPaths tries the targets of the one pattern that fits best.
 func (r *nodeResolver) throughPaths(c *tsConfig, text string, k kind) (string, bool) {
 	base := cmp.Or(c.baseURL, c.pathsFrom)
-	targets, star := tsTargets(c.paths, text)
-	for _, target := range targets {
+	targets, star, _ := nodeEntry(c.paths, text, false)
+	for _, target := range textsOf(targets) {
 		target = strings.Replace(target, "*", star, 1)
 		if place := c.here(target); place != target {
 			target = place
@@ -41,27 +41,6 @@ func (r *nodeResolver) throughPaths(c *tsConfig, text string, k kind) (string, b
 		}
 	}
 	return "", false
-}
-
-// tsTargets gives the targets of the pattern that fits a text best: the text itself, or the longest text before a star,
-// then behind it.
-func tsTargets(paths jsonObject, text string) (targets []string, star string) {
-	prefix, suffix := -1, -1
-	for _, member := range paths {
-		before, after, pattern := strings.Cut(member.name, "*")
-		if !pattern {
-			if member.name == text {
-				return textsOf(member.value), ""
-			}
-			continue
-		}
-		fits := len(text) >= len(before)+len(after) && strings.HasPrefix(text, before) && strings.HasSuffix(text, after)
-		if fits && (len(before) > prefix || len(before) == prefix && len(after) > suffix) {
-			prefix, suffix = len(before), len(after)
-			targets, star = textsOf(member.value), text[len(before):len(text)-len(after)]
-		}
-	}
-	return targets, star
 }
 
 // overlaid gives the folders that are laid over a folder by rootDirs.
