@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/tailscale/hujson"
+
+	"remit/internal/search/lexical"
 )
 
 // A jsonObject is a JSON object with its members in order, since the conditions of a package are tried in order.
@@ -81,33 +83,18 @@ func parseJSON(content []byte) (jsonObject, error) {
 	return object, nil
 }
 
-// nestsDeeper tells whether brackets are open within each other deeper than they may be, strings and comments apart. A
-// bracket that closes nothing counts as none.
+// nestsDeeper tells whether brackets are open within each other deeper than they may be.
 func nestsDeeper(content []byte) bool {
-	depth := 0
-	for i := 0; i < len(content); i++ {
-		switch c := content[i]; {
-		case c == '{' || c == '[':
-			if depth++; depth > jsonDepth {
-				return true
-			}
-		case c == '}' || c == ']':
+	s, depth := lexical.New("json", content), 0
+	for s.Next().Kind != lexical.End && depth <= jsonDepth {
+		switch {
+		case s.Sees("{", "["):
+			depth++
+		case s.Sees("}", "]"):
 			depth = max(depth-1, 0)
-		case c == '"':
-			for i++; i < len(content) && content[i] != '"'; i++ {
-				if content[i] == '\\' {
-					i++
-				}
-			}
-		case bytes.HasPrefix(content[i:], []byte("//")):
-			i = lineEnd(content, i)
-		case bytes.HasPrefix(content[i:], []byte("/*")):
-			if n := bytes.Index(content[i+2:], []byte("*/")); n >= 0 {
-				i += n + 3
-			}
 		}
 	}
-	return false
+	return depth > jsonDepth
 }
 
 // plainJSON makes the library's tree one of plain values.
