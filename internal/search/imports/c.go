@@ -1,6 +1,8 @@
 package imports
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"remit/internal/search/lexical"
@@ -148,4 +150,187 @@ func (s scanner) moduleName() string {
 		name += ":" + s.Name(".")
 	}
 	return name
+}
+
+// A cSearch resolves the includes of one file of C or C++.
+type cSearch struct {
+	files Files
+	from  string
+	given []string // the folders that the project's build looks in, if that is known
+	own   string   // the module that the file says it belongs to
+	above []string // the folders above the file, and their include, src and inc
+}
+
+// resolveC resolves includes as a compiler would: in the file's folder, in those that compile_commands.json names, in the
+// folders above and their include, src and inc; then by the end of the path, if that leaves no doubt.
+func resolveC(files Files, from string, specs []spec) []string {
+	if len(specs) == 0 {
+		return nil
+	}
+	r := &cSearch{files: files, from: from, given: compileFolders(files, from)}
+	for folder := range upwards(path.Dir(from)) {
+		r.above = append(r.above, path.Join(folder, "include"), folder, path.Join(folder, "src"), path.Join(folder, "inc"))
+	}
+	return resolveEach(specs, r.file)
+}
+
+// file finds the file that a spec means.
+func (r *cSearch) file(s spec) (string, bool) {
+	switch s.kind {
+	case cOwnName:
+		r.own, _, _ = strings.Cut(s.text, ":")
+		return "", false
+	case cModule:
+		return r.module(s.text)
+	case cNext:
+		return r.next(s.text)
+	case cAngled:
+		return r.angled(s.text)
+	default:
+		return r.quoted(s.text)
+	}
+}
+
+func (r *cSearch) quoted(name string) (string, bool) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok {
+		return file, true
+	}
+	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
+		return file, ok
+	}
+	if file, ok := r.first(r.above, name); ok {
+		return file, true
+	}
+	return r.byEnding(name, true)
+}
+
+func (r *cSearch) angled(name string) (string, bool) {
+	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
+		return file, ok
+	}
+	if isStandardHeader(name) {
+		return r.first(r.includeFolders(), name)
+	}
+	if file, ok := r.first(r.above, name); ok {
+		return file, true
+	}
+	return r.byEnding(name, false)
+}
+
+// leadsUp tells whether a name leads out of a folder, so that which folder it is cannot be guessed.
+func leadsUp(name string) bool {
+	return strings.Contains("/"+name+"/", "/../") || strings.HasPrefix(name, "/")
+}
+
+// next finds the header that comes after the file itself, which often has the same name.
+func (r *cSearch) next(name string) (string, bool) {
+	roots := slices.Concat(r.given, r.includeFolders())
+	for i, root := range roots {
+		if file, ok := within(root, name); ok && file == r.from {
+			roots = roots[i+1:]
+			break
+		}
+	}
+	return r.first(roots, name)
+}
+
+// includeFolders gives those of the folders above that are surely there to be included from.
+func (r *cSearch) includeFolders() []string {
+	var found []string
+	for _, folder := range r.above {
+		if path.Base(folder) == "include" {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// first finds the first of the folders that has a header.
+func (r *cSearch) first(roots []string, name string) (string, bool) {
+	for _, root := range roots {
+		if file, ok := fileIn(r.files, root, name); ok && file != r.from {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// byEnding finds the one file whose path ends in name. Among several it takes the one that is nearest, if that is
+// wanted and there is one.
+func (r *cSearch) byEnding(name string, nearest bool) (string, bool) {
+	if path.Ext(name) == "" {
+		return "", false
+	}
+	found := endingIn(r.files, path.Clean(name))
+	if len(found) > 1 && nearest {
+		found = r.nearest(found)
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// nearest keeps those files that share the most folders with the one that includes.
+func (r *cSearch) nearest(found []string) []string {
+	most := 0
+	for _, file := range found {
+		most = max(most, shared(r.from, file))
+	}
+	return slices.DeleteFunc(found, func(file string) bool { return shared(r.from, file) < most })
+}
+
+// module finds the file that declares a C++ module or a part of the file's own one.
+func (r *cSearch) module(name string) (string, bool) {
+	if strings.HasPrefix(name, ":") {
+		name = r.own + name
+	}
+	whole, part, _ := strings.Cut(name, ":")
+	stems := []string{whole}
+	if part != "" {
+		stems = []string{whole + "-" + part, whole + "." + part, whole + "_" + part, part}
+	}
+	var found []string
+	for _, stem := range stems {
+		for _, ending := range []string{".cppm", ".ixx", ".mpp", ".ccm", ".cxxm", ".c++m"} {
+			found = append(found, endingIn(r.files, stem+ending)...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(file string) bool { return !declaresModule(r.files, file, name) })
+	if found = r.nearest(found); len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// declaresModule tells whether a file is the interface of a module.
+func declaresModule(files Files, file, name string) bool {
+	content, err := files.Read(file)
+	if err != nil {
+		return false
+	}
+	specs, _ := extractCPP(content)
+	return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == cOwnName && s.text == name })
+}
+
+// isStandardHeader tells whether a header belongs to the C library or to POSIX, so that a file of the workspace that
+// has its name is most likely another. Headers without an ending are never searched by name.
+func isStandardHeader(name string) bool {
+	if strings.HasPrefix(name, "sys/") {
+		return true
+	}
+	switch name {
+	case "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "iso646.h", "limits.h", "locale.h",
+		"math.h", "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbit.h", "stdbool.h", "stdckdint.h",
+		"stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h", "tgmath.h", "threads.h", "time.h",
+		"uchar.h", "wchar.h", "wctype.h",
+		"aio.h", "arpa/inet.h", "cpio.h", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "fmtmsg.h", "fnmatch.h", "ftw.h",
+		"getopt.h", "glob.h", "grp.h", "iconv.h", "langinfo.h", "libgen.h", "malloc.h", "memory.h", "monetary.h", "mqueue.h",
+		"ndbm.h", "net/if.h", "netdb.h", "netinet/in.h", "netinet/tcp.h", "nl_types.h", "poll.h", "pthread.h", "pwd.h",
+		"regex.h", "sched.h", "search.h", "semaphore.h", "spawn.h", "strings.h", "stropts.h", "syslog.h", "tar.h",
+		"termios.h", "trace.h", "ulimit.h", "unistd.h", "utime.h", "utmpx.h", "wordexp.h",
+		"windows.h", "winsock2.h", "io.h", "direct.h", "process.h", "tchar.h", "conio.h":
+		return true
+	}
+	return false
 }

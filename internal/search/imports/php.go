@@ -1,6 +1,9 @@
 package imports
 
 import (
+	"cmp"
+	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,4 +111,175 @@ func (s scanner) phpFolder() (up int, ok bool) {
 func (s scanner) phpCall(name string) bool {
 	s.Takes(`\`)
 	return s.Takes(name) && s.Takes("(")
+}
+
+// mostComposers is how many packages of a workspace are looked into for a class.
+const mostComposers = 200
+
+// A php resolves what one PHP file uses and includes.
+type php struct {
+	files    Files
+	from     string
+	own      []sourceRoot      // by the file's own namespace
+	composer []composerPackage // read when first needed
+	read     bool              // whether they were
+}
+
+// A composerPackage is a folder with a composer.json, and where its classes are. Names have dots between their parts.
+type composerPackage struct {
+	folder          string
+	psr4, psr0      []sourceRoot // longest prefix first
+	classmap, files []string     // folders with classes, and files that are always loaded
+}
+
+// resolvePHP resolves included files by their path and used classes as Composer's autoloader does; without a
+// composer.json that knows a class, by the folders that the file's own namespace has.
+func resolvePHP(files Files, from string, specs []spec) []string {
+	r := &php{files: files, from: from}
+	return resolveEach(specs, func(s spec) (string, bool) {
+		name := strings.ReplaceAll(s.text, `\`, ".")
+		switch s.kind {
+		case phpOwn:
+			r.own = []sourceRoot{rootOf(from, name)}
+			return "", false
+		case phpBeside:
+			return fileIn(files, path.Dir(from), strings.ReplaceAll(s.text, `\`, "/"))
+		case phpFile:
+			return r.included(strings.ReplaceAll(s.text, `\`, "/"))
+		case phpClass:
+			return r.class(name)
+		}
+		return r.function(name)
+	})
+}
+
+// included finds a file that is included by a name alone: beside the file, or from the workspace's root.
+func (r *php) included(name string) (string, bool) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok || strings.HasPrefix(name, ".") {
+		return file, ok
+	}
+	return fileIn(r.files, ".", name)
+}
+
+// class finds the file of a class, interface, trait or enum.
+func (r *php) class(name string) (string, bool) {
+	for _, p := range r.packages() {
+		if file, ok := firstPlace(r.files, p.psr4, name, ".php"); ok {
+			return file, true
+		}
+		for _, root := range p.psr0 {
+			if file, ok := fileIn(r.files, root.folder, psr0Path(name)); ok && strings.HasPrefix(name, root.prefix) {
+				return file, true
+			}
+		}
+		if file, ok := p.mapped(r.files, name); ok {
+			return file, true
+		}
+	}
+	return firstPlace(r.files, r.own, name, ".php")
+}
+
+// psr0Path gives the path of a class by PSR-0, where an underscore of the class's own name is a folder too.
+func psr0Path(name string) string {
+	namespace, simple := splitName(name)
+	return path.Join(strings.ReplaceAll(namespace, ".", "/"), strings.ReplaceAll(simple, "_", "/")+".php")
+}
+
+// mapped finds a class in the class map's folders, by a file that is called as it is and declares it.
+func (p composerPackage) mapped(files Files, name string) (string, bool) {
+	if len(p.classmap) == 0 {
+		return "", false
+	}
+	_, simple := splitName(name)
+	among := slices.DeleteFunc(slices.Clone(files.Named(simple+".php")), func(file string) bool {
+		return !slices.ContainsFunc(p.classmap, func(root string) bool {
+			folder, ok := within(p.folder, root)
+			_, holds := beneath(file, folder)
+			return ok && holds
+		})
+	})
+	return firstDeclaring(files, among, name)
+}
+
+// function finds the file of a function or constant: among those that Composer always loads, or in the namespace's folder.
+func (r *php) function(name string) (string, bool) {
+	namespace, _ := splitName(name)
+	if namespace == "" {
+		return "", false
+	}
+	for _, p := range r.packages() {
+		var among []string
+		for _, file := range p.files {
+			if file, ok := fileIn(r.files, p.folder, file); ok {
+				among = append(among, file)
+			}
+		}
+		for _, root := range p.psr4 {
+			if folder, ok := root.place(namespace); ok {
+				among = append(among, inFolder(r.files, folder, ".php")...)
+			}
+		}
+		if file, ok := firstDeclaring(r.files, among[:min(len(among), mostOfPackage)], name); ok {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// packages gives the workspace's Composer packages, the nearest first.
+func (r *php) packages() []composerPackage {
+	if r.read {
+		return r.composer
+	}
+	r.read = true
+	files := r.files.Named("composer.json")
+	slices.SortStableFunc(files, func(a, b string) int {
+		return cmp.Compare(r.distance(a), r.distance(b))
+	})
+	for _, file := range files[:min(len(files), mostComposers)] {
+		if content, err := r.files.Read(file); err == nil {
+			r.composer = append(r.composer, readComposer(path.Dir(file), content))
+		}
+	}
+	return r.composer
+}
+
+// distance orders composer files: those above the file by how near they are, then others by what they share with it.
+func (r *php) distance(composer string) int {
+	folder := path.Dir(composer)
+	if folder == "." || strings.HasPrefix(r.from, folder+"/") {
+		return -strings.Count(composer, "/") - 1
+	}
+	return 1000 - shared(r.from, composer)
+}
+
+// readComposer reads a composer.json. Parts that have another shape than they should, as an empty list where a map is
+// meant, are left out.
+func readComposer(folder string, content []byte) composerPackage {
+	object, _ := parseJSON(content)
+	p := composerPackage{folder: folder}
+	for _, section := range []string{"autoload", "autoload-dev"} {
+		load := object.object(section)
+		p.psr4 = append(p.psr4, composerRoots(folder, load.object("psr-4"))...)
+		p.psr0 = append(p.psr0, composerRoots(folder, load.object("psr-0"))...)
+		p.classmap = append(p.classmap, load.texts("classmap")...)
+		p.files = append(p.files, load.texts("files")...)
+	}
+	for _, roots := range [][]sourceRoot{p.psr4, p.psr0} {
+		slices.SortStableFunc(roots, func(a, b sourceRoot) int { return len(b.prefix) - len(a.prefix) })
+	}
+	return p
+}
+
+// composerRoots gives the folders of a section, with what the names of their classes begin with.
+func composerRoots(folder string, section jsonObject) []sourceRoot {
+	var roots []sourceRoot
+	for _, member := range section {
+		for _, text := range textsOf(member.value) {
+			if place, ok := within(folder, text); ok {
+				roots = append(roots, sourceRoot{place, strings.ReplaceAll(member.name, `\`, ".")})
+			}
+		}
+	}
+	return roots
 }

@@ -28,11 +28,3 @@ func isText(t lexical.Token) bool { return t.Kind == lexical.Text && t.Quote != 
 func isDigit(c byte) bool { return lexical.IsDigit(c) }
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
-
-// lineEnd gives the end of the line of a place.
-func lineEnd[T string | []byte](src T, at int) int {
-	for at < len(src) && src[at] != '\n' {
-		at++
-	}
-	return at
-}

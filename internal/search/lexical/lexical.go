@@ -2,7 +2,10 @@
 // source text apart for whoever looks for declarations, imports or comments.
 package lexical
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A Kind tells what a token is.
 type Kind uint8
@@ -55,6 +58,7 @@ type Scanner struct {
 	last     int      // the line on which the token before ended
 	from, to int      // what is within the marks of the token that is being read
 	quote    byte     // see Token.Quote
+	depth    int      // how deep the strings stand that are being read
 	pending  []string // what ends the here-documents that begin with the next line
 	unclosed [3]int   // before there a quote (', " or another) is known to have no end
 	script   *script  // what is known of a script
@@ -255,5 +259,57 @@ func (s *Scanner) restOfLine() string {
 func (s *Scanner) Fail(line int, why string) {
 	if s.Err == nil {
 		s.Err = &Error{Line: line, Why: why}
+	}
+}
+
+// Sees tells whether the scanner is at one of these words or marks.
+func (s *Scanner) Sees(texts ...string) bool {
+	return (s.Tok.Kind == Word || s.Tok.Kind == Mark) && slices.Contains(texts, s.Tok.Text)
+}
+
+// Takes moves on if the scanner is at a word or a mark.
+func (s *Scanner) Takes(text string) bool {
+	if !s.Sees(text) {
+		return false
+	}
+	s.Next()
+	return true
+}
+
+// Name reads words with a mark between them, as a.b.c. A mark that no word follows is left.
+func (s *Scanner) Name(mark string) string {
+	var b strings.Builder
+	for s.Tok.Kind == Word {
+		b.WriteString(s.Tok.Text)
+		s.Next()
+		if !s.Sees(mark) || !s.wordFollows() {
+			break
+		}
+		b.WriteString(mark)
+		s.Next()
+	}
+	return b.String()
+}
+
+// wordFollows tells whether a word comes after the token that the scanner is at.
+func (s *Scanner) wordFollows() bool {
+	before := *s
+	found := s.Next().Kind == Word
+	*s = before
+	return found
+}
+
+// Enclosed moves past what stands between the mark that the scanner is at and the one that closes it, and past that.
+func (s *Scanner) Enclosed(open, shut string) {
+	for depth := 0; s.Tok.Kind != End; {
+		if s.Sees(open) {
+			depth++
+		} else if s.Sees(shut) {
+			depth--
+		}
+		s.Next()
+		if depth == 0 {
+			return
+		}
 	}
 }

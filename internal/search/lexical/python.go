@@ -18,7 +18,7 @@ func textOfPython(s *Scanner) Kind {
 	}
 	prefix := s.Src[start:column]
 	s.At = column
-	closed := s.pythonString(prefix, 0)
+	closed := s.pythonString(prefix, s.depth)
 	if !closed && s.Err == failed { // a string of one line without an end: the quote is none
 		*unclosed = s.At
 		s.At, s.Line = start, line
@@ -115,9 +115,9 @@ func (s *Scanner) pythonField(quote string, depth int) {
 		s.Skip(len(s.Src))
 		return
 	}
-	for s.At++; s.At < len(s.Src); {
-		c := s.Src[s.At]
-		switch {
+	s.At++
+	for s.space(); s.At < len(s.Src); s.space() {
+		switch c := s.Src[s.At]; {
 		case c == '}' && brackets == 0:
 			s.At++
 			return
@@ -125,19 +125,11 @@ func (s *Scanner) pythonField(quote string, depth int) {
 			s.At++
 			s.pythonFormat(quote, depth)
 			return
-		case c == '#':
-			s.restOfLine()
 		default:
-			if n := s.pythonPrefix(s.At); n >= 0 {
-				prefix := s.Src[s.At : s.At+n]
-				s.At += n
-				s.pythonString(prefix, depth)
-			} else if IsWordByte(c) && c != '$' {
-				s.word()
-			} else {
-				brackets += bracketDepth(c)
-				s.pass(c)
-			}
+			brackets += bracketDepth(c)
+			s.depth = depth
+			s.token()
+			s.depth = 0
 		}
 	}
 	s.Fail(line, "f-string: expecting '}'")
