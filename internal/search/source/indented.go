@@ -22,18 +22,36 @@ func eachLine(content []byte, look func(text string, number int) bool) (last int
 	return last
 }
 
-// eachCodeLine gives the lines of a content that begin with code, without what is blank at their ends: none that is part of a
-// comment, a string or a here-document. It returns the number of the last line.
-func eachCodeLine(language string, content []byte, look func(line string, indent, number int)) (last int) {
+// A codeLine is a line that begins with code, without what is blank at its ends.
+type codeLine struct {
+	text           string
+	indent, number int
+}
+
+// codeLines gives the lines of a content that begin with code: none that is part of a comment, a string or a here-document. If
+// one of these has no end it is more likely something else, and every line counts.
+func codeLines(language string, content []byte) []codeLine {
+	var lines []codeLine
+	add := func(line string, indent, number int) {
+		if text := strings.TrimSpace(line[:min(len(line), longestLine)]); text != "" {
+			lines = append(lines, codeLine{text, indent, number})
+		}
+	}
 	l := lexical.New(language, content)
 	for t := l.Next(); t.Kind != lexical.End; t = l.Next() {
 		if t.Fresh {
-			start := strings.LastIndexByte(l.Src[:t.Start], '\n') + 1
-			line := l.Src[t.Start:min(rawLineEnd(l.Src, t.Start), start+longestLine)]
-			look(strings.TrimSpace(line), t.Start-start, t.Line)
+			add(l.Src[t.Start:rawLineEnd(l.Src, t.Start)], t.Start-1-strings.LastIndexByte(l.Src[:t.Start], '\n'), t.Line)
 		}
 	}
-	return LineCount(content)
+	if l.Err != nil {
+		lines = nil
+		eachLine(content, func(text string, number int) bool {
+			line := strings.TrimLeft(text, " \t")
+			add(line, len(text)-len(line), number)
+			return true
+		})
+	}
+	return lines
 }
 
 // An indentedOutline gathers declarations that stand within each other as their indentation says.
@@ -141,13 +159,13 @@ func pythonKind(word, owner string) string {
 // outlineRuby outlines Ruby by the words that begin and end things at the same indentation.
 func outlineRuby(content []byte) []Symbol {
 	r := rubyOutline{}
-	last := eachCodeLine("ruby", content, func(line string, indent, number int) {
-		if word, _ := firstWord([]byte(line)); word == "end" {
-			r.close(indent, number)
+	for _, line := range codeLines("ruby", content) {
+		if word, _ := firstWord([]byte(line.text)); word == "end" {
+			r.close(line.indent, line.number)
 		}
-		r.declaration(line, indent, number)
-	})
-	r.close(0, last)
+		r.declaration(line.text, line.indent, line.number)
+	}
+	r.close(0, LineCount(content))
 	return r.found
 }
 
@@ -192,14 +210,15 @@ func endsOnLine(trimmed string, fields []string) bool {
 // outlineShell outlines the functions of a shell script. One ends with the bracket that is indented like its name.
 func outlineShell(content []byte) []Symbol {
 	s := shellOutline{}
-	s.end(eachCodeLine("shell", content, func(line string, indent, number int) {
+	for _, line := range codeLines("shell", content) {
 		switch {
-		case s.open && indent <= s.indent && (line[0] == '}' || line[0] == ')'):
-			s.end(number)
+		case s.open && line.indent <= s.indent && (line.text[0] == '}' || line.text[0] == ')'):
+			s.end(line.number)
 		case !s.open:
-			s.declaration(line, indent, number)
+			s.declaration(line.text, line.indent, line.number)
 		}
-	}))
+	}
+	s.end(LineCount(content))
 	return s.found
 }
 

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"slices"
 	"strings"
 	"sync"
 )
@@ -194,9 +195,9 @@ func (k keywords) implemented(i int) (name string, at, next int) {
 	return "", at, at
 }
 
-// lastOfPath reads the last name of &mut a::b::C.
+// lastOfPath reads the last name of &'a mut a::b::C.
 func (k keywords) lastOfPath(i int) (name string, at, next int) {
-	for k.text(i) == "&" || k.text(i) == "mut" || k.text(i) == "dyn" || k.text(i) == "'" || k.text(i) == "[" || k.text(i) == "(" {
+	for slices.Contains([]string{"&", "mut", "dyn", "[", "("}, k.text(i)) || strings.HasPrefix(k.text(i), "'") {
 		i++
 	}
 	for k.isName(i) && k.text(i+1) == "::" {
