@@ -1,6 +1,12 @@
 package imports
 
-import "strings"
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"remit/internal/search/lexical"
+)
 
 // Kinds of imports in C and C++.
 const (
@@ -11,55 +17,16 @@ const (
 	cOwnName             // no import: the module that the file itself belongs to
 )
 
-func cLexicon() *lexicon {
-	return &lexicon{
-		comments: []string{"//"}, open: "/*", shut: "*/", spliced: true, separator: '\'', literal: cLiteral,
-	}
-}
-
-// cLiteral reads strings, raw ones too, and characters.
-func cLiteral(s *scanner) (string, bool) {
-	switch s.src[s.at] {
-	case '"', '\'':
-		return s.quoted(false), true
-	case 'R', 'L', 'u', 'U':
-		return s.rawString()
-	}
-	return "", false
-}
-
-// rawString reads R"mark(...)mark", if that begins here.
-func (s *scanner) rawString() (string, bool) {
-	for _, prefix := range []string{`R"`, `LR"`, `uR"`, `UR"`, `u8R"`} {
-		if !s.has(prefix) {
-			continue
-		}
-		rest := s.src[s.at+len(prefix):]
-		n := strings.IndexByte(rest[:min(len(rest), 17)], '(')
-		if n < 0 || strings.ContainsAny(rest[:n], " )\\\"\t\n") {
-			return "", false
-		}
-		begin := s.line
-		s.at += len(prefix) + n + 1
-		text := s.until(")"+rest[:n]+`"`, "string")
-		if s.err != nil {
-			s.err.Line = begin
-		}
-		return text, true
-	}
-	return "", false
-}
-
 // extractC reads the includes of a C file, wherever they stand. What a macro names is left out, and conditions are not
 // looked at: an include that some build uses is one.
 func extractC(content []byte) ([]spec, error) {
 	var specs []spec
-	s := scan(content, cLexicon())
-	for s.tok.kind != tokenEnd {
-		if s.tok.fresh && s.sees("#") {
+	s := scan("c", content)
+	for s.Tok.Kind != lexical.End {
+		if s.Tok.Fresh && s.Sees("#") {
 			specs = s.directive(specs)
 		} else {
-			s.next()
+			s.Next()
 		}
 	}
 	return specs, s.problem()
@@ -68,71 +35,75 @@ func extractC(content []byte) ([]spec, error) {
 // extractCPP reads the includes of a C++ file, and the modules that it imports.
 func extractCPP(content []byte) ([]spec, error) {
 	var specs []spec
-	s := scan(content, cLexicon())
-	for s.tok.kind != tokenEnd {
+	s := scan("c", content)
+	for s.Tok.Kind != lexical.End {
 		switch {
-		case !s.tok.fresh:
-			s.next()
-		case s.sees("#"):
+		case !s.Tok.Fresh:
+			s.Next()
+		case s.Sees("#"):
 			specs = s.directive(specs)
-		case s.sees("export", "import", "module"):
+		case s.Sees("export", "import", "module"):
 			specs = s.modular(specs)
 		default:
-			s.next()
+			s.Next()
 		}
 	}
 	return specs, s.problem()
 }
 
 // directive reads what follows # on its line, and adds the include that it is, if it is one.
-func (s *scanner) directive(specs []spec) []spec {
-	line := s.tok.line
-	next := s.next()
-	if next.fresh {
+func (s scanner) directive(specs []spec) []spec {
+	line := s.Tok.Line
+	next := s.Next()
+	if next.Fresh {
 		return specs
 	}
-	switch next.text {
+	switch next.Text {
 	case "include", "import":
 		specs = s.header(specs, line)
-		s.next()
+		s.Next()
 	case "include_next":
 		before := len(specs)
 		if specs = s.header(specs, line); len(specs) > before {
 			specs[before].kind = cNext
 		}
-		s.next()
+		s.Next()
 	}
 	return specs
 }
 
-// header adds the header that stands after s.at on the line, in quotes or angle brackets, and moves past it.
-func (s *scanner) header(specs []spec, line int) []spec {
+// header adds the header that stands after s.At on the line, in quotes or angle brackets, and moves past it.
+func (s scanner) header(specs []spec, line int) []spec {
 	s.blankInLine()
 	end, k := "\"", cQuoted
-	if s.has("<") {
+	if s.Has("<") {
 		end, k = ">", cAngled
-	} else if !s.has("\"") {
+	} else if !s.Has("\"") {
 		return specs
 	}
-	rest := s.src[s.at+1:]
+	rest := s.Src[s.At+1:]
 	n := strings.IndexAny(rest, end+"\n")
 	if n <= 0 || rest[n] == '\n' {
 		return specs
 	}
-	s.at += n + 2
+	s.At += n + 2
 	return append(specs, spec{strings.ReplaceAll(rest[:n], `\`, "/"), line, k})
 }
 
 // blankInLine moves past white space and comments within a line, which a backslash may continue.
-func (s *scanner) blankInLine() {
-	for s.at < len(s.src) {
+func (s scanner) blankInLine() {
+	for s.At < len(s.Src) {
 		switch {
-		case s.src[s.at] == ' ' || s.src[s.at] == '\t':
-			s.at++
-		case s.has("\\\n") || s.has("\\\r\n"):
-			s.skip(strings.IndexByte(s.src[s.at:], '\n') + 1)
-		case s.has(s.open):
-			s.comment()
+		case s.Src[s.At] == ' ' || s.Src[s.At] == '\t':
+			s.At++
+		case s.Has("\\\n") || s.Has("\\\r\n"):
+			s.Skip(strings.IndexByte(s.Src[s.At:], '\n') + 1)
+		case s.Has("/*"):
+			end := strings.Index(s.Src[s.At+2:], "*/")
+			if end < 0 {
+				return
+			}
+			s.Skip(end + 4)
 		default:
 			return
 		}
@@ -140,43 +111,226 @@ func (s *scanner) blankInLine() {
 }
 
 // modular reads the line of a module: export import a.b; import <x>; import :part; module a.b:part;
-func (s *scanner) modular(specs []spec) []spec {
-	line := s.tok.line
-	s.takes("export")
+func (s scanner) modular(specs []spec) []spec {
+	line := s.Tok.Line
+	s.Takes("export")
 	switch {
-	case s.sees("import"):
+	case s.Sees("import"):
 		if before := len(specs); s.headerFollows() {
 			specs = s.header(specs, line)
-			if s.next(); !s.sees(";") {
+			if s.Next(); !s.Sees(";") {
 				specs = specs[:before]
 			}
 			return specs
 		}
-		s.next()
-		if name := s.moduleName(); name != "" && s.sees(";") {
+		s.Next()
+		if name := s.moduleName(); name != "" && s.Sees(";") {
 			specs = append(specs, spec{name, line, cModule})
 		}
-	case s.takes("module"):
-		if name := s.moduleName(); name != "" && s.sees(";") {
+	case s.Takes("module"):
+		if name := s.moduleName(); name != "" && s.Sees(";") {
 			specs = append(specs, spec{name, line, cOwnName})
 		}
 	default:
-		s.next()
+		s.Next()
 	}
 	return specs
 }
 
 // headerFollows tells whether a header in quotes or angle brackets comes next.
-func (s *scanner) headerFollows() bool {
+func (s scanner) headerFollows() bool {
 	s.blankInLine()
-	return s.has("<") || s.has("\"")
+	return s.Has("<") || s.Has("\"")
 }
 
 // moduleName reads the name of a module, with that of its part after a colon.
-func (s *scanner) moduleName() string {
-	name := s.name(".")
-	if s.takes(":") {
-		name += ":" + s.name(".")
+func (s scanner) moduleName() string {
+	name := s.Name(".")
+	if s.Takes(":") {
+		name += ":" + s.Name(".")
 	}
 	return name
+}
+
+// A cSearch resolves the includes of one file of C or C++.
+type cSearch struct {
+	files Files
+	from  string
+	given []string // the folders that the project's build looks in, if that is known
+	own   string   // the module that the file says it belongs to
+	above []string // the folders above the file, and their include, src and inc
+}
+
+// resolveC resolves includes as a compiler would: in the file's folder, in those that compile_commands.json names, in the
+// folders above and their include, src and inc; then by the end of the path, if that leaves no doubt.
+func resolveC(files Files, from string, specs []spec) []string {
+	if len(specs) == 0 {
+		return nil
+	}
+	r := &cSearch{files: files, from: from, given: compileFolders(files, from)}
+	for folder := range upwards(path.Dir(from)) {
+		r.above = append(r.above, path.Join(folder, "include"), folder, path.Join(folder, "src"), path.Join(folder, "inc"))
+	}
+	return resolveEach(specs, r.file)
+}
+
+// file finds the file that a spec means.
+func (r *cSearch) file(s spec) (string, bool) {
+	switch s.kind {
+	case cOwnName:
+		r.own, _, _ = strings.Cut(s.text, ":")
+		return "", false
+	case cModule:
+		return r.module(s.text)
+	case cNext:
+		return r.next(s.text)
+	case cAngled:
+		return r.angled(s.text)
+	default:
+		return r.quoted(s.text)
+	}
+}
+
+func (r *cSearch) quoted(name string) (string, bool) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok {
+		return file, true
+	}
+	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
+		return file, ok
+	}
+	if file, ok := r.first(r.above, name); ok {
+		return file, true
+	}
+	return r.byEnding(name, true)
+}
+
+func (r *cSearch) angled(name string) (string, bool) {
+	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
+		return file, ok
+	}
+	if isStandardHeader(name) {
+		return r.first(r.includeFolders(), name)
+	}
+	if file, ok := r.first(r.above, name); ok {
+		return file, true
+	}
+	return r.byEnding(name, false)
+}
+
+// leadsUp tells whether a name leads out of a folder, so that which folder it is cannot be guessed.
+func leadsUp(name string) bool {
+	return strings.Contains("/"+name+"/", "/../") || strings.HasPrefix(name, "/")
+}
+
+// next finds the header that comes after the file itself, which often has the same name.
+func (r *cSearch) next(name string) (string, bool) {
+	roots := slices.Concat(r.given, r.includeFolders())
+	for i, root := range roots {
+		if file, ok := within(root, name); ok && file == r.from {
+			roots = roots[i+1:]
+			break
+		}
+	}
+	return r.first(roots, name)
+}
+
+// includeFolders gives those of the folders above that are surely there to be included from.
+func (r *cSearch) includeFolders() []string {
+	var found []string
+	for _, folder := range r.above {
+		if path.Base(folder) == "include" {
+			found = append(found, folder)
+		}
+	}
+	return found
+}
+
+// first finds the first of the folders that has a header.
+func (r *cSearch) first(roots []string, name string) (string, bool) {
+	for _, root := range roots {
+		if file, ok := fileIn(r.files, root, name); ok && file != r.from {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// byEnding finds the one file whose path ends in name. Among several it takes the one that is nearest, if that is
+// wanted and there is one.
+func (r *cSearch) byEnding(name string, nearest bool) (string, bool) {
+	if path.Ext(name) == "" {
+		return "", false
+	}
+	found := endingIn(r.files, path.Clean(name))
+	if len(found) > 1 && nearest {
+		found = r.nearest(found)
+	}
+	if len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// nearest keeps those files that share the most folders with the one that includes.
+func (r *cSearch) nearest(found []string) []string {
+	most := 0
+	for _, file := range found {
+		most = max(most, shared(r.from, file))
+	}
+	return slices.DeleteFunc(found, func(file string) bool { return shared(r.from, file) < most })
+}
+
+// module finds the file that declares a C++ module or a part of the file's own one.
+func (r *cSearch) module(name string) (string, bool) {
+	if strings.HasPrefix(name, ":") {
+		name = r.own + name
+	}
+	whole, part, _ := strings.Cut(name, ":")
+	stems := []string{whole}
+	if part != "" {
+		stems = []string{whole + "-" + part, whole + "." + part, whole + "_" + part, part}
+	}
+	var found []string
+	for _, stem := range stems {
+		for _, ending := range []string{".cppm", ".ixx", ".mpp", ".ccm", ".cxxm", ".c++m"} {
+			found = append(found, endingIn(r.files, stem+ending)...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(file string) bool { return !declaresModule(r.files, file, name) })
+	if found = r.nearest(found); len(found) != 1 {
+		return "", false
+	}
+	return found[0], true
+}
+
+// declaresModule tells whether a file is the interface of a module.
+func declaresModule(files Files, file, name string) bool {
+	content, err := files.Read(file)
+	if err != nil {
+		return false
+	}
+	specs, _ := extractCPP(content)
+	return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == cOwnName && s.text == name })
+}
+
+// isStandardHeader tells whether a header belongs to the C library or to POSIX, so that a file of the workspace that
+// has its name is most likely another. Headers without an ending are never searched by name.
+func isStandardHeader(name string) bool {
+	if strings.HasPrefix(name, "sys/") {
+		return true
+	}
+	switch name {
+	case "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "iso646.h", "limits.h", "locale.h",
+		"math.h", "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbit.h", "stdbool.h", "stdckdint.h",
+		"stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h", "tgmath.h", "threads.h", "time.h",
+		"uchar.h", "wchar.h", "wctype.h",
+		"aio.h", "arpa/inet.h", "cpio.h", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "fmtmsg.h", "fnmatch.h", "ftw.h",
+		"getopt.h", "glob.h", "grp.h", "iconv.h", "langinfo.h", "libgen.h", "malloc.h", "memory.h", "monetary.h", "mqueue.h",
+		"ndbm.h", "net/if.h", "netdb.h", "netinet/in.h", "netinet/tcp.h", "nl_types.h", "poll.h", "pthread.h", "pwd.h",
+		"regex.h", "sched.h", "search.h", "semaphore.h", "spawn.h", "strings.h", "stropts.h", "syslog.h", "tar.h",
+		"termios.h", "trace.h", "ulimit.h", "unistd.h", "utime.h", "utmpx.h", "wordexp.h",
+		"windows.h", "winsock2.h", "io.h", "direct.h", "process.h", "tchar.h", "conio.h":
+		return true
+	}
+	return false
 }

@@ -1,154 +1,97 @@
 package imports
 
-import "strings"
-
-// Kinds of imports in C#.
-const (
-	csharpNamespace kind = iota // using A.B;
-	csharpType                  // using static A.B.C; or using X = A.B.C;, which may be a namespace too
-	csharpOwn                   // no import: the namespace that the file itself is in
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 )
 
-func csharpLexicon() *lexicon {
-	return &lexicon{comments: []string{"//"}, open: "/*", shut: "*/", passes: csharpDirective, literal: csharpLiteral}
+// mostReferences is how many projects are followed from the one of a file.
+const mostReferences = 64
+
+// resolveCSharp resolves using directives by the convention that a namespace is a folder of a project: the file's own,
+// and those that it refers to. Only files that are in the namespace count.
+func resolveCSharp(files Files, from string, specs []spec) []string {
+	r := csharp{files: files, projects: csharpProjects(files, from, specs)}
+	return resolveNames(specs, r.namespace, r.typeOrNamespace)
 }
 
-// csharpDirective moves past a line of the preprocessor.
-func csharpDirective(s *scanner) bool {
-	if !s.has("#") {
-		return false
-	}
-	s.restOfLine()
-	return true
+// A csharp resolves the directives of one file.
+type csharp struct {
+	files    Files
+	projects []sourceRoot
 }
 
-// csharpLiteral reads strings of every sort and characters.
-func csharpLiteral(s *scanner) (string, bool) {
-	switch s.src[s.at] {
-	case '"', '\'', '@', '$':
-	default:
-		return "", false
-	}
-	rest := strings.TrimLeft(s.src[s.at:], "@$")
-	prefix := s.src[s.at : len(s.src)-len(rest)]
-	switch {
-	case strings.HasPrefix(rest, `"""`):
-		s.at += len(prefix)
-		quotes := s.src[s.at : len(s.src)-len(strings.TrimLeft(rest, `"`))]
-		s.at += len(quotes)
-		return s.until(quotes, "string"), true
-	case strings.HasPrefix(rest, `"`) && strings.Contains(prefix, "@"):
-		s.at += len(prefix)
-		return s.verbatim(), true
-	case strings.HasPrefix(rest, `"`) || rest != "" && rest[0] == '\'' && prefix == "":
-		s.at += len(prefix)
-		return s.quoted(false), true
-	}
-	return "", false
+// namespace gives the files of a namespace in the first project that has any.
+func (r csharp) namespace(name string) []string {
+	return namespaceFiles(r.files, r.projects, name, ".cs", func(content []byte) bool {
+		specs, _ := extractCSharp(content)
+		return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == ownName && s.text == name })
+	})
 }
 
-// verbatim reads a string in which only a quote means anything, and two of them mean one.
-func (s *scanner) verbatim() string {
-	start, begin := s.at+1, s.line
-	s.at++
-	for s.err == nil {
-		s.until(`"`, "string")
-		if !s.has(`"`) {
-			break
+// typeOrNamespace gives the file of a type, or of the type that it is in; or the files of a namespace.
+func (r csharp) typeOrNamespace(name string) []string {
+	for part := name; strings.Contains(part, "."); {
+		namespace, _ := splitName(part)
+		if file, ok := firstDeclaring(r.files, r.namespace(namespace), part); ok {
+			return []string{file}
 		}
-		s.at++
+		part = namespace
 	}
-	if s.err != nil {
-		s.err.Line = begin
-	}
-	return s.src[start:s.at]
+	return r.namespace(name)
 }
 
-// extractCSharp reads the head of a C# file, and of the namespace in it; what comes after that is not looked at.
-func extractCSharp(content []byte) ([]spec, error) {
-	s := scan(content, csharpLexicon())
-	var specs []spec
-	for {
-		line := s.tok.line
-		switch {
-		case s.takes(";"), s.takes("{"), s.takes("global"):
-		case s.sees("["):
-			s.enclosed("[", "]")
-		case s.takes("extern"):
-			s.takes("alias")
-			s.next()
-		case s.takes("namespace"):
-			specs = append(specs, spec{s.name("."), line, csharpOwn})
-		case s.takes("using"):
-			if found, ok := s.using(line); ok {
-				specs = append(specs, found)
+// csharpProjects gives the project that a file is in and those that it refers to, each once, as the folders where the
+// namespaces that begin with theirs are. Without a project file the file's own namespace tells where namespaces begin.
+func csharpProjects(files Files, from string, specs []spec) []sourceRoot {
+	var found []sourceRoot
+	seen := map[string]bool{}
+	for queue := nearestProjects(files, from); len(queue) > 0 && len(found) < mostReferences; queue = queue[1:] {
+		content, err := files.Read(queue[0])
+		if seen[queue[0]] || err != nil {
+			continue
+		}
+		seen[queue[0]] = true
+		folder := path.Dir(queue[0])
+		found = append(found, sourceRoot{folder, rootNamespace(queue[0], content) + "."})
+		for _, match := range projectReference().FindAllSubmatch(content, -1) {
+			if file, ok := within(folder, strings.ReplaceAll(string(match[1]), `\`, "/")); ok {
+				queue = append(queue, file)
 			}
-		default:
-			return specs, s.problem()
 		}
 	}
-}
-
-// using reads what follows the word: a namespace, static and a type, or another name for something. What is no
-// directive but a statement is none.
-func (s *scanner) using(line int) (spec, bool) {
-	found := spec{line: line}
-	if s.takes("static") {
-		found.kind = csharpType
-	}
-	s.takes("unsafe")
-	found.text = s.csharpName()
-	if s.takes("=") {
-		found.kind, found.text = csharpType, s.csharpName()
-	}
-	if s.sees("<") {
-		s.enclosed("<", ">")
-	}
-	return found, found.text != "" && s.sees(";")
-}
-
-// csharpName reads a name that may begin with global:: or another alias.
-func (s *scanner) csharpName() string {
-	s.takes("@")
-	name := s.name(".")
-	for s.takes(":") {
-		if s.tok.kind == tokenWord {
-			name = s.name(".")
-		}
-	}
-	return name
-}
-
-// csharpDeclares tells whether a C# file is in a namespace.
-func csharpDeclares(content []byte, namespace string) bool {
-	specs, _ := extractCSharp(content)
-	full := ""
 	for _, s := range specs {
-		if s.kind != csharpOwn {
-			continue
-		}
-		full = strings.TrimPrefix(full+"."+s.text, ".")
-		if full == namespace {
-			return true
+		if s.kind == ownName && len(found) == 0 {
+			found = append(found, rootOf(from, s.text))
 		}
 	}
-	return false
+	return found
 }
 
-// csharpDefines tells whether a C# file defines a type, by the word before its name.
-func csharpDefines(content []byte, name string) bool {
-	if !strings.Contains(string(content), name) {
-		return false
-	}
-	s := scan(content, csharpLexicon())
-	for s.tok.kind != tokenEnd {
-		if !s.sees("class", "struct", "enum", "interface", "record") {
-			s.next()
-			continue
-		}
-		if s.next(); s.sees(name) {
-			return true
+// nearestProjects gives the project files of the nearest folder above that has any.
+func nearestProjects(files Files, from string) []string {
+	for folder := range upwards(path.Dir(from)) {
+		if found := inFolder(files, folder, ".csproj"); len(found) > 0 {
+			return found
 		}
 	}
-	return false
+	return nil
+}
+
+var (
+	projectNamespace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<RootNamespace>([^<]*)</RootNamespace>`) })
+	projectReference = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`<ProjectReference[^>]*?\bInclude=["']([^"'>]*)["']`)
+	})
+)
+
+// rootNamespace gives the namespace that a project begins with: what it says, or its name.
+func rootNamespace(file string, content []byte) string {
+	if said := projectNamespace().FindSubmatch(content); said != nil && !strings.Contains(string(said[1]), "$(") {
+		return strings.TrimSpace(string(said[1]))
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(path.Base(file), ".csproj"), " ", "_")
 }

@@ -1,126 +1,67 @@
 package imports
 
 import (
-	"bytes"
+	"path"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
 // A cssReader finds imports in a style sheet.
 type cssReader struct {
-	src   []byte
-	pos   int
+	scanner
 	specs []spec
-	lines webLines
-	fault *SyntaxError
 }
 
-// extractCSS reads CSS and the languages that are made into it.
+// extractCSS reads CSS and the languages that are made into it. In CSS itself // begins no comment, but nobody means anything
+// else by it.
 func extractCSS(content []byte) ([]spec, error) {
-	r := &cssReader{src: content, lines: webLines{src: content}}
-	for r.pos < len(r.src) {
-		r.step()
+	r := &cssReader{scanner: scan("scss", content)}
+	for r.Tok.Kind != lexical.End {
+		switch {
+		case r.Takes("@"):
+			r.rule()
+		case r.Tok.Kind == lexical.Word:
+			r.declaration()
+		default:
+			r.Next()
+		}
 	}
-	if r.fault != nil {
-		return nil, r.fault
+	if r.Err != nil {
+		return nil, r.problem()
 	}
 	return r.specs, nil
 }
 
-// step takes one byte at least.
-func (r *cssReader) step() {
-	c := r.src[r.pos]
-	switch {
-	case r.blank():
-	case c == '"' || c == '\'':
-		r.string()
-	case c == '@':
-		r.pos++
-		r.rule(r.word())
-	case cssWordByte(c):
-		r.declaration(r.word())
-	default:
-		r.pos++
-	}
-}
-
-// blank skips white space or a comment, if it stands here.
-func (r *cssReader) blank() bool {
-	rest := r.src[r.pos:]
-	switch {
-	case rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n' || rest[0] == '\r' || rest[0] == '\f':
-		r.pos++
-	case bytes.HasPrefix(rest, []byte("/*")):
-		n := bytes.Index(rest[2:], []byte("*/"))
-		if n < 0 {
-			r.fault = &SyntaxError{1 + bytes.Count(r.src[:r.pos], []byte("\n")), "unterminated comment"}
-			r.pos = len(r.src)
-			return true
-		}
-		r.pos += n + 4
-	case bytes.HasPrefix(rest, []byte("//")):
-		// In CSS itself that is no comment, but nobody means anything else by it.
-		r.pos = lineEnd(r.src, r.pos)
-	default:
-		return false
-	}
-	return true
-}
-
-func (r *cssReader) blanks() {
-	for r.pos < len(r.src) && r.blank() {
-		continue
-	}
-}
-
-// at gives the byte at hand, 0 at the end.
-func (r *cssReader) at() byte {
-	if r.pos < len(r.src) {
-		return r.src[r.pos]
-	}
-	return 0
-}
-
-func cssWordByte(c byte) bool {
-	return c == '-' || jsNameByte(c) && c != '@' && c != '#' && c != '$'
-}
-
+// word gives the word at hand with the hyphens in it, in lower case, and goes on behind it.
 func (r *cssReader) word() string {
-	start := r.pos
-	for r.pos < len(r.src) && cssWordByte(r.src[r.pos]) {
-		r.pos++
+	start := r.Tok.Start
+	for r.At < len(r.Src) && (r.Src[r.At] == '-' || lexical.IsWordByte(r.Src[r.At])) {
+		r.At++
 	}
-	return strings.ToLower(string(r.src[start:r.pos]))
+	for start > 0 && r.Src[start-1] == '-' {
+		start--
+	}
+	return strings.ToLower(r.Src[start:r.At])
 }
 
-// string reads a string, which ends with its line at the latest, and gives what stands in it.
-func (r *cssReader) string() string {
-	start, quote := r.pos+1, r.src[r.pos]
-	for r.pos++; r.pos < len(r.src) && r.src[r.pos] != '\n'; r.pos++ {
-		switch r.src[r.pos] {
-		case quote:
-			r.pos++
-			return string(r.src[start : r.pos-1])
-		case '\\':
-			r.pos++
-		}
-	}
-	r.pos = min(r.pos, len(r.src))
-	return ""
-}
-
-func (r *cssReader) add(place int, text string, k kind) {
+func (r *cssReader) add(line int, text string, k kind) {
 	if text = strings.TrimSpace(text); text != "" {
-		r.specs = append(r.specs, spec{text, r.lines.of(place), k})
+		r.specs = append(r.specs, spec{text, line, k})
 	}
 }
 
 // rule reads what stands behind the name of a rule, if it imports something.
-func (r *cssReader) rule(name string) {
+func (r *cssReader) rule() {
+	name := ""
+	if r.Tok.Kind == lexical.Word {
+		name = r.word()
+		r.Next()
+	}
 	switch name {
 	case "import":
 		r.list()
 	case "use", "forward", "reference", "config", "plugin":
-		r.blanks()
 		r.target()
 	case "value":
 		r.origin()
@@ -129,93 +70,118 @@ func (r *cssReader) rule(name string) {
 
 // list reads targets with commas between them, behind the options that Less has in parentheses.
 func (r *cssReader) list() {
-	r.blanks()
-	if r.at() == '(' {
-		r.parentheses()
-	}
-	for r.blanks(); r.target(); r.blanks() {
-		r.blanks()
-		if r.at() != ',' {
-			return
+	if r.Takes("(") {
+		for r.Tok.Kind != lexical.End && !r.Sees(")", ";", "{", "}") {
+			r.Next()
 		}
-		r.pos++
+		r.Takes(")")
 	}
-}
-
-// parentheses skips up to the one that closes.
-func (r *cssReader) parentheses() {
-	n := bytes.IndexAny(r.src[r.pos:], ");{}")
-	if n < 0 {
-		n = len(r.src) - r.pos
-	}
-	if r.pos += n; r.at() == ')' {
-		r.pos++
+	for r.target() && r.Takes(",") {
+		continue
 	}
 }
 
 // target reads a string or url(x) that is imported.
 func (r *cssReader) target() bool {
-	start := r.pos
-	switch c := r.at(); {
-	case c == '"' || c == '\'':
-		r.add(start, r.string(), cssImport)
+	switch {
+	case isText(r.Tok):
+		r.add(r.Tok.Line, r.Tok.Text, cssImport)
+		r.Next()
 		return true
-	case cssWordByte(c) && r.word() == "url" && r.at() == '(':
+	case r.Tok.Kind == lexical.Word && r.word() == "url" && r.Has("("):
 		r.url(cssImport)
 		return true
 	}
 	return false
 }
 
-// url reads what stands in the parentheses of url(x).
+// url reads what stands in the parentheses of url(x), and goes on behind it.
 func (r *cssReader) url(k kind) {
-	start := r.pos
-	r.pos++
-	for c := r.at(); c == ' ' || c == '\t' || c == '\n' || c == '\r'; c = r.at() {
-		r.pos++
+	line := r.Line
+	rest := strings.TrimLeft(r.Src[r.At+1:], " \t\r\n")
+	r.Skip(len(r.Src) - len(rest) - r.At)
+	if rest != "" && (rest[0] == '"' || rest[0] == '\'') {
+		if r.Next(); isText(r.Tok) {
+			r.add(line, r.Tok.Text, k)
+		}
+		r.Next()
+	} else {
+		end := strings.IndexAny(rest, ")\n")
+		if end < 0 {
+			end = len(rest)
+		}
+		r.add(line, rest[:end], k)
+		r.Skip(end)
+		r.Next()
 	}
-	if c := r.at(); c == '"' || c == '\'' {
-		r.add(start, r.string(), k)
-		return
-	}
-	from := r.pos
-	for r.pos < len(r.src) && r.src[r.pos] != ')' && r.src[r.pos] != '\n' {
-		r.pos++
-	}
-	r.add(start, string(r.src[from:r.pos]), k)
+	r.Takes(")")
 }
 
 // declaration reads what stands behind a word, if it imports something.
-func (r *cssReader) declaration(word string) {
-	switch {
-	case word == "url" && r.at() == '(':
+func (r *cssReader) declaration() {
+	switch word := r.word(); {
+	case word == "url" && r.Has("("):
 		r.url(cssURL)
-	case word == "load-css" && r.at() == '(':
-		r.pos++
-		r.blanks()
+	case word == "load-css" && r.Has("("):
+		r.Next()
+		r.Next()
 		r.target()
 	case word == "composes":
-		if r.blanks(); r.at() == ':' {
+		if r.Next(); r.Sees(":") {
 			r.origin()
 		}
+	default:
+		r.Next()
 	}
 }
 
 // origin reads up to from "x", or to the end of the declaration.
 func (r *cssReader) origin() {
-	for r.pos < len(r.src) {
-		switch c := r.src[r.pos]; {
-		case c == ';' || c == '{' || c == '}' || c == '"' || c == '\'':
+	for r.Tok.Kind != lexical.End && r.Tok.Kind != lexical.Text && !r.Sees(";", "{", "}") {
+		from := r.Tok.Kind == lexical.Word && r.word() == "from"
+		if r.Next(); from {
+			r.target()
 			return
-		case r.blank():
-		case cssWordByte(c):
-			if r.word() == "from" {
-				r.blanks()
-				r.target()
-				return
-			}
-		default:
-			r.pos++
 		}
 	}
+}
+
+// stylesheet resolves the path of a style sheet, whose extension may be left out. In Sass it may be a part of others,
+// whose name begins with an underscore, or a folder with an index.
+func (r *nodeResolver) stylesheet(full string) (string, bool) {
+	if file, ok := r.exact(full); ok {
+		return file, true
+	}
+	if path.Ext(r.from) == ".less" {
+		return r.firstExact(full+".less", full+".css")
+	}
+	folder, name := path.Split(full)
+	part := folder + "_" + name
+	return r.firstExact(
+		full+".scss", part+".scss", full+".sass", part+".sass", part, full+".css", full+".less",
+		full+"/_index.scss", full+"/index.scss", full+"/_index.sass", full+"/index.sass",
+	)
+}
+
+func (r *nodeResolver) firstExact(candidates ...string) (string, bool) {
+	for _, candidate := range candidates {
+		if file, ok := r.exact(candidate); ok {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// link resolves an address in a page. One that begins with a slash is beneath the top of the site: the page's own folder
+// or that of its package, or what they keep for the site as it is.
+func (r *nodeResolver) link(text string) (string, bool) {
+	folder := path.Dir(r.from)
+	if !strings.HasPrefix(text, "/") {
+		return r.exact(path.Join(folder, text))
+	}
+	candidates := []string{path.Join(folder, text), path.Join(folder, "public", text)}
+	if p := r.packageOf(r.from); p != nil {
+		candidates = append(candidates, path.Join(p.folder, text), path.Join(p.folder, "public", text))
+	}
+	return r.firstExact(candidates...)
 }

@@ -4,6 +4,7 @@ package imports
 
 import (
 	"fmt"
+	"path"
 	"slices"
 )
 
@@ -81,4 +82,97 @@ func Of(files Files, path, languageName string, content []byte) ([]string, error
 	}
 	specs = slices.DeleteFunc(specs[:min(len(specs), mostImports)], func(s spec) bool { return len(s.text) > longestImport })
 	return once(l.resolve(newListedFiles(files), path, specs), path), nil
+}
+
+// A language knows how files of one language import others.
+type language struct {
+	// extract reads the imports of a file, in order. An error is a *SyntaxError.
+	extract func(content []byte) ([]spec, error)
+	// resolve gives the files that the specs of one file mean. from is that file's path. What is not in the workspace
+	// gives nothing.
+	resolve func(files Files, from string, specs []spec) []string
+}
+
+// languageNamed finds a language by the name that package source gives it.
+func languageNamed(name string) (language, bool) {
+	switch name {
+	case "go":
+		return language{extractGo, resolveGo}, true
+	case "python":
+		return language{extractPython, resolvePython}, true
+	case "rust":
+		return language{extractRust, resolveRust}, true
+	case "c":
+		return language{extractC, resolveC}, true
+	case "cpp":
+		return language{extractCPP, resolveC}, true
+	case "csharp":
+		return language{extractCSharp, resolveCSharp}, true
+	case "java":
+		return language{extractJava, resolveJVM}, true
+	case "kotlin":
+		return language{extractKotlin, resolveJVM}, true
+	case "scala":
+		return language{extractScala, resolveJVM}, true
+	case "php":
+		return language{extractPHP, resolvePHP}, true
+	case "ruby":
+		return language{extractRuby, resolveRuby}, true
+	case "markdown":
+		return language{extractMarkdown, resolveMarkdown}, true
+	}
+	extract, ok := webExtractor(name)
+	return language{extract, resolveWeb}, ok
+}
+
+// webExtractor finds what reads the imports of a language of the web.
+func webExtractor(name string) (extract func(content []byte) ([]spec, error), ok bool) {
+	switch name {
+	case "typescript", "javascript":
+		return extractJS, true
+	case "vue", "svelte":
+		return extractComponent, true
+	case "astro":
+		return extractAstro, true
+	case "html":
+		return extractHTML, true
+	case "css", "scss", "less":
+		return extractCSS, true
+	}
+	return nil, false
+}
+
+// listedFiles are the files of a workspace, as long as the imports of one file are resolved. A folder is listed once, and
+// not at all if the one above does not have it: a resolver looks in many places, and nearly all of them are not there.
+type listedFiles struct {
+	Files
+	folders map[string][]string
+}
+
+func newListedFiles(files Files) *listedFiles {
+	return &listedFiles{Files: files, folders: map[string][]string{}}
+}
+
+// Has keeps the promise of Files.
+func (l *listedFiles) Has(file string) bool {
+	return lists(l.In(path.Dir(file)), path.Base(file))
+}
+
+// In keeps the promise of Files.
+func (l *listedFiles) In(folder string) []string {
+	names, known := l.folders[folder]
+	if known || outside(folder) {
+		return names
+	}
+	if folder == "." || lists(l.In(path.Dir(folder)), path.Base(folder)+"/") {
+		names = l.Files.In(folder)
+	}
+	l.folders[folder] = names
+	return names
+}
+
+// lists tells whether a name is among those of a folder.
+func lists(names []string, name string) bool {
+	_, found := slices.BinarySearch(names, name)
+	return found
 }

@@ -1,98 +1,84 @@
 package imports
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
-// extractJS reads what a script imports. An element of JSX that does not end was no element, but something of
-// TypeScript that looks like one: then the script is read once more, without elements.
+// extractJS reads what a script imports.
 func extractJS(content []byte) ([]spec, error) {
-	specs, lexer := jsRead(content, true)
-	if lexer.fault != nil && lexer.elements || lexer.unclosed() {
-		if again, plain := jsRead(content, false); plain.fault == nil {
-			return again, nil
+	specs, err := lexical.Read("javascript", content, func(s *lexical.Scanner) []spec {
+		r := &jsReader{scanner: scanner{s}}
+		r.references()
+		for r.Tok.Kind != lexical.End {
+			r.step()
 		}
-	}
-	if f := lexer.fault; f != nil {
-		return nil, &SyntaxError{Line: 1 + bytes.Count(content[:f.start], []byte("\n")), Why: f.why}
+		return r.specs
+	})
+	if err != nil {
+		return nil, syntaxError(err)
 	}
 	return specs, nil
-}
-
-// unclosed tells whether the text ended within an element.
-func (l *jsLexer) unclosed() bool {
-	for _, f := range l.open {
-		if f.kind == jsxTag || f.kind == jsxContent {
-			return true
-		}
-	}
-	return false
 }
 
 // A jsReader finds the imports among the tokens of a script. Its methods take the tokens that they know, and leave the
 // first that they do not.
 type jsReader struct {
-	lexer  *jsLexer
-	token  jsToken
-	before jsToken
+	scanner
+	before lexical.Token
 	specs  []spec
-	lines  webLines
 }
 
-func jsRead(content []byte, jsx bool) ([]spec, *jsLexer) {
-	r := &jsReader{lexer: newJSLexer(content, jsx), lines: webLines{src: content}}
-	r.advance()
-	for _, header := range r.lexer.headers {
-		r.add(header, jsReference)
+// references reads the lines like /// <reference path="x" /> that stand before the first token, and goes to that.
+func (r *jsReader) references() {
+	r.Comments = true
+	for t := r.Next(); t.Kind == lexical.Comment; t = r.Next() {
+		rest, _ := strings.CutPrefix(r.Src[t.Start:t.End], "///")
+		rest = strings.TrimSpace(rest)
+		_, place, ok := strings.Cut(rest, "path")
+		place = strings.TrimLeft(place, " \t=")
+		if ok && strings.HasPrefix(rest, "<reference") && place != "" && (place[0] == '"' || place[0] == '\'') {
+			if text, _, closed := strings.Cut(place[1:], place[:1]); closed && text != "" {
+				r.specs = append(r.specs, spec{text, t.Line, jsReference})
+			}
+		}
 	}
-	for r.token.kind != jsEnd {
-		r.step()
-	}
-	return r.specs, r.lexer
+	r.Comments = false
 }
 
 // step takes one token at least.
 func (r *jsReader) step() {
-	word, property := "", r.lexer.dotted
-	if r.token.kind == jsName {
-		word = r.text()
-	}
-	declared := word == "module" && r.before.kind == jsName && string(r.lexer.src[r.before.start:r.before.end]) == "declare"
+	at, property := r.Tok, r.Property()
+	declared := at.Text == "module" && r.before.Kind == lexical.Word && r.before.Text == "declare"
 	r.advance()
 	switch {
-	case property:
-	case word == "import":
+	case property || at.Kind != lexical.Word:
+	case at.Text == "import":
 		r.importing()
-	case word == "export":
+	case at.Text == "export":
 		r.exporting()
-	case word == "require":
+	case at.Text == "require":
 		r.requiring()
-	case word == "new":
+	case at.Text == "new":
 		r.creating()
-	case declared && r.token.kind == jsString:
+	case declared && r.isString():
 		r.declaring()
 	}
 }
 
 func (r *jsReader) advance() {
-	r.before = r.token
-	r.token = r.lexer.next()
+	r.before = r.Tok
+	r.Next()
 }
 
-func (r *jsReader) text() string {
-	return string(r.lexer.src[r.token.start:r.token.end])
-}
+// isString tells whether the token at hand is a string, and no template.
+func (r *jsReader) isString() bool { return isText(r.Tok) && r.Tok.Quote != '`' }
 
-// is tells whether the token at hand is that name or sign.
-func (r *jsReader) is(text string) bool {
-	return (r.token.kind == jsName || r.token.kind == jsSign) && string(r.lexer.src[r.token.start:r.token.end]) == text
-}
-
-// take goes on if the token at hand is that name or sign.
+// take goes on if the token at hand is that word or mark.
 func (r *jsReader) take(text string) bool {
-	if !r.is(text) {
+	if !r.Sees(text) {
 		return false
 	}
 	r.advance()
@@ -100,12 +86,10 @@ func (r *jsReader) take(text string) bool {
 }
 
 // add notes what a string names.
-func (r *jsReader) add(token jsToken, k kind) {
-	text, ok := jsUnquote(r.lexer.src[token.start:token.end])
-	if !ok || text == "" {
-		return
+func (r *jsReader) add(token lexical.Token, k kind) {
+	if text, ok := jsUnquote(token.Text); ok && text != "" {
+		r.specs = append(r.specs, spec{text, token.Line, k})
 	}
-	r.specs = append(r.specs, spec{text, r.lines.of(token.start), k})
 }
 
 // importing reads what follows import.
@@ -115,8 +99,8 @@ func (r *jsReader) importing() {
 		r.argument(0)
 	case r.take("."):
 		r.meta()
-	case r.token.kind == jsString:
-		r.add(r.token, 0)
+	case r.isString():
+		r.add(r.Tok, 0)
 	default:
 		r.clause()
 	}
@@ -133,15 +117,15 @@ func (r *jsReader) meta() {
 // clause reads what is imported, and from where.
 func (r *jsReader) clause() {
 	k := kind(0)
-	if r.take("type") && !r.is(",") && !r.is("from") && !r.is("=") {
+	if r.take("type") && !r.Sees(",") && !r.Sees("from") && !r.Sees("=") {
 		k = jsTypeOnly
 	}
-	for r.token.kind == jsName || r.token.kind == jsString || r.is("{") || r.is("}") || r.is(",") || r.is("*") || r.is("=") {
+	for r.Tok.Kind == lexical.Word || r.isString() || r.Sees("{") || r.Sees("}") || r.Sees(",") || r.Sees("*") || r.Sees("=") {
 		switch {
 		case r.take("="):
 			r.assigned(k)
 			return
-		case r.is("from"):
+		case r.Sees("from"):
 			if r.from(k) {
 				return
 			}
@@ -163,10 +147,10 @@ func (r *jsReader) assigned(k kind) {
 
 // from reads from "x". Without the string it takes the word alone, which may be a name.
 func (r *jsReader) from(k kind) bool {
-	if !r.take("from") || r.token.kind != jsString {
+	if !r.take("from") || !r.isString() {
 		return false
 	}
-	r.add(r.token, k)
+	r.add(r.Tok, k)
 	r.advance()
 	return true
 }
@@ -184,7 +168,7 @@ func (r *jsReader) exporting() {
 		}
 		r.from(k)
 	case r.take("{"):
-		for r.token.kind == jsName || r.token.kind == jsString || r.is(",") {
+		for r.Tok.Kind == lexical.Word || r.isString() || r.Sees(",") {
 			r.advance()
 		}
 		if r.take("}") {
@@ -205,40 +189,39 @@ func (r *jsReader) requiring() {
 
 // argument reads a string that is an argument of its own.
 func (r *jsReader) argument(k kind) {
-	token := r.token
-	if token.kind != jsString && token.kind != jsTemplate {
+	token := r.Tok
+	if !isText(token) {
 		return
 	}
 	r.advance()
-	if r.is(")") || r.is(",") {
+	if r.Sees(")") || r.Sees(",") {
 		r.add(token, k)
 	}
 }
 
 // creating reads URL("x", import.meta.url) behind new.
 func (r *jsReader) creating() {
-	if !r.take("URL") || !r.take("(") || r.token.kind != jsString {
+	if !r.take("URL") || !r.take("(") || !r.isString() {
 		return
 	}
-	token := r.token
+	token := r.Tok
 	r.advance()
-	if r.take(",") && r.take("import") && r.take(".") && r.take("meta") && r.take(".") && r.is("url") {
+	if r.take(",") && r.take("import") && r.take(".") && r.take("meta") && r.take(".") && r.Sees("url") {
 		r.add(token, jsURL)
 	}
 }
 
 // declaring reads the name of a module whose declarations are added to.
 func (r *jsReader) declaring() {
-	token := r.token
+	token := r.Tok
 	r.advance()
-	if r.is("{") {
+	if r.Sees("{") {
 		r.add(token, jsTypeOnly)
 	}
 }
 
-// jsUnquote gives what stands between quotes, escapes resolved.
-func jsUnquote(quoted []byte) (string, bool) {
-	text := string(quoted[1 : len(quoted)-1])
+// jsUnquote resolves the escapes of what stands between quotes.
+func jsUnquote(text string) (string, bool) {
 	if !strings.Contains(text, `\`) {
 		return text, true
 	}

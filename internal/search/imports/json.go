@@ -3,11 +3,17 @@ package imports
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/tailscale/hujson"
+
+	"remit/internal/search/lexical"
 )
 
 // A jsonObject is a JSON object with its members in order, since the conditions of a package are tried in order.
-// Values are jsonObject, []any, string, bool, nil, or json.Number.
+// Values are jsonObject, []any, string, bool, json.Number or nil.
 type jsonObject []jsonMember
 
 type jsonMember struct {
@@ -57,114 +63,65 @@ func textsOf(value any) []string {
 	return nil
 }
 
-// jsonDepth is how deep values may nest; no configuration comes near it.
-const jsonDepth = 64
+// jsonDepth is how deep values may nest; no configuration comes near it. The library has no limit of its own, and a file
+// of brackets alone would exhaust its stack.
+const jsonDepth = 500
+
+var errJSONDepth = errors.New("values nest too deeply")
 
 // parseJSON reads JSON with comments and trailing commas, as tools of JavaScript write their configuration.
 func parseJSON(content []byte) (jsonObject, error) {
-	d := json.NewDecoder(bytes.NewReader(plainJSON(content)))
-	d.UseNumber()
-	value, err := jsonValue(d, 0)
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	if bytes.Count(content, []byte("["))+bytes.Count(content, []byte("{")) > jsonDepth && nestsDeeper(content) {
+		return nil, fmt.Errorf("read JSON: %w", errJSONDepth)
+	}
+	value, err := hujson.Parse(slices.Concat(content, []byte("\n"))) // it wants the end of a line after a comment
 	if err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
-	object, _ := value.(jsonObject)
+	object, _ := plainJSON(value).(jsonObject)
 	return object, nil
 }
 
-func jsonValue(d *json.Decoder, depth int) (any, error) {
-	token, err := d.Token()
-	if err != nil {
-		return nil, err
+// nestsDeeper tells whether brackets are open within each other deeper than they may be.
+func nestsDeeper(content []byte) bool {
+	s, depth := lexical.New("json", content), 0
+	for s.Next().Kind != lexical.End && depth <= jsonDepth {
+		switch {
+		case s.Sees("{", "["):
+			depth++
+		case s.Sees("}", "]"):
+			depth = max(depth-1, 0)
+		}
 	}
-	if depth > jsonDepth {
-		return nil, fmt.Errorf("values nest deeper than %d", jsonDepth)
-	}
-	switch token {
-	case json.Delim('{'):
-		return jsonMembers(d, depth)
-	case json.Delim('['):
-		return jsonElements(d, depth)
-	}
-	return token, nil
+	return depth > jsonDepth
 }
 
-func jsonMembers(d *json.Decoder, depth int) (any, error) {
-	object := jsonObject{}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return nil, err
+// plainJSON makes the library's tree one of plain values.
+func plainJSON(value hujson.Value) any {
+	switch v := value.Value.(type) {
+	case *hujson.Object:
+		object := make(jsonObject, 0, len(v.Members))
+		for _, member := range v.Members {
+			name, _ := plainJSON(member.Name).(string)
+			object = append(object, jsonMember{name, plainJSON(member.Value)})
 		}
-		value, err := jsonValue(d, depth+1)
-		if err != nil {
-			return nil, err
+		return object
+	case *hujson.Array:
+		array := make([]any, 0, len(v.Elements))
+		for _, element := range v.Elements {
+			array = append(array, plainJSON(element))
 		}
-		text, _ := name.(string)
-		object = append(object, jsonMember{text, value})
-	}
-	_, err := d.Token()
-	return object, err
-}
-
-func jsonElements(d *json.Decoder, depth int) (any, error) {
-	array := []any{}
-	for d.More() {
-		value, err := jsonValue(d, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		array = append(array, value)
-	}
-	_, err := d.Token()
-	return array, err
-}
-
-// plainJSON replaces comments and trailing commas by blanks.
-func plainJSON(content []byte) []byte {
-	out := bytes.Clone(bytes.TrimPrefix(content, []byte("\ufeff")))
-	comma := -1 // a comma that nothing but blanks and comments follow so far
-	for i := 0; i < len(out); i++ {
-		switch c := out[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-		case c == '/' && i+1 < len(out) && (out[i+1] == '/' || out[i+1] == '*'):
-			i = blankComment(out, i)
-		case c == ',':
-			comma = i
-		case (c == '}' || c == ']') && comma >= 0:
-			out[comma] = ' '
-			comma = -1
-		case c == '"':
-			i = stringEnd(out, i)
-			comma = -1
-		default:
-			comma = -1
+		return array
+	case hujson.Literal:
+		switch v.Kind() {
+		case '"':
+			return v.String()
+		case 't', 'f':
+			return v.Bool()
+		case '0':
+			return json.Number(v.String())
 		}
 	}
-	return out
-}
-
-// blankComment overwrites the comment at i, and gives its last byte.
-func blankComment(out []byte, i int) int {
-	end := lineEnd(out, i)
-	if out[i+1] == '*' {
-		end = len(out)
-		if n := bytes.Index(out[i+2:], []byte("*/")); n >= 0 {
-			end = i + 2 + n + 2
-		}
-	}
-	for j := i; j < end; j++ {
-		out[j] = ' '
-	}
-	return end - 1
-}
-
-// stringEnd gives the last byte of the string of JSON at i.
-func stringEnd(out []byte, i int) int {
-	for i++; i < len(out) && out[i] != '"'; i++ {
-		if out[i] == '\\' {
-			i++
-		}
-	}
-	return i
+	return nil
 }

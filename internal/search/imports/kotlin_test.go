@@ -45,7 +45,7 @@ func TestKotlinDeclares(t *testing.T) {
 		"class Other(helper: Int)":                      false,
 		"fun helpers() {}":                              false,
 	} {
-		if got := declares([]byte("package a\n"+declaration+"\n"), "helper", kotlinDeclaration); got != want {
+		if got := declares("kotlin", []byte("package a\n"+declaration+"\n"), "", "helper"); got != want {
 			t.Errorf("%q declares helper: %v", declaration, got)
 		}
 	}

@@ -20,7 +20,7 @@ func (r *nodeResolver) internal(text string, k kind) (string, bool) {
 		return "", false
 	}
 	table := p.object("imports")
-	value, star, _ := nodeEntry(table, text)
+	value, star, _ := nodeEntry(table, text, true)
 	targets, _ := nodeTargets(value, star, r.conditions(k))
 	for _, target := range targets {
 		if !strings.HasPrefix(target, "./") && !strings.HasPrefix(target, "#") && target != "" {
@@ -32,7 +32,7 @@ func (r *nodeResolver) internal(text string, k kind) (string, bool) {
 
 // exported resolves a path by the table in which a package says what lies behind it.
 func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string, k kind) (string, bool) {
-	value, star, ok := nodeEntry(table, beneath)
+	value, star, ok := nodeEntry(table, beneath, true)
 	if !ok {
 		return "", false
 	}
@@ -78,35 +78,25 @@ func (r *nodeResolver) conditions(k kind) map[string]bool {
 	return held
 }
 
-// nodeEntry finds the entry of a table for a path: itself, or the pattern with the longest text before its star, and
-// what the star stands for.
-func nodeEntry(table jsonObject, beneath string) (value any, star string, ok bool) {
-	best := ""
+// nodeEntry finds the entry of a table for a path: itself, or the pattern with the longest text before its star, then behind it,
+// and what the star stands for. In a table of a package that is something, and a pattern that ends in a slash has its star there.
+func nodeEntry(table jsonObject, text string, ofPackage bool) (value any, star string, ok bool) {
+	longest, length := -1, -1
 	for _, member := range table {
-		if member.name == beneath && !strings.Contains(beneath, "*") {
+		if member.name == text && !strings.Contains(text, "*") {
 			return member.value, "", true
 		}
 		before, after, pattern := strings.Cut(member.name, "*")
-		if !pattern {
-			if !strings.HasSuffix(before, "/") {
-				continue
-			}
-			after = ""
+		fits := len(text) >= len(before)+len(after) && strings.HasPrefix(text, before) && strings.HasSuffix(text, after)
+		if !fits || !pattern && !(ofPackage && strings.HasSuffix(before, "/")) || ofPackage && len(text) == len(before)+len(after) {
+			continue
 		}
-		fits := len(beneath) > len(before)+len(after) && strings.HasPrefix(beneath, before) && strings.HasSuffix(beneath, after)
-		if fits && nodeCloser(member.name, best) {
-			best, value, ok = member.name, member.value, true
-			star = beneath[len(before) : len(beneath)-len(after)]
+		if len(before) > longest || len(before) == longest && len(member.name) > length {
+			longest, length = len(before), len(member.name)
+			value, star, ok = member.value, text[len(before):len(text)-len(after)], true
 		}
 	}
 	return value, star, ok
-}
-
-// nodeCloser tells whether a pattern says more than another one.
-func nodeCloser(pattern, than string) bool {
-	before, _, _ := strings.Cut(pattern, "*")
-	other, _, _ := strings.Cut(than, "*")
-	return len(before) > len(other) || len(before) == len(other) && len(pattern) > len(than)
 }
 
 // nodeTargets gives the files that an entry names, in order: those behind the conditions that hold, or all if held is

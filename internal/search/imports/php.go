@@ -1,6 +1,14 @@
 package imports
 
-import "strings"
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"remit/internal/search/lexical"
+)
 
 // Kinds of imports in PHP.
 const (
@@ -11,188 +19,267 @@ const (
 	phpOwn                  // no import: the namespace that the file itself is in
 )
 
-func phpLexicon() *lexicon {
-	return &lexicon{open: "/*", shut: "*/", passes: phpPasses, literal: phpLiteral}
-}
-
-// phpPasses moves past a comment that ends with its line or with the code, and past what stands outside of the code.
-func phpPasses(s *scanner) bool {
-	switch {
-	case s.has("?>"):
-		s.at += 2
-		s.outside()
-	case s.has("//") || s.has("#") && !s.has("#["):
-		start := s.at
-		if n := strings.Index(s.restOfLine(), "?>"); n >= 0 {
-			s.at = start + n
-		}
-	default:
-		return false
-	}
-	return true
-}
-
-// phpLiteral reads strings of every sort.
-func phpLiteral(s *scanner) (string, bool) {
-	switch c := s.src[s.at]; c {
-	case '\'':
-		return s.quoted(true), true
-	case '"', '`':
-		s.at++
-		return s.interpolated(0, c, "{$"), true
-	case '<':
-		return s.heredoc()
-	}
-	return "", false
-}
-
-// outside moves past text that is no code, to what follows the next <?php or <?=.
-func (s *scanner) outside() {
-	for {
-		n := strings.Index(s.src[s.at:], "<?")
-		if n < 0 {
-			s.skip(len(s.src))
-			return
-		}
-		s.skip(n + 2)
-		switch {
-		case s.has("="):
-			s.at++
-			return
-		case len(s.src)-s.at >= 3 && strings.EqualFold(s.src[s.at:s.at+3], "php"):
-			s.at += 3
-			return
-		}
-	}
-}
-
-// heredoc reads a text that begins with <<<NAME and ends with a line that begins with NAME, if one begins here.
-func (s *scanner) heredoc() (string, bool) {
-	if !s.has("<<<") {
-		return "", false
-	}
-	line, _, more := strings.Cut(s.src[s.at+3:], "\n")
-	name := strings.Trim(line, " \t\r\"'")
-	if !more || name == "" || isDigit(name[0]) || strings.IndexFunc(name, notInWord) >= 0 {
-		return "", false
-	}
-	begin, start := s.line, s.at
-	for s.restOfLine(); s.at < len(s.src); s.restOfLine() {
-		s.skip(1)
-		for s.has(" ") || s.has("\t") {
-			s.at++
-		}
-		if end := s.at + len(name); s.has(name) && (end == len(s.src) || !isWordByte(s.src[end])) {
-			s.at = end
-			return s.src[start:end], true
-		}
-	}
-	s.fail(begin, "heredoc "+name+" is not closed")
-	return "", true
-}
-
-func notInWord(r rune) bool { return r < 0x80 && !isWordByte(byte(r)) }
-
 // extractPHP reads what a PHP file uses and includes, wherever that stands.
 func extractPHP(content []byte) ([]spec, error) {
-	s := newScanner(content, phpLexicon())
-	s.outside()
-	s.next()
+	s := scan("php", content)
+	uses := naming{mark: `\`, one: phpClass, all: phpClass, words: map[string]kind{"function": phpFunction, "const": phpFunction}}
 	var specs []spec
 	depth, top := 0, 0 // top is the depth at which use imports: in a class it is about traits
-	for before := (token{}); s.tok.kind != tokenEnd; {
-		at := s.tok
+	for before := (lexical.Token{}); s.Tok.Kind != lexical.End; {
+		at := s.Tok
+		s.Next()
 		switch {
-		case s.takes("{"):
-			depth++
-		case s.takes("}"):
-			depth--
-		case at.kind != tokenWord || isMember(s, before):
-			s.next()
+		case at.Kind == lexical.Mark:
+			switch at.Text {
+			case "{":
+				depth++
+			case "}":
+				depth--
+			}
+		case isMember(s, before, at):
 		case isKeyword(at, "namespace"):
-			s.next()
-			specs = append(specs, spec{s.name(`\`), at.line, phpOwn})
-			if top = 0; s.sees("{") {
+			specs = append(specs, spec{s.Name(`\`), at.Line, phpOwn})
+			if top = 0; s.Sees("{") {
 				top = 1
 			}
 		case isKeyword(at, "use") && depth == top:
-			s.next()
-			specs = s.uses(specs)
+			specs = s.names(specs, uses, "")
 		case isKeyword(at, "require", "require_once", "include", "include_once"):
-			s.next()
-			specs = s.includes(specs, at.line)
-		default:
-			s.next()
+			specs = s.includes(specs, at.Line)
 		}
 		before = at
 	}
 	return specs, s.problem()
 }
 
-// isKeyword tells whether a token is one of these words, in small or capital letters.
-func isKeyword(t token, words ...string) bool {
-	for _, word := range words {
-		if len(word) == len(t.text) && strings.EqualFold(word, t.text) {
-			return true
+// isMember tells whether a word is the name of a member, function or constant, whatever else it might mean.
+func isMember(s scanner, before, at lexical.Token) bool {
+	text := strings.TrimRight(s.Src[:at.Start], " ")
+	return strings.HasSuffix(text, "->") || strings.HasSuffix(text, "::") || isKeyword(before, "function", "const")
+}
+
+// includes adds the file that the expression after require or include names, if that can be told from the text.
+func (s scanner) includes(specs []spec, line int) []spec {
+	for s.Takes("(") {
+	}
+	up, beside := s.phpFolder()
+	if beside && (up < 0 || !s.Takes(".")) || !isText(s.Tok) {
+		return specs
+	}
+	text := s.Tok.Text
+	if s.Next(); s.Sees(".") || text == "" {
+		return specs
+	}
+	if beside {
+		return append(specs, spec{strings.Repeat("../", up) + strings.TrimPrefix(text, "/"), line, phpBeside})
+	}
+	return append(specs, spec{text, line, phpFile})
+}
+
+// phpFolder reads an expression that means the file's own folder or one above it, and tells how far above:
+// __DIR__, dirname(__FILE__), dirname(__DIR__, 2).
+func (s scanner) phpFolder() (up int, ok bool) {
+	open := 0
+	for s.phpCall("dirname") {
+		open++
+	}
+	switch {
+	case s.Takes("__DIR__"):
+	case s.Takes("__FILE__"):
+		up = -1
+	default:
+		return 0, false
+	}
+	for ; open > 0; open-- {
+		up++
+		if s.Takes(",") {
+			levels, err := strconv.Atoi(s.Tok.Text)
+			if err != nil || levels < 1 || levels > 50 {
+				return -1, true
+			}
+			up += levels - 1
+			s.Next()
+		}
+		if !s.Takes(")") || up > 50 {
+			return -1, true
 		}
 	}
-	return false
+	return up, true
 }
 
-// isMember tells whether the word that the scanner is at is the name of a member, function or constant, whatever else
-// it might mean.
-func isMember(s *scanner, before token) bool {
-	text := strings.TrimRight(s.src[:s.tok.start], " ")
-	return strings.HasSuffix(text, "->") || strings.HasSuffix(text, "::") ||
-		before.kind == tokenWord && isKeyword(before, "function", "const")
+// phpCall moves past the name of a function and the bracket after it.
+func (s scanner) phpCall(name string) bool {
+	s.Takes(`\`)
+	return s.Takes(name) && s.Takes("(")
 }
 
-// uses reads what follows use: names with commas between them, each perhaps with a group in braces.
-func (s *scanner) uses(specs []spec) []spec {
-	k := s.useKind(phpClass)
-	for s.tok.kind == tokenWord || s.sees(`\`) {
-		line := s.tok.line
-		s.takes(`\`)
-		name := s.name(`\`)
-		if s.takes(`\`) && s.takes("{") {
-			specs = s.useGroup(specs, name+`\`, k)
-		} else {
-			specs = append(specs, spec{name, line, k})
+// mostComposers is how many packages of a workspace are looked into for a class.
+const mostComposers = 200
+
+// A php resolves what one PHP file uses and includes.
+type php struct {
+	files    Files
+	from     string
+	own      []sourceRoot      // by the file's own namespace
+	composer []composerPackage // read when first needed
+	read     bool              // whether they were
+}
+
+// A composerPackage is a folder with a composer.json, and where its classes are. Names have dots between their parts.
+type composerPackage struct {
+	folder          string
+	psr4, psr0      []sourceRoot // longest prefix first
+	classmap, files []string     // folders with classes, and files that are always loaded
+}
+
+// resolvePHP resolves included files by their path and used classes as Composer's autoloader does; without a
+// composer.json that knows a class, by the folders that the file's own namespace has.
+func resolvePHP(files Files, from string, specs []spec) []string {
+	r := &php{files: files, from: from}
+	return resolveEach(specs, func(s spec) (string, bool) {
+		name := strings.ReplaceAll(s.text, `\`, ".")
+		switch s.kind {
+		case phpOwn:
+			r.own = []sourceRoot{rootOf(from, name)}
+			return "", false
+		case phpBeside:
+			return fileIn(files, path.Dir(from), strings.ReplaceAll(s.text, `\`, "/"))
+		case phpFile:
+			return r.included(strings.ReplaceAll(s.text, `\`, "/"))
+		case phpClass:
+			return r.class(name)
 		}
-		s.useAlias()
-		if !s.takes(",") {
-			break
+		return r.function(name)
+	})
+}
+
+// included finds a file that is included by a name alone: beside the file, or from the workspace's root.
+func (r *php) included(name string) (string, bool) {
+	if file, ok := fileIn(r.files, path.Dir(r.from), name); ok || strings.HasPrefix(name, ".") {
+		return file, ok
+	}
+	return fileIn(r.files, ".", name)
+}
+
+// class finds the file of a class, interface, trait or enum.
+func (r *php) class(name string) (string, bool) {
+	for _, p := range r.packages() {
+		if file, ok := firstPlace(r.files, p.psr4, name, ".php"); ok {
+			return file, true
+		}
+		for _, root := range p.psr0 {
+			if file, ok := fileIn(r.files, root.folder, psr0Path(name)); ok && strings.HasPrefix(name, root.prefix) {
+				return file, true
+			}
+		}
+		if file, ok := p.mapped(r.files, name); ok {
+			return file, true
 		}
 	}
-	return specs
+	return firstPlace(r.files, r.own, name, ".php")
 }
 
-// useGroup reads the names of a group, up to the brace that closes it.
-func (s *scanner) useGroup(specs []spec, prefix string, k kind) []spec {
-	for s.tok.kind == tokenWord {
-		line, own := s.tok.line, s.useKind(k)
-		specs = append(specs, spec{prefix + s.name(`\`), line, own})
-		s.useAlias()
-		if !s.takes(",") {
-			break
+// psr0Path gives the path of a class by PSR-0, where an underscore of the class's own name is a folder too.
+func psr0Path(name string) string {
+	namespace, simple := splitName(name)
+	return path.Join(strings.ReplaceAll(namespace, ".", "/"), strings.ReplaceAll(simple, "_", "/")+".php")
+}
+
+// mapped finds a class in the class map's folders, by a file that is called as it is and declares it.
+func (p composerPackage) mapped(files Files, name string) (string, bool) {
+	if len(p.classmap) == 0 {
+		return "", false
+	}
+	_, simple := splitName(name)
+	among := slices.DeleteFunc(slices.Clone(files.Named(simple+".php")), func(file string) bool {
+		return !slices.ContainsFunc(p.classmap, func(root string) bool {
+			folder, ok := within(p.folder, root)
+			_, holds := beneath(file, folder)
+			return ok && holds
+		})
+	})
+	return firstDeclaring(files, among, name)
+}
+
+// function finds the file of a function or constant: among those that Composer always loads, or in the namespace's folder.
+func (r *php) function(name string) (string, bool) {
+	namespace, _ := splitName(name)
+	if namespace == "" {
+		return "", false
+	}
+	for _, p := range r.packages() {
+		var among []string
+		for _, file := range p.files {
+			if file, ok := fileIn(r.files, p.folder, file); ok {
+				among = append(among, file)
+			}
+		}
+		for _, root := range p.psr4 {
+			if folder, ok := root.place(namespace); ok {
+				among = append(among, inFolder(r.files, folder, ".php")...)
+			}
+		}
+		if file, ok := firstDeclaring(r.files, among[:min(len(among), mostOfPackage)], name); ok {
+			return file, true
 		}
 	}
-	s.takes("}")
-	return specs
+	return "", false
 }
 
-// useKind moves past function or const, if a name follows.
-func (s *scanner) useKind(k kind) kind {
-	if s.tok.kind == tokenWord && isKeyword(s.tok, "function", "const") {
-		s.next()
-		return phpFunction
+// packages gives the workspace's Composer packages, the nearest first.
+func (r *php) packages() []composerPackage {
+	if r.read {
+		return r.composer
 	}
-	return k
+	r.read = true
+	files := r.files.Named("composer.json")
+	slices.SortStableFunc(files, func(a, b string) int {
+		return cmp.Compare(r.distance(a), r.distance(b))
+	})
+	for _, file := range files[:min(len(files), mostComposers)] {
+		if content, err := r.files.Read(file); err == nil {
+			r.composer = append(r.composer, readComposer(path.Dir(file), content))
+		}
+	}
+	return r.composer
 }
 
-func (s *scanner) useAlias() {
-	if s.tok.kind == tokenWord && isKeyword(s.tok, "as") {
-		s.next()
-		s.next()
+// distance orders composer files: those above the file by how near they are, then others by what they share with it.
+func (r *php) distance(composer string) int {
+	folder := path.Dir(composer)
+	if folder == "." || strings.HasPrefix(r.from, folder+"/") {
+		return -strings.Count(composer, "/") - 1
 	}
+	return 1000 - shared(r.from, composer)
+}
+
+// readComposer reads a composer.json. Parts that have another shape than they should, as an empty list where a map is
+// meant, are left out.
+func readComposer(folder string, content []byte) composerPackage {
+	object, _ := parseJSON(content)
+	p := composerPackage{folder: folder}
+	for _, section := range []string{"autoload", "autoload-dev"} {
+		load := object.object(section)
+		p.psr4 = append(p.psr4, composerRoots(folder, load.object("psr-4"))...)
+		p.psr0 = append(p.psr0, composerRoots(folder, load.object("psr-0"))...)
+		p.classmap = append(p.classmap, load.texts("classmap")...)
+		p.files = append(p.files, load.texts("files")...)
+	}
+	for _, roots := range [][]sourceRoot{p.psr4, p.psr0} {
+		slices.SortStableFunc(roots, func(a, b sourceRoot) int { return len(b.prefix) - len(a.prefix) })
+	}
+	return p
+}
+
+// composerRoots gives the folders of a section, with what the names of their classes begin with.
+func composerRoots(folder string, section jsonObject) []sourceRoot {
+	var roots []sourceRoot
+	for _, member := range section {
+		for _, text := range textsOf(member.value) {
+			if place, ok := within(folder, text); ok {
+				roots = append(roots, sourceRoot{place, strings.ReplaceAll(member.name, `\`, ".")})
+			}
+		}
+	}
+	return roots
 }

@@ -128,24 +128,3 @@ func once(texts []string, not ...string) []string {
 		return again
 	})
 }
-
-// A sourceRoot is a folder under which packages are folders, without those of prefix: Kotlin lets a project leave out
-// the part that all of its packages share.
-type sourceRoot struct {
-	folder string
-	prefix string // with a dot at the end, unless empty
-}
-
-// rootOf gives the source root of a file by the package that it says it is in, with dots.
-func rootOf(from, packageName string) sourceRoot {
-	root := sourceRoot{folder: path.Dir(from)}
-	rest := strings.Split(packageName, ".")
-	for len(rest) > 0 && path.Base(root.folder) == rest[len(rest)-1] {
-		root.folder = path.Dir(root.folder)
-		rest = rest[:len(rest)-1]
-	}
-	if len(rest) > 0 {
-		root.prefix = strings.Join(rest, ".") + "."
-	}
-	return root
-}

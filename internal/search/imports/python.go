@@ -1,6 +1,11 @@
 package imports
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+
+	"remit/internal/search/lexical"
+)
 
 const (
 	// pythonMember is `from module import name`: the text is both, with a space between.
@@ -12,35 +17,73 @@ const (
 // extractPython reads the import statements of a Python file, wherever they stand, and calls of import_module and
 // __import__ with an absolute name.
 func extractPython(content []byte) ([]spec, error) {
-	p := pythonParser{pythonScanner: scanPython(content)}
-	for start := true; p.tok.kind != pythonEnd && len(p.specs) < mostImports; {
+	p := scanPython(content)
+	for p.Tok.Kind != lexical.End && len(p.specs) < mostImports {
+		text := p.Tok.Text
+		if p.Tok.Kind == lexical.Text {
+			text = ""
+		}
 		switch {
-		case start && p.tok.is("import"):
+		case p.start && text == "import":
 			p.importStatement()
-		case start && p.tok.is("from"):
+		case p.start && text == "from":
 			p.fromStatement()
-		case p.tok.is("import_module") || p.tok.is("__import__"):
+		case text == "import_module" || text == "__import__":
 			p.call()
 		default:
 			// lazy is a keyword where a statement begins with it.
-			start = p.tok.kind == pythonNewline || start && p.tok.is("lazy") ||
-				len(p.open) == 0 && (p.tok.is(":") || p.tok.is(";"))
+			begins := p.start && text == "lazy" || len(p.open) == 0 && (text == ":" || text == ";")
 			p.next()
-			continue
+			p.start = p.start || begins
 		}
-		start = false
 	}
-	return p.specs, p.err
+	return p.specs, p.problem()
 }
 
+// A pythonParser goes through the tokens of a file.
 type pythonParser struct {
-	*pythonScanner
+	scanner
 	specList
+	open  []lexical.Token // brackets that are open
+	start bool            // a statement begins with the present token
+}
+
+// scanPython begins at the first token of a text. A line may end with any of the ends that there are.
+func scanPython(content []byte) *pythonParser {
+	if bytes.IndexByte(content, '\r') >= 0 {
+		content = bytes.ReplaceAll(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	}
+	p := &pythonParser{scanner: scanner{lexical.New("python", content)}}
+	p.next()
+	return p
+}
+
+// next goes to the next token. A line that is continued, or stands in brackets, begins no statement. A bracket that is never
+// closed is an error.
+func (p *pythonParser) next() {
+	p.Next()
+	p.start = p.Tok.Fresh && len(p.open) == 0
+	for p.Tok.Kind == lexical.Mark && p.Tok.Text == `\` {
+		p.Next()
+		p.start = false
+	}
+	switch {
+	case p.Tok.Kind == lexical.Mark:
+		switch p.Tok.Text[0] {
+		case '(', '[', '{':
+			p.open = append(p.open, p.Tok)
+		case ')', ']', '}':
+			p.open = p.open[:max(len(p.open)-1, 0)]
+		}
+	case p.Tok.Kind == lexical.End && len(p.open) > 0:
+		last := p.open[len(p.open)-1]
+		p.Fail(last.Line, "'"+last.Text+"' was never closed")
+	}
 }
 
 // take goes on if the current token is as given.
 func (p *pythonParser) take(text string) bool {
-	if !p.tok.is(text) {
+	if !p.Sees(text) {
 		return false
 	}
 	p.next()
@@ -50,7 +93,7 @@ func (p *pythonParser) take(text string) bool {
 // importStatement reads `import a.b as c, d`.
 func (p *pythonParser) importStatement() {
 	for p.next(); ; p.next() {
-		line := p.tok.line
+		line := p.Tok.Line
 		name := p.dotted()
 		if name == "" {
 			return
@@ -59,7 +102,7 @@ func (p *pythonParser) importStatement() {
 		if p.take("as") {
 			p.next()
 		}
-		if !p.tok.is(",") {
+		if !p.Sees(",") {
 			return
 		}
 	}
@@ -77,8 +120,8 @@ func (p *pythonParser) fromStatement() {
 		return
 	}
 	p.take("(")
-	for len(p.specs) < mostImports && (p.tok.kind == pythonName || p.tok.is("*")) {
-		p.add(module+" "+p.tok.text, p.tok.line, pythonMember)
+	for len(p.specs) < mostImports && !p.start && (p.Tok.Kind == lexical.Word || p.Sees("*")) {
+		p.add(module+" "+p.Tok.Text, p.Tok.Line, pythonMember)
 		p.next()
 		if p.take("as") {
 			p.next()
@@ -92,9 +135,9 @@ func (p *pythonParser) fromStatement() {
 // dotted reads a.b.c; nothing if no name stands here.
 func (p *pythonParser) dotted() string {
 	var name strings.Builder
-	for p.tok.kind == pythonName {
+	for p.Tok.Kind == lexical.Word && !p.start {
 		if name.Len() <= longestImport {
-			name.WriteString(p.tok.text)
+			name.WriteString(p.Tok.Text)
 		}
 		p.next()
 		if !p.take(".") {
@@ -106,7 +149,7 @@ func (p *pythonParser) dotted() string {
 }
 
 func (p *pythonParser) dottedUnless(keyword string) string {
-	if p.tok.is(keyword) {
+	if p.Sees(keyword) {
 		return ""
 	}
 	return p.dotted()
@@ -115,12 +158,12 @@ func (p *pythonParser) dottedUnless(keyword string) string {
 // call reads import_module("a.b") or __import__("a.b").
 func (p *pythonParser) call() {
 	p.next()
-	if !p.take("(") || p.tok.kind != pythonText {
+	if !p.take("(") || !isText(p.Tok) {
 		return
 	}
-	name, line := p.tok.text, p.tok.line
+	name, line := p.Tok.Text, p.Tok.Line
 	p.next()
-	if (p.tok.is(")") || p.tok.is(",")) && isPythonModule(name) {
+	if (p.Sees(")") || p.Sees(",")) && isPythonModule(name) {
 		p.add(name, line, pythonDynamic)
 	}
 }
@@ -128,7 +171,7 @@ func (p *pythonParser) call() {
 // isPythonModule tells whether a string is an absolute name of a module.
 func isPythonModule(name string) bool {
 	for part := range strings.SplitSeq(name, ".") {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r < 0x80 && !isPythonWord(byte(r)) }) {
+		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }) {
 			return false
 		}
 	}

@@ -3,6 +3,8 @@ package imports
 import (
 	"path"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
 // Kinds of imports in Ruby.
@@ -14,28 +16,24 @@ const (
 
 // extractRuby reads what a Ruby file requires, wherever that stands, as far as the text tells it.
 func extractRuby(content []byte) ([]spec, error) {
-	s := scan(content, rubyLexicon())
+	s := scan("ruby", content)
 	var specs []spec
-	for before := (token{}); s.tok.kind != tokenEnd; {
-		at := s.tok
-		s.next()
+	for before := (lexical.Token{}); s.Tok.Kind != lexical.End; {
+		at := s.Tok
+		s.Next()
 		switch {
-		case at.kind != tokenWord || isRubyName(s, before, at):
-		case at.text == "__END__" && at.fresh && s.tok.fresh:
-			return specs, s.problem()
-		case at.text == "require" || at.text == "load":
-			k := rubyFeature
-			if at.text == "load" {
-				k = rubyLoad
-			}
-			specs = s.rubyRequire(specs, at.line, k)
-		case at.text == "require_relative":
-			specs = s.rubyRequire(specs, at.line, rubyBeside)
-		case at.text == "autoload":
-			s.takes("(")
-			if s.takes(":") && s.tok.kind == tokenWord {
-				if s.next(); s.takes(",") {
-					specs = s.rubyRequire(specs, at.line, rubyFeature)
+		case at.Kind != lexical.Word || isRubyName(s, before, at):
+		case at.Text == "require":
+			specs = s.rubyRequire(specs, at.Line, rubyFeature)
+		case at.Text == "load":
+			specs = s.rubyRequire(specs, at.Line, rubyLoad)
+		case at.Text == "require_relative":
+			specs = s.rubyRequire(specs, at.Line, rubyBeside)
+		case at.Text == "autoload":
+			s.Takes("(")
+			if s.Takes(":") && s.Tok.Kind == lexical.Word {
+				if s.Next(); s.Takes(",") {
+					specs = s.rubyRequire(specs, at.Line, rubyFeature)
 				}
 			}
 		}
@@ -46,30 +44,30 @@ func extractRuby(content []byte) ([]spec, error) {
 
 // isRubyName tells whether a word is the name of something, whatever else it might mean: what is defined, a symbol, a
 // key, or a member of anything but Kernel.
-func isRubyName(s *scanner, before, at token) bool {
+func isRubyName(s scanner, before, at lexical.Token) bool {
 	switch {
-	case before.kind == tokenWord && before.text == "def":
+	case before.Kind == lexical.Word && before.Text == "def":
 		return true
-	case before.kind == tokenMark && before.text == ":" && before.start == at.start-1:
+	case before.Kind == lexical.Mark && before.Text == ":" && before.Start == at.Start-1:
 		return true
-	case before.kind == tokenMark && before.text == ".":
-		return !strings.HasSuffix(s.src[:before.start], "Kernel")
+	case before.Kind == lexical.Mark && before.Text == ".":
+		return !strings.HasSuffix(s.Src[:before.Start], "Kernel")
 	}
-	return s.sees(":") && s.tok.start == at.start+len(at.text) && !strings.HasPrefix(s.src[s.tok.start:], "::")
+	return s.Sees(":") && s.Tok.Start == at.End && !strings.HasPrefix(s.Src[s.Tok.Start:], "::")
 }
 
 // rubyRequire adds the file that an expression names: a string, or one made of the file's own place.
-func (s *scanner) rubyRequire(specs []spec, line int, k kind) []spec {
-	if s.tok.fresh {
+func (s scanner) rubyRequire(specs []spec, line int, k kind) []spec {
+	if s.Tok.Fresh {
 		return specs
 	}
-	s.takes("(")
-	if s.tok.kind == tokenText {
-		text := s.tok.text
+	s.Takes("(")
+	if isText(s.Tok) {
+		text := s.Tok.Text
 		if rest, ok := strings.CutPrefix(text, "#{__dir__}/"); ok {
 			text, k = rest, rubyBeside
 		}
-		if s.next(); s.sees("+", "%", ".") && !s.tok.fresh || strings.Contains(text, "#{") || text == "" {
+		if s.Next(); s.Sees("+", "%", ".") && !s.Tok.Fresh || strings.Contains(text, "#{") || text == "" {
 			return specs
 		}
 		return append(specs, spec{text, line, k})
@@ -81,15 +79,15 @@ func (s *scanner) rubyRequire(specs []spec, line int, k kind) []spec {
 }
 
 // rubyPlace reads an expression that names a file from where the file itself is.
-func (s *scanner) rubyPlace() (string, bool) {
+func (s scanner) rubyPlace() (string, bool) {
 	switch {
 	case s.rubyFile("expand_path"):
-		text := s.tok.text
-		if s.tok.kind != tokenText || s.next().text != "," {
+		text := s.Tok.Text
+		if !isText(s.Tok) || s.Next().Text != "," {
 			return "", false
 		}
-		s.next()
-		if s.takes("__FILE__") {
+		s.Next()
+		if s.Takes("__FILE__") {
 			return cutFile(text)
 		}
 		return text, s.rubyFolder()
@@ -98,16 +96,16 @@ func (s *scanner) rubyPlace() (string, bool) {
 			return "", false
 		}
 		parts := []string{}
-		for s.takes(",") && s.tok.kind == tokenText {
-			parts = append(parts, s.tok.text)
-			s.next()
+		for s.Takes(",") && isText(s.Tok) {
+			parts = append(parts, s.Tok.Text)
+			s.Next()
 		}
-		return path.Join(parts...), len(parts) > 0 && s.sees(")")
+		return path.Join(parts...), len(parts) > 0 && s.Sees(")")
 	case s.rubyFolder():
-		if !s.takes("+") || s.tok.kind != tokenText {
+		if !s.Takes("+") || !isText(s.Tok) {
 			return "", false
 		}
-		return strings.TrimPrefix(s.tok.text, "/"), true
+		return strings.TrimPrefix(s.Tok.Text, "/"), true
 	}
 	return "", false
 }
@@ -119,20 +117,112 @@ func cutFile(text string) (string, bool) {
 }
 
 // rubyFile moves past a call of a function of File, up to its arguments.
-func (s *scanner) rubyFile(function string) bool {
-	if !s.sees("File") || !strings.HasPrefix(s.src[s.at:], "."+function+"(") {
+func (s scanner) rubyFile(function string) bool {
+	if !s.Sees("File") || !strings.HasPrefix(s.Src[s.At:], "."+function+"(") {
 		return false
 	}
 	for range 4 {
-		s.next()
+		s.Next()
 	}
 	return true
 }
 
 // rubyFolder moves past __dir__ or File.dirname(__FILE__).
-func (s *scanner) rubyFolder() bool {
-	if s.takes("__dir__") {
+func (s scanner) rubyFolder() bool {
+	if s.Takes("__dir__") {
 		return true
 	}
-	return s.rubyFile("dirname") && s.takes("__FILE__") && s.takes(")")
+	return s.rubyFile("dirname") && s.Takes("__FILE__") && s.Takes(")")
+}
+
+// resolveRuby resolves what is required: from the file's folder, or in the folders that Ruby would look in: lib of the
+// folders above and of every gem in the workspace, and in a Rails application those beneath app.
+func resolveRuby(files Files, from string, specs []spec) []string {
+	r := &ruby{files: files, from: from}
+	return resolveEach(specs, r.file)
+}
+
+// A ruby resolves what one file requires.
+type ruby struct {
+	files Files
+	from  string
+	roots []string // the folders that are looked in, found when first needed
+}
+
+// file finds the file that a spec means.
+func (r *ruby) file(s spec) (string, bool) {
+	switch s.kind {
+	case rubyBeside:
+		return r.at(path.Dir(r.from), s.text)
+	case rubyLoad:
+		return r.loaded(s.text)
+	default:
+		return r.feature(s.text)
+	}
+}
+
+// at finds a file in a folder, with or without its ending.
+func (r *ruby) at(folder, name string) (string, bool) {
+	if !strings.HasSuffix(name, ".rb") {
+		name += ".rb"
+	}
+	return fileIn(r.files, folder, name)
+}
+
+// feature finds what require names.
+func (r *ruby) feature(name string) (string, bool) {
+	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+		return r.at(path.Dir(r.from), name)
+	}
+	for _, root := range r.loadPath() {
+		if file, ok := r.at(root, name); ok {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// loaded finds what load names: a file with its ending, from the root or beside the file, or in the folders of require.
+func (r *ruby) loaded(name string) (string, bool) {
+	for _, folder := range append([]string{path.Dir(r.from), "."}, r.loadPath()...) {
+		if file, ok := fileIn(r.files, folder, name); ok && path.Ext(name) != "" {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// loadPath gives the folders that Ruby looks in, those of the file's own gem first.
+func (r *ruby) loadPath() []string {
+	if r.roots != nil {
+		return r.roots
+	}
+	for folder := range upwards(path.Dir(r.from)) {
+		if path.Base(folder) == "lib" {
+			r.roots = append(r.roots, folder)
+		}
+		r.roots = append(r.roots, path.Join(folder, "lib"))
+		switch path.Base(folder) {
+		case "spec", "test":
+			r.roots = append(r.roots, folder)
+		}
+		if r.files.Has(path.Join(folder, "config/application.rb")) {
+			r.roots = append(r.roots, inFolder(r.files, path.Join(folder, "app"), "/")...)
+		}
+	}
+	for parent := range upwards(path.Dir(r.from)) {
+		r.roots = append(r.roots, r.gemsIn(parent)...)
+	}
+	return r.roots
+}
+
+// gemsIn gives the lib folders of the gems that are directly in a folder, or in its folder gems.
+func (r *ruby) gemsIn(parent string) []string {
+	var found []string
+	for _, folder := range append(inFolder(r.files, parent, "/"), inFolder(r.files, path.Join(parent, "gems"), "/")...) {
+		if len(inFolder(r.files, folder, ".gemspec")) > 0 {
+			found = append(found, path.Join(folder, "lib"))
+		}
+	}
+	return found
 }

@@ -1,8 +1,10 @@
 package imports
 
 import (
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"remit/internal/search/lexical"
 )
 
 const (
@@ -21,65 +23,304 @@ const (
 	rustInclude
 )
 
-func rustLexicon() *lexicon {
-	return &lexicon{comments: []string{"//"}, open: "/*", shut: "*/", nested: true, literal: rustLiteral}
-}
-
-// rustLiteral reads strings and characters, and lifetimes, which mean nothing here.
-func rustLiteral(s *scanner) (string, bool) {
-	rest := s.src[s.at:]
-	if rest[0] == '\'' {
-		return rustCharacter(s), true
-	}
-	prefix := 0
-	if rest[0] == 'b' || rest[0] == 'c' {
-		prefix++
-	}
-	if prefix < len(rest) && rest[prefix] == 'r' {
-		return rustRaw(s, prefix+1)
-	}
-	switch {
-	case prefix < len(rest) && rest[prefix] == '"':
-		s.at += prefix
-		return s.quoted(true), true
-	case strings.HasPrefix(rest, "b'"):
-		s.at++
-		return rustCharacter(s), true
-	}
-	return "", false
-}
-
-// rustRaw reads a string whose end is told by as many # as its beginning. prefix is the length of what says so.
-func rustRaw(s *scanner, prefix int) (string, bool) {
-	rest := s.src[s.at+prefix:]
-	marks := len(rest) - len(strings.TrimLeft(rest, "#"))
-	if marks == len(rest) || rest[marks] != '"' {
-		return "", false
-	}
-	s.at += prefix + marks + 1
-	return s.until(`"`+rest[:marks], "string"), true
-}
-
-// rustCharacter moves past 'x', or past a lifetime.
-func rustCharacter(s *scanner) string {
-	rest := s.src[s.at+1:]
-	_, size := utf8.DecodeRuneInString(rest)
-	if strings.HasPrefix(rest, `\`) || strings.HasPrefix(rest[size:], "'") {
-		return s.quoted(false)
-	}
-	s.at++
-	if rest != "" && isWordByte(rest[0]) {
-		s.word()
-	}
-	return ""
-}
-
 // extractRust reads the modules, uses and paths of a Rust file, whatever they are conditional on. What macros are made
 // from is not looked at.
 func extractRust(content []byte) ([]spec, error) {
-	p := rustParser{scanner: scan(content, rustLexicon())}
-	for p.tok.kind != tokenEnd && len(p.specs) < mostImports {
+	p := rustParser{scanner: scan("rust", content)}
+	for p.Tok.Kind != lexical.End && len(p.specs) < mostImports {
 		p.item()
 	}
 	return p.specs, p.problem()
+}
+
+// A rustParser goes through a file's tokens.
+type rustParser struct {
+	scanner
+	specList
+	paths  []string    // of the attributes before the next item
+	sure   bool        // one of them holds always
+	scopes []rustScope // the modules that are written out around the current lexical.Token
+	depth  int         // of braces
+	before [2]string   // the tokens before the current one, the last first
+}
+
+// A rustScope is a module that is written out, its name with those around it, and the depth of what is in its braces.
+type rustScope struct {
+	name, full string
+	depth      int
+}
+
+// step goes to the next lexical.Token.
+func (p *rustParser) step() {
+	p.before[1], p.before[0] = p.before[0], p.Tok.Text
+	p.Next()
+}
+
+// ident reads a name, without the mark of a raw one.
+func (p *rustParser) ident() string {
+	name := p.Tok.Text
+	p.step()
+	if name == "r" && p.Sees("#") {
+		p.step()
+		name = p.Tok.Text
+		p.step()
+	}
+	return name
+}
+
+// item looks at the current lexical.Token, and goes past it and what belongs to it.
+func (p *rustParser) item() {
+	switch {
+	case p.Tok.Kind != lexical.Word:
+		p.mark()
+	case p.Sees("r") && p.Has("#"):
+		p.ident()
+	case p.Sees("mod"):
+		p.module()
+	case p.Sees("use"):
+		line := p.Tok.Line
+		p.step()
+		p.use(nil, line, 0)
+	case p.Sees("extern"):
+		p.step()
+		if p.Sees("crate") {
+			line := p.Tok.Line
+			p.step()
+			p.path([]string{p.ident()}, line)
+		}
+	case p.Sees("crate", "self", "super"):
+		p.expression()
+	case p.Sees("macro_rules", "quote", "quote_spanned", "parse_quote", "include"):
+		p.macro()
+	default:
+		p.step()
+	}
+}
+
+// mark goes past anything that is no word.
+func (p *rustParser) mark() {
+	switch {
+	case p.Sees("#"):
+		p.attribute()
+		return
+	case p.Sees("{"):
+		p.depth++
+	case p.Sees("}"):
+		p.depth--
+		if n := len(p.scopes); n > 0 && p.scopes[n-1].depth > p.depth {
+			p.scopes = p.scopes[:n-1]
+		}
+	}
+	if p.Sees(";", "{", "}") {
+		p.paths, p.sure = nil, false
+	}
+	p.step()
+}
+
+// attribute reads #[path = "..."], also as something that depends on a condition.
+func (p *rustParser) attribute() {
+	p.step()
+	inner := p.Takes("!")
+	if !p.Sees("[") {
+		return
+	}
+	for depth := 0; p.Tok.Kind != lexical.End; p.step() {
+		switch {
+		case p.Sees("[", "("):
+			depth++
+		case p.Sees("]", ")"):
+			if depth--; depth == 0 {
+				p.step()
+				return
+			}
+		case p.Tok.Kind == lexical.Text && p.before == [2]string{"=", "path"} && !inner:
+			p.paths = append(p.paths, p.Tok.Text)
+			p.sure = p.sure || depth == 1
+		}
+	}
+}
+
+// module reads `mod x;` or the beginning of `mod x {`.
+func (p *rustParser) module() {
+	line := p.Tok.Line
+	p.step()
+	if p.Tok.Kind != lexical.Word {
+		return
+	}
+	name := p.ident()
+	paths, sure := p.paths, p.sure
+	p.paths, p.sure = nil, false
+	switch {
+	case p.Sees(";"):
+		full := p.fullName(name)
+		for _, file := range paths {
+			p.add(full+" "+file, line, rustModule)
+		}
+		if !sure {
+			p.add(full, line, rustModule)
+		}
+	case p.Sees("{"):
+		full := p.fullName(name)
+		p.add(full, line, rustInline)
+		p.depth++
+		p.scopes = append(p.scopes, rustScope{name, full, p.depth})
+		p.step()
+	}
+}
+
+// fullName gives the name of a module that is declared here, with those of the modules around it. It stops growing when
+// it is too long to be looked at.
+func (p *rustParser) fullName(name string) string {
+	if len(p.scopes) == 0 {
+		return name
+	}
+	above := p.scopes[len(p.scopes)-1].full
+	if len(above) > longestImport {
+		return above
+	}
+	return above + "::" + name
+}
+
+// expression reads a path in code that begins with crate, self or super, unless it says who may see something.
+func (p *rustParser) expression() {
+	line, seen := p.Tok.Line, p.before == [2]string{"in", "("}
+	var names []string
+	for p.Tok.Kind == lexical.Word {
+		names = append(names, p.ident())
+		if !p.colons() {
+			break
+		}
+	}
+	if len(names) > 1 && !seen {
+		p.path(names, line)
+	}
+}
+
+// colons goes past ::, if that is here.
+func (p *rustParser) colons() bool {
+	if !p.Sees(":") || !p.Has(":") {
+		return false
+	}
+	p.step()
+	p.step()
+	return true
+}
+
+// rustNesting is how deep the braces of a use may stand within each other, and how many names of a path are looked at.
+const rustNesting = 64
+
+// use reads a tree of paths: a::{b, c::{self, d as e}, *}. above is what the tree hangs on.
+func (p *rustParser) use(above []string, line, depth int) {
+	names := slices.Clip(above)
+	if p.colons() && len(names) == 0 {
+		names = []string{""}
+	}
+	for {
+		switch {
+		case p.Sees("{") && depth < rustNesting:
+			p.group(names, depth)
+			return
+		case p.Tok.Kind == lexical.Word && !p.Sees("as"):
+			line = p.Tok.Line
+			if name := p.ident(); len(names) < rustNesting {
+				names = append(names, name)
+			}
+		default: // a * or an error
+			p.path(names, line)
+			return
+		}
+		if !p.colons() {
+			p.path(names, line)
+			return
+		}
+	}
+}
+
+// group reads the branches of a tree of paths.
+func (p *rustParser) group(names []string, depth int) {
+	p.step()
+	for p.Tok.Kind != lexical.End && !p.Sees("}", ";") && len(p.specs) < mostImports {
+		at := p.Tok.Start
+		p.use(names, p.Tok.Line, depth+1)
+		for p.Tok.Kind != lexical.End && !p.Sees(",", "}", ";") {
+			p.step()
+		}
+		if !p.Takes(",") && at == p.Tok.Start {
+			break
+		}
+	}
+	p.Takes("}")
+}
+
+// path notes a path as seen from the file's own module.
+func (p *rustParser) path(names []string, line int) {
+	names = names[:min(len(names), rustNesting)]
+	if n := len(names); n > 1 && names[n-1] == "self" {
+		names = names[:n-1]
+	}
+	length := 0
+	for _, name := range names {
+		length += len(name)
+	}
+	if len(names) == 0 || length > longestImport {
+		return
+	}
+	switch names[0] {
+	case "crate":
+		p.add(strings.Join(names, "::"), line, rustPath)
+	case "self", "super":
+		p.add(strings.Join(p.own(names), "::"), line, rustPath)
+	case "":
+		p.add(strings.Join(names[1:], "::"), line, rustCrate)
+	default:
+		k := rustUse
+		if len(p.scopes) > 0 {
+			k = rustCrate
+		}
+		p.add(strings.Join(names, "::"), line, k)
+	}
+}
+
+// own turns a path that begins with self or super into one that begins at the file's module.
+func (p *rustParser) own(names []string) []string {
+	scopes := p.scopes
+	for len(names) > 0 && (names[0] == "self" || names[0] == "super" && len(scopes) > 0) {
+		if names[0] == "super" {
+			scopes = scopes[:len(scopes)-1]
+		}
+		names = names[1:]
+	}
+	if len(names) > 0 && names[0] == "super" {
+		return names
+	}
+	full := []string{"self"}
+	for _, s := range scopes[:min(len(scopes), rustNesting)] {
+		full = append(full, s.name)
+	}
+	return append(full, names...)
+}
+
+// macro goes past the definition of a macro or code that one makes, and reads include!("file").
+func (p *rustParser) macro() {
+	name, line := p.ident(), p.Tok.Line
+	if !p.Takes("!") {
+		return
+	}
+	if name == "macro_rules" {
+		p.ident()
+	}
+	for _, pair := range []string{"()", "[]", "{}"} {
+		if !p.Sees(pair[:1]) {
+			continue
+		}
+		if name == "include" {
+			p.step()
+			if p.Tok.Kind == lexical.Text {
+				p.add(p.Tok.Text, line, rustInclude)
+			}
+			return
+		}
+		p.Enclosed(pair[:1], pair[1:])
+		return
+	}
 }

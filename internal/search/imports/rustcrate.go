@@ -191,7 +191,7 @@ func (r *rustResolver) placeOf(folder, key string, dependencies tomlTable) (stri
 		top = folder
 	}
 	t := r.manifest(top)
-	if place := t.text("workspace", "dependencies", key, "path"); place != "" && dependencies.text(key, "workspace") == "true" {
+	if place := t.text("workspace", "dependencies", key, "path"); place != "" && dependencies.at(key, "workspace") == true {
 		return within(top, place)
 	}
 	for _, registry := range slices.Sorted(maps.Keys(t.table("patch"))) {

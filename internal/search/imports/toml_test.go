@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,20 +27,35 @@ k = "v"
 [[bin]]
 name = "two"
 [ spaced . "table" ]
-k = 2020-01-01 07:00:00
+k = "2020-01-01"
 `
 	want := tomlTable{
 		"title": `a "quoted" word`, "bare-key_1": `C:\literal`,
-		"a":    tomlTable{"b": tomlTable{"c.d": "true"}},
+		"a":    map[string]any{"b": map[string]any{"c.d": true}},
 		"list": []any{"x", "y", "z\nz"},
-		"tool": tomlTable{"x": tomlTable{"n": "1_000", "inline": tomlTable{
-			"path": "../p", "features": []any{"f"}, "deep": tomlTable{"er": "v"},
+		"tool": map[string]any{"x": map[string]any{"n": int64(1000), "inline": map[string]any{
+			"path": "../p", "features": []any{"f"}, "deep": map[string]any{"er": "v"},
 		}}},
-		"bin":    []any{tomlTable{"name": "one", "sub": tomlTable{"k": "v"}}, tomlTable{"name": "two"}},
-		"spaced": tomlTable{"table": tomlTable{"k": "2020-01-01 07:00:00"}},
+		"bin":    []any{map[string]any{"name": "one", "sub": map[string]any{"k": "v"}}, map[string]any{"name": "two"}},
+		"spaced": map[string]any{"table": map[string]any{"k": "2020-01-01"}},
 	}
 	if diff := cmp.Diff(want, parseTOML([]byte(document))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTOMLErrors: lines that are wrong are passed over, but not without end.
+func TestTOMLErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"[tool]\na = 'x'\nb =\nc = 1 2\n[tool]\na = 'y'\nd = 'z'\n": "x",
+		"\r\n[tool]\r\n= 1\r\na = \"x\"\r\n":                        "x",
+		strings.Repeat("?\n", 1000) + "[tool]\na = 'x'":             "",
+		"tool.a = " + strings.Repeat("[", 1<<20):                    "",
+		"tool = " + strings.Repeat("{tool = ", 1<<17):               "",
+	} {
+		if got := parseTOML([]byte(text)).text("tool", "a"); got != want {
+			t.Errorf("%.60q: got %q, want %q", text, got, want)
+		}
 	}
 }
 

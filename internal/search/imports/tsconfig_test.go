@@ -2,6 +2,7 @@ package imports
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -52,6 +53,7 @@ func TestPlainJSON(t *testing.T) {
 		`{"a": "// b", /* c */ "d": [1, "e,]", ], // f` + "\n}": {{"a", "// b"}, {"d", []any{json.Number("1"), "e,]"}}},
 		`{"z": null, "a": true, "z": "\""}`:                     {{"z", nil}, {"a", true}, {"z", `"`}},
 		`[]`:                                                    nil,
+		"\ufeff{\"a\": \"" + strings.Repeat("[", 1000) + "\"} // b": {{"a", strings.Repeat("[", 1000)}},
 	} {
 		got, err := parseJSON([]byte(text))
 		if err != nil {
@@ -61,9 +63,13 @@ func TestPlainJSON(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
-	for _, text := range []string{"", "{", `{"a"`, `{"a":}`, "/*", `{"a": "b`} {
+	brackets := strings.Repeat("[", 1<<20)
+	for _, text := range []string{
+		"", "{", `{"a"`, `{"a":}`, "/*", `{"a": "b`, "\ufeff", "// a", brackets, strings.Repeat(`{"a":`, 1<<18), strings.Repeat(`["]",`, 1<<18),
+		strings.Repeat("[/*]*/", 1<<17), strings.Repeat("[//]\n", 1<<17), `{"a": "\""` + brackets,
+	} {
 		if got, err := parseJSON([]byte(text)); err == nil {
-			t.Errorf("%s gives %v", text, got)
+			t.Errorf("%.40s gives %v", text, got)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+
+	"golang.org/x/net/html"
 )
 
 // A webTag is an opening tag of a page, with what stands between it and its closing tag if that is no markup.
@@ -16,130 +18,39 @@ type webTag struct {
 
 // webTags gives the tags of a page in order.
 func webTags(src []byte, each func(webTag)) {
-	for pos := 0; ; {
-		n := bytes.IndexByte(src[pos:], '<')
-		if n < 0 {
-			return
+	z := html.NewTokenizer(bytes.NewReader(src))
+	for at, kind := 0, z.Next(); kind != html.ErrorToken; {
+		tag := webTag{start: at}
+		at += len(z.Raw())
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			kind = z.Next()
+			continue
 		}
-		pos += n
-		switch {
-		case bytes.HasPrefix(src[pos:], []byte("<!--")):
-			n = bytes.Index(src[pos:], []byte("-->"))
-			if n < 0 {
-				return
-			}
-			pos += n
-		case pos+1 < len(src) && isLetter(src[pos+1]):
-			tag := webTagAt(src, pos)
-			each(tag)
-			pos = tag.end
-		default:
-			pos++
+		tag.read(z)
+		tag.body, tag.end = at, at
+		if kind == html.SelfClosingTagToken || tag.name != "script" && tag.name != "style" {
+			z.NextIsNotRawText()
+			kind = z.Next()
+		} else if kind = z.Next(); kind == html.TextToken {
+			at += len(z.Raw())
+			tag.end, kind = at, z.Next()
 		}
+		each(tag)
 	}
 }
 
-// webTagAt reads the tag at pos, and finds the end of a script or style.
-func webTagAt(src []byte, pos int) webTag {
-	end := pos + 1
-	for end < len(src) && (jsNameByte(src[end]) || src[end] == '-' || src[end] == ':' || src[end] == '.') {
-		end++
-	}
-	tag := webTag{name: string(src[pos+1 : end]), start: pos, attributes: map[string]string{}}
-	body, closed := webAttributes(src, end, tag.attributes)
-	tag.body, tag.end = body, body
-	if lower := strings.ToLower(tag.name); !closed && (lower == "script" || lower == "style") {
-		tag.name = lower
-		tag.end = webClosing(src, tag.body, lower)
-	}
-	return tag
-}
-
-// webClosing finds the closing tag of that name, the end of the page if there is none.
-func webClosing(src []byte, pos int, name string) int {
-	for {
-		n := bytes.Index(src[pos:], []byte("</"))
-		if n < 0 {
-			return len(src)
-		}
-		pos += n
-		if rest := src[pos+2:]; len(rest) >= len(name) && strings.EqualFold(string(rest[:len(name)]), name) {
-			return pos
-		}
-		pos += 2
-	}
-}
-
-// webAttributes reads the attributes of a tag. It gives where the tag ends, and whether it closes itself.
-func webAttributes(src []byte, pos int, into map[string]string) (end int, closed bool) {
-	for pos < len(src) {
-		switch src[pos] {
-		case '>':
-			return pos + 1, closed
-		case '/':
-			closed = true
-			pos++
-		case ' ', '\t', '\n', '\r', '=':
-			pos++
-		default:
-			start := pos
-			for pos < len(src) && !bytes.ContainsRune([]byte(" \t\r\n=/>"), rune(src[pos])) {
-				pos++
-			}
-			name := strings.ToLower(string(src[start:pos]))
-			var value string
-			value, pos = webValueAt(src, pos)
-			closed = false
-			switch name {
-			case "src", "href", "type":
-				into[name] = value
-			}
+// read takes the name of the tag at hand, and those of its attributes that may matter.
+func (t *webTag) read(z *html.Tokenizer) {
+	name, more := z.TagName()
+	t.name, t.attributes = string(name), map[string]string{}
+	for more {
+		var key, value []byte
+		key, value, more = z.TagAttr()
+		switch string(key) {
+		case "src", "href", "type":
+			t.attributes[string(key)] = string(value)
 		}
 	}
-	return pos, closed
-}
-
-// webValueAt reads ="x" behind the name of an attribute, if it stands there.
-func webValueAt(src []byte, pos int) (value string, end int) {
-	rest := bytes.TrimLeft(src[pos:], " \t\r\n")
-	if len(rest) < 2 || rest[0] != '=' {
-		return "", pos
-	}
-	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
-	from := len(src) - len(rest)
-	switch {
-	case len(rest) == 0:
-		return "", from
-	case rest[0] == '"' || rest[0] == '\'':
-		n := bytes.IndexByte(rest[1:], rest[0])
-		if n < 0 {
-			return "", len(src)
-		}
-		return string(rest[1 : 1+n]), from + n + 2
-	case rest[0] == '{':
-		return "", from + webBraces(rest)
-	}
-	n := bytes.IndexAny(rest, " \t\r\n>")
-	if n < 0 {
-		n = len(rest)
-	}
-	return string(rest[:n]), from + n
-}
-
-// webBraces gives the length of what stands in braces.
-func webBraces(src []byte) int {
-	depth := 0
-	for i, c := range src {
-		switch c {
-		case '{':
-			depth++
-		case '}':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-	}
-	return len(src)
 }
 
 // A webPage collects what the parts of a page import.
@@ -265,4 +176,36 @@ func frontMatter(content []byte) (start, end, after int) {
 		}
 	}
 	return 0, 0, 0
+}
+
+// The ways to import on the web. The zero kind is that of import and export statements, and of import().
+const (
+	jsTypeOnly  kind = iota + 1 // import type, export type, declare module
+	jsRequire                   // require(), require.resolve(), import x = require()
+	jsURL                       // new URL("x", import.meta.url): always a path
+	jsReference                 // /// <reference path="x" />: always a path
+	cssImport                   // @import, @use, @forward, composes
+	cssURL                      // url(x): always a path
+	htmlLink                    // src and href: always a path, / being the top of the site
+)
+
+// resolveWeb finds the files that the specs of one file mean.
+func resolveWeb(files Files, from string, specs []spec) []string {
+	return resolveEach(specs, newNodeResolver(files, from).resolve)
+}
+
+// webLines tells the lines of places that are asked for in order.
+type webLines struct {
+	src   []byte
+	place int
+	lines int // how many lines end before place
+}
+
+// of gives the line of a place, the first being 1.
+func (l *webLines) of(place int) int {
+	if place > l.place {
+		l.lines += bytes.Count(l.src[l.place:place], []byte("\n"))
+		l.place = place
+	}
+	return l.lines + 1
 }

@@ -1,6 +1,10 @@
 package source
 
-import "bytes"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // A keyword begins a declaration.
 type keyword struct {
@@ -13,10 +17,7 @@ type keyword struct {
 
 // outlineKeywords outlines languages in which a keyword begins each declaration.
 func outlineKeywords(language string, content []byte) []Symbol {
-	if language == "php" {
-		content = onlyPHP(content)
-	}
-	k := keywords{scanner: newScanner(language, content), language: language}
+	k := keywords{scanner: newScanner(language, content), language: language, words: declaring()[language]}
 	switch language {
 	case "kotlin", "swift", "scala", "graphql":
 		k.newlines = true
@@ -25,24 +26,10 @@ func outlineKeywords(language string, content []byte) []Symbol {
 	return k.found
 }
 
-// onlyPHP overwrites what is before the code.
-func onlyPHP(content []byte) []byte {
-	start := bytes.Index(content, []byte("<?"))
-	if start < 0 {
-		return nil
-	}
-	content = bytes.Clone(content)
-	for i := range start {
-		if content[i] != '\n' {
-			content[i] = ' '
-		}
-	}
-	return content
-}
-
 type keywords struct {
 	*scanner
 	language string
+	words    map[string]keyword
 	newlines bool // the end of a line ends a statement
 }
 
@@ -67,91 +54,49 @@ func (k keywords) keyword(i int) (keyword, bool) {
 	case ".", "::", "->", "new", "use":
 		return keyword{}, false
 	}
-	text := k.text(i)
-	switch k.language {
-	case "rust":
-		return k.rustKeyword(i, text)
-	case "kotlin", "scala":
-		return jvmKeyword(text, k.text(i-1))
-	case "swift":
-		return swiftKeyword(text)
-	case "php":
-		return phpKeyword(text)
+	text, before := k.text(i), k.text(i-1)
+	word, ok := k.words[text]
+	switch {
+	case word.kind == "constant":
+		next := k.text(i + 1)
+		ok = (before == "pub" || before == ")") && next != "fn" && next != "unsafe"
+	case before == "enum" && word.kind == "class" && k.language != "php":
+		word.kind = "enum"
 	}
-	return schemaKeyword(text)
+	return word, ok
 }
 
-func (k keywords) rustKeyword(i int, text string) (keyword, bool) {
-	switch text {
-	case "fn":
-		return keyword{kind: "function"}, true
-	case "struct", "enum", "union", "type":
-		return keyword{kind: text}, true
-	case "trait", "impl":
-		return keyword{kind: text, holds: true}, true
-	case "mod":
-		return keyword{kind: "module", space: true}, true
-	case "macro_rules":
-		return keyword{kind: "macro"}, true
-	case "const", "static":
-		before := k.text(i - 1)
-		return keyword{kind: "constant"}, (before == "pub" || before == ")") && k.text(i+1) != "fn" && k.text(i+1) != "unsafe"
-	}
-	return keyword{}, false
-}
+// declarations has a line for each language: the kinds of what it declares, with a + if what is in the body belongs to it and a /
+// if that belongs to nothing; behind a colon the words that declare it, where they are not the kind itself.
+const declarations = `
+rust function:fn struct enum union type trait+ impl+ module/:mod macro:macro_rules constant:const,static
+kotlin function:fun,def class+ interface+ object+ trait+ type:typealias
+scala function:fun,def class+ interface+ object+ trait+ type:typealias
+swift function:func,init class+ struct+ enum+ protocol+ extension+ actor+ type:typealias
+php function class+ interface+ trait+ enum+ namespace/
+protobuf message+ service+ function:rpc enum type interface input union scalar directive query mutation subscription fragment
+graphql message+ service+ function:rpc enum type interface input union scalar directive query mutation subscription fragment
+`
 
-func jvmKeyword(text, before string) (keyword, bool) {
-	switch text {
-	case "fun", "def":
-		return keyword{kind: "function"}, true
-	case "class":
-		if before == "enum" {
-			return keyword{kind: "enum", holds: true}, true
+// declaring gives what the words of each language declare.
+var declaring = sync.OnceValue(func() map[string]map[string]keyword {
+	all := map[string]map[string]keyword{}
+	for line := range strings.Lines(strings.TrimSpace(declarations)) {
+		fields := strings.Fields(line)
+		all[fields[0]] = map[string]keyword{}
+		for _, field := range fields[1:] {
+			kind, words, named := strings.Cut(field, ":")
+			word := keyword{kind: strings.TrimRight(kind, "+/"), holds: strings.HasSuffix(kind, "+"), space: strings.HasSuffix(kind, "/")}
+			if !named {
+				words = word.kind
+			}
+			for text := range strings.SplitSeq(words, ",") {
+				all[fields[0]][text] = word
+			}
 		}
-		return keyword{kind: text, holds: true}, true
-	case "interface", "object", "trait":
-		return keyword{kind: text, holds: true}, true
-	case "typealias":
-		return keyword{kind: "type"}, true
 	}
-	return keyword{}, false
-}
-
-func swiftKeyword(text string) (keyword, bool) {
-	switch text {
-	case "func", "init":
-		return keyword{kind: "function"}, true
-	case "class", "struct", "enum", "protocol", "extension", "actor":
-		return keyword{kind: text, holds: true}, true
-	case "typealias":
-		return keyword{kind: "type"}, true
-	}
-	return keyword{}, false
-}
-
-func phpKeyword(text string) (keyword, bool) {
-	switch text {
-	case "function":
-		return keyword{kind: "function"}, true
-	case "class", "interface", "trait", "enum":
-		return keyword{kind: text, holds: true}, true
-	case "namespace":
-		return keyword{kind: "namespace", space: true}, true
-	}
-	return keyword{}, false
-}
-
-func schemaKeyword(text string) (keyword, bool) {
-	switch text {
-	case "message", "service":
-		return keyword{kind: text, holds: true}, true
-	case "rpc":
-		return keyword{kind: "function"}, true
-	case "enum", "type", "interface", "input", "union", "scalar", "directive", "query", "mutation", "subscription", "fragment":
-		return keyword{kind: text}, true
-	}
-	return keyword{}, false
-}
+	return all
+})
 
 // declaration takes one declaration, and gives the token after it.
 func (k keywords) declaration(word keyword, i, to int, owner string) int {
@@ -211,8 +156,8 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 		at++
 	}
 	at = k.pastAngle(at)
-	if k.text(at) == "`" {
-		return k.backticked(at)
+	if text := k.text(at); strings.HasPrefix(text, "`") { // a name may be any words
+		return strings.Trim(text, "`"), at, at + 1
 	}
 	if !k.isName(at) {
 		return "", at, at
@@ -226,16 +171,6 @@ func (k keywords) name(word keyword, i int) (name string, at, next int) {
 		last = dot + 1
 	}
 	return k.code[k.tokens[at].start:k.tokens[last].end], at, last + 1
-}
-
-// backticked reads a name between backticks, which may be any words.
-func (k keywords) backticked(i int) (name string, at, next int) {
-	for j := i + 1; j < i+farthest && j < len(k.tokens) && k.line(j) == k.line(i); j++ {
-		if k.text(j) == "`" {
-			return k.code[k.tokens[i].start+1 : k.tokens[j].start], i, j + 1
-		}
-	}
-	return "", i, i + 1
 }
 
 // implemented reads the type that impl<T> Trait for Type<T> is about.
@@ -260,9 +195,9 @@ func (k keywords) implemented(i int) (name string, at, next int) {
 	return "", at, at
 }
 
-// lastOfPath reads the last name of &mut a::b::C.
+// lastOfPath reads the last name of &'a mut a::b::C.
 func (k keywords) lastOfPath(i int) (name string, at, next int) {
-	for k.text(i) == "&" || k.text(i) == "mut" || k.text(i) == "dyn" || k.text(i) == "'" || k.text(i) == "[" || k.text(i) == "(" {
+	for slices.Contains([]string{"&", "mut", "dyn", "[", "("}, k.text(i)) || strings.HasPrefix(k.text(i), "'") {
 		i++
 	}
 	for k.isName(i) && k.text(i+1) == "::" {

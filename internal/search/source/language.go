@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path"
 	"strings"
+
+	"remit/internal/search/lexical"
 )
 
 // Language names the language of a file in lower case, as editors do: typescript, go, python, cpp, csharp, ... It goes by
@@ -82,16 +84,26 @@ func cOrCpp(head []byte) string {
 	if language := byModeline(head); language != "" {
 		return language
 	}
-	code := blank(head, syntaxOf("c"))
-	for _, sign := range []string{"std::", "public:", "private:", "protected:", "= delete", "= default", "constexpr", "::"} {
-		if bytes.Contains(code, []byte(sign)) {
+	s := newScanner("c", head)
+	for i := range s.tokens {
+		next := s.text(i + 1)
+		switch word := s.text(i); word {
+		case "::":
 			return "cpp"
-		}
-	}
-	for line := range bytes.Lines(code) {
-		switch word, rest := firstWord(line); word {
+		case "public", "private", "protected":
+			if next == ":" {
+				return "cpp"
+			}
+		case "=":
+			if next == "delete" || next == "default" {
+				return "cpp"
+			}
 		case "namespace", "template", "class", "using":
-			if !bytes.HasPrefix(bytes.TrimSpace(rest), []byte("(")) {
+			if next != "(" && (i == 0 || s.line(i-1) != s.line(i)) {
+				return "cpp"
+			}
+		default:
+			if strings.Contains(word, "constexpr") {
 				return "cpp"
 			}
 		}
@@ -130,7 +142,7 @@ func perlOrProlog(head []byte) string {
 func firstWord(line []byte) (word string, rest []byte) {
 	line = bytes.TrimLeft(line, " \t")
 	n := 0
-	for n < len(line) && isNameByte(line[n]) {
+	for n < len(line) && lexical.IsWordByte(line[n]) {
 		n++
 	}
 	return string(line[:n]), line[n:]

@@ -29,7 +29,7 @@ func outlineCSS(content []byte) []Symbol {
 		switch s.text(i) {
 		case "{":
 			if i > start {
-				s.addNamed("rule", s.selector(content, start, i), start, next-1)
+				s.addNamed("rule", s.selector(start, i), start, next-1)
 			}
 			start = next
 		case ";", "}":
@@ -41,7 +41,6 @@ func outlineCSS(content []byte) []Symbol {
 }
 
 // selector is the text between two tokens, with single spaces.
-func (s *scanner) selector(content []byte, from, to int) string {
-	start, end := int(s.tokens[from].start), int(s.tokens[to-1].end)
-	return strings.Join(strings.Fields(cut(string(content[start:end]))), " ")
+func (s *scanner) selector(from, to int) string {
+	return strings.Join(strings.Fields(cut(s.code[s.tokens[from].start:s.tokens[to-1].end])), " ")
 }

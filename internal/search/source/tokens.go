@@ -1,6 +1,6 @@
 package source
 
-import "strings"
+import "remit/internal/search/lexical"
 
 // A token is a name, a number or a sign of code.
 type token struct {
@@ -12,7 +12,7 @@ type token struct {
 // A scanner walks over the tokens of a file and gathers what they declare. All its steps go forward, so that the time is
 // linear; where one looks ahead it looks only so far.
 type scanner struct {
-	code   string // without comments and strings
+	code   string
 	tokens []token
 	found  []Symbol
 	depth  int
@@ -22,41 +22,51 @@ type scanner struct {
 const deepest = 100
 
 func newScanner(language string, content []byte) *scanner {
-	s := &scanner{code: string(blank(content, syntaxOf(language)))}
-	s.split()
+	s, _ := lexical.Read(language, content, readTokens)
 	s.pair()
 	return s
 }
 
-// split cuts the code into tokens.
-func (s *scanner) split() {
-	line := int32(1)
-	for i := 0; i < len(s.code); {
-		switch c := s.code[i]; c {
-		case '\n':
-			line++
-			i++
-		case ' ', '\t', '\r', '\f', 0:
-			i++
-		default:
-			end := i + signSize(s.code[i:])
-			for isNameByte(c) && end < len(s.code) && isNameByte(s.code[end]) {
-				end++
+// literal is the partner of a token that is one end of a literal.
+const literal = -2
+
+// readTokens takes the tokens of a file. A literal is two quotes, which stand at its ends.
+func readTokens(l *lexical.Scanner) *scanner {
+	s := &scanner{code: l.Src}
+	l.Comments = l.Preprocessed // which may be among them
+	for t := l.Next(); t.Kind != lexical.End; t = l.Next() {
+		start, end, line := int32(t.Start), int32(t.End), int32(t.Line)
+		switch t.Kind {
+		case lexical.Text:
+			s.tokens = append(s.tokens, token{start, start + 1, line, literal}, token{end - 1, end, int32(l.Line), literal})
+			continue
+		case lexical.Mark:
+			if l.Preprocessed && t.Fresh && t.Text == "#" {
+				l.Skip(pastDirective(l.Src, t.Start) - l.At)
+				continue
 			}
-			s.tokens = append(s.tokens, token{start: int32(i), end: int32(end), line: line, partner: -1})
-			i = end
+			if last := len(s.tokens) - 1; last >= 0 && s.tokens[last].end == start && joins(s.text(last), t.Text) {
+				s.tokens[last].end = end
+				continue
+			}
+		case lexical.Comment:
+			if l.Src[t.Start] == '#' {
+				l.Skip(pastDirective(l.Src, t.Start) - l.At)
+			}
+			continue
 		}
+		s.tokens = append(s.tokens, token{start, end, line, -1})
 	}
+	return s
 }
 
-// signSize is 2 for the few signs of two bytes that would mean something else one by one.
-func signSize(rest string) int {
-	for _, sign := range [...]string{"=>", "->", "::"} {
-		if strings.HasPrefix(rest, sign) {
-			return 2
-		}
+// joins tells whether two marks are one of the few signs that would mean something else one by one.
+func joins(before, mark string) bool {
+	switch before + mark {
+	case "=>", "->", "::":
+		return true
 	}
-	return 1
+	return false
 }
 
 // pair finds the partners of brackets. One that has none is passed over.
@@ -110,13 +120,16 @@ func (s *scanner) text(i int) string {
 	if i < 0 || i >= len(s.tokens) {
 		return ""
 	}
+	if s.tokens[i].partner == literal {
+		return `"`
+	}
 	return s.code[s.tokens[i].start:s.tokens[i].end]
 }
 
 // isName tells whether a token is a name or a keyword.
 func (s *scanner) isName(i int) bool {
 	text := s.text(i)
-	return text != "" && isNameByte(text[0]) && (text[0] < '0' || text[0] > '9')
+	return text != "" && lexical.IsWordByte(text[0]) && (text[0] < '0' || text[0] > '9')
 }
 
 func (s *scanner) line(i int) int {
@@ -224,7 +237,7 @@ func (s *scanner) asksForMore(i int) bool {
 	case "extends", "implements", "new", "typeof", "keyof", "in", "as", "await", "else":
 		return true
 	default:
-		return !isNameByte(text[0])
+		return !lexical.IsWordByte(text[0])
 	}
 }
 
@@ -235,7 +248,7 @@ func (s *scanner) continues(i int) bool {
 	case "extends", "implements", "in", "instanceof", "as", "satisfies", "of", "is", "where", "else", "throws", "with":
 		return true
 	default:
-		return !isNameByte(text[0])
+		return !lexical.IsWordByte(text[0])
 	}
 }
 

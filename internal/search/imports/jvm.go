@@ -33,20 +33,11 @@ func resolveJVM(files Files, from string, specs []spec) []string {
 	r := &jvm{files: files, from: from, isTest: isJVMTest(from), packages: map[string][][]string{}, places: map[string][]jvmPlace{}}
 	r.own = sourceRoot{folder: path.Dir(from)}
 	for _, s := range specs {
-		if s.kind == jvmPackage {
+		if s.kind == ownName {
 			r.own = rootOf(from, s.text)
 		}
 	}
-	var found []string
-	for _, s := range specs {
-		switch s.kind {
-		case jvmName:
-			found = append(found, r.name(s.text)...)
-		case jvmAll:
-			found = append(found, r.all(s.text)...)
-		}
-	}
-	return found
+	return resolveNames(specs, r.name, r.all)
 }
 
 // name resolves the name of a class, of what is in one, or of a function or property of a package.
@@ -79,13 +70,8 @@ func (r *jvm) all(name string) []string {
 
 // class finds the file that is named after a class.
 func (r *jvm) class(name string) (string, bool) {
-	if rest, ok := strings.CutPrefix(name, r.own.prefix); ok {
-		for _, ending := range jvmEndings() {
-			file := path.Join(r.own.folder, strings.ReplaceAll(rest, ".", "/")+ending)
-			if r.files.Has(file) {
-				return file, true
-			}
-		}
+	if file, ok := firstPlace(r.files, []sourceRoot{r.own}, name, jvmEndings()...); ok {
+		return file, true
 	}
 	if !strings.Contains(name, ".") {
 		return "", false
@@ -103,22 +89,13 @@ func (r *jvm) class(name string) (string, bool) {
 
 // declaring finds the file of a package that declares a name, in Kotlin or Scala, whatever the file is called.
 func (r *jvm) declaring(name string) (string, bool) {
-	dot := strings.LastIndexByte(name, '.')
-	if dot < 0 {
+	namespace, _ := splitName(name)
+	if namespace == "" {
 		return "", false
 	}
-	for _, set := range r.setsOf(name[:dot]) {
-		for _, file := range set {
-			declaration := kotlinDeclaration
-			switch path.Ext(file) {
-			case ".java":
-				continue
-			case ".scala":
-				declaration = scalaDeclaration
-			}
-			if content, err := r.files.Read(file); err == nil && declares(content, name[dot+1:], declaration) {
-				return file, true
-			}
+	for _, set := range r.setsOf(namespace) {
+		if file, ok := firstDeclaring(r.files, set, name); ok {
+			return file, true
 		}
 	}
 	return "", false

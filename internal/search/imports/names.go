@@ -1,0 +1,239 @@
+package imports
+
+import (
+	"slices"
+	"strings"
+
+	"remit/internal/search/lexical"
+)
+
+// Kinds of imports in languages whose names are in packages or namespaces.
+const (
+	oneName kind = iota // one class, function or member; in C# a namespace
+	allOf               // whatever is in a package or a class; in C# what is in a type
+	ownName             // no import: the package or namespace that the file itself is in
+)
+
+// A header says how the head of a file names what the file is in and what it imports. Nothing after the head is looked at.
+type header struct {
+	language string
+	own      string // the word before the package or namespace that the file is in
+	imports  string // the word before what is imported
+	// read reads what follows that word.
+	read func(s scanner, specs []spec) []spec
+}
+
+func extractJava(content []byte) ([]spec, error) {
+	return header{"java", "package", "import", importedNames}.extract(content)
+}
+
+func extractKotlin(content []byte) ([]spec, error) {
+	return header{"kotlin", "package", "import", importedNames}.extract(content)
+}
+
+func extractScala(content []byte) ([]spec, error) {
+	return header{"scala", "package", "import", importedNames}.extract(content)
+}
+
+func extractCSharp(content []byte) ([]spec, error) {
+	return header{"csharp", "namespace", "using", using}.extract(content)
+}
+
+// extract reads the head of a file.
+func (h header) extract(content []byte) ([]spec, error) {
+	s := scan(h.language, content)
+	var specs []spec
+	for full := ""; ; {
+		line := s.Tok.Line
+		switch {
+		case s.Takes(";"), s.Takes("{"), s.Takes("global"):
+		case s.Takes("@"):
+			s.annotation()
+		case s.Sees("["):
+			s.Enclosed("[", "]")
+		case s.Takes("extern"):
+			s.Takes("alias")
+			s.Next()
+		case s.Takes(h.own) && !s.Sees("object"):
+			full = strings.TrimPrefix(full+"."+s.Name("."), ".")
+			specs = append(specs, spec{full, line, ownName})
+		case s.Takes(h.imports):
+			specs = h.read(s, specs)
+		default:
+			return specs, s.problem()
+		}
+		if len(full) > longestImport {
+			return specs, s.problem()
+		}
+	}
+}
+
+// annotation moves past an annotation. That of a Kotlin file may say what it is for, and hold several: @file:[A B("x")].
+func (s scanner) annotation() {
+	for range 2 {
+		s.Name(".")
+		if s.Sees("(") {
+			s.Enclosed("(", ")")
+		}
+		if !s.Takes(":") {
+			return
+		}
+		if s.Sees("[") {
+			s.Enclosed("[", "]")
+			return
+		}
+	}
+}
+
+// A naming says how a language writes a list of names.
+type naming struct {
+	mark     string // between the parts of a name
+	one, all kind
+	words    map[string]kind // what may stand before a name, and the kind that it makes of it
+}
+
+// importedNames reads what follows import in Java, Kotlin and Scala.
+func importedNames(s scanner, specs []spec) []spec {
+	return s.names(specs, naming{mark: ".", one: oneName, all: allOf, words: map[string]kind{"static": oneName}}, "")
+}
+
+// names reads names with commas between them: a.b, a.b.*, a.b._, a.b as c, a.{b, c => d, *}.
+func (s scanner) names(specs []spec, n naming, prefix string) []spec {
+	for s.Tok.Kind == lexical.Word || s.Sees(n.mark, "*") {
+		found := spec{line: s.Tok.Line, kind: n.one}
+		if k, ok := n.words[strings.ToLower(s.Tok.Text)]; ok {
+			found.kind = k
+			s.Next()
+		}
+		s.Takes(n.mark)
+		found.text = prefix + strings.TrimPrefix(s.Name(n.mark), "_root_.")
+		rest, all := strings.CutSuffix(found.text, n.mark+"_")
+		within := s.Takes(n.mark)
+		switch {
+		case all || s.Takes("*"):
+			found.text, found.kind = strings.TrimSuffix(rest, n.mark), n.all
+		case within && prefix == "" && s.Takes("{"):
+			group := naming{n.mark, found.kind, n.all, n.words}
+			specs = s.names(specs, group, found.text+n.mark)
+			s.Takes("}")
+			found.text = ""
+		}
+		s.otherName()
+		ends := s.Tok.Fresh || s.Tok.Kind == lexical.End || s.Sees(",", ";", "}")
+		if ends && found.text != "" && !(prefix != "" && strings.HasSuffix(found.text, ".given")) {
+			specs = append(specs, found)
+		}
+		if !s.Takes(",") {
+			break
+		}
+	}
+	return specs
+}
+
+// otherName moves past the name that something gets here: as b, => b.
+func (s scanner) otherName() {
+	switch {
+	case isKeyword(s.Tok, "as"):
+		s.Next()
+		s.Next()
+	case s.Takes("="):
+		s.Takes(">")
+		s.Next()
+	}
+}
+
+// isKeyword tells whether a token is one of these words, in small or capital letters.
+func isKeyword(t lexical.Token, words ...string) bool {
+	return t.Kind == lexical.Word && slices.Contains(words, strings.ToLower(t.Text))
+}
+
+// using reads what follows the word in C#: a namespace, static and a type, or another name for something. What is no directive
+// but a statement is none.
+func using(s scanner, specs []spec) []spec {
+	found := spec{line: s.Tok.Line, kind: oneName}
+	if s.Takes("static") {
+		found.kind = allOf
+	}
+	s.Takes("unsafe")
+	found.text = s.csharpName()
+	if s.Takes("=") {
+		found.kind, found.text = allOf, s.csharpName()
+	}
+	if s.Sees("<") {
+		s.Enclosed("<", ">")
+	}
+	if found.text != "" && s.Sees(";") {
+		specs = append(specs, found)
+	}
+	return specs
+}
+
+// csharpName reads a name that may begin with global:: or another alias.
+func (s scanner) csharpName() string {
+	s.Takes("@")
+	name := s.Name(".")
+	for s.Takes(":") {
+		if s.Tok.Kind == lexical.Word {
+			name = s.Name(".")
+		}
+	}
+	return name
+}
+
+// declaringWords gives the words that declare a name in a language. In those of the JVM only what is not indented counts.
+func declaringWords(language string) (words []string, top bool) {
+	switch language {
+	case "kotlin":
+		return []string{"class", "interface", "object", "typealias", "fun", "val", "var"}, true
+	case "scala":
+		return []string{"class", "trait", "object", "enum", "type", "def", "val", "given"}, true
+	case "csharp":
+		return []string{"class", "struct", "enum", "interface", "record"}, false
+	}
+	return []string{"class", "interface", "trait", "enum", "function", "const"}, false
+}
+
+// declares tells whether a file declares a name, by one of the words that do so in its language; in PHP, in a namespace.
+func declares(language string, content []byte, namespace, name string) bool {
+	if !strings.Contains(string(content), name) {
+		return false
+	}
+	words, top := declaringWords(language)
+	s := scan(language, content)
+	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
+		switch {
+		case top && s.Tok.Fresh:
+			counts = s.Tok.Start == 0 || s.Src[s.Tok.Start-1] == '\n'
+		case language == "php" && isKeyword(s.Tok, "namespace"):
+			s.Next()
+			counts = strings.EqualFold(strings.ReplaceAll(s.Name(`\`), `\`, "."), namespace)
+		}
+		declaring := counts && isKeyword(s.Tok, words...)
+		s.Next()
+		if !declaring || isKeyword(s.Tok, words...) {
+			continue
+		}
+		if s.declared() == name {
+			return true
+		}
+		counts = !top
+	}
+	return false
+}
+
+// declared reads a name that is declared: foo, <T> foo, List<T>.foo, A?.foo.
+func (s scanner) declared() string {
+	if s.Sees("<") {
+		s.Enclosed("<", ">")
+	}
+	for {
+		last := s.Tok
+		if s.Next(); s.Sees("<") {
+			s.Enclosed("<", ">")
+		}
+		s.Takes("?")
+		if last.Kind != lexical.Word || !s.Takes(".") {
+			return last.Text
+		}
+	}
+}
