@@ -16,7 +16,6 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/cli"
@@ -172,9 +171,6 @@ func (a *App) bookAsset(ctx context.Context, book, path string) (io.ReadCloser, 
 	}
 	return asset.Body, asset.MIME, asset.Size, nil
 }
-
-// newLedger follows the record of calls.
-func (a *App) newLedger() *ledger.Ledger { return &ledger.Ledger{Files: a.kept.audit, Now: time.Now} }
 
 // addConsole serves the pages.
 func (a *App) addConsole(mux *http.ServeMux, server *httpd.Server, entrance *door.Door) error {
