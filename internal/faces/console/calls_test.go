@@ -169,7 +169,7 @@ func TestLatestCalls(t *testing.T) {
 	}
 	c.Calls = nil
 	if rows := v.latestCalls(t.Context()); rows != nil {
-		t.Errorf("without a ledger: %+v", rows)
+		t.Errorf("without an index: %+v", rows)
 	}
 }
 

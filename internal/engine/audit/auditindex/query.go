@@ -66,16 +66,14 @@ func (x *Index) tally(ctx context.Context, from time.Time) (t tallies, err error
 	return t, err
 }
 
-// fewCalls is up to how many calls are sorted to find the newest of them. If there are
-// more, the newest of all calls are searched for some that fit.
-const fewCalls = 10_000
-
 // query chooses the kinds that a filter fits and that have calls.
 func (t *tallies) query(f *Filter) Query {
 	q := Query{From: f.From, To: f.To}
-	total := 0
+	total, all := 0, 0
 	for id, kind := range t.kinds {
-		if n := t.calls[id]; n > 0 && f.fits(&kind.Kind) {
+		n := t.calls[id]
+		all += n
+		if n > 0 && f.fits(&kind.Kind) {
 			q.Kinds = append(q.Kinds, id)
 			total += n
 			if q.Before.less(kind.Last) {
@@ -84,7 +82,9 @@ func (t *tallies) query(f *Filter) Query {
 		}
 	}
 	q.Before.Place++
-	q.Few = total <= fewCalls
+	// A page is found by sorting all calls that fit, or by reading all calls from the
+	// newest until enough of them fit: about 50 * all / total, each in an eighth of the time.
+	q.Few = total*total <= 6*all
 	if !f.From.IsZero() { // no record of a day is of a call that began after that day
 		q.After = Spot{f.From.UTC().Format(time.DateOnly), -1}
 	}
