@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,10 @@ const (
 	placeBits  = 39
 	dayBits    = 16
 	mostSource = 1<<(63-dayBits-placeBits) - 1
-	daySeconds = 24 * 60 * 60
+
+	hourSeconds = 60 * 60
+	hourMicros  = hourSeconds * 1_000_000
+	daySeconds  = 24 * hourSeconds
 )
 
 const (
@@ -168,22 +172,24 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 	return kinds, nil
 }
 
-// Whole days, then the hours before the first of them, then the calls before the first hour.
+// Whole days, and the hours before the first of them.
 const countsSince = `
 SELECT kind, calls FROM call_counts WHERE width = 86400 AND slot >= $1
-UNION ALL SELECT kind, calls FROM call_counts WHERE width = 3600 AND slot >= $2 AND slot < $3
-UNION ALL SELECT kind, 1 FROM calls WHERE began_at >= $4 AND began_at < $5`
+UNION ALL SELECT kind, calls FROM call_counts WHERE width = 3600 AND slot >= $2 AND slot < $3`
 
 // Counts keeps the promise of auditindex.Store.
 func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, error) {
-	args := []any{int64(math.MinInt64), 0, 0, 0, 0}
-	if !from.IsZero() {
-		at := from.UnixMicro()
-		hour := slotOf(at-1, 3600) + 1
-		day := slotOf(hour*3600e6-1, daySeconds) + 1
-		args = []any{day, hour, day * 24, at, hour * 3600e6}
-	}
 	counts := map[int64]int{}
+	args := []any{int64(math.MinInt64), 0, 0}
+	if !from.IsZero() {
+		hour := slotOf(from.UnixMicro()-1, hourSeconds) + 1
+		day := slotOf(hour*hourMicros-1, daySeconds) + 1
+		args = []any{day, hour, day * 24}
+		begun := auditindex.Query{From: from, To: time.UnixMicro(hour * hourMicros)}
+		if err := s.Times(ctx, begun, func(t auditindex.Timed) { counts[t.Kind]++ }); err != nil {
+			return nil, err
+		}
+	}
 	_, err := collectFrom(ctx, s.db.reader(ctx), countsSince, func(row scanner) (kind int64, err error) {
 		var calls int
 		err = row.Scan(&kind, &calls)
@@ -205,21 +211,35 @@ func slotOf(micros, width int64) int64 {
 	return micros / width
 }
 
-const firstCall = `SELECT began_at FROM calls WHERE id >= $1 AND id < $2 ORDER BY began_at LIMIT 1`
+const firstHour = `
+SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = $1)
+ORDER BY slot LIMIT 1`
 
 // First keeps the promise of auditindex.Store.
-func (s callIndex) First(ctx context.Context) (time.Time, error) {
+func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 	on := s.db.reader(ctx)
 	source, err := s.number(ctx, on)
-	var at sql.NullInt64
+	var hour int64
 	if err == nil {
-		const bits = dayBits + placeBits
-		err = on.QueryRowContext(ctx, firstCall, source<<bits, (source+1)<<bits).Scan(&at)
+		err = on.QueryRowContext(ctx, firstHour, source).Scan(&hour)
 	}
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return time.Time{}, fmt.Errorf("find the first call: %w", err)
+	if errors.Is(err, sql.ErrNoRows) {
+		return first, nil
 	}
-	return fromMicros(at), nil
+	if err != nil {
+		return first, fmt.Errorf("find the first call: %w", err)
+	}
+	kinds, err := s.Kinds(ctx)
+	if err != nil {
+		return first, err
+	}
+	q := auditindex.Query{From: time.UnixMicro(hour * hourMicros), To: time.UnixMicro((hour + 1) * hourMicros)}
+	err = s.Times(ctx, q, func(t auditindex.Timed) {
+		if _, ours := kinds[t.Kind]; ours && (first.IsZero() || t.At < first.UnixMicro()) {
+			first = time.UnixMicro(t.At).UTC()
+		}
+	})
+	return first, err
 }
 
 // A column behind + is read without an index. So few calls are found by their kinds and
@@ -301,25 +321,51 @@ func (s callIndex) kindList(kinds []int64) any {
 }
 
 const timesBetween = `
-SELECT began_at, kind, took FROM calls WHERE began_at >= $1 AND began_at < $2 AND `
+SELECT slot, kind, times FROM call_counts WHERE width = 3600 AND slot >= $1 AND slot <= $2`
 
-// Times keeps the promise of auditindex.Store.
+// Times keeps the promise of auditindex.Store. A query without kinds is for all.
 func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
 	from, to := span(&q)
-	rows, err := s.db.reader(ctx).QueryContext(ctx, timesBetween+s.ofKinds(q.Few, "$3"), from, to, s.kindList(q.Kinds))
+	query, args := timesBetween, []any{slotOf(from, hourSeconds), slotOf(to-1, hourSeconds)}
+	if q.Kinds != nil {
+		query, args = query+" AND "+s.ofKinds(false, "$3"), append(args, s.kindList(q.Kinds))
+	}
+	_, err := collectFrom(ctx, s.db.reader(ctx), query, func(row scanner) (none struct{}, err error) {
+		var hour, kind int64
+		var times []byte
+		if err := row.Scan(&hour, &kind, &times); err != nil {
+			return none, err
+		}
+		for len(times) > 0 {
+			var t auditindex.Timed
+			t, times = nextTime(times)
+			t.At, t.Kind = t.At+hour*hourMicros, kind
+			if t.At >= from && t.At < to {
+				visit(t)
+			}
+		}
+		return none, nil
+	}, args...)
 	if err != nil {
 		return fmt.Errorf("read the times of calls: %w", err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var t auditindex.Timed
-		if err := rows.Scan(&t.At, &t.Kind, &t.Took); err != nil {
-			return fmt.Errorf("read the times of calls: %w", err)
-		}
-		visit(t)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("read the times of calls: %w", err)
-	}
 	return nil
+}
+
+// appendTime writes when in its hour a call began, and how long it took.
+func appendTime(to []byte, began, took int64) []byte {
+	to = binary.LittleEndian.AppendUint32(to, uint32(began-slotOf(began, hourSeconds)*hourMicros)) // less than 3,600,000,000
+	return binary.AppendUvarint(to, uint64(took))
+}
+
+// nextTime reads what appendTime has written.
+func nextTime(from []byte) (t auditindex.Timed, rest []byte) {
+	if len(from) < 5 {
+		return t, nil
+	}
+	took, n := binary.Uvarint(from[4:])
+	if n <= 0 {
+		return t, nil
+	}
+	return auditindex.Timed{At: int64(binary.LittleEndian.Uint32(from)), Took: int64(took)}, from[4+n:]
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,7 +18,7 @@ ON CONFLICT (day) DO NOTHING`
 
 	continueDay = `
 UPDATE call_days SET next = $2, calls = calls + $3, broken = broken + $4, last = coalesce($5, last)
-WHERE day = $1 AND next = $6`
+WHERE day = $1 AND next = $6 RETURNING calls`
 
 	// A kind that is known is changed too, so that its number comes back.
 	addKind = `
@@ -32,11 +33,12 @@ INSERT INTO calls (id, kind, began_at, took, bytes, mark, client, version) `
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])`
 
 	insertCounts = `
-INSERT INTO call_counts AS n (day, width, slot, kind, calls) `
+INSERT INTO call_counts AS n (day, part, width, slot, kind, calls, times) `
 	orAddThem = `
-ON CONFLICT (width, slot, kind, day) DO UPDATE SET calls = n.calls + excluded.calls`
-	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5)` + orAddThem
-	addCounts = insertCounts + `SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])` + orAddThem
+ON CONFLICT (width, slot, kind, day, part) DO UPDATE SET calls = n.calls + excluded.calls, times = `
+	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5, $6, $7)` + orAddThem + `CAST(n.times || excluded.times AS BLOB)`
+	addCounts = insertCounts + `
+SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])` + orAddThem + `n.times || excluded.times`
 )
 
 // Append keeps the promise of auditindex.Store.
@@ -65,7 +67,8 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 	if err != nil {
 		return false, err
 	}
-	if added, err = claimBatch(ctx, tx, day, b); !added || err != nil {
+	added, calls, err := claimBatch(ctx, tx, day, b)
+	if !added || err != nil {
 		return false, err
 	}
 	kinds, err := s.addKinds(ctx, tx, source, day, b.Calls)
@@ -75,24 +78,32 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 	if err := s.addCalls(ctx, tx, day, b.Calls, kinds); err != nil {
 		return false, err
 	}
-	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds))
+	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart))
 }
 
-// claimBatch moves the position of a day. Only one can do so from the same position.
-func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) (bool, error) {
+// callsPerPart is about how many calls of a day share a part of the times.
+const callsPerPart = 1 << 14
+
+// claimBatch moves the position of a day, and tells how many calls the day has then. Only
+// one can do so from the same position.
+func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) (claimed bool, calls int64, err error) {
 	last := sql.NullInt64{Valid: len(b.Calls) > 0}
 	if last.Valid {
 		last.Int64 = day<<placeBits | b.Calls[len(b.Calls)-1].Place
 	}
 	args := []any{day, b.To, len(b.Calls), b.Broken, last}
 	if b.From > 0 {
-		return changesOne(tx.ExecContext(ctx, continueDay, append(args, b.From)...))
+		err := tx.QueryRowContext(ctx, continueDay, append(args, b.From)...).Scan(&calls)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, 0, nil
+		}
+		return err == nil, calls, err
 	}
 	begun, err := changesOne(tx.ExecContext(ctx, beginDay, args...))
 	if err == nil && begun { // what a day had before it was forgotten
 		err = deleteDay(ctx, tx, day)
 	}
-	return begun, err
+	return begun, int64(len(b.Calls)), err
 }
 
 // addKinds gives the numbers of the kinds of calls. All who add kinds do so in the same
@@ -146,33 +157,43 @@ func (s callIndex) addCalls(ctx context.Context, tx runner, day int64, calls []a
 }
 
 // callSlot is an hour or a day of one kind of calls.
-type callSlot struct{ width, slot, kind int64 }
+type callSlot struct{ part, width, slot, kind int64 }
 
-func countsOf(calls []auditindex.Call, kinds map[auditindex.Kind]int64) map[callSlot]int64 {
-	counts := map[callSlot]int64{}
+// slotCount is how many calls a slot has. That of an hour has their times.
+type slotCount struct {
+	calls int64
+	times []byte
+}
+
+func countsOf(calls []auditindex.Call, kinds map[auditindex.Kind]int64, part int64) map[callSlot]slotCount {
+	counts := map[callSlot]slotCount{}
 	for i := range calls {
-		for _, width := range []int64{3600, daySeconds} {
-			counts[callSlot{width, slotOf(calls[i].Time.UnixMicro(), width), kinds[calls[i].Kind]}]++
-		}
+		began, kind := calls[i].Time.UnixMicro(), kinds[calls[i].Kind]
+		day, hour := callSlot{0, daySeconds, slotOf(began, daySeconds), kind}, callSlot{part, hourSeconds, slotOf(began, hourSeconds), kind}
+		counts[day] = slotCount{counts[day].calls + 1, []byte{}}
+		counts[hour] = slotCount{counts[hour].calls + 1, appendTime(counts[hour].times, began, calls[i].Took.Microseconds())}
 	}
 	return counts
 }
 
-func (s callIndex) addCounts(ctx context.Context, tx runner, day int64, counts map[callSlot]int64) error {
-	var widths, slots, kinds, calls []int64
+func (s callIndex) addCounts(ctx context.Context, tx runner, day int64, counts map[callSlot]slotCount) error {
+	var parts, widths, slots, kinds, calls []int64
+	var times [][]byte
 	for at, n := range counts {
 		if s.db.shared {
-			widths, slots, kinds, calls = append(widths, at.width), append(slots, at.slot), append(kinds, at.kind), append(calls, n)
+			parts, widths = append(parts, at.part), append(widths, at.width)
+			slots, kinds = append(slots, at.slot), append(kinds, at.kind)
+			calls, times = append(calls, n.calls), append(times, n.times)
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, addCount, day, at.width, at.slot, at.kind, n); err != nil {
+		if _, err := tx.ExecContext(ctx, addCount, day, at.part, at.width, at.slot, at.kind, n.calls, n.times); err != nil {
 			return err
 		}
 	}
 	if len(widths) == 0 {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, addCounts, day, widths, slots, kinds, calls)
+	_, err := tx.ExecContext(ctx, addCounts, day, parts, widths, slots, kinds, calls, times)
 	return err
 }
 

@@ -26,40 +26,41 @@ func TestCalls(t *testing.T) {
 // TestLostCalls: whatever of the index is dropped or emptied, it is made again from the records.
 func TestLostCalls(t *testing.T) {
 	engines(t, func(t *testing.T, url func(*testing.T) string) {
+		address := url(t)
+		db := open(t, address)
+		b := auditindextest.NewBook()
+		for i := range 1200 {
+			b.Add("a/b", fmt.Sprint(i%100), "ok", time.Millisecond)
+		}
+		b.Pass(24 * time.Hour)
+		b.Add("a/b", "last", "ok", time.Millisecond)
+		x := auditindextest.IndexOf(b, audit.Folder{FS: b}, db.Calls("audit"))
+		seen := func() string {
+			t.Helper()
+			b.Pass(time.Second)
+			for ok := true; ok; ok = x.Status().Loading {
+				if err := x.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			page, err := x.Page(t.Context(), auditindex.Filter{Caller: "7"}, "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range page.Calls {
+				page.Calls[i].KindID = 0 // numbers may be others
+			}
+			return fmt.Sprint(page)
+		}
+		before := seen()
 		for _, loss := range []string{
 			"DROP TABLE calls", "DROP TABLE call_days", "DROP TABLE call_kinds", "DROP TABLE call_counts", "DROP TABLE call_sources",
 			"DELETE FROM calls", "DELETE FROM call_days",
 		} {
-			t.Run(loss, func(t *testing.T) {
-				url := url(t)
-				db := open(t, url)
-				b := auditindextest.NewBook()
-				for i := range 1200 {
-					b.Add("a/b", fmt.Sprint(i), "ok", time.Millisecond)
-				}
-				b.Pass(24 * time.Hour)
-				b.Add("a/b", "last", "ok", time.Millisecond)
-				x := auditindextest.IndexOf(b, audit.Folder{FS: b}, db.Calls("audit"))
-				seen := func() string {
-					t.Helper()
-					b.Pass(time.Second)
-					for ok := true; ok; ok = x.Status().Loading {
-						if err := x.Refresh(t.Context()); err != nil {
-							t.Fatal(err)
-						}
-					}
-					page, err := x.Page(t.Context(), auditindex.Filter{Caller: "7"}, "", 10)
-					if err != nil {
-						t.Fatal(err)
-					}
-					return fmt.Sprint(page)
-				}
-				before := seen()
-				behind(t, url, loss)
-				if after := seen(); after != before {
-					t.Errorf("after %q:\n%s\nbefore:\n%s", loss, after, before)
-				}
-			})
+			behind(t, address, loss)
+			if after := seen(); after != before {
+				t.Errorf("after %q:\n%s\nbefore:\n%s", loss, after, before)
+			}
 		}
 	})
 }

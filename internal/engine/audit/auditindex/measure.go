@@ -101,6 +101,7 @@ func newMeasure(t *tallies, from, to time.Time, stretches int) *measure {
 	for i := range m.buckets {
 		m.buckets[i].Start = time.UnixMicro(m.from + int64(i)*m.width).UTC()
 	}
+	m.byTool, m.byTime = make(sample, len(m.tools)), make(sample, len(m.buckets))
 	return m
 }
 
@@ -130,8 +131,12 @@ func (m *measure) result() ([]Tool, []Bucket) {
 			tool.fail(kind.outcome, kind.calls)
 		}
 	}
-	m.byTool.times(func(group int, t Times) { m.tools[group].Times = t })
-	m.byTime.times(func(group int, t Times) { m.buckets[group].Times = t })
+	for i := range m.tools {
+		m.tools[i].Times = timesOf(m.byTool[i])
+	}
+	for i := range m.buckets {
+		m.buckets[i].Times = timesOf(m.byTime[i])
+	}
 	tools := slices.DeleteFunc(m.tools, func(t Tool) bool { return t.Calls == 0 })
 	slices.SortFunc(tools, func(a, b Tool) int { return cmp.Or(b.Calls-a.Calls, strings.Compare(a.Tool, b.Tool)) })
 	return tools, m.buckets
@@ -148,28 +153,67 @@ func (t *Tool) fail(kind string, calls int) {
 	}
 }
 
-// sample holds durations in microseconds, each with its group in the upper bits.
-type sample []uint64
-
-const tookBits = 44 // half a year
+// sample holds durations in microseconds by group.
+type sample [][]int64
 
 // add adds a duration; zero is that of what was not measured, such as signing in.
-func (s *sample) add(group int, micros int64) {
+func (s sample) add(group int, micros int64) {
 	if micros > 0 {
-		*s = append(*s, uint64(group)<<tookBits|uint64(min(micros, 1<<tookBits-1)))
+		s[group] = append(s[group], micros)
 	}
 }
 
-// times measures each group.
-func (s sample) times(each func(group int, t Times)) {
-	slices.Sort(s)
-	for len(s) > 0 {
-		group := s[0] >> tookBits
-		n, _ := slices.BinarySearch(s, (group+1)<<tookBits)
-		at := func(percent int) time.Duration {
-			return time.Duration(s[(n*percent+99)/100-1]&(1<<tookBits-1)) * time.Microsecond
+// timesOf measures durations; it changes their order.
+func timesOf(micros []int64) Times {
+	if len(micros) == 0 {
+		return Times{}
+	}
+	rank := func(percent int) int { return (len(micros)*percent + 99) / 100 }
+	p99, p95, p50 := rank(99), rank(95), rank(50)
+	// Each leaves what is smaller to its left, so the next looks at less.
+	at := func(within, rank int) time.Duration {
+		return time.Duration(nth(micros[:within], rank-1)) * time.Microsecond
+	}
+	t := Times{P99: at(len(micros), p99)}
+	t.P95 = at(p99, p95)
+	t.P50 = at(p95, p50)
+	return t
+}
+
+// nth puts the number that would be at k, if all were sorted, there, with no greater one
+// before it and no smaller one after it. That takes a third of the time of sorting;
+// numbers chosen to make it slow are sorted after all.
+func nth(list []int64, k int) int64 {
+	for rounds := 0; len(list) > 16 && rounds < 64; rounds++ {
+		cut := partition(list)
+		if k < cut {
+			list = list[:cut]
+		} else {
+			list, k = list[cut:], k-cut
 		}
-		each(int(group), Times{at(50), at(95), at(99)})
-		s = s[n:]
+	}
+	slices.Sort(list)
+	return list[k]
+}
+
+// partition cuts a list of several in two, neither empty, so that no number before the cut
+// is greater than any after it.
+func partition(list []int64) (cut int) {
+	first, middle, last := list[0], list[len(list)/2], list[len(list)-1]
+	pivot := max(min(first, middle), min(max(first, middle), last))
+	i, j := 0, len(list)-1
+	for {
+		for list[i] < pivot {
+			i++
+		}
+		for list[j] > pivot {
+			j--
+		}
+		if i >= j {
+			return i
+		}
+		list[i], list[j] = list[j], list[i]
+		i++
+		j--
 	}
 }

@@ -47,15 +47,17 @@ CREATE TABLE calls (
 	version  BYTEA  NOT NULL
 );
 CREATE INDEX calls_kind ON calls (kind, id);
-CREATE INDEX calls_time ON calls (began_at, kind, took);
 
 -- How many calls of a kind began in an hour (width 3600) or a day (width 86400): slot
--- is the time / width.
+-- is the time / width. An hour also has the time of each call after its start and how
+-- long it took; in parts, because the last one is written again with every batch.
 CREATE TABLE call_counts (
 	width BIGINT NOT NULL,
 	slot  BIGINT NOT NULL,
 	kind  BIGINT NOT NULL,
 	day   BIGINT NOT NULL,
+	part  BIGINT NOT NULL,
 	calls BIGINT NOT NULL,
-	PRIMARY KEY (width, slot, kind, day)
+	times BYTEA  NOT NULL,
+	PRIMARY KEY (width, slot, kind, day, part)
 );
