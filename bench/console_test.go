@@ -75,6 +75,11 @@ func TestMillionCalls(t *testing.T) {
 		recordCalls(t, filepath.Join(cmd.Dir, ".remit", "audit"), calls)
 		server, browser := openConsole(t, cmd)
 		indexed := waitIndexed(t, browser, server, calls)
+		filling := residentKiB(t, server.pid)
+		stop(t, cmd)
+		again := exec.CommandContext(t.Context(), cmd.Path)
+		again.Dir, again.Env = cmd.Dir, cmd.Env
+		server, browser = openConsole(t, again)
 		for _, path := range []string{
 			"/console/calls", "/console/calls?period=all", "/console/calls?period=7d&outcome=failed", "/console/calls?outcome=denied&period=all",
 			"/console/calls?tool=tasks/list_tasks&caller=agent:3&period=all", "/console/calls?tool=tasks/list_tasks&outcome=invalid&period=all",
@@ -90,14 +95,29 @@ func TestMillionCalls(t *testing.T) {
 			page(t, browser, "http://"+server.address+"/console/calls")
 		}
 		memory[calls] = residentKiB(t, server.pid)
-		t.Logf("%9d calls: indexed after %.1f s, %d KiB of memory", calls, indexed.Seconds(), memory[calls])
+		t.Logf("%9d calls: indexed after %.1f s, with %d KiB of memory; %d KiB after a restart", calls, indexed.Seconds(), filling, memory[calls])
 		for _, path := range []string{"/console/calls?view=times", "/console/calls?view=times&period=all"} {
-			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(page(t, browser, "http://"+server.address+path)))
+			best := time.Hour
+			for range 5 {
+				best = min(best, page(t, browser, "http://"+server.address+path))
+			}
+			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(best))
 		}
-		_ = cmd.Process.Kill() // the next one is measured alone
+		stop(t, again) // the next one is measured alone
 	}
 	if few, many := memory[10_000], memory[1_000_000]; many > few+few/4 {
 		t.Errorf("with a million records the server has %d KiB, with ten thousand %d", many, few)
+	}
+}
+
+// stop lets a server end.
+func stop(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.Process.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 

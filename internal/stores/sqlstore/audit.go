@@ -200,7 +200,7 @@ func readRecords[T any](ctx context.Context, source Source, query string, read f
 	if err != nil {
 		return nil, fmt.Errorf("read audit records: %w", err)
 	}
-	all, err := collectFrom(ctx, db.reader(ctx), query, read, args...)
+	all, err := collect(ctx, db.reader(ctx), query, read, args...)
 	if err != nil {
 		return nil, fmt.Errorf("read audit records: %w", db.plain(err))
 	}

@@ -98,28 +98,19 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	on := s.db.reader(ctx)
 	// Each table is named, for any may be missing.
-	if _, err := collectFrom(ctx, on, `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`, func(scanner) (int, error) { return 0, nil }); err != nil {
+	if _, err := collect(ctx, on, `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`, func(scanner) (int, error) { return 0, nil }); err != nil {
 		return nil, err
 	}
 	source, err := s.number(ctx, on)
 	if err != nil {
 		return nil, err
 	}
-	return collectFrom(ctx, on, indexedDays, func(row scanner) (d auditindex.Indexed, err error) {
+	return collect(ctx, on, indexedDays, func(row scanner) (d auditindex.Indexed, err error) {
 		var day int64
 		err = row.Scan(&day, &d.Next, &d.Calls, &d.Broken, &d.Sound)
 		d.Day = dayName(day)
 		return d, err
 	}, source<<dayBits, (source+1)<<dayBits)
-}
-
-// collectFrom runs a query and reads its rows to their end.
-func collectFrom[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
-	rows, err := on.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows, read)
 }
 
 func isMissingTable(err error) bool {
@@ -157,7 +148,7 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 	kinds := map[int64]auditindex.KnownKind{}
 	source, err := s.number(ctx, on)
 	if err == nil {
-		_, err = collectFrom(ctx, on, kindsOf, func(row scanner) (id int64, err error) {
+		_, err = collect(ctx, on, kindsOf, func(row scanner) (id int64, err error) {
 			var k auditindex.KnownKind
 			var last int64
 			err = row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
@@ -190,7 +181,7 @@ func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, e
 			return nil, err
 		}
 	}
-	_, err := collectFrom(ctx, s.db.reader(ctx), countsSince, func(row scanner) (kind int64, err error) {
+	_, err := collect(ctx, s.db.reader(ctx), countsSince, func(row scanner) (kind int64, err error) {
 		var calls int
 		err = row.Scan(&kind, &calls)
 		counts[kind] += calls
@@ -273,7 +264,7 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 	order := map[[2]bool]string{{true, false}: fewNewest, {true, true}: fewOldest, {false, false}: manyNewest, {false, true}: manyOldest}
 	from, to := span(&q)
 	query := callColumns + s.ofKinds(q.Few, "$5") + order[[2]bool{q.Few, q.OldestFirst}]
-	calls, err := collectFrom(ctx, on, query, scanCall, after, before, from, to, s.kindList(q.Kinds), q.Limit)
+	calls, err := collect(ctx, on, query, scanCall, after, before, from, to, s.kindList(q.Kinds), q.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("list calls: %w", err)
 	}
@@ -330,7 +321,7 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 	if q.Kinds != nil {
 		query, args = query+" AND "+s.ofKinds(false, "$3"), append(args, s.kindList(q.Kinds))
 	}
-	_, err := collectFrom(ctx, s.db.reader(ctx), query, func(row scanner) (none struct{}, err error) {
+	_, err := collect(ctx, s.db.reader(ctx), query, func(row scanner) (none struct{}, err error) {
 		var hour, kind int64
 		var times []byte
 		if err := row.Scan(&hour, &kind, &times); err != nil {

@@ -38,7 +38,6 @@ type Index struct {
 
 // Status says how much of the records is in the table.
 type Status struct {
-	Calls   int
 	Broken  int   // lines that were ignored, because they are not records
 	Loading bool  // the table is being filled
 	Percent int   // how much of the records is in the table while it is being filled
@@ -173,7 +172,6 @@ func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
 	x.status = Status{Loading: more}
 	var read, all int64
 	for _, d := range known {
-		x.status.Calls += d.Calls
 		x.status.Broken += d.Broken
 		i := slices.IndexFunc(days, func(day audit.Day) bool { return day.Name == d.Day })
 		if i >= 0 && days[i].End > 0 {
