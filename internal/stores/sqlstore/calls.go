@@ -98,7 +98,8 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	on := s.db.reader(ctx)
 	// Each table is named, for any may be missing.
-	if _, err := collect(ctx, on, `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`, func(scanner) (int, error) { return 0, nil }); err != nil {
+	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
+	if _, err := collect(ctx, on, missing, func(scanner) (none struct{}, err error) { return none, nil }); err != nil {
 		return nil, err
 	}
 	source, err := s.number(ctx, on)

@@ -38,7 +38,8 @@ INSERT INTO call_counts AS n (day, part, width, slot, kind, calls, times) `
 ON CONFLICT (width, slot, kind, day, part) DO UPDATE SET calls = n.calls + excluded.calls, times = `
 	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5, $6, $7)` + orAddThem + `CAST(n.times || excluded.times AS BLOB)`
 	addCounts = insertCounts + `
-SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])` + orAddThem + `n.times || excluded.times`
+SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])` +
+		orAddThem + `n.times || excluded.times`
 )
 
 // Append keeps the promise of auditindex.Store.
@@ -118,7 +119,8 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 		last[calls[i].Kind] = day<<placeBits | calls[i].Place
 	}
 	slices.SortFunc(kinds, func(a, b auditindex.Kind) int {
-		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Caller, b.Caller), cmp.Compare(a.Face, b.Face), cmp.Compare(a.Outcome, b.Outcome))
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Caller, b.Caller),
+			cmp.Compare(a.Face, b.Face), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	ids := make(map[auditindex.Kind]int64, len(kinds))
 	for _, k := range kinds {
