@@ -3,6 +3,7 @@
 package bench
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -40,18 +41,12 @@ func TestConsolePages(t *testing.T) {
 	for _, file := range []string{"README.md", "src/main.go"} {
 		write(t, filepath.Join(cmd.Dir, file), "# Words\n\nTODO: more\n")
 	}
-	link := regexp.MustCompile(`http://\S+/console/login\S+`)
-	log := &bytes.Buffer{}
-	cmd.Args = []string{cmd.Args[0], "serve", "--addr", "127.0.0.1:0", "--toolsets", "learning-os,tasks,books,context"}
-	server := startHTTPTee(t, cmd, log)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	browser := &http.Client{Jar: jar}
-	page(t, browser, link.FindString(log.String()))
+	server, browser := openConsole(t, cmd, "--toolsets", "learning-os,tasks,books,context")
+	indexed := waitIndexed(t, browser, server, consoleCalls)
+	t.Logf("%d records are indexed after %.1f s", consoleCalls, indexed.Seconds())
 	paths := []string{
 		"/", "/console/calls", "/console/calls?outcome=denied&period=all", "/console/calls?tool=tasks/list_tasks&caller=agent:3&period=all",
+		"/console/calls?view=times", "/console/calls?view=times&period=all",
 		"/console/approvals", "/console/tools", "/console/tools/add_task", "/console/tasks?user=ada", "/console/tasks?user=ada&priority=High",
 		"/console/books", "/console/search?q=TODO", "/console/memory", "/console/connect", "/console/settings",
 	}
@@ -63,6 +58,120 @@ func TestConsolePages(t *testing.T) {
 			t.Errorf("%s takes %s, over %s", path, again, consoleBar)
 		}
 	}
+}
+
+// millionBar is how long a page of calls may take with a million on record.
+const millionBar = 60 * time.Millisecond
+
+// TestMillionCalls: with a million calls on record pages of calls are as quick, and the
+// server is no larger than with ten thousand.
+func TestMillionCalls(t *testing.T) {
+	if os.Getenv("REMIT_FULL") == "" {
+		t.Skip("it writes a million records; set REMIT_FULL to run it")
+	}
+	memory := map[int]int{}
+	for _, calls := range []int{10_000, 1_000_000} {
+		cmd := remit(t, "serve")
+		recordCalls(t, filepath.Join(cmd.Dir, ".remit", "audit"), calls)
+		server, browser := openConsole(t, cmd)
+		indexed := waitIndexed(t, browser, server, calls)
+		filling := residentKiB(t, server.pid)
+		stop(t, cmd)
+		again := exec.CommandContext(t.Context(), cmd.Path)
+		again.Dir, again.Env = cmd.Dir, cmd.Env
+		server, browser = openConsole(t, again)
+		for _, path := range []string{
+			"/console/calls", "/console/calls?period=all", "/console/calls?period=7d&outcome=failed", "/console/calls?outcome=denied&period=all",
+			"/console/calls?tool=tasks/list_tasks&caller=agent:3&period=all", "/console/calls?tool=tasks/list_tasks&outcome=invalid&period=all",
+			"/console/calls?period=all&caller=agent:6&outcome=limited&tool=books/read_content&face=http",
+		} {
+			took := usually(t, browser, "http://"+server.address+path)
+			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(took))
+			if took > millionBar {
+				t.Errorf("%s takes %s, over %s", path, took, millionBar)
+			}
+		}
+		for range 300 { // until garbage is collected as a matter of routine
+			page(t, browser, "http://"+server.address+"/console/calls")
+		}
+		memory[calls] = residentKiB(t, server.pid)
+		t.Logf("%9d calls: indexed after %.1f s, with %d KiB of memory; %d KiB after a restart", calls, indexed.Seconds(), filling, memory[calls])
+		for _, path := range []string{"/console/calls?view=times", "/console/calls?view=times&period=all"} {
+			best := time.Hour
+			for range 5 {
+				best = min(best, page(t, browser, "http://"+server.address+path))
+			}
+			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(best))
+		}
+		stop(t, again) // the next one is measured alone
+	}
+	if few, many := memory[10_000], memory[1_000_000]; many > few+few/4 {
+		t.Errorf("with a million records the server has %d KiB, with ten thousand %d", many, few)
+	}
+}
+
+// stop lets a server end.
+func stop(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.Process.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openConsole serves the console and signs in to it.
+func openConsole(t *testing.T, cmd *exec.Cmd, flags ...string) (*httpServer, *http.Client) {
+	t.Helper()
+	link := regexp.MustCompile(`http://\S+/console/login\S+`)
+	log := &bytes.Buffer{}
+	cmd.Args = append([]string{cmd.Args[0], "serve", "--addr", "127.0.0.1:0"}, flags...)
+	server := startHTTPTee(t, cmd, log)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	page(t, browser, link.FindString(log.String()))
+	return server, browser
+}
+
+// waitIndexed waits until all calls are indexed, and tells how long that took.
+func waitIndexed(t *testing.T, browser *http.Client, server *httpServer, calls int) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for deadline := start.Add(10 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		_, body := load(t, browser, "http://"+server.address+"/console/calls?period=all&face=http")
+		if bytes.Contains(body, []byte("<strong>"+thousands(calls)+"</strong>")) && !bytes.Contains(body, []byte("being indexed")) {
+			return time.Since(start)
+		}
+	}
+	t.Fatal("the calls are never all indexed")
+	return 0
+}
+
+// thousands writes a number as pages do.
+func thousands(n int) string {
+	text := fmt.Sprint(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
+
+// residentKiB is how much memory a process takes now.
+func residentKiB(t *testing.T, pid int) (size int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(status), "VmRSS:")
+	if _, err := fmt.Sscan(after, &size); err != nil {
+		t.Fatal(err)
+	}
+	return size
 }
 
 // usually is how long a page takes: the median of nine, and of nine others if a
@@ -86,6 +195,12 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 // page loads a page and tells how long that took.
 func page(t *testing.T, browser *http.Client, address string) time.Duration {
 	t.Helper()
+	took, _ := load(t, browser, address)
+	return took
+}
+
+func load(t *testing.T, browser *http.Client, address string) (time.Duration, []byte) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +217,7 @@ func page(t *testing.T, browser *http.Client, address string) time.Duration {
 	if err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(body, []byte("</html>")) {
 		t.Fatalf("%s: %d %v %.300s", address, answer.StatusCode, err, body)
 	}
-	return took
+	return took, body
 }
 
 func write(t *testing.T, name, text string) {
@@ -120,12 +235,19 @@ func recordCalls(t *testing.T, folder string, n int) {
 	t.Helper()
 	tools := []string{"learning-os/hello", "learning-os/read_repo_file", "tasks/list_tasks", "tasks/add_task", "context/grep_codebase", "books/read_content"}
 	outcomes := []string{"ok", "ok", "ok", "ok", "ok", "invalid", "denied", "limited", "not_found", "ok"}
-	days := map[string]*bytes.Buffer{}
+	days := map[string]*bufio.Writer{}
 	keeper := collector(func(day string, record []byte) {
 		if days[day] == nil {
-			days[day] = &bytes.Buffer{}
+			name := filepath.Join(folder, audit.FileOf(day))
+			write(t, name, "")
+			file, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = file.Close() }) // what was written is flushed below
+			days[day] = bufio.NewWriter(file)
 		}
-		days[day].Write(record)
+		_, _ = days[day].Write(record) // Flush reports it
 	})
 	log := &audit.Log{Keeper: &chained{keep: keeper, last: audit.Genesis}}
 	began := time.Now().Add(-72 * time.Hour)
@@ -139,8 +261,10 @@ func recordCalls(t *testing.T, folder string, n int) {
 			t.Fatal(err)
 		}
 	}
-	for day, text := range days {
-		write(t, filepath.Join(folder, audit.FileOf(day)), text.String())
+	for _, file := range days {
+		if err := file.Flush(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

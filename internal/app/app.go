@@ -21,7 +21,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
 	"remit/internal/faces/cli"
@@ -101,7 +101,7 @@ type App struct {
 	who     *identities
 	webhook *webhook.Sender // nil if nobody is told of requests
 	stats   *stats.Stats
-	calls   *ledger.Ledger
+	calls   *auditindex.Index
 
 	telemetry *telemetry.Telemetry // nil is off
 	engine    *engine.Engine
@@ -163,7 +163,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	a.who = a.newIdentities()
-	a.calls = a.newLedger()
+	a.calls = a.newCallIndex()
 	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store, page: a.approvalPage}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
@@ -277,8 +277,25 @@ func (a *App) Knowledge() *knowledge.Index { return a.knows }
 // Reach tries the database before anybody depends on it.
 func (a *App) Reach(ctx context.Context) error { return a.database.reach(ctx) }
 
-// AuditFiles is the folder of the audit records.
-func (a *App) AuditFiles() fs.FS { return a.kept.audit }
+// Records reads the audit records.
+func (a *App) Records() audit.Reader { return a.kept.audit }
+
+// Calls finds calls in the audit records.
+func (a *App) Calls() *auditindex.Index { return a.calls }
+
+// newCallIndex prepares the index of calls. It opens the database when it is first used.
+func (a *App) newCallIndex() *auditindex.Index {
+	return &auditindex.Index{
+		Records: a.kept.audit, Exists: a.database.exists, Now: time.Now,
+		Open: func(ctx context.Context) (auditindex.Store, error) {
+			db, err := a.database.open(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return db.Calls(a.kept.source), nil
+		},
+	}
+}
 
 // Close finishes what is under way, in the order in which it depends on others.
 func (a *App) Close() error {

@@ -15,7 +15,6 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit/ledger"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/cli/clients"
@@ -149,9 +148,6 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 	}
 	return reader.PathPolicy("path")
 }
-
-// newLedger follows the record of calls.
-func (a *App) newLedger() *ledger.Ledger { return &ledger.Ledger{Files: a.kept.audit, Now: time.Now} }
 
 // addConsole serves the pages.
 func (a *App) addConsole(mux *http.ServeMux, server *httpd.Server, entrance *door.Door) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,7 +20,7 @@ var _ cli.Checker = (*App)(nil)
 // Checks looks at what is kept and served. It opens what calls would open, and sends
 // one short text to a service for embeddings if there is one.
 func (a *App) Checks(ctx context.Context) []cli.Check {
-	checks := []cli.Check{a.checkDatabase(ctx), a.checkAudit(), a.checkBooks(ctx), a.checkEmbeddings(ctx)}
+	checks := []cli.Check{a.checkDatabase(ctx), a.checkAudit(ctx), a.checkBooks(ctx), a.checkEmbeddings(ctx)}
 	if key, ok := checkKey(); ok {
 		checks = append(checks, key)
 	}
@@ -57,17 +56,16 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 const auditAtOnce = 64 << 20
 
 // checkAudit follows the chain of records up to the newest day.
-func (a *App) checkAudit() cli.Check {
+func (a *App) checkAudit(ctx context.Context) cli.Check {
 	c := cli.Check{Name: "audit", Status: cli.Well}
-	dir := a.AuditFiles()
-	days, err := audit.Files(dir)
-	if err == nil && sizeOf(dir, days) > auditAtOnce {
+	days, err := a.Records().Days(ctx)
+	if err == nil && sizeOf(days) > auditAtOnce {
 		c.Found = fmt.Sprintf("%d days of records, too large to be verified here; \"remit audit verify\" does it", len(days))
 		return c
 	}
 	count := 0
 	if err == nil {
-		count, err = audit.Verify(dir)
+		count, err = audit.Verify(ctx, a.Records())
 	}
 	var broken *audit.BrokenError
 	switch {
@@ -82,12 +80,9 @@ func (a *App) checkAudit() cli.Check {
 	return c
 }
 
-func sizeOf(dir fs.FS, names []string) int64 {
-	var size int64
-	for _, name := range names {
-		if info, err := fs.Stat(dir, name); err == nil {
-			size += info.Size()
-		}
+func sizeOf(days []audit.Day) (size int64) {
+	for _, day := range days {
+		size += day.Size
 	}
 	return size
 }

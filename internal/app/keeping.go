@@ -28,7 +28,8 @@ type keeping struct {
 	place   string // what approvals, background tasks and waiting calls are bound to
 	memory  learning.Memory
 	records audit.Keeper
-	audit   fs.FS // the records, to be read
+	audit   audit.Reader // the records
+	source  string       // the name of the records in the index of calls
 	limiter limit.Limiter
 	judge   func(name string, policy *contract.PathPolicy) (engine.File, error)
 
@@ -42,9 +43,10 @@ const sharedPlace = "shared"
 // keepAlone keeps everything on this machine.
 func keepAlone(s cli.Settings, root *workspace.Root, data *dataFolder, lost func(error)) *keeping {
 	memory := filesOf(root)
-	records := &memlog.Daily{Files: data.files("audit"), Folder: os.DirFS(filepath.Join(s.Data, "audit")), Lost: lost}
+	folder := os.DirFS(filepath.Join(s.Data, "audit"))
+	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, Lost: lost}
 	return &keeping{
-		place: realPath(s.Root), memory: memory, records: records, audit: records.Folder, limiter: limit.NewMemory(),
+		place: realPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder}, source: recordSource(s), limiter: limit.NewMemory(),
 		judge: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return judged(root.Judge(name, policy))
 		},
@@ -58,10 +60,19 @@ func keepShared(root *workspace.Root, database sqlstore.Source, lost func(error)
 	memory := database.Memory(sqlstore.MemoryOptions{Folder: memoryFolder, Before: files, Now: time.Now})
 	records := database.Records(lost)
 	return &keeping{
-		place: sharedPlace, memory: memory, records: records, audit: database.AuditFiles(), limiter: database.Limiter(),
+		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(), source: sharedPlace, limiter: database.Limiter(),
 		judge:     (&sharedFiles{root: root, memory: memory}).judge,
 		memoryEnd: memory, recordsEnd: records,
 	}
+}
+
+// recordSource names the records of a workspace in the index of calls. A database in the
+// data folder moves with the records; one elsewhere may serve several workspaces.
+func recordSource(s cli.Settings) string {
+	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
+		return "audit"
+	}
+	return realPath(s.Data)
 }
 
 // filesOf are the memory files of a workspace.

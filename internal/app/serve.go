@@ -139,7 +139,16 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		a.warnUnnamed()
 	}
 	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
+	defer a.followCalls(ctx)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
+}
+
+// followCalls keeps the index of calls up to date until end is called.
+func (a *App) followCalls(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	following.Go(func() { a.calls.Follow(ctx) })
+	return func() { cancel(); following.Wait() }
 }
 
 // newServer prepares to listen where the settings say, if that is safe.

@@ -178,7 +178,7 @@ func TestReplicasShareMemoryAndAudit(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, err := audit.Verify(all[1].AuditFiles()); n != 7 || err != nil {
+	if n, err := audit.Verify(t.Context(), all[1].Records()); n != 7 || err != nil {
 		t.Errorf("%d records, %v; want 7", n, err)
 	}
 }

@@ -66,7 +66,7 @@ func write(t *testing.T, n int) *keeper {
 
 func TestChainHolds(t *testing.T) {
 	k := write(t, 5)
-	if n, err := audit.Verify(k.files()); err != nil || n != 10 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 10 {
 		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
 	}
 	if k.durable != 2 {
@@ -115,7 +115,7 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			k := write(t, 5)
 			tc.damage(k)
-			_, err := audit.Verify(k.files())
+			_, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()})
 			var broken *audit.BrokenError
 			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line || !strings.Contains(broken.Reason, tc.reason) {
 				t.Errorf("Verify = %v, want %s line %d: %s", err, tc.file, tc.line, tc.reason)
@@ -129,7 +129,7 @@ func TestMidnight(t *testing.T) {
 	k := write(t, 5)
 	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]), '\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
 	k.days["2026-01-09"] = append(append(k.days["2026-01-09"], line...), '\n')
-	if n, err := audit.Verify(k.files()); err != nil || n != 11 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 11 {
 		t.Errorf("Verify = %d, %v; want 11, nil", n, err)
 	}
 }
@@ -141,7 +141,7 @@ func TestCrashIsNoForgery(t *testing.T) {
 	for day := range k.days {
 		k.days[day] = append(k.days[day], `{"time":"2026-01-`...)
 	}
-	if n, err := audit.Verify(k.files()); err != nil || n != 10 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 10 {
 		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
 	}
 	if got, err := audit.LastHash(k.files(), "2026-01-11"); err != nil || got != k.last {
@@ -155,7 +155,7 @@ func TestOtherFilesArePassedOver(t *testing.T) {
 	files["2020-01-01.jsonl/x"] = &fstest.MapFile{Data: []byte("a folder with the name of a day")}
 	files["notes.jsonl"] = &fstest.MapFile{Data: []byte("{}\n")}
 	files["2020-01-02.jsonl"] = &fstest.MapFile{Mode: fs.ModeNamedPipe}
-	if n, err := audit.Verify(files); err != nil || n != 4 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: files}); err != nil || n != 4 {
 		t.Errorf("Verify = %d, %v; want 4, nil", n, err)
 	}
 	if _, err := audit.LastHash(files, "2026-01-11"); err != nil {
@@ -164,7 +164,7 @@ func TestOtherFilesArePassedOver(t *testing.T) {
 }
 
 func TestEmptyFolderHolds(t *testing.T) {
-	if n, err := audit.Verify(fstest.MapFS{}); n != 0 || err != nil {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: fstest.MapFS{}}); n != 0 || err != nil {
 		t.Errorf("Verify = %d, %v", n, err)
 	}
 }

@@ -1,17 +1,14 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"math"
 	"slices"
-	"strings"
-	"time"
 )
 
 // BrokenError names the first record that does not fit the chain.
@@ -25,27 +22,6 @@ func (b *BrokenError) Error() string { return fmt.Sprintf("%s line %d: %s", b.Fi
 
 const fileEnding = ".jsonl"
 
-// Files lists the day files of an audit folder, oldest first. Anything else that
-// lies there is passed over.
-func Files(dir fs.FS) ([]string, error) {
-	entries, err := fs.ReadDir(dir, ".")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list audit files: %w", err)
-	}
-	var names []string
-	for _, entry := range entries {
-		day, isLog := strings.CutSuffix(entry.Name(), fileEnding)
-		if _, err := time.Parse(time.DateOnly, day); err == nil && isLog && entry.Type().IsRegular() {
-			names = append(names, entry.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // FileOf names the file of a day.
 func FileOf(day string) string { return day + fileEnding }
 
@@ -56,18 +32,18 @@ type link struct {
 	late bool // written in the last minute of its day
 }
 
-// Verify follows the chain through all day files and returns how many records
-// it holds. The error is a *BrokenError if a record does not fit. What was cut off
-// the very end cannot be seen from the files alone.
-func Verify(dir fs.FS) (int, error) {
-	names, err := Files(dir)
+// Verify follows the chain through all days and returns how many records it holds.
+// The error is a *BrokenError if a record does not fit. What was cut off the very
+// end cannot be seen from the records alone.
+func Verify(ctx context.Context, records Reader) (int, error) {
+	days, err := records.Days(ctx)
 	if err != nil {
 		return 0, err
 	}
 	total := 0
 	before := []link{{hash: Genesis}}
-	for _, name := range names {
-		links, err := verifyFile(dir, name, before)
+	for _, day := range days {
+		links, err := verifyDay(ctx, records, day.Name, before)
 		total += len(links)
 		if err != nil {
 			return total, err
@@ -79,32 +55,38 @@ func Verify(dir fs.FS) (int, error) {
 	return total, nil
 }
 
-func verifyFile(dir fs.FS, name string, before []link) ([]link, error) {
-	file, err := dir.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("open audit file: %w", err)
-	}
-	defer file.Close()
-	lastMinute := []byte(`{"time":"` + strings.TrimSuffix(name, fileEnding) + `T23:59:`)
-	var links []link
-	err = eachLine(file, func(number int, line []byte) error {
-		hashed, prev, hash, ok := split(line)
-		sum := sha256.Sum256(hashed)
-		switch {
-		case !ok:
-			return &BrokenError{name, number, "it is not a sealed record"}
-		case hex.EncodeToString(sum[:]) != hash:
-			return &BrokenError{name, number, "it was altered: its content does not match its hash"}
-		case number == 1 && !follows(prev, before):
-			return &BrokenError{name, number, "it does not follow the day before: records are missing between them, or were put in there"}
-		case number > 1 && prev != links[number-2].hash:
-			return &BrokenError{name, number, "it does not follow the record before it: records are missing or out of order"}
+func verifyDay(ctx context.Context, records Reader, day string, before []link) (links []link, err error) {
+	lastMinute := LastMinute(day)
+	for place := int64(0); ; {
+		lines, err := records.From(ctx, day, place, 1000)
+		if err != nil || len(lines) == 0 {
+			return links, err
 		}
-		links = append(links, link{hash, bytes.HasPrefix(line, lastMinute)})
-		return nil
-	})
-	return links, err
+		for _, line := range lines {
+			hashed, prev, hash, ok := split(line.Text)
+			sum := sha256.Sum256(hashed)
+			reason := ""
+			switch {
+			case !ok:
+				reason = "it is not a sealed record"
+			case hex.EncodeToString(sum[:]) != hash:
+				reason = "it was altered: its content does not match its hash"
+			case len(links) == 0 && !follows(prev, before):
+				reason = "it does not follow the day before: records are missing between them, or were put in there"
+			case len(links) > 0 && prev != links[len(links)-1].hash:
+				reason = "it does not follow the record before it: records are missing or out of order"
+			}
+			if reason != "" {
+				return links, &BrokenError{FileOf(day), len(links) + 1, reason}
+			}
+			links = append(links, link{hash, bytes.HasPrefix(line.Text, lastMinute)})
+		}
+		place = lines[len(lines)-1].Next
+	}
 }
+
+// LastMinute is how the records of the last minute of a day begin.
+func LastMinute(day string) []byte { return []byte(`{"time":"` + day + `T23:59:`) }
 
 // follows tells whether the first record of a day fits the day before. It refers
 // to the last record there, or to one that only records of the last minute come
@@ -121,53 +103,25 @@ func follows(prev string, before []link) bool {
 	return false
 }
 
-// eachLine visits the lines of a file. What a crash left of a last line, without
-// its end and without a seal, is no record and is passed over.
-func eachLine(r io.Reader, visit func(number int, line []byte) error) error {
-	reader := bufio.NewReaderSize(r, 1<<16)
-	for number := 1; ; number++ {
-		line, err := reader.ReadBytes('\n')
-		whole := err == nil
-		line = bytes.TrimSuffix(line, []byte{'\n'})
-		if _, _, _, sealed := split(line); whole || sealed {
-			if visitErr := visit(number, line); visitErr != nil {
-				return visitErr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read audit file: %w", err)
-		}
-	}
-}
-
 // LastHash finds the hash that the first record of day has to follow: that of
 // the last record before that day.
 func LastHash(dir fs.FS, day string) (string, error) {
-	names, err := Files(dir)
+	ctx, folder := context.Background(), Folder{dir}
+	days, err := folder.Days(ctx)
 	if err != nil {
 		return "", err
 	}
-	last := Genesis
-	for _, name := range slices.Backward(names) {
-		if strings.TrimSuffix(name, fileEnding) >= day {
+	for _, d := range slices.Backward(days) {
+		if d.Name >= day {
 			continue
 		}
-		file, err := dir.Open(name)
+		last, err := folder.Before(ctx, d.Name, math.MaxInt64, 1)
 		if err != nil {
-			return "", fmt.Errorf("open audit file: %w", err)
+			return "", err
 		}
-		found := false
-		err = eachLine(file, func(_ int, line []byte) error {
-			last, found = HashOf(line), true
-			return nil
-		})
-		_ = file.Close() // it was only read
-		if err != nil || found {
-			return last, err
+		if len(last) > 0 {
+			return HashOf(last[0].Text), nil
 		}
 	}
-	return last, nil
+	return Genesis, nil
 }

@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +13,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
 )
 
 func (p *Program) auditCommand() *cobra.Command {
@@ -25,21 +23,22 @@ func (p *Program) auditCommand() *cobra.Command {
 }
 
 func (p *Program) auditList() *cobra.Command {
-	var o auditFilter
+	var f auditindex.Filter
+	var limit int
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the latest calls, newest first",
 		Example: "  remit audit list\n  remit audit list --tool write_memory_entry --outcome denied\n  remit audit list --limit 1000 --json",
 		Args:    cobra.NoArgs,
-		RunE: p.with(func(_ *cobra.Command, w Workspace, _ []string) error {
-			if o.limit < 1 {
-				return usageError{fmt.Errorf("--limit must be at least 1, not %d", o.limit)}
+		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
+			if limit < 1 {
+				return usageError{fmt.Errorf("--limit must be at least 1, not %d", limit)}
 			}
-			if err := checkOutcome(o.outcome); err != nil {
+			if err := checkOutcome(f.Outcome); err != nil {
 				return usageError{err}
 			}
-			records, err := latest(w.AuditFiles(), o)
+			records, err := w.Calls().Latest(c.Context(), f, limit)
 			if err != nil {
 				return err
 			}
@@ -50,16 +49,11 @@ func (p *Program) auditList() *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().IntVar(&o.limit, "limit", 50, "how many calls at the most")
-	c.Flags().StringVar(&o.tool, "tool", "", "only calls of this tool")
-	c.Flags().StringVar(&o.outcome, "outcome", "", "only calls that ended so: ok, invalid, denied, ...")
+	c.Flags().IntVar(&limit, "limit", 50, "how many calls at the most")
+	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
+	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls that ended so: ok, invalid, denied, ...")
 	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	return c
-}
-
-type auditFilter struct {
-	limit         int
-	tool, outcome string
 }
 
 func checkOutcome(outcome string) error {
@@ -71,40 +65,6 @@ func checkOutcome(outcome string) error {
 		return nil
 	}
 	return fmt.Errorf("there is no outcome %q; there are %s", outcome, strings.Join(known, ", "))
-}
-
-func (o *auditFilter) wants(record *jsontree.Value) bool {
-	tool, outcome := record.Field("tool"), record.Field("outcome")
-	_, name, _ := bytes.Cut([]byte(tool.Text), []byte("/"))
-	return (o.tool == "" || o.tool == tool.Text || o.tool == string(name)) && (o.outcome == "" || o.outcome == outcome.Text)
-}
-
-// latest reads the day files from the newest on, until there are enough.
-func latest(dir fs.FS, o auditFilter) ([]jsontree.Value, error) {
-	names, err := audit.Files(dir)
-	if err != nil {
-		return nil, err
-	}
-	found := []jsontree.Value{}
-	for _, name := range slices.Backward(names) {
-		data, err := fs.ReadFile(dir, name)
-		if err != nil {
-			return nil, fmt.Errorf("read audit file: %w", err)
-		}
-		var day []jsontree.Value
-		lines := bufio.NewScanner(bytes.NewReader(data))
-		lines.Buffer(nil, len(data)+1)
-		for lines.Scan() {
-			if record, err := jsontree.Parse(bytes.Clone(lines.Bytes())); err == nil && o.wants(&record) {
-				day = append(day, record)
-			}
-		}
-		slices.Reverse(day)
-		if found = append(found, day...); len(found) >= o.limit {
-			return found[:o.limit], nil
-		}
-	}
-	return found, nil
 }
 
 func (p *Program) printRecords(records []jsontree.Value) {
@@ -138,8 +98,8 @@ func (p *Program) auditVerify() *cobra.Command {
 			"Records cut off the very end cannot be missed by the rest: keep a copy elsewhere if that matters.",
 		Example: "  remit audit verify",
 		Args:    cobra.NoArgs,
-		RunE: p.with(func(_ *cobra.Command, w Workspace, _ []string) error {
-			count, err := audit.Verify(w.AuditFiles())
+		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
+			count, err := audit.Verify(c.Context(), w.Records())
 			var broken *audit.BrokenError
 			if errors.As(err, &broken) {
 				return fmt.Errorf("the audit record is broken at %w (%d records before it hold)", broken, count)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -18,6 +17,8 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/identity"
 	"remit/internal/toolsets/books"
 	"remit/internal/toolsets/codebase/knowledge"
@@ -36,8 +37,10 @@ type Workspace interface {
 	Engine() *engine.Engine
 	// Approvals opens the store of approvals, the first time it is asked for.
 	Approvals(ctx context.Context) (approval.Store, error)
-	// AuditFiles is the folder of the audit records.
-	AuditFiles() fs.FS
+	// Records reads the audit records.
+	Records() audit.Reader
+	// Calls finds calls in the audit records.
+	Calls() *auditindex.Index
 	// Code gives the text of the project, which is read when it is first searched.
 	Code() Code
 	// Knowledge gives what the project knows, whose index is opened when it is first used.

@@ -4,13 +4,13 @@ import (
 	"time"
 
 	"remit/internal/engine"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 )
 
 // callView is one call in full.
 type callView struct {
 	ID      string
-	Record  ledger.Record
+	Record  auditindex.Record
 	Time    time.Time
 	Took    time.Duration
 	Tool    *engine.Tool // nil if it is not served, or is no tool
@@ -49,7 +49,7 @@ func (c *callView) Target() time.Duration { return time.Duration(c.Tool.Deadline
 
 func (v *visit) showCall() error {
 	id := v.r.PathValue("id")
-	record, err := v.Calls.One(id)
+	record, err := v.Calls.One(v.r.Context(), id)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -8,7 +9,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/identity"
 )
 
@@ -26,7 +27,7 @@ const callsPerPage = 50
 
 // callRow is one call in a list.
 type callRow struct {
-	ledger.Call
+	auditindex.Call
 	Served bool          // the tool has a page
 	Name   string        // of the tool, without its set
 	Slow   bool          // it took longer than the contract aims at
@@ -38,14 +39,13 @@ const latestShown = 10
 
 // latestCalls are the newest calls, for the overview; none before the first call. The block "callrows" of
 // templates/callrows.html shows them.
-func (v *visit) latestCalls() []callRow {
+func (v *visit) latestCalls(ctx context.Context) []callRow {
 	if v.Calls == nil {
 		return nil
 	}
-	_ = v.Calls.Refresh() // what is at hand is shown, and Status tells of trouble
-	filter := ledger.Filter{Without: facePage}
-	page, err := v.Calls.Page(filter, "", latestShown)
-	if err != nil || !slices.ContainsFunc(v.Calls.Names(filter).Tools, isCall) {
+	_ = v.Calls.Refresh(ctx) // Status reports it
+	page, err := v.Calls.Page(ctx, auditindex.Filter{Without: facePage}, "", latestShown)
+	if err != nil || !slices.ContainsFunc(page.Names.Tools, isCall) {
 		return nil
 	}
 	return v.rows(page.Calls)
@@ -53,13 +53,13 @@ func (v *visit) latestCalls() []callRow {
 
 // isCall tells a call from what people did in the console or with tokens, and from those
 // who were not let in: whoever has only signed in has still to connect something.
-func isCall(of ledger.Count) bool {
+func isCall(of auditindex.Count) bool {
 	set, _, _ := strings.Cut(of.Name, "/")
 	return set != "console" && set != "token" && set != "door"
 }
 
 // rows adds to calls what the contracts say of them.
-func (v *visit) rows(calls []ledger.Call) []callRow {
+func (v *visit) rows(calls []auditindex.Call) []callRow {
 	tools := v.served()
 	rows := make([]callRow, len(calls))
 	for i, c := range calls {
@@ -84,7 +84,7 @@ func (v *visit) served() map[string]*engine.Tool {
 // period is a stretch of time up to now that people choose.
 type period struct {
 	Key, Words string
-	Length     time.Duration // zero is all that is at hand
+	Length     time.Duration // zero is all time
 	Stretch    time.Duration // of the chart; zero divides it into as many as there are for others
 }
 
@@ -93,7 +93,7 @@ func periods() []period {
 		{"1h", "last hour", time.Hour, time.Minute},
 		{"24h", "last 24 hours", 24 * time.Hour, 30 * time.Minute},
 		{"7d", "last 7 days", 7 * 24 * time.Hour, 3 * time.Hour},
-		{"all", "all at hand", 0, 0},
+		{"all", "all time", 0, 0},
 	}
 }
 
@@ -103,7 +103,7 @@ const allFaces = "all"
 
 // chosen is what the address of a page chooses.
 type chosen struct {
-	ledger.Filter
+	auditindex.Filter
 	Face   string // one of them, allFaces, or "" for all but that of pages
 	Period period
 	Live   bool   // the page follows what happens
@@ -114,7 +114,7 @@ type chosen struct {
 // choose reads what an address chooses.
 func (v *visit) choose(q url.Values) (chosen, error) {
 	c := chosen{
-		Filter: ledger.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Face: q.Get("face"),
+		Filter: auditindex.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Face: q.Get("face"),
 		Live: q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
 	}
 	switch c.Face {
@@ -145,10 +145,8 @@ type callsView struct {
 	URL    *url.URL // of the page
 	Part   string   // the address of the part that follows what happens; "" if it does not
 	Chosen chosen
-	Names  ledger.Names
-	Status ledger.Status
-	Total  int
-	Failed int
+	auditindex.Sums
+	Status auditindex.Status
 	Rows   []callRow
 	Pager  pager
 	Tools  []toolTimes
@@ -187,28 +185,34 @@ func (v *visit) callsView() (*callsView, error) {
 	if c.Live && c.Cursor == "" { // older pages do not change
 		view.Part = (&url.URL{Path: "/console/calls/live", RawQuery: v.r.URL.RawQuery}).String()
 	}
-	_ = v.Calls.Refresh() // Status tells of trouble
-	view.Names, view.Status = v.Calls.Names(ledger.Filter{From: c.From, Without: c.Without}), v.Calls.Status()
-	view.Total = v.Calls.Count(c.Filter)
-	failed := c.Filter
-	if failed.Outcome == "" {
-		failed.Outcome = ledger.Failed // of one outcome, all or none are
-		view.Failed = v.Calls.Count(failed)
-	}
+	_ = v.Calls.Refresh(v.r.Context()) // Status reports it
+	view.Status = v.Calls.Status()
 	if c.Times {
-		view.Tools, view.Chart = v.toolTimes(c.Filter), v.chart(c)
-		return view, nil
+		err = v.times(view, c)
+	} else {
+		err = v.list(view, c)
 	}
-	return view, v.list(view, c)
+	if c.Outcome != "" {
+		view.Failed = 0 // of one outcome, all or none are
+	}
+	return view, err
+}
+
+// unreadable says that the index of calls cannot be read.
+func unreadable(err error) error {
+	if contract.AsError(err).Kind == contract.Invalid {
+		return err
+	}
+	return contract.Errorf(contract.Unavailable, "The record of calls cannot be read right now; try again").Because(err)
 }
 
 // list adds the page of the list that the address chooses.
 func (v *visit) list(view *callsView, c chosen) error {
-	page, err := v.Calls.Page(c.Filter, c.Cursor, callsPerPage)
+	page, err := v.Calls.Page(v.r.Context(), c.Filter, c.Cursor, callsPerPage)
 	if err != nil {
-		return err
+		return unreadable(err)
 	}
-	view.Rows = v.rows(page.Calls)
+	view.Sums, view.Rows = page.Sums, v.rows(page.Calls)
 	if view.Pager.Next, err = pageAt(view.URL, page.Older); err != nil {
 		return err
 	}
@@ -228,29 +232,34 @@ func pageAt(u *url.URL, cursor string) (string, error) {
 
 // toolTimes are the measures of a tool beside what its contract promises.
 type toolTimes struct {
-	Sum    ledger.Tool
+	Sum    auditindex.Tool
 	Name   string // of the tool's page; "" if it has none
-	Kinds  []ledger.Count
+	Kinds  []auditindex.Count
 	Target time.Duration // zero if there is none
 }
 
 // Over tells whether a time is beyond what the contract aims at.
 func (t toolTimes) Over(took time.Duration) bool { return t.Target > 0 && took > t.Target }
 
-func (v *visit) toolTimes(f ledger.Filter) []toolTimes {
+// times adds the measures of tools, and the chart.
+func (v *visit) times(view *callsView, c chosen) error {
+	m, err := v.measure(c)
+	if err != nil {
+		return err
+	}
+	view.Sums, view.Chart = m.Sums, v.chart(c, m.Buckets)
 	tools := v.served()
-	var list []toolTimes
-	for _, sum := range v.Calls.Tools(f) {
+	for _, sum := range m.Tools {
 		row := toolTimes{Sum: sum}
 		for _, kind := range contract.Kinds() {
 			if n := sum.Kinds[string(kind)]; n > 0 {
-				row.Kinds = append(row.Kinds, ledger.Count{Name: string(kind), Calls: n})
+				row.Kinds = append(row.Kinds, auditindex.Count{Name: string(kind), Calls: n})
 			}
 		}
 		if t := tools[sum.Tool]; t != nil {
 			row.Name, row.Target = t.Name, time.Duration(t.Deadline.Target)
 		}
-		list = append(list, row)
+		view.Tools = append(view.Tools, row)
 	}
-	return list
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"io/fs"
 	"net/url"
 	"regexp"
 	"strings"
@@ -12,7 +13,8 @@ import (
 	"time"
 
 	"remit/internal/engine/audit"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
+	"remit/internal/engine/audit/auditindex/auditindextest"
 	"remit/internal/engine/identity"
 )
 
@@ -37,9 +39,14 @@ func callLog(t testing.TB, many int) (*core, fstest.MapFS) {
 		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look", []string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i+1)*time.Millisecond)
 	}
 	record(c.now.Add(-time.Second), "agent:<script>alert(3)</script>\u202e", "http", "<img src=x onerror=alert(4)>", "ok", 2*time.Minute)
-	c.Calls = &ledger.Ledger{Files: files, Now: c.Now}
+	c.Calls = callsIn(files, c.Now)
 	t.Cleanup(c.Calls.Close)
 	return c, files
+}
+
+// callsIn is an index of the records in a folder.
+func callsIn(files fs.FS, now func() time.Time) *auditindex.Index {
+	return &auditindex.Index{Records: audit.Folder{FS: files}, Open: new(auditindextest.Memory).Open, Now: now}
 }
 
 func TestCallPages(t *testing.T) {
@@ -125,8 +132,8 @@ func TestToolsAndTimes(t *testing.T) {
 		t.Errorf("%d stretches, %d calls, %d failed: %+v", len(p.Start), calls, failed, p)
 	}
 	slow, _ := callLog(t, 1)
-	slow.Calls = &ledger.Ledger{Files: fstest.MapFS{"2026-08-01.jsonl": {Data: []byte(
-		`{"time":"2026-08-01T11:59:00Z","tool":"demo/look","outcome":"ok","micros":1500000}` + "\n")}}, Now: slow.Now}
+	slow.Calls = callsIn(fstest.MapFS{"2026-08-01.jsonl": {Data: []byte(
+		`{"time":"2026-08-01T11:59:00Z","tool":"demo/look","outcome":"ok","micros":1500000}` + "\n")}}, slow.Now)
 	wants(t, slow.as(identity.Viewer)("GET", "/console/calls?view=times", nil), 200, `<span class="over">1.5 s<span class="sr"> (over the target)`)
 	wants(t, slow.as(identity.Viewer)("GET", "/console/calls", nil), 200, ">slow<")
 }
@@ -156,13 +163,13 @@ func TestOneCall(t *testing.T) {
 func TestLatestCalls(t *testing.T) {
 	c, _ := callLog(t, 20)
 	v := &visit{Console: c.Console}
-	rows := v.latestCalls()
+	rows := v.latestCalls(t.Context())
 	if len(rows) != 10 || rows[1].Tool != "demo/look" || !rows[1].Served || rows[0].Served {
 		t.Errorf("%d rows: %+v", len(rows), rows[:min(2, len(rows))])
 	}
 	c.Calls = nil
-	if rows := v.latestCalls(); rows != nil {
-		t.Errorf("without a ledger: %+v", rows)
+	if rows := v.latestCalls(t.Context()); rows != nil {
+		t.Errorf("without an index: %+v", rows)
 	}
 }
 
@@ -174,7 +181,7 @@ func TestPagesAreNoCalls(t *testing.T) {
 	for i, call := range []string{`"face":"http","tool":"demo/look","micros":40000`, `"face":"page","tool":"demo/look","micros":900000`, `"face":"page","tool":"demo/read","micros":7`, `"face":"console","tool":"console/approve","micros":0`} {
 		day = fmt.Appendf(day, `{"time":"2026-08-01T11:59:%02dZ","principal":"ada","outcome":"ok",%s}`+"\n", i, call)
 	}
-	c.Calls = &ledger.Ledger{Files: fstest.MapFS{"2026-08-01.jsonl": {Data: day}}, Now: c.Now}
+	c.Calls = callsIn(fstest.MapFS{"2026-08-01.jsonl": {Data: day}}, c.Now)
 	viewer := c.as(identity.Viewer)
 	for address, want := range map[string][2][]string{
 		"/console/calls":                      {{"<strong>2</strong> calls", "console/approve", ">demo/look (1)<"}, {"demo/read", "<td>page"}},
@@ -196,7 +203,7 @@ func TestPagesAreNoCalls(t *testing.T) {
 // TestNoCallsYet: the page says what to do.
 func TestNoCallsYet(t *testing.T) {
 	c := workshop(t)
-	c.Calls = &ledger.Ledger{Files: fstest.MapFS{}, Now: c.Now}
+	c.Calls = callsIn(fstest.MapFS{}, c.Now)
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("GET", "/console/calls?period=all", nil), 200, "No calls yet", "remit call hello name=Ada")
 	wants(t, viewer("GET", "/console/calls?period=all&view=times", nil), 200, "No calls fit")

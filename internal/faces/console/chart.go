@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"time"
 
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 )
 
 // mostStretches is how many points a chart has if its period does not say.
@@ -17,7 +17,7 @@ type chart struct {
 	Source  string // where the script of the page finds the numbers
 	Of      string // the tool; "" is all
 	Target  time.Duration
-	Buckets []ledger.Bucket // those in which there were calls, newest first
+	Buckets []auditindex.Bucket // those in which there were calls, newest first
 	Stretch time.Duration
 }
 
@@ -38,14 +38,18 @@ func spanWords(d time.Duration) string {
 	}
 }
 
-// series measures what the address of a page chooses.
-func (v *visit) series(c chosen) []ledger.Bucket {
+// measure measures what the address of a page chooses.
+func (v *visit) measure(c chosen) (auditindex.Measures, error) {
 	stretches := mostStretches
 	if c.Period.Stretch > 0 {
 		stretches = int(c.Period.Length / c.Period.Stretch)
 		c.To = c.From.Add(c.Period.Length)
 	}
-	return v.Calls.Series(c.Filter, stretches)
+	m, err := v.Calls.Measure(v.r.Context(), c.Filter, stretches)
+	if err != nil {
+		return m, unreadable(err)
+	}
+	return m, nil
 }
 
 // target is what the contract of the chosen tool aims at; zero if there is none.
@@ -56,12 +60,11 @@ func (v *visit) target(tool string) time.Duration {
 	return 0
 }
 
-func (v *visit) chart(c chosen) *chart {
+func (v *visit) chart(c chosen, buckets []auditindex.Bucket) *chart {
 	made := &chart{
 		Source: (&url.URL{Path: "/console/calls/series", RawQuery: v.r.URL.RawQuery}).String(),
 		Of:     c.Tool, Target: v.target(c.Tool), Stretch: c.Period.Stretch,
 	}
-	buckets := v.series(c)
 	if len(buckets) > 1 && made.Stretch == 0 {
 		made.Stretch = buckets[1].Start.Sub(buckets[0].Start).Round(time.Second)
 	}
@@ -91,13 +94,17 @@ func (v *visit) callSeries() error {
 	if err != nil {
 		return err
 	}
-	_ = v.Calls.Refresh() // what is at hand is shown; the page tells of trouble
+	_ = v.Calls.Refresh(v.r.Context()) // the page reports it
+	m, err := v.measure(c)
+	if err != nil {
+		return err
+	}
 	// No list is nil: the script takes none that is null.
 	p := points{
 		Start: []int64{}, Calls: []int{}, Failed: []int{}, P50: []*float64{}, P95: []*float64{}, P99: []*float64{},
 		Target: milliseconds(v.target(c.Tool)),
 	}
-	for _, b := range v.series(c) {
+	for _, b := range m.Buckets {
 		p.Start = append(p.Start, b.Start.Unix())
 		p.Calls = append(p.Calls, b.Calls)
 		p.Failed = append(p.Failed, b.Failures)

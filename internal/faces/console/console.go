@@ -10,7 +10,7 @@ import (
 
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 	"remit/internal/toolsets/books"
@@ -25,7 +25,7 @@ type Console struct {
 	// Approvals opens the store of approvals; to look at one that was never made leaves
 	// no trace.
 	Approvals func(ctx context.Context) (approval.Store, error)
-	Calls     *ledger.Ledger
+	Calls     *auditindex.Index
 	People    People
 	Tokens    Tokens
 	Settings  func() []Setting

@@ -54,7 +54,7 @@ func (c *Console) lookNow(ctx context.Context) (now state) {
 		}
 	}()
 	if c.Calls != nil {
-		if err := c.Calls.Refresh(); err != nil {
+		if err := c.Calls.Refresh(ctx); err != nil {
 			c.Log.Debug("the record of calls cannot be followed", "error", err)
 		}
 		now.Calls = c.Calls.Version()

@@ -48,7 +48,7 @@ type checkRow struct {
 }
 
 func (v *visit) overview() error {
-	page := overviewPage{Root: v.Root, Version: v.Version, ReadOnly: v.Engine.ReadOnly, Sets: v.sets(), Calls: v.latestCalls()}
+	page := overviewPage{Root: v.Root, Version: v.Version, ReadOnly: v.Engine.ReadOnly, Sets: v.sets(), Calls: v.latestCalls(v.r.Context())}
 	for _, set := range page.Sets {
 		page.Tools += set.Tools
 	}
@@ -75,7 +75,7 @@ func (v *visit) overviewPart() error {
 		}
 		return v.part("overview", "waiting-list", overviewPage{Waiting: waiting, More: more})
 	case "calls":
-		calls := v.latestCalls()
+		calls := v.latestCalls(v.r.Context())
 		if len(calls) == 0 {
 			v.w.WriteHeader(http.StatusNoContent)
 			return nil

@@ -60,7 +60,7 @@ func TestDailyChain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n, err := audit.Verify(os.DirFS(dir)); err != nil || n != 600 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err != nil || n != 600 {
 		t.Errorf("Verify = %d, %v; want 600, nil", n, err)
 	}
 }
@@ -74,7 +74,7 @@ func TestDailyGoesOnAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n, err := audit.Verify(os.DirFS(dir)); err != nil || n != 3 {
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err != nil || n != 3 {
 		t.Errorf("Verify = %d, %v; want 3, nil", n, err)
 	}
 }
@@ -86,7 +86,7 @@ func TestReadsAreKeptSoon(t *testing.T) {
 	keep(t, keeper, 1)
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		if n, err := audit.Verify(os.DirFS(dir)); err == nil && n == 1 {
+		if n, err := audit.Verify(t.Context(), audit.Folder{FS: os.DirFS(dir)}); err == nil && n == 1 {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -92,11 +92,7 @@ WHERE workspace = $1 ORDER BY last_at DESC, path LIMIT $2`
 
 // Recent keeps the promise of codebase.Accesses.
 func (a accesses) Recent(ctx context.Context, now time.Time, limit int) ([]codebase.Access, error) {
-	rows, err := a.db.reader(ctx).QueryContext(ctx, recentAccesses, a.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list reads of files: %w", err)
-	}
-	list, err := collect(rows, scanAccess)
+	list, err := collect(ctx, a.db.reader(ctx), recentAccesses, scanAccess, a.workspace, max(0, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list reads of files: %w", err)
 	}
@@ -144,11 +140,7 @@ func (a accesses) ofShared(ctx context.Context, paths []string) ([]codebase.Acce
 	for i, path := range paths {
 		names[i] = []byte(path)
 	}
-	rows, err := a.db.reader(ctx).QueryContext(ctx, accessesOf, a.workspace, names)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows, scanAccess)
+	return collect(ctx, a.db.reader(ctx), accessesOf, scanAccess, a.workspace, names)
 }
 
 func scanAccess(row scanner) (one codebase.Access, err error) {

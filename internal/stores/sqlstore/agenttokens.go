@@ -77,11 +77,7 @@ func (s agentTokens) ByHash(ctx context.Context, hash string) (identity.Token, b
 const listTokens = `SELECT ` + agentColumns + ` FROM agent_tokens ORDER BY created_at DESC, id DESC`
 
 func (s agentTokens) List(ctx context.Context) ([]identity.Token, error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, listTokens)
-	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
-	}
-	list, err := collect(rows, scanToken)
+	list, err := collect(ctx, s.db.reader(ctx), listTokens, scanToken)
 	if err != nil {
 		return nil, fmt.Errorf("list tokens: %w", err)
 	}

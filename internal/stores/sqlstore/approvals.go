@@ -157,11 +157,7 @@ SELECT id FROM approvals WHERE substr(id, 1, length($1)) = $1 ORDER BY id LIMIT 
 
 func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Request, error) {
 	const enough = 10 // to tell a person which ids to choose from
-	rows, err := s.db.reader(ctx).QueryContext(ctx, idsByPrefix, prefix, enough)
-	if err != nil {
-		return approval.Request{}, err
-	}
-	ids, err := collect(rows, func(rows scanner) (id string, err error) { return id, rows.Scan(&id) })
+	ids, err := collect(ctx, s.db.reader(ctx), idsByPrefix, func(rows scanner) (id string, err error) { return id, rows.Scan(&id) }, prefix, enough)
 	switch {
 	case err != nil:
 		return approval.Request{}, err
@@ -188,11 +184,7 @@ func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval
 	if o.All {
 		query, args = listAll, args[:1]
 	}
-	rows, err := s.db.reader(ctx).QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list approvals: %w", err)
-	}
-	list, err := collect(rows, scan)
+	list, err := collect(ctx, s.db.reader(ctx), query, scan, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list approvals: %w", err)
 	}

@@ -1,17 +1,13 @@
 package sqlstore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
-	"io/fs"
 	"strings"
 	"sync"
 	"time"
 
 	"remit/internal/engine/audit"
-	"remit/internal/engine/audit/ledger"
 )
 
 // Records keeps the audit records in PostgreSQL, in one hash chain for all who share
@@ -154,140 +150,59 @@ func (r *Records) tell(batch []*entry, err error) {
 // could not be kept.
 func (r *Records) Close() error { return r.queue.close() }
 
-// AuditFiles gives the records as the folder of day files that they would be on a disk.
-func (s Source) AuditFiles() fs.FS { return auditFolder{s} }
+// RecordReader reads the records that Records keeps.
+func (s Source) RecordReader() audit.Reader { return recordReader{s} }
 
-// auditFolder can be listed, and its files read from start to end, or from a place on.
-type auditFolder struct{ source Source }
-
-var _ fs.ReadDirFS = auditFolder{}
+// recordReader reads records from the tables. The place of a line is its number.
+type recordReader struct{ source Source }
 
 const listDays = `
-SELECT log, bytes, changed_at FROM logs
-WHERE starts_with(log, 'audit/')`
+SELECT log, bytes, (SELECT coalesce(max(line) + 1, 0) FROM log_lines n WHERE n.log = l.log) FROM logs l
+WHERE starts_with(log, 'audit/') ORDER BY log COLLATE "C"`
 
 const linesFrom = `
 SELECT line, body FROM log_lines
-WHERE log = $1 AND line >= $2 ORDER BY line LIMIT 1000`
+WHERE log = $1 AND line >= $2 ORDER BY line LIMIT $3`
 
 const linesBefore = `
 SELECT line, body FROM log_lines
-WHERE log = $1 AND line < $2 ORDER BY line DESC LIMIT 1000`
+WHERE log = $1 AND line < $2 ORDER BY line DESC LIMIT $3`
 
-// ReadDir lists the files of all days.
-func (f auditFolder) ReadDir(name string) ([]fs.DirEntry, error) {
-	if name != "." {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
-	}
-	days, err := f.days()
-	if err != nil {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: err}
-	}
-	list := make([]fs.DirEntry, len(days))
-	for i, day := range days {
-		list[i] = fs.FileInfoToDirEntry(day)
-	}
-	return list, nil
-}
-
-func (f auditFolder) days() ([]logInfo, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	db, err := f.source(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.reader(ctx).QueryContext(ctx, listDays)
-	if err != nil {
-		return nil, db.plain(err)
-	}
-	return collect(rows, func(row scanner) (info logInfo, err error) {
-		var changed int64
-		err = row.Scan(&info.name, &info.size, &changed)
-		info.name = audit.FileOf(strings.TrimPrefix(info.name, auditDays))
-		info.changed = time.UnixMicro(changed).UTC()
-		return info, err
+// Days keeps the promise of audit.Reader.
+func (r recordReader) Days(ctx context.Context) ([]audit.Day, error) {
+	return readRecords(ctx, r.source, listDays, func(row scanner) (day audit.Day, err error) {
+		err = row.Scan(&day.Name, &day.Size, &day.End)
+		day.Name = strings.TrimPrefix(day.Name, auditDays)
+		return day, err
 	})
 }
 
-// Open opens the file of a day.
-func (f auditFolder) Open(name string) (fs.File, error) {
-	days, err := f.days()
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
-	}
-	for _, day := range days {
-		if day.name == name {
-			return &dayFile{source: f.source, info: day}, nil
-		}
-	}
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+// From keeps the promise of audit.Reader.
+func (r recordReader) From(ctx context.Context, day string, place int64, limit int) ([]audit.Line, error) {
+	return readRecords(ctx, r.source, linesFrom, scanLine, auditDays+day, place, limit)
 }
 
-// dayFile reads the records of a day, some at a time.
-type dayFile struct {
-	source Source
-	info   logInfo
-	next   int64 // the line to go on at
-	text   bytes.Buffer
+// Before keeps the promise of audit.Reader.
+func (r recordReader) Before(ctx context.Context, day string, place int64, limit int) ([]audit.Line, error) {
+	return readRecords(ctx, r.source, linesBefore, scanLine, auditDays+day, place, limit)
 }
 
-var _ ledger.Lines = (*dayFile)(nil)
-
-func (d *dayFile) Stat() (fs.FileInfo, error) { return d.info, nil }
-func (d *dayFile) Close() error               { return nil }
-
-func (d *dayFile) Read(p []byte) (int, error) {
-	if d.text.Len() == 0 {
-		if err := d.fill(); err != nil {
-			return 0, err
-		}
-	}
-	if len(p) > 0 && d.text.Len() == 0 {
-		return 0, io.EOF
-	}
-	return d.text.Read(p)
+func scanLine(row scanner) (line audit.Line, err error) {
+	err = row.Scan(&line.Place, &line.Text)
+	line.Next = line.Place + 1
+	return line, err
 }
 
-func (d *dayFile) fill() error {
-	lines, err := d.From(d.next)
-	for _, line := range lines {
-		d.text.Write(line.Text)
-		d.text.WriteByte('\n')
-		d.next = line.Next
-	}
-	return err
-}
-
-// From keeps the promise of ledger.Lines: the place of a line is its number.
-func (d *dayFile) From(place int64) ([]ledger.Line, error) { return d.lines(linesFrom, place) }
-
-// Before keeps the promise of ledger.Lines.
-func (d *dayFile) Before(place int64) ([]ledger.Line, error) { return d.lines(linesBefore, place) }
-
-func (d *dayFile) lines(query string, place int64) ([]ledger.Line, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func readRecords[T any](ctx context.Context, source Source, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
+	ctx, cancel := withPatience(ctx)
 	defer cancel()
-	lines, err := d.query(ctx, query, place)
+	db, err := source(ctx)
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: d.info.name, Err: err}
+		return nil, fmt.Errorf("read audit records: %w", err)
 	}
-	return lines, nil
-}
-
-func (d *dayFile) query(ctx context.Context, query string, place int64) ([]ledger.Line, error) {
-	db, err := d.source(ctx)
+	all, err := collect(ctx, db.reader(ctx), query, read, args...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read audit records: %w", db.plain(err))
 	}
-	log := auditDays + strings.TrimSuffix(d.info.name, audit.FileOf(""))
-	rows, err := db.reader(ctx).QueryContext(ctx, query, log, place)
-	if err != nil {
-		return nil, db.plain(err)
-	}
-	return collect(rows, func(row scanner) (line ledger.Line, err error) {
-		err = row.Scan(&line.Place, &line.Text)
-		line.Next = line.Place + 1
-		return line, err
-	})
+	return all, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"strings"
 	"sync"
@@ -12,7 +11,7 @@ import (
 	"time"
 
 	"remit/internal/engine/audit"
-	"remit/internal/engine/audit/ledger"
+	"remit/internal/engine/audit/auditindex"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/sqlstore/pgtest"
 )
@@ -43,8 +42,8 @@ func TestRecordsOfReplicasAreOneChain(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	files := source(open(t, url)).AuditFiles()
-	if n, err := audit.Verify(files); err != nil || n != replicas*writers*each {
+	files := source(open(t, url)).RecordReader()
+	if n, err := audit.Verify(t.Context(), files); err != nil || n != replicas*writers*each {
 		t.Errorf("%d records hold, %v; want %d", n, err, replicas*writers*each)
 	}
 	inOrder(t, files)
@@ -65,30 +64,31 @@ func keepRecord(t *testing.T, records *sqlstore.Records, day string, record []by
 }
 
 // inOrder checks that the records of each writer are all there, in order.
-func inOrder(t *testing.T, files fs.FS) {
+func inOrder(t *testing.T, records audit.Reader) {
 	t.Helper()
-	names, err := audit.Files(files)
-	if err != nil || len(names) != 2 {
-		t.Fatalf("files %v, %v", names, err)
+	days, err := records.Days(t.Context())
+	if err != nil || len(days) != 2 {
+		t.Fatalf("days %v, %v", days, err)
 	}
 	next := map[string]int{}
-	for _, name := range names {
-		data, err := fs.ReadFile(files, name)
+	for _, day := range days {
+		lines, err := records.From(t.Context(), day.Name, 0, 1000)
 		if err != nil {
 			t.Fatal(err)
 		}
-		info, err := fs.Stat(files, name)
-		if err != nil || info.Size() != int64(len(data)) {
-			t.Errorf("%s has %d bytes and says %v, %v", name, len(data), info.Size(), err)
-		}
-		for line := range strings.Lines(string(data)) {
-			_, rest, _ := strings.Cut(line, `"writer":"`)
+		size := 0
+		for _, line := range lines {
+			size += len(line.Text) + 1
+			_, rest, _ := strings.Cut(string(line.Text), `"writer":"`)
 			writer, rest, _ := strings.Cut(rest, `"`)
 			n := 0
 			if _, err := fmt.Sscanf(rest, `,"n":%d`, &n); err != nil || n != next[writer] {
 				t.Fatalf("writer %s: record %d comes where %d should: %v", writer, n, next[writer], err)
 			}
 			next[writer]++
+		}
+		if day.Size != int64(size) || day.End != lines[len(lines)-1].Next {
+			t.Errorf("%s has %d bytes and says %d, and ends at %d, not %d", day.Name, size, day.Size, lines[len(lines)-1].Next, day.End)
 		}
 	}
 }
@@ -108,13 +108,13 @@ func TestRecordsThatWereAltered(t *testing.T) {
 			if err := records.Close(); err != nil {
 				t.Error(err)
 			}
-			files := source(open(t, url)).AuditFiles()
-			if n, err := audit.Verify(files); n != 10 || err != nil {
+			files := source(open(t, url)).RecordReader()
+			if n, err := audit.Verify(t.Context(), files); n != 10 || err != nil {
 				t.Fatalf("before: %d records, %v", n, err)
 			}
 			behind(t, url, query)
 			var broken *audit.BrokenError
-			if n, err := audit.Verify(files); n != 5 || !errors.As(err, &broken) || broken.Line != 6 {
+			if n, err := audit.Verify(t.Context(), files); n != 5 || !errors.As(err, &broken) || broken.Line != 6 {
 				t.Errorf("%d records hold, %v", n, err)
 			}
 		})
@@ -132,7 +132,7 @@ func TestManyRecords(t *testing.T) {
 	if err := records.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := audit.Verify(source(db).AuditFiles()); n != many || err != nil {
+	if n, err := audit.Verify(t.Context(), source(db).RecordReader()); n != many || err != nil {
 		t.Errorf("%d records, %v", n, err)
 	}
 }
@@ -167,7 +167,7 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 }
 
 // TestRecordsFromAPlace: a day can be read on from any of its lines, in both directions,
-// and the ledger finds its way in it.
+// and an index finds its way in it.
 func TestRecordsFromAPlace(t *testing.T) {
 	db := open(t, pgtest.Database(t))
 	records := source(db).Records(nil)
@@ -182,25 +182,23 @@ func TestRecordsFromAPlace(t *testing.T) {
 	}
 	add("2026-07-31", 0, 3)
 	add("2026-08-01", 3, many)
-	files := source(db).AuditFiles()
-	file, err := files.Open("2026-08-01.jsonl")
-	if err != nil {
-		t.Fatal(err)
+	reader := source(db).RecordReader()
+	read := func(read func(context.Context, string, int64, int) ([]audit.Line, error)) func(int64) ([]audit.Line, error) {
+		return func(place int64) ([]audit.Line, error) { return read(t.Context(), "2026-08-01", place, 1000) }
 	}
-	lines := file.(ledger.Lines)
 	for _, tc := range []struct {
 		name        string
-		read        func(int64) ([]ledger.Line, error)
+		read        func(int64) ([]audit.Line, error)
 		place       int64
 		count       int
 		first, last int64
 	}{
-		{"from the start", lines.From, 0, 1000, 4, 1003}, // the first three lines are of the day before
-		{"from a line", lines.From, 2000, 301, 2000, 2300},
-		{"from the end", lines.From, 2301, 0, 0, 0},
-		{"before the end", lines.Before, math.MaxInt64, 1000, 2300, 1301},
-		{"before a line", lines.Before, 6, 2, 5, 4},
-		{"before the start", lines.Before, 4, 0, 0, 0},
+		{"from the start", read(reader.From), 0, 1000, 4, 1003}, // the first three lines are of the day before
+		{"from a line", read(reader.From), 2000, 301, 2000, 2300},
+		{"from the end", read(reader.From), 2301, 0, 0, 0},
+		{"before the end", read(reader.Before), math.MaxInt64, 1000, 2300, 1301},
+		{"before a line", read(reader.Before), 6, 2, 5, 4},
+		{"before the start", read(reader.Before), 4, 0, 0, 0},
 	} {
 		got, err := tc.read(tc.place)
 		if err != nil || len(got) != tc.count {
@@ -211,14 +209,19 @@ func TestRecordsFromAPlace(t *testing.T) {
 			t.Errorf("%s: lines %d to %d, want %d to %d", tc.name, got[0].Place, got[tc.count-1].Place, tc.first, tc.last)
 		}
 	}
-	l := &ledger.Ledger{Files: files, Now: func() time.Time { return now }}
-	defer l.Close()
-	newest := func() ledger.Call {
+	x := &auditindex.Index{
+		Records: reader, Now: func() time.Time { return now },
+		Open: func(context.Context) (auditindex.Store, error) { return db.Calls("shared"), nil },
+	}
+	defer x.Close()
+	newest := func() auditindex.Call {
 		t.Helper()
-		if err := l.Refresh(); err != nil {
-			t.Fatal(err)
+		for ok := true; ok; ok = x.Status().Loading {
+			if err := x.Refresh(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 		}
-		page, err := l.Page(ledger.Filter{}, "", 1)
+		page, err := x.Page(t.Context(), auditindex.Filter{}, "", 1)
 		if err != nil || len(page.Calls) != 1 {
 			t.Fatal(page, err)
 		}
@@ -236,7 +239,7 @@ func TestRecordsFromAPlace(t *testing.T) {
 	if c.Caller != "2300" {
 		t.Errorf("after one more the newest call is %s", c.Caller)
 	}
-	if r, err := l.One(c.ID); err != nil || !r.Holds() || r.Before != ledger.Fits || r.After != ledger.End {
+	if r, err := x.One(t.Context(), c.ID()); err != nil || !r.Holds() || r.Before != auditindex.Fits || r.After != auditindex.End {
 		t.Errorf("One = %+v, %v", r, err)
 	}
 }

@@ -101,11 +101,7 @@ func (s knowledgeStore) load(ctx context.Context, which string, since, newest in
 }
 
 func (s knowledgeStore) heads(ctx context.Context, which string, generation int64, path string, newest int64) ([]sourceHead, error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, headsFrom+which+headsOrdered, s.workspace, generation, s.db.words(path), newest)
-	if err != nil {
-		return nil, err
-	}
-	return collect(rows, scanHead)
+	return collect(ctx, s.db.reader(ctx), headsFrom+which+headsOrdered, scanHead, s.workspace, generation, s.db.words(path), newest)
 }
 
 func scanHead(row scanner) (h sourceHead, err error) {

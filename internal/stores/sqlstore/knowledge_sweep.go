@@ -114,11 +114,7 @@ func (s knowledgeStore) forgetSome(ctx context.Context, tx runner, before int64)
 	if _, err := tx.ExecContext(ctx, holdGeneration, s.workspace); err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, deleteTombstones, s.workspace, before)
-	if err != nil {
-		return err
-	}
-	generations, err := collect(rows, func(row scanner) (n int64, err error) { return n, row.Scan(&n) })
+	generations, err := collect(ctx, tx, deleteTombstones, func(row scanner) (n int64, err error) { return n, row.Scan(&n) }, s.workspace, before)
 	if err != nil {
 		return err
 	}

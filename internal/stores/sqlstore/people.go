@@ -55,26 +55,15 @@ func (s people) ByHash(ctx context.Context, hash string) (n identity.Session, fo
 
 const listPeople = personColumns + `ORDER BY created_at DESC, hash`
 
-func (s people) List(ctx context.Context) (list []identity.Session, err error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, listPeople)
+func (s people) List(ctx context.Context) ([]identity.Session, error) {
+	list, err := collect(ctx, s.db.reader(ctx), listPeople, scanPerson)
 	if err != nil {
-		return nil, fmt.Errorf("list the sessions: %w", err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		n, err := scanPerson(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read a session: %w", err)
-		}
-		list = append(list, n)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, fmt.Errorf("list the sessions: %w", err)
 	}
 	return list, nil
 }
 
-func scanPerson(row interface{ Scan(dest ...any) error }) (n identity.Session, err error) {
+func scanPerson(row scanner) (n identity.Session, err error) {
 	var created, expires, seen sql.NullInt64
 	var role string
 	if err := row.Scan(&n.Hash, &n.Name, &role, &created, &expires, &seen, &n.Seal); err != nil {

@@ -146,11 +146,7 @@ SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 ORDER BY
 
 // Recent keeps the promise of sessions.Store.
 func (s clientSessions) Recent(ctx context.Context, limit int) ([]sessions.Session, error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, recentSessions, s.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	list, err := collect(rows, scanSession)
+	list, err := collect(ctx, s.db.reader(ctx), recentSessions, scanSession, s.workspace, max(0, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list sessions: %w", err)
 	}

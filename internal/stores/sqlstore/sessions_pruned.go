@@ -25,11 +25,7 @@ DELETE FROM client_sessions_pruned WHERE workspace = $1 AND id = $2`
 
 // prune removes the sessions that are too many now that one has started, and notes which they were.
 func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.Session) error {
-	rows, err := tx.QueryContext(ctx, pruneSessions, s.workspace, started.ID, sessions.MostSessions)
-	if err != nil {
-		return err
-	}
-	ids, err := collect(rows, scanID)
+	ids, err := collect(ctx, tx, pruneSessions, scanID, s.workspace, started.ID, sessions.MostSessions)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
@@ -49,11 +45,7 @@ func scanID(row scanner) (id string, err error) {
 
 // Pruned keeps the promise of sessions.Store.
 func (s clientSessions) Pruned(ctx context.Context, limit int) ([]string, error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, prunedSessions, s.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list pruned sessions: %w", err)
-	}
-	ids, err := collect(rows, scanID)
+	ids, err := collect(ctx, s.db.reader(ctx), prunedSessions, scanID, s.workspace, max(0, limit))
 	if err != nil {
 		return nil, fmt.Errorf("list pruned sessions: %w", err)
 	}

@@ -179,8 +179,12 @@ func (db *DB) words(s string) any {
 // scanner is a row, of one or of many.
 type scanner interface{ Scan(dest ...any) error }
 
-// collect reads rows to their end and closes them.
-func collect[T any](rows *sql.Rows, read func(scanner) (T, error)) ([]T, error) {
+// collect runs a query and reads its rows to their end.
+func collect[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
+	rows, err := on.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
 	defer rows.Close()
 	var all []T
 	for rows.Next() {

@@ -31,11 +31,7 @@ func notes(t testing.TB, db *DB) (add func(note string) work) {
 // count is how often each note is there.
 func count(t testing.TB, db *DB) map[string]int {
 	t.Helper()
-	rows, err := db.reader(t.Context()).QueryContext(t.Context(), "SELECT note FROM notes")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := collect(rows, func(row scanner) (note string, err error) { return note, row.Scan(&note) })
+	all, err := collect(t.Context(), db.reader(t.Context()), "SELECT note FROM notes", func(row scanner) (note string, err error) { return note, row.Scan(&note) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,118 @@
+// Package auditindextest holds the one suite that every auditindex.Store passes, records
+// that grow for it, and a store in memory.
+package auditindextest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"testing/fstest"
+	"time"
+
+	"remit/internal/engine/audit"
+)
+
+// Book is a folder of day files that grows, sealed as a store seals it.
+type Book struct {
+	mu    sync.Mutex
+	Files map[string][]byte
+	Last  string // the hash that the next record follows
+	Clock time.Time
+	Face  string // of the calls that are added
+	Fault error  // why the folder cannot be read
+}
+
+// NewBook returns an empty folder.
+func NewBook() *Book {
+	return &Book{Files: map[string][]byte{}, Last: audit.Genesis, Face: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
+}
+
+// Open opens the file as it is now.
+func (b *Book) Open(name string) (fs.File, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Fault != nil {
+		return nil, b.Fault
+	}
+	files := fstest.MapFS{}
+	for name, data := range b.Files {
+		files[name] = &fstest.MapFile{Data: data} // only ever added to, or replaced
+	}
+	return files.Open(name)
+}
+
+// Now is the clock of the book.
+func (b *Book) Now() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Clock
+}
+
+// Pass lets time pass.
+func (b *Book) Pass(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Clock = b.Clock.Add(d)
+}
+
+// Raw writes text to the file of the day.
+func (b *Book) Raw(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := audit.FileOf(b.Clock.Format(time.DateOnly))
+	b.Files[name] = append(b.Files[name], text...)
+}
+
+// Add records a call that just ended.
+func (b *Book) Add(tool, caller, outcome string, took time.Duration) {
+	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0","arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
+		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Face, tool, outcome, took.Microseconds())
+	line := audit.Seal(b.Last, []byte(record))
+	b.Last = audit.HashOf(line)
+	b.Raw(string(line) + "\n")
+}
+
+// Numbered reads a book whose lines have numbers for places, as in a database.
+type Numbered struct{ *Book }
+
+var _ audit.Reader = Numbered{}
+
+// Days keeps the promise of audit.Reader.
+func (n Numbered) Days(ctx context.Context) ([]audit.Day, error) {
+	days, err := audit.Folder{FS: n.Book}.Days(ctx)
+	for i := range days {
+		days[i].End = 1000 + int64(len(n.lines(days[i].Name)))
+	}
+	return days, err
+}
+
+func (n Numbered) lines(day string) (lines []audit.Line) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for line := range strings.Lines(string(n.Files[audit.FileOf(day)])) {
+		if text, whole := strings.CutSuffix(line, "\n"); whole {
+			place := int64(1000 + len(lines))
+			lines = append(lines, audit.Line{Place: place, Next: place + 1, Text: []byte(text)})
+		}
+	}
+	return lines
+}
+
+// From keeps the promise of audit.Reader.
+func (n Numbered) From(_ context.Context, day string, place int64, limit int) ([]audit.Line, error) {
+	lines := n.lines(day)
+	at := max(0, min(place-1000, int64(len(lines))))
+	return lines[at:min(at+int64(limit), int64(len(lines)))], nil
+}
+
+// Before keeps the promise of audit.Reader.
+func (n Numbered) Before(_ context.Context, day string, place int64, limit int) ([]audit.Line, error) {
+	lines := n.lines(day)
+	at := max(0, min(place-1000, int64(len(lines))))
+	lines = slices.Clone(lines[max(0, at-int64(limit)):at])
+	slices.Reverse(lines)
+	return lines, nil
+}

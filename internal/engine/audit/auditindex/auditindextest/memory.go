@@ -1,0 +1,155 @@
+package auditindextest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"remit/internal/engine/audit/auditindex"
+)
+
+// Memory is a Store for tests, which forgets everything at the end. Its zero value is ready.
+type Memory struct {
+	mu    sync.Mutex
+	days  map[string]auditindex.Indexed
+	ids   map[auditindex.Kind]int64
+	calls []auditindex.Call
+}
+
+var _ auditindex.Store = (*Memory)(nil)
+
+// Open returns the store itself, as a field of an Index.
+func (m *Memory) Open(context.Context) (auditindex.Store, error) { return m, nil }
+
+// Days keeps the promise of auditindex.Store.
+func (m *Memory) Days(context.Context) (list []auditindex.Indexed, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, d := range m.days {
+		list = append(list, d)
+	}
+	return list, nil
+}
+
+// Append keeps the promise of auditindex.Store.
+func (m *Memory) Append(_ context.Context, b auditindex.Batch) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, known := m.days[b.Day]
+	if d.Next != b.From {
+		return false, nil
+	}
+	if m.days == nil {
+		m.days, m.ids = map[string]auditindex.Indexed{}, map[auditindex.Kind]int64{}
+	}
+	if !known {
+		m.remove(b.Day)
+	}
+	m.days[b.Day] = auditindex.Indexed{Day: b.Day, Next: b.To, Calls: d.Calls + len(b.Calls), Broken: d.Broken + b.Broken, Sound: true}
+	for _, c := range b.Calls {
+		if m.ids[c.Kind] == 0 {
+			m.ids[c.Kind] = int64(len(m.ids) + 1)
+		}
+		c.KindID = m.ids[c.Kind]
+		m.calls = append(m.calls, c)
+	}
+	return true, nil
+}
+
+func (m *Memory) remove(day string) {
+	m.calls = slices.DeleteFunc(m.calls, func(c auditindex.Call) bool { return c.Day == day })
+}
+
+// Remove keeps the promise of auditindex.Store.
+func (m *Memory) Remove(_ context.Context, day string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.remove(day)
+	delete(m.days, day)
+	return nil
+}
+
+// Kinds keeps the promise of auditindex.Store.
+func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kinds := map[int64]auditindex.KnownKind{}
+	for kind, id := range m.ids {
+		kinds[id] = auditindex.KnownKind{Kind: kind}
+	}
+	for i := range m.calls {
+		known := kinds[m.calls[i].KindID]
+		if bySpot(known.Last, m.calls[i].Spot) < 0 {
+			known.Last = m.calls[i].Spot
+		}
+		kinds[m.calls[i].KindID] = known
+	}
+	return kinds, nil
+}
+
+func bySpot(a, b auditindex.Spot) int {
+	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Place, b.Place))
+}
+
+// Counts keeps the promise of auditindex.Store.
+func (m *Memory) Counts(_ context.Context, from time.Time) (map[int64]int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[int64]int{}
+	for i := range m.calls {
+		if !m.calls[i].Time.Before(from) {
+			counts[m.calls[i].KindID]++
+		}
+	}
+	return counts, nil
+}
+
+// First keeps the promise of auditindex.Store.
+func (m *Memory) First(context.Context) (first time.Time, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.calls {
+		if first.IsZero() || m.calls[i].Time.Before(first) {
+			first = m.calls[i].Time
+		}
+	}
+	return first, nil
+}
+
+// Page keeps the promise of auditindex.Store.
+func (m *Memory) Page(_ context.Context, q auditindex.Query) ([]auditindex.Call, error) {
+	found := m.find(q)
+	slices.SortFunc(found, func(a, b auditindex.Call) int { return bySpot(a.Spot, b.Spot) })
+	if !q.OldestFirst {
+		slices.Reverse(found)
+	}
+	found = found[:min(q.Limit, len(found))]
+	for i := range found {
+		found[i].Kind = auditindex.Kind{}
+	}
+	return found, nil
+}
+
+func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range m.calls {
+		c := m.calls[i]
+		if slices.Contains(q.Kinds, c.KindID) && !c.Time.Before(q.From) && (q.To.IsZero() || c.Time.Before(q.To)) &&
+			bySpot(c.Spot, q.After) > 0 && (q.Before.Day == "" || bySpot(c.Spot, q.Before) < 0) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// Times keeps the promise of auditindex.Store.
+func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
+	q.After, q.Before = auditindex.Spot{}, auditindex.Spot{}
+	for _, c := range m.find(q) {
+		visit(auditindex.Timed{At: c.Time.UnixMicro(), Kind: c.KindID, Took: c.Took.Microseconds()})
+	}
+	return nil
+}

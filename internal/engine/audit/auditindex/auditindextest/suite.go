@@ -1,0 +1,498 @@
+package auditindextest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
+)
+
+// Suite checks the promises on auditindex.Store through an Index. open returns what makes
+// empty stores that live until the end of the test it is given.
+func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
+	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Book) audit.Reader { return audit.Folder{FS: b} }) })
+	for name, check := range map[string]func(*testing.T, auditindex.Store){
+		"nothing yet":                          nothingYet,
+		"a day goes on where it ended":         appendsInOrder,
+		"removed and indexed again":            removed,
+		"what others do to the records":        following,
+		"several index at once, nothing twice": atOnce,
+		"a backlog is indexed behind":          backlog,
+		"names may hold anything":              oddNames,
+		"times far apart":                      farApart,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)()) })
+	}
+	t.Run("damage", func(t *testing.T) { damage(t, open(t)) })
+	t.Run("records apart", func(t *testing.T) { apart(t, open(t)) })
+	t.Run("latest", func(t *testing.T) { latest(t, open(t)) })
+}
+
+// indexOf returns an index of the day files of a book.
+func indexOf(b *Book, store auditindex.Store) *auditindex.Index {
+	return IndexOf(b, audit.Folder{FS: b}, store)
+}
+
+// IndexOf returns an index of the records of a book.
+func IndexOf(b *Book, records audit.Reader, store auditindex.Store) *auditindex.Index {
+	return &auditindex.Index{Records: records, Now: b.Now, Open: func(context.Context) (auditindex.Store, error) { return store, nil }}
+}
+
+// failer is a test, or a run of a property.
+type failer interface {
+	Helper()
+	Fatal(...any)
+	Context() context.Context
+}
+
+// settled indexes all that there is.
+func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
+	t.Helper()
+	b.Pass(time.Second)
+	for {
+		if err := x.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !x.Status().Loading {
+			return x
+		}
+		time.Sleep(time.Millisecond)
+		b.Pass(time.Second)
+	}
+}
+
+// callers lists who made the calls of a page.
+func callers(t failer, x *auditindex.Index, f auditindex.Filter) (list []string) {
+	t.Helper()
+	page, err := x.Page(t.Context(), f, "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range page.Calls {
+		list = append(list, c.Caller)
+	}
+	return list
+}
+
+func total(t failer, x *auditindex.Index, f auditindex.Filter) int {
+	t.Helper()
+	page, err := x.Page(t.Context(), f, "", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Total
+}
+
+func nothingYet(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	x := indexOf(b, s)
+	if n := total(t, x, auditindex.Filter{}); n != 0 {
+		t.Errorf("%d calls before the first look", n)
+	}
+	settled(t, b, x)
+	page, err := x.Page(t.Context(), auditindex.Filter{Tool: "none"}, "", 10)
+	m, measureErr := x.Measure(t.Context(), auditindex.Filter{}, 10)
+	if err != nil || measureErr != nil || len(page.Calls) != 0 || m.Tools != nil || m.Buckets != nil {
+		t.Errorf("an empty folder gives %v, %v, %v, %v", page, m, err, measureErr)
+	}
+	if got := x.Status(); got != (auditindex.Status{}) || x.Version() != 0 {
+		t.Errorf("status %+v, version %d", got, x.Version())
+	}
+}
+
+func batch(day string, from, to int64, calls ...auditindex.Call) auditindex.Batch {
+	for i := range calls {
+		calls[i].Spot = auditindex.Spot{Day: day, Place: from + int64(i)}
+		calls[i].Kind = auditindex.Kind{Tool: "a/b", Caller: calls[i].Client, Face: "http", Outcome: "ok"}
+		calls[i].Time = time.Date(2026, 1, 9, 10, 0, i, 123456000, time.UTC)
+	}
+	return auditindex.Batch{Day: day, From: from, To: to, Calls: calls}
+}
+
+func appendsInOrder(t *testing.T, s auditindex.Store) {
+	add := func(b auditindex.Batch, want bool) {
+		t.Helper()
+		if got, err := s.Append(t.Context(), b); got != want || err != nil {
+			t.Fatalf("Append from %d: %v, %v; want %v", b.From, got, err, want)
+		}
+	}
+	add(batch("2026-01-09", 50, 60), false) // there is nothing before it
+	add(batch("2026-01-09", 0, 10, auditindex.Call{Client: "ann", Version: "1.2.3", Took: 7 * time.Microsecond, Bytes: 1 << 31, Mark: 1<<32 - 1}), true)
+	add(batch("2026-01-09", 0, 10, auditindex.Call{Client: "ann"}), false)
+	add(auditindex.Batch{Day: "2026-01-09", From: 10, To: 20, Broken: 2}, true)
+	add(batch("2026-01-09", 10, 30, auditindex.Call{Client: "bob"}), false)
+	add(batch("2026-01-09", 20, 1<<38, auditindex.Call{Client: "bob"}), true)
+	days, err := s.Days(t.Context())
+	want := []auditindex.Indexed{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Sound: true}}
+	if diff := cmp.Diff(want, days); diff != "" || err != nil {
+		t.Fatalf("%v, days (-want +got):\n%s", err, diff)
+	}
+	kinds, err := s.Kinds(t.Context())
+	if err != nil || len(kinds) != 2 {
+		t.Fatal(kinds, err)
+	}
+	var ids []int64
+	for id := range kinds {
+		ids = append(ids, id)
+	}
+	got, err := s.Page(t.Context(), auditindex.Query{Kinds: ids, OldestFirst: true, Limit: 1})
+	if err != nil || len(got) != 1 || kinds[got[0].KindID].Caller != "ann" {
+		t.Fatal(got, err)
+	}
+	got[0].KindID = 0
+	if diff := cmp.Diff(auditindex.Call{
+		Spot: auditindex.Spot{Day: "2026-01-09"}, Mark: 1<<32 - 1, Time: time.Date(2026, 1, 9, 10, 0, 0, 123456000, time.UTC),
+		Version: "1.2.3", Client: "ann", Took: 7 * time.Microsecond, Bytes: 1 << 31,
+	}, got[0]); diff != "" {
+		t.Errorf("a call (-want +got):\n%s", diff)
+	}
+}
+
+func removed(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	for range 2500 {
+		b.Add("t", "ann", "ok", 0)
+	}
+	b.Pass(24 * time.Hour)
+	b.Add("t", "bob", "ok", 0)
+	x := settled(t, b, indexOf(b, s))
+	if err := s.Remove(t.Context(), "2026-01-09"); err != nil {
+		t.Fatal(err)
+	}
+	if got := callers(t, x, auditindex.Filter{}); !slices.Equal(got, []string{"bob"}) || total(t, x, auditindex.Filter{}) != 1 {
+		t.Errorf("after a day was removed: %v, %d", got, total(t, x, auditindex.Filter{}))
+	}
+	settled(t, b, x)
+	if n := total(t, x, auditindex.Filter{From: b.Clock.AddDate(0, 0, -2)}); n != 2501 {
+		t.Errorf("%d calls, want 2501", n)
+	}
+	if err := s.Remove(t.Context(), "2031-01-01"); err != nil {
+		t.Error(err)
+	}
+}
+
+// following: what other processes do to the records while they are looked at.
+func following(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	b.Add("t", "ann", "ok", 0)
+	x := settled(t, b, indexOf(b, s))
+	before := x.Version()
+	b.Raw(`{"time":"2026-01-09T10:00:00.000000Z","tool":"t","princ`)
+	if settled(t, b, x); x.Version() != before {
+		t.Error("half a line counts as something new")
+	}
+	b.Raw(`ipal":"bob","outcome":"ok"}` + "\n")
+	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"bob", "ann"}) {
+		t.Errorf("after a line that came in two parts: %v", got)
+	}
+	if x.Version() == before {
+		t.Error("the version did not grow")
+	}
+	b.Add("t", "cid", "ok", 0)
+	if err := x.Refresh(t.Context()); err != nil || total(t, x, auditindex.Filter{}) != 2 {
+		t.Error("the records are looked at again within the pause")
+	}
+	old := audit.FileOf(b.Clock.Format(time.DateOnly))
+	b.Pass(24 * time.Hour)
+	b.Add("t", "dan", "ok", 0)
+	settled(t, b, x)
+	b.Files[old] = append(b.Files[old], `{"time":"2026-01-09T23:59:59.000000Z","tool":"t","principal":"late","outcome":"ok"}`+"\n"...)
+	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"dan", "late", "cid", "bob", "ann"}) {
+		t.Errorf("after midnight: %v", got)
+	}
+	delete(b.Files, old)
+	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"dan"}) {
+		t.Errorf("after a file vanished: %v", got)
+	}
+	name := audit.FileOf(b.Clock.Format(time.DateOnly))
+	b.Files[name] = []byte(`{"time":"2026-01-10T10:00:00Z","tool":"t","principal":"eve","outcome":"ok"}` + "\n")
+	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"eve"}) {
+		t.Errorf("after a file was replaced: %v", got)
+	}
+	b.Fault = errors.New("the disk is away")
+	b.Pass(time.Second)
+	if err := x.Refresh(t.Context()); !errors.Is(err, b.Fault) || !errors.Is(x.Status().Err, b.Fault) || total(t, x, auditindex.Filter{}) != 1 {
+		t.Errorf("Refresh = %v", err)
+	}
+	b.Fault = nil
+	b.Add("t", "fay", "ok", 0)
+	if settled(t, b, x); total(t, x, auditindex.Filter{}) != 2 || x.Status().Err != nil {
+		t.Errorf("after the trouble: %+v", x.Status())
+	}
+}
+
+// atOnce: several processes index the same records while they grow.
+func atOnce(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	var all sync.WaitGroup
+	for range 4 {
+		x := indexOf(b, s)
+		t.Cleanup(x.Close)
+		all.Go(func() {
+			for range 30 {
+				b.Pass(time.Second)
+				if err := x.Refresh(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	const many = 3000
+	for i := range many {
+		b.mu.Lock()
+		name := audit.FileOf("2026-01-09")
+		b.Files[name] = fmt.Appendf(b.Files[name], `{"time":"2026-01-09T10:00:00Z","tool":"t","principal":"%d","outcome":"ok"}`+"\n", i)
+		b.mu.Unlock()
+	}
+	all.Wait()
+	x := settled(t, b, indexOf(b, s))
+	page, err := x.Page(t.Context(), auditindex.Filter{}, "", many+1)
+	if err != nil || len(page.Calls) != many || total(t, x, auditindex.Filter{}) != many {
+		t.Fatalf("%d calls, %v; want %d", len(page.Calls), err, many)
+	}
+	for i, c := range page.Calls {
+		if c.Caller != fmt.Sprint(many-1-i) {
+			t.Fatalf("call %d is %s", i, c.Caller)
+		}
+	}
+}
+
+// backlog: much that is not indexed is not waited for, and the newest day comes first.
+func backlog(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	for range 3 {
+		for range 5000 {
+			b.Add("t", "ann", "ok", 0)
+		}
+		b.Pass(24 * time.Hour)
+	}
+	b.Add("t", "bob", "ok", 0)
+	x := indexOf(b, s)
+	if err := x.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := callers(t, x, auditindex.Filter{}); len(got) == 0 || got[0] != "bob" {
+		t.Errorf("the newest is not there at once: %v", got)
+	}
+	x.Close()
+	partly := total(t, x, auditindex.Filter{})
+	if partly < 1000 || partly > 15_001 {
+		t.Errorf("%d calls after Close", partly)
+	}
+	b.Pass(time.Second)
+	if err := x.Refresh(t.Context()); err != nil || total(t, x, auditindex.Filter{}) != partly {
+		t.Errorf("it goes on after Close: %v", err)
+	}
+	again := indexOf(b, s)
+	if err := again.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if status := again.Status(); partly < 5000 && (!status.Loading || status.Percent == 0 || status.Percent > 99) {
+		t.Errorf("status %+v", status)
+	}
+	if n := total(t, settled(t, b, again), auditindex.Filter{}); n != 15_001 {
+		t.Errorf("%d calls in the end", n)
+	}
+}
+
+func oddNames(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü", 200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
+	x := settled(t, b, indexOf(b, s))
+	page, err := x.Page(t.Context(), auditindex.Filter{Tool: "a\x00b"}, "", 10)
+	if err != nil || len(page.Calls) != 1 || page.Calls[0].Client != "\x00" || page.Calls[0].Caller != strings.Repeat("ü", 128) {
+		t.Errorf("%+v, %v", page, err)
+	}
+	if _, err := x.One(t.Context(), page.Calls[0].ID()); err != nil {
+		t.Error(err)
+	}
+}
+
+// farApart: counts are right wherever a period begins within hours and days.
+func farApart(t *testing.T, s auditindex.Store) {
+	b := NewBook()
+	start := time.Date(2026, 1, 8, 22, 59, 59, 999999000, time.UTC)
+	var all []time.Time
+	for i := range 400 {
+		at := start.Add(time.Duration(i) * 17 * time.Minute)
+		all = append(all, at)
+		b.Clock = at
+		b.Add("t", "ann", "ok", 0)
+	}
+	x := settled(t, b, indexOf(b, s))
+	for i, at := range all {
+		for _, from := range []time.Time{at, at.Truncate(time.Hour), at.Truncate(24 * time.Hour), at.Add(time.Microsecond)} {
+			want := len(all) - i
+			for want < len(all) && !all[len(all)-want-1].Before(from) {
+				want++
+			}
+			if all[i].Before(from) {
+				want--
+			}
+			if i%20 == 0 || i > 390 {
+				if got := total(t, x, auditindex.Filter{From: from}); got != want {
+					t.Fatalf("since %s: %d calls, want %d", from, got, want)
+				}
+			}
+		}
+	}
+}
+
+// damage: whatever lies among the records, they are found.
+func damage(t *testing.T, open func() auditindex.Store) {
+	for _, tc := range []struct {
+		name   string
+		write  func(b *Book)
+		want   []string
+		broken int
+	}{
+		{"whole", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
+		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 2},
+		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob"}, 4},
+		{"a torn end", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
+		{"only a torn end", func(b *Book) { b.Raw(`{"time":"2026-01`) }, nil, 0},
+		{"a last newline is missing", func(b *Book) {
+			b.Add("t", "ann", "ok", 0)
+			b.Add("t", "bob", "ok", 0)
+			name := audit.FileOf("2026-01-09")
+			b.Files[name] = b.Files[name][:len(b.Files[name])-1]
+		}, []string{"bob", "ann"}, 0},
+		{"an empty file", func(b *Book) { b.Raw("") }, nil, 0},
+		{"several days", func(b *Book) {
+			b.Add("t", "ann", "ok", 0)
+			b.Pass(3 * 24 * time.Hour)
+			b.Add("t", "bob", "ok", 0)
+			b.Pass(24 * time.Hour)
+			b.Raw("")
+		}, []string{"bob", "ann"}, 0},
+		{"a line of many pieces", func(b *Book) {
+			b.Add("t", "ann", "ok", 0)
+			b.Raw(strings.Repeat("x", 3*256<<10) + "\n")
+			b.Add("t", "bob", "ok", 0)
+		}, []string{"bob", "ann"}, 1},
+		{"a line that never ends", func(b *Book) {
+			b.Add("t", "ann", "ok", 0)
+			b.Raw(strings.Repeat("x", 9<<20) + "\n")
+			b.Add("t", "bob", "ok", 0)
+		}, []string{"bob", "ann"}, 2},
+		{"other files", func(b *Book) {
+			b.Files["2026-01-08.jsonl.torn"] = []byte("x\n")
+			b.Files["notes.jsonl"] = []byte("x\n")
+			b.Files["0001-01-01.jsonl"] = []byte("x\n")
+			b.Add("t", "ann", "ok", 0)
+		}, []string{"ann"}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := NewBook()
+			tc.write(b)
+			x := settled(t, b, indexOf(b, open()))
+			if diff := cmp.Diff(tc.want, callers(t, x, auditindex.Filter{})); diff != "" {
+				t.Errorf("read at once (-want +got):\n%s", diff)
+			}
+			if got := x.Status(); got.Broken != tc.broken || got.Loading {
+				t.Errorf("status %+v, want %d broken", got, tc.broken)
+			}
+			late := NewBook()
+			x = settled(t, late, indexOf(late, open()))
+			tc.write(late)
+			if diff := cmp.Diff(tc.want, callers(t, settled(t, late, x), auditindex.Filter{})); diff != "" {
+				t.Errorf("read as it came (-want +got):\n%s", diff)
+			}
+			late.Pass(time.Second)
+			version := x.Version()
+			if settled(t, late, x); x.Version() != version {
+				t.Error("without anything new the version grows")
+			}
+		})
+	}
+}
+
+// apart: stores of different records do not see each other's calls.
+func apart(t *testing.T, open func() auditindex.Store) {
+	var all []*auditindex.Index
+	for i := range 3 {
+		b := NewBook()
+		for range i + 1 {
+			b.Pass(time.Minute)
+			b.Add("t", fmt.Sprint(i), "ok", time.Millisecond)
+		}
+		all = append(all, settled(t, b, indexOf(b, open())))
+	}
+	for i, x := range all {
+		m, err := x.Measure(t.Context(), auditindex.Filter{}, 1)
+		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 || !m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
+			t.Errorf("records %d: %+v, %v", i, m, err)
+		}
+		if got := callers(t, x, auditindex.Filter{}); len(got) != i+1 || got[0] != fmt.Sprint(i) {
+			t.Errorf("records %d: %v", i, got)
+		}
+	}
+}
+
+// latest: the latest calls in full, whether or not they are indexed.
+func latest(t *testing.T, open func() auditindex.Store) {
+	for name, indexed := range map[string]func(b *Book, x *auditindex.Index){
+		"nothing indexed": func(*Book, *auditindex.Index) {},
+		"no database":     func(_ *Book, x *auditindex.Index) { x.Exists = func() bool { return false } },
+		"no table that can be read": func(_ *Book, x *auditindex.Index) {
+			x.Open = func(context.Context) (auditindex.Store, error) { return nil, errors.New("read only") }
+		},
+		"all indexed": func(b *Book, x *auditindex.Index) { settled(t, b, x) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := NewBook()
+			x := indexOf(b, open())
+			var all []string
+			add := func(tool, caller, outcome string) {
+				b.Add(tool, caller, outcome, 0)
+				all = append(all, caller)
+			}
+			add("set/one", "a", "ok")
+			b.Raw("{}\n")
+			add("set/two", "b", "denied")
+			b.Pass(24 * time.Hour)
+			for i := range 5 {
+				add("set/one", fmt.Sprint(i), []string{"ok", "denied"}[i%2])
+			}
+			indexed(b, x)
+			add("set/two", "c", "ok")
+			add("set/one", "d", "denied")
+			slices.Reverse(all)
+			for _, tc := range []struct {
+				f     auditindex.Filter
+				limit int
+				want  []string
+			}{
+				{auditindex.Filter{}, 100, all},
+				{auditindex.Filter{}, 1, all[:1]},
+				{auditindex.Filter{}, 4, all[:4]},
+				{auditindex.Filter{Tool: "two"}, 100, []string{"c", "b"}},
+				{auditindex.Filter{Tool: "set/one", Outcome: "denied"}, 2, []string{"d", "3"}},
+				{auditindex.Filter{Tool: "set/one", Outcome: "denied"}, 100, []string{"d", "3", "1"}},
+				{auditindex.Filter{Tool: "none"}, 100, nil},
+			} {
+				records, err := x.Latest(t.Context(), tc.f, tc.limit)
+				var got []string
+				for i := range records {
+					caller, args := records[i].Field("principal"), records[i].Field("arguments")
+					if len(args.Members) != 1 {
+						t.Errorf("%+v is not a whole record", records[i])
+					}
+					got = append(got, caller.Text)
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" || err != nil || records == nil {
+					t.Errorf("%+v, %d: %v (-want +got):\n%s", tc.f, tc.limit, err, diff)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package auditindex
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// longestName is how much of a name is kept: clients name themselves as they like.
+const longestName = 256
+
+func nameOf(text string) string {
+	if len(text) > longestName {
+		return strings.ToValidUTF8(text[:longestName], "")
+	}
+	return text
+}
+
+// parse reads the call that a line records. It reports false for a line that is not a record.
+func parse(day string, line *audit.Line) (c Call, ok bool) {
+	record, err := jsontree.Parse(line.Text)
+	if err != nil || record.Kind != jsontree.Object {
+		return c, false
+	}
+	return callOf(Spot{day, line.Place}, &record)
+}
+
+func callOf(at Spot, record *jsontree.Value) (c Call, ok bool) {
+	c.Spot = at
+	for i := range record.Members {
+		m := &record.Members[i]
+		switch text := m.Value.Text; m.Key {
+		case "time":
+			began, err := time.Parse(time.RFC3339Nano, text)
+			c.Time, ok = began.UTC().Truncate(time.Microsecond), err == nil
+		case "tool":
+			c.Tool = nameOf(text)
+		case "principal":
+			c.Caller = nameOf(text)
+		case "face":
+			c.Face = nameOf(text)
+		case "client":
+			c.Client = nameOf(text)
+		case "version":
+			c.Version = nameOf(text)
+		case "outcome":
+			c.Outcome = nameOf(text)
+		case "micros":
+			c.Took = time.Duration(min(numberOf(text), math.MaxInt64/1000)) * time.Microsecond
+		case "bytes":
+			c.Bytes = int(min(numberOf(text), math.MaxUint32))
+		case "hash":
+			c.Mark = markOf(text)
+		}
+	}
+	return c, ok && c.Tool != "" && c.Outcome != ""
+}
+
+// numberOf is a number that is not negative; 0 if the text is none.
+func numberOf(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}

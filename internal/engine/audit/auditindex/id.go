@@ -1,0 +1,55 @@
+package auditindex
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+)
+
+// Spot is where a record stands: the day and the place in it. Later records stand at
+// greater spots.
+type Spot struct {
+	Day   string
+	Place int64
+}
+
+func (s Spot) less(t Spot) bool {
+	return s.Day < t.Day || s.Day == t.Day && s.Place < t.Place
+}
+
+func (s Spot) String() string { return s.Day + "." + strconv.FormatInt(s.Place, 36) }
+
+func parseSpot(text string) (s Spot, ok bool) {
+	day, place, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(place, 36, 64)
+	_, notADay := time.Parse(time.DateOnly, day)
+	return Spot{day, n}, err == nil && notADay == nil && n >= 0
+}
+
+func idOf(s Spot, mark uint32) string { return fmt.Sprintf("%s.%08x", s, mark) }
+
+func parseID(id string) (s Spot, mark uint32, err error) {
+	at := strings.LastIndexByte(id, '.')
+	if at > 0 {
+		n, err := strconv.ParseUint(id[at+1:], 16, 32)
+		if s, ok := parseSpot(id[:at]); ok && err == nil {
+			return s, uint32(n), nil
+		}
+	}
+	return s, 0, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
+}
+
+// markOf is the start of a hash, which tells a record from another one at the same spot.
+func markOf(hash string) uint32 {
+	var mark uint32
+	if start, err := hex.DecodeString(hash[:min(len(hash), 8)]); err == nil {
+		for _, b := range start {
+			mark = mark<<8 | uint32(b)
+		}
+	}
+	return mark
+}

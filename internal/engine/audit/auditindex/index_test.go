@@ -1,0 +1,170 @@
+package auditindex_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"remit/internal/contract"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
+	"remit/internal/engine/audit/auditindex/auditindextest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemory(t *testing.T) {
+	auditindextest.Suite(t, func(*testing.T) func() auditindex.Store {
+		return func() auditindex.Store { return &auditindextest.Memory{} }
+	})
+}
+
+func TestNumberedLines(t *testing.T) {
+	auditindextest.Model(t, func() auditindex.Store { return &auditindextest.Memory{} },
+		func(b *auditindextest.Book) audit.Reader { return auditindextest.Numbered{Book: b} })
+}
+
+func indexOf(b *auditindextest.Book) *auditindex.Index {
+	return auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
+}
+
+// indexed returns an index of all that a book holds.
+func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
+	t.Helper()
+	x := indexOf(b)
+	if err := x.Refresh(t.Context()); err != nil || x.Status().Loading {
+		t.Fatal(err, x.Status())
+	}
+	return x
+}
+
+func TestPagesRefuse(t *testing.T) {
+	b := auditindextest.NewBook()
+	b.Add("t", "ann", "ok", 0)
+	l := indexed(t, b)
+	for _, cursor := range []string{"x", "older.", "older.2026-01-09", "older.2026-01-09.-1", "newer.older.2026-01-09.0", "2026-01-09.0", "older.2026-99-09.0"} {
+		if _, err := l.Page(t.Context(), auditindex.Filter{}, cursor, 10); contract.AsError(err).Kind != contract.Invalid {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+}
+
+// TestOne: the verdict on a record and its neighbours.
+func TestOne(t *testing.T) {
+	write := func() (*auditindextest.Book, []string) {
+		b := auditindextest.NewBook()
+		for _, who := range []string{"ann", "bob"} {
+			b.Add("t", who, "ok", 0)
+		}
+		b.Clock = b.Clock.AddDate(0, 0, 1)
+		for _, who := range []string{"cid", "dan", "eve"} {
+			b.Add("t", who, "ok", 0)
+		}
+		page, err := indexed(t, b).Page(t.Context(), auditindex.Filter{}, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids := make([]string, 5)
+		for i, c := range page.Calls {
+			ids[4-i] = c.ID()
+		}
+		return b, ids
+	}
+	const first, second = "2026-01-09.jsonl", "2026-01-10.jsonl"
+	type verdict struct {
+		Sealed        bool
+		Before, After auditindex.Link
+	}
+	good := verdict{true, auditindex.Fits, auditindex.Fits}
+	for _, tc := range []struct {
+		name   string
+		damage func(b *auditindextest.Book)
+		want   map[int]verdict // by the number of the record
+	}{
+		{"as recorded", func(*auditindextest.Book) {}, map[int]verdict{0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good, 4: {true, auditindex.Fits, auditindex.End}}},
+		{"altered", func(b *auditindextest.Book) {
+			b.Files[first] = []byte(strings.Replace(string(b.Files[first]), "ann", "amy", 1))
+		}, map[int]verdict{0: {false, auditindex.End, auditindex.Fits}, 1: good}},
+		{"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) }, map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}}},
+		{"the end of the day before is gone", func(b *auditindextest.Book) {
+			line, _, _ := strings.Cut(string(b.Files[first]), "\n")
+			b.Files[first] = []byte(line + "\n")
+		}, map[int]verdict{0: {true, auditindex.End, auditindex.Broken}, 2: {true, auditindex.Broken, auditindex.Fits}}},
+		{"one in between is another", func(b *auditindextest.Book) {
+			lines := strings.SplitAfter(string(b.Files[second]), "\n")
+			lines[1] = strings.Repeat("x", len(lines[1])-1) + "\n"
+			b.Files[second] = []byte(strings.Join(lines, ""))
+		}, map[int]verdict{2: {true, auditindex.Fits, auditindex.Broken}, 4: {true, auditindex.Broken, auditindex.End}}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b, ids := write()
+			tc.damage(b)
+			for i, want := range tc.want {
+				r, err := indexOf(b).One(t.Context(), ids[i])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := (verdict{r.Sealed, r.Before, r.After}); got != want {
+					t.Errorf("record %d: %+v, want %+v", i, got, want)
+				}
+				if r.Holds() != (want.Sealed && want.Before != auditindex.Broken && want.After != auditindex.Broken) {
+					t.Errorf("record %d: Holds = %v", i, r.Holds())
+				}
+			}
+		})
+	}
+	b, ids := write()
+	for _, id := range []string{"", "x", "2026-01-09", ids[0] + "0", ids[0][:len(ids[0])-1], strings.Replace(ids[1], "2026-01-09", "2026-01-08", 1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000"} {
+		if _, err := indexOf(b).One(t.Context(), id); err == nil {
+			t.Errorf("One(%q) gives a record", id)
+		}
+	}
+}
+
+// TestMidnightLinks: another process may still write to the old day.
+func TestMidnightLinks(t *testing.T) {
+	b := auditindextest.NewBook()
+	b.Clock = time.Date(2026, 1, 9, 23, 59, 30, 0, time.UTC)
+	b.Add("t", "ann", "ok", 0)
+	fork := b.Last
+	b.Add("t", "late", "ok", 0)
+	b.Last, b.Clock = fork, b.Clock.Add(time.Minute)
+	b.Add("t", "bob", "ok", 0)
+	page, err := indexed(t, b).Page(t.Context(), auditindex.Filter{}, "", 10)
+	if err != nil || len(page.Calls) != 3 {
+		t.Fatal(page, err)
+	}
+	for _, c := range page.Calls {
+		if r, err := indexOf(b).One(t.Context(), c.ID()); err != nil || !r.Holds() {
+			t.Errorf("%s: %+v, %v", c.Caller, r, err)
+		}
+	}
+	if n, err := audit.Verify(t.Context(), audit.Folder{FS: b}); n != 3 || err != nil {
+		t.Errorf("Verify = %d, %v", n, err)
+	}
+}
+
+// FuzzParse: whatever a line holds, reading it neither panics nor makes things up.
+func FuzzParse(f *testing.F) {
+	f.Add(`{"time":"2026-01-09T10:00:00Z","tool":"t","outcome":"ok","micros":-1,"bytes":99999999999,"hash":"zz"}`)
+	f.Add(`{"time":1,"tool":{},"outcome":[]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		b := auditindextest.NewBook()
+		b.Raw(text + "\n")
+		x := indexed(t, b)
+		page, err := x.Page(t.Context(), auditindex.Filter{}, "", 100)
+		if err != nil || len(page.Calls) != page.Total {
+			t.Errorf("%+v, %v", page, err)
+		}
+		for _, c := range page.Calls {
+			if c.Took < 0 || c.Bytes < 0 || c.Tool == "" || c.Outcome == "" {
+				t.Errorf("%+v", c)
+			}
+			if _, err := x.One(t.Context(), c.ID()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,115 @@
+package auditindex
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// Latest returns the records of the latest calls in full, newest first. It changes
+// nothing: it reads from the records what is not in the table, or all of them if there
+// is no table that can be read.
+func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Value, error) {
+	days, err := x.Records.Days(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l := latest{index: x, filter: f, limit: limit, found: []jsontree.Value{}}
+	l.use(ctx)
+	for _, day := range slices.Backward(days) {
+		next := l.next[day.Name]
+		if next > day.End+1 {
+			next = 0 // the table is of other records
+		}
+		err := l.read(ctx, day.Name, next)
+		if err == nil && next > 0 {
+			err = l.look(ctx, Spot{day.Name, next})
+		}
+		if err != nil || len(l.found) >= limit {
+			return l.found[:min(limit, len(l.found))], err
+		}
+	}
+	return l.found, nil
+}
+
+// latest gathers the latest calls.
+type latest struct {
+	index  *Index
+	filter Filter
+	limit  int
+	found  []jsontree.Value
+	table  tallies
+	query  Query
+	next   map[string]int64 // how far each day is in the table
+}
+
+// use finds out what the table holds. Without a table all is read from the records.
+func (l *latest) use(ctx context.Context) {
+	table, err := l.index.tally(ctx, l.filter.From)
+	if err != nil || table.store == nil {
+		return
+	}
+	known, err := table.store.Days(ctx)
+	if err != nil {
+		return
+	}
+	l.table, l.query, l.next = table, table.query(&l.filter), map[string]int64{}
+	for _, d := range known {
+		if d.Sound {
+			l.next[d.Day] = d.Next
+		}
+	}
+}
+
+// read finds calls among the records of a day, from the end down to a place.
+func (l *latest) read(ctx context.Context, day string, down int64) error {
+	for place := int64(math.MaxInt64); ; {
+		lines, err := l.index.Records.Before(ctx, day, place, 1000)
+		if err != nil || len(lines) == 0 {
+			return err
+		}
+		for i := range lines {
+			if place = lines[i].Place; place < down || len(l.found) >= l.limit {
+				return nil
+			}
+			l.add(day, &lines[i])
+		}
+	}
+}
+
+// add keeps the record of a line if the filter chooses it.
+func (l *latest) add(day string, line *audit.Line) {
+	record, err := jsontree.Parse(line.Text)
+	if err != nil || record.Kind != jsontree.Object {
+		return
+	}
+	if call, ok := callOf(Spot{day, line.Place}, &record); ok && l.filter.fits(&call.Kind) {
+		l.found = append(l.found, record)
+	}
+}
+
+// look finds calls of a day in the table, which has them up to a spot.
+func (l *latest) look(ctx context.Context, end Spot) error {
+	if len(l.query.Kinds) == 0 {
+		return nil
+	}
+	q := l.query
+	q.After, q.Before, q.Limit = Spot{end.Day, -1}, end, l.limit-len(l.found)
+	calls, err := l.table.page(ctx, q)
+	if err != nil {
+		return err
+	}
+	for i := range calls {
+		lines, err := l.index.Records.From(ctx, end.Day, calls[i].Place, 1)
+		if err != nil {
+			return err
+		}
+		if len(lines) > 0 && lines[0].Place == calls[i].Place {
+			l.add(end.Day, &lines[0])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package auditindex
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
+)
+
+// Record is one call in full, as it is on record, and how it fits the chain.
+type Record struct {
+	Value  jsontree.Value
+	Hash   string
+	Prev   string // the hash of the record before it
+	File   string
+	Sealed bool // its content matches its hash
+	Before Link // to the record before it
+	After  Link // to the one after it
+}
+
+// Link says whether two records that follow each other fit.
+type Link string
+
+// The links.
+const (
+	Fits   Link = "fits"
+	Broken Link = "broken" // a record is missing, out of order, altered or put in
+	End    Link = "end"    // there is no further record
+)
+
+// Holds tells whether the record, and its place among its neighbours, are as they were
+// when they were recorded.
+func (r *Record) Holds() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
+
+// One reads a call in full, from the records alone. The error is contract.NotFound if
+// there is none with this id.
+func (x *Index) One(ctx context.Context, id string) (Record, error) {
+	at, mark, err := parseID(id)
+	if err != nil {
+		return Record{}, err
+	}
+	found, err := x.Records.From(ctx, at.Day, at.Place, 2)
+	if err != nil {
+		return Record{}, err
+	}
+	r := Record{File: audit.FileOf(at.Day)}
+	if len(found) == 0 || found[0].Place != at.Place || !r.read(found[0].Text, mark) {
+		return Record{}, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
+	}
+	if r.Before, err = x.linkBefore(ctx, at, r.Prev); err == nil {
+		r.After, err = x.linkAfter(ctx, at.Day, r.Hash, found[1:])
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("read the neighbours of a record: %w", err)
+	}
+	return r, nil
+}
+
+// read parses a record and reports whether it is the one with this mark.
+func (r *Record) read(line []byte, mark uint32) bool {
+	value, err := jsontree.Parse(line)
+	if err != nil || value.Kind != jsontree.Object {
+		return false
+	}
+	prev, hash := value.Field("prev"), value.Field("hash")
+	r.Value, r.Prev, r.Hash = value, prev.Text, hash.Text
+	r.Sealed = sealed(line, r.Prev)
+	return markOf(r.Hash) == mark
+}
+
+// sealed tells whether a line is what sealing its content gives.
+func sealed(line []byte, prev string) bool {
+	end := bytes.LastIndex(line, []byte(`,"prev":"`))
+	if end < 0 {
+		return false
+	}
+	return bytes.Equal(audit.Seal(prev, append(bytes.Clone(line[:end]), '}')), line)
+}
+
+func fits(is bool) Link {
+	if is {
+		return Fits
+	}
+	return Broken
+}
+
+// linkBefore compares a record with the one before it.
+func (x *Index) linkBefore(ctx context.Context, at Spot, prev string) (Link, error) {
+	before, err := x.Records.Before(ctx, at.Day, at.Place, 1)
+	if err != nil {
+		return "", err
+	}
+	if len(before) > 0 {
+		return fits(audit.HashOf(before[0].Text) == prev), nil
+	}
+	return x.dayBefore(ctx, at.Day, prev)
+}
+
+// linkAfter compares a record with the one after it; next is that one, if it is of the same day.
+func (x *Index) linkAfter(ctx context.Context, day, hash string, next []audit.Line) (Link, error) {
+	if len(next) > 0 {
+		return fits(prevOf(next[0].Text) == hash), nil
+	}
+	return x.dayAfter(ctx, day, hash)
+}
+
+func prevOf(line []byte) string {
+	record, err := jsontree.Parse(line)
+	if err != nil {
+		return ""
+	}
+	prev := record.Field("prev")
+	return prev.Text
+}
+
+// dayBefore tells whether the first record of a day follows one of the day before: the
+// last, or one that only records of its last minute come after, because another process
+// may still have written to the old day.
+func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
+	days, err := x.Records.Days(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range slices.Backward(days) {
+		if d.Name >= day {
+			continue
+		}
+		last, err := x.Records.Before(ctx, d.Name, math.MaxInt64, 1000)
+		if err != nil {
+			return "", err
+		}
+		if len(last) > 0 {
+			return fits(follows(prev, last, audit.LastMinute(d.Name))), nil
+		}
+	}
+	if prev == audit.Genesis {
+		return End, nil
+	}
+	return Broken, nil
+}
+
+func follows(prev string, last []audit.Line, lastMinute []byte) bool {
+	for _, line := range last {
+		if audit.HashOf(line.Text) == prev {
+			return true
+		}
+		if !bytes.HasPrefix(line.Text, lastMinute) {
+			return false
+		}
+	}
+	return false
+}
+
+// dayAfter tells whether the day after, if there is one, goes on where this one ends. It
+// may go on at an earlier record of the last minute: then this one has no follower.
+func (x *Index) dayAfter(ctx context.Context, day, hash string) (Link, error) {
+	days, err := x.Records.Days(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, d := range days {
+		if d.Name <= day {
+			continue
+		}
+		first, err := x.Records.From(ctx, d.Name, 0, 1)
+		if err != nil {
+			return "", err
+		}
+		if len(first) == 0 {
+			continue
+		}
+		prev := prevOf(first[0].Text)
+		if prev == hash {
+			return Fits, nil
+		}
+		return x.dayBefore(ctx, d.Name, prev)
+	}
+	return End, nil
+}

@@ -1,0 +1,363 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"remit/internal/engine/audit/auditindex"
+)
+
+// callIndex is the index of the audit records of one source.
+type callIndex struct {
+	db     *DB
+	source string
+}
+
+var _ auditindex.Store = callIndex{}
+
+// Calls returns the index of the calls that one source has on record. Those who share
+// records name the same source.
+func (db *DB) Calls(source string) auditindex.Store { return callIndex{db, source} }
+
+// The number of a call has those of its source and its day in front of the place of
+// its record, so that numbers are in the order of records.
+const (
+	placeBits  = 39
+	dayBits    = 16
+	mostSource = 1<<(63-dayBits-placeBits) - 1
+
+	hourSeconds = 60 * 60
+	hourMicros  = hourSeconds * 1_000_000
+	daySeconds  = 24 * hourSeconds
+)
+
+const (
+	sourceByName = `SELECT id FROM call_sources WHERE name = $1`
+	addSource    = `
+INSERT INTO call_sources (id, name) SELECT coalesce(max(id), 0) + 1, $1 FROM call_sources WHERE 1 = 1
+ON CONFLICT DO NOTHING`
+)
+
+// number is the number of the source; 0 if nothing of it was indexed.
+func (s callIndex) number(ctx context.Context, on runner) (n int64, err error) {
+	err = on.QueryRowContext(ctx, sourceByName, s.source).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	if err == nil && n > mostSource {
+		err = fmt.Errorf("the database has the calls of more than %d workspaces", mostSource)
+	}
+	return n, err
+}
+
+// dayNumber is the number of a day of a source.
+func dayNumber(source int64, day string) (int64, error) {
+	at, err := time.Parse(time.DateOnly, day)
+	return source<<dayBits | at.Unix()/daySeconds&(1<<dayBits-1), err
+}
+
+func dayName(number int64) string {
+	return time.Unix(number&(1<<dayBits-1)*daySeconds, 0).UTC().Format(time.DateOnly)
+}
+
+// spotNumber is the number of the call at a spot. Any place stays within its day.
+func spotNumber(source int64, at auditindex.Spot) (int64, error) {
+	day, err := dayNumber(source, at.Day)
+	return day<<placeBits + min(max(at.Place, -1), 1<<placeBits), err
+}
+
+func spotOf(number int64) auditindex.Spot {
+	return auditindex.Spot{Day: dayName(number >> placeBits), Place: number & (1<<placeBits - 1)}
+}
+
+const indexedDays = `
+SELECT day, next, calls, broken, last IS NULL OR EXISTS (SELECT 1 FROM calls WHERE id = last) FROM call_days
+WHERE day >= $1 AND day < $2`
+
+// Days keeps the promise of auditindex.Store.
+func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
+	days, err := s.days(ctx)
+	if isMissingTable(err) {
+		if err = s.rebuild(ctx); err == nil {
+			days, err = s.days(ctx)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the index of calls: %w", err)
+	}
+	return days, nil
+}
+
+func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
+	on := s.db.reader(ctx)
+	// Each table is named, for any may be missing.
+	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
+	if _, err := collect(ctx, on, missing, func(scanner) (none struct{}, err error) { return none, nil }); err != nil {
+		return nil, err
+	}
+	source, err := s.number(ctx, on)
+	if err != nil {
+		return nil, err
+	}
+	return collect(ctx, on, indexedDays, func(row scanner) (d auditindex.Indexed, err error) {
+		var day int64
+		err = row.Scan(&day, &d.Next, &d.Calls, &d.Broken, &d.Sound)
+		d.Day = dayName(day)
+		return d, err
+	}, source<<dayBits, (source+1)<<dayBits)
+}
+
+func isMissingTable(err error) bool {
+	return err != nil && (postgresCode(err) == "42P01" || errorCode(err) != 0 && strings.Contains(err.Error(), "no such table"))
+}
+
+// rebuild makes all tables of the index anew.
+func (s callIndex) rebuild(ctx context.Context) error {
+	files, name := sqliteMigrations, "migrations/sqlite/00007_calls.sql"
+	if s.db.shared {
+		files, name = postgresMigrations, "migrations/postgres/00007_calls.sql"
+	}
+	text, err := files.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	return s.db.change(ctx, func(ctx context.Context, tx runner) error {
+		for statement := range strings.SplitSeq(string(text), ";\n") {
+			if strings.TrimSpace(statement) == "" {
+				continue
+			}
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const kindsOf = `SELECT id, tool, caller, face, outcome, last FROM call_kinds WHERE source = $1`
+
+// Kinds keeps the promise of auditindex.Store.
+func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, error) {
+	on := s.db.reader(ctx)
+	kinds := map[int64]auditindex.KnownKind{}
+	source, err := s.number(ctx, on)
+	if err == nil {
+		_, err = collect(ctx, on, kindsOf, func(row scanner) (id int64, err error) {
+			var k auditindex.KnownKind
+			var last int64
+			err = row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
+			k.Last = spotOf(last)
+			kinds[id] = k
+			return id, err
+		}, source)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the kinds of calls: %w", err)
+	}
+	return kinds, nil
+}
+
+// Whole days, and the hours before the first of them.
+const countsSince = `
+SELECT kind, calls FROM call_counts WHERE width = 86400 AND slot >= $1
+UNION ALL SELECT kind, calls FROM call_counts WHERE width = 3600 AND slot >= $2 AND slot < $3`
+
+// Counts keeps the promise of auditindex.Store.
+func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, error) {
+	counts := map[int64]int{}
+	args := []any{int64(math.MinInt64), 0, 0}
+	if !from.IsZero() {
+		hour := slotOf(from.UnixMicro()-1, hourSeconds) + 1
+		day := slotOf(hour*hourMicros-1, daySeconds) + 1
+		args = []any{day, hour, day * 24}
+		begun := auditindex.Query{From: from, To: time.UnixMicro(hour * hourMicros)}
+		if err := s.Times(ctx, begun, func(t auditindex.Timed) { counts[t.Kind]++ }); err != nil {
+			return nil, err
+		}
+	}
+	_, err := collect(ctx, s.db.reader(ctx), countsSince, func(row scanner) (kind int64, err error) {
+		var calls int
+		err = row.Scan(&kind, &calls)
+		counts[kind] += calls
+		return kind, err
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("count calls: %w", err)
+	}
+	return counts, nil
+}
+
+// slotOf is the slot of a time in microseconds, of so many seconds each.
+func slotOf(micros, width int64) int64 {
+	width *= 1e6
+	if micros < 0 {
+		return (micros+1)/width - 1
+	}
+	return micros / width
+}
+
+const firstHour = `
+SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = $1)
+ORDER BY slot LIMIT 1`
+
+// First keeps the promise of auditindex.Store.
+func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
+	on := s.db.reader(ctx)
+	source, err := s.number(ctx, on)
+	var hour int64
+	if err == nil {
+		err = on.QueryRowContext(ctx, firstHour, source).Scan(&hour)
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return first, nil
+	}
+	if err != nil {
+		return first, fmt.Errorf("find the first call: %w", err)
+	}
+	kinds, err := s.Kinds(ctx)
+	if err != nil {
+		return first, err
+	}
+	q := auditindex.Query{From: time.UnixMicro(hour * hourMicros), To: time.UnixMicro((hour + 1) * hourMicros)}
+	err = s.Times(ctx, q, func(t auditindex.Timed) {
+		if _, ours := kinds[t.Kind]; ours && (first.IsZero() || t.At < first.UnixMicro()) {
+			first = time.UnixMicro(t.At).UTC()
+		}
+	})
+	return first, err
+}
+
+// A column behind + is read without an index. So few calls are found by their kinds and
+// sorted, and some of many by looking at the newest of all kinds.
+const (
+	callColumns = `SELECT id, kind, began_at, took, bytes, mark, client, version FROM calls
+WHERE id > $1 AND id < $2 AND began_at >= $3 AND began_at < $4 AND `
+	fewNewest  = ` ORDER BY id + 0 DESC LIMIT $6`
+	fewOldest  = ` ORDER BY id + 0 LIMIT $6`
+	manyNewest = ` ORDER BY id DESC LIMIT $6`
+	manyOldest = ` ORDER BY id LIMIT $6`
+)
+
+// Page keeps the promise of auditindex.Store.
+func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.Call, error) {
+	on := s.db.reader(ctx)
+	source, err := s.number(ctx, on)
+	if err != nil {
+		return nil, fmt.Errorf("list calls: %w", err)
+	}
+	after, before := source<<(dayBits+placeBits), (source+1)<<(dayBits+placeBits)
+	if q.After.Day != "" {
+		after, err = spotNumber(source, q.After)
+	}
+	if err == nil && q.Before.Day != "" {
+		before, err = spotNumber(source, q.Before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list calls: %w", err)
+	}
+	order := map[[2]bool]string{{true, false}: fewNewest, {true, true}: fewOldest, {false, false}: manyNewest, {false, true}: manyOldest}
+	from, to := span(&q)
+	query := callColumns + s.ofKinds(q.Few, "$5") + order[[2]bool{q.Few, q.OldestFirst}]
+	calls, err := collect(ctx, on, query, scanCall, after, before, from, to, s.kindList(q.Kinds), q.Limit)
+	if err != nil {
+		return nil, fmt.Errorf("list calls: %w", err)
+	}
+	return calls, nil
+}
+
+func scanCall(row scanner) (c auditindex.Call, err error) {
+	var id, began, took int64
+	err = row.Scan(&id, &c.KindID, &began, &took, &c.Bytes, &c.Mark, &c.Client, &c.Version)
+	c.Spot, c.Time, c.Took = spotOf(id), time.UnixMicro(began).UTC(), time.Duration(took)*time.Microsecond
+	return c, err
+}
+
+// span is the time of a query in microseconds.
+func span(q *auditindex.Query) (from, to int64) {
+	from, to = math.MinInt64, math.MaxInt64
+	if !q.From.IsZero() {
+		from = q.From.UnixMicro()
+	}
+	if !q.To.IsZero() {
+		to = q.To.UnixMicro()
+	}
+	return from, to
+}
+
+// ofKinds chooses the kinds that a parameter lists.
+func (s callIndex) ofKinds(indexed bool, parameter string) string {
+	column := "+kind"
+	if indexed {
+		column = "kind"
+	}
+	if s.db.shared {
+		return column + " = ANY(" + parameter + "::bigint[])"
+	}
+	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
+}
+
+// kindList is the parameter that lists kinds.
+func (s callIndex) kindList(kinds []int64) any {
+	if s.db.shared {
+		return kinds
+	}
+	list, _ := json.Marshal(kinds) // numbers can always be written
+	return string(list)
+}
+
+const timesBetween = `
+SELECT slot, kind, times FROM call_counts WHERE width = 3600 AND slot >= $1 AND slot <= $2`
+
+// Times keeps the promise of auditindex.Store. A query without kinds is for all.
+func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
+	from, to := span(&q)
+	query, args := timesBetween, []any{slotOf(from, hourSeconds), slotOf(to-1, hourSeconds)}
+	if q.Kinds != nil {
+		query, args = query+" AND "+s.ofKinds(false, "$3"), append(args, s.kindList(q.Kinds))
+	}
+	_, err := collect(ctx, s.db.reader(ctx), query, func(row scanner) (none struct{}, err error) {
+		var hour, kind int64
+		var times []byte
+		if err := row.Scan(&hour, &kind, &times); err != nil {
+			return none, err
+		}
+		for len(times) > 0 {
+			var t auditindex.Timed
+			t, times = nextTime(times)
+			t.At, t.Kind = t.At+hour*hourMicros, kind
+			if t.At >= from && t.At < to {
+				visit(t)
+			}
+		}
+		return none, nil
+	}, args...)
+	if err != nil {
+		return fmt.Errorf("read the times of calls: %w", err)
+	}
+	return nil
+}
+
+// appendTime writes when in its hour a call began, and how long it took.
+func appendTime(to []byte, began, took int64) []byte {
+	to = binary.LittleEndian.AppendUint32(to, uint32(began-slotOf(began, hourSeconds)*hourMicros)) // less than 3,600,000,000
+	return binary.AppendUvarint(to, uint64(took))
+}
+
+// nextTime reads what appendTime has written.
+func nextTime(from []byte) (t auditindex.Timed, rest []byte) {
+	if len(from) < 5 {
+		return t, nil
+	}
+	took, n := binary.Uvarint(from[4:])
+	if n <= 0 {
+		return t, nil
+	}
+	return auditindex.Timed{At: int64(binary.LittleEndian.Uint32(from)), Took: int64(took)}, from[4+n:]
+}

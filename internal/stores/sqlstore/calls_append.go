@@ -1,0 +1,247 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+
+	"remit/internal/engine/audit/auditindex"
+)
+
+const (
+	beginDay = `
+INSERT INTO call_days (day, next, calls, broken, last) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (day) DO NOTHING`
+
+	continueDay = `
+UPDATE call_days SET next = $2, calls = calls + $3, broken = broken + $4, last = coalesce($5, last)
+WHERE day = $1 AND next = $6 RETURNING calls`
+
+	// A kind that is known is changed too, so that its number comes back.
+	addKind = `
+INSERT INTO call_kinds AS k (source, tool, caller, face, outcome, last) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (source, tool, caller, face, outcome) DO UPDATE SET last = CASE WHEN excluded.last > k.last THEN excluded.last ELSE k.last END
+RETURNING id`
+
+	insertCalls = `
+INSERT INTO calls (id, kind, began_at, took, bytes, mark, client, version) `
+	addCall  = insertCalls + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`
+	addCalls = insertCalls + `
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::bytea[])`
+
+	insertCounts = `
+INSERT INTO call_counts AS n (day, part, width, slot, kind, calls, times) `
+	orAddThem = `
+ON CONFLICT (width, slot, kind, day, part) DO UPDATE SET calls = n.calls + excluded.calls, times = `
+	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5, $6, $7)` + orAddThem + `CAST(n.times || excluded.times AS BLOB)`
+	addCounts = insertCounts + `
+SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])` +
+		orAddThem + `n.times || excluded.times`
+)
+
+// Append keeps the promise of auditindex.Store.
+func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (added bool, err error) {
+	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+		added, err = s.append(ctx, tx, &b)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("index calls: %w", err)
+	}
+	return added, nil
+}
+
+func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (added bool, err error) {
+	source, err := s.number(ctx, tx)
+	if err == nil && source == 0 {
+		if _, err = tx.ExecContext(ctx, addSource, s.source); err == nil {
+			source, err = s.number(ctx, tx)
+		}
+	}
+	if err != nil || source == 0 { // at the same moment another source was added
+		return false, err
+	}
+	day, err := dayNumber(source, b.Day)
+	if err != nil {
+		return false, err
+	}
+	added, calls, err := claimBatch(ctx, tx, day, b)
+	if !added || err != nil {
+		return false, err
+	}
+	kinds, err := s.addKinds(ctx, tx, source, day, b.Calls)
+	if err != nil {
+		return false, err
+	}
+	if err := s.addCalls(ctx, tx, day, b.Calls, kinds); err != nil {
+		return false, err
+	}
+	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart))
+}
+
+// callsPerPart is about how many calls of a day share a part of the times.
+const callsPerPart = 1 << 14
+
+// claimBatch moves the position of a day, and tells how many calls the day has then. Only
+// one can do so from the same position.
+func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) (claimed bool, calls int64, err error) {
+	last := sql.NullInt64{Valid: len(b.Calls) > 0}
+	if last.Valid {
+		last.Int64 = day<<placeBits | b.Calls[len(b.Calls)-1].Place
+	}
+	args := []any{day, b.To, len(b.Calls), b.Broken, last}
+	if b.From > 0 {
+		err := tx.QueryRowContext(ctx, continueDay, append(args, b.From)...).Scan(&calls)
+		if errors.Is(err, sql.ErrNoRows) {
+			return false, 0, nil
+		}
+		return err == nil, calls, err
+	}
+	begun, err := changesOne(tx.ExecContext(ctx, beginDay, args...))
+	if err == nil && begun { // what a day had before it was forgotten
+		err = deleteDay(ctx, tx, day)
+	}
+	return begun, int64(len(b.Calls)), err
+}
+
+// addKinds gives the numbers of the kinds of calls. All who add kinds do so in the same
+// order, so that no two wait for each other.
+func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, calls []auditindex.Call) (map[auditindex.Kind]int64, error) {
+	last := map[auditindex.Kind]int64{}
+	var kinds []auditindex.Kind
+	for i := range calls {
+		if _, known := last[calls[i].Kind]; !known {
+			kinds = append(kinds, calls[i].Kind)
+		}
+		last[calls[i].Kind] = day<<placeBits | calls[i].Place
+	}
+	slices.SortFunc(kinds, func(a, b auditindex.Kind) int {
+		return cmp.Or(cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Caller, b.Caller),
+			cmp.Compare(a.Face, b.Face), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	ids := make(map[auditindex.Kind]int64, len(kinds))
+	for _, k := range kinds {
+		w, id := s.db.words, int64(0)
+		row := tx.QueryRowContext(ctx, addKind, source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
+		if err := row.Scan(&id); err != nil {
+			return nil, fmt.Errorf("add a kind of calls: %w", err)
+		}
+		ids[k] = id
+	}
+	return ids, nil
+}
+
+func (s callIndex) addCalls(ctx context.Context, tx runner, day int64, calls []auditindex.Call, kinds map[auditindex.Kind]int64) error {
+	var numbers [6][]int64
+	var clients, versions [][]byte
+	for i := range calls {
+		c := &calls[i]
+		row := [6]int64{day<<placeBits | c.Place, kinds[c.Kind], c.Time.UnixMicro(), c.Took.Microseconds(), int64(c.Bytes), int64(c.Mark)}
+		if s.db.shared {
+			for column, n := range row {
+				numbers[column] = append(numbers[column], n)
+			}
+			clients, versions = append(clients, []byte(c.Client)), append(versions, []byte(c.Version))
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, addCall, row[0], row[1], row[2], row[3], row[4], row[5], c.Client, c.Version); err != nil {
+			return err
+		}
+	}
+	if len(clients) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, addCalls, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], clients, versions)
+	return err
+}
+
+// callSlot is an hour or a day of one kind of calls.
+type callSlot struct{ part, width, slot, kind int64 }
+
+// slotCount is how many calls a slot has. That of an hour has their times.
+type slotCount struct {
+	calls int64
+	times []byte
+}
+
+func countsOf(calls []auditindex.Call, kinds map[auditindex.Kind]int64, part int64) map[callSlot]slotCount {
+	counts := map[callSlot]slotCount{}
+	for i := range calls {
+		began, kind := calls[i].Time.UnixMicro(), kinds[calls[i].Kind]
+		day, hour := callSlot{0, daySeconds, slotOf(began, daySeconds), kind}, callSlot{part, hourSeconds, slotOf(began, hourSeconds), kind}
+		counts[day] = slotCount{counts[day].calls + 1, []byte{}}
+		counts[hour] = slotCount{counts[hour].calls + 1, appendTime(counts[hour].times, began, calls[i].Took.Microseconds())}
+	}
+	return counts
+}
+
+func (s callIndex) addCounts(ctx context.Context, tx runner, day int64, counts map[callSlot]slotCount) error {
+	var parts, widths, slots, kinds, calls []int64
+	var times [][]byte
+	for at, n := range counts {
+		if s.db.shared {
+			parts, widths = append(parts, at.part), append(widths, at.width)
+			slots, kinds = append(slots, at.slot), append(kinds, at.kind)
+			calls, times = append(calls, n.calls), append(times, n.times)
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, addCount, day, at.part, at.width, at.slot, at.kind, n.calls, n.times); err != nil {
+			return err
+		}
+	}
+	if len(widths) == 0 {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, addCounts, day, parts, widths, slots, kinds, calls, times)
+	return err
+}
+
+const (
+	deleteSomeCalls = `
+DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE id >= $1 AND id < $2 LIMIT 2000)`
+	deleteCalls  = `DELETE FROM calls WHERE id >= $1 AND id < $2`
+	deleteCounts = `DELETE FROM call_counts WHERE day = $1`
+	forgetDay    = `DELETE FROM call_days WHERE day = $1`
+)
+
+// Remove keeps the promise of auditindex.Store. It deletes calls in several transactions,
+// because others wait for each, and the position of the day with the last calls.
+func (s callIndex) Remove(ctx context.Context, name string) error {
+	source, err := s.number(ctx, s.db.reader(ctx))
+	if err != nil {
+		return fmt.Errorf("remove the calls of a day: %w", err)
+	}
+	day, err := dayNumber(source, name)
+	for more := true; more && err == nil; {
+		err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+			result, err := tx.ExecContext(ctx, deleteSomeCalls, day<<placeBits, (day+1)<<placeBits)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			if more = n > 0; more || err != nil {
+				return err
+			}
+			if _, err := tx.ExecContext(ctx, forgetDay, day); err != nil {
+				return err
+			}
+			return deleteDay(ctx, tx, day)
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("remove the calls of a day: %w", err)
+	}
+	return nil
+}
+
+// deleteDay deletes the calls of a day and their counts.
+func deleteDay(ctx context.Context, tx runner, day int64) error {
+	if _, err := tx.ExecContext(ctx, deleteCalls, day<<placeBits, (day+1)<<placeBits); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, deleteCounts, day)
+	return err
+}

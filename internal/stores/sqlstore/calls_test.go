@@ -1,0 +1,84 @@
+package sqlstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"remit/internal/engine/audit"
+	"remit/internal/engine/audit/auditindex"
+	"remit/internal/engine/audit/auditindex/auditindextest"
+)
+
+func TestCalls(t *testing.T) {
+	engines(t, func(t *testing.T, url func(*testing.T) string) {
+		auditindextest.Suite(t, func(t *testing.T) func() auditindex.Store {
+			db, n := open(t, url(t)), 0
+			return func() auditindex.Store {
+				n++
+				return db.Calls(fmt.Sprint("records ", n))
+			}
+		})
+	})
+}
+
+// TestLostCalls: whatever of the index is dropped or emptied, it is made again from the records.
+func TestLostCalls(t *testing.T) {
+	engines(t, func(t *testing.T, url func(*testing.T) string) {
+		address := url(t)
+		db := open(t, address)
+		b := auditindextest.NewBook()
+		for i := range 1200 {
+			b.Add("a/b", fmt.Sprint(i%100), "ok", time.Millisecond)
+		}
+		b.Pass(24 * time.Hour)
+		b.Add("a/b", "last", "ok", time.Millisecond)
+		x := auditindextest.IndexOf(b, audit.Folder{FS: b}, db.Calls("audit"))
+		seen := func() string {
+			t.Helper()
+			b.Pass(time.Second)
+			for ok := true; ok; ok = x.Status().Loading {
+				if err := x.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			page, err := x.Page(t.Context(), auditindex.Filter{Caller: "7"}, "", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range page.Calls {
+				page.Calls[i].KindID = 0 // numbers may be others
+			}
+			return fmt.Sprint(page)
+		}
+		before := seen()
+		for _, loss := range []string{
+			"DROP TABLE calls", "DROP TABLE call_days", "DROP TABLE call_kinds", "DROP TABLE call_counts", "DROP TABLE call_sources",
+			"DELETE FROM calls", "DELETE FROM call_days",
+		} {
+			behind(t, address, loss)
+			if after := seen(); after != before {
+				t.Errorf("after %q:\n%s\nbefore:\n%s", loss, after, before)
+			}
+		}
+	})
+}
+
+// TestCallsOfManyWorkspaces: a database has room for the calls of 255 workspaces, and
+// says so when it is full.
+func TestCallsOfManyWorkspaces(t *testing.T) {
+	db := open(t, newFile(t))
+	batch := auditindex.Batch{Day: "2026-08-01", To: 1}
+	for i := range 255 {
+		if _, err := db.Calls(fmt.Sprint(i)).Append(context.Background(), batch); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if added, err := db.Calls("one more").Append(context.Background(), batch); err == nil || added {
+		t.Errorf("one more: %v, %v", added, err)
+	}
+	if days, err := db.Calls("0").Days(t.Context()); err != nil || len(days) != 1 {
+		t.Errorf("the first has %v, %v", days, err)
+	}
+}
