@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOOLSETS", contracts)
-			env.Vars = append(env.Vars, noRaceSleep)
+			env.Vars = append(env.Vars, noRaceSleep, unhurried)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
