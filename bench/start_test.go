@@ -11,32 +11,33 @@ import (
 
 const helloLine = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}}}` + "\n"
 
-// TestStartIsNearABareLoop compares start to first answer, interleaved in one
-// run, by the median of many starts, with the tools that are served unless somebody
-// chooses others. The bar is 3x.
-func TestStartIsNearABareLoop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds two programs and starts them many times")
-	}
+// startBudget is what a start may take to the first answer, by the quickest of many.
+const startBudget = 25 * time.Millisecond
+
+// TestStart starts the program with the tools that are served unless somebody chooses others,
+// beside a bare loop for comparison. Processor time holds on a busy machine too; the time that
+// a client waits is judged where speed is measured.
+func TestStart(t *testing.T) {
 	bare, dir := program(t, bareLoopSource), t.TempDir()
-	var ratio float64
-	for range 12 { // a busy machine gets more chances
-		var bareTimes, remitTimes []time.Duration
-		for range 40 {
-			bareTimes = append(bareTimes, firstAnswer(t, exec.Command(bare)))
-			remitTimes = append(remitTimes, firstAnswer(t, exec.Command(program(t, remitSource), "stdio", "--root", dir)))
-		}
-		a, b := median(bareTimes), median(remitTimes)
-		ratio = float64(b) / float64(a)
-		t.Logf("start to first answer: bare loop %s, remit %s: %.2fx", a, b, ratio)
-		if ratio <= 3 {
-			return
-		}
+	var waited, spent, bareWaited []time.Duration
+	for range 40 {
+		first, _ := firstAnswer(t, exec.Command(bare))
+		wait, cpu := firstAnswer(t, exec.Command(program(t, remitSource), "stdio", "--root", dir))
+		bareWaited, waited, spent = append(bareWaited, first), append(waited, wait), append(spent, cpu)
 	}
-	t.Errorf("a start takes %.2fx of a bare loop, over 3x", ratio)
+	t.Logf("start to first answer: bare loop %s, remit %s; processor time of a start, an answer and the end %s",
+		slices.Min(bareWaited), slices.Min(waited), slices.Min(spent))
+	if least := slices.Min(spent); least > startBudget {
+		t.Errorf("a start costs %s of processor time, over %s", least, startBudget)
+	}
+	if least := slices.Min(waited); !testing.Short() && least > startBudget {
+		t.Errorf("a start takes %s, over %s", least, startBudget)
+	}
 }
 
-func firstAnswer(t *testing.T, cmd *exec.Cmd) time.Duration {
+// firstAnswer is how long a client waits for the first answer of a program, and the processor
+// time that the program takes for it and for its end.
+func firstAnswer(t *testing.T, cmd *exec.Cmd) (wait, spent time.Duration) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -54,7 +55,7 @@ func firstAnswer(t *testing.T, cmd *exec.Cmd) time.Duration {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	took := time.Since(start)
+	wait = time.Since(start)
 	if err != nil {
 		t.Fatalf("no answer: %q, %v", line, err)
 	}
@@ -64,7 +65,7 @@ func firstAnswer(t *testing.T, cmd *exec.Cmd) time.Duration {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return took
+	return wait, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }
 
 func median(times []time.Duration) time.Duration {
