@@ -77,7 +77,7 @@ func TestContentsInABrowser(t *testing.T) {
 	}
 	ada.run(chromedp.Click(chromedp.CSS(`main a[href*="/changes/"]`)))
 	ada.sees("One line more.")
-	for _, l := range looks {
+	for _, l := range looks() {
 		ada.as(l)
 		ada.settled()
 		ada.usable("a change " + l.String())

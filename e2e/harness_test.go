@@ -58,6 +58,7 @@ func (b built) Run() int {
 		fmt.Fprintf(os.Stderr, "build remit: %v\n%s", err, out)
 		return 1
 	}
+	defer endBrowser()
 	return b.m.Run()
 }
 

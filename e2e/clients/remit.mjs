@@ -24,8 +24,10 @@ export function remit(...args) {
 }
 
 // contracts gives the contracts of a toolset, as the program prints them.
+const printed = new Map()
 export function contracts(set) {
-  return JSON.parse(remit('tools', '--json', '--toolsets', set))
+  if (!printed.has(set)) printed.set(set, JSON.parse(remit('tools', '--json', '--toolsets', set)))
+  return printed.get(set)
 }
 
 // later runs something after the test, the last first: a client before its server.
@@ -53,7 +55,12 @@ export function later(t, run) {
 // for the end of its server, so both are looked at when all tests are through.
 const ends = []
 const roots = []
+
+// shared stands for all tests of a file: what is undone later for it is undone after the last.
+export const shared = { after: (undo) => { shared.end = undo } }
+
 after(async () => {
+  await shared.end?.()
   const seen = await Promise.all(ends)
   for (const root of roots) rmSync(root, { recursive: true, force: true, maxRetries: 10 })
   for (const end of seen) assert.deepEqual(end, { code: 0, stderr: '' })
