@@ -9,6 +9,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 )
 
 // closedSet is the set of the tests as a start reads it.
@@ -28,14 +29,7 @@ func closedSet(t *testing.T) *contract.Set {
 
 func newClosed(t *testing.T, set *contract.Set, h engine.Handler, o engine.Options) *engine.Engine {
 	t.Helper()
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": h}}},
-	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return enginetest.New(t, set, map[string]engine.Handler{"note": h}, o)
 }
 
 // TestClosedContracts: nothing is opened before somebody asks for the tool, and

@@ -11,6 +11,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 	"remit/internal/faces/cli"
 )
 
@@ -30,13 +31,7 @@ func TestToolThatCannotBeServed(t *testing.T) {
 	set := &contract.Set{Name: "tasks", Contracts: []*contract.Contract{contract.Closed("list_tasks", []byte("{"))}}
 	set.Adopt()
 	handler := engine.Handle(func(context.Context, struct{}) (struct{}, error) { return struct{}{}, nil })
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"tasks"}, Handlers: map[string]engine.Handler{"list_tasks": handler}}},
-	}, engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.New(t, set, map[string]engine.Handler{"list_tasks": handler}, engine.Options{})
 	for _, args := range [][]string{{"call", "list_tasks"}, {"tools", "list_tasks"}, {"tasks"}} {
 		var complained bytes.Buffer
 		program := &cli.Program{

@@ -15,6 +15,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 )
 
 func TestGoodCalls(t *testing.T) {
@@ -209,7 +210,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	r := newRig(t, nil)
 	r.do(post("look", "", "X-Test-Principal", "ann", "User-Agent", strings.Repeat("é", 60)))
 	r.do(post("look", "not JSON")) // it never became a call
-	records := r.recorded()
+	records := r.Records()
 	if len(records) != 1 {
 		t.Fatalf("%d records, want 1", len(records))
 	}
@@ -313,14 +314,7 @@ func TestToolThatCannotBeServed(t *testing.T) {
 	set := &contract.Set{Name: "demo", Contracts: []*contract.Contract{contract.Closed("note", []byte("{"))}}
 	set.Adopt()
 	r := newRig(t, nil)
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": engine.Handle(r.run)}}},
-	}, engine.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.api.Engine = e
+	r.api.Engine = enginetest.New(t, set, map[string]engine.Handler{"note": engine.Handle(r.run)}, engine.Options{})
 	for _, got := range []*httptest.ResponseRecorder{r.get("/tools/note"), r.do(post("note", "{}"))} {
 		if got.Code != http.StatusInternalServerError || !strings.Contains(got.Body.String(), "Internal error") {
 			t.Errorf("%d %s", got.Code, got.Body)
