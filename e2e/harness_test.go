@@ -19,10 +19,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/rogpeppe/go-internal/testscript"
-
-	"remit/internal/app"
 )
 
 // patience is how long anything may take before a test gives up on it. It is
@@ -32,16 +28,10 @@ const patience = 5 * time.Minute
 // remitBin is the program, built once for all tests.
 var remitBin string
 
-func TestMain(m *testing.M) {
-	testscript.Main(built{m}, map[string]func(){
-		"remit": func() { os.Exit(app.Main(os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)) },
-	})
-}
+func TestMain(m *testing.M) { os.Exit(runBuilt(m)) }
 
-// built is a test run that has the binary.
-type built struct{ m *testing.M }
-
-func (b built) Run() int {
+// runBuilt runs the tests with the binary.
+func runBuilt(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "remit-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -59,7 +49,7 @@ func (b built) Run() int {
 		return 1
 	}
 	defer endBrowser()
-	return b.m.Run()
+	return m.Run()
 }
 
 // asShipped are settings to build the program with as it is shipped. All who do so share

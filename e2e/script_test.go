@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOOLSETS", contracts)
+			env.Setenv("PATH", filepath.Dir(remitBin)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, noRaceSleep, unhurried)
 			return nil
 		},
