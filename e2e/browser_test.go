@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -96,6 +97,7 @@ type tab struct {
 	// asked and answered are the requests of the page, but for the stream of events, which
 	// does not end, and the icon, of which the browser does not tell the end.
 	asked, answered map[network.RequestID]string
+	loads           map[network.RequestID]string // which load of a page asked
 }
 
 // window opens a tab whose cookies no other has, and signs in with a one-time link.
@@ -103,7 +105,7 @@ func (b *browser) window(w *web, role, name string) *tab {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}}
+	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
 	// The page ends with the context of what was done first.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		b.t.Fatal(err)
@@ -153,6 +155,7 @@ func (v *tab) listen() {
 			v.fault("a request leads elsewhere: %s", to)
 		}
 		if e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeOther {
+			v.note(v.loads, e.RequestID, string(e.LoaderID))
 			v.note(v.asked, e.RequestID, e.Request.URL)
 		}
 	})
@@ -189,13 +192,19 @@ func (v *tab) note(where map[network.RequestID]string, id network.RequestID, wha
 	where[id] = what
 }
 
-// waits are the addresses that have not answered yet.
+// waits are the addresses that have not answered the page yet. Browsers do not tell how requests
+// of a page end that is gone, and may tell of them when the next one is there.
 func (v *tab) waits() []string {
+	v.t.Helper()
+	tree, err := chromedp.Call(v.ctx, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		v.t.Fatal(err)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var open []string
 	for id, address := range v.asked {
-		if _, ok := v.answered[id]; !ok {
+		if _, ok := v.answered[id]; !ok && v.loads[id] == string(tree.FrameTree.Frame.LoaderID) {
 			open = append(open, address)
 		}
 	}
@@ -241,9 +250,6 @@ func (v *tab) open(path string) {
 	if strings.HasPrefix(path, "/") {
 		path = v.base + path
 	}
-	v.mu.Lock()
-	clear(v.asked) // browsers do not tell how requests of a page end that is gone
-	v.mu.Unlock()
 	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 
