@@ -98,8 +98,7 @@ func quoted(text string) string {
 }
 
 // duel lets two ways to the same answer take turns, every other round backwards. In
-// the median theirs must take at least so many times as long as ours; on a busy machine
-// it takes up to three times the rounds to tell.
+// the median theirs must take at least so many times as long as ours.
 func duel(t *testing.T, what string, least float64, rounds int, ours, theirs func() error) {
 	t.Helper()
 	if long() {
@@ -107,22 +106,17 @@ func duel(t *testing.T, what string, least float64, rounds int, ours, theirs fun
 	}
 	var mine, other []time.Duration
 	var ratios []float64
-	var ratio float64
-	for range 3 {
-		for n := range rounds {
-			var a, b time.Duration
-			if n%2 == 0 {
-				a, b = timed(t, ours), timed(t, theirs)
-			} else {
-				b, a = timed(t, theirs), timed(t, ours)
-			}
-			mine, other, ratios = append(mine, a), append(other, b), append(ratios, float64(b)/float64(a))
+	for n := range rounds {
+		var a, b time.Duration
+		if n%2 == 0 {
+			a, b = timed(t, ours), timed(t, theirs)
+		} else {
+			b, a = timed(t, theirs), timed(t, ours)
 		}
-		slices.Sort(ratios)
-		if ratio = ratios[len(ratios)/2]; ratio >= least {
-			break
-		}
+		mine, other, ratios = append(mine, a), append(other, b), append(ratios, float64(b)/float64(a))
 	}
+	slices.Sort(ratios)
+	ratio := ratios[len(ratios)/2]
 	t.Logf("%-44s %6.1f ms, theirs %6.1f ms: %4.1fx (at least %.1fx) in the median of %d rounds",
 		what, 1000*median(mine).Seconds(), 1000*median(other).Seconds(), ratio, least, len(ratios))
 	if ratio < least {

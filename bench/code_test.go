@@ -230,7 +230,7 @@ func TestFirstSearch(t *testing.T) {
 			}{{"errServerClosedIdle", true}, {"deadline exceeded", false}, {`[A-Z][a-z]+[0-9]{3}`, true}} {
 				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
 				var waiting []*stdioServer
-				for range 36 { // as many as duel may need
+				for range 48 { // as many as duel needs, if it takes long
 					waiting = append(waiting, startStdio(t, remitWithCode(t, root)))
 					if err := waiting[len(waiting)-1].once(question{"tools/list", `{}`, `"inputSchema"`}); err != nil {
 						t.Fatal(err)

@@ -35,22 +35,15 @@ type bar struct {
 }
 
 // contest lets the lanes run in turns, so that a busy neighbour slows them all. The
-// test fails for a bar that the median of all rounds does not reach; on a busy
-// machine it takes up to three times the rounds to tell.
+// test fails for a bar that the median of all rounds does not reach.
 func contest(t *testing.T, lanes []lane, bars []bar) {
 	t.Helper()
 	play(t, lanes, 1, 500*time.Millisecond) // what compiles or caches while it runs has done so by now
-	rounds, turn := 9, 150*time.Millisecond
+	rounds, turn := 15, 150*time.Millisecond
 	if long() {
 		rounds, turn = 21, time.Second
 	}
-	var played [][]pace
-	for range 3 {
-		played = append(played, play(t, lanes, rounds, turn)...)
-		if !slices.ContainsFunc(bars, func(b bar) bool { return !b.reached(played) }) {
-			break
-		}
-	}
+	played := play(t, lanes, rounds, turn)
 	for i, l := range lanes {
 		t.Logf("%-20s %7.0f calls/s %6.1f µs CPU a call", l.name,
 			middle(played, func(round []pace) float64 { return round[i].rate }),

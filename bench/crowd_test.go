@@ -19,45 +19,52 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	crowdSessions = 1000
-	crowdCallers  = 64
-	crowdStalled  = 10000
-	crowdWarms    = 10000 // calls, until the server holds what it will always hold
-)
+// crowd is how many there are.
+type crowd struct {
+	sessions, callers, stalled int
+	warms                      int           // calls, until the server holds what it will always hold
+	last                       time.Duration // how long calls go on after that
+}
+
+// crowdOf is a tenth of the crowd where nothing is measured, and one that stays long where
+// there is time.
+func crowdOf() crowd {
+	c := crowd{sessions: 1000, callers: 64, stalled: 10000, warms: 10000, last: 5 * time.Second}
+	switch {
+	case testing.Short():
+		return crowd{sessions: 100, callers: 16, stalled: 1000, warms: 4000, last: 300 * time.Millisecond}
+	case long():
+		c.last = time.Minute
+	}
+	return c
+}
 
 // TestCrowd: many clients who listen, some who call, and a mob that connects only to
 // hold places. Those who behave notice nothing, and the server keeps nothing of it.
 func TestCrowd(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
-	allowFiles(t, crowdSessions+crowdCallers+crowdStalled+1000)
+	c := crowdOf()
+	allowFiles(t, uint64(c.sessions+c.callers+c.stalled+1000))
 	s := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
 	mustCall(t, s.gather(t, 1, s.inSession), 0) // what starts with the first call is not the crowd's
 	before := s.goroutines(t)
 
-	streams := s.listen(t, crowdSessions)
-	stalled := s.stall(t, crowdStalled)
-	all := s.gather(t, crowdCallers, s.inSession) // through the mob
+	streams := s.listen(t, c.sessions)
+	stalled := s.stall(t, c.stalled)
+	all := s.gather(t, c.callers, s.inSession) // through the mob
 	t.Logf("%d goroutines serve the crowd", s.goroutines(t))
 
-	last := 5 * time.Second
-	if long() {
-		last = time.Minute
-	}
-	for calls, end := 0, time.Now().Add(patience); calls < crowdWarms && time.Now().Before(end); { // by calls: a busy machine makes few in a time
-		calls += mustCall(t, all, last/2)
+	for calls, end := 0, time.Now().Add(patience); calls < c.warms && time.Now().Before(end); { // by calls: a busy machine makes few in a time
+		calls += mustCall(t, all, c.last/2)
 	}
 	warm := resident(t, s.pid)
-	mustCall(t, all, last)
+	mustCall(t, all, c.last)
 	after := resident(t, s.pid)
 	t.Logf("%.1f MB once warm, %.1f MB after", float64(warm)/(1<<20), float64(after)/(1<<20))
-	if after > warm+warm/4 {
+	if after > warm+max(warm/4, 24<<20) {
 		t.Errorf("the server grew from %d to %d bytes while nothing but calls went on", warm, after)
 	}
 	if ended := streams.ended.Load(); ended > 0 {
-		t.Errorf("%d of %d streams ended before their clients left", ended, crowdSessions)
+		t.Errorf("%d of %d streams ended before their clients left", ended, c.sessions)
 	}
 
 	streams.close()

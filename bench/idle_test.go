@@ -10,9 +10,6 @@ import (
 
 // TestIdleMemory: what a server that has answered once keeps of the machine.
 func TestIdleMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds the program")
-	}
 	const budget = 40 << 20
 	stdio := startStdio(t, remit(t, "stdio"))
 	if err := stdio.once(helloQuestion); err != nil {

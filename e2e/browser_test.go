@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -36,27 +37,52 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// browser is a running Chromium, with a profile of its own.
+// browser is the running Chromium, as a test sees it.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
 }
 
-// openBrowser starts a browser for the length of a test.
+// running is the one Chromium of all tests. The first that needs it starts it.
+var running struct {
+	sync.Mutex
+	ctx context.Context
+	end func()
+}
+
+// openBrowser gives the browser. A test opens windows of its own in it.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
+	program := chromium(t)
+	running.Lock()
+	defer running.Unlock()
+	if running.ctx == nil {
+		if err := startBrowser(program); err != nil {
+			t.Fatalf("start the browser: %v", err)
+		}
+	}
+	return &browser{t, running.ctx}
+}
+
+// startBrowser starts it, with a profile of its own.
+func startBrowser(program string) error {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()),
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(filepath.Dir(remitBin), "chromium")),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true),
 	)
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(cancel)
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
-	t.Cleanup(end)
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatalf("start the browser: %v", err)
+	running.ctx, running.end = ctx, func() { end(); cancel() }
+	return chromedp.Do(ctx, chromedp.Navigate("about:blank"))
+}
+
+// endBrowser ends it after the last test, if one has started it.
+func endBrowser() {
+	running.Lock()
+	defer running.Unlock()
+	if running.end != nil {
+		running.end()
 	}
-	return &browser{t, ctx}
 }
 
 // tab is a page of somebody who looks at the console. Cookies are those of a window of
@@ -71,6 +97,7 @@ type tab struct {
 	// asked and answered are the requests of the page, but for the stream of events, which
 	// does not end, and the icon, of which the browser does not tell the end.
 	asked, answered map[network.RequestID]string
+	loads           map[network.RequestID]string // which load of a page asked
 }
 
 // window opens a tab whose cookies no other has, and signs in with a one-time link.
@@ -78,12 +105,13 @@ func (b *browser) window(w *web, role, name string) *tab {
 	b.t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	b.t.Cleanup(cancel)
-	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}}
+	view := &tab{t: b.t, ctx: ctx, base: w.url, asked: map[network.RequestID]string{}, answered: map[network.RequestID]string{}, loads: map[network.RequestID]string{}}
 	// The page ends with the context of what was done first.
 	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
 		b.t.Fatal(err)
 	}
 	view.listen()
+	view.focus()
 	made := w.space.remit("token", "link", "--root", w.space.root, "--role", role, "--name", name, "--addr", strings.TrimPrefix(w.url, "http://"))
 	link := strings.TrimSpace(made.out)
 	if made.code != 0 || !strings.HasPrefix(link, w.url) {
@@ -91,6 +119,14 @@ func (b *browser) window(w *web, role, name string) *tab {
 	}
 	view.open(link)
 	return view
+}
+
+// focus makes the page behave as the one that is in front, whatever other tests look at.
+func (v *tab) focus() {
+	v.t.Helper()
+	if _, err := chromedp.Call(v.ctx, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		v.t.Fatal(err)
+	}
 }
 
 // listen notes what a page should never bring about.
@@ -119,6 +155,7 @@ func (v *tab) listen() {
 			v.fault("a request leads elsewhere: %s", to)
 		}
 		if e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeOther {
+			v.note(v.loads, e.RequestID, string(e.LoaderID))
 			v.note(v.asked, e.RequestID, e.Request.URL)
 		}
 	})
@@ -155,13 +192,19 @@ func (v *tab) note(where map[network.RequestID]string, id network.RequestID, wha
 	where[id] = what
 }
 
-// waits are the addresses that have not answered yet.
+// waits are the addresses that have not answered the page yet. Browsers do not tell how requests
+// of a page end that is gone, and may tell of them when the next one is there.
 func (v *tab) waits() []string {
+	v.t.Helper()
+	tree, err := chromedp.Call(v.ctx, page.GetFrameTree, cdp.Empty{})
+	if err != nil {
+		v.t.Fatal(err)
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var open []string
 	for id, address := range v.asked {
-		if _, ok := v.answered[id]; !ok {
+		if _, ok := v.answered[id]; !ok && v.loads[id] == string(tree.FrameTree.Frame.LoaderID) {
 			open = append(open, address)
 		}
 	}
@@ -190,7 +233,7 @@ func (v *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot("failed"))
+		v.t.Fatalf("at %s: %v\n%s", v.address(), err, v.shot(failed))
 	}
 }
 
@@ -207,9 +250,6 @@ func (v *tab) open(path string) {
 	if strings.HasPrefix(path, "/") {
 		path = v.base + path
 	}
-	v.mu.Lock()
-	clear(v.asked) // browsers do not tell how requests of a page end that is gone
-	v.mu.Unlock()
 	v.run(chromedp.Navigate(path), chromedp.WaitReady(chromedp.CSS("body")))
 }
 
@@ -229,7 +269,7 @@ func (v *tab) sees(words string) {
 	v.t.Helper()
 	for deadline := time.Now().Add(patience); !strings.Contains(v.text(), words); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			v.t.Fatalf("%s never shows %q:\n%s\n%s", v.address(), words, clip(v.text()), v.shot("failed"))
+			v.t.Fatalf("%s never shows %q:\n%s\n%s", v.address(), words, clip(v.text()), v.shot(failed))
 		}
 	}
 }
@@ -252,7 +292,14 @@ type look struct {
 	width  int64
 }
 
-var looks = []look{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
+// looks are two that have both schemes and both widths, or all four where there is time: how a
+// page fits does not depend on its colours.
+func looks() []look {
+	if os.Getenv("REMIT_FULL") == "true" {
+		return []look{{"light", 390}, {"dark", 390}, {"light", 1280}, {"dark", 1280}}
+	}
+	return []look{{"light", 390}, {"dark", 1280}}
+}
 
 func (l look) String() string { return fmt.Sprintf("%s-%d", l.scheme, l.width) }
 
@@ -289,9 +336,16 @@ func artefacts(t *testing.T) string {
 	return folder
 }
 
-// shot keeps a picture of the page, and gives its name.
+// failed is the name of the picture of a page that a test fails at.
+const failed = "failed"
+
+// shot keeps a picture of the page, and gives its name. Where nobody asks for pictures it keeps
+// those of failures alone.
 func (v *tab) shot(name string) string {
 	v.t.Helper()
+	if name != failed && os.Getenv("REMIT_ARTEFACTS") == "" && os.Getenv("REMIT_FULL") != "true" {
+		return ""
+	}
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
 	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(100))

@@ -255,17 +255,8 @@ type grepped struct {
 	NextCursor    string
 }
 
-// grep searches; an empty argument is left out. On a busy machine the files may not be read in time: it asks again.
+// grep searches; an empty argument is left out.
 func grep(server *server, args map[string]any) grepped {
-	server.t.Helper()
-	out := grepOnce(server, args)
-	for tries := 0; out.Incomplete && tries < 20; tries++ {
-		out = grepOnce(server, args)
-	}
-	return out
-}
-
-func grepOnce(server *server, args map[string]any) grepped {
 	server.t.Helper()
 	if args["cursor"] == "" {
 		delete(args, "cursor")

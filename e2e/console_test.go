@@ -190,7 +190,7 @@ func TestEveryPage(t *testing.T) {
 		}
 	}
 	t.Logf("%d pages: %s", len(pages), strings.Join(pages, " "))
-	for _, l := range looks {
+	for _, l := range looks() {
 		admin.as(l)
 		for _, path := range pages {
 			where := fmt.Sprintf("%s %s", path, l)

@@ -60,12 +60,8 @@ func TestContentsInABrowser(t *testing.T) {
 		"/console/books/course/read/lessons/hostile.md", "/console/books/course/read/lessons/long.md", "/console/books/course/read/lessons/long.md?page=2",
 		"/console/files/line.txt", "/console/files/long.md", "/console/memory", "/console/search?q=words",
 	} {
-		started := time.Now()
-		ada.open(path)
+		ada.open(path) // which ends what hangs
 		ada.settled()
-		if took := time.Since(started); took > time.Minute { // half a second, if the machine has nothing else to do
-			t.Errorf("%s took %s", path, took)
-		}
 		if title := evaluate[string](ada, `document.title`); title == "owned" || title == "" {
 			t.Errorf("%s: the title is %q", path, title)
 		}
@@ -77,7 +73,7 @@ func TestContentsInABrowser(t *testing.T) {
 	}
 	ada.run(chromedp.Click(chromedp.CSS(`main a[href*="/changes/"]`)))
 	ada.sees("One line more.")
-	for _, l := range looks {
+	for _, l := range looks() {
 		ada.as(l)
 		ada.settled()
 		ada.usable("a change " + l.String())

@@ -25,37 +25,6 @@ func (s *space) flags() []string {
 	return flags
 }
 
-// lender lends databases on PostgreSQL to the parallel parts of a test. To empty one
-// is far cheaper than to make one.
-type lender struct {
-	t    *testing.T
-	idle chan string
-}
-
-func newLender(t *testing.T) *lender {
-	t.Helper()
-	return &lender{t, make(chan string, 64)}
-}
-
-// lend gives a database until the test ends. It may hold what others left in it:
-// empty it first.
-func (l *lender) lend(t *testing.T) string {
-	t.Helper()
-	var url string
-	select {
-	case url = <-l.idle:
-	default:
-		url = pgtest.Database(l.t)
-	}
-	t.Cleanup(func() {
-		select {
-		case l.idle <- url:
-		default: // so many are not needed
-		}
-	})
-	return url
-}
-
 // emptyAll makes a database as good as new: its tables stay, with nothing in them.
 const emptyAll = `DO $$
 DECLARE

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 )
 
 // known is an answer of context_search.
@@ -25,13 +24,10 @@ type known struct {
 	Details    any
 }
 
-// search asks what the project knows, again if the machine was too busy to answer.
+// search asks what the project knows.
 func (r *server) search(args string) known {
 	r.t.Helper()
 	got := r.call("context_search", args)
-	for deadline := time.Now().Add(patience); got.givenUp() && time.Now().Before(deadline); {
-		got = r.call("context_search", args)
-	}
 	var answer known
 	r.decode([]byte(got.text), &answer)
 	return answer

@@ -28,7 +28,7 @@ func (s *space) useBooks(address string, env []string) {
 
 // lookup is the environment of a command that runs within the test.
 func (s *space) lookup(name string) (string, bool) {
-	for _, variable := range s.env {
+	for _, variable := range slices.Concat(s.env, []string{unhurried}) {
 		if value, found := strings.CutPrefix(variable, name+"="); found {
 			return value, true
 		}

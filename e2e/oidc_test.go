@@ -17,8 +17,10 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -29,16 +31,48 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
 
-// providerBin builds the OpenID provider of e2e/provider, once.
+// providerBin gives the path of the OpenID provider of e2e/oidctest. It lies in the user's
+// cache, by the hash of its source, which names the versions of what it is made of.
 var providerBin = sync.OnceValues(func() (string, error) {
-	bin := filepath.Join(filepath.Dir(remitBin), "provider")
-	build := exec.Command("go", "build", "-o", bin, ".")
-	build.Dir, build.Env = "provider", shipping()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	fmt.Fprintln(hash, runtime.Version())
+	if err := hashFiles(hash, "oidctest"); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(cache, "remit", fmt.Sprintf("oidctest-%x", hash.Sum(nil)[:8]))
+	if _, err := os.Stat(bin); err == nil {
+		return bin, nil
+	}
+	half := fmt.Sprintf("%s.%d", bin, os.Getpid()) // it is there whole or not at all
+	build := exec.Command("go", "build", "-o", half, ".")
+	build.Dir, build.Env = "oidctest", shipping()
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the OpenID provider: %w\n%s", err, out)
 	}
-	return bin, nil
+	return bin, os.Rename(half, bin)
 })
+
+// hashFiles adds the names and contents of the files in a folder.
+func hashFiles(hash io.Writer, folder string) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		data, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(hash, "%s %d\n%s", entry.Name(), len(data), data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // provider is a running OpenID provider.
 type provider struct {

@@ -25,7 +25,8 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("TOOLSETS", contracts)
-			env.Vars = append(env.Vars, noRaceSleep)
+			env.Setenv("PATH", filepath.Dir(remitBin)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			env.Vars = append(env.Vars, noRaceSleep, unhurried)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

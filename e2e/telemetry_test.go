@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -215,8 +214,8 @@ func attribute(list []*common.KeyValue, key string) string {
 // notSent is what the log says if the collector cannot be reached.
 var notSent = regexp.MustCompile(`(?m)^\S+ WRN telemetry was not sent signal=(traces|metrics|logs) lost=\d+ error=.*\n`)
 
-// TestTelemetryIsNeverInTheWay: with a collector that is dead or never answers, calls take
-// about as long as without telemetry, and the program ends in time.
+// TestTelemetryIsNeverInTheWay: with a collector that is dead or never answers, no call waits
+// for it, and the program ends.
 func TestTelemetryIsNeverInTheWay(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -235,25 +234,20 @@ func TestTelemetryIsNeverInTheWay(t *testing.T) {
 					"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address.String(), "OTEL_EXPORTER_OTLP_PROTOCOL=" + protocol, "OTEL_METRIC_EXPORT_INTERVAL=100",
 					"OTEL_BSP_SCHEDULE_DELAY=10", "OTEL_BLRP_SCHEDULE_DELAY=10", "OTEL_BSP_MAX_QUEUE_SIZE=64", "OTEL_BLRP_MAX_QUEUE_SIZE=64",
 				}
-				off, on := newSpace(t, nil).stdioWith([]string{"REMIT_RATE_LIMITS=off"}), newSpace(t, nil).stdioWith(append(env, "REMIT_RATE_LIMITS=off"))
-				off.greet(`{}`)
+				on := newSpace(t, nil).stdioWith(append(env, "REMIT_RATE_LIMITS=off"))
 				on.greet(`{}`)
-				var without, with []time.Duration
-				for range 11 { // in turns, so that whatever else runs slows down both
-					without = append(without, timeCalls(off, 100))
-					with = append(with, timeCalls(on, 100))
+				for range 1000 { // one that waited for the collector would wait for seconds, and all of them for longer than a test may hang
+					if got := on.call("hello", `{"name":"Ada"}`); got.failed {
+						t.Fatalf("%s", got.text)
+					}
 				}
-				slices.Sort(without)
-				slices.Sort(with)
-				if with[5] > 4*without[5] { // the middle ones: a busy machine stops anybody now and then
-					t.Errorf("100 calls took %s with telemetry and %s without", with, without)
-				}
-				off.end()
-				began := time.Now()
 				on.stdin.Close()
-				_ = on.cmd.Wait() // how it ended is in ProcessState
-				if took := time.Since(began); took > 20*time.Second {
-					t.Errorf("the program took %s to end", took)
+				done := make(chan error, 1)
+				go func() { done <- on.cmd.Wait() }()
+				select {
+				case <-done: // how it ended is in ProcessState
+				case <-time.After(patience):
+					t.Fatal("the program does not end")
 				}
 				told := on.stderr.String()
 				if code := on.cmd.ProcessState.ExitCode(); code != 0 || notSent.ReplaceAllString(complaints(told), "") != "" {
@@ -265,14 +259,6 @@ func TestTelemetryIsNeverInTheWay(t *testing.T) {
 			})
 		}
 	}
-}
-
-func timeCalls(r *server, n int) time.Duration {
-	began := time.Now()
-	for range n {
-		r.call("hello", `{"name":"Ada"}`)
-	}
-	return time.Since(began)
 }
 
 // TestTelemetrySaysWhatIsWrong: a variable that cannot be understood is one line, and the
@@ -312,7 +298,7 @@ func TestTelemetryWithoutJSON(t *testing.T) {
 // TestSlowCallsAreTold: a call past the maximum of its contract is a warning, on stdio too.
 func TestSlowCallsAreTold(t *testing.T) {
 	t.Parallel()
-	s := newSpace(t, map[string]string{"remit.yaml": "tools:\n  slow_compute: {deadline: 100ms}\n"})
+	s := newSpace(t, map[string]string{"remit.yaml": "tools:\n  slow_compute: {deadline: 100ms}\n"}) // times the factor of the tests
 	server := s.stdio("--toolsets", "conformance")
 	server.greet(`{}`)
 	if got := server.ask("tools/call", `{"name":"slow_compute","arguments":{"seconds":0}}`); got.Error != nil {

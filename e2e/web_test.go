@@ -186,29 +186,18 @@ func lastEvent(stream []byte) ([]byte, error) {
 	return last, nil
 }
 
-// post sends a body to a path of the server, again if that says so.
+// post sends a body to a path of the server.
 func (w *web) post(path, body string, header http.Header) httpAnswer {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
 	defer cancel()
-	for {
-		r, err := newPost(ctx, w.url+path, body, header)
-		w.space.check(err)
-		got, err := send(http.DefaultClient, r)
-		if err != nil {
-			w.t.Fatalf("post %s: %v; stderr: %s", path, err, w.stderr)
-		}
-		if header.Get("Authorization") != "" || !got.unsure() { // of a token it says the same while its issuer is away
-			return got
-		}
-		time.Sleep(50 * time.Millisecond)
+	r, err := newPost(ctx, w.url+path, body, header)
+	w.space.check(err)
+	got, err := send(http.DefaultClient, r)
+	if err != nil {
+		w.t.Fatalf("post %s: %v; stderr: %s", path, err, w.stderr)
 	}
-}
-
-// unsure tells whether a server that has hardly started, on a busy machine, could not look
-// in time who calls: nothing was done, and it says to try again.
-func (a httpAnswer) unsure() bool {
-	return a.status == http.StatusServiceUnavailable && bytes.Contains(a.body, []byte("cannot be checked right now; try again"))
+	return got
 }
 
 // nameOf finds what a request is about, for the header that says so.

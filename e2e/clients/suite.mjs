@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-import { bodyOf, complaints, contracts, decision, later, lines, logged, remit, serve, sets, stdio, workspace } from './remit.mjs'
+import { bodyOf, complaints, contracts, decision, later, lines, logged, remit, serve, sets, shared, stdio, workspace } from './remit.mjs'
 
 // masked takes the fields that vary out of an answer, once they are seen to be there.
 function masked(body, expected, varies = []) {
@@ -70,7 +70,24 @@ export function suite(client, { make, call, Stdio, Http, modern, whole }) {
   }
 }
 
+// opener gives the client for an example. Those that only read the same files share one.
+function opener(connect) {
+  const clients = new Map()
+  const start = async (t, set, example) => {
+    const client = await connect(t, workspace(example.given), undefined, '--toolsets', set, '--approve', example.approve || 'auto')
+    await client.listTools() // from now on the client checks outputs against the schemas
+    return client
+  }
+  return (t, set, contract, example) => {
+    if (!contract.hints.readOnly || example.before) return start(t, set, example)
+    const key = JSON.stringify([set, example.approve, example.given])
+    if (!clients.has(key)) clients.set(key, start(shared, set, example))
+    return clients.get(key)
+  }
+}
+
 function toolTests(each, connect, { call, modern, whole }) {
+  const open = opener(connect)
   for (const set of [...sets, 'tasks', 'books']) {
     each(`${set} lists its tools as its contracts have them`, async (t) => {
       const client = await connect(t, workspace(), undefined, '--toolsets', set)
@@ -103,9 +120,7 @@ function toolTests(each, connect, { call, modern, whole }) {
       const some = contract.examples.slice(0, set === 'books' ? 1 : 2)
       for (const example of whole && set !== 'books' ? contract.examples : some) {
         each(`${set}/${contract.name}: ${example.title}`, async (t) => {
-          const root = workspace(example.given)
-          const client = await connect(t, root, undefined, '--toolsets', set, '--approve', example.approve || 'auto')
-          await client.listTools() // from now on the client checks outputs against the schemas
+          const client = await open(t, set, contract, example)
           for (const step of example.before ?? []) await client.callTool({ name: step.tool, arguments: step.arguments })
           const result = await client.callTool({ name: contract.name, arguments: example.arguments })
           const body = bodyOf(result)

@@ -135,6 +135,10 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
 		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or postgres://USER:PASSWORD@HOST/NAME for one that replicas share")}
 	}
+	factor, err := deadlineFactor(s)
+	if err != nil {
+		return nil, err
+	}
 	root, err := workspace.Open(s.Root, hiddenFrom(s)...)
 	if err != nil {
 		return nil, fmt.Errorf("open the workspace %s: %w", s.Root, reason(err))
@@ -171,6 +175,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	}
 	a.telemetry.Watch(a.waitingGauge())
 	a.options = a.engineOptions()
+	a.options.DeadlineFactor = factor
 	if a.engine, err = a.newEngine(sets); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}

@@ -146,6 +146,7 @@ func (a *App) newDoor(exposed bool) (*door.Door, error) {
 	d := &door.Door{
 		Tokens: a.who.tokens, Local: identity.Identity{Principal: cli.Local}, Resource: a.baseURL, Scopes: a.scopes,
 		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
+		DeadlineFactor: a.options.DeadlineFactor,
 	}
 	switch {
 	case a.settings.Identity == "on" || exposed:

@@ -23,6 +23,7 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 	s := cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
 		Toolsets: []string{"learning-os"}, Approve: approval.Ask,
+		Env: func(name string) (string, bool) { return "20", name == factorVariable }, // a busy machine keeps deadlines too
 	}
 	change(&s)
 	a, err := Open(t.Context(), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -94,5 +95,21 @@ func TestRulesForOneToolset(t *testing.T) {
 	}
 	if got := strings.Join(names, " "); got != "books context learning-os tasks" { // booster allows 100 a minute
 		t.Errorf("served by address: %s", got)
+	}
+}
+
+// TestDeadlineFactor: tests may lengthen the deadlines of contracts, within bounds.
+func TestDeadlineFactor(t *testing.T) {
+	for text, want := range map[string]int{"": 1, "1": 1, "20": 20, "100": 100, "0": 0, "-2": 0, "101": 0, "0.5": 0, "x": 0} {
+		got, err := deadlineFactor(cli.Settings{Env: func(name string) (string, bool) { return text, name == factorVariable }})
+		if got != want || (err != nil) != (want == 0) {
+			t.Errorf("%q: %d and %v, want %d", text, got, err, want)
+		}
+	}
+	if got, err := deadlineFactor(cli.Settings{}); got != 1 || err != nil {
+		t.Errorf("without an environment: %d and %v, want 1", got, err)
+	}
+	if got := openHere(t, func(s *cli.Settings) { s.Env = nil }).options.DeadlineFactor; got != 1 {
+		t.Errorf("the factor is %d unless somebody sets it, want 1", got)
 	}
 }

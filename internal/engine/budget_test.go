@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 )
 
 const listYAML = `
@@ -103,14 +103,7 @@ func TestBudget(t *testing.T) {
 func listEngine(t *testing.T, shape string) *engine.Engine {
 	t.Helper()
 	set := loadSetOf(t, strings.Replace(setYAML, "shape: coded", "shape: "+shape, 1), listYAML)
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": engine.Handle(thousand)}}},
-	}, engine.Options{Audit: silent{}, Observer: silent{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	return enginetest.New(t, set, map[string]engine.Handler{"note": engine.Handle(thousand)}, engine.Options{})
 }
 
 func mustParse(t *testing.T, text string) jsontree.Value {

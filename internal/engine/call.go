@@ -238,7 +238,7 @@ func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.V
 	if w.keyed() && w.tool.inside {
 		peer = nil // in a transaction nobody may be waited for
 	}
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), w.call.Grant, peer)
+	limited := w.engine.within(ctx, w.engine.limit(w.tool), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
 		awaitTurn(limited)
@@ -288,5 +288,5 @@ func (w *work) late(caller context.Context, cause error) error {
 	if caller.Err() != nil {
 		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
 	}
-	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was given up; try again", w.tool.Name, time.Duration(w.tool.Deadline.Max)).Because(cause)
+	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was given up; try again", w.tool.Name, w.engine.limit(w.tool)).Because(cause)
 }

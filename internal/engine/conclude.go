@@ -121,7 +121,7 @@ func (w *work) log(ctx context.Context, result *Result, took time.Duration) {
 	case result.Err != nil && result.Err.Kind == contract.Internal:
 		level = slog.LevelError
 	case result.Err != nil && result.Err.Kind == contract.Unavailable && !errors.Is(result.Err, context.Canceled),
-		took > time.Duration(w.tool.Deadline.Max) && w.ran:
+		took > w.engine.limit(w.tool) && w.ran:
 		level = slog.LevelWarn
 	}
 	if !w.engine.Log.Enabled(ctx, level) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"remit/internal/contract"
 )
 
 // TestDeadline: it ends like a context of the standard library, whoever looks.
@@ -71,5 +73,16 @@ func TestDeadlineOfTheCaller(t *testing.T) {
 	defer sooner.cancel()
 	if told, ok := sooner.Deadline(); !ok || time.Until(told) > time.Second/2 {
 		t.Errorf("told %v", told)
+	}
+}
+
+// TestDeadlineFactor: a call may take the factor times as long as its contract says.
+func TestDeadlineFactor(t *testing.T) {
+	tool := &Tool{Contract: &contract.Contract{Deadline: contract.Deadline{Max: contract.Duration(time.Second)}}}
+	for factor, want := range map[int]time.Duration{-1: time.Second, 0: time.Second, 1: time.Second, 7: 7 * time.Second} {
+		e := Engine{Options: Options{DeadlineFactor: factor}}
+		if got := e.limit(tool); got != want {
+			t.Errorf("with the factor %d a call may take %s, want %s", factor, got, want)
+		}
 	}
 }

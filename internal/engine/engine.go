@@ -48,7 +48,7 @@ type File interface {
 }
 
 // Options are what an engine stands on. Limiter, Witness, ApprovalPage, Telemetry, Once,
-// Log and ReadOnly may be left out.
+// Log, ReadOnly and DeadlineFactor may be left out.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
@@ -69,6 +69,14 @@ type Options struct {
 	Now      func() time.Time
 	Log      *slog.Logger
 	ReadOnly bool // refuse every tool that writes
+	// DeadlineFactor multiplies the deadline of every contract; 0 and 1 leave it as it is. It
+	// is for tests, which may run on a machine that is too busy to keep deadlines.
+	DeadlineFactor int
+}
+
+// limit is how long a call of a tool may take.
+func (e *Engine) limit(t *Tool) time.Duration {
+	return time.Duration(t.Deadline.Max) * time.Duration(max(1, e.DeadlineFactor))
 }
 
 // Engine runs the tools of one endpoint.

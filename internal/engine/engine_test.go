@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/limit"
 )
 
@@ -148,21 +148,13 @@ func loadSet(t *testing.T, tool string) *contract.Set {
 
 func loadSetOf(t *testing.T, set, tool string) *contract.Set {
 	t.Helper()
-	loaded, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(set)}, "note.yaml": {Data: []byte(tool)}}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
+	return enginetest.Load(t, set, map[string]string{"note": tool})
 }
 
 func newRig(t *testing.T, change func(*engine.Options)) *rig {
 	t.Helper()
 	r := &rig{}
 	set := loadSet(t, toolYAML)
-	handlers := engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": engine.Handle(r.note)}}},
-	}
 	o := engine.Options{
 		Limiter: limit.NewMemory(), Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&r.logged, nil)),
@@ -170,11 +162,7 @@ func newRig(t *testing.T, change func(*engine.Options)) *rig {
 	if change != nil {
 		change(&o)
 	}
-	e, err := engine.New([]*contract.Set{set}, handlers, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.engine = e
+	r.engine = enginetest.New(t, set, map[string]engine.Handler{"note": engine.Handle(r.note)}, o)
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/identity"
 )
 
@@ -98,15 +99,10 @@ func TestOwner(t *testing.T) {
 	}
 	var asked []string
 	r := &rig{}
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{{
-		Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"mine": engine.Handle(func(_ context.Context, in ownedIn) (ownedOut, error) {
-			asked = append(asked, in.UserID)
-			return ownedOut{in.UserID}, nil
-		})},
-	}}}, engine.Options{Approvals: r, Audit: r, Observer: r, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.New(t, set, map[string]engine.Handler{"mine": engine.Handle(func(_ context.Context, in ownedIn) (ownedOut, error) {
+		asked = append(asked, in.UserID)
+		return ownedOut{in.UserID}, nil
+	})}, engine.Options{Approvals: r, Audit: r, Observer: r})
 	everything := grantOf(t, "*")
 	for _, tc := range []struct {
 		name  string

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -44,7 +43,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, contract.Errorf(contract.Invalid, "This server keeps no idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
-	limited := w.engine.within(ctx, time.Duration(w.tool.Deadline.Max), w.caller(), w.call.Grant, nil)
+	limited := w.engine.within(ctx, w.engine.limit(w.tool), w.caller(), w.call.Grant, nil)
 	defer limited.cancel()
 	kept, found, err := w.find(limited)
 	switch {
@@ -119,7 +118,7 @@ func (w *work) do(ctx context.Context, store once.Store, effect once.Effect) (ke
 	if w.tool.inside {
 		return store.Do(ctx, w.id(), w.request, now, effect)
 	}
-	lease := now.Add(time.Duration(w.tool.Deadline.Max) + once.Grace)
+	lease := now.Add(w.engine.limit(w.tool) + once.Grace)
 	return store.DoOutside(ctx, w.id(), w.request, now, lease, effect)
 }
 

@@ -18,6 +18,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/once"
 	"remit/internal/engine/once/oncetest"
 )
@@ -26,14 +27,8 @@ import (
 func serve(t *testing.T, tool string, inside bool, handler engine.Handler, o engine.Options) *engine.Engine {
 	t.Helper()
 	set := loadSet(t, tool)
-	e, err := engine.New([]*contract.Set{set}, engine.Handlers{
-		Catalog:  []*contract.Set{set},
-		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Inside: inside, Handlers: map[string]engine.Handler{"note": handler}}},
-	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	table := engine.Toolset{Sets: []string{"demo"}, Inside: inside, Handlers: map[string]engine.Handler{"note": handler}}
+	return enginetest.Serve(t, []*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{table}}, o)
 }
 
 // without takes lines out of a contract.

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -21,6 +20,7 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/background"
+	"remit/internal/engine/enginetest"
 	"remit/internal/stores/sqlstore"
 )
 
@@ -202,25 +202,16 @@ func (quiet) Observe(tool, _ string, _ time.Duration) {
 func newEngine(t *testing.T, ts *tools, version string) *engine.Engine {
 	t.Helper()
 	handlers := ts.handlers()
-	files := fstest.MapFS{"_set.yaml": {Data: []byte(strings.ReplaceAll(setYAML, "1.0.0", version))}}
+	contracts := map[string]string{}
 	for name := range handlers {
 		text := strings.ReplaceAll(toolYAML, "NAME", name)
 		if name == "write" {
 			text = strings.Replace(text, "readOnly: true", "readOnly: false", 1)
 		}
-		files[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
+		contracts[name] = text
 	}
-	set, err := contract.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: handlers}}},
-		engine.Options{Approvals: quiet{}, Audit: quiet{}, Observer: quiet{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	set := enginetest.Load(t, strings.ReplaceAll(setYAML, "1.0.0", version), contracts)
+	return enginetest.New(t, set, handlers, engine.Options{Approvals: quiet{}, Audit: quiet{}, Observer: quiet{}})
 }
 
 // newRig makes a Runner on a store, which is closed with the test.

@@ -7,12 +7,10 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
-	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/faces/cli"
 )
 
@@ -51,31 +49,14 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
-type unrecorded struct{}
-
-func (unrecorded) Ready(time.Time) error                            { return nil }
-func (unrecorded) Write(context.Context, *audit.Record, bool) error { return nil }
-func (unrecorded) Observe(string, string, time.Duration)            {}
-
 // TestBareList: the list goes to scripts as every other face gives it, and what is
 // missing of it is told to the person.
 func TestBareList(t *testing.T) {
-	set, err := contract.Load(fstest.MapFS{
-		"_set.yaml": {Data: []byte("name: demo\ntitle: Demo\ndescription: For tests.\nshape: plain\n")}, "list.yaml": {Data: []byte(listYAML)},
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := enginetest.Load(t, "name: demo\ntitle: Demo\ndescription: For tests.\nshape: plain\n", map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
 		return listOut{[]string{"a", "b"}, engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
 	}
-	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"list": engine.Handle(list)}}},
-	}, engine.Options{Audit: unrecorded{}, Observer: unrecorded{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{})
 	for total, want := range map[string]string{
 		"0": "", "7": "(cut: showing 2 of 7)\n", "-1": "(cut: showing 2, and there are more)\n",
 	} {

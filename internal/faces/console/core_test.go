@@ -14,16 +14,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
-	"remit/internal/engine/stats"
 )
 
 // core is the console with fakes around it, at a time that stands still.
@@ -114,22 +113,11 @@ func coreEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
 		Said string `json:"said"`
 	}
 	say := engine.Handle(func(_ context.Context, in in) (out, error) { return out{in.Text}, nil })
-	set, err := contract.Load(fstest.MapFS{
-		"_set.yaml":  {Data: []byte(coreSet)},
-		"look.yaml":  {Data: []byte(coreTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"))},
-		"write.yaml": {Data: []byte(coreTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"))},
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"look": say, "write": say}}},
-	}, engine.Options{Approvals: &approval.Gate{}, Audit: auditor, Observer: &stats.Stats{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	set := enginetest.Load(t, coreSet, map[string]string{
+		"look":  coreTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
+		"write": coreTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
+	})
+	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
 }
 
 func (c *core) Ready(time.Time) error { return c.full }

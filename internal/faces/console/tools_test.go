@@ -7,14 +7,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/fstest"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/identity"
-	"remit/internal/engine/stats"
 )
 
 // patient is an approver under whom every call waits.
@@ -39,8 +37,8 @@ func workshop(t testing.TB) *core {
 	say := engine.Handle(func(_ context.Context, in in) (out, error) {
 		return out{strings.Repeat(in.Text, in.Count) + strings.Join(in.Words, "+")}, nil
 	})
-	tool := func(name, more string) *fstest.MapFile {
-		return &fstest.MapFile{Data: []byte("name: " + name + `
+	tool := func(name, more string) string {
+		return "name: " + name + `
 title: Say <b>something</b>
 description: Says something <script>alert(1)</script>.
 input:
@@ -61,23 +59,13 @@ examples:
   - title: Twice
     arguments: {text: a, count: 2}
     result: {said: aa}
-` + more)}
+` + more
 	}
-	set, err := contract.Load(fstest.MapFS{
-		"_set.yaml":  {Data: []byte(coreSet)},
-		"look.yaml":  tool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
-		"write.yaml": tool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
-	}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets := []*contract.Set{set}
-	c.Engine, err = engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"look": say, "write": say}}},
-	}, engine.Options{Approvals: patient{}, Audit: c, Observer: &stats.Stats{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := enginetest.Load(t, coreSet, map[string]string{
+		"look":  tool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
+		"write": tool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
+	})
+	c.Engine = enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: patient{}, Audit: c})
 	return c
 }
 

@@ -40,8 +40,8 @@ const (
 // agentRate is how often each agent may send a request, unless its token says otherwise.
 var agentRate = limit.Rate{Requests: 6000, Per: time.Minute}
 
-// Door lets requests in. Fill in its fields before it is used; Issuer, Limiter, Audit
-// and Scopes may be left out.
+// Door lets requests in. Fill in its fields before it is used; Issuer, Limiter, Audit,
+// Scopes and DeadlineFactor may be left out.
 type Door struct {
 	Tokens   Tokens
 	Issuer   *OIDC // nil if no OIDC issuer is set
@@ -56,6 +56,9 @@ type Door struct {
 	Audit       engine.Auditor
 	Log         *slog.Logger
 	Now         func() time.Time
+	// DeadlineFactor multiplies how long a look at the tokens may take, as that of
+	// engine.Options multiplies the deadlines of contracts. It is for tests.
+	DeadlineFactor int
 
 	need        need
 	guessesOnce sync.Once
@@ -108,7 +111,7 @@ func (d *Door) Still(r *http.Request) bool {
 		who := d.Who(r)
 		return who.Principal != "" || who.Grant == identity.Unsure
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), askPatience) // one who has left may still read
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.lookTimeout()) // one who has left may still read
 	defer cancel()
 	secret, no := bearer(r)
 	if no == nil {

@@ -43,6 +43,11 @@ func (n *need) holds(now time.Time) bool {
 	return 0 < left && left <= int64(askEvery)
 }
 
+// lookTimeout is how long a look at the tokens may take.
+func (d *Door) lookTimeout() time.Duration {
+	return askPatience * time.Duration(max(1, d.DeadlineFactor))
+}
+
 // look asks whether there is a token. While that cannot be told callers have to say
 // who they are: there may be one.
 func (d *Door) look(ctx context.Context) bool {
@@ -52,7 +57,7 @@ func (d *Door) look(ctx context.Context) bool {
 	if n.holds(d.Now()) {
 		return n.last.Load() // somebody else looked meanwhile
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askPatience) // one who leaves must not spoil it for others
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lookTimeout()) // one who leaves must not spoil it for others
 	defer cancel()
 	found, err := d.Tokens.Any(ctx)
 	if err != nil {

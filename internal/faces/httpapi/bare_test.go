@@ -6,12 +6,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/fstest"
-	"time"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/stats"
 	"remit/internal/faces/httpapi"
 )
@@ -66,17 +64,9 @@ func list(_ context.Context, in listIn) (listOut, error) {
 // listRig is the face with the one tool that gives a bare list.
 func listRig(t testing.TB) *rig {
 	t.Helper()
-	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}, "list.yaml": {Data: []byte(listYAML)}}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sets, r := []*contract.Set{set}, &rig{stats: &stats.Stats{}, mux: http.NewServeMux()}
-	e, err := engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"list": engine.Handle(list)}}},
-	}, engine.Options{Audit: r, Observer: r.stats, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := &rig{stats: &stats.Stats{}, mux: http.NewServeMux()}
+	e := enginetest.New(t, enginetest.Load(t, setYAML, map[string]string{"list": listYAML}), map[string]engine.Handler{"list": engine.Handle(list)},
+		engine.Options{Audit: r, Observer: r.stats})
 	r.api = &httpapi.API{Engine: e}
 	r.api.Register(r.mux)
 	return r
@@ -124,7 +114,7 @@ func TestLargeArgument(t *testing.T) {
 	if got.Code != http.StatusOK || got.Body.String() != `[]` {
 		t.Fatalf("%d %s", got.Code, got.Body)
 	}
-	record := r.recorded()[0].Arguments
+	record := r.Records()[0].Arguments
 	if kept := string(record.Append(nil)); kept != `{"words":{"bytes":14680064,"sha256":"73ee9e89494cfaa5"}}` {
 		t.Errorf("the record keeps %.200s", kept)
 	}

@@ -209,7 +209,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	r := newRig(t, nil)
 	r.do(post("look", "", "X-Test-Principal", "ann", "User-Agent", strings.Repeat("é", 60)))
 	r.do(post("look", "not JSON")) // it never became a call
-	records := r.recorded()
+	records := r.Records()
 	if len(records) != 1 {
 		t.Fatalf("%d records, want 1", len(records))
 	}

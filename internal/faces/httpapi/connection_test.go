@@ -139,7 +139,7 @@ func TestClientGoesAway(t *testing.T) {
 					synctest.Wait()
 				})
 				time.Sleep(70 * time.Second)
-				records := r.recorded()
+				records := r.Records()
 				if len(records) != 1 || records[0].Outcome != tc.outcome || records[0].Duration > time.Minute {
 					t.Errorf("recorded %+v, want one %s", records, tc.outcome)
 				}

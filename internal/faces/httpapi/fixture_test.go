@@ -9,9 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -20,7 +18,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 	"remit/internal/engine/stats"
@@ -107,24 +105,7 @@ type rig struct {
 
 	handler func(ctx context.Context, in in) (out, error) // nil echoes
 
-	mu      sync.Mutex
-	records []audit.Record
-}
-
-func (r *rig) Ready(time.Time) error { return nil }
-
-func (r *rig) Write(_ context.Context, record *audit.Record, _ bool) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records = append(r.records, *record)
-	return nil
-}
-
-// recorded are the audit records so far.
-func (r *rig) recorded() []audit.Record {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.records
+	enginetest.Recorder
 }
 
 // Pass lets nothing through that has not been asked for.
@@ -147,27 +128,15 @@ func (r *rig) run(ctx context.Context, in in) (out, error) {
 func newRig(t testing.TB, change func(*engine.Options)) *rig {
 	t.Helper()
 	r := &rig{stats: &stats.Stats{}}
-	files := fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}}
 	handlers := map[string]engine.Handler{}
-	for name, text := range tools {
-		files[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
+	for name := range tools {
 		handlers[name] = engine.Handle(r.run)
-	}
-	set, err := contract.Load(files, ".")
-	if err != nil {
-		t.Fatal(err)
 	}
 	o := engine.Options{Limiter: limit.NewMemory(), Approvals: r, Audit: r, Observer: r.stats, Now: time.Now}
 	if change != nil {
 		change(&o)
 	}
-	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: handlers}},
-	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := enginetest.New(t, enginetest.Load(t, setYAML, tools), handlers, o)
 	r.api = &httpapi.API{
 		Engine: e, Version: "9.9.9", Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Who: func(r *http.Request) identity.Identity {

@@ -59,7 +59,7 @@ func TestBadKeys(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
 	}
-	if n := len(r.recorded()); n != 0 {
+	if n := len(r.Records()); n != 0 {
 		t.Errorf("%d calls were made", n)
 	}
 }

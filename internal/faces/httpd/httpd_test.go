@@ -214,7 +214,7 @@ func TestRefusalReachesTheSender(t *testing.T) {
 	if status, body := send(t, addr, strings.Replace(head, "Host: ", "Host: evil.com\r\nX: ", 1)+"Expect: 100-continue\r\n\r\n"); status != http.StatusForbidden {
 		t.Errorf("from elsewhere: %d %s", status, body)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 20*time.Second { // less than a body is waited for, however busy the machine is
 		t.Errorf("who asks first waits for %s", took)
 	}
 }

@@ -8,16 +8,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/engine/identity"
 	"remit/internal/faces/mcp"
 )
@@ -88,34 +86,17 @@ func (o listOut) Remarks() jsontree.Value {
 // lister serves one tool that gives a bare list, and keeps what is recorded.
 type lister struct {
 	*mcp.Server
-	records []audit.Record
+	enginetest.Recorder
 }
-
-func (*lister) Ready(time.Time) error { return nil }
-
-func (l *lister) Write(_ context.Context, r *audit.Record, _ bool) error {
-	l.records = append(l.records, *r)
-	return nil
-}
-
-func (*lister) Observe(string, string, time.Duration) {}
 
 func newLister(t testing.TB) *lister {
 	t.Helper()
-	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(listSetYAML)}, "list.yaml": {Data: []byte(listYAML)}}, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := enginetest.Load(t, listSetYAML, map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
 		return listOut{strings.Fields(in.Words[:min(len(in.Words), 100)]), engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
 	}
-	l, sets := &lister{}, []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{
-		Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"list": engine.Handle(list)}}},
-	}, engine.Options{Audit: l, Observer: l, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := &lister{}
+	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{Audit: &l.Recorder})
 	l.Server = &mcp.Server{Engine: e, Version: "1.2.3"}
 	return l
 }
@@ -215,7 +196,7 @@ func TestLargeArgument(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 			continue
 		}
-		if kept := string(l.records[0].Arguments.Append(nil)); kept != `{"words":{"bytes":14680064,"sha256":"73ee9e89494cfaa5"}}` {
+		if kept := string(l.Records()[0].Arguments.Append(nil)); kept != `{"words":{"bytes":14680064,"sha256":"73ee9e89494cfaa5"}}` {
 			t.Errorf("%s: the record keeps %.200s", name, kept)
 		}
 	}

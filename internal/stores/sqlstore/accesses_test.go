@@ -8,6 +8,7 @@ import (
 )
 
 func TestAccesses(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		codebasetest.Suite(t, func(t *testing.T) (here, elsewhere codebase.Accesses) {
 			db := open(t, url(t))

@@ -11,6 +11,7 @@ import (
 )
 
 func TestAgentTokens(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		identitytest.Tokens(t, func(t *testing.T) identity.TokenStore { return open(t, url(t)).AgentTokens() })
 	})

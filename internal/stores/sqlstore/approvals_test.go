@@ -13,6 +13,7 @@ import (
 )
 
 func TestApprovals(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		approvaltest.Suite(t, func(t *testing.T) approval.Store {
 			return open(t, url(t)).Approvals()

@@ -10,6 +10,7 @@ import (
 )
 
 func TestKnowledge(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		knowledgetest.Suite(t, func(t *testing.T) knowledgetest.Stores {

@@ -19,6 +19,7 @@ func source(db *sqlstore.DB) sqlstore.Source {
 }
 
 func TestLimiter(t *testing.T) {
+	t.Parallel()
 	limittest.Suite(t, limit.ReplicaSkew, func(t *testing.T) limit.Limiter { return source(open(t, pgtest.Database(t))).Limiter() })
 }
 

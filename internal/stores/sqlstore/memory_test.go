@@ -142,6 +142,7 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 // TestMemoryTakesFilesOver: what a workspace holds goes before the first entry, once.
 // The file itself stays as it is.
 func TestMemoryTakesFilesOver(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ name, file, before, want string }{
 		{"lines", "a.jsonl", "{\"n\":1}\n{\"n\":2}\n", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},
 		{"a line without its end", "a.jsonl", "{\"n\":1}\n{\"n\":2}", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},

@@ -16,6 +16,7 @@ import (
 )
 
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		oncetest.Suite(t, func(t *testing.T) once.Store { return open(t, url(t)).Once() })
 	})

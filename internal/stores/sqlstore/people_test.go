@@ -13,6 +13,7 @@ import (
 )
 
 func TestPeople(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		identitytest.Sessions(t, func(t *testing.T) identity.SessionStore { return open(t, url(t)).People() })
 	})
@@ -80,6 +81,7 @@ func TestLinkLetsOneIn(t *testing.T) {
 // TestDatabaseCannotSignIn: nothing that can be done to a row lets a person do more,
 // nor do sessions of another machine or workspace count.
 func TestDatabaseCannotSignIn(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		for name, c := range map[string]struct{ statement, secret, place string }{
 			"a role":            {`UPDATE console_sessions SET role = 'admin'`, "secret", "/w"},

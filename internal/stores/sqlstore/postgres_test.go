@@ -170,6 +170,7 @@ func plaintext(t *testing.T) string {
 // TestServerIsKilled: with a server that is killed again and again, what was acknowledged
 // is there, and nothing is there twice.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	db := opened(t, server.URL())
 	add := notes(t, db)
@@ -230,6 +231,7 @@ func TestServerIsKilled(t *testing.T) {
 
 // TestServerHangs: nobody waits for longer than they said, and all is well afterwards.
 func TestServerHangs(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	db := opened(t, server.URL())
 	add := notes(t, db)
@@ -255,9 +257,11 @@ func TestServerHangs(t *testing.T) {
 		t.Error("a server that hangs answers")
 	}
 	server.Resume(t)
-	// Until it has answered it has a second, which can be too short on a busy machine.
-	for deadline := time.Now().Add(longEnough); known.silent.Load() != 0 && time.Now().Before(deadline); {
-		_ = db.reader(t.Context()).QueryRowContext(t.Context(), "SELECT 1").Scan(&n)
+	known.silent.Store(1) // long ago, so that the next one waits in full, and not for a second
+	patient, done := context.WithTimeout(t.Context(), longEnough)
+	defer done()
+	if err := db.reader(patient).QueryRowContext(patient, "SELECT 1").Scan(&n); err != nil || known.silent.Load() != 0 {
+		t.Errorf("a server that has gone on: %v, silent since %d", err, known.silent.Load())
 	}
 	if err := db.change(t.Context(), add("kept")); err != nil {
 		t.Error(err)
@@ -276,6 +280,7 @@ func isBrief(t *testing.T, s *postgresServer) bool {
 
 // TestServerRestarts: connections that broke while nobody used them are no failure.
 func TestServerRestarts(t *testing.T) {
+	t.Parallel()
 	server := pgtest.New(t)
 	db := opened(t, server.URL())
 	add := notes(t, db)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestSessions(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		sessionstest.Suite(t, func(t *testing.T) sessionstest.Stores {

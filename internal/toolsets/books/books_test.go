@@ -11,17 +11,10 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/stores/blob"
 	"remit/internal/toolsets/books"
 )
-
-// quiet keeps no records and counts nothing.
-type quiet struct{}
-
-func (quiet) Ready(time.Time) error                            { return nil }
-func (quiet) Write(context.Context, *audit.Record, bool) error { return nil }
-func (quiet) Observe(tool, outcome string, took time.Duration) {}
 
 // links are addresses that nobody serves.
 type links struct{}
@@ -83,12 +76,7 @@ func serve(t testing.TB) *desk {
 	}
 	sets := contracts(t)
 	tools := &books.Tools{Library: d.library, Links: links{}, Now: time.Now, Served: sets}
-	d.Engine, err = engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{
-		Audit: quiet{}, Observer: quiet{}, Now: time.Now,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.Engine = enginetest.Serve(t, sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{})
 	return d
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/engine/enginetest"
 	"remit/internal/toolsets/books"
 )
 
@@ -233,10 +234,7 @@ func TestShelfSparesBuckets(t *testing.T) {
 	now := time.Now()
 	tools := &books.Tools{Library: d.library, Links: links{}, Now: func() time.Time { return now }, Served: contracts(t)}
 	handlers := engine.Handlers{Catalog: contracts(t), Toolsets: []engine.Toolset{tools.Toolset()}}
-	var err error
-	if d.Engine, err = engine.New(contracts(t), handlers, engine.Options{Audit: quiet{}, Observer: quiet{}, Now: time.Now}); err != nil {
-		t.Fatal(err)
-	}
+	d.Engine = enginetest.Serve(t, contracts(t), handlers, engine.Options{})
 	first := d.addresses(t)
 	lists := b.lists.Load()
 	if len(first) != 6 || lists != 2 {

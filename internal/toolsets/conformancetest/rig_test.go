@@ -14,7 +14,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/toolsets/conformancetest"
 )
 
@@ -34,12 +34,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	sets := []*contract.Set{set}
-	e, err := engine.New(sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformancetest.Toolset()}},
-		engine.Options{Approvals: asker{}, Audit: nowhere{}, Observer: nowhere{}, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rig{e, set}
+	handlers := engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformancetest.Toolset()}}
+	return &rig{enginetest.Serve(t, sets, handlers, engine.Options{Approvals: asker{}}), set}
 }
 
 // asker approves what the person at the client approves.
@@ -55,13 +51,6 @@ func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) e
 	}
 	return err
 }
-
-// nowhere keeps no records and counts nothing.
-type nowhere struct{}
-
-func (nowhere) Ready(time.Time) error                            { return nil }
-func (nowhere) Write(context.Context, *audit.Record, bool) error { return nil }
-func (nowhere) Observe(tool, outcome string, took time.Duration) {}
 
 // client answers between rounds, and notes everything that it hears.
 type client struct {

@@ -18,7 +18,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/catalog"
 	"remit/internal/engine"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/learning"
@@ -26,13 +26,6 @@ import (
 
 // now is when every test takes place.
 var now = time.Date(2026, 1, 9, 10, 30, 0, 0, time.UTC)
-
-// quiet keeps no records and counts nothing.
-type quiet struct{}
-
-func (quiet) Ready(time.Time) error                            { return nil }
-func (quiet) Write(context.Context, *audit.Record, bool) error { return nil }
-func (quiet) Observe(tool, outcome string, took time.Duration) {}
 
 var ann = engine.Visitor{Principal: "ann"}
 
@@ -67,12 +60,8 @@ func serve(t *testing.T, edition string, files map[string]string, readOnly bool,
 	memory := &memlog.Memory{Files: root, Reader: root, Folder: ".claude/memory"}
 	t.Cleanup(func() { _ = errors.Join(memory.Close(), root.Close()) })
 	tools := &learning.Tools{Memory: memory, Files: root, Now: func() time.Time { return now }, Known: known, Served: sets}
-	s.Engine, err = engine.New(sets, engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{
-		Audit: quiet{}, Observer: quiet{}, Now: time.Now, ReadOnly: readOnly,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	handlers := engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}
+	s.Engine = enginetest.Serve(t, sets, handlers, engine.Options{ReadOnly: readOnly})
 	return s
 }
 

@@ -16,17 +16,10 @@ import (
 	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/tasks"
 )
-
-// quiet keeps no records and counts nothing.
-type quiet struct{}
-
-func (quiet) Ready(time.Time) error                            { return nil }
-func (quiet) Write(context.Context, *audit.Record, bool) error { return nil }
-func (quiet) Observe(tool, outcome string, took time.Duration) {}
 
 var ann = engine.Visitor{Principal: "ann"}
 
@@ -62,12 +55,7 @@ func serve(t *testing.T, rules map[string]contract.Tightening) *desk {
 		Open: func(context.Context) (tasks.Store, error) { return d.store, d.err },
 		Now:  func() time.Time { return d.now }, Served: sets,
 	}
-	d.Engine, err = engine.New(sets, engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{
-		Audit: quiet{}, Observer: quiet{}, Now: time.Now,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d.Engine = enginetest.Serve(t, sets, engine.Handlers{Catalog: known, Toolsets: []engine.Toolset{tools.Toolset()}}, engine.Options{})
 	return d
 }
 

@@ -1,4 +1,4 @@
-// Command provider is an OpenID provider for tests, made of github.com/zitadel/oidc:
+// Command oidctest is an OpenID provider for tests, made of github.com/zitadel/oidc:
 // it gives tokens to clients that have the secret "secret".
 //
 // The name of a client says what its tokens are like, as a query:

@@ -1,4 +1,4 @@
-module remit/e2e/provider
+module remit/e2e/oidctest
 
 go 1.26.0
 

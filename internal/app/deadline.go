@@ -1,0 +1,29 @@
+package app
+
+import (
+	"fmt"
+	"strconv"
+
+	"remit/internal/faces/cli"
+)
+
+// factorVariable is the environment variable that multiplies the deadlines of all contracts.
+// It is for the tests of this repository, which run on machines that may be too busy to keep
+// deadlines. No flag and no file sets it, and it can only lengthen deadlines.
+const factorVariable = "REMIT_DEADLINE_FACTOR"
+
+// maxFactor is the largest factor.
+const maxFactor = 100
+
+// deadlineFactor reads the factor from the environment; it is 1 unless a test sets it.
+func deadlineFactor(s cli.Settings) (int, error) {
+	text, _ := environmentOf(s)(factorVariable)
+	if text == "" {
+		return 1, nil
+	}
+	factor, err := strconv.Atoi(text)
+	if err != nil || factor < 1 || factor > maxFactor {
+		return 0, fmt.Errorf("%s is %q, must be a whole number from 1 to %d; it is for tests", factorVariable, text, maxFactor)
+	}
+	return factor, nil
+}

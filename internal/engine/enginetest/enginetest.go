@@ -1,0 +1,109 @@
+// Package enginetest builds engines for tests, with tools that are written in the test.
+package enginetest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/audit"
+)
+
+// Load reads a toolset: the text of _set.yaml, and those of its contracts by the name of the tool.
+func Load(t testing.TB, set string, tools map[string]string) *contract.Set {
+	t.Helper()
+	files := fstest.MapFS{"_set.yaml": {Data: []byte(set)}}
+	for name, text := range tools {
+		files[name+".yaml"] = &fstest.MapFile{Data: []byte(text)}
+	}
+	loaded, err := contract.Load(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loaded
+}
+
+// New binds the tools of a set to handlers. Options may leave out the auditor, the observer and
+// the clock: then nothing is recorded, and the time is the real one.
+func New(t testing.TB, set *contract.Set, handlers map[string]engine.Handler, o engine.Options) *engine.Engine {
+	t.Helper()
+	sets := []*contract.Set{set}
+	return Serve(t, sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{set.Name}, Handlers: handlers}}}, o)
+}
+
+// Serve binds the tools of sets to all handlers there are; Options as for New.
+func Serve(t testing.TB, sets []*contract.Set, handlers engine.Handlers, o engine.Options) *engine.Engine {
+	t.Helper()
+	if o.Audit == nil {
+		o.Audit = nothing{}
+	}
+	if o.Observer == nil {
+		o.Observer = nothing{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	e, err := engine.New(sets, handlers, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// nothing keeps no records and counts nothing.
+type nothing struct{}
+
+func (nothing) Ready(time.Time) error                            { return nil }
+func (nothing) Write(context.Context, *audit.Record, bool) error { return nil }
+func (nothing) Observe(string, string, time.Duration)            {}
+
+// Recorder is the auditor and the observer of an engine. It keeps what it is told. Safe for
+// concurrent use.
+type Recorder struct {
+	Full error // what Ready says
+
+	mu      sync.Mutex
+	records []audit.Record
+	calls   map[string]int
+}
+
+// Ready gives Full.
+func (r *Recorder) Ready(time.Time) error { return r.Full }
+
+// Write keeps a record.
+func (r *Recorder) Write(_ context.Context, record *audit.Record, _ bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, *record)
+	return nil
+}
+
+// Observe counts a call by its tool and outcome.
+func (r *Recorder) Observe(tool, outcome string, _ time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.calls == nil {
+		r.calls = map[string]int{}
+	}
+	r.calls[tool+" "+outcome]++
+}
+
+// Records are the audit records so far.
+func (r *Recorder) Records() []audit.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.records)
+}
+
+// Calls counts the calls so far, by tool and outcome: "demo/note ok".
+func (r *Recorder) Calls() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.calls)
+}
