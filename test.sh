@@ -176,6 +176,7 @@ done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 
 step "tests of packages without goroutines"
 go test -vet=off -timeout 45m -p 3 -parallel 4 "${plain[@]}" || failed=true
+go -C tools/trainembed test -timeout 45m ./... || failed=true # a module of its own
 
 # raced tests packages with the race detector, if there is one. SQLite is C made into Go: the
 # detector has nothing to find in it, and would slow down all that stores something by a quarter.
