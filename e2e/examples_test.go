@@ -299,7 +299,7 @@ func eachExample(t *testing.T, test func(t *testing.T, set *contract.Set, c *con
 	}
 	for _, set := range sets {
 		for _, c := range set.Contracts {
-			for _, e := range examplesOf(t, c) {
+			for _, e := range c.Examples {
 				t.Run(set.Name+"/"+c.Name+"/"+e.Title, func(t *testing.T) {
 					t.Parallel()
 					test(t, set, c, e)
@@ -307,15 +307,6 @@ func eachExample(t *testing.T, test func(t *testing.T, set *contract.Set, c *con
 			}
 		}
 	}
-}
-
-func examplesOf(t *testing.T, c *contract.Contract) []contract.Example {
-	t.Helper()
-	list, err := c.Examples.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
 }
 
 // Every example holds on every face, and every face says it in the same bytes.

@@ -16,7 +16,7 @@ func (c *Contract) Body(written []byte) []byte {
 // BodySchema is the schema of the bodies of answers. Like the output schema it is null
 // for a tool that answers with content.
 func (c *Contract) BodySchema() jsontree.Value {
-	if list := memberOf(memberOf(&c.Output, "properties"), c.Bare); c.Bare != "" && list != nil {
+	if list := c.Output.Member("properties", c.Bare); c.Bare != "" && list != nil {
 		return public(list)
 	}
 	return c.PublicOutput()

@@ -55,7 +55,7 @@ type Contract struct {
 	Approval    Approval           `json:"approval,omitzero" yaml:"approval"`
 	Truncate    Truncate           `json:"truncate,omitzero" yaml:"truncate"`
 	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
-	Examples    Examples           `json:"examples" yaml:"examples"`
+	Examples    []Example          `json:"examples" yaml:"examples"`
 
 	// Digest identifies the exact text: sha256 of the canonical contract.
 	Digest string `json:"digest" yaml:"-"`

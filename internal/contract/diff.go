@@ -244,7 +244,7 @@ func sideOf(at string) string {
 // demands tells whether a schema has a field in its list of required ones.
 func demands(schema *jsontree.Value, name string) bool {
 	list := schema.Field("required")
-	return slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+	return list.Has(name)
 }
 
 // keyword judges one changed keyword. Whatever closes a vocabulary (type, enum,

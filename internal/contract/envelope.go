@@ -26,24 +26,11 @@ func (c *Contract) wraps() bool { return c.Shape == Envelope && !c.Content }
 // set of that shape, the whole output in any other.
 func (c *Contract) Data() *jsontree.Value {
 	if c.wraps() {
-		if data := memberOf(memberOf(&c.Output, "properties"), "data"); data != nil {
+		if data := c.Output.Member("properties", "data"); data != nil {
 			return data
 		}
 	}
 	return &c.Output
-}
-
-// memberOf finds a member of an object in its place, or nil.
-func memberOf(v *jsontree.Value, key string) *jsontree.Value {
-	if v == nil || v.Kind != jsontree.Object {
-		return nil
-	}
-	for i := range v.Members {
-		if v.Members[i].Key == key {
-			return &v.Members[i].Value
-		}
-	}
-	return nil
 }
 
 // Wrap puts what a handler gives into the shape of the set.
@@ -57,7 +44,7 @@ func (c *Contract) Wrap(data jsontree.Value) jsontree.Value {
 // unwrapped is the part of an answer that Wrap was given.
 func (c *Contract) unwrapped(answer *jsontree.Value) *jsontree.Value {
 	if c.wraps() {
-		return memberOf(answer, "data")
+		return answer.Member("data")
 	}
 	return answer
 }

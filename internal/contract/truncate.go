@@ -17,7 +17,7 @@ const cursorRoom = 256
 // Cut leaves the first n elements of the list of an answer, wrapped, that has no cursor
 // to go on with, and tells how many there were.
 func (c *Contract) Cut(answer *jsontree.Value, n int) (total int) {
-	list := memberOf(c.unwrapped(answer), c.Truncate.List)
+	list := c.unwrapped(answer).Member(c.Truncate.List)
 	total = len(list.Members)
 	list.Members = list.Members[:n]
 	return total
@@ -28,7 +28,7 @@ func (c *Contract) Cut(answer *jsontree.Value, n int) (total int) {
 // for a cursor, if there is one; it is at least one, since an answer without any would never come to an
 // end. A single element fits, however long it is.
 func (c *Contract) Fit(answer *jsontree.Value) (keep int, fits bool) {
-	list := memberOf(c.unwrapped(answer), c.Truncate.List)
+	list := c.unwrapped(answer).Member(c.Truncate.List)
 	if list == nil || c.Truncate == (Truncate{}) {
 		return 0, true
 	}

@@ -66,7 +66,7 @@ func visible(sets []*contract.Set) []*contract.Set {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
 }
 
-// Decode reads a catalog.json. Examples stay JSON until somebody asks for them.
+// Decode reads a catalog.json.
 func Decode(data []byte) ([]*contract.Set, error) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {

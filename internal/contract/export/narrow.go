@@ -91,14 +91,15 @@ func (n *narrower) checkStructure(s *jsontree.Value, at string) {
 
 // isOf tells whether the keyword type names a type, alone or among others.
 func isOf(kind *jsontree.Value, name string) bool {
-	return kind.Text == name || slices.ContainsFunc(kind.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+	return kind.Text == name || kind.Has(name)
 }
 
 // part narrows a schema within a schema. In a complete dialect an optional argument
 // may be null, and the model is told what that means.
 func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *jsontree.Value) jsontree.Value {
 	below := place(at, keyword, name)
-	if !n.complete || keyword != "properties" || isRequired(around, name) {
+	required := around.Field("required")
+	if !n.complete || keyword != "properties" || required.Has(name) {
 		return n.schema(part, below)
 	}
 	loosened := nullable(*part)
@@ -114,11 +115,6 @@ func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *
 		meaning = "null stands for " + string(fallback.Append(nil))
 	}
 	return nullable(n.schema(part, below, meaning))
-}
-
-func isRequired(s *jsontree.Value, name string) bool {
-	required := s.Field("required")
-	return slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
 }
 
 // place names a schema within the one at a place.
@@ -141,11 +137,7 @@ func allRequired(s jsontree.Value) jsontree.Value {
 	if !has {
 		return s
 	}
-	names := jsontree.Arr()
-	for _, m := range properties.Members {
-		names.Members = append(names.Members, jsontree.Member{Value: jsontree.Str(m.Key)})
-	}
-	return with(s, "required", names)
+	return with(s, "required", jsontree.List(properties.Members, func(m jsontree.Member) jsontree.Value { return jsontree.Str(m.Key) }))
 }
 
 // nullable lets a schema take null too.

@@ -23,9 +23,7 @@ func (d *posted) answer() string { return d.Name + "_answer" }
 func (d *posted) schemas() []jsontree.Member {
 	input, output := d.PublicInput(), d.BodySchema()
 	if d.Content {
-		block := object(jsontree.Obj(jsontree.M("type", typed("string"))), "type")
-		list := jsontree.Obj(text("type", "array"), jsontree.M("items", block))
-		output = object(jsontree.Obj(jsontree.M("content", list)), "content")
+		output = object("content", jsontree.Obj(text("type", "array"), jsontree.M("items", object("type", typed("string")))))
 	}
 	var members []jsontree.Member
 	for _, named := range []jsontree.Member{jsontree.M(d.arguments(), input), jsontree.M(d.answer(), output)} {
@@ -54,25 +52,21 @@ func moved(schema *jsontree.Value, name string) jsontree.Value {
 }
 
 // operation is the call of the tool: POST /tools/{name}.
-func (d *posted) operation() (jsontree.Value, error) {
-	examples, err := d.Examples.All()
-	if err != nil {
-		return jsontree.Value{}, err
-	}
+func (d *posted) operation() jsontree.Value {
 	operation := jsontree.Obj(
 		text("operationId", d.Name),
 		text("summary", d.Title),
 		text("description", d.about()),
-		jsontree.M("tags", jsontree.Arr(jsontree.Str(d.Set))),
+		jsontree.M("tags", jsontree.Strs(d.Set)),
 		jsontree.M("security", d.security()),
 	)
 	if !d.Hints.ReadOnly {
 		operation.Members = append(operation.Members, jsontree.M("parameters", jsontree.Arr(reference("parameters", "Idempotency-Key"))))
 	}
 	operation.Members = append(operation.Members,
-		jsontree.M("requestBody", d.body(examples)),
-		jsontree.M("responses", jsontree.Obj(d.responses(examples)...)))
-	return operation, nil
+		jsontree.M("requestBody", d.body()),
+		jsontree.M("responses", jsontree.Obj(d.responses()...)))
+	return operation
 }
 
 // about tells what the contract promises beside its schemas.
@@ -98,23 +92,24 @@ func (d *posted) scope() string {
 	return d.Set + ":write"
 }
 
+// security asks for a token with the scope, if tokens are in use.
 func (d *posted) security() jsontree.Value {
 	if d.Access == contract.Public {
 		return jsontree.Arr()
 	}
-	return optionally(d.scope())
+	return jsontree.Arr(jsontree.Obj(jsontree.M("bearer", jsontree.Strs(d.scope()))), jsontree.Obj())
 }
 
-func (d *posted) body(examples []contract.Example) jsontree.Value {
+func (d *posted) body() jsontree.Value {
 	var shown []jsontree.Member
-	for i, e := range examples {
+	for i, e := range d.Examples {
 		if accepted, err := d.Accept(e.Arguments.Clone()); err == nil {
 			shown = append(shown, example(i, &e, given(&e.Arguments, accepted)))
 		}
 	}
 	required := d.Input.Field("required")
-	body := jsontree.Obj(jsontree.M("required", jsontree.Boolean(len(required.Members) > 0)))
-	body.Members = append(body.Members, jsonContent(reference("schemas", d.arguments()), shown...)...)
+	body := response("", reference("schemas", d.arguments()), shown, nil)
+	body.Members[0] = jsontree.M("required", jsontree.Boolean(len(required.Members) > 0)) // a body has no description
 	return body
 }
 
@@ -134,10 +129,10 @@ func example(i int, e *contract.Example, value jsontree.Value) jsontree.Member {
 }
 
 // responses are the answer of the tool, then each status that it may fail with.
-func (d *posted) responses(examples []contract.Example) []jsontree.Member {
+func (d *posted) responses() []jsontree.Member {
 	var answers []jsontree.Member
 	failures := map[contract.Kind][]jsontree.Member{}
-	for i, e := range examples {
+	for i, e := range d.Examples {
 		if e.Error.Kind == jsontree.Null {
 			answers = append(answers, example(i, &e, e.Result))
 		} else {
@@ -145,14 +140,17 @@ func (d *posted) responses(examples []contract.Example) []jsontree.Member {
 			failures[kind] = append(failures[kind], example(i, &e, e.Error))
 		}
 	}
-	members := []jsontree.Member{jsontree.M("200", response("The answer", jsonContent(reference("schemas", d.answer()), answers...), d.headers("ok")...))}
-	members = append(members, jsontree.M("401", unauthorized(d.failureOrRefusal())))
+	challenge := jsontree.M("WWW-Authenticate", reference("headers", "WWW-Authenticate"))
+	members := []jsontree.Member{
+		jsontree.M("200", response("The answer", reference("schemas", d.answer()), answers, d.headers("ok"))),
+		jsontree.M("401", response("The token is missing, expired or unknown", d.failureOrRefusal(), nil, []jsontree.Member{challenge})),
+	}
 	for status, kinds := range d.statuses() {
 		members = append(members, jsontree.M(strconv.Itoa(status), d.failure(status, kinds, failures)))
 	}
 	slices.SortFunc(members, func(a, b jsontree.Member) int { return cmp.Compare(a.Key, b.Key) })
 	return append(members, jsontree.M("default", response("Any failure; X-Remit-Outcome says which, if the call reached the tool",
-		jsonContent(d.failureOrRefusal(), failures[""]...))))
+		d.failureOrRefusal(), failures[""], nil)))
 }
 
 // failureOrRefusal is a failure of the tool, or what the server said in its own words
@@ -204,7 +202,7 @@ func (d *posted) failure(status int, kinds []contract.Kind, examples map[contrac
 	if status == 503 || status == 429 { // too many calls at once, or with one token
 		schema = d.failureOrRefusal()
 	}
-	return response(strings.Join(about, ". "), jsonContent(schema, shown...), headers...)
+	return response(strings.Join(about, ". "), schema, shown, headers)
 }
 
 // bodyFaults are what may be wrong with a request before it is a call.
@@ -221,17 +219,18 @@ func defaultCause(kind contract.Kind) string {
 	return "see the message: the outcome is " + strings.ReplaceAll(string(kind), "_", " ")
 }
 
+// errorSchema names the schema of the errors of a shape.
+func errorSchema(shape contract.Shape) string {
+	return strings.ToUpper(string(shape[:1])) + string(shape[1:]) + "Error"
+}
+
 // headers are those of every answer that a tool gives.
 func (d *posted) headers(outcomes ...string) []jsontree.Member {
-	words := make([]jsontree.Value, len(outcomes))
-	for i, outcome := range outcomes {
-		words[i] = jsontree.Str(outcome)
-	}
 	told := func(about string, schema jsontree.Value) jsontree.Value {
 		return jsontree.Obj(text("description", about), jsontree.M("schema", schema))
 	}
 	members := []jsontree.Member{
-		jsontree.M("X-Remit-Outcome", told("What came of the call", jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Arr(words...))))),
+		jsontree.M("X-Remit-Outcome", told("What came of the call", jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Strs(outcomes...))))),
 		jsontree.M("X-Remit-Contract", told("The promise that was kept", jsontree.Obj(text("type", "string"), text("const", d.Set+"/"+d.Name+"@"+d.Version.String())))),
 	}
 	if outcomes[0] != "ok" {

@@ -57,24 +57,37 @@ func M(key string, v Value) Member { return Member{key, v} }
 func Obj(members ...Member) Value { return Value{Kind: Object, Members: members} }
 
 // Arr makes an array.
-func Arr(elements ...Value) Value {
-	v := Value{Kind: Array, Members: make([]Member, len(elements))}
-	for i, e := range elements {
-		v.Members[i].Value = e
+func Arr(elements ...Value) Value { return List(elements, func(e Value) Value { return e }) }
+
+// Strs makes an array of strings.
+func Strs(texts ...string) Value { return List(texts, Str) }
+
+// List makes an array with one element for each item.
+func List[T any](items []T, element func(T) Value) Value {
+	v := Value{Kind: Array, Members: make([]Member, len(items))}
+	for i, item := range items {
+		v.Members[i].Value = element(item)
 	}
 	return v
 }
 
 // Get finds a member of an object.
 func (v *Value) Get(key string) (Value, bool) {
-	if v.Kind == Object {
+	if found := v.member(key); found != nil {
+		return *found, true
+	}
+	return Value{}, false
+}
+
+func (v *Value) member(key string) *Value {
+	if v != nil && v.Kind == Object {
 		for i := range v.Members {
 			if v.Members[i].Key == key {
-				return v.Members[i].Value, true
+				return &v.Members[i].Value
 			}
 		}
 	}
-	return Value{}, false
+	return nil
 }
 
 // Field returns a member of an object, or null.
@@ -83,13 +96,26 @@ func (v *Value) Field(key string) Value {
 	return found
 }
 
-// At follows names from member to member; null if one of them is missing.
-func (v *Value) At(names ...string) Value {
-	at := *v
+// Member follows names from member to member; nil if one of them is missing. What it
+// points to is part of v.
+func (v *Value) Member(names ...string) *Value {
 	for _, name := range names {
-		at = at.Field(name)
+		v = v.member(name)
 	}
-	return at
+	return v
+}
+
+// At is what Member leads to, or null.
+func (v *Value) At(names ...string) Value {
+	if found := v.Member(names...); found != nil {
+		return *found
+	}
+	return Value{}
+}
+
+// Has tells whether an array holds this string.
+func (v *Value) Has(text string) bool {
+	return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Value.Kind == String && m.Value.Text == text })
 }
 
 // True tells whether the value is the boolean true.
