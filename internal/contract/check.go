@@ -268,7 +268,7 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	case s == nil:
 		return onlySize(v)
 	case s.redact || len(v.Source()) > longest:
-		return digestOf(v)
+		return DigestOf(v)
 	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
 		return s.redactedMembers(v)
 	default:
@@ -289,7 +289,8 @@ func onlySize(v *jsontree.Value) jsontree.Value {
 	return jsontree.Obj(jsontree.M("bytes", jsontree.Int(int64(len(content(v))))))
 }
 
-func digestOf(v *jsontree.Value) jsontree.Value {
+// DigestOf stands for a value in records: its size, and the start of its hash.
+func DigestOf(v *jsontree.Value) jsontree.Value {
 	body := content(v)
 	sum := sha256.Sum256(body)
 	return jsontree.Obj(

@@ -26,10 +26,8 @@ type Set struct {
 
 // Find returns the contract of a tool of the set, or nil.
 func (s *Set) Find(name string) *Contract {
-	for _, c := range s.Contracts {
-		if c.Name == name {
-			return c
-		}
+	if i := slices.IndexFunc(s.Contracts, func(c *Contract) bool { return c.Name == name }); i >= 0 {
+		return s.Contracts[i]
 	}
 	return nil
 }

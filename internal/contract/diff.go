@@ -151,19 +151,16 @@ func (v Version) next(b Bump) Version {
 
 // bumpBetween is the bump that was made; going back is none.
 func bumpBetween(old, updated Version) Bump {
-	switch {
-	case updated.Major != old.Major:
-		return bumpIf(updated.Major > old.Major, Major)
-	case updated.Minor != old.Minor:
-		return bumpIf(updated.Minor > old.Minor, Minor)
-	default:
-		return bumpIf(updated.Patch > old.Patch, Patch)
-	}
-}
-
-func bumpIf(raised bool, b Bump) Bump {
-	if raised {
-		return b
+	for _, part := range []struct {
+		raised int
+		bump   Bump
+	}{{updated.Major - old.Major, Major}, {updated.Minor - old.Minor, Minor}, {updated.Patch - old.Patch, Patch}} {
+		switch {
+		case part.raised > 0:
+			return part.bump
+		case part.raised < 0:
+			return None
+		}
 	}
 	return None
 }

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -29,27 +30,10 @@ func Kinds() []Kind {
 
 // Status is the HTTP status of a failure. A call that waits for a person has
 // neither failed nor been carried out: it is accepted.
-func (k Kind) Status() int {
-	switch k {
-	case Invalid:
-		return 400
-	case Denied:
-		return 403
-	case NotFound:
-		return 404
-	case Conflict:
-		return 409
-	case TooLarge:
-		return 413
-	case Limited:
-		return 429
-	case Pending:
-		return 202
-	case Unavailable:
-		return 503
-	default:
-		return 500
-	}
+func (k Kind) Status() int { return cmp.Or(statuses[k], 500) }
+
+var statuses = map[Kind]int{
+	Invalid: 400, Denied: 403, NotFound: 404, Conflict: 409, TooLarge: 413, Limited: 429, Pending: 202, Unavailable: 503,
 }
 
 // Error is the only failure a caller ever sees. Message and Details are for the
@@ -96,8 +80,7 @@ func (e *Error) Unwrap() error { return e.Cause }
 // AsError finds the Error in err. Anything else is a fault of ours: it becomes
 // kind internal, with err as the cause and nothing of it in the message.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return Errorf(Internal, "Internal error").Because(err)

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -17,10 +18,7 @@ type PathPolicy struct {
 
 // Allows tells whether the clean path matches an allow pattern.
 func (p *PathPolicy) Allows(clean string) bool {
-	if len(p.Allow) == 0 {
-		return true
-	}
-	return matchesAny(p.Allow, clean)
+	return len(p.Allow) == 0 || matchesAny(p.Allow, clean)
 }
 
 // Denies tells whether the clean path, or a folder above it, matches a deny
@@ -36,10 +34,5 @@ func (p *PathPolicy) Denies(clean string) bool {
 }
 
 func matchesAny(patterns []string, name string) bool {
-	for _, pattern := range patterns {
-		if doublestar.MatchUnvalidated(pattern, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, name) })
 }

@@ -135,17 +135,11 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 
 // paused tells whether err ends a round and not the call, and what is asked.
 func paused(err error) (questions []Question, ok bool) {
-	if err == nil {
-		return nil, false
-	}
-	var s *SuspendedError
-	var d *DetachedError
-	switch {
-	case errors.As(err, &s):
+	if s, ok := errors.AsType[*SuspendedError](err); ok {
 		return s.Questions, true
-	default:
-		return nil, errors.As(err, &d)
 	}
+	_, ok = errors.AsType[*DetachedError](err)
+	return nil, ok
 }
 
 // contain turns a panic into a fault of ours; the stack goes to the log alone. what

@@ -30,33 +30,19 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	default:
 		result.fail(contract.AsError(err))
 	}
-	if auditErr := w.record(&result, took); auditErr != nil {
-		w.engine.Log.ErrorContext(ctx, "the audit record could not be kept", "tool", w.tool.ID, "error", auditErr)
-		if w.wrote() && result.Err == nil {
-			result.fail(contract.Errorf(contract.Unavailable,
-				"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
-		}
+	record := w.record(&result, took)
+	if auditErr := w.engine.keep(ctx, record, w.wrote()); auditErr != nil && w.wrote() && result.Err == nil {
+		result.fail(contract.Errorf(contract.Unavailable,
+			"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
+		record = w.record(&result, took)
 	}
-	w.engine.Observer.Observe(w.tool.ID, result.outcome(), took)
-	w.tell(ctx, &result, took)
-	w.log(ctx, &result, took)
-	return result
-}
-
-// tell lets those hear of the call who follow it from program to program.
-func (w *work) tell(ctx context.Context, result *Result, took time.Duration) {
-	if w.engine.Telemetry == nil {
-		return
-	}
-	told := telemetry.Call{
-		Method: "tools/call", Tool: w.tool.ID, Outcome: result.outcome(), Version: w.tool.Version.String(),
-		Caller: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection,
-		Started: w.started, Took: took, Bytes: len(result.Body),
-	}
+	told := telemetry.Call{Method: "tools/call", Tool: w.tool.ID, Connection: w.call.Connection}
+	var failure error
 	if result.Err != nil {
-		told.Err = w.tool.Code(result.Err)
+		told.Err, failure = w.tool.Code(result.Err), result.Err
 	}
-	w.engine.Telemetry.Called(ctx, &told)
+	w.engine.tell(ctx, record, told, failure, w.ran && took > time.Duration(w.tool.Deadline.Max))
+	return result
 }
 
 func (r *Result) succeed(answer *jsontree.Value) {
@@ -89,16 +75,8 @@ func (r *Result) outcome() string {
 
 func (w *work) wrote() bool { return w.ran && !w.tool.Hints.ReadOnly }
 
-// record keeps the audit record; that of a write is durable before the answer,
-// even if the caller has gone meanwhile.
-func (w *work) record(result *Result, took time.Duration) error {
-	ctx := context.Background()
-	if w.wrote() { // the record of a read is not waited for
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, auditPatience)
-		defer cancel()
-	}
-	return w.engine.Audit.Write(ctx, &audit.Record{
+func (w *work) record(result *Result, took time.Duration) *audit.Record {
+	return &audit.Record{
 		Time:      w.started,
 		Principal: w.call.Principal,
 		Face:      w.call.Face,
@@ -109,33 +87,58 @@ func (w *work) record(result *Result, took time.Duration) error {
 		Outcome:   result.outcome(),
 		Duration:  took,
 		Bytes:     len(result.Body),
-	}, w.wrote())
+	}
 }
 
 // auditPatience is how long a record may take to reach the disk.
 const auditPatience = 10 * time.Second
 
-func (w *work) log(ctx context.Context, result *Result, took time.Duration) {
+// keep keeps the audit record of a call or a visit; that of a write is durable before
+// the answer, even if the caller has gone meanwhile. That of a read is not waited for.
+func (e *Engine) keep(ctx context.Context, r *audit.Record, durable bool) error {
+	patient := context.Background()
+	if durable {
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(patient, auditPatience)
+		defer cancel()
+	}
+	err := e.Audit.Write(patient, r, durable)
+	if err != nil {
+		e.Log.ErrorContext(ctx, "the audit record could not be kept", "tool", r.Tool, "error", err)
+	}
+	return err
+}
+
+// tell lets those hear of a call or a visit who count it, follow it from program to
+// program or read the log. told has what the record does not; err is what the caller
+// was told.
+func (e *Engine) tell(ctx context.Context, r *audit.Record, told telemetry.Call, err error, late bool) {
+	e.Observer.Observe(r.Tool, r.Outcome, r.Duration)
+	if e.Telemetry != nil {
+		call := told
+		call.Outcome, call.Version, call.Caller, call.Face, call.Client = r.Outcome, r.Version, r.Principal, r.Face, r.Client
+		call.Started, call.Took, call.Bytes = r.Time, r.Duration, r.Bytes
+		e.Telemetry.Called(ctx, &call)
+	}
 	level := slog.LevelInfo
 	switch {
-	case result.Err != nil && result.Err.Kind == contract.Internal:
+	case r.Outcome == string(contract.Internal):
 		level = slog.LevelError
-	case result.Err != nil && result.Err.Kind == contract.Unavailable && !errors.Is(result.Err, context.Canceled),
-		took > time.Duration(w.tool.Deadline.Max) && w.ran:
+	case r.Outcome == string(contract.Unavailable) && !errors.Is(err, context.Canceled), late:
 		level = slog.LevelWarn
 	}
-	if !w.engine.Log.Enabled(ctx, level) {
+	if !e.Log.Enabled(ctx, level) {
 		return
 	}
 	attrs := []slog.Attr{
-		slog.String("tool", w.tool.ID),
-		slog.String("caller", w.call.Principal),
-		slog.String("outcome", result.outcome()),
-		slog.Duration("took", took),
-		slog.Int("bytes", len(result.Body)),
+		slog.String("tool", r.Tool),
+		slog.String("caller", r.Principal),
+		slog.String("outcome", r.Outcome),
+		slog.Duration("took", r.Duration),
+		slog.Int("bytes", r.Bytes),
 	}
-	if result.Err != nil && result.Err.Cause != nil {
-		attrs = append(attrs, slog.Any("cause", result.Err.Cause))
+	if cause := errors.Unwrap(err); cause != nil {
+		attrs = append(attrs, slog.Any("cause", cause))
 	}
-	w.engine.Log.LogAttrs(ctx, level, "call", attrs...)
+	e.Log.LogAttrs(ctx, level, "call", attrs...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"remit/internal/contract/jsontree"
@@ -52,10 +53,8 @@ func (l Level) String() string { return levelNames[l] }
 
 // ParseLevel reads a level by its name.
 func ParseLevel(name string) (Level, error) {
-	for i, known := range levelNames {
-		if name == known {
-			return Level(i), nil
-		}
+	if i := slices.Index(levelNames, name); i >= 0 {
+		return Level(i), nil
 	}
 	return 0, fmt.Errorf("level %q: must be one of %s", name, strings.Join(levelNames, ", "))
 }

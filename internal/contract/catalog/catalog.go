@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -104,12 +103,10 @@ func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
 	var selected []*contract.Set
 	for _, name := range names {
 		i := slices.Index(known, name)
-		switch {
-		case i < 0 && contract.Nearest(name, told) != "":
-			return nil, fmt.Errorf("there is no toolset %q; did you mean %q?", name, contract.Nearest(name, told))
-		case i < 0:
-			return nil, fmt.Errorf("there is no toolset %q; there are %s", name, strings.Join(told, ", "))
-		case !slices.Contains(selected, sets[i]):
+		if i < 0 {
+			return nil, fmt.Errorf("there is no toolset %q%s", name, contract.Hint(name, told))
+		}
+		if !slices.Contains(selected, sets[i]) {
 			selected = append(selected, sets[i])
 		}
 	}

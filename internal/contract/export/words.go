@@ -1,55 +1,39 @@
 package export
 
 import (
+	"fmt"
 	"strings"
 
 	"remit/internal/contract/jsontree"
 )
 
+// phrases say keywords of a single value. %s is the value as JSON, except for a format
+// and a pattern, which are not quoted.
+var phrases = map[string]string{
+	"default": "default %s", "format": "of the format %s", "pattern": "matches %s", "const": "always %s", "examples": "for example %s",
+	"minLength": "at least %s character", "maxLength": "at most %s character",
+	"minItems": "at least %s element", "maxItems": "at most %s element",
+	"minimum": "at least %s", "maximum": "at most %s", "deprecated": "deprecated: %s",
+}
+
 // Words says in a description what a keyword says of a single value; "" for a
 // keyword that says something of the structure.
 func Words(keyword string, v *jsontree.Value) string {
+	phrase, known := phrases[keyword]
 	text := string(v.Append(nil))
-	switch keyword {
-	case "default":
-		return "default " + text
-	case "format":
-		return "of the format " + v.Text
-	case "minLength":
-		return "at least " + counted(text, "character")
-	case "maxLength":
-		return "at most " + counted(text, "character")
-	case "minItems":
-		return "at least " + counted(text, "element")
-	case "maxItems":
-		return "at most " + counted(text, "element")
-	case "minimum":
-		return "at least " + text
-	case "maximum":
-		return "at most " + text
-	case "pattern":
-		return "matches " + v.Text
-	case "const":
-		return "always " + text
-	case "examples":
-		return "for example " + text
-	case "uniqueItems":
-		if v.True() {
-			return "no element twice"
-		}
+	switch {
+	case keyword == "uniqueItems" && v.True():
+		return "no element twice"
+	case keyword == "uniqueItems":
 		return "an element may be there twice"
-	case "deprecated":
-		return "deprecated: " + text
-	default:
+	case !known:
 		return ""
+	case keyword == "format" || keyword == "pattern":
+		text = v.Text
+	case text != "1" && (strings.HasSuffix(phrase, "character") || strings.HasSuffix(phrase, "element")):
+		phrase += "s"
 	}
-}
-
-func counted(number, thing string) string {
-	if number == "1" {
-		return number + " " + thing
-	}
-	return number + " " + thing + "s"
+	return fmt.Sprintf(phrase, text)
 }
 
 // described adds words to the description of a schema, in brackets at its end.

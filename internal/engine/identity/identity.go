@@ -5,6 +5,7 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"remit/internal/contract"
 )
@@ -88,10 +89,8 @@ func (r Role) String() string {
 
 // ParseRole reads a role by its name.
 func ParseRole(name string) (Role, error) {
-	for i, known := range roleNames {
-		if name == known && Role(i) != Nobody {
-			return Role(i), nil
-		}
+	if i := slices.Index(roleNames, name); i > int(Nobody) {
+		return Role(i), nil
 	}
 	return Nobody, fmt.Errorf("role %q: must be viewer, approver or admin", name)
 }

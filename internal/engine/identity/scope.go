@@ -2,7 +2,6 @@ package identity
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -36,7 +35,7 @@ func (s Scopes) Has(set string, write bool) bool {
 // List gives the scopes in a fixed order.
 func (s Scopes) List() []string {
 	var list []string
-	for scope := range maps.Keys(s) {
+	for scope := range s {
 		list = append(list, scope.String())
 	}
 	slices.Sort(list)
@@ -60,10 +59,7 @@ func ParseScopes(text string, sets []string) (Scopes, error) {
 			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; * stands for all toolsets", word)
 		}
 		if sets != nil && set != AnySet && !slices.Contains(sets, set) {
-			if near := contract.Nearest(set, sets); near != "" {
-				return nil, fmt.Errorf("scope %q: there is no toolset %q; did you mean %q?", word, set, near)
-			}
-			return nil, fmt.Errorf("scope %q: there is no toolset %q; there are %s", word, set, strings.Join(sets, ", "))
+			return nil, fmt.Errorf("scope %q: there is no toolset %q%s", word, set, contract.Hint(set, sets))
 		}
 		scopes[Scope{set, right == "write"}] = true
 	}

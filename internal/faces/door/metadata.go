@@ -42,12 +42,12 @@ func (d *Door) metadata(w http.ResponseWriter, r *http.Request) {
 		about.Members = append(about.Members, jsontree.M(name, value))
 	}
 	if d.Issuer != nil {
-		add("authorization_servers", texts(d.Issuer.URL))
+		add("authorization_servers", jsontree.Strs(d.Issuer.URL))
 	}
 	if d.Scopes != nil {
-		add("scopes_supported", texts(d.Scopes()...))
+		add("scopes_supported", jsontree.Strs(d.Scopes()...))
 	}
-	add("bearer_methods_supported", texts("header"))
+	add("bearer_methods_supported", jsontree.Strs("header"))
 	add("resource_name", jsontree.Str("Remit"))
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
@@ -64,12 +64,4 @@ func (d *Door) preflight(w http.ResponseWriter, _ *http.Request) {
 	header.Set("Access-Control-Allow-Methods", "GET")
 	header.Set("Access-Control-Allow-Headers", "*")
 	w.WriteHeader(http.StatusNoContent)
-}
-
-func texts(list ...string) jsontree.Value {
-	values := make([]jsontree.Value, len(list))
-	for i, text := range list {
-		values[i] = jsontree.Str(text)
-	}
-	return jsontree.Arr(values...)
 }

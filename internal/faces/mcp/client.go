@@ -186,14 +186,5 @@ func (c *client) checkVersion() *rpcError {
 		return nil
 	}
 	return faultf(codeUnsupported, "Unsupported protocol version").
-		with("supported", versionList()).with("requested", jsontree.Str(c.version))
-}
-
-// versionList are the versions that are spoken, as clients are told of them.
-func versionList() jsontree.Value {
-	list := jsontree.Arr()
-	for _, version := range allVersions {
-		list.Members = append(list.Members, jsontree.Member{Value: jsontree.Str(version)})
-	}
-	return list
+		with("supported", jsontree.Strs(allVersions...)).with("requested", jsontree.Str(c.version))
 }
