@@ -394,23 +394,13 @@ func stringList(v *jsontree.Value) ([]string, error) {
 	return out, nil
 }
 
-func isText(v *jsontree.Value) error {
-	if v.Kind != jsontree.String {
-		return fmt.Errorf("want a string, not %s", v.Kind)
-	}
-	return nil
-}
+func isText(v *jsontree.Value) error   { return isOf(jsontree.String, "a string", v) }
+func isSwitch(v *jsontree.Value) error { return isOf(jsontree.Bool, "true or false", v) }
+func isList(v *jsontree.Value) error   { return isOf(jsontree.Array, "a list", v) }
 
-func isSwitch(v *jsontree.Value) error {
-	if v.Kind != jsontree.Bool {
-		return fmt.Errorf("want true or false, not %s", v.Kind)
-	}
-	return nil
-}
-
-func isList(v *jsontree.Value) error {
-	if v.Kind != jsontree.Array {
-		return fmt.Errorf("want a list, not %s", v.Kind)
+func isOf(kind jsontree.Kind, wanted string, v *jsontree.Value) error {
+	if v.Kind != kind {
+		return fmt.Errorf("want %s, not %s", wanted, v.Kind)
 	}
 	return nil
 }

@@ -105,17 +105,13 @@ func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 // not of the family.
 func (t *Toolset) editions(catalog []*contract.Set, c *contract.Contract) []*contract.Contract {
 	var editions []*contract.Contract
-	ours := false
-	for _, name := range t.Sets {
-		ours = ours || name == c.Set
-		for _, set := range catalog {
-			if set.Name == name && set.Find(c.Name) != nil {
-				editions = append(editions, set.Find(c.Name))
-			}
-		}
-	}
-	if !ours {
+	if !slices.Contains(t.Sets, c.Set) {
 		return nil
+	}
+	for _, set := range catalog {
+		if edition := set.Find(c.Name); edition != nil && t.has(set) {
+			editions = append(editions, edition)
+		}
 	}
 	return editions
 }

@@ -16,6 +16,7 @@
 package export
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,10 +101,7 @@ func (f Format) needsStrict() bool { return f == OpenAI || f == Responses }
 
 // define puts the parts of a definition where the form has them.
 func (f Format) define(c *contract.Contract, schema jsontree.Value, more ...jsontree.Member) jsontree.Value {
-	parameters := map[Format]string{Anthropic: "input_schema", Gemini: "parametersJsonSchema"}[f]
-	if parameters == "" {
-		parameters = "parameters"
-	}
+	parameters := cmp.Or(map[Format]string{Anthropic: "input_schema", Gemini: "parametersJsonSchema"}[f], "parameters")
 	function := jsontree.Obj(append([]jsontree.Member{
 		jsontree.M("name", jsontree.Str(c.Name)),
 		jsontree.M("description", jsontree.Str(c.Description)),

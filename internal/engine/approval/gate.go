@@ -2,12 +2,12 @@ package approval
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/identity"
 )
 
 // Answer is what came of showing a question in the caller's own client.
@@ -242,19 +242,7 @@ func (g *Gate) now() time.Time {
 
 func (g *Gate) newID() string {
 	if g.NewID == nil {
-		return randomID()
+		return identity.NewID()
 	}
 	return g.NewID()
-}
-
-// randomID returns ten characters of Crockford's base32: fifty bits, with no
-// letter that a person could misread when typing it from a screen.
-func randomID() string {
-	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-	id := make([]byte, 10)
-	rand.Read(id) // never fails
-	for i, b := range id {
-		id[i] = alphabet[b%32]
-	}
-	return string(id)
 }

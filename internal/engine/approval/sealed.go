@@ -3,12 +3,11 @@ package approval
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"strconv"
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/identity"
 )
 
 // Sealed is a Store whose decisions count only if they were made with the secret.
@@ -58,9 +57,5 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 // seal binds a decision to the call it is about and to how long it counts. Stores
 // keep microseconds, so no more goes into it.
 func (s *Sealed) seal(r *Request) string {
-	mac := hmac.New(sha256.New, s.Secret)
-	for _, part := range []string{r.ID, r.Key, string(r.State), r.DecidedBy, strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10)} {
-		mac.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	return hex.EncodeToString(mac.Sum(nil))
+	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10))
 }

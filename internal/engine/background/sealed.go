@@ -3,13 +3,13 @@ package background
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
+
+	"remit/internal/engine/identity"
 )
 
 // Sealed is a Store that knows only tasks that were kept with the secret. The
@@ -46,12 +46,8 @@ func (s *Sealed) Get(ctx context.Context, id string) (Task, error) {
 // seal binds all that is kept of a task, except for the count of revisions, which
 // the store makes. Stores keep microseconds, so no more goes into it.
 func (s *Sealed) seal(t *Task) string {
-	mac := hmac.New(sha256.New, s.Secret)
-	put := func(parts ...string) {
-		for _, part := range parts { // the length in front keeps parts apart
-			mac.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-		}
-	}
+	var parts []string
+	put := func(more ...string) { parts = append(parts, more...) }
 	put(t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, t.Client, string(t.Arguments), fmt.Sprint(t.Capabilities))
 	put(micros(t.CreatedAt), t.TTL.String(), t.Poll.String())
 	put(string(t.Status), t.Message, micros(t.UpdatedAt), string(t.Body), string(t.Content), strconv.FormatBool(t.IsError))
@@ -72,7 +68,7 @@ func (s *Sealed) seal(t *Task) string {
 	put("asked")
 	put(t.Asked...)
 	put("owner", t.Owner, micros(t.LeaseUntil), strconv.FormatBool(t.CancelAsked))
-	return hex.EncodeToString(mac.Sum(nil))
+	return identity.Seal(s.Secret, parts...)
 }
 
 func micros(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }

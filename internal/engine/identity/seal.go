@@ -17,6 +17,9 @@ func keyFor(secret []byte, purpose, place string) []byte {
 	return mac.Sum(nil)
 }
 
+// Seal is what proves that parts were put together by somebody with the key.
+func Seal(key []byte, parts ...string) string { return hex.EncodeToString(macOf(key, parts...)) }
+
 // macOf binds parts together. The length in front keeps "ab"+"c" and "a"+"bc" apart.
 func macOf(key []byte, parts ...string) []byte {
 	mac := hmac.New(sha256.New, key)
@@ -25,9 +28,6 @@ func macOf(key []byte, parts ...string) []byte {
 	}
 	return mac.Sum(nil)
 }
-
-// sealOf is macOf as it is kept.
-func sealOf(key []byte, parts ...string) string { return hex.EncodeToString(macOf(key, parts...)) }
 
 // asKept is a time as stores give it back: to a microsecond.
 func asKept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

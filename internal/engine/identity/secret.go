@@ -47,9 +47,9 @@ func wellFormed(text string) bool {
 	return same(checksum(body), text[len(body):])
 }
 
-// newID returns ten characters of Crockford's base32, with no letter that a person
-// could misread when typing it from a screen.
-func newID() string {
+// NewID returns ten characters of Crockford's base32: fifty random bits, with no letter
+// that a person could misread when typing it from a screen.
+func NewID() string {
 	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 	id := make([]byte, 10)
 	_, _ = rand.Read(id) // never fails

@@ -299,5 +299,5 @@ func (s *Session) good(key []byte, now time.Time) bool {
 
 // seal binds a person and their role to the session, and it to the key.
 func (s *Session) seal(key []byte) string {
-	return sealOf(key, "session", s.Hash, s.Name, s.Role.String(), instant(s.Created), instant(s.Expires))
+	return Seal(key, "session", s.Hash, s.Name, s.Role.String(), instant(s.Created), instant(s.Expires))
 }

@@ -43,7 +43,7 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	}
 	secret = newSecret()
 	made = Token{
-		ID: newID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By,
+		ID: NewID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By,
 		Created: now, Expires: n.Expires, Hash: hashOf(key, secret),
 	}
 	made.Seal = made.seal(key)
@@ -225,10 +225,10 @@ func unreachable(err error) error {
 
 // hashOf is what is kept of a secret. Who has the database but not the key cannot
 // tell whether a guess is right.
-func hashOf(key []byte, secret string) string { return sealOf(key, "hash", secret) }
+func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret) }
 
 // seal binds the rights of a token to it, and it to the key.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
-	return sealOf(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
+	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
 }

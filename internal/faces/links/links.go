@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,12 +44,7 @@ const (
 // Leads tells whether a request follows a link. Such a request asks for no other right
 // than the link gives, so it does not matter by what name it comes.
 func Leads(r *http.Request) bool {
-	for _, place := range []string{assets, uploads, archives} {
-		if strings.HasPrefix(r.URL.Path, place) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{assets, uploads, archives}, func(place string) bool { return strings.HasPrefix(r.URL.Path, place) })
 }
 
 // AssetPath is where an asset is served, without the base.
@@ -82,11 +78,9 @@ func (h *Handler) Register(mux *http.ServeMux) {
 func (h *Handler) route(mux *http.ServeMux, place string, serve func(http.ResponseWriter, *http.Request, string), methods ...string) {
 	mux.HandleFunc(place, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		for _, method := range methods {
-			if r.Method == method {
-				h.admitted(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), place)) })
-				return
-			}
+		if slices.Contains(methods, r.Method) {
+			h.admitted(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), place)) })
+			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
 		refuse(w, http.StatusMethodNotAllowed, validationError, r.Method+" is not served here; use "+strings.Join(methods, " or "))

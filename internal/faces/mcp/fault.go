@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -91,15 +93,13 @@ func (f *rpcError) status(e era) int {
 
 // faultOf words a failure that is not the answer of a tool.
 func faultOf(err error, e era) *rpcError {
-	var fault *rpcError
-	var own *engine.ProtocolError
-	var missing *engine.IncapableError
-	switch {
-	case errors.As(err, &fault):
+	if fault, ok := errors.AsType[*rpcError](err); ok {
 		return fault
-	case errors.As(err, &own):
+	}
+	if own, ok := errors.AsType[*engine.ProtocolError](err); ok {
 		return faultf(own.Code, "%s", own.Message)
-	case errors.As(err, &missing) && e == modern:
+	}
+	if missing, ok := errors.AsType[*engine.IncapableError](err); ok && e == modern {
 		return faultf(codeMissing, "Missing required client capability: %s", missing.Needs).
 			with("requiredCapabilities", required(missing.Needs))
 	}
@@ -113,15 +113,13 @@ func faultOf(err error, e era) *rpcError {
 
 // required is what a client has to declare.
 func required(c engine.Capability) jsontree.Value {
-	empty := jsontree.Obj()
-	switch c {
-	case engine.Forms:
-		return jsontree.Obj(jsontree.M("elicitation", jsontree.Obj(jsontree.M("form", empty))))
-	case engine.Links:
-		return jsontree.Obj(jsontree.M("elicitation", jsontree.Obj(jsontree.M("url", empty))))
-	case engine.Tasks:
-		return jsontree.Obj(jsontree.M("extensions", jsontree.Obj(jsontree.M(tasksExtension, empty))))
-	default:
-		return jsontree.Obj(jsontree.M(string(c), empty))
+	names := strings.Split(string(c), ".")
+	if c == engine.Tasks {
+		names = []string{"extensions", tasksExtension}
 	}
+	declared := jsontree.Obj()
+	for _, name := range slices.Backward(names) {
+		declared = jsontree.Obj(jsontree.M(name, declared))
+	}
+	return declared
 }

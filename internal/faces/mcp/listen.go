@@ -3,6 +3,8 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -75,10 +77,8 @@ func (s *subscription) hear(c engine.Change) {
 
 // add is called with the lock held.
 func (s *subscription) add(e event) {
-	for _, known := range s.pending {
-		if known == e {
-			return
-		}
+	if slices.Contains(s.pending, e) {
+		return
 	}
 	s.pending = append(s.pending, e)
 	select {
@@ -213,13 +213,7 @@ func (s *subscription) close() {
 	s.stop()
 	s.mu.Lock()
 	s.closed = true
-	ends := make([]func(), 0, len(s.uris)+len(s.tasks))
-	for _, end := range s.uris {
-		ends = append(ends, end)
-	}
-	for _, end := range s.tasks {
-		ends = append(ends, end)
-	}
+	ends := slices.AppendSeq(slices.Collect(maps.Values(s.uris)), maps.Values(s.tasks))
 	clear(s.uris)
 	clear(s.tasks)
 	s.mu.Unlock()
