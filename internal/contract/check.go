@@ -148,10 +148,8 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 	}
 	next := 0 // the first property that may still come
 	for i := range v.Members {
-		m, known := &v.Members[i], s.items
-		if v.Kind == jsontree.Object {
-			known = s.member(m.Key)
-		}
+		m := &v.Members[i]
+		known := s.within(v, m)
 		if v.Kind == jsontree.Object && s.closed {
 			for next < len(s.props) && s.props[next].name != m.Key {
 				next++
@@ -173,11 +171,9 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 // if decides is only checked: taking fields away could turn the decision.
 func (s *schema) project(v jsontree.Value) jsontree.Value {
 	switch {
-	case v.Kind == jsontree.Array:
-		v = s.projectElements(v)
 	case v.Kind == jsontree.Object && s.closed:
 		v = s.projectPromised(v)
-	case v.Kind == jsontree.Object:
+	case v.Kind == jsontree.Object || v.Kind == jsontree.Array:
 		v = s.projectKnown(v)
 	default:
 		return v
@@ -186,17 +182,6 @@ func (s *schema) project(v jsontree.Value) jsontree.Value {
 		v = part.project(v)
 	}
 	return s.projectAnyOf(v)
-}
-
-func (s *schema) projectElements(v jsontree.Value) jsontree.Value {
-	if s.items == nil {
-		return v
-	}
-	v.Members = slices.Clone(v.Members)
-	for i := range v.Members {
-		v.Members[i].Value = s.items.project(v.Members[i].Value)
-	}
-	return v
 }
 
 // projectPromised keeps what a closed object names, in its order.
@@ -211,11 +196,12 @@ func (s *schema) projectPromised(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// projectKnown leaves what an open object does not name as it is.
+// projectKnown projects elements, and the members that an open object names. Others stay
+// as they are.
 func (s *schema) projectKnown(v jsontree.Value) jsontree.Value {
 	v.Members = slices.Clone(v.Members)
 	for i := range v.Members {
-		if known := s.member(v.Members[i].Key); known != nil {
+		if known := s.within(&v, &v.Members[i]); known != nil {
 			v.Members[i].Value = known.project(v.Members[i].Value)
 		}
 	}
@@ -250,10 +236,8 @@ func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
 func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
 	out := jsontree.Value{Kind: v.Kind, Members: slices.Clone(v.Members)}
 	for i := range out.Members {
-		m, known := &out.Members[i], s.items
-		if v.Kind == jsontree.Object {
-			known = s.member(m.Key)
-		}
+		m := &out.Members[i]
+		known := s.within(v, m)
 		if IsSecretName(m.Key) {
 			known = nil
 		}

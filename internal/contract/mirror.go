@@ -48,18 +48,13 @@ func (s *schema) below(path []string) *schema {
 // countHeaders counts the keyword wherever a schema can stand.
 func countHeaders(doc *jsontree.Value) int {
 	n := 0
-	for i := range doc.Members {
-		switch m := &doc.Members[i]; {
-		case m.Key == headerKeyword:
-			n++
-		case holdsSchema(m.Key):
-			n += countHeaders(&m.Value)
-		case holdsSchemas(m.Key):
-			for j := range m.Value.Members {
-				n += countHeaders(&m.Value.Members[j].Value)
-			}
-		}
+	if _, stated := doc.Get(headerKeyword); stated {
+		n++
 	}
+	MapParts(doc, func(_, _ string, part *jsontree.Value) jsontree.Value {
+		n += countHeaders(part)
+		return *part
+	})
 	return n
 }
 

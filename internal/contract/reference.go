@@ -3,6 +3,7 @@ package contract
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"sync"
 
 	"remit/internal/contract/jsontree"
@@ -121,11 +122,6 @@ func (v visits) findCircle(s *schema) bool {
 		return open
 	}
 	v[s] = true
-	for _, part := range s.parts() {
-		if v.findCircle(part) {
-			return true
-		}
-	}
-	v[s] = false
-	return false
+	v[s] = slices.ContainsFunc(s.parts(), v.findCircle)
+	return v[s]
 }

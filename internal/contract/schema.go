@@ -68,6 +68,15 @@ func (s *schema) member(name string) *schema {
 	return s.additional
 }
 
+// within is the schema of a member of an object, or of an element of an array; nil if it
+// has none.
+func (s *schema) within(v *jsontree.Value, m *jsontree.Member) *schema {
+	if v.Kind == jsontree.Object {
+		return s.member(m.Key)
+	}
+	return s.items
+}
+
 func (s *schema) requires(name string) bool { return slices.Contains(s.required, name) }
 
 // holds tells whether a value fits.

@@ -21,8 +21,8 @@ func (t *Tool) Reach(g *identity.Grant) error {
 
 // beyond words what a token does not reach.
 func beyond(err error, what string) error {
-	var missing *identity.ScopeError
-	if !errors.As(err, &missing) {
+	missing, ok := errors.AsType[*identity.ScopeError](err)
+	if !ok {
 		return err
 	}
 	why := fmt.Sprintf("%s needs a token with the scope %s", what, missing.Needs)

@@ -1,6 +1,7 @@
 package background
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -227,15 +228,9 @@ func (r *Runner) prepare() {
 		if r.Now == nil {
 			r.Now = time.Now
 		}
-		if r.TTL <= 0 {
-			r.TTL = DefaultTTL
-		}
-		if r.Poll <= 0 {
-			r.Poll = DefaultPoll
-		}
-		if r.Running <= 0 {
-			r.Running = DefaultRunning
-		}
+		r.TTL = cmp.Or(max(r.TTL, 0), DefaultTTL)
+		r.Poll = cmp.Or(max(r.Poll, 0), DefaultPoll)
+		r.Running = cmp.Or(max(r.Running, 0), DefaultRunning)
 		r.slots = make(chan struct{}, r.Running)
 	})
 }

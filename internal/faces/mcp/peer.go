@@ -36,8 +36,8 @@ func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, *ro
 
 // elseAsk ends a round with the question that err holds, or the request with err.
 func (q *request) elseAsk(r *round, err error) ([]byte, error) {
-	var wait *engine.SuspendedError
-	if q.from.era == legacy || !errors.As(err, &wait) {
+	wait, ok := errors.AsType[*engine.SuspendedError](err)
+	if q.from.era == legacy || !ok {
 		return nil, err
 	}
 	next := engine.Round{Number: r.before.Number + 1}

@@ -64,16 +64,13 @@ func protocolFault(failure *contract.Error, e era) error {
 	if failure == nil || failure.Kind == contract.Pending {
 		return nil
 	}
-	var own *engine.ProtocolError
-	var missing *engine.IncapableError
-	switch {
-	case errors.As(failure, &own):
+	if own, ok := errors.AsType[*engine.ProtocolError](failure); ok {
 		return own
-	case e == modern && errors.As(failure, &missing):
-		return missing
-	default:
-		return nil
 	}
+	if missing, ok := errors.AsType[*engine.IncapableError](failure); ok && e == modern {
+		return missing
+	}
+	return nil
 }
 
 // appendOutcome writes the members of what a tool came to: the JSON as text and,
