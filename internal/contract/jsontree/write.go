@@ -18,26 +18,22 @@ func (v *Value) Append(dst []byte) []byte {
 		return append(dst, v.Text...)
 	case String:
 		return AppendString(dst, v.Text)
-	case Array:
-		dst = append(dst, '[')
+	case Array, Object:
+		brackets := "[]"
+		if v.Kind == Object {
+			brackets = "{}"
+		}
+		dst = append(dst, brackets[0])
 		for i := range v.Members {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = v.Members[i].Value.Append(dst)
-		}
-		return append(dst, ']')
-	case Object:
-		dst = append(dst, '{')
-		for i := range v.Members {
-			if i > 0 {
-				dst = append(dst, ',')
+			if v.Kind == Object {
+				dst = append(AppendString(dst, v.Members[i].Key), ':')
 			}
-			dst = AppendString(dst, v.Members[i].Key)
-			dst = append(dst, ':')
 			dst = v.Members[i].Value.Append(dst)
 		}
-		return append(dst, '}')
+		return append(dst, brackets[1])
 	default:
 		return append(dst, "null"...)
 	}
