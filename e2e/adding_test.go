@@ -69,7 +69,7 @@ func TestAddingATool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := examplesOf(t, set.Contracts[0])
+	examples := set.Contracts[0].Examples
 	if len(examples) == 0 {
 		t.Error("the tool has no example")
 	}

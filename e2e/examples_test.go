@@ -45,16 +45,6 @@ func (e example) call(t *testing.T, do callFunc) toolResult {
 // shares tells whether the example can have its workspace with others: it changes nothing.
 func (e example) shares() bool { return e.tool.Hints.ReadOnly && len(e.Before) == 0 }
 
-// examplesOf reads the examples of a contract.
-func examplesOf(t *testing.T, c *contract.Contract) []contract.Example {
-	t.Helper()
-	list, err := c.Examples.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // exampleSets are the examples of all toolsets, or of those that are named.
 func exampleSets(t *testing.T, names ...string) map[string][]example {
 	t.Helper()
@@ -68,7 +58,7 @@ func exampleSets(t *testing.T, names ...string) map[string][]example {
 			continue
 		}
 		for _, c := range set.Contracts {
-			for _, e := range examplesOf(t, c) {
+			for _, e := range c.Examples {
 				all[set.Name] = append(all[set.Name], example{e, set, c})
 			}
 		}

@@ -148,10 +148,8 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 	}
 	next := 0 // the first property that may still come
 	for i := range v.Members {
-		m, known := &v.Members[i], s.items
-		if v.Kind == jsontree.Object {
-			known = s.member(m.Key)
-		}
+		m := &v.Members[i]
+		known := s.within(v, m)
 		if v.Kind == jsontree.Object && s.closed {
 			for next < len(s.props) && s.props[next].name != m.Key {
 				next++
@@ -173,11 +171,9 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 // if decides is only checked: taking fields away could turn the decision.
 func (s *schema) project(v jsontree.Value) jsontree.Value {
 	switch {
-	case v.Kind == jsontree.Array:
-		v = s.projectElements(v)
 	case v.Kind == jsontree.Object && s.closed:
 		v = s.projectPromised(v)
-	case v.Kind == jsontree.Object:
+	case v.Kind == jsontree.Object || v.Kind == jsontree.Array:
 		v = s.projectKnown(v)
 	default:
 		return v
@@ -186,17 +182,6 @@ func (s *schema) project(v jsontree.Value) jsontree.Value {
 		v = part.project(v)
 	}
 	return s.projectAnyOf(v)
-}
-
-func (s *schema) projectElements(v jsontree.Value) jsontree.Value {
-	if s.items == nil {
-		return v
-	}
-	v.Members = slices.Clone(v.Members)
-	for i := range v.Members {
-		v.Members[i].Value = s.items.project(v.Members[i].Value)
-	}
-	return v
 }
 
 // projectPromised keeps what a closed object names, in its order.
@@ -211,11 +196,12 @@ func (s *schema) projectPromised(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// projectKnown leaves what an open object does not name as it is.
+// projectKnown projects elements, and the members that an open object names. Others stay
+// as they are.
 func (s *schema) projectKnown(v jsontree.Value) jsontree.Value {
 	v.Members = slices.Clone(v.Members)
 	for i := range v.Members {
-		if known := s.member(v.Members[i].Key); known != nil {
+		if known := s.within(&v, &v.Members[i]); known != nil {
 			v.Members[i].Value = known.project(v.Members[i].Value)
 		}
 	}
@@ -250,10 +236,8 @@ func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
 func (s *schema) redactedMembers(v *jsontree.Value) jsontree.Value {
 	out := jsontree.Value{Kind: v.Kind, Members: slices.Clone(v.Members)}
 	for i := range out.Members {
-		m, known := &out.Members[i], s.items
-		if v.Kind == jsontree.Object {
-			known = s.member(m.Key)
-		}
+		m := &out.Members[i]
+		known := s.within(v, m)
 		if IsSecretName(m.Key) {
 			known = nil
 		}
@@ -268,7 +252,7 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	case s == nil:
 		return onlySize(v)
 	case s.redact || len(v.Source()) > longest:
-		return digestOf(v)
+		return DigestOf(v)
 	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
 		return s.redactedMembers(v)
 	default:
@@ -289,7 +273,8 @@ func onlySize(v *jsontree.Value) jsontree.Value {
 	return jsontree.Obj(jsontree.M("bytes", jsontree.Int(int64(len(content(v))))))
 }
 
-func digestOf(v *jsontree.Value) jsontree.Value {
+// DigestOf stands for a value in records: its size, and the start of its hash.
+func DigestOf(v *jsontree.Value) jsontree.Value {
 	body := content(v)
 	sum := sha256.Sum256(body)
 	return jsontree.Obj(
@@ -297,3 +282,52 @@ func digestOf(v *jsontree.Value) jsontree.Value {
 		jsontree.Member{Key: "sha256", Value: jsontree.Str(hex.EncodeToString(sum[:8]))},
 	)
 }
+
+// acceptedType reads x-accepts. There is one type whose text everybody writes the
+// same way.
+func acceptedType(v *jsontree.Value) (string, error) {
+	if v.Kind != jsontree.String || v.Text != "integer" {
+		return "", fmt.Errorf("want integer, not %s", orNothing(v))
+	}
+	return v.Text, nil
+}
+
+// withText gives arguments as the contract takes them: an integer as its digits
+// where x-accepts says so, text without the white space around it where x-trim
+// does. The caller's own members stay as they are: the audit record is made of
+// them later.
+func (c *Contract) withText(members []jsontree.Member) []jsontree.Member {
+	own := false
+	for i := range members {
+		known := c.input.prop(members[i].Key)
+		if known == nil {
+			continue
+		}
+		text, changed := known.textOf(&members[i].Value)
+		if !changed {
+			continue
+		}
+		if !own {
+			members, own = slices.Clone(members), true
+		}
+		members[i].Value = jsontree.Str(text)
+	}
+	return members
+}
+
+// textOf is the text that an argument stands for, if that is not what was sent.
+func (s *schema) textOf(v *jsontree.Value) (text string, changed bool) {
+	switch {
+	case v.Kind == jsontree.String && s.trim:
+		text = strings.TrimSpace(v.Text)
+		return text, text != v.Text
+	case v.Kind == jsontree.Number && s.accepts != "":
+		return v.Text, isDigits(strings.TrimPrefix(v.Text, "-"))
+	default:
+		return "", false
+	}
+}
+
+// isDigits tells whether a number is spelt as a plain integer: 1e3 and 2.0 are
+// integers too, but nobody writes an id like that.
+func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -8,7 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+
+	"github.com/bmatcuk/doublestar/v4"
 
 	"remit/internal/contract/jsontree"
 )
@@ -26,10 +29,8 @@ type Set struct {
 
 // Find returns the contract of a tool of the set, or nil.
 func (s *Set) Find(name string) *Contract {
-	for _, c := range s.Contracts {
-		if c.Name == name {
-			return c
-		}
+	if i := slices.IndexFunc(s.Contracts, func(c *Contract) bool { return c.Name == name }); i >= 0 {
+		return s.Contracts[i]
 	}
 	return nil
 }
@@ -55,7 +56,7 @@ type Contract struct {
 	Approval    Approval           `json:"approval,omitzero" yaml:"approval"`
 	Truncate    Truncate           `json:"truncate,omitzero" yaml:"truncate"`
 	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
-	Examples    Examples           `json:"examples" yaml:"examples"`
+	Examples    []Example          `json:"examples" yaml:"examples"`
 
 	// Digest identifies the exact text: sha256 of the canonical contract.
 	Digest string `json:"digest" yaml:"-"`
@@ -195,4 +196,34 @@ func blocks() *schema {
 	list.types, list.items = []string{"array"}, block
 	answer.types, answer.props, answer.required = []string{"object"}, []property{{"content", list}}, []string{"content"}
 	return answer
+}
+
+// PathPolicy says which paths one argument may name. Patterns are globs over
+// slash-separated paths beneath the workspace root.
+type PathPolicy struct {
+	Arg   string   `json:"arg" yaml:"arg"`
+	Allow []string `json:"allow,omitempty" yaml:"allow"` // none means every path
+	Deny  []string `json:"deny,omitempty" yaml:"deny"`
+	Max   Bytes    `json:"max,omitempty" yaml:"max"` // size of the file, 0 means no limit
+}
+
+// Allows tells whether the clean path matches an allow pattern.
+func (p *PathPolicy) Allows(clean string) bool {
+	return len(p.Allow) == 0 || matchesAny(p.Allow, clean)
+}
+
+// Denies tells whether the clean path, or a folder above it, matches a deny
+// pattern. Letter case does not count, because on many disks it does not.
+func (p *PathPolicy) Denies(clean string) bool {
+	lower := strings.ToLower(clean)
+	for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {
+		if matchesAny(p.Deny, at) {
+			return true
+		}
+	}
+	return false
+}
+
+func matchesAny(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return doublestar.MatchUnvalidated(pattern, name) })
 }

@@ -151,19 +151,16 @@ func (v Version) next(b Bump) Version {
 
 // bumpBetween is the bump that was made; going back is none.
 func bumpBetween(old, updated Version) Bump {
-	switch {
-	case updated.Major != old.Major:
-		return bumpIf(updated.Major > old.Major, Major)
-	case updated.Minor != old.Minor:
-		return bumpIf(updated.Minor > old.Minor, Minor)
-	default:
-		return bumpIf(updated.Patch > old.Patch, Patch)
-	}
-}
-
-func bumpIf(raised bool, b Bump) Bump {
-	if raised {
-		return b
+	for _, part := range []struct {
+		raised int
+		bump   Bump
+	}{{updated.Major - old.Major, Major}, {updated.Minor - old.Minor, Minor}, {updated.Patch - old.Patch, Patch}} {
+		switch {
+		case part.raised > 0:
+			return part.bump
+		case part.raised < 0:
+			return None
+		}
 	}
 	return None
 }
@@ -244,7 +241,7 @@ func sideOf(at string) string {
 // demands tells whether a schema has a field in its list of required ones.
 func demands(schema *jsontree.Value, name string) bool {
 	list := schema.Field("required")
-	return slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+	return list.Has(name)
 }
 
 // keyword judges one changed keyword. Whatever closes a vocabulary (type, enum,

@@ -1,8 +1,15 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"remit/internal/contract/jsontree"
 )
 
 // Kind says what went wrong in Remit's own words; a contract maps each kind to
@@ -29,27 +36,10 @@ func Kinds() []Kind {
 
 // Status is the HTTP status of a failure. A call that waits for a person has
 // neither failed nor been carried out: it is accepted.
-func (k Kind) Status() int {
-	switch k {
-	case Invalid:
-		return 400
-	case Denied:
-		return 403
-	case NotFound:
-		return 404
-	case Conflict:
-		return 409
-	case TooLarge:
-		return 413
-	case Limited:
-		return 429
-	case Pending:
-		return 202
-	case Unavailable:
-		return 503
-	default:
-		return 500
-	}
+func (k Kind) Status() int { return cmp.Or(statuses[k], 500) }
+
+var statuses = map[Kind]int{
+	Invalid: 400, Denied: 403, NotFound: 404, Conflict: 409, TooLarge: 413, Limited: 429, Pending: 202, Unavailable: 503,
 }
 
 // Error is the only failure a caller ever sees. Message and Details are for the
@@ -96,9 +86,149 @@ func (e *Error) Unwrap() error { return e.Cause }
 // AsError finds the Error in err. Anything else is a fault of ours: it becomes
 // kind internal, with err as the cause and nothing of it in the message.
 func AsError(err error) *Error {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return Errorf(Internal, "Internal error").Because(err)
+}
+
+// Shape is the form in which a set's errors reach the caller.
+type Shape string
+
+// The four shapes of the seeds.
+const (
+	Coded    Shape = "coded"    // {"error":{"code":403,"message":"..."}}
+	Plain    Shape = "plain"    // {"error":"..."}
+	Envelope Shape = "envelope" // {"success":false,"error":{"code":"...","message":"...","details":{}}}
+	Named    Shape = "named"    // {"error":"NotFoundError","message":"..."}
+)
+
+// Shapes lists the shapes that a set may choose from.
+func Shapes() []Shape { return []Shape{Coded, Plain, Envelope, Named} }
+
+// ErrorRule is how a contract words one kind of failure.
+type ErrorRule struct {
+	Code string `json:"code,omitempty" yaml:"code"`
+	// Message may name details in braces: "Path not allowed: {path}". Empty
+	// means the message of the failure itself, which is also what {message} gives.
+	Message string   `json:"message,omitempty" yaml:"message"`
+	Schema  string   `json:"schema,omitempty" yaml:"schema"`   // the words if arguments break the schema, unless x-message has some
+	Details []string `json:"details,omitempty" yaml:"details"` // which details are sent
+	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means that of the kind
+	When    string   `json:"when,omitempty" yaml:"when"`       // for documents: what brings it about
+}
+
+// Status is the HTTP status that a caller gets for a kind of failure: the one that
+// the contract states, or else the kind's own.
+func (c *Contract) Status(kind Kind) int {
+	if stated := c.Errors[kind].Status; stated != 0 {
+		return stated
+	}
+	return kind.Status()
+}
+
+// alwaysSent are details that tell the caller what to do next, in every shape.
+var alwaysSent = []string{"retry_after", "approval"}
+
+// Code is the contract's own word for a failure.
+func (c *Contract) Code(e *Error) string {
+	if e.Code != "" {
+		return e.Code
+	}
+	return c.Errors[e.Kind].Code
+}
+
+// Render gives the body that a caller gets for a failure. Cause stays out.
+func (c *Contract) Render(e *Error) []byte {
+	rule := c.Errors[e.Kind]
+	code := c.Code(e)
+	message := jsontree.Str(rule.words(e))
+	details := sentDetails(e, rule)
+	var body jsontree.Value
+	switch c.Shape {
+	case Coded:
+		inner := []jsontree.Member{jsontree.M("code", codeValue(code)), jsontree.M("message", message)}
+		body = jsontree.Obj(jsontree.M("error", jsontree.Obj(append(inner, details...)...)))
+	case Envelope:
+		inner := jsontree.Obj(jsontree.M("code", jsontree.Str(code)), jsontree.M("message", message), jsontree.M("details", jsontree.Obj(details...)))
+		body = jsontree.Obj(jsontree.M("success", jsontree.Boolean(false)), jsontree.M("error", inner))
+	case Named:
+		outer := []jsontree.Member{jsontree.M("error", jsontree.Str(code)), jsontree.M("message", message)}
+		body = jsontree.Obj(append(outer, details...)...)
+	default:
+		body = jsontree.Obj(append([]jsontree.Member{jsontree.M("error", message)}, details...)...)
+	}
+	return body.Append(nil)
+}
+
+// codeValue writes a code made of digits as a number, as seed 000 shows it.
+func codeValue(code string) jsontree.Value {
+	if n, err := strconv.ParseInt(code, 10, 64); err == nil {
+		return jsontree.Int(n)
+	}
+	return jsontree.Str(code)
+}
+
+// words fills the template in one pass, so that a brace in a value is only a brace.
+// A template that names a detail which the failure lacks gives way to the
+// failure's own message.
+func (r ErrorRule) words(e *Error) string {
+	var text strings.Builder
+	rest := r.Message
+	if e.schema && r.Schema != "" {
+		rest = r.Schema
+	}
+	for {
+		before, from, found := strings.Cut(rest, "{")
+		text.WriteString(before)
+		if !found {
+			break
+		}
+		name, after, closed := strings.Cut(from, "}")
+		value, known := e.detailText(name)
+		if !closed || !known {
+			return e.Message
+		}
+		text.WriteString(value)
+		rest = after
+	}
+	if text.Len() == 0 {
+		return e.Message
+	}
+	return text.String()
+}
+
+// detailText is a detail as words can hold it.
+func (e *Error) detailText(name string) (string, bool) {
+	if name == "message" {
+		return e.Message, true
+	}
+	detail, ok := e.Details[name]
+	if !ok {
+		return "", false
+	}
+	v := detailValue(detail)
+	if v.Kind == jsontree.String {
+		return v.Text, true
+	}
+	return string(v.Append(nil)), true
+}
+
+func sentDetails(e *Error, rule ErrorRule) []jsontree.Member {
+	var out []jsontree.Member
+	for _, name := range slices.Sorted(maps.Keys(e.Details)) {
+		if !slices.Contains(rule.Details, name) && !slices.Contains(alwaysSent, name) {
+			continue
+		}
+		out = append(out, jsontree.Member{Key: name, Value: detailValue(e.Details[name])})
+	}
+	return out
+}
+
+func detailValue(detail any) jsontree.Value {
+	v, err := jsontree.Of(detail)
+	if err != nil {
+		return jsontree.Str(fmt.Sprint(detail))
+	}
+	return v
 }

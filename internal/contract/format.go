@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,56 +12,37 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// formats are asserted, not merely noted. Each comes with an example for people.
-var formats = []struct {
-	name, example string
-	valid         func(string) bool
-}{
-	{"date-time", "2026-01-09T10:30:00Z", isDateTime},
-	{"date", "2026-01-09", isDate},
-	{"uri", "https://example.com/a", isURI},
+// format is a form of strings that is asserted, not merely noted.
+type format struct {
+	example string // for people
+	valid   func(string) bool
+}
+
+var formats = map[string]format{
+	"date-time": {"2026-01-09T10:30:00Z", isDateTime},
+	"date":      {"2026-01-09", isDate},
+	"uri":       {"https://example.com/a", isURI},
 }
 
 func knownFormat(v *jsontree.Value) (string, error) {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = f.name
-	}
 	err := isText(v)
-	if err == nil && !slices.Contains(names, v.Text) {
-		err = fmt.Errorf("%q is not a known format%s", v.Text, suggestOrList(v.Text, names))
+	if _, known := formats[v.Text]; err == nil && !known {
+		err = fmt.Errorf("%q is not a known format%s", v.Text, suggestOrList(v.Text, []string{"date-time", "date", "uri"}))
 	}
 	return v.Text, err
 }
 
 // formatFault returns an example of what was wanted, or "" if text is fine.
-func formatFault(format, text string) string {
-	i := slices.IndexFunc(formats, func(f struct {
-		name, example string
-		valid         func(string) bool
-	},
-	) bool {
-		return f.name == format
-	})
-	if i < 0 || formats[i].valid(text) {
-		return ""
+func formatFault(name, text string) string {
+	if f, known := formats[name]; known && !f.valid(text) {
+		return f.example
 	}
-	return formats[i].example
+	return ""
 }
 
 func isDate(s string) bool {
-	if !hasDigitsAs(s, "0000-00-00") {
-		return false
-	}
-	number := func(digits string) (n int) {
-		for i := range len(digits) {
-			n = n*10 + int(digits[i]-'0')
-		}
-		return n
-	}
-	month, day := time.Month(number(s[5:7])), number(s[8:])
-	_, m, d := time.Date(number(s[:4]), month, day, 0, 0, 0, 0, time.UTC).Date()
-	return m == month && d == day // no day of another month
+	_, err := time.Parse(time.DateOnly, s)
+	return err == nil
 }
 
 // isDateTime follows RFC 3339, where T and Z may be small and a leap second may

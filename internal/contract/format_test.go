@@ -50,9 +50,9 @@ func TestFormats(t *testing.T) {
 			}
 		})
 	}
-	for _, f := range formats {
+	for name, f := range formats {
 		if !f.valid(f.example) {
-			t.Errorf("the example of %s, %q, is not one", f.name, f.example)
+			t.Errorf("the example of %s, %q, is not one", name, f.example)
 		}
 	}
 }

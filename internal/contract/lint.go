@@ -340,11 +340,9 @@ func (l *linter) codes(c *Contract) {
 }
 
 func (l *linter) examples(c *Contract) {
-	list, err := c.Examples.All()
-	l.need(err == nil, "examples", "%v", err)
-	succeeds := slices.ContainsFunc(list, func(e Example) bool { return e.Result.Kind != jsontree.Null })
-	l.need(succeeds || l.hidden && len(list) > 0, "examples", "show at least one call that succeeds")
-	for _, e := range list {
+	succeeds := slices.ContainsFunc(c.Examples, func(e Example) bool { return e.Result.Kind != jsontree.Null })
+	l.need(succeeds || l.hidden && len(c.Examples) > 0, "examples", "show at least one call that succeeds")
+	for _, e := range c.Examples {
 		where := fmt.Sprintf("examples %q", e.Title)
 		l.need(e.Title != "", "examples", "each needs a title")
 		l.need((e.Result.Kind == jsontree.Null) != (e.Error.Kind == jsontree.Null), where, "needs either a result or an error")
@@ -376,8 +374,7 @@ func (l *linter) variations(where string, e *Example) {
 
 // steps checks what is called before an example: tools of the set that take it.
 func (l *linter) steps(s *Set, c *Contract) {
-	list, _ := c.Examples.All() // what cannot be read is a finding already
-	for _, e := range list {
+	for _, e := range c.Examples {
 		where := fmt.Sprintf("%s: examples %q", c.Name, e.Title)
 		for _, step := range e.Before {
 			first := s.Find(step.Tool)

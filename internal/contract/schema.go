@@ -68,6 +68,15 @@ func (s *schema) member(name string) *schema {
 	return s.additional
 }
 
+// within is the schema of a member of an object, or of an element of an array; nil if it
+// has none.
+func (s *schema) within(v *jsontree.Value, m *jsontree.Member) *schema {
+	if v.Kind == jsontree.Object {
+		return s.member(m.Key)
+	}
+	return s.items
+}
+
 func (s *schema) requires(name string) bool { return slices.Contains(s.required, name) }
 
 // holds tells whether a value fits.
@@ -394,23 +403,13 @@ func stringList(v *jsontree.Value) ([]string, error) {
 	return out, nil
 }
 
-func isText(v *jsontree.Value) error {
-	if v.Kind != jsontree.String {
-		return fmt.Errorf("want a string, not %s", v.Kind)
-	}
-	return nil
-}
+func isText(v *jsontree.Value) error   { return isOf(jsontree.String, "a string", v) }
+func isSwitch(v *jsontree.Value) error { return isOf(jsontree.Bool, "true or false", v) }
+func isList(v *jsontree.Value) error   { return isOf(jsontree.Array, "a list", v) }
 
-func isSwitch(v *jsontree.Value) error {
-	if v.Kind != jsontree.Bool {
-		return fmt.Errorf("want true or false, not %s", v.Kind)
-	}
-	return nil
-}
-
-func isList(v *jsontree.Value) error {
-	if v.Kind != jsontree.Array {
-		return fmt.Errorf("want a list, not %s", v.Kind)
+func isOf(kind jsontree.Kind, wanted string, v *jsontree.Value) error {
+	if v.Kind != kind {
+		return fmt.Errorf("want %s, not %s", wanted, v.Kind)
 	}
 	return nil
 }

@@ -41,6 +41,18 @@ func OneOf(word string, known ...string) error {
 	return err
 }
 
+// Hint ends a sentence about an unknown name: with the name that was probably meant, or
+// else with all there are.
+func Hint(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(known) == 0 {
+		return "; there are none"
+	}
+	return "; there are " + strings.Join(known, ", ")
+}
+
 // suggest gives the end of a sentence that names the nearest candidate.
 func suggest(word string, candidates []string) string {
 	if near := Nearest(word, candidates); near != "" {

@@ -114,3 +114,19 @@ func TestNearest(t *testing.T) {
 		t.Errorf("among none, %q is near", got)
 	}
 }
+
+func TestHint(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		known []string
+		want  string
+	}{
+		{"helo", []string{"hello", "bye"}, `; did you mean "hello"?`},
+		{"xyzzy", []string{"hello", "bye"}, "; there are hello, bye"},
+		{"hello", nil, "; there are none"},
+	} {
+		if got := contract.Hint(tc.name, tc.known); got != tc.want {
+			t.Errorf("Hint(%q, %v) = %q, want %q", tc.name, tc.known, got, tc.want)
+		}
+	}
+}

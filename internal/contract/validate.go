@@ -276,21 +276,14 @@ func (s *schema) hasType(v *jsontree.Value) bool {
 	return len(s.types) == 0 || slices.ContainsFunc(s.types, func(name string) bool { return isType(name, v) })
 }
 
+// typeOf are the names of types in JSON Schema, by kind.
+var typeOf = [...]string{
+	jsontree.Null: "null", jsontree.Bool: "boolean", jsontree.Number: "number",
+	jsontree.String: "string", jsontree.Array: "array", jsontree.Object: "object",
+}
+
 func isType(name string, v *jsontree.Value) bool {
-	switch v.Kind {
-	case jsontree.Null:
-		return name == "null"
-	case jsontree.Bool:
-		return name == "boolean"
-	case jsontree.String:
-		return name == "string"
-	case jsontree.Array:
-		return name == "array"
-	case jsontree.Object:
-		return name == "object"
-	default:
-		return name == "number" || name == "integer" && v.IsInteger()
-	}
+	return name == typeOf[v.Kind] || name == "integer" && v.IsInteger()
 }
 
 func typeWords(types []string) string {

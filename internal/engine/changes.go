@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -81,39 +82,36 @@ func (e *Engine) Listen(hear func(Change)) (stop func()) {
 // Watch announces from now on when what uri holds changes, or with "" which
 // resources there are, until every watch of it has been stopped.
 func (e *Engine) Watch(uri string) (stop func()) {
-	c := &e.changes
-	w := c.join(uri)
+	w := e.join(uri, nil)
 	if w == nil {
 		stamp, _ := e.stamp(uri) // before the first glance: a change must not fall in between
-		w = c.enter(uri, stamp)
-		c.look(e)
+		w = e.join(uri, &watched{uri: uri, stamp: stamp})
 	}
-	return sync.OnceFunc(func() { c.leave(w) })
+	return sync.OnceFunc(func() { e.changes.leave(w) })
 }
 
-// join adds a watcher to an address that has one; nil if it has none.
-func (c *changes) join(uri string) *watched {
+// join adds a watcher to an address. One that nobody watches yet begins as given; if
+// nothing is given, the answer is nil.
+func (e *Engine) join(uri string, begins *watched) *watched {
+	c := &e.changes
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := c.watched[uri]
-	if w != nil {
-		w.watchers++
+	if w == nil && begins == nil {
+		return nil
 	}
-	return w
-}
-
-// enter adds a watcher to an address that had none a moment ago.
-func (c *changes) enter(uri, stamp string) *watched {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.watched == nil {
 		c.watched, c.idle = map[string]*watched{}, make(chan struct{}, 1)
 	}
-	if c.watched[uri] == nil {
-		c.watched[uri] = &watched{uri: uri, stamp: stamp}
+	if w == nil {
+		w, c.watched[uri] = begins, begins
 	}
-	c.watched[uri].watchers++
-	return c.watched[uri]
+	w.watchers++
+	if !c.looking {
+		c.looking = true
+		go e.lookAround()
+	}
+	return w
 }
 
 func (c *changes) leave(w *watched) {
@@ -128,16 +126,6 @@ func (c *changes) leave(w *watched) {
 	select {
 	case c.idle <- struct{}{}:
 	default: // it has been told
-	}
-}
-
-// look sees to it that there is one goroutine that looks.
-func (c *changes) look(e *Engine) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.looking && len(c.watched) > 0 {
-		c.looking = true
-		go e.lookAround()
 	}
 }
 
@@ -167,12 +155,7 @@ func (c *changes) busy() bool {
 func (c *changes) snapshot() []*watched {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]*watched, 0, len(c.watched))
-	for _, w := range c.watched {
-		all = append(all, w)
-	}
-	slices.SortFunc(all, func(a, b *watched) int { return strings.Compare(a.uri, b.uri) })
-	return all
+	return slices.SortedFunc(maps.Values(c.watched), func(a, b *watched) int { return strings.Compare(a.uri, b.uri) })
 }
 
 // compare announces a change of one address, unless its last watcher has left.

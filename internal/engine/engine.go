@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -150,8 +149,5 @@ func (e *Engine) Find(name string) (*Tool, error) {
 	for i, t := range e.list {
 		names[i] = t.Name
 	}
-	if near := contract.Nearest(name, names); near != "" {
-		return nil, contract.Errorf(contract.NotFound, "Unknown tool %q; did you mean %q?", name, near)
-	}
-	return nil, contract.Errorf(contract.NotFound, "Unknown tool %q; there are %s", name, strings.Join(names, ", "))
+	return nil, contract.Errorf(contract.NotFound, "Unknown tool %q%s", name, contract.Hint(name, names))
 }

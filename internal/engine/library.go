@@ -243,18 +243,7 @@ func (e *Engine) prompt(name string) (*Prompt, error) {
 		}
 		names[i] = e.prompts[i].Name
 	}
-	return nil, contract.Errorf(contract.NotFound, "Unknown prompt %q%s", name, nearestOf(name, names)).With("name", name)
-}
-
-// nearestOf ends a sentence about an unknown name with what may have been meant.
-func nearestOf(name string, known []string) string {
-	if near := contract.Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "; there are none"
-	}
-	return "; there are " + strings.Join(known, ", ")
+	return nil, contract.Errorf(contract.NotFound, "Unknown prompt %q%s", name, contract.Hint(name, names)).With("name", name)
 }
 
 // check refuses arguments that the prompt does not know, and misses those that it
@@ -281,7 +270,7 @@ func (p *Prompt) argument(name string) (*PromptArgument, error) {
 		}
 		names[i] = p.Arguments[i].Name
 	}
-	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name, nearestOf(name, names)).With("field", name)
+	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name, contract.Hint(name, names)).With("field", name)
 }
 
 // CompletePrompt gives values for an argument of a prompt that begin with prefix.

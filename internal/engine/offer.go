@@ -1,8 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
 
+	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/identity"
 )
@@ -107,4 +114,111 @@ func Embedded(uri, mime, text string) jsontree.Value {
 // Text is content that is only text.
 func Text(text string) jsontree.Value {
 	return jsontree.Obj(jsontree.M("type", jsontree.Str("text")), jsontree.M("text", jsontree.Str(text)))
+}
+
+// contractShelf lets clients read the contracts of the tools that they may see.
+type contractShelf struct{ engine *Engine }
+
+const (
+	contractAddress  = "remit://contracts/"
+	contractTemplate = contractAddress + "{tool}"
+	contractMIME     = "application/json"
+)
+
+func (contractShelf) Templates() []Template {
+	return []Template{{
+		URI: contractTemplate, Name: "contract", Title: "Contract of a tool",
+		Description: "All that a tool promises: schemas, limits, paths, approval, errors and examples, with the digest of the text.",
+		MIME:        contractMIME,
+	}}
+}
+
+func (s contractShelf) List(context.Context) ([]Resource, error) {
+	var list []Resource
+	for _, t := range s.engine.Tools() {
+		list = append(list, Resource{
+			URI: contractAddress + t.Name, Name: "contracts/" + t.Name, Title: "Contract: " + t.Title,
+			Description: fmt.Sprintf("What %s %s promises.", t.ID, t.Version), MIME: contractMIME,
+		})
+	}
+	return list, nil
+}
+
+func (s contractShelf) Read(_ context.Context, uri string) ([]Contents, error) {
+	tool := s.at(uri)
+	if tool == nil {
+		return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // as in the catalog
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(tool.Contract); err != nil {
+		return nil, fmt.Errorf("write the contract of %s: %w", tool.ID, err)
+	}
+	return []Contents{{URI: uri, MIME: contractMIME, Text: text.String()}}, nil
+}
+
+func (s contractShelf) Stamp(_ context.Context, uri string) (string, error) {
+	if tool := s.at(uri); tool != nil {
+		return tool.Digest, nil
+	}
+	return "", nil
+}
+
+func (s contractShelf) Complete(context.Context, string, string, string) ([]string, error) {
+	var names []string
+	for _, t := range s.engine.Tools() {
+		names = append(names, t.Name)
+	}
+	return names, nil
+}
+
+func (s contractShelf) at(uri string) *Tool {
+	name, ok := strings.CutPrefix(uri, contractAddress)
+	if !ok {
+		return nil
+	}
+	return s.engine.visible(name)
+}
+
+// Reach returns a contract.Denied error, for a *identity.ScopeError, unless a grant has
+// the scope that the tool asks for.
+func (t *Tool) Reach(g *identity.Grant) error {
+	if t.Access == contract.Public {
+		return nil
+	}
+	return beyond(g.Allows(t.Set, !t.Hints.ReadOnly), t.Name)
+}
+
+// beyond words what a token does not reach.
+func beyond(err error, what string) error {
+	missing, ok := errors.AsType[*identity.ScopeError](err)
+	if !ok {
+		return err
+	}
+	why := fmt.Sprintf("%s needs a token with the scope %s", what, missing.Needs)
+	return contract.Errorf(contract.Denied, "%s", why).With("details", why).Because(err)
+}
+
+// owned are the arguments with the caller's own user in them, if a token is bound to
+// one and they name none.
+func (w *work) owned() jsontree.Value {
+	args, g := w.call.Args, w.call.Grant
+	if w.tool.Owner == "" || g == nil || g.User == "" || g.User == identity.AnyUser || args.Kind != jsontree.Object {
+		return args
+	}
+	if _, named := args.Get(w.tool.Owner); named {
+		return args
+	}
+	args.Members = append(slices.Clip(args.Members), jsontree.M(w.tool.Owner, jsontree.Str(g.User)))
+	return args
+}
+
+// owner keeps a caller from what belongs to other users.
+func (w *work) owner(args *jsontree.Value) error {
+	if w.tool.Owner == "" {
+		return nil
+	}
+	return w.call.Grant.ActsFor(args.Field(w.tool.Owner).Text)
 }

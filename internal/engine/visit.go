@@ -2,10 +2,7 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"log/slog"
 	"time"
 
 	"remit/internal/contract"
@@ -77,41 +74,35 @@ func (v *visit) conclude(ctx context.Context, size int, err error) error {
 	if seen != nil {
 		size = 0
 	}
-	auditErr := v.engine.Audit.Write(context.Background(), &audit.Record{
+	name := jsontree.Str(v.value)
+	if len(v.value) > longestName {
+		name = contract.DigestOf(&name)
+	}
+	record := &audit.Record{
 		Time:      v.started,
 		Principal: v.who.Principal,
 		Face:      v.who.Face,
 		Client:    v.who.Client,
 		Tool:      v.method,
-		Arguments: jsontree.Obj(jsontree.M(v.key, recorded(v.value))),
+		Arguments: jsontree.Obj(jsontree.M(v.key, name)),
 		Outcome:   outcome,
 		Duration:  took,
 		Bytes:     size,
-	}, false)
-	if auditErr != nil {
-		v.engine.Log.ErrorContext(ctx, "the audit record could not be kept", "tool", v.method, "error", auditErr)
 	}
-	v.engine.Observer.Observe(v.method, outcome, took)
-	v.tell(ctx, outcome, took, size)
-	v.log(ctx, outcome, seen, took, size)
+	_ = v.engine.keep(ctx, record, false) // the log says so
+	told := telemetry.Call{Method: v.method, Connection: v.who.Connection}
+	// What a resource is called stays here: it may name a person. What is not found is
+	// whatever the client likes to say.
+	if v.key == "name" && outcome != string(contract.NotFound) {
+		told.Tool = v.value
+	}
+	v.engine.tell(ctx, record, told, seen, false)
 	return seen
 }
 
-// tell lets those hear of the visit who follow it from program to program. What a
-// resource is called stays here: it may name a person.
-func (v *visit) tell(ctx context.Context, outcome string, took time.Duration, size int) {
-	if v.engine.Telemetry == nil {
-		return
-	}
-	told := telemetry.Call{
-		Method: v.method, Outcome: outcome, Caller: v.who.Principal, Face: v.who.Face, Client: v.who.Client,
-		Connection: v.who.Connection, Started: v.started, Took: took, Bytes: size,
-	}
-	if v.key == "name" && outcome != string(contract.NotFound) { // or it is whatever the client likes to say
-		told.Tool = v.value
-	}
-	v.engine.Telemetry.Called(ctx, &told)
-}
+// longestName is how many bytes a name has that the audit record keeps as it is: a longer
+// one cannot be a name.
+const longestName = 256
 
 // verdict names how a visit ended. What only pauses it passes as it is; a client
 // that cannot answer is no fault of ours.
@@ -129,39 +120,4 @@ func (v *visit) verdict(err error) (outcome string, seen error) {
 	}
 	refusal = contract.AsError(err)
 	return string(refusal.Kind), refusal
-}
-
-// recorded is what the audit record keeps of a name: all of it, unless it is so
-// long that it cannot be one.
-func recorded(name string) jsontree.Value {
-	const longest = 256
-	if len(name) <= longest {
-		return jsontree.Str(name)
-	}
-	sum := sha256.Sum256([]byte(name))
-	return jsontree.Obj(
-		jsontree.M("bytes", jsontree.Int(int64(len(name)))),
-		jsontree.M("sha256", jsontree.Str(hex.EncodeToString(sum[:8]))),
-	)
-}
-
-func (v *visit) log(ctx context.Context, outcome string, seen error, took time.Duration, size int) {
-	level := slog.LevelInfo
-	switch {
-	case outcome == string(contract.Internal):
-		level = slog.LevelError
-	case outcome == string(contract.Unavailable) && !errors.Is(seen, context.Canceled):
-		level = slog.LevelWarn
-	}
-	attrs := []slog.Attr{
-		slog.String("tool", v.method),
-		slog.String("caller", v.who.Principal),
-		slog.String("outcome", outcome),
-		slog.Duration("took", took),
-		slog.Int("bytes", size),
-	}
-	if cause := errors.Unwrap(seen); cause != nil {
-		attrs = append(attrs, slog.Any("cause", cause))
-	}
-	v.engine.Log.LogAttrs(ctx, level, "call", attrs...)
 }

@@ -4,12 +4,16 @@ package catalog
 
 import (
 	"bytes"
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
-	"strings"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -66,7 +70,7 @@ func visible(sets []*contract.Set) []*contract.Set {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
 }
 
-// Decode reads a catalog.json. Examples stay JSON until somebody asks for them.
+// Decode reads a catalog.json.
 func Decode(data []byte) ([]*contract.Set, error) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {
@@ -104,14 +108,91 @@ func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
 	var selected []*contract.Set
 	for _, name := range names {
 		i := slices.Index(known, name)
-		switch {
-		case i < 0 && contract.Nearest(name, told) != "":
-			return nil, fmt.Errorf("there is no toolset %q; did you mean %q?", name, contract.Nearest(name, told))
-		case i < 0:
-			return nil, fmt.Errorf("there is no toolset %q; there are %s", name, strings.Join(told, ", "))
-		case !slices.Contains(selected, sets[i]):
+		if i < 0 {
+			return nil, fmt.Errorf("there is no toolset %q%s", name, contract.Hint(name, told))
+		}
+		if !slices.Contains(selected, sets[i]) {
 			selected = append(selected, sets[i])
 		}
 	}
 	return selected, nil
+}
+
+// Built is what go generate makes of the contract files.
+type Built struct {
+	Sets  []*contract.Set
+	Files map[string][]byte // by their names in this folder
+	// Markdown is docs/tools.md.
+	Markdown []byte
+}
+
+// Build compiles the contract files beneath a folder, and refuses those that
+// are not fit to be published.
+func Build(tree fs.FS) (*Built, error) {
+	sets, err := contract.LoadAll(tree)
+	if err != nil {
+		return nil, err
+	}
+	if err := lint(sets); err != nil {
+		return nil, err
+	}
+	told := visible(sets)
+	hidden := slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return !set.Hidden })
+	built := &Built{Sets: sets, Files: map[string][]byte{}, Markdown: Markdown(told)}
+	for name, sets := range map[string][]*contract.Set{catalogFile: told, hiddenFile: hidden} {
+		if built.Files[name], err = Encode(sets); err != nil {
+			return nil, err
+		}
+	}
+	return built, nil
+}
+
+func lint(sets []*contract.Set) error {
+	var problems []error
+	for _, set := range sets {
+		for _, finding := range set.Lint() {
+			problems = append(problems, fmt.Errorf("%s", finding))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Published returns the sets that the version gate compares with: those of the
+// compiled contracts in folder as they were last committed. What is not committed
+// may still change freely. Without git it is the files as they lie there; an empty
+// one has none.
+func Published(ctx context.Context, folder string) ([]*contract.Set, error) {
+	var sets []*contract.Set
+	for _, name := range []string{catalogFile, hiddenFile} {
+		data, err := committed(ctx, folder, name)
+		if err != nil {
+			return nil, fmt.Errorf("read the published catalog: %w", err)
+		}
+		if len(data) == 0 {
+			continue
+		}
+		more, err := Decode(data)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, more...)
+	}
+	return sets, nil
+}
+
+// committed is a file as it was last committed: nothing, if it is new.
+func committed(ctx context.Context, folder, name string) ([]byte, error) {
+	git := func(args ...string) ([]byte, error) {
+		command := exec.CommandContext(ctx, "git", args...)
+		command.Dir = folder
+		return command.Output()
+	}
+	if _, err := git("rev-parse", "--verify", "HEAD"); err != nil {
+		return os.ReadFile(filepath.Join(folder, name))
+	}
+	data, err := git("show", "HEAD:./"+name)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is not in the commit
+	}
+	return data, nil
 }

@@ -58,11 +58,7 @@ func (p *page) tool(c *contract.Contract) {
 	p.answer(c)
 	p.paths(c)
 	p.errors(c)
-	examples, err := c.Examples.All()
-	if err != nil {
-		p.line("Its examples cannot be read: %v.\n", err)
-	}
-	for _, e := range examples {
+	for _, e := range c.Examples {
 		p.example(c, &e)
 	}
 }
@@ -128,7 +124,7 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 	props, required := s.Field("properties"), s.Field("required")
 	for _, m := range props.Members {
 		need := "optional"
-		if slices.ContainsFunc(required.Members, func(r jsontree.Member) bool { return r.Value.Text == m.Key }) {
+		if required.Has(m.Key) {
 			need = "required"
 		}
 		about := m.Value.Field("description")

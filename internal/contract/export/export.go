@@ -16,11 +16,14 @@
 package export
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"remit/internal/contract"
+	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 )
 
@@ -100,10 +103,7 @@ func (f Format) needsStrict() bool { return f == OpenAI || f == Responses }
 
 // define puts the parts of a definition where the form has them.
 func (f Format) define(c *contract.Contract, schema jsontree.Value, more ...jsontree.Member) jsontree.Value {
-	parameters := map[Format]string{Anthropic: "input_schema", Gemini: "parametersJsonSchema"}[f]
-	if parameters == "" {
-		parameters = "parameters"
-	}
+	parameters := cmp.Or(map[Format]string{Anthropic: "input_schema", Gemini: "parametersJsonSchema"}[f], "parameters")
 	function := jsontree.Obj(append([]jsontree.Member{
 		jsontree.M("name", jsontree.Str(c.Name)),
 		jsontree.M("description", jsontree.Str(c.Description)),
@@ -116,4 +116,95 @@ func (f Format) define(c *contract.Contract, schema jsontree.Value, more ...json
 		function.Members = append([]jsontree.Member{jsontree.M("type", jsontree.Str("function"))}, function.Members...)
 	}
 	return function
+}
+
+// Tool is the definition of a tool as clients of MCP expect it.
+func Tool(c *contract.Contract) jsontree.Value {
+	hints := jsontree.Obj(
+		jsontree.M("title", jsontree.Str(c.Title)),
+		jsontree.M("readOnlyHint", jsontree.Boolean(c.Hints.ReadOnly)),
+		jsontree.M("destructiveHint", jsontree.Boolean(c.Hints.Destructive)),
+		jsontree.M("idempotentHint", jsontree.Boolean(c.Hints.Idempotent)),
+		jsontree.M("openWorldHint", jsontree.Boolean(c.Hints.OpenWorld)),
+	)
+	meta := jsontree.Obj(
+		jsontree.M("io.remit/toolset", jsontree.Str(c.Set)),
+		jsontree.M("io.remit/version", jsontree.Str(c.Version.String())),
+		jsontree.M("io.remit/digest", jsontree.Str(c.Digest)),
+	)
+	definition := jsontree.Obj(
+		jsontree.M("name", jsontree.Str(c.Name)),
+		jsontree.M("title", jsontree.Str(c.Title)),
+		jsontree.M("description", jsontree.Str(c.Description)),
+		jsontree.M("inputSchema", c.PublicInput()),
+	)
+	if !c.Content {
+		definition.Members = append(definition.Members, jsontree.M("outputSchema", c.PublicOutput()))
+	}
+	definition.Members = append(definition.Members, jsontree.M("annotations", hints), jsontree.M("_meta", meta))
+	return definition
+}
+
+// phrases say keywords of a single value. %s is the value as JSON, except for a format
+// and a pattern, which are not quoted.
+var phrases = map[string]string{
+	"default": "default %s", "format": "of the format %s", "pattern": "matches %s", "const": "always %s", "examples": "for example %s",
+	"minLength": "at least %s character", "maxLength": "at most %s character",
+	"minItems": "at least %s element", "maxItems": "at most %s element",
+	"minimum": "at least %s", "maximum": "at most %s", "deprecated": "deprecated: %s",
+}
+
+// Words says in a description what a keyword says of a single value; "" for a
+// keyword that says something of the structure.
+func Words(keyword string, v *jsontree.Value) string {
+	phrase, known := phrases[keyword]
+	text := string(v.Append(nil))
+	switch {
+	case keyword == "uniqueItems" && v.True():
+		return "no element twice"
+	case keyword == "uniqueItems":
+		return "an element may be there twice"
+	case !known:
+		return ""
+	case keyword == "format" || keyword == "pattern":
+		text = v.Text
+	case text != "1" && (strings.HasSuffix(phrase, "character") || strings.HasSuffix(phrase, "element")):
+		phrase += "s"
+	}
+	return fmt.Sprintf(phrase, text)
+}
+
+// described adds words to the description of a schema, in brackets at its end.
+func described(s jsontree.Value, more []string) jsontree.Value {
+	if len(more) == 0 {
+		return s
+	}
+	said := strings.Join(more, "; ")
+	about := s.Field("description")
+	if opened, bracketed := strings.CutSuffix(about.Text, ")"); bracketed {
+		said = opened + "; " + said + ")"
+	} else if about.Text != "" {
+		said = about.Text + " (" + said + ")"
+	}
+	return with(s, "description", jsontree.Str(said))
+}
+
+// Reference writes the reference of the tools that are served, for people. known are
+// the sets that they belong to, which have words of their own.
+func Reference(known []*contract.Set, served []*contract.Contract) []byte {
+	var sets []*contract.Set
+	for _, set := range known {
+		part := *set
+		part.Contracts = nil
+		for _, c := range served {
+			if c.Set == set.Name {
+				part.Contracts = append(part.Contracts, c)
+			}
+		}
+		if len(part.Contracts) > 0 {
+			sets = append(sets, &part)
+		}
+	}
+	_, page, _ := bytes.Cut(catalog.Markdown(sets), []byte("\n")) // the first line is for our own repository
+	return page
 }

@@ -91,14 +91,15 @@ func (n *narrower) checkStructure(s *jsontree.Value, at string) {
 
 // isOf tells whether the keyword type names a type, alone or among others.
 func isOf(kind *jsontree.Value, name string) bool {
-	return kind.Text == name || slices.ContainsFunc(kind.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
+	return kind.Text == name || kind.Has(name)
 }
 
 // part narrows a schema within a schema. In a complete dialect an optional argument
 // may be null, and the model is told what that means.
 func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *jsontree.Value) jsontree.Value {
 	below := place(at, keyword, name)
-	if !n.complete || keyword != "properties" || isRequired(around, name) {
+	required := around.Field("required")
+	if !n.complete || keyword != "properties" || required.Has(name) {
 		return n.schema(part, below)
 	}
 	loosened := nullable(*part)
@@ -114,11 +115,6 @@ func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *
 		meaning = "null stands for " + string(fallback.Append(nil))
 	}
 	return nullable(n.schema(part, below, meaning))
-}
-
-func isRequired(s *jsontree.Value, name string) bool {
-	required := s.Field("required")
-	return slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == name })
 }
 
 // place names a schema within the one at a place.
@@ -141,11 +137,7 @@ func allRequired(s jsontree.Value) jsontree.Value {
 	if !has {
 		return s
 	}
-	names := jsontree.Arr()
-	for _, m := range properties.Members {
-		names.Members = append(names.Members, jsontree.Member{Value: jsontree.Str(m.Key)})
-	}
-	return with(s, "required", names)
+	return with(s, "required", jsontree.List(properties.Members, func(m jsontree.Member) jsontree.Value { return jsontree.Str(m.Key) }))
 }
 
 // nullable lets a schema take null too.
@@ -195,4 +187,54 @@ func with(object jsontree.Value, key string, v jsontree.Value) jsontree.Value {
 
 func without(object jsontree.Value, key string) jsontree.Value {
 	return jsontree.Obj(slices.DeleteFunc(slices.Clone(object.Members), func(m jsontree.Member) bool { return m.Key == key })...)
+}
+
+// dialect is the part of JSON Schema that a form takes.
+type dialect struct {
+	keywords []string // nil means all
+	formats  []string // the values of format; nil means all
+	notAtTop []string // keywords that are refused for the arguments as a whole
+	loneRef  bool     // beside $ref there are only keywords that begin with $
+	closed   bool     // an object has the properties that it names, and a value has a type
+	complete bool     // every property is required; an optional argument may be null
+}
+
+// dialect is what the form takes of a tool that is not strict.
+func (f Format) dialect() dialect {
+	if f == Gemini {
+		return dialect{keywords: geminiKeywords(), loneRef: true}
+	}
+	return dialect{notAtTop: []string{"anyOf", "allOf"}}
+}
+
+// strictDialect is what the form takes of a tool that is strict.
+func (f Format) strictDialect() dialect {
+	d := dialect{notAtTop: []string{"anyOf"}, closed: true}
+	d.keywords = []string{
+		"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "format",
+		"$defs", "$ref", "title", "description",
+	}
+	d.formats = []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+	if f == Anthropic {
+		d.formats = append(d.formats, "uri")
+		return d
+	}
+	d.keywords = append(d.keywords, "pattern", "minimum", "maximum", "minItems", "maxItems")
+	d.complete = true
+	return d
+}
+
+func geminiKeywords() []string {
+	return []string{
+		"type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "format",
+		"minimum", "maximum", "anyOf", "$defs", "$ref", "$anchor", "title", "description",
+	}
+}
+
+func (d *dialect) takes(keyword string) bool {
+	return d.keywords == nil || slices.Contains(d.keywords, keyword)
+}
+
+func (d *dialect) takesFormat(name string) bool {
+	return d.formats == nil || slices.Contains(d.formats, name)
 }

@@ -4,6 +4,7 @@ package jsontree
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,24 +58,37 @@ func M(key string, v Value) Member { return Member{key, v} }
 func Obj(members ...Member) Value { return Value{Kind: Object, Members: members} }
 
 // Arr makes an array.
-func Arr(elements ...Value) Value {
-	v := Value{Kind: Array, Members: make([]Member, len(elements))}
-	for i, e := range elements {
-		v.Members[i].Value = e
+func Arr(elements ...Value) Value { return List(elements, func(e Value) Value { return e }) }
+
+// Strs makes an array of strings.
+func Strs(texts ...string) Value { return List(texts, Str) }
+
+// List makes an array with one element for each item.
+func List[T any](items []T, element func(T) Value) Value {
+	v := Value{Kind: Array, Members: make([]Member, len(items))}
+	for i, item := range items {
+		v.Members[i].Value = element(item)
 	}
 	return v
 }
 
 // Get finds a member of an object.
 func (v *Value) Get(key string) (Value, bool) {
-	if v.Kind == Object {
+	if found := v.member(key); found != nil {
+		return *found, true
+	}
+	return Value{}, false
+}
+
+func (v *Value) member(key string) *Value {
+	if v != nil && v.Kind == Object {
 		for i := range v.Members {
 			if v.Members[i].Key == key {
-				return v.Members[i].Value, true
+				return &v.Members[i].Value
 			}
 		}
 	}
-	return Value{}, false
+	return nil
 }
 
 // Field returns a member of an object, or null.
@@ -83,13 +97,26 @@ func (v *Value) Field(key string) Value {
 	return found
 }
 
-// At follows names from member to member; null if one of them is missing.
-func (v *Value) At(names ...string) Value {
-	at := *v
+// Member follows names from member to member; nil if one of them is missing. What it
+// points to is part of v.
+func (v *Value) Member(names ...string) *Value {
 	for _, name := range names {
-		at = at.Field(name)
+		v = v.member(name)
 	}
-	return at
+	return v
+}
+
+// At is what Member leads to, or null.
+func (v *Value) At(names ...string) Value {
+	if found := v.Member(names...); found != nil {
+		return *found
+	}
+	return Value{}
+}
+
+// Has tells whether an array holds this string.
+func (v *Value) Has(text string) bool {
+	return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Value.Kind == String && m.Value.Text == text })
 }
 
 // True tells whether the value is the boolean true.
@@ -167,4 +194,104 @@ func (v *Value) Clone() Value {
 		out.Members[i].Value = out.Members[i].Value.Clone()
 	}
 	return out
+}
+
+// decimal is a number by its value, exactly: 0.digits times ten to the power,
+// without zeros at either end of the digits. Zero has no digits. Floats would do
+// for most, but 9007199254740993 is not 9007199254740992, and big.Rat would spend
+// gigabytes on 1e999999999.
+type decimal struct {
+	negative bool
+	digits   string
+	power    int
+}
+
+// farPower stands for every power that an int cannot hold.
+const farPower = 1 << 40
+
+func decimalOf(text string) decimal {
+	text, negative := strings.CutPrefix(text, "-")
+	power := 0
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		power = powerOf(text[i+1:])
+		text = text[:i]
+	}
+	whole, fraction, _ := strings.Cut(text, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	power += len(digits) - len(fraction)
+	digits = strings.TrimRight(digits, "0")
+	if digits == "" {
+		return decimal{}
+	}
+	return decimal{negative, digits, power}
+}
+
+func powerOf(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil && strings.HasPrefix(text, "-") {
+		return -farPower
+	}
+	if err != nil {
+		return farPower
+	}
+	return min(max(n, -farPower), farPower)
+}
+
+// isInteger tells whether there is nothing behind the decimal point.
+func (d decimal) isInteger() bool { return len(d.digits) <= d.power || d.digits == "" }
+
+func (d decimal) sign() int {
+	switch {
+	case d.digits == "":
+		return 0
+	case d.negative:
+		return -1
+	default:
+		return 1
+	}
+}
+
+func (d decimal) compare(e decimal) int {
+	if s := d.sign(); s != e.sign() || s == 0 {
+		return cmp.Compare(s, e.sign())
+	}
+	larger := cmp.Or(cmp.Compare(d.power, e.power), strings.Compare(d.digits, e.digits))
+	return larger * d.sign()
+}
+
+func (d decimal) String() string {
+	if d.digits == "" {
+		return "0"
+	}
+	text := "0." + d.digits + "e" + strconv.Itoa(d.power)
+	if d.negative {
+		return "-" + text
+	}
+	return text
+}
+
+// CompareNumbers compares two JSON numbers by their exact value.
+func CompareNumbers(a, b string) int { return decimalOf(a).compare(decimalOf(b)) }
+
+// IsInteger follows JSON Schema, where 2.0 and 1e3 are integers too.
+func (v *Value) IsInteger() bool {
+	return v.Kind == Number && (!strings.ContainsAny(v.Text, ".eE") || decimalOf(v.Text).isInteger())
+}
+
+// wholeDigits writes an integer such as 2.0 or 1e3 in digits alone, if an int64
+// may hold it.
+func wholeDigits(text string) (string, bool) {
+	const most = 19
+	d := decimalOf(text)
+	if !d.isInteger() || d.power > most {
+		return "", false
+	}
+	if d.digits == "" {
+		return "0", true
+	}
+	digits := d.digits + strings.Repeat("0", d.power-len(d.digits))
+	if d.negative {
+		return "-" + digits, true
+	}
+	return digits, true
 }

@@ -136,3 +136,35 @@ func TestSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestMember(t *testing.T) {
+	v, err := jsontree.Parse([]byte(`{"a":{"b":[1],"c":null},"d":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, names := range [][]string{{"z"}, {"a", "z"}, {"d", "x"}, {"a", "b", ""}, {"z", "a"}} {
+		if found := v.Member(names...); found != nil {
+			t.Errorf("%v leads to %s", names, found.Append(nil))
+		}
+		if found := v.At(names...); found.Kind != jsontree.Null {
+			t.Errorf("at %v is %s", names, found.Append(nil))
+		}
+	}
+	if v.Member() != &v || v.Member("a", "c") == nil {
+		t.Error("a value that is there is not found")
+	}
+	*v.Member("a", "b") = jsontree.Strs("y", "z")
+	v.Member("d").Text = "w"
+	if got := string(v.Append(nil)); got != `{"a":{"b":["y","z"],"c":null},"d":"w"}` {
+		t.Errorf("became %s", got)
+	}
+	if b := v.At("a", "b"); !b.Has("z") || b.Has("x") {
+		t.Errorf("%s: wrong about z or x", b.Append(nil))
+	}
+	if numbers := jsontree.Arr(jsontree.Int(1)); numbers.Has("1") {
+		t.Error("a number passes for a string")
+	}
+	if list := jsontree.List([]int64{3, 4}, jsontree.Int); string(list.Append(nil)) != "[3,4]" {
+		t.Errorf("a list of numbers is %s", list.Append(nil))
+	}
+}

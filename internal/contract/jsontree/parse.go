@@ -179,16 +179,13 @@ func (p *parser) value(depth int) (Value, error) {
 }
 
 func (p *parser) word() (Value, error) {
-	for _, w := range [...]struct {
-		text string
-		kind Kind
-	}{{"true", Bool}, {"false", Bool}, {"null", Null}} {
-		if end := p.at + len(w.text); end <= len(p.data) && string(p.data[p.at:end]) == w.text {
+	for _, v := range [...]Value{{Kind: Bool, Text: "true"}, {Kind: Bool, Text: "false"}, {Text: "null"}} {
+		if end := p.at + len(v.Text); end <= len(p.data) && string(p.data[p.at:end]) == v.Text {
 			p.at = end
-			if w.kind == Null {
-				return Value{}, nil
+			if v.Kind == Null {
+				v.Text = ""
 			}
-			return Value{Kind: Bool, Text: w.text}, nil
+			return v, nil
 		}
 	}
 	if p.at == len(p.data) {

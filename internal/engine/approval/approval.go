@@ -8,12 +8,19 @@ package approval
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/identity"
 )
 
 // Mode says what happens to a call that needs a person's approval.
@@ -155,4 +162,99 @@ type Store interface {
 	// List returns requests, newest first: those pending and unexpired, or
 	// with All every one.
 	List(ctx context.Context, o ListOptions) ([]Request, error)
+}
+
+// Describe shows what a call would do, one argument a line, short ones first.
+// Texts are quoted and whatever does not show itself (line breaks, marks that
+// turn the direction of writing) is spelt out, so that a caller cannot word a
+// question to read like another.
+func (r Request) Describe() string {
+	args, err := jsontree.Parse(r.Arguments)
+	if err != nil {
+		return Plain(string(r.Arguments)) + "\n"
+	}
+	var short, long strings.Builder
+	for _, m := range args.Members {
+		value := Plain(string(m.Value.Append(nil)))
+		if m.Value.Kind == jsontree.String {
+			value = strconv.QuoteToGraphic(m.Value.Text)
+		}
+		to := &short
+		if len(value) > 80 {
+			to = &long
+		}
+		fmt.Fprintf(to, "%s: %s\n", Plain(m.Key), value)
+	}
+	return short.String() + long.String()
+}
+
+// Wording is the question as the person at a client reads it: who wants to do
+// what, argument by argument. What the caller wrote is quoted, so that it cannot
+// pass for our own words.
+func (r Request) Wording() string {
+	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
+		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
+}
+
+// Plain spells out the characters of a text that do not show themselves.
+func Plain(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsGraphic(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}
+
+// Sealed is a Store whose decisions count only if they were made with the secret.
+// The database may lie in a folder that came from elsewhere, a clone or an archive,
+// and nothing that lies there may approve for a person.
+type Sealed struct {
+	Store
+	Secret []byte
+}
+
+var _ Store = (*Sealed)(nil)
+
+// Take spends decisions until it finds one with a true seal; others count for
+// nothing.
+func (s *Sealed) Take(ctx context.Context, key string, now time.Time) (Request, bool, error) {
+	for {
+		r, found, err := s.Store.Take(ctx, key, now)
+		if err != nil || !found {
+			return r, found, err
+		}
+		if hmac.Equal([]byte(r.Seal), []byte(s.seal(&r))) {
+			return r, true, nil
+		}
+	}
+}
+
+// Decide keeps the verdict with its seal. It refuses a request that shows other
+// arguments than those it is bound to.
+func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error) {
+	r, err := s.Get(ctx, id)
+	if err != nil {
+		return r, err
+	}
+	shown := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
+	if r.Key != shown.Key() {
+		return r, contract.Errorf(contract.Conflict, "Request %s does not show the call that it stands for; the database was tampered with", id)
+	}
+	r.State = Denied
+	if v.Approve {
+		r.State = Approved
+	}
+	r.DecidedBy, r.ExpiresAt = v.By, expires
+	v.Seal = s.seal(&r)
+	return s.Store.Decide(ctx, id, v, now, expires)
+}
+
+// seal binds a decision to the call it is about and to how long it counts. Stores
+// keep microseconds, so no more goes into it.
+func (s *Sealed) seal(r *Request) string {
+	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10))
 }

@@ -2,12 +2,13 @@ package approval
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/identity"
 )
 
 // Answer is what came of showing a question in the caller's own client.
@@ -242,19 +243,40 @@ func (g *Gate) now() time.Time {
 
 func (g *Gate) newID() string {
 	if g.NewID == nil {
-		return randomID()
+		return identity.NewID()
 	}
 	return g.NewID()
 }
 
-// randomID returns ten characters of Crockford's base32: fifty bits, with no
-// letter that a person could misread when typing it from a screen.
-func randomID() string {
-	const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
-	id := make([]byte, 10)
-	rand.Read(id) // never fails
-	for i, b := range id {
-		id[i] = alphabet[b%32]
+// mostWaiting is how many calls of one caller wait for a person at a page. Others get
+// their answer at once, that the request waits: each that stays takes the place of a
+// call that could run.
+const mostWaiting = 8
+
+// waiters counts the calls that wait, by caller. The zero value is ready to use.
+type waiters struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+// join tells whether one more call of a caller may wait; then it has to leave.
+func (w *waiters) join(principal string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.counts[principal] >= mostWaiting {
+		return false
 	}
-	return string(id)
+	if w.counts == nil {
+		w.counts = map[string]int{}
+	}
+	w.counts[principal]++
+	return true
+}
+
+func (w *waiters) leave(principal string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.counts[principal]--; w.counts[principal] == 0 {
+		delete(w.counts, principal)
+	}
 }

@@ -5,6 +5,10 @@ package identity
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"remit/internal/contract"
 )
@@ -88,10 +92,8 @@ func (r Role) String() string {
 
 // ParseRole reads a role by its name.
 func ParseRole(name string) (Role, error) {
-	for i, known := range roleNames {
-		if name == known && Role(i) != Nobody {
-			return Role(i), nil
-		}
+	if i := slices.Index(roleNames, name); i > int(Nobody) {
+		return Role(i), nil
 	}
 	return Nobody, fmt.Errorf("role %q: must be viewer, approver or admin", name)
 }
@@ -104,3 +106,104 @@ type Person struct {
 
 // Principal is how records and approvals name the person.
 func (p Person) Principal() string { return "console:" + p.Name }
+
+// longestName is how many characters a name may have.
+const longestName = 64
+
+// CheckName refuses a name of a token or a person that others could misread: it
+// stands in records, and people decide by it. The error is a contract.Invalid.
+func CheckName(name string) error {
+	switch n := utf8.RuneCountInString(name); {
+	case n == 0:
+		return contract.Errorf(contract.Invalid, "A name is needed: 1 to %d characters that can be seen", longestName)
+	case n > longestName:
+		return contract.Errorf(contract.Invalid, "The name has %d characters; it may have %d", n, longestName)
+	}
+	return checkShown("name", name)
+}
+
+// longestUser is how many bytes the id of a user may have.
+const longestUser = 255
+
+// checkUser refuses an id of a user that no tool would take.
+func checkUser(user string) error {
+	if len(user) > longestUser {
+		return contract.Errorf(contract.Invalid, "The user has %d bytes; it may have %d", len(user), longestUser)
+	}
+	return checkShown("user", user)
+}
+
+// checkShown refuses a text with characters that do not show themselves, such as
+// control characters and marks that turn the direction of writing.
+func checkShown(what, text string) error {
+	if strings.TrimSpace(text) != text {
+		return contract.Errorf(contract.Invalid, "The %s %q begins or ends with a space", what, text)
+	}
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); !unicode.IsPrint(r) || r == utf8.RuneError && size == 1 {
+			return contract.Errorf(contract.Invalid, "The %s %q has a character that cannot be seen, at byte %d", what, text, i)
+		}
+	}
+	return nil
+}
+
+// AnySet is the Set of a scope that goes for all toolsets.
+const AnySet = "*"
+
+// Scope is the right to call the tools of a set that read, or those that write.
+type Scope struct {
+	Set   string
+	Write bool
+}
+
+func (s Scope) String() string {
+	if s.Write {
+		return s.Set + ":write"
+	}
+	return s.Set + ":read"
+}
+
+// Scopes are the rights of a token. To write is another right than to read.
+type Scopes map[Scope]bool
+
+// Has tells whether the scopes reach the tools of a set that read, or those that write.
+func (s Scopes) Has(set string, write bool) bool {
+	return s[Scope{set, write}] || s[Scope{AnySet, write}]
+}
+
+// List gives the scopes in a fixed order.
+func (s Scopes) List() []string {
+	var list []string
+	for scope := range s {
+		list = append(list, scope.String())
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (s Scopes) String() string { return strings.Join(s.List(), ",") }
+
+// ParseScopes reads scopes with commas or spaces between: tasks:read, books:write,
+// *:read for all toolsets, and "*" or "all" for everything. sets are those that there
+// are; nil if any name will do, as in what was stored when there were others.
+func ParseScopes(text string, sets []string) (Scopes, error) {
+	scopes := Scopes{}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if word == AnySet || word == "all" {
+			scopes[Scope{AnySet, false}], scopes[Scope{AnySet, true}] = true, true
+			continue
+		}
+		set, right, ok := strings.Cut(word, ":")
+		if !ok || right != "read" && right != "write" || set == "" {
+			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; * stands for all toolsets", word)
+		}
+		if sets != nil && set != AnySet && !slices.Contains(sets, set) {
+			return nil, fmt.Errorf("scope %q: there is no toolset %q%s", word, set, contract.Hint(set, sets))
+		}
+		scopes[Scope{set, right == "write"}] = true
+	}
+	if len(scopes) == 0 {
+		return nil, fmt.Errorf("name at least one scope, such as tasks:read")
+	}
+	return scopes, nil
+}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/limit"
 )
 
 // Tokens issues and checks the tokens of agents.
@@ -43,7 +44,7 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	}
 	secret = newSecret()
 	made = Token{
-		ID: newID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By,
+		ID: NewID(), Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By,
 		Created: now, Expires: n.Expires, Hash: hashOf(key, secret),
 	}
 	made.Seal = made.seal(key)
@@ -225,10 +226,82 @@ func unreachable(err error) error {
 
 // hashOf is what is kept of a secret. Who has the database but not the key cannot
 // tell whether a guess is right.
-func hashOf(key []byte, secret string) string { return sealOf(key, "hash", secret) }
+func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret) }
 
 // seal binds the rights of a token to it, and it to the key.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
-	return sealOf(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
+	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
+}
+
+// NewToken is a token that is yet to be made.
+type NewToken struct {
+	Name    string // no other live token has it
+	User    string // the one whose data it may name; AnyUser for all, "" for none
+	Scopes  Scopes
+	Rate    limit.Rate // zero: none of its own
+	Expires time.Time  // zero: never
+	By      string     // who makes it
+}
+
+// Token is a token of an agent, without its secret.
+type Token struct {
+	ID, Name, User string
+	Scopes         Scopes
+	Rate           limit.Rate // zero: none of its own
+	By             string     // who made it
+	Created        time.Time
+	Expires        time.Time // zero: never
+	Revoked        time.Time // zero: it is not
+	Used           time.Time // to a minute; zero: never
+	Hash           string    // of the secret, which is kept nowhere
+	Seal           string    // proves that the token was made here: a database can be copied
+	Foreign        bool      // the seal is not ours, so it lets nobody in; no store keeps this
+}
+
+// Principal is how records and approvals name the agent.
+func (t Token) Principal() string { return "agent:" + t.Name }
+
+// Live tells whether the token lets anybody in: it is ours, and neither revoked nor
+// expired.
+func (t Token) Live(now time.Time) bool {
+	return !t.Foreign && t.Revoked.IsZero() && !t.Expired(now)
+}
+
+// Expired tells whether the token has come to its end. It counts until the instant
+// before Expires.
+func (t Token) Expired(now time.Time) bool {
+	return !t.Expires.IsZero() && !now.Before(t.Expires)
+}
+
+// Grant is what the token lets an agent do.
+func (t Token) Grant() *Grant { return &Grant{User: t.User, Scopes: t.Scopes} }
+
+// MostTokens is how many live tokens there may be at once.
+const MostTokens = 1000
+
+// TokenStore keeps tokens. What a method has acknowledged survives a crash. Every
+// method is safe for concurrent use, also by several processes. Errors of kind
+// not_found, conflict and limited are as stated; any other error means that the store
+// failed.
+type TokenStore interface {
+	// Add keeps a token. It returns a contract.Conflict error if another has its name
+	// that is neither revoked nor expired at t.Created, and a contract.Limited error
+	// if there are MostTokens of those. What ended a year before is forgotten.
+	Add(ctx context.Context, t Token) error
+
+	// ByHash returns the token with this hash; false if there is none.
+	ByHash(ctx context.Context, hash string) (Token, bool, error)
+
+	// List returns every token, also the revoked and the expired, newest first.
+	List(ctx context.Context) ([]Token, error)
+
+	// Revoke ends a token for good and returns it. It is found by its id, or else by
+	// its name: the one that is not revoked, or else the newest. One that was revoked
+	// before stays as it is. It returns a contract.NotFound error if there is none.
+	Revoke(ctx context.Context, idOrName string, now time.Time) (Token, error)
+
+	// Use notes that a token was used, if that is later than what is known. A token
+	// that is not there is none to note anything of.
+	Use(ctx context.Context, id string, now time.Time) error
 }

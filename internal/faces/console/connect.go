@@ -36,11 +36,7 @@ func (v *visit) connect() error {
 	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.needsToken()}
 	page.MCP = page.Base + "/mcp"
 	if tool := v.simplestTool(); tool != nil {
-		examples, err := tool.Examples.All()
-		if err != nil {
-			return err
-		}
-		shown := v.snippetsOf(tool, examples)
+		shown := v.snippetsOf(tool)
 		page.Curl, page.Shell = shown.Curl, "remit tools\n"+shown.CLI
 	}
 	return v.page("connect", "connect", "Connect", page)

@@ -81,10 +81,7 @@ func (v *visit) showTool() error {
 	if err != nil {
 		return err
 	}
-	view, err := v.toolView(t)
-	if err != nil {
-		return err
-	}
+	view := v.toolView(t)
 	view.prefill(v.r.URL.Query().Get("example"))
 	if v.r.URL.Query().Get("as") == "json" && !view.Form.AsJSON {
 		view.Form.AsJSON, view.Form.JSON = true, "{}"
@@ -94,25 +91,21 @@ func (v *visit) showTool() error {
 
 // prefill fills the form with the example of a number.
 func (t *toolView) prefill(number string) {
-	examples, err := t.Contract.Examples.All()
-	n, notOne := strconv.Atoi(number)
-	if err != nil || notOne != nil || n < 1 || n > len(examples) {
+	examples := t.Contract.Examples
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 1 || n > len(examples) {
 		return
 	}
 	t.Form.fill(&examples[n-1].Arguments)
 	t.Filled = examples[n-1].Title
 }
 
-func (v *visit) toolView(t *engine.Tool) (*toolView, error) {
-	examples, err := t.Examples.All()
-	if err != nil {
-		return nil, err
-	}
+func (v *visit) toolView(t *engine.Tool) *toolView {
 	definition := export.Tool(t.Contract)
 	size := len(definition.Append(nil))
 	view := &toolView{
 		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Answers: answersOf(t.Contract),
-		Input: schemaRows(&t.Input), Form: newForm(t.Contract), May: v.mayUse(t) == nil, Snippets: v.snippetsOf(t, examples),
+		Input: schemaRows(&t.Input), Form: newForm(t.Contract), May: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
 	}
 	if !t.Content {
 		view.Output = schemaRows(&t.Output)
@@ -121,10 +114,10 @@ func (v *visit) toolView(t *engine.Tool) (*toolView, error) {
 		row := errorRow{kind, t.Errors[kind]}
 		view.Errors, view.Coded = append(view.Errors, row), view.Coded || row.Code != ""
 	}
-	for i := range examples {
-		view.Examples = append(view.Examples, viewOf(i+1, &examples[i]))
+	for i := range t.Examples {
+		view.Examples = append(view.Examples, viewOf(i+1, &t.Examples[i]))
 	}
-	return view, nil
+	return view
 }
 
 func viewOf(number int, e *contract.Example) exampleView {

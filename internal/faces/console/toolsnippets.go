@@ -15,10 +15,10 @@ type snippets struct {
 	Token          bool // curl sends one
 }
 
-func (v *visit) snippetsOf(t *engine.Tool, examples []contract.Example) snippets {
+func (v *visit) snippetsOf(t *engine.Tool) snippets {
 	args := jsontree.Obj()
-	if len(examples) > 0 {
-		args = examples[0].Arguments
+	if len(t.Examples) > 0 {
+		args = t.Examples[0].Arguments
 	}
 	message := jsontree.Obj(
 		jsontree.M("jsonrpc", jsontree.Str("2.0")),

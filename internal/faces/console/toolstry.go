@@ -47,10 +47,7 @@ func (v *visit) tryTool() error {
 		v.refused("role", v.person.Principal())
 		return err
 	}
-	view, err := v.toolView(t)
-	if err != nil {
-		return err
-	}
+	view := v.toolView(t)
 	args, ok := view.Form.read(v.r.PostForm)
 	if !ok {
 		return v.pageWith(http.StatusBadRequest, "tool", "tools", t.Title, view)

@@ -4,11 +4,17 @@ package links
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"remit/internal/contract"
 )
 
 // Library is what links lead to. A failure that its caller may read is a
@@ -43,12 +49,7 @@ const (
 // Leads tells whether a request follows a link. Such a request asks for no other right
 // than the link gives, so it does not matter by what name it comes.
 func Leads(r *http.Request) bool {
-	for _, place := range []string{assets, uploads, archives} {
-		if strings.HasPrefix(r.URL.Path, place) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{assets, uploads, archives}, func(place string) bool { return strings.HasPrefix(r.URL.Path, place) })
 }
 
 // AssetPath is where an asset is served, without the base.
@@ -82,11 +83,9 @@ func (h *Handler) Register(mux *http.ServeMux) {
 func (h *Handler) route(mux *http.ServeMux, place string, serve func(http.ResponseWriter, *http.Request, string), methods ...string) {
 	mux.HandleFunc(place, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		for _, method := range methods {
-			if r.Method == method {
-				h.admitted(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), place)) })
-				return
-			}
+		if slices.Contains(methods, r.Method) {
+			h.admitted(w, r, func() { serve(w, r, strings.TrimPrefix(r.URL.EscapedPath(), place)) })
+			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
 		refuse(w, http.StatusMethodNotAllowed, validationError, r.Method+" is not served here; use "+strings.Join(methods, " or "))
@@ -110,4 +109,104 @@ func (h *Handler) admitted(w http.ResponseWriter, r *http.Request, serve func())
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	}
 	serve()
+}
+
+// The names of failures: those of the book tools, and one for links that were altered
+// or have expired.
+const (
+	validationError = "ValidationError"
+	storageError    = "StorageError"
+	linkError       = "InvalidLinkError"
+)
+
+// words says failures as the book tools do.
+func words() *contract.Contract {
+	return &contract.Contract{Shape: contract.Named, Errors: map[contract.Kind]contract.ErrorRule{
+		contract.Invalid:     {Code: validationError, Details: []string{"field", "path"}},
+		contract.Denied:      {Code: validationError, Details: []string{"path"}},
+		contract.NotFound:    {Code: "ContentNotFoundError", Details: []string{"path"}},
+		contract.Conflict:    {Code: "ConflictError", Details: []string{"path"}},
+		contract.TooLarge:    {Code: validationError, Details: []string{"path"}},
+		contract.Limited:     {Code: "RateLimitError"},
+		contract.Pending:     {Code: "ApprovalPendingError"},
+		contract.Unavailable: {Code: storageError},
+		contract.Internal:    {Code: storageError},
+	}}
+}
+
+// fail answers a request that failed, and logs what its sender is not told.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	failure := contract.AsError(err)
+	switch {
+	case r.Context().Err() != nil:
+		h.Log.Debug("nobody waits for an answer any more", "path", r.URL.Path, "error", err)
+	case failure.Kind == contract.Unavailable || failure.Kind == contract.Internal:
+		h.Log.Error("a link could not be followed", "path", r.URL.Path, "error", err)
+	}
+	answer(w, failure.Kind.Status(), words().Render(failure))
+}
+
+// refuse answers a request whose fault HTTP has a status for.
+func refuse(w http.ResponseWriter, status int, name, message string) {
+	failure := contract.Errorf(contract.Invalid, "%s", message)
+	failure.Code = name
+	answer(w, status, words().Render(failure))
+}
+
+// answer sends JSON that is true now, and perhaps not in a moment.
+func answer(w http.ResponseWriter, status int, body []byte) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) //nolint:gosec // JSON that is not sniffed is no page; a client that has gone cannot be told
+}
+
+// Loopback serves links where no server runs. It begins with the first link that
+// somebody asks for, and most never do.
+type Loopback struct {
+	// Serve serves links on this machine until ctx ends. It tells ready the address.
+	Serve func(ctx context.Context, ready func(base string)) error
+
+	mu     sync.Mutex
+	base   string
+	end    func() error // nil if nothing is served
+	closed bool
+}
+
+// Base is what links begin with. It is served from then on.
+func (l *Loopback) Base() (string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return "", errors.New("links are not served any more")
+	}
+	if l.end != nil {
+		return l.base, nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	go func() { done <- l.Serve(ctx, func(base string) { ready <- base }) }()
+	select {
+	case l.base = <-ready:
+		l.end = func() error { cancel(); return <-done }
+		return l.base, nil
+	case err := <-done:
+		cancel()
+		return "", errors.Join(errors.New("links cannot be served"), err)
+	}
+}
+
+// Close ends what was served, once the requests under way are answered.
+func (l *Loopback) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.end == nil {
+		return nil
+	}
+	end := l.end
+	l.end = nil
+	return end()
 }

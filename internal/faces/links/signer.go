@@ -3,7 +3,6 @@ package links
 import (
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/engine/identity"
 )
 
 // Signer makes links that nobody else can make, and knows them again. What a link is
@@ -58,11 +58,7 @@ func (s *Signer) sign(place, name string, query url.Values) (string, error) {
 	}
 	key := hmac.New(sha256.New, secret) // the secret seals other things too, and they must not be taken for links
 	key.Write([]byte("remit links\x00" + s.Place))
-	mac := hmac.New(sha256.New, key.Sum(nil))
-	for _, part := range []string{place, name, query.Encode()} {
-		mac.Write([]byte(strconv.Itoa(len(part)) + ":" + part))
-	}
-	return hex.EncodeToString(mac.Sum(nil)), nil
+	return identity.Seal(key.Sum(nil), place, name, query.Encode()), nil
 }
 
 // Why a link leads nowhere. Whoever altered the day of its end learns only that it was

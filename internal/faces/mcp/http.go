@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -24,20 +25,13 @@ type Limits struct {
 
 func (l Limits) orDefaults() Limits {
 	return Limits{
-		Body:     orDefault(l.Body, 32<<20),
-		Running:  orDefault(l.Running, 1024),
-		Sessions: orDefault(l.Sessions, 10_000),
-		Streams:  orDefault(l.Streams, 5_000),
-		Idle:     orDefault(l.Idle, 30*time.Minute),
-		Upload:   orDefault(l.Upload, 30*time.Second),
+		Body:     cmp.Or(l.Body, 32<<20),
+		Running:  cmp.Or(l.Running, 1024),
+		Sessions: cmp.Or(l.Sessions, 10_000),
+		Streams:  cmp.Or(l.Streams, 5_000),
+		Idle:     cmp.Or(l.Idle, 30*time.Minute),
+		Upload:   cmp.Or(l.Upload, 30*time.Second),
 	}
-}
-
-func orDefault[T int | int64 | time.Duration](value, fallback T) T {
-	if value > 0 {
-		return value
-	}
-	return fallback
 }
 
 // HTTP serves endpoints over streamable HTTP: both eras, on one address each.

@@ -3,6 +3,8 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,17 +20,22 @@ type subscription struct {
 	principal string
 	id        []byte // of the request that opened it; nil in the legacy era
 
-	mu        sync.Mutex
-	tools     bool
-	prompts   bool
-	resources bool
-	uris      map[string]func() // each with what ends its watch; "" is the list of resources
-	tasks     map[string]func()
+	mu    sync.Mutex
+	lists [len(listChanged)]bool // which lists it wants to hear of, by the kind of change
+	uris  map[string]func()      // each with what ends its watch; "" is the list of resources
+	tasks map[string]func()
 
 	pending []event
 	wake    chan struct{} // holds one token while something is pending
 	stop    func()
 	closed  bool
+}
+
+// listChanged are the notifications of lists, by the kind of change.
+var listChanged = [...]string{
+	engine.ToolsChanged:     "notifications/tools/list_changed",
+	engine.PromptsChanged:   "notifications/prompts/list_changed",
+	engine.ResourcesChanged: "notifications/resources/list_changed",
 }
 
 // event is a change that a client is to be told of.
@@ -57,16 +64,9 @@ func newSubscription(s *Server, principal string, id []byte) *subscription {
 func (s *subscription) hear(c engine.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	wanted := false
-	switch c.Kind {
-	case engine.ToolsChanged:
-		wanted = s.tools
-	case engine.PromptsChanged:
-		wanted = s.prompts
-	case engine.ResourcesChanged:
-		wanted = s.resources
-	case engine.ResourceUpdated:
-		_, wanted = s.uris[c.URI]
+	_, wanted := s.uris[c.URI]
+	if c.Kind != engine.ResourceUpdated {
+		wanted = s.lists[c.Kind]
 	}
 	if wanted {
 		s.add(event{change: c})
@@ -75,10 +75,8 @@ func (s *subscription) hear(c engine.Change) {
 
 // add is called with the lock held.
 func (s *subscription) add(e event) {
-	for _, known := range s.pending {
-		if known == e {
-			return
-		}
+	if slices.Contains(s.pending, e) {
+		return
 	}
 	s.pending = append(s.pending, e)
 	select {
@@ -132,7 +130,7 @@ func (s *subscription) unwatch(uri string) {
 // watchLists begins to watch lists; that of the resources costs looks at the disk.
 func (s *subscription) watchLists(tools, prompts, resources bool) {
 	s.mu.Lock()
-	s.tools, s.prompts, s.resources = tools, prompts, resources
+	s.lists = [...]bool{engine.ToolsChanged: tools, engine.PromptsChanged: prompts, engine.ResourcesChanged: resources}
 	s.mu.Unlock()
 	if resources {
 		_ = s.watch("") // one more is never too many
@@ -176,16 +174,10 @@ func (s *subscription) notification(ctx context.Context, e event) []byte {
 	if e.task != "" {
 		return s.taskNotification(ctx, e.task)
 	}
-	switch e.change.Kind {
-	case engine.ToolsChanged:
-		return s.message("notifications/tools/list_changed", nil)
-	case engine.PromptsChanged:
-		return s.message("notifications/prompts/list_changed", nil)
-	case engine.ResourcesChanged:
-		return s.message("notifications/resources/list_changed", nil)
-	default:
+	if e.change.Kind == engine.ResourceUpdated {
 		return s.message("notifications/resources/updated", jsontree.AppendString([]byte(`"uri":`), e.change.URI))
 	}
+	return s.message(listChanged[e.change.Kind], nil)
 }
 
 func (s *subscription) taskNotification(ctx context.Context, id string) []byte {
@@ -213,13 +205,7 @@ func (s *subscription) close() {
 	s.stop()
 	s.mu.Lock()
 	s.closed = true
-	ends := make([]func(), 0, len(s.uris)+len(s.tasks))
-	for _, end := range s.uris {
-		ends = append(ends, end)
-	}
-	for _, end := range s.tasks {
-		ends = append(ends, end)
-	}
+	ends := slices.AppendSeq(slices.Collect(maps.Values(s.uris)), maps.Values(s.tasks))
 	clear(s.uris)
 	clear(s.tasks)
 	s.mu.Unlock()

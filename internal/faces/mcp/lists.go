@@ -22,8 +22,8 @@ func (q *request) list(name string, items []item, keep time.Duration) ([]byte, e
 		return nil, err
 	}
 	size := len(next) + len(name)
-	for _, i := range page {
-		size += len(i) + 1
+	for _, entry := range page {
+		size += len(entry) + 1
 	}
 	b := append(q.begin(size+64), '"')
 	b = append(append(b, name...), `":[`...)
@@ -88,11 +88,9 @@ func toolItem(t *engine.Tool) item {
 }
 
 func promptItem(p *engine.Prompt) item {
-	arguments := jsontree.Arr()
-	for _, a := range p.Arguments {
-		arguments.Members = append(arguments.Members, jsontree.Member{Value: described(a.Name, a.Title, a.Description,
-			jsontree.M("required", jsontree.Boolean(a.Required)))})
-	}
+	arguments := jsontree.List(p.Arguments, func(a engine.PromptArgument) jsontree.Value {
+		return described(a.Name, a.Title, a.Description, jsontree.M("required", jsontree.Boolean(a.Required)))
+	})
 	v := described(p.Name, p.Title, p.Description, jsontree.M("arguments", arguments))
 	return v.Append(nil)
 }
@@ -159,10 +157,7 @@ func (q *request) readResource(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return q.elseAsk(r, q.noResource(err, uri))
 	}
-	all := jsontree.Arr()
-	for _, c := range contents {
-		all.Members = append(all.Members, jsontree.Member{Value: contentsValue(&c)})
-	}
+	all := jsontree.List(contents, contentsValue)
 	b := all.Append(append(q.begin(1024), `"contents":`...))
 	return q.end(q.cacheable(b, keepCurrent, "private")), nil
 }
@@ -179,7 +174,7 @@ func (q *request) noResource(err error, uri jsontree.Value) error {
 	return faultf(code, "Resource not found: %s", uri.Text).with("uri", uri)
 }
 
-func contentsValue(c *engine.Contents) jsontree.Value {
+func contentsValue(c engine.Contents) jsontree.Value {
 	v := *typed(jsontree.Obj(jsontree.M("uri", jsontree.Str(c.URI))), c.MIME)
 	if c.Blob != nil {
 		v.Members = append(v.Members, jsontree.M("blob", jsontree.Str(base64.StdEncoding.EncodeToString(c.Blob))))
@@ -209,11 +204,9 @@ func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return q.elseAsk(r, err)
 	}
-	all := jsontree.Arr()
-	for _, m := range messages {
-		all.Members = append(all.Members, jsontree.Member{Value: jsontree.Obj(
-			jsontree.M("role", jsontree.Str(m.Role)), jsontree.M("content", m.Content))})
-	}
+	all := jsontree.List(messages, func(m engine.Message) jsontree.Value {
+		return jsontree.Obj(jsontree.M("role", jsontree.Str(m.Role)), jsontree.M("content", m.Content))
+	})
 	b := jsontree.AppendString(append(q.begin(1024), `"description":`...), description)
 	return q.end(all.Append(append(b, `,"messages":`...))), nil
 }
@@ -240,12 +233,8 @@ func (q *request) complete(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := jsontree.Arr()
-	for _, v := range values[:min(len(values), mostValues)] {
-		shown.Members = append(shown.Members, jsontree.Member{Value: jsontree.Str(v)})
-	}
 	completion := jsontree.Obj(
-		jsontree.M("values", shown),
+		jsontree.M("values", jsontree.Strs(values[:min(len(values), mostValues)]...)),
 		jsontree.M("total", jsontree.Int(int64(len(values)))),
 		jsontree.M("hasMore", jsontree.Boolean(len(values) > mostValues)),
 	)

@@ -118,7 +118,7 @@ const (
 
 // discover tells a client of the modern era what there is.
 func (s *Server) discover(q *request) []byte {
-	versions := versionList()
+	versions := jsontree.Strs(allVersions...)
 	b := versions.Append(append(q.begin(1024), `"supportedVersions":`...))
 	return q.end(q.cacheable(s.appendSelf(b, modern), keepFixed, "public"))
 }

@@ -56,11 +56,7 @@ const given = ".remit/library/"
 
 func eachExample(t *testing.T, play func(t *testing.T, c *contract.Contract, e *contract.Example)) {
 	for _, c := range contracts(t)[0].Contracts {
-		examples, err := c.Examples.All()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range examples {
+		for _, e := range c.Examples {
 			t.Run(c.Name+"/"+e.Title, func(t *testing.T) { play(t, c, &e) })
 		}
 	}
