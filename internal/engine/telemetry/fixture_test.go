@@ -163,7 +163,7 @@ func call(t *telemetry.Telemetry, parent string, change ...func(*telemetry.Call)
 func attrs(list []attribute.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, a := range list {
-		all[string(a.Key)] = a.Value.Emit()
+		all[string(a.Key)] = a.Value.String()
 	}
 	return all
 }

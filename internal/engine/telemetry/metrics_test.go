@@ -40,7 +40,7 @@ func spell(m metricdata.Metrics) string {
 	write := func(set attribute.Set, value string) {
 		var labels []string
 		for _, a := range set.ToSlice() {
-			labels = append(labels, a.Value.Emit())
+			labels = append(labels, a.Value.String())
 		}
 		all = append(all, strings.Join(labels, " ")+": "+value)
 	}

@@ -103,7 +103,7 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 			found, err := a.Library().History(ctx, book, path, most)
 			var changes []books.Change
 			for _, c := range found {
-				changes = append(changes, books.Change(c))
+				changes = append(changes, c)
 			}
 			return changes, err
 		},

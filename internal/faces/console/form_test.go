@@ -21,9 +21,7 @@ func everyContract(t testing.TB) (list []*contract.Contract) {
 		t.Fatal(err)
 	}
 	for _, set := range sets {
-		for _, c := range set.Contracts {
-			list = append(list, c)
-		}
+		list = append(list, set.Contracts...)
 	}
 	if len(list) < 20 {
 		t.Fatalf("only %d contracts", len(list))

@@ -134,7 +134,7 @@ func TestS3Parts(t *testing.T) {
 		t.Errorf("asked for %s, want %s", got, want)
 	}
 	found, err := s.stat(t.Context(), first.Key)
-	if err != nil || found.Object.Hash != first.Hash || found.Version != first.Version || !strings.HasSuffix(found.tag, "-6") {
+	if err != nil || found.Hash != first.Hash || found.Version != first.Version || !strings.HasSuffix(found.tag, "-6") {
 		t.Errorf("stored %+v, error %v; want %+v", found, err, first)
 	}
 	second, created, err := put(2, books.Cond{Hash: first.Hash})

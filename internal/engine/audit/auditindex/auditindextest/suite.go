@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -71,9 +72,9 @@ func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
 }
 
 // callers lists who made the calls of a page.
-func callers(t failer, x *auditindex.Index, f auditindex.Filter) (list []string) {
+func callers(t failer, x *auditindex.Index) (list []string) {
 	t.Helper()
-	page, err := x.Page(t.Context(), f, "", 100)
+	page, err := x.Page(t.Context(), auditindex.Filter{}, "", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +110,8 @@ func nothingYet(t *testing.T, s auditindex.Store) {
 	}
 }
 
-func batch(day string, from, to int64, calls ...auditindex.Call) auditindex.Batch {
+func batch(from, to int64, calls ...auditindex.Call) auditindex.Batch {
+	const day = "2026-01-09"
 	for i := range calls {
 		calls[i].Spot = auditindex.Spot{Day: day, Place: from + int64(i)}
 		calls[i].Kind = auditindex.Kind{Tool: "a/b", Caller: calls[i].Client, Face: "http", Outcome: "ok"}
@@ -125,12 +127,12 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 			t.Fatalf("Append from %d: %v, %v; want %v", b.From, got, err, want)
 		}
 	}
-	add(batch("2026-01-09", 50, 60), false) // there is nothing before it
-	add(batch("2026-01-09", 0, 10, auditindex.Call{Client: "ann", Version: "1.2.3", Took: 7 * time.Microsecond, Bytes: 1 << 31, Mark: 1<<32 - 1}), true)
-	add(batch("2026-01-09", 0, 10, auditindex.Call{Client: "ann"}), false)
+	add(batch(50, 60), false) // there is nothing before it
+	add(batch(0, 10, auditindex.Call{Client: "ann", Version: "1.2.3", Took: 7 * time.Microsecond, Bytes: 1 << 31, Mark: 1<<32 - 1}), true)
+	add(batch(0, 10, auditindex.Call{Client: "ann"}), false)
 	add(auditindex.Batch{Day: "2026-01-09", From: 10, To: 20, Broken: 2}, true)
-	add(batch("2026-01-09", 10, 30, auditindex.Call{Client: "bob"}), false)
-	add(batch("2026-01-09", 20, 1<<38, auditindex.Call{Client: "bob"}), true)
+	add(batch(10, 30, auditindex.Call{Client: "bob"}), false)
+	add(batch(20, 1<<38, auditindex.Call{Client: "bob"}), true)
 	days, err := s.Days(t.Context())
 	want := []auditindex.Indexed{{Day: "2026-01-09", Next: 1 << 38, Calls: 2, Broken: 2, Sound: true}}
 	if diff := cmp.Diff(want, days); diff != "" || err != nil {
@@ -168,7 +170,7 @@ func removed(t *testing.T, s auditindex.Store) {
 	if err := s.Remove(t.Context(), "2026-01-09"); err != nil {
 		t.Fatal(err)
 	}
-	if got := callers(t, x, auditindex.Filter{}); !slices.Equal(got, []string{"bob"}) || total(t, x, auditindex.Filter{}) != 1 {
+	if got := callers(t, x); !slices.Equal(got, []string{"bob"}) || total(t, x, auditindex.Filter{}) != 1 {
 		t.Errorf("after a day was removed: %v, %d", got, total(t, x, auditindex.Filter{}))
 	}
 	settled(t, b, x)
@@ -191,7 +193,7 @@ func following(t *testing.T, s auditindex.Store) {
 		t.Error("half a line counts as something new")
 	}
 	b.Raw(`ipal":"bob","outcome":"ok"}` + "\n")
-	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"bob", "ann"}) {
+	if got := callers(t, settled(t, b, x)); !slices.Equal(got, []string{"bob", "ann"}) {
 		t.Errorf("after a line that came in two parts: %v", got)
 	}
 	if x.Version() == before {
@@ -206,16 +208,16 @@ func following(t *testing.T, s auditindex.Store) {
 	b.Add("t", "dan", "ok", 0)
 	settled(t, b, x)
 	b.Files[old] = append(b.Files[old], `{"time":"2026-01-09T23:59:59.000000Z","tool":"t","principal":"late","outcome":"ok"}`+"\n"...)
-	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"dan", "late", "cid", "bob", "ann"}) {
+	if got := callers(t, settled(t, b, x)); !slices.Equal(got, []string{"dan", "late", "cid", "bob", "ann"}) {
 		t.Errorf("after midnight: %v", got)
 	}
 	delete(b.Files, old)
-	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"dan"}) {
+	if got := callers(t, settled(t, b, x)); !slices.Equal(got, []string{"dan"}) {
 		t.Errorf("after a file vanished: %v", got)
 	}
 	name := audit.FileOf(b.Clock.Format(time.DateOnly))
 	b.Files[name] = []byte(`{"time":"2026-01-10T10:00:00Z","tool":"t","principal":"eve","outcome":"ok"}` + "\n")
-	if got := callers(t, settled(t, b, x), auditindex.Filter{}); !slices.Equal(got, []string{"eve"}) {
+	if got := callers(t, settled(t, b, x)); !slices.Equal(got, []string{"eve"}) {
 		t.Errorf("after a file was replaced: %v", got)
 	}
 	b.Fault = errors.New("the disk is away")
@@ -260,7 +262,7 @@ func atOnce(t *testing.T, s auditindex.Store) {
 		t.Fatalf("%d calls, %v; want %d", len(page.Calls), err, many)
 	}
 	for i, c := range page.Calls {
-		if c.Caller != fmt.Sprint(many-1-i) {
+		if c.Caller != strconv.Itoa(many-1-i) {
 			t.Fatalf("call %d is %s", i, c.Caller)
 		}
 	}
@@ -280,7 +282,7 @@ func backlog(t *testing.T, s auditindex.Store) {
 	if err := x.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := callers(t, x, auditindex.Filter{}); len(got) == 0 || got[0] != "bob" {
+	if got := callers(t, x); len(got) == 0 || got[0] != "bob" {
 		t.Errorf("the newest is not there at once: %v", got)
 	}
 	x.Close()
@@ -395,7 +397,7 @@ func damage(t *testing.T, open func() auditindex.Store) {
 			b := NewBook()
 			tc.write(b)
 			x := settled(t, b, indexOf(b, open()))
-			if diff := cmp.Diff(tc.want, callers(t, x, auditindex.Filter{})); diff != "" {
+			if diff := cmp.Diff(tc.want, callers(t, x)); diff != "" {
 				t.Errorf("read at once (-want +got):\n%s", diff)
 			}
 			if got := x.Status(); got.Broken != tc.broken || got.Loading {
@@ -404,7 +406,7 @@ func damage(t *testing.T, open func() auditindex.Store) {
 			late := NewBook()
 			x = settled(t, late, indexOf(late, open()))
 			tc.write(late)
-			if diff := cmp.Diff(tc.want, callers(t, settled(t, late, x), auditindex.Filter{})); diff != "" {
+			if diff := cmp.Diff(tc.want, callers(t, settled(t, late, x))); diff != "" {
 				t.Errorf("read as it came (-want +got):\n%s", diff)
 			}
 			late.Pass(time.Second)
@@ -423,7 +425,7 @@ func apart(t *testing.T, open func() auditindex.Store) {
 		b := NewBook()
 		for range i + 1 {
 			b.Pass(time.Minute)
-			b.Add("t", fmt.Sprint(i), "ok", time.Millisecond)
+			b.Add("t", strconv.Itoa(i), "ok", time.Millisecond)
 		}
 		all = append(all, settled(t, b, indexOf(b, open())))
 	}
@@ -432,7 +434,7 @@ func apart(t *testing.T, open func() auditindex.Store) {
 		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 || !m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
 			t.Errorf("records %d: %+v, %v", i, m, err)
 		}
-		if got := callers(t, x, auditindex.Filter{}); len(got) != i+1 || got[0] != fmt.Sprint(i) {
+		if got := callers(t, x); len(got) != i+1 || got[0] != strconv.Itoa(i) {
 			t.Errorf("records %d: %v", i, got)
 		}
 	}
