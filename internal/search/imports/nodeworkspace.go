@@ -50,21 +50,19 @@ func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
 
 // spaceAt gives the workspace whose root a folder is, without members if it is none.
 func (r *nodeResolver) spaceAt(root string) *nodeSpace {
-	space, known := r.spaces[root]
-	if known {
-		return space
-	}
-	space = &nodeSpace{}
-	if patterns := r.workspace(root); len(patterns) > 0 {
+	return cached(r.spaces, root, func() *nodeSpace {
+		space, patterns := &nodeSpace{}, r.workspace(root)
+		if len(patterns) == 0 {
+			return space
+		}
 		for _, file := range r.files.Named("package.json") {
 			folder := path.Dir(file)
 			if inside, ok := beneath(folder, root); ok && !nodeForeign(file) && nodeMember(patterns, inside) {
 				space.folders = append(space.folders, folder)
 			}
 		}
-	}
-	r.spaces[root] = space
-	return space
+		return space
+	})
 }
 
 // nameIn reads the name of the package in a folder, "" if it has none.

@@ -115,7 +115,10 @@ func (p *pythonParser) fromStatement() {
 	for p.take(".") {
 		dots++
 	}
-	module := strings.Repeat(".", min(dots, longestImport)) + p.dottedUnless("import")
+	module := strings.Repeat(".", min(dots, longestImport))
+	if !p.Sees("import") {
+		module += p.dotted()
+	}
 	if module == "" || len(module) > longestImport || !p.take("import") {
 		return
 	}
@@ -146,13 +149,6 @@ func (p *pythonParser) dotted() string {
 		name.WriteByte('.')
 	}
 	return name.String()
-}
-
-func (p *pythonParser) dottedUnless(keyword string) string {
-	if p.Sees(keyword) {
-		return ""
-	}
-	return p.dotted()
 }
 
 // call reads import_module("a.b") or __import__("a.b").
