@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -176,7 +177,7 @@ func (r *remote) progress(s *State) {
 	failed := r.failed
 	r.mu.Unlock()
 	s.Unembedded = pieces - covered
-	s.Note = "the remote model has " + percent(covered, pieces) + " of the vectors"
+	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, pieces))
 	if failed != nil {
 		s.Note += ": " + shortly(failed)
 	}

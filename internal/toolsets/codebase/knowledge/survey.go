@@ -69,13 +69,14 @@ func (x *Index) survey(t *tree.Tree, c tree.Change) {
 		at := sourcePath(f.Path)
 		x.queue.put(&job{path: at, must: true, urgency: level(at)})
 	}
-	first, rest := proseFirst(c.Added)
-	for _, files := range [][]*tree.File{first, rest} {
-		for _, f := range files {
+	for _, isTurn := range []bool{true, false} { // what people wrote for people comes first
+		for _, f := range c.Added {
 			if x.ctx.Err() != nil {
 				return
 			}
-			x.greet(t, f, level(sourcePath(f.Path)))
+			if isProse(f.Path) == isTurn {
+				x.greet(t, f, level(sourcePath(f.Path)))
+			}
 		}
 	}
 }
@@ -101,17 +102,6 @@ func isProse(name string) bool {
 	return false
 }
 
-func proseFirst(files []*tree.File) (first, rest []*tree.File) {
-	for _, f := range files {
-		if isProse(f.Path) {
-			first = append(first, f)
-		} else {
-			rest = append(rest, f)
-		}
-	}
-	return first, rest
-}
-
 // greet looks at a file that is new in the tree, and puts it into the queue unless it is known as it is.
 func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
 	at := sourcePath(f.Path)
@@ -121,10 +111,7 @@ func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
 	x.catalog.setFile(at, f)
 	seen, err := x.stat(t, f)
 	known, _, found := x.catalog.known(at)
-	switch {
-	case err != nil || found && known != seen || x.queue.isHeld(at):
-		x.queue.put(&job{path: at, stamp: seen, urgency: u})
-	case !found && seen.size <= largest:
+	if err != nil || found && known != seen || !found && seen.size <= largest || x.queue.isHeld(at) {
 		x.queue.put(&job{path: at, stamp: seen, urgency: u})
 	}
 }
