@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"remit/internal/search/markdown"
 )
 
 // mostMembers is how many packages of a workspace are asked for their name.
@@ -118,7 +120,8 @@ func (r *nodeResolver) workspace(folder string) []string {
 		patterns = append(patterns, p.object("workspaces").texts("packages")...)
 	}
 	if content, ok := readIn(r.files, folder, "pnpm-workspace.yaml"); ok {
-		patterns = append(patterns, pnpmPackages(content)...)
+		fields, _ := markdown.Front{Body: string(content)}.Fields() // which bounds what YAML may cost
+		patterns = append(patterns, textsOf(fields["packages"])...)
 	}
 	if content, ok := readIn(r.files, folder, "lerna.json"); ok {
 		lerna, _ := parseJSON(content)
@@ -127,46 +130,4 @@ func (r *nodeResolver) workspace(folder string) []string {
 		}
 	}
 	return patterns
-}
-
-// pnpmPackages reads the list "packages" of a pnpm-workspace.yaml, written in either style of lists.
-func pnpmPackages(content []byte) []string {
-	var found []string
-	inList := false
-	for line := range bytes.Lines(content) {
-		text := strings.TrimRight(string(line), " \t\r\n")
-		trimmed := strings.TrimLeft(text, " \t")
-		switch {
-		case trimmed == "" || trimmed[0] == '#':
-		case strings.HasPrefix(text, "packages:"):
-			inList = true
-			list, ok := strings.CutPrefix(strings.TrimSpace(yamlPlain(text[len("packages:"):])), "[")
-			for _, element := range strings.Split(strings.TrimSuffix(list, "]"), ",") {
-				if element = yamlText(element); ok && element != "" {
-					found = append(found, element)
-				}
-			}
-		case inList && strings.HasPrefix(trimmed, "- "):
-			found = append(found, yamlText(trimmed[2:]))
-		case text == trimmed:
-			inList = false
-		}
-	}
-	return found
-}
-
-// yamlText takes quotes and a comment off a text of one line.
-func yamlText(text string) string {
-	text = strings.TrimSpace(text)
-	if text != "" && (text[0] == '"' || text[0] == '\'') {
-		inner, _, _ := strings.Cut(text[1:], text[:1])
-		return inner
-	}
-	return strings.TrimSpace(yamlPlain(text))
-}
-
-// yamlPlain takes a comment off.
-func yamlPlain(text string) string {
-	before, _, _ := strings.Cut(" "+text, " #")
-	return before
 }
