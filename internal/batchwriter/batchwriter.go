@@ -2,6 +2,7 @@
 package batchwriter
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -70,12 +71,7 @@ type Writer[T any] struct {
 
 // New returns a writer. Nothing runs before the first item is added.
 func New[T any](o Options[T]) *Writer[T] {
-	if o.Delay == 0 {
-		o.Delay = DefaultDelay
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Delay, o.Timeout = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Timeout, DefaultTimeout)
 	w := &Writer[T]{o: o, wake: make(chan struct{}, 1), queue: newQueue(o.Key, o.Merge, o.Size)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
@@ -110,7 +106,7 @@ func (w *Writer[T]) Add(item T) bool {
 // trim drops the oldest items while there are too many. The mutex is held.
 func (w *Writer[T]) trim() {
 	for w.o.DropOldest && w.queue.size > w.o.Max {
-		w.queue.removeOldest()
+		w.queue.remove(w.queue.order.Front())
 		w.dropped++
 	}
 }

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,7 @@ func newNodeResolver(files Files, from string) *nodeResolver {
 
 // nodeTyped tells whether a file is TypeScript, or may hold some.
 func nodeTyped(file string) bool {
-	switch path.Ext(file) {
-	case ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro"}, path.Ext(file))
 }
 
 // resolve finds the file of one import. A query or fragment behind the path is for the bundler.

@@ -103,13 +103,9 @@ func beneath(folder, root string) (string, bool) {
 
 // endingIn gives those of the workspace's files whose path is tail, or ends in a slash and tail.
 func endingIn(files Files, tail string) []string {
-	var found []string
-	for _, file := range files.Named(path.Base(tail)) {
-		if file == tail || strings.HasSuffix(file, "/"+tail) {
-			found = append(found, file)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(files.Named(path.Base(tail))), func(file string) bool {
+		return file != tail && !strings.HasSuffix(file, "/"+tail)
+	})
 }
 
 // inFolder gives the files directly in a folder whose name ends in one of the endings; those that end in a slash are

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"remit/internal/search/lexical"
@@ -166,10 +167,6 @@ func (p *pythonParser) call() {
 
 // isPythonModule tells whether a string is an absolute name of a module.
 func isPythonModule(name string) bool {
-	for part := range strings.SplitSeq(name, ".") {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }) {
-			return false
-		}
-	}
-	return true
+	isStrange := func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }
+	return !slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return part == "" || strings.ContainsFunc(part, isStrange) })
 }

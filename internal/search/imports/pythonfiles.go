@@ -182,11 +182,7 @@ func allPythonProjects(files Files) [][]string {
 
 // isPythonBuiltin knows modules that are part of the interpreter, and come before any file.
 func isPythonBuiltin(name string) bool {
-	switch name {
-	case "_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time"}, name)
 }
 
 // isPythonStandard knows the modules of the standard library.

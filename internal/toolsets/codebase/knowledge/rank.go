@@ -42,8 +42,7 @@ func weightOf(source string) float32 {
 
 // recency is 1 for what was done now, or is to come, and 0 for what is old.
 func recency(date int64, now time.Time) float64 {
-	age := now.Sub(time.Unix(date, 0))
-	return min(1, max(0, 1-float64(age)/float64(recencySpan)))
+	return min(1, max(0, 1-float64(now.Sub(time.Unix(date, 0)))/float64(recencySpan)))
 }
 
 // A candidate is a piece that may become a hit.
@@ -146,12 +145,7 @@ func unnamed(query string) string {
 	if named(query) == "" {
 		return query
 	}
-	var rest []string
-	for _, word := range strings.Fields(query) {
-		if named(word) == "" {
-			rest = append(rest, word)
-		}
-	}
+	rest := slices.DeleteFunc(strings.Fields(query), func(word string) bool { return named(word) != "" })
 	if len(rest) < 2 { // then there is nothing else that is asked for
 		return query
 	}

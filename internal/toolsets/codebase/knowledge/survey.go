@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,11 +96,7 @@ func (x *Index) level(count int) func(path string) urgency {
 }
 
 func isProse(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt"}, strings.ToLower(path.Ext(name)))
 }
 
 // greet looks at a file that is new in the tree, and puts it into the queue unless it is known as it is.
@@ -136,12 +133,7 @@ func stampOf(h *os.File) (stamp, error) {
 
 // dropMissing removes what is indexed of files that are no more.
 func (x *Index) dropMissing() {
-	var missing []string
-	for _, path := range x.catalog.paths() {
-		if !isFed(path) && x.catalog.file(path) == nil {
-			missing = append(missing, path)
-		}
-	}
+	missing := slices.DeleteFunc(x.catalog.paths(), func(path string) bool { return isFed(path) || x.catalog.file(path) != nil })
 	level := x.level(len(missing))
 	for _, path := range missing {
 		x.catalog.setFile(path, nil)
