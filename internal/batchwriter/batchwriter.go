@@ -256,7 +256,11 @@ func (w *Writer[T]) write(batch []T) {
 	defer cancel()
 	retry, err := w.o.Write(ctx, batch)
 	if err != nil && w.backoff == 0 && w.o.Log != nil {
-		w.o.Log.Log(ctx, w.severity(), w.o.Failure, "error", err)
+		level := slog.LevelWarn
+		if w.Closed() { // there is little time for the last write, and nobody can repair the cause any more
+			level = slog.LevelDebug
+		}
+		w.o.Log.Log(ctx, level, w.o.Failure, "error", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -272,12 +276,4 @@ func (w *Writer[T]) write(batch []T) {
 	}
 	w.backoff = min(max(w.backoff, w.o.Delay)*2, MaxBackoff)
 	w.next = time.Now().Add(w.backoff)
-}
-
-// severity is the debug level for the last write: there is little time for it, and nobody can repair the cause any more.
-func (w *Writer[T]) severity() slog.Level {
-	if w.Closed() {
-		return slog.LevelDebug
-	}
-	return slog.LevelWarn
 }

@@ -50,6 +50,7 @@ type candidate struct {
 	place
 	score float64
 	piece Piece
+	bag   map[string]struct{} // the words of the piece, once fold has looked at it
 }
 
 // find answers a query. moved says that some of what was found is not there any more.
