@@ -82,19 +82,15 @@ func (r *remote) persist() {
 			r.note(func() { r.failed, r.done = nil, wanted })
 			return
 		}
-		r.fail(err)
+		first := false
+		r.note(func() { first, r.failed = r.failed == nil, err })
+		if first {
+			r.x.o.Log.Warn("the remote model makes no vectors for now", "error", err)
+		}
 		if !r.x.pause(delay) {
 			return
 		}
 		delay = min(2*delay, time.Minute)
-	}
-}
-
-func (r *remote) fail(err error) {
-	first := false
-	r.note(func() { first, r.failed = r.failed == nil, err })
-	if first {
-		r.x.o.Log.Warn("the remote model makes no vectors for now", "error", err)
 	}
 }
 

@@ -54,13 +54,6 @@ func (x *Index) State() State {
 	return s
 }
 
-// noteLoaded notes that all that was kept is known.
-func (x *Index) noteLoaded() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.status.loaded = true
-}
-
 // noteRound notes how a round ended.
 func (x *Index) noteRound(err error) {
 	left, _ := x.queue.progress()
