@@ -168,5 +168,7 @@ func (p *pythonParser) call() {
 // isPythonModule tells whether a string is an absolute name of a module.
 func isPythonModule(name string) bool {
 	isStrange := func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }
-	return !slices.ContainsFunc(strings.Split(name, "."), func(part string) bool { return part == "" || strings.ContainsFunc(part, isStrange) })
+	return !slices.ContainsFunc(strings.Split(name, "."), func(part string) bool {
+		return part == "" || strings.ContainsFunc(part, isStrange)
+	})
 }

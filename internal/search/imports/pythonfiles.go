@@ -182,7 +182,8 @@ func allPythonProjects(files Files) [][]string {
 
 // isPythonBuiltin knows modules that are part of the interpreter, and come before any file.
 func isPythonBuiltin(name string) bool {
-	return slices.Contains([]string{"_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time"}, name)
+	builtins := []string{"_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time"}
+	return slices.Contains(builtins, name)
 }
 
 // isPythonStandard knows the modules of the standard library.

@@ -72,8 +72,8 @@ func isLayer(lower string) bool {
 
 // isDrawer tells whether a folder is a drawer for things of a kind.
 func isDrawer(lower string) bool {
-	return isOneOf(lower, "util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos", "services",
-		"service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
+	return isOneOf(lower, "util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos",
+		"services", "service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
 		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles")
 }
 
