@@ -2,6 +2,7 @@
 package batchwriter
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -70,12 +71,7 @@ type Writer[T any] struct {
 
 // New returns a writer. Nothing runs before the first item is added.
 func New[T any](o Options[T]) *Writer[T] {
-	if o.Delay == 0 {
-		o.Delay = DefaultDelay
-	}
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Delay, o.Timeout = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Timeout, DefaultTimeout)
 	w := &Writer[T]{o: o, wake: make(chan struct{}, 1), queue: newQueue(o.Key, o.Merge, o.Size)}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	return w
@@ -110,7 +106,7 @@ func (w *Writer[T]) Add(item T) bool {
 // trim drops the oldest items while there are too many. The mutex is held.
 func (w *Writer[T]) trim() {
 	for w.o.DropOldest && w.queue.size > w.o.Max {
-		w.queue.removeOldest()
+		w.queue.remove(w.queue.order.Front())
 		w.dropped++
 	}
 }
@@ -260,7 +256,11 @@ func (w *Writer[T]) write(batch []T) {
 	defer cancel()
 	retry, err := w.o.Write(ctx, batch)
 	if err != nil && w.backoff == 0 && w.o.Log != nil {
-		w.o.Log.Log(ctx, w.severity(), w.o.Failure, "error", err)
+		level := slog.LevelWarn
+		if w.Closed() { // there is little time for the last write, and nobody can repair the cause any more
+			level = slog.LevelDebug
+		}
+		w.o.Log.Log(ctx, level, w.o.Failure, "error", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -276,12 +276,4 @@ func (w *Writer[T]) write(batch []T) {
 	}
 	w.backoff = min(max(w.backoff, w.o.Delay)*2, MaxBackoff)
 	w.next = time.Now().Add(w.backoff)
-}
-
-// severity is the debug level for the last write: there is little time for it, and nobody can repair the cause any more.
-func (w *Writer[T]) severity() slog.Level {
-	if w.Closed() {
-		return slog.LevelDebug
-	}
-	return slog.LevelWarn
 }

@@ -59,8 +59,6 @@ func (q *queue[T]) add(item T) {
 	}
 }
 
-func (q *queue[T]) removeOldest() { q.remove(q.order.Front()) }
-
 func (q *queue[T]) remove(e *list.Element) T {
 	item := *q.order.Remove(e).(*T)
 	if q.key != nil {

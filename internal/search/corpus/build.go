@@ -1,6 +1,9 @@
 package corpus
 
-import "bytes"
+import (
+	"bytes"
+	varint "encoding/binary"
+)
 
 // A gramBuilder makes the trigrams of texts that are given to it one by one, in order. A text is read once: what was found in
 // it is kept until all are there, and then sorted by trigram in one pass. Its tables are outside the heap.
@@ -126,7 +129,7 @@ func (b *gramBuilder) write(x *trigrams) {
 			if b.size[gram] == 0 {
 				continue
 			}
-			at[gram] += putNumber(x.lists[at[gram]:], id-b.before[gram])
+			at[gram] += uint32(varint.PutUvarint(x.lists[at[gram]:], uint64(id-b.before[gram])))
 			b.before[gram] = id
 		}
 		from = end

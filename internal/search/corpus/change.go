@@ -49,7 +49,7 @@ func (c *Corpus) apply(changes []doc, complete bool) {
 		return
 	}
 	for i := range changes {
-		use(&changes[i])
+		changes[i].use(1)
 	}
 	var parts []*part
 	at := 0
@@ -63,7 +63,7 @@ func (c *Corpus) apply(changes []doc, complete bool) {
 
 // changed returns what becomes of a part; it is made anew if it is mostly another one now.
 func (p *part) changed(changes []doc) []*part {
-	next := p.with(changes, disuse)
+	next := p.with(changes, func(d *doc) { d.use(-1) })
 	if size := len(p.shelf.docs); size > 0 && len(next.fresh) <= 1024+size/2 {
 		return []*part{next}
 	}
@@ -73,16 +73,10 @@ func (p *part) changed(changes []doc) []*part {
 	return cut(next.merged(), p.low)
 }
 
-// use notes that the text of a doc is needed by the newest view; disuse that it is no more.
-func use(d *doc) {
+// use notes that the newest view needs the text of a doc once more; -1 that it does so no more.
+func (d *doc) use(times int64) {
 	if d.arena != nil {
-		d.arena.live += int64(d.length)
-	}
-}
-
-func disuse(d *doc) {
-	if d.arena != nil {
-		d.arena.live -= int64(d.length)
+		d.arena.live += times * int64(d.length)
 	}
 }
 

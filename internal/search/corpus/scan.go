@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	"cmp"
 	"strings"
 
 	"remit/internal/search/tree"
@@ -77,11 +78,7 @@ type sheet struct {
 
 // look searches a text, and returns false if it was stopped, and how many lines matched.
 func (w *worker) look(j *job, data []byte, s sheet) (count int, whole bool) {
-	end := s.end
-	if end == 0 {
-		end = len(data)
-	}
-	text := data[s.before:end]
+	text := data[s.before:cmp.Or(s.end, len(data))]
 	var skipped int
 	f := finding{doc: j.doc}
 	if j.from == never || w.query.Tally || w.room() == 0 {

@@ -1,6 +1,7 @@
 package corpus
 
 import (
+	varint "encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
@@ -149,12 +150,8 @@ func intersect(some []uint32, list []byte) []uint32 {
 	kept := some[:0]
 	at := ^uint32(0)
 	for len(list) > 0 && len(some) > 0 {
-		distance := uint32(list[0])
-		if distance < 0x80 {
-			list = list[1:]
-		} else {
-			distance, list = cutNumber(list)
-		}
+		var distance uint32
+		distance, list = cutNumber(list)
 		at += distance
 		for len(some) > 0 && some[0] < at {
 			some = some[1:]
@@ -192,23 +189,11 @@ func union(a, b []uint32) []uint32 {
 // sizeOf returns how many bytes a number takes in a list.
 func sizeOf(n uint32) uint32 { return uint32(bits.Len32(n|1)+6) / 7 }
 
-// putNumber writes a number to the beginning of b, and returns how many bytes it took.
-func putNumber(b []byte, n uint32) uint32 {
-	i := uint32(0)
-	for ; n >= 0x80; n >>= 7 {
-		b[i] = byte(n) | 0x80
-		i++
-	}
-	b[i] = byte(n)
-	return i + 1
-}
-
 // cutNumber takes the number that a list begins with.
 func cutNumber(list []byte) (n uint32, rest []byte) {
-	for i, shift := 0, 0; ; i, shift = i+1, shift+7 {
-		n |= uint32(list[i]&0x7F) << shift
-		if list[i] < 0x80 {
-			return n, list[i+1:]
-		}
+	if n = uint32(list[0]); n < 0x80 {
+		return n, list[1:]
 	}
+	long, size := varint.Uvarint(list)
+	return uint32(long), list[size:]
 }

@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"bytes"
+	varint "encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -87,8 +88,8 @@ func TestNumbers(t *testing.T) {
 	before := ^uint32(0)
 	for _, n := range want {
 		room := make([]byte, 5)
-		size := putNumber(room, n-before)
-		if size != sizeOf(n-before) {
+		size := varint.PutUvarint(room, uint64(n-before))
+		if size != int(sizeOf(n-before)) {
 			t.Errorf("%d takes %d bytes, not %d", n-before, size, sizeOf(n-before))
 		}
 		b, before = append(b, room[:size]...), n

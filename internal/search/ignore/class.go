@@ -94,47 +94,26 @@ func (r *classReader) span(low, high byte) {
 
 // named adds a class by its name, and is false if there is none of that name.
 func (r *classReader) named(name string) bool {
-	has, ok := namedClass(name, r.fold)
-	for c := 0; ok && c < 128; c++ {
-		if has(byte(c)) {
-			r.put(byte(c))
-		}
+	ranges, ok := classes[name]
+	for ; ranges != ""; ranges = ranges[2:] {
+		r.span(ranges[0], ranges[1])
 	}
 	return ok
 }
 
-// namedClass gives a test for the bytes of a class. They are those of ASCII, with git's idea of a space.
-func namedClass(name string, fold bool) (has func(c byte) bool, ok bool) {
-	digit := func(c byte) bool { return '0' <= c && c <= '9' }
-	lower := func(c byte) bool { return 'a' <= c && c <= 'z' }
-	upper := func(c byte) bool { return 'A' <= c && c <= 'Z' || fold && lower(c) }
-	alpha := func(c byte) bool { return lower(c) || 'A' <= c && c <= 'Z' }
-	graph := func(c byte) bool { return ' ' < c && c < 0x7f }
-	switch name {
-	case "alnum":
-		return func(c byte) bool { return alpha(c) || digit(c) }, true
-	case "alpha":
-		return alpha, true
-	case "blank":
-		return func(c byte) bool { return c == ' ' || c == '\t' }, true
-	case "cntrl":
-		return func(c byte) bool { return c < ' ' || c == 0x7f }, true
-	case "digit":
-		return digit, true
-	case "graph":
-		return graph, true
-	case "lower":
-		return lower, true
-	case "print":
-		return func(c byte) bool { return c == ' ' || graph(c) }, true
-	case "punct":
-		return func(c byte) bool { return graph(c) && !alpha(c) && !digit(c) }, true
-	case "space":
-		return func(c byte) bool { return strings.IndexByte(" \t\n\r", c) >= 0 }, true
-	case "upper":
-		return upper, true
-	case "xdigit":
-		return func(c byte) bool { return digit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F' }, true
-	}
-	return nil, false
+// classes are those that have a name, as ranges: the first byte of each, and its last. They are those of ASCII, with git's
+// idea of a space.
+var classes = map[string]string{
+	"alnum":  "09AZaz",
+	"alpha":  "AZaz",
+	"blank":  "  \t\t",
+	"cntrl":  "\x00\x1f\x7f\x7f",
+	"digit":  "09",
+	"graph":  "!~",
+	"lower":  "az",
+	"print":  " ~",
+	"punct":  "!/:@[`{~",
+	"space":  "  \t\n\r\r",
+	"upper":  "AZ",
+	"xdigit": "09AFaf",
 }

@@ -19,21 +19,12 @@ const (
 
 // extractC reads the includes of a C file, wherever they stand. What a macro names is left out, and conditions are not
 // looked at: an include that some build uses is one.
-func extractC(content []byte) ([]spec, error) {
-	var specs []spec
-	s := scan("c", content)
-	for s.Tok.Kind != lexical.End {
-		if s.Tok.Fresh && s.Sees("#") {
-			specs = s.directive(specs)
-		} else {
-			s.Next()
-		}
-	}
-	return specs, s.problem()
-}
+func extractC(content []byte) ([]spec, error) { return extractIncludes(content, false) }
 
 // extractCPP reads the includes of a C++ file, and the modules that it imports.
-func extractCPP(content []byte) ([]spec, error) {
+func extractCPP(content []byte) ([]spec, error) { return extractIncludes(content, true) }
+
+func extractIncludes(content []byte, modules bool) ([]spec, error) {
 	var specs []spec
 	s := scan("c", content)
 	for s.Tok.Kind != lexical.End {
@@ -42,7 +33,7 @@ func extractCPP(content []byte) ([]spec, error) {
 			s.Next()
 		case s.Sees("#"):
 			specs = s.directive(specs)
-		case s.Sees("export", "import", "module"):
+		case modules && s.Sees("export", "import", "module"):
 			specs = s.modular(specs)
 		default:
 			s.Next()
@@ -236,23 +227,15 @@ func (r *cSearch) next(name string) (string, bool) {
 
 // includeFolders gives those of the folders above that are surely there to be included from.
 func (r *cSearch) includeFolders() []string {
-	var found []string
-	for _, folder := range r.above {
-		if path.Base(folder) == "include" {
-			found = append(found, folder)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(r.above), func(folder string) bool { return path.Base(folder) != "include" })
 }
 
 // first finds the first of the folders that has a header.
 func (r *cSearch) first(roots []string, name string) (string, bool) {
-	for _, root := range roots {
-		if file, ok := fileIn(r.files, root, name); ok && file != r.from {
-			return file, true
-		}
-	}
-	return "", false
+	return firstFound(roots, func(root string) (string, bool) {
+		file, ok := fileIn(r.files, root, name)
+		return file, ok && file != r.from
+	})
 }
 
 // byEnding finds the one file whose path ends in name. Among several it takes the one that is nearest, if that is

@@ -164,12 +164,7 @@ func (r *nodeResolver) stylesheet(full string) (string, bool) {
 }
 
 func (r *nodeResolver) firstExact(candidates ...string) (string, bool) {
-	for _, candidate := range candidates {
-		if file, ok := r.exact(candidate); ok {
-			return file, true
-		}
-	}
-	return "", false
+	return firstFound(candidates, r.exact)
 }
 
 // link resolves an address in a page. One that begins with a slash is beneath the top of the site: the page's own folder

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"go/build"
 	"go/parser"
@@ -121,10 +122,7 @@ func (b *goBuild) add(module *goModule) {
 
 func longestFirst(places []goPlace) {
 	slices.SortFunc(places, func(a, b goPlace) int {
-		if len(a.prefix) != len(b.prefix) {
-			return len(b.prefix) - len(a.prefix)
-		}
-		return strings.Compare(a.prefix, b.prefix)
+		return cmp.Or(len(b.prefix)-len(a.prefix), strings.Compare(a.prefix, b.prefix))
 	})
 }
 

@@ -72,7 +72,7 @@ func resolveEach(specs []spec, find func(s spec) (file string, ok bool)) []strin
 // Of returns the files that a file depends on directly, each once, in order of their first import. The file itself is
 // not among them. A language that is not known has no imports. An error is a *SyntaxError.
 func Of(files Files, path, languageName string, content []byte) ([]string, error) {
-	l, ok := languageNamed(languageName)
+	l, ok := languages[languageName]
 	if !ok {
 		return nil, nil
 	}
@@ -93,53 +93,29 @@ type language struct {
 	resolve func(files Files, from string, specs []spec) []string
 }
 
-// languageNamed finds a language by the name that package source gives it.
-func languageNamed(name string) (language, bool) {
-	switch name {
-	case "go":
-		return language{extractGo, resolveGo}, true
-	case "python":
-		return language{extractPython, resolvePython}, true
-	case "rust":
-		return language{extractRust, resolveRust}, true
-	case "c":
-		return language{extractC, resolveC}, true
-	case "cpp":
-		return language{extractCPP, resolveC}, true
-	case "csharp":
-		return language{extractCSharp, resolveCSharp}, true
-	case "java":
-		return language{extractJava, resolveJVM}, true
-	case "kotlin":
-		return language{extractKotlin, resolveJVM}, true
-	case "scala":
-		return language{extractScala, resolveJVM}, true
-	case "php":
-		return language{extractPHP, resolvePHP}, true
-	case "ruby":
-		return language{extractRuby, resolveRuby}, true
-	case "markdown":
-		return language{extractMarkdown, resolveMarkdown}, true
-	}
-	extract, ok := webExtractor(name)
-	return language{extract, resolveWeb}, ok
-}
-
-// webExtractor finds what reads the imports of a language of the web.
-func webExtractor(name string) (extract func(content []byte) ([]spec, error), ok bool) {
-	switch name {
-	case "typescript", "javascript":
-		return extractJS, true
-	case "vue", "svelte":
-		return extractComponent, true
-	case "astro":
-		return extractAstro, true
-	case "html":
-		return extractHTML, true
-	case "css", "scss", "less":
-		return extractCSS, true
-	}
-	return nil, false
+// languages are known by the names that package source gives them.
+var languages = map[string]language{
+	"go":         {extractGo, resolveGo},
+	"python":     {extractPython, resolvePython},
+	"rust":       {extractRust, resolveRust},
+	"c":          {extractC, resolveC},
+	"cpp":        {extractCPP, resolveC},
+	"csharp":     {extractCSharp, resolveCSharp},
+	"java":       {extractJava, resolveJVM},
+	"kotlin":     {extractKotlin, resolveJVM},
+	"scala":      {extractScala, resolveJVM},
+	"php":        {extractPHP, resolvePHP},
+	"ruby":       {extractRuby, resolveRuby},
+	"markdown":   {extractMarkdown, resolveMarkdown},
+	"typescript": {extractJS, resolveWeb},
+	"javascript": {extractJS, resolveWeb},
+	"vue":        {extractComponent, resolveWeb},
+	"svelte":     {extractComponent, resolveWeb},
+	"astro":      {extractAstro, resolveWeb},
+	"html":       {extractHTML, resolveWeb},
+	"css":        {extractCSS, resolveWeb},
+	"scss":       {extractCSS, resolveWeb},
+	"less":       {extractCSS, resolveWeb},
 }
 
 // listedFiles are the files of a workspace, as long as the imports of one file are resolved. A folder is listed once, and

@@ -45,7 +45,7 @@ func fuzzes(f *testing.F, name string, seeds ...string) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
 	}
-	l, ok := languageNamed(name)
+	l, ok := languages[name]
 	if !ok {
 		f.Fatalf("no language %q", name)
 	}

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -137,11 +138,8 @@ func (r *jsReader) clause() {
 
 // assigned reads require("x") in import a = require("x").
 func (r *jsReader) assigned(k kind) {
-	if k == 0 {
-		k = jsRequire
-	}
 	if r.take("require") && r.take("(") {
-		r.argument(k)
+		r.argument(cmp.Or(k, jsRequire))
 	}
 }
 

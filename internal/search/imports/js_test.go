@@ -153,7 +153,7 @@ func FuzzWebImports(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, name := range []string{"typescript", "vue", "astro", "html", "css"} {
-			l, _ := languageNamed(name)
+			l := languages[name]
 			specs, err := l.extract([]byte(text))
 			var fault *SyntaxError
 			if err != nil && (!errors.As(err, &fault) || fault.Line < 1 || fault.Line > 1+strings.Count(text, "\n")) {

@@ -1,15 +1,13 @@
 package imports
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
+	"io"
 
 	"github.com/tailscale/hujson"
 
-	"remit/internal/search/lexical"
+	"remit/internal/jsonc"
 )
 
 // A jsonObject is a JSON object with its members in order, since the conditions of a package are tried in order.
@@ -63,38 +61,17 @@ func textsOf(value any) []string {
 	return nil
 }
 
-// jsonDepth is how deep values may nest; no configuration comes near it. The library has no limit of its own, and a file
-// of brackets alone would exhaust its stack.
-const jsonDepth = 500
-
-var errJSONDepth = errors.New("values nest too deeply")
-
 // parseJSON reads JSON with comments and trailing commas, as tools of JavaScript write their configuration.
 func parseJSON(content []byte) (jsonObject, error) {
-	content = bytes.TrimPrefix(content, []byte("\ufeff"))
-	if bytes.Count(content, []byte("["))+bytes.Count(content, []byte("{")) > jsonDepth && nestsDeeper(content) {
-		return nil, fmt.Errorf("read JSON: %w", errJSONDepth)
+	value, err := jsonc.Parse(content)
+	if err == nil && value.Value == nil {
+		err = io.ErrUnexpectedEOF
 	}
-	value, err := hujson.Parse(slices.Concat(content, []byte("\n"))) // it wants the end of a line after a comment
 	if err != nil {
 		return nil, fmt.Errorf("read JSON: %w", err)
 	}
 	object, _ := plainJSON(value).(jsonObject)
 	return object, nil
-}
-
-// nestsDeeper tells whether brackets are open within each other deeper than they may be.
-func nestsDeeper(content []byte) bool {
-	s, depth := lexical.New("json", content), 0
-	for s.Next().Kind != lexical.End && depth <= jsonDepth {
-		switch {
-		case s.Sees("{", "["):
-			depth++
-		case s.Sees("}", "]"):
-			depth = max(depth-1, 0)
-		}
-	}
-	return depth > jsonDepth
 }
 
 // plainJSON makes the library's tree one of plain values.

@@ -93,19 +93,15 @@ func (r *jvm) declaring(name string) (string, bool) {
 	if namespace == "" {
 		return "", false
 	}
-	for _, set := range r.setsOf(namespace) {
-		if file, ok := firstDeclaring(r.files, set, name); ok {
-			return file, true
-		}
-	}
-	return "", false
+	return firstFound(r.setsOf(namespace), func(set []string) (string, bool) { return firstDeclaring(r.files, set, name) })
 }
 
 // setsOf gives the files of a package, by source set, the nearest first: a set may have roots for several languages.
 func (r *jvm) setsOf(name string) [][]string {
-	if sets, ok := r.packages[name]; ok {
-		return sets
-	}
+	return cached(r.packages, name, func() [][]string { return r.findSets(name) })
+}
+
+func (r *jvm) findSets(name string) [][]string {
 	var sets [][]string
 	last := ""
 	for _, place := range r.placesOf(name) {
@@ -120,9 +116,8 @@ func (r *jvm) setsOf(name string) [][]string {
 		}
 	}
 	if len(sets) == 0 {
-		sets = r.described(name)
+		return r.described(name)
 	}
-	r.packages[name] = sets
 	return sets
 }
 
@@ -220,12 +215,9 @@ func (r *jvm) nearer(a, b string) int {
 func isMain(file string) bool { return strings.Contains("/"+file+"/", "/src/main/") }
 
 func isJVMTest(file string) bool {
-	for part := range strings.SplitSeq(path.Dir(file), "/") {
-		if part == "test" || part == "tests" || strings.HasSuffix(part, "Test") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(part string) bool {
+		return part == "test" || part == "tests" || strings.HasSuffix(part, "Test")
+	})
 }
 
 // compareBool orders false before true.

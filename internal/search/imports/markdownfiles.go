@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"remit/internal/search/lexical"
 	"remit/internal/search/markdown"
 )
 
@@ -41,8 +42,8 @@ func hasScheme(text string) bool {
 		switch {
 		case c == ':':
 			return i > 1 || i == 1 && strings.HasPrefix(text[2:], `\`)
-		case isLetter(c):
-		case i > 0 && (isDigit(c) || c == '+' || c == '-' || c == '.'):
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+		case i > 0 && (lexical.IsDigit(c) || c == '+' || c == '-' || c == '.'):
 		default:
 			return false
 		}

@@ -23,21 +23,12 @@ type header struct {
 	read func(s scanner, specs []spec) []spec
 }
 
-func extractJava(content []byte) ([]spec, error) {
-	return header{"java", "package", "import", importedNames}.extract(content)
-}
-
-func extractKotlin(content []byte) ([]spec, error) {
-	return header{"kotlin", "package", "import", importedNames}.extract(content)
-}
-
-func extractScala(content []byte) ([]spec, error) {
-	return header{"scala", "package", "import", importedNames}.extract(content)
-}
-
-func extractCSharp(content []byte) ([]spec, error) {
-	return header{"csharp", "namespace", "using", using}.extract(content)
-}
+var (
+	extractJava   = header{"java", "package", "import", importedNames}.extract
+	extractKotlin = header{"kotlin", "package", "import", importedNames}.extract
+	extractScala  = header{"scala", "package", "import", importedNames}.extract
+	extractCSharp = header{"csharp", "namespace", "using", using}.extract
+)
 
 // extract reads the head of a file.
 func (h header) extract(content []byte) ([]spec, error) {

@@ -2,6 +2,7 @@ package imports
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -51,17 +52,11 @@ func (r *nodeResolver) exported(p *nodePackage, table jsonObject, beneath string
 
 // firstOf gives the first target that there is, else the first whose source there is.
 func (r *nodeResolver) firstOf(p *nodePackage, targets []string, k kind) (string, bool) {
-	for _, target := range targets {
-		if file, ok := r.exact(path.Join(p.folder, target)); ok && strings.HasPrefix(target, "./") {
-			return file, true
-		}
+	targets = slices.DeleteFunc(targets, func(target string) bool { return !strings.HasPrefix(target, "./") })
+	if file, ok := firstFound(targets, func(target string) (string, bool) { return r.exact(path.Join(p.folder, target)) }); ok {
+		return file, true
 	}
-	for _, target := range targets {
-		if file, ok := r.source(p, target, k); ok && strings.HasPrefix(target, "./") {
-			return file, true
-		}
-	}
-	return "", false
+	return firstFound(targets, func(target string) (string, bool) { return r.source(p, target, k) })
 }
 
 // conditions are those that hold for an import, besides default.

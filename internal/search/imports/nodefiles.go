@@ -2,6 +2,7 @@ package imports
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -27,11 +28,7 @@ func newNodeResolver(files Files, from string) *nodeResolver {
 
 // nodeTyped tells whether a file is TypeScript, or may hold some.
 func nodeTyped(file string) bool {
-	switch path.Ext(file) {
-	case ".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro":
-		return true
-	}
-	return false
+	return slices.Contains([]string{".ts", ".tsx", ".mts", ".cts", ".vue", ".svelte", ".astro"}, path.Ext(file))
 }
 
 // resolve finds the file of one import. A query or fragment behind the path is for the bundler.
@@ -135,23 +132,21 @@ func (r *nodeResolver) file(full string, k kind) (string, bool) {
 		}
 	}
 	stem, sources := nodeSources(full, k)
-	for _, extension := range sources {
-		if file, ok := r.exact(stem + extension); ok {
-			return file, true
-		}
+	if file, ok := r.extended(stem, sources); ok {
+		return file, true
 	}
 	if file, ok := r.exact(full); ok {
 		return file, true
 	}
-	for _, extension := range nodeExtensions(k) {
-		if file, ok := r.exact(full + extension); ok {
-			return file, true
-		}
-	}
-	if stem == full {
-		return "", false
+	if file, ok := r.extended(full, nodeExtensions(k)); ok || stem == full {
+		return file, ok
 	}
 	return r.exact(stem + nodeDeclaration(full))
+}
+
+// extended finds the first of the files that a path with one of the extensions is.
+func (r *nodeResolver) extended(stem string, extensions []string) (string, bool) {
+	return firstFound(extensions, func(extension string) (string, bool) { return r.exact(stem + extension) })
 }
 
 // nodeSources takes the extension of compiled code off a path, and gives those of what it may be compiled from; where

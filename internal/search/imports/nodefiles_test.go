@@ -158,3 +158,16 @@ func TestNodeMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileWorkspace: a pnpm-workspace.yaml that is no YAML, or would cost too much, has no members.
+func TestHostileWorkspace(t *testing.T) {
+	for _, content := range []string{
+		"packages: [", "packages:\n  - *a\n", "packages:\n  a: b\n", "packages: " + strings.Repeat("[", 1<<20), "packages: ['packages/*']\n" + strings.Repeat("# a\n", 1<<16),
+	} {
+		files := memory{
+			"app/main.ts": "import 'two'", "pnpm-workspace.yaml": content,
+			"packages/two/package.json": `{"name": "two", "main": "a.ts"}`, "packages/two/a.ts": "",
+		}
+		check(t, files, "typescript", []importing{{content[:11], "app/main.ts", nil}})
+	}
+}

@@ -13,16 +13,14 @@ type nodePackage struct {
 
 // packageIn reads the package.json of a folder, nil if there is none.
 func (r *nodeResolver) packageIn(folder string) *nodePackage {
-	p, known := r.packages[folder]
-	if known {
-		return p
-	}
-	if content, ok := readIn(r.files, folder, "package.json"); ok {
-		p = &nodePackage{folder: folder}
-		p.jsonObject, _ = parseJSON(content)
-	}
-	r.packages[folder] = p
-	return p
+	return cached(r.packages, folder, func() *nodePackage {
+		content, ok := readIn(r.files, folder, "package.json")
+		if !ok {
+			return nil
+		}
+		object, _ := parseJSON(content)
+		return &nodePackage{folder, object}
+	})
 }
 
 // packageOf gives the package that a file belongs to, nil if it belongs to none.
@@ -110,21 +108,16 @@ func (r *nodeResolver) main(p *nodePackage, k kind) (string, bool) {
 	if k == jsTypeOnly {
 		fields = []string{"types", "typings", "main", "module", "source"}
 	}
+	var targets []string
 	for _, field := range fields {
 		if target := p.text(field); target != "" {
-			if file, ok := r.target(p, target, k); ok {
-				return file, true
-			}
+			targets = append(targets, target)
 		}
 	}
-	for _, field := range fields {
-		if target := p.text(field); target != "" {
-			if file, ok := r.source(p, target, k); ok {
-				return file, true
-			}
-		}
+	if file, ok := firstFound(targets, func(target string) (string, bool) { return r.target(p, target, k) }); ok {
+		return file, true
 	}
-	return "", false
+	return firstFound(targets, func(target string) (string, bool) { return r.source(p, target, k) })
 }
 
 // target resolves what a main field names: a file, with or without its extension, or a folder with an index.
@@ -143,12 +136,8 @@ func (r *nodeResolver) target(p *nodePackage, target string, k kind) (string, bo
 func (r *nodeResolver) entrance(p *nodePackage, k kind) (string, bool) {
 	own := p.text("name")
 	own = own[strings.LastIndexByte(own, '/')+1:]
-	for _, name := range []string{"src/index", "index", "lib/index", "source/index", "src/main", "src/" + own} {
-		if file, ok := r.file(path.Join(p.folder, name), k); ok {
-			return file, true
-		}
-	}
-	return "", false
+	names := []string{"src/index", "index", "lib/index", "source/index", "src/main", "src/" + own}
+	return firstFound(names, func(name string) (string, bool) { return r.file(path.Join(p.folder, name), k) })
 }
 
 // source finds the file that a built one comes from: as the configuration of the compiler says, or where sources
@@ -161,28 +150,19 @@ func (r *nodeResolver) source(p *nodePackage, target string, k kind) (string, bo
 	if file, ok := r.compiled(p, target, k); ok {
 		return file, true
 	}
-	for _, tail := range nodeTails(target) {
-		for _, folder := range []string{"src", "source", "lib", ""} {
-			if file, ok := r.origin(path.Join(p.folder, folder, tail), k); ok {
-				return file, true
-			}
-		}
-	}
-	return "", false
+	return firstFound(nodeTails(target), func(tail string) (string, bool) {
+		return firstFound([]string{"src", "source", "lib", ""}, func(folder string) (string, bool) {
+			return r.origin(path.Join(p.folder, folder, tail), k)
+		})
+	})
 }
 
 // origin finds a file of the same name that another one can be made from.
 func (r *nodeResolver) origin(full string, k kind) (string, bool) {
-	stem, extensions := nodeStem(full), nodeCode(k)
-	if path.Ext(full) == ".css" {
-		stem, extensions = strings.TrimSuffix(full, ".css"), []string{".css", ".scss", ".sass", ".less"}
+	if stem, ok := strings.CutSuffix(full, ".css"); ok {
+		return r.extended(stem, []string{".css", ".scss", ".sass", ".less"})
 	}
-	for _, extension := range extensions {
-		if file, ok := r.exact(stem + extension); ok {
-			return file, true
-		}
-	}
-	return "", false
+	return r.extended(nodeStem(full), nodeCode(k))
 }
 
 // compiled finds a source by outDir and rootDir of the package's configurations.

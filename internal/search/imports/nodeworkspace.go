@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"remit/internal/search/markdown"
 )
 
 // mostMembers is how many packages of a workspace are asked for their name.
@@ -50,21 +52,19 @@ func (r *nodeResolver) memberOf(space *nodeSpace, name string) (string, bool) {
 
 // spaceAt gives the workspace whose root a folder is, without members if it is none.
 func (r *nodeResolver) spaceAt(root string) *nodeSpace {
-	space, known := r.spaces[root]
-	if known {
-		return space
-	}
-	space = &nodeSpace{}
-	if patterns := r.workspace(root); len(patterns) > 0 {
+	return cached(r.spaces, root, func() *nodeSpace {
+		space, patterns := &nodeSpace{}, r.workspace(root)
+		if len(patterns) == 0 {
+			return space
+		}
 		for _, file := range r.files.Named("package.json") {
 			folder := path.Dir(file)
 			if inside, ok := beneath(folder, root); ok && !nodeForeign(file) && nodeMember(patterns, inside) {
 				space.folders = append(space.folders, folder)
 			}
 		}
-	}
-	r.spaces[root] = space
-	return space
+		return space
+	})
 }
 
 // nameIn reads the name of the package in a folder, "" if it has none.
@@ -120,7 +120,8 @@ func (r *nodeResolver) workspace(folder string) []string {
 		patterns = append(patterns, p.object("workspaces").texts("packages")...)
 	}
 	if content, ok := readIn(r.files, folder, "pnpm-workspace.yaml"); ok {
-		patterns = append(patterns, pnpmPackages(content)...)
+		fields, _ := markdown.Front{Body: string(content)}.Fields() // which bounds what YAML may cost
+		patterns = append(patterns, textsOf(fields["packages"])...)
 	}
 	if content, ok := readIn(r.files, folder, "lerna.json"); ok {
 		lerna, _ := parseJSON(content)
@@ -129,46 +130,4 @@ func (r *nodeResolver) workspace(folder string) []string {
 		}
 	}
 	return patterns
-}
-
-// pnpmPackages reads the list "packages" of a pnpm-workspace.yaml, written in either style of lists.
-func pnpmPackages(content []byte) []string {
-	var found []string
-	inList := false
-	for line := range bytes.Lines(content) {
-		text := strings.TrimRight(string(line), " \t\r\n")
-		trimmed := strings.TrimLeft(text, " \t")
-		switch {
-		case trimmed == "" || trimmed[0] == '#':
-		case strings.HasPrefix(text, "packages:"):
-			inList = true
-			list, ok := strings.CutPrefix(strings.TrimSpace(yamlPlain(text[len("packages:"):])), "[")
-			for _, element := range strings.Split(strings.TrimSuffix(list, "]"), ",") {
-				if element = yamlText(element); ok && element != "" {
-					found = append(found, element)
-				}
-			}
-		case inList && strings.HasPrefix(trimmed, "- "):
-			found = append(found, yamlText(trimmed[2:]))
-		case text == trimmed:
-			inList = false
-		}
-	}
-	return found
-}
-
-// yamlText takes quotes and a comment off a text of one line.
-func yamlText(text string) string {
-	text = strings.TrimSpace(text)
-	if text != "" && (text[0] == '"' || text[0] == '\'') {
-		inner, _, _ := strings.Cut(text[1:], text[:1])
-		return inner
-	}
-	return strings.TrimSpace(yamlPlain(text))
-}
-
-// yamlPlain takes a comment off.
-func yamlPlain(text string) string {
-	before, _, _ := strings.Cut(" "+text, " #")
-	return before
 }

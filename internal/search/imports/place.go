@@ -56,6 +56,26 @@ func readIn(files Files, folder, name string) ([]byte, bool) {
 	return content, err == nil
 }
 
+// firstFound gives the first file that find knows for one of the items.
+func firstFound[T any](items []T, find func(item T) (file string, ok bool)) (string, bool) {
+	for _, item := range items {
+		if file, ok := find(item); ok {
+			return file, true
+		}
+	}
+	return "", false
+}
+
+// cached gives what is known by a key, which is found out when it is first asked for.
+func cached[V any](known map[string]V, key string, find func() V) V {
+	value, ok := known[key]
+	if !ok {
+		value = find()
+		known[key] = value
+	}
+	return value
+}
+
 // shared counts the folders that two paths have in common from the root.
 func shared(a, b string) int {
 	n := 0
@@ -83,13 +103,9 @@ func beneath(folder, root string) (string, bool) {
 
 // endingIn gives those of the workspace's files whose path is tail, or ends in a slash and tail.
 func endingIn(files Files, tail string) []string {
-	var found []string
-	for _, file := range files.Named(path.Base(tail)) {
-		if file == tail || strings.HasSuffix(file, "/"+tail) {
-			found = append(found, file)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(files.Named(path.Base(tail))), func(file string) bool {
+		return file != tail && !strings.HasSuffix(file, "/"+tail)
+	})
 }
 
 // inFolder gives the files directly in a folder whose name ends in one of the endings; those that end in a slash are

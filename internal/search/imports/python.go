@@ -2,6 +2,7 @@ package imports
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"remit/internal/search/lexical"
@@ -115,7 +116,10 @@ func (p *pythonParser) fromStatement() {
 	for p.take(".") {
 		dots++
 	}
-	module := strings.Repeat(".", min(dots, longestImport)) + p.dottedUnless("import")
+	module := strings.Repeat(".", min(dots, longestImport))
+	if !p.Sees("import") {
+		module += p.dotted()
+	}
 	if module == "" || len(module) > longestImport || !p.take("import") {
 		return
 	}
@@ -148,13 +152,6 @@ func (p *pythonParser) dotted() string {
 	return name.String()
 }
 
-func (p *pythonParser) dottedUnless(keyword string) string {
-	if p.Sees(keyword) {
-		return ""
-	}
-	return p.dotted()
-}
-
 // call reads import_module("a.b") or __import__("a.b").
 func (p *pythonParser) call() {
 	p.next()
@@ -170,10 +167,8 @@ func (p *pythonParser) call() {
 
 // isPythonModule tells whether a string is an absolute name of a module.
 func isPythonModule(name string) bool {
-	for part := range strings.SplitSeq(name, ".") {
-		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }) {
-			return false
-		}
-	}
-	return true
+	isStrange := func(r rune) bool { return r < 0x80 && (!lexical.IsWordByte(byte(r)) || r == '$') }
+	return !slices.ContainsFunc(strings.Split(name, "."), func(part string) bool {
+		return part == "" || strings.ContainsFunc(part, isStrange)
+	})
 }

@@ -154,16 +154,14 @@ func (r *pythonResolver) projects(name string) [][]string {
 		r.having = map[string][][]string{}
 		r.others = allPythonProjects(r.files)
 	}
-	found, known := r.having[name]
-	if !known {
+	return cached(r.having, name, func() (found [][]string) {
 		for _, roots := range r.others {
 			if sources, inside := r.step(roots, name); sources != nil || inside != nil {
 				found = append(found, roots)
 			}
 		}
-		r.having[name] = found
-	}
-	return found
+		return found
+	})
 }
 
 // allPythonProjects gives the roots of the projects of a workspace, a list for each.
@@ -184,11 +182,8 @@ func allPythonProjects(files Files) [][]string {
 
 // isPythonBuiltin knows modules that are part of the interpreter, and come before any file.
 func isPythonBuiltin(name string) bool {
-	switch name {
-	case "_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time":
-		return true
-	}
-	return false
+	builtins := []string{"_thread", "atexit", "builtins", "errno", "faulthandler", "gc", "itertools", "marshal", "sys", "time"}
+	return slices.Contains(builtins, name)
 }
 
 // isPythonStandard knows the modules of the standard library.
@@ -293,15 +288,10 @@ func pyprojectRoots(t tomlTable) []string {
 // packageRoot says where packages are if the named one is in a folder. No name means all of them.
 func packageRoot(name, folder string) []string {
 	above, ok := strings.CutSuffix(path.Clean(folder), strings.ReplaceAll(name, ".", "/"))
-	switch {
-	case folder == "" || !ok:
+	if folder == "" || !ok || name != "" && above != "" && !strings.HasSuffix(above, "/") {
 		return nil
-	case name == "" || above == "":
-		return []string{path.Clean(above)}
-	case strings.HasSuffix(above, "/"):
-		return []string{path.Clean(above)}
 	}
-	return nil
+	return []string{path.Clean(above)}
 }
 
 // setupConfigRoots reads package_dir and packages.find of a setup.cfg.

@@ -34,14 +34,12 @@ func (r sourceRoot) place(name string) (string, bool) {
 
 // firstPlace finds the file that a name with dots has beneath the first of the roots that has one.
 func firstPlace(files Files, roots []sourceRoot, name string, endings ...string) (string, bool) {
-	for _, root := range roots {
-		for _, ending := range endings {
-			if place, ok := root.place(name); ok && files.Has(place+ending) {
-				return place + ending, true
-			}
-		}
-	}
-	return "", false
+	return firstFound(roots, func(root sourceRoot) (string, bool) {
+		return firstFound(endings, func(ending string) (string, bool) {
+			place, ok := root.place(name)
+			return place + ending, ok && files.Has(place+ending)
+		})
+	})
 }
 
 // namespaceFiles gives the files of a namespace in the first of the roots that has any that are wanted.
@@ -67,13 +65,11 @@ func namespaceFiles(files Files, roots []sourceRoot, name, ending string, wanted
 // firstDeclaring finds the first of some files that declares a name with dots. Those of Java have the name of what they declare.
 func firstDeclaring(files Files, among []string, name string) (string, bool) {
 	namespace, simple := splitName(name)
-	for _, file := range among {
+	return firstFound(among, func(file string) (string, bool) {
 		content, err := files.Read(file)
-		if language := declaringLanguage(file); err == nil && language != "" && declares(language, content, namespace, simple) {
-			return file, true
-		}
-	}
-	return "", false
+		language := declaringLanguages[path.Ext(file)]
+		return file, err == nil && language != "" && declares(language, content, namespace, simple)
+	})
 }
 
 // splitName cuts a name before its last dot.
@@ -82,20 +78,8 @@ func splitName(name string) (namespace, simple string) {
 	return name[:max(dot, 0)], name[dot+1:]
 }
 
-// declaringLanguage tells in which language a file declares names that need not be its own.
-func declaringLanguage(file string) string {
-	switch path.Ext(file) {
-	case ".kt":
-		return "kotlin"
-	case ".scala":
-		return "scala"
-	case ".cs":
-		return "csharp"
-	case ".php":
-		return "php"
-	}
-	return ""
-}
+// declaringLanguages are those in which a file declares names that need not be its own, by extension.
+var declaringLanguages = map[string]string{".kt": "kotlin", ".scala": "scala", ".cs": "csharp", ".php": "php"}
 
 // resolveNames gives the files of names that are imported one by one, and of those that stand for all in them.
 func resolveNames(specs []spec, one, all func(name string) []string) []string {

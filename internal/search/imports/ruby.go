@@ -174,22 +174,16 @@ func (r *ruby) feature(name string) (string, bool) {
 	if strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return r.at(path.Dir(r.from), name)
 	}
-	for _, root := range r.loadPath() {
-		if file, ok := r.at(root, name); ok {
-			return file, true
-		}
-	}
-	return "", false
+	return firstFound(r.loadPath(), func(root string) (string, bool) { return r.at(root, name) })
 }
 
 // loaded finds what load names: a file with its ending, from the root or beside the file, or in the folders of require.
 func (r *ruby) loaded(name string) (string, bool) {
-	for _, folder := range append([]string{path.Dir(r.from), "."}, r.loadPath()...) {
-		if file, ok := fileIn(r.files, folder, name); ok && path.Ext(name) != "" {
-			return file, true
-		}
+	if path.Ext(name) == "" {
+		return "", false
 	}
-	return "", false
+	folders := append([]string{path.Dir(r.from), "."}, r.loadPath()...)
+	return firstFound(folders, func(folder string) (string, bool) { return fileIn(r.files, folder, name) })
 }
 
 // loadPath gives the folders that Ruby looks in, those of the file's own gem first.

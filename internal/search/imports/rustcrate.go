@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"slices"
@@ -9,13 +10,10 @@ import (
 
 // manifest reads the Cargo.toml in a folder.
 func (r *rustResolver) manifest(folder string) tomlTable {
-	t, known := r.manifests[folder]
-	if !known {
+	return cached(r.manifests, folder, func() tomlTable {
 		content, _ := readIn(r.files, folder, "Cargo.toml")
-		t = parseTOML(content)
-		r.manifests[folder] = t
-	}
-	return t
+		return parseTOML(content)
+	})
 }
 
 // cargo finds the folder of the Cargo.toml that holds for a file.
@@ -205,21 +203,12 @@ func (r *rustResolver) placeOf(folder, key string, dependencies tomlTable) (stri
 // libraryName gives the name that code uses for the library of the package in a folder.
 func (r *rustResolver) libraryName(folder, otherwise string) string {
 	t := r.manifest(folder)
-	if name := t.text("lib", "name"); name != "" {
-		return name
-	}
-	if name := t.text("package", "name"); name != "" {
-		otherwise = name
-	}
-	return strings.ReplaceAll(otherwise, "-", "_")
+	plain := strings.ReplaceAll(cmp.Or(t.text("package", "name"), otherwise), "-", "_")
+	return cmp.Or(t.text("lib", "name"), plain)
 }
 
 // library gives the first file of the library of the package in a folder.
 func (r *rustResolver) library(folder string) (string, bool) {
-	name := r.manifest(folder).text("lib", "path")
-	if name == "" {
-		name = "src/lib.rs"
-	}
-	found := r.existing(folder, name)
+	found := r.existing(folder, cmp.Or(r.manifest(folder).text("lib", "path"), "src/lib.rs"))
 	return strings.Join(found, ""), found != nil
 }

@@ -110,16 +110,14 @@ func (r *rustResolver) child(file string, inline []string, name string) (next st
 
 // modulesOf gives the modules that a file declares.
 func (r *rustResolver) modulesOf(file string) []spec {
-	modules, known := r.modules[file]
-	if known {
-		return modules
-	}
-	if content, err := r.files.Read(file); err == nil {
+	return cached(r.modules, file, func() []spec {
+		content, err := r.files.Read(file)
+		if err != nil {
+			return nil
+		}
 		specs, _ := extractRust(content)
-		modules = slices.DeleteFunc(specs, func(s spec) bool { return s.kind != rustModule && s.kind != rustInline })
-	}
-	r.modules[file] = modules
-	return modules
+		return slices.DeleteFunc(specs, func(s spec) bool { return s.kind != rustModule && s.kind != rustInline })
+	})
 }
 
 // declared gives the file of a module that another file declares. That of an attribute is looked for beside the file, unless

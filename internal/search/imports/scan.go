@@ -24,7 +24,3 @@ func syntaxError(err *lexical.Error) error {
 
 // isText tells whether a token is a literal whose text is what it means.
 func isText(t lexical.Token) bool { return t.Kind == lexical.Text && t.Quote != 0 }
-
-func isDigit(c byte) bool { return lexical.IsDigit(c) }
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }

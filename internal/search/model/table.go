@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -109,10 +110,7 @@ func NewLexicon(keys []Key) (*Lexicon, error) {
 	keys = slices.Clone(keys)
 	slices.SortFunc(keys, func(a, b Key) int {
 		ha, hb := hash([]byte(a.Word))&l.mask, hash([]byte(b.Word))&l.mask
-		if ha != hb {
-			return int(ha) - int(hb)
-		}
-		return strings.Compare(a.Word, b.Word)
+		return cmp.Or(cmp.Compare(ha, hb), strings.Compare(a.Word, b.Word))
 	})
 	var entries []byte
 	starts := make([]byte, 0, 4*(buckets+1))

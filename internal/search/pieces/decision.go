@@ -1,7 +1,9 @@
 package pieces
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,10 +35,7 @@ func (d *document) decision() []Piece {
 
 // decisionTitle is the title of the record without its number, or what the file is called.
 func (d *document) decisionTitle() string {
-	title := d.heading()
-	if title == "" {
-		title = strings.NewReplacer("-", " ", "_", " ").Replace(stem(path.Base(d.name)))
-	}
+	title := cmp.Or(d.heading(), strings.NewReplacer("-", " ", "_", " ").Replace(stem(path.Base(d.name))))
 	rest := strings.TrimPrefix(strings.TrimPrefix(title, "ADR"), "adr")
 	if cut := strings.TrimLeft(rest, "0123456789-.:#– "); cut != "" {
 		return cut
@@ -78,11 +77,8 @@ func isDecisionHeading(title string) bool {
 }
 
 func isOutcome(title string) bool {
-	switch strings.ToLower(title) {
-	case "outcome", "resolution", "chosen option", "solution", "proposal", "conclusion", "recommendation":
-		return true
-	}
-	return false
+	outcomes := []string{"outcome", "resolution", "chosen option", "solution", "proposal", "conclusion", "recommendation"}
+	return slices.Contains(outcomes, strings.ToLower(title))
 }
 
 // sectionBlocks gives the blocks of a section, or if it has none those of the sections within it.
@@ -128,11 +124,9 @@ func (d *document) decidedInBold(s *section) []*block {
 // isNote tells whether a block is about the record: a status, a date, who was there.
 func (d *document) isNote(b block) bool {
 	key, _ := fieldOf(d.line(b.from))
-	switch key {
-	case "status", "date", "deciders", "author", "authors", "decision-makers", "consulted", "informed", "tags", "superseded by":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		"status", "date", "deciders", "author", "authors", "decision-makers", "consulted", "informed", "tags", "superseded by",
+	}, key)
 }
 
 // fieldOf reads a line like "Date: 2024-01-05", "* Status: accepted" or "**Date**: ...".

@@ -1,6 +1,7 @@
 package pieces
 
 import (
+	"slices"
 	"strings"
 
 	"remit/internal/search/source"
@@ -39,12 +40,7 @@ const mostContinued = 12
 
 // mayBeMarked tells quickly that a file has no such comment.
 func (f *file) mayBeMarked() bool {
-	for _, marker := range markers() {
-		if strings.Contains(f.text, marker) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(markers(), func(marker string) bool { return strings.Contains(f.text, marker) })
 }
 
 func markers() []string {

@@ -48,23 +48,15 @@ func plainFolder(folder string) string {
 
 // isSourceRoot tells whether a folder only says that sources are beneath it.
 func isSourceRoot(lower string) bool {
-	switch lower {
-	case "src", "source", "sources", "lib", "libs", "internal", "pkg", "packages", "cmd", "apps", "crates", "modules",
+	return isOneOf(lower, "src", "source", "sources", "lib", "libs", "internal", "pkg", "packages", "cmd", "apps", "crates", "modules",
 		"projects", "main", "java", "kotlin", "scala", "groovy", "python", "resources", "include", "sourcesets", "commonmain",
-		"cpp", "js", "ts":
-		return true
-	}
-	return false
+		"cpp", "js", "ts")
 }
 
 // isTestFolder tells whether a folder holds tests, or what they need.
 func isTestFolder(lower string) bool {
-	switch lower {
-	case "test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__", "__fixtures__", "testdata",
-		"fixtures", "mocks", "snapshots":
-		return true
-	}
-	return false
+	return isOneOf(lower, "test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__", "__fixtures__", "testdata",
+		"fixtures", "mocks", "snapshots")
 }
 
 // isKindOfTest tells whether a folder within one of tests says how they test, not what.
@@ -74,23 +66,15 @@ func isKindOfTest(lower string) bool {
 
 // isLayer tells whether a folder names a layer that many projects have.
 func isLayer(lower string) bool {
-	switch lower {
-	case "server", "client", "backend", "frontend", "api", "app", "web", "www", "public", "core", "shared", "common",
-		"features", "domain", "domains", "infrastructure":
-		return true
-	}
-	return false
+	return isOneOf(lower, "server", "client", "backend", "frontend", "api", "app", "web", "www", "public", "core", "shared", "common",
+		"features", "domain", "domains", "infrastructure")
 }
 
 // isDrawer tells whether a folder is a drawer for things of a kind.
 func isDrawer(lower string) bool {
-	switch lower {
-	case "util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos", "services",
-		"service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
-		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles":
-		return true
-	}
-	return false
+	return isOneOf(lower, "util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos",
+		"services", "service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
+		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles")
 }
 
 // isVersion tells whether a folder is v1, v2beta1, ...

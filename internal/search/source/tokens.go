@@ -62,11 +62,7 @@ func readTokens(l *lexical.Scanner) *scanner {
 
 // joins tells whether two marks are one of the few signs that would mean something else one by one.
 func joins(before, mark string) bool {
-	switch before + mark {
-	case "=>", "->", "::":
-		return true
-	}
-	return false
+	return before == "=" && mark == ">" || before == "-" && mark == ">" || before == ":" && mark == ":"
 }
 
 // pair finds the partners of brackets. One that has none is passed over.

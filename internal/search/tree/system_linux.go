@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -83,10 +84,7 @@ func (p *place) lstat(path string) (status, error) {
 
 // open opens a path by as many of its elements at a time as the kernel takes.
 func (p *place) open(path string, flags int) (handle, error) {
-	if path == "" {
-		path = "."
-	}
-	at := int(p.root)
+	path, at := cmp.Or(path, "."), int(p.root)
 	for {
 		head, rest := p.cut(path)
 		step := flags

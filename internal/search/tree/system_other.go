@@ -3,6 +3,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -65,9 +66,7 @@ func (p *place) folder(path string) (handle, error) { return p.open(path, direct
 func (p *place) file(path string) (handle, error) { return p.open(path, regular) }
 
 func (p *place) open(name string, want kind) (handle, error) {
-	if name == "" {
-		name = "."
-	}
+	name = cmp.Or(name, ".")
 	st, err := p.lstat(name)
 	if err != nil {
 		return handle{}, err

@@ -1,6 +1,7 @@
 package codebase
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -84,11 +85,8 @@ func (p *page) hits(title string, hits []knowledge.Hit) {
 	p.line("## %s\n", title)
 	for i := range hits {
 		h := &hits[i]
-		kind := h.Type
-		if kind == "" {
-			kind = h.Source
-		}
-		p.line("- **%s** %s (%s:%d, %s)", kind, oneLine(h.Content), oneLine(h.Path), h.Line, h.Date.UTC().Format(time.DateOnly))
+		date := h.Date.UTC().Format(time.DateOnly)
+		p.line("- **%s** %s (%s:%d, %s)", cmp.Or(h.Type, h.Source), oneLine(h.Content), oneLine(h.Path), h.Line, date)
 	}
 	p.line("")
 }

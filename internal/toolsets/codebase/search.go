@@ -1,6 +1,7 @@
 package codebase
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -95,14 +96,11 @@ func (t *Tools) ask(ctx context.Context, in SearchIn) (knowledge.Answer, error) 
 
 func resultOf(hit *knowledge.Hit) Result {
 	result := Result{
-		ID: hit.ID, Type: hit.Type, Content: hit.Content, Module: orNull(hit.Module), Session: orNull(hit.Session),
+		ID: hit.ID, Type: cmp.Or(hit.Type, hit.Source), Content: hit.Content, Module: orNull(hit.Module), Session: orNull(hit.Session),
 		Date: hit.Date.UTC().Format(time.RFC3339), Score: hit.Score, Source: hit.Source, Name: hit.Name,
 	}
 	if hit.Source != pieces.Session {
 		result.Path, result.Line, result.EndLine = strings.ToValidUTF8(hit.Path, "\uFFFD"), hit.Line, hit.End
-	}
-	if result.Type == "" {
-		result.Type = hit.Source
 	}
 	return result
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unique"
 
 	"remit/internal/search/hybrid"
 	"remit/internal/search/tree"
@@ -15,9 +16,10 @@ type entry struct {
 	key     Key
 	date    int64 // seconds since 1970
 	number  int32
-	source  label
-	kind    label // the type of a discovery
-	module  label
+	weight  float32 // of its source
+	source  unique.Handle[string]
+	kind    unique.Handle[string] // the type of a discovery
+	module  unique.Handle[string]
 	covered bool        // the remote index has its vector; guarded by the catalog's mu
 	retired atomic.Bool // it is not there any more, but a search that began before may find it
 }
@@ -45,10 +47,9 @@ const unsure = -1
 
 // A catalog is what is in memory: where pieces are and how to find them. Searches wait for nobody who changes it.
 type catalog struct {
-	local  func() *hybrid.Index
-	far    atomic.Pointer[hybrid.Index] // with vectors of the remote model
-	labels labels
-	table  table
+	local func() *hybrid.Index
+	far   atomic.Pointer[hybrid.Index] // with vectors of the remote model
+	table table
 
 	// searching is held by those who use numbers of pieces. A number that is free is given to another piece when nobody holds it.
 	searching sync.RWMutex
@@ -73,24 +74,19 @@ func newCatalog(dim func() int, giveWay func()) *catalog {
 		local.Pause = giveWay
 		return local
 	})
-	c.labels.names = []string{""}
-	c.labels.numbers = map[string]label{"": 0}
 	return c
 }
 
 // stamp notes what a source is like now. mu must be locked.
 func (c *catalog) stamp(known *origin, s Source) {
-	if !isMark(known.path) {
-		c.sources += sourcesOf(s.Gone) - sourcesOf(known.gone)
+	switch {
+	case isMark(known.path) || s.Gone == known.gone:
+	case s.Gone:
+		c.sources--
+	default:
+		c.sources++
 	}
 	known.gone, known.hash, known.size, known.modified, known.generation = s.Gone, s.Hash, s.Size, s.Modified.UnixMicro(), s.Generation
-}
-
-func sourcesOf(gone bool) int {
-	if gone {
-		return 0
-	}
-	return 1
 }
 
 // restamp notes that a source with the same pieces has another stamp.

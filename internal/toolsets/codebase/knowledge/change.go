@@ -1,6 +1,10 @@
 package knowledge
 
-import "remit/internal/search/hybrid"
+import (
+	"unique"
+
+	"remit/internal/search/hybrid"
+)
 
 // A change is a source on its way into the catalog.
 type change struct {
@@ -80,7 +84,7 @@ func (c *catalog) entry(known *origin, s Source, i int) *entry {
 	}
 	return &entry{
 		origin: known, key: p.Key, number: int32(i), date: date.Unix(),
-		source: c.labels.of(p.Source), kind: c.labels.of(p.Type), module: c.labels.of(p.Module),
+		source: unique.Make(p.Source), kind: unique.Make(p.Type), module: unique.Make(p.Module), weight: weightOf(p.Source),
 	}
 }
 

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -11,28 +12,17 @@ const alike = 90
 // fold keeps the best candidates, at most limit of them, of those that say the same only the first. It tells how many it left
 // out because they do.
 func fold(candidates []candidate, limit int) (kept []candidate, folded int) {
-	var bags []map[string]struct{}
 	for _, c := range candidates {
-		bag := bagOf(c.piece.Text)
-		if isSaid(kept, bags, c, bag) {
+		c.bag = bagOf(c.piece.Text)
+		isSame := func(known candidate) bool { return known.entry.key == c.entry.key || isAlike(known.bag, c.bag) }
+		switch {
+		case slices.ContainsFunc(kept, isSame):
 			folded++
-			continue
-		}
-		if len(kept) < limit {
+		case len(kept) < limit:
 			kept = append(kept, c)
-			bags = append(bags, bag)
 		}
 	}
 	return kept, folded
-}
-
-func isSaid(kept []candidate, bags []map[string]struct{}, c candidate, bag map[string]struct{}) bool {
-	for i := range kept {
-		if kept[i].entry.key == c.entry.key || isAlike(bags[i], bag) {
-			return true
-		}
-	}
-	return false
 }
 
 // bagOf is the words of a text, in lower case.

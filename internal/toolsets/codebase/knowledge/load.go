@@ -30,7 +30,9 @@ func (x *Index) load() error {
 	}
 	if !x.conductor.loaded {
 		x.conductor.loaded = true
-		x.noteLoaded()
+		x.mu.Lock()
+		x.status.loaded = true
+		x.mu.Unlock()
 		x.checkCut()
 	}
 	return nil
@@ -93,11 +95,11 @@ type loading struct {
 }
 
 func (l *loading) add(s Source) error {
-	if l.x.catalog.isPending(s.Path) { // most likely it is what this process keeps just now
+	switch pending, news := l.x.catalog.awaits(s); {
+	case pending: // most likely it is what this process keeps just now
 		l.waits = true
 		return nil
-	}
-	if !l.x.catalog.isNews(s) {
+	case !news:
 		return nil
 	}
 	s = l.bare(s)
@@ -129,13 +131,6 @@ func (l *loading) flush() {
 	})
 }
 
-// isPending tells whether a source is about to be put into the catalog.
-func (c *catalog) isPending(path string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.pending[path] > 0
-}
-
 // expect notes that sources are about to be put into the catalog, by one more who does so or one less.
 func (c *catalog) expect(sources []Source, more int) {
 	c.mu.Lock()
@@ -148,12 +143,12 @@ func (c *catalog) expect(sources []Source, more int) {
 	}
 }
 
-// isNews tells whether a source is newer than what is known.
-func (c *catalog) isNews(s Source) bool {
+// awaits tells whether a source is about to be put into the catalog, and whether it is newer than what is known.
+func (c *catalog) awaits(s Source) (pending, news bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o := c.origins[s.Path]
-	return o == nil || o.generation < s.Generation
+	return c.pending[s.Path] > 0, o == nil || o.generation < s.Generation
 }
 
 // learn puts sources of the store into the catalog. One that makes the program panic is left out.

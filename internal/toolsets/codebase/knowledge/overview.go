@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"unique"
 
 	"remit/internal/search/hybrid"
 	"remit/internal/search/pieces"
@@ -71,15 +72,14 @@ func (x *Index) Overview(ctx context.Context) (Overview, error) {
 
 // tally counts pieces, and gives all discoveries.
 func (x *Index) tally(o *Overview) (discoveries []place) {
-	l := &x.catalog.labels
-	sources, kinds := map[label]int{}, map[label]int{}
-	modules, files := map[label]*ModuleCount{}, map[label]map[*origin]bool{}
-	discovery := l.of(pieces.Discovery)
+	sources, kinds := map[unique.Handle[string]]int{}, map[unique.Handle[string]]int{}
+	modules, files := map[unique.Handle[string]]*ModuleCount{}, map[unique.Handle[string]]map[*origin]bool{}
+	discovery := unique.Make(pieces.Discovery)
 	x.catalog.table.each(func(id hybrid.ID, e *entry) {
 		sources[e.source]++
 		m := modules[e.module]
 		if m == nil {
-			m = &ModuleCount{Name: l.name(e.module)}
+			m = &ModuleCount{Name: e.module.Value()}
 			modules[e.module], files[e.module] = m, map[*origin]bool{}
 		}
 		m.Pieces++
@@ -90,7 +90,7 @@ func (x *Index) tally(o *Overview) (discoveries []place) {
 			discoveries = append(discoveries, place{id, e})
 		}
 	})
-	o.Sources, o.Types = x.counted(sources), x.counted(kinds)
+	o.Sources, o.Types = counted(sources), counted(kinds)
 	for n, m := range modules {
 		m.Files = len(files[n])
 		if m.Name != "" {
@@ -104,10 +104,10 @@ func (x *Index) tally(o *Overview) (discoveries []place) {
 }
 
 // counted names what was counted, the most frequent first.
-func (x *Index) counted(counts map[label]int) []Count {
+func counted(counts map[unique.Handle[string]]int) []Count {
 	var named []Count
-	for n, count := range counts {
-		named = append(named, Count{x.catalog.labels.name(n), count})
+	for name, count := range counts {
+		named = append(named, Count{name.Value(), count})
 	}
 	slices.SortFunc(named, mostFirst)
 	return named
@@ -173,12 +173,10 @@ func (x *Index) Module(ctx context.Context, name string) (ModuleView, error) {
 
 // ofModule counts the pieces of a module by file, and gives its discoveries and docs.
 func (x *Index) ofModule(v *ModuleView) (discoveries, docs []place) {
-	l := &x.catalog.labels
-	module, found := l.find(v.Name)
-	if !found || v.Name == "" {
+	if v.Name == "" {
 		return nil, nil
 	}
-	discovery, prose := l.of(pieces.Discovery), l.of(pieces.Docs)
+	module, discovery, prose := unique.Make(v.Name), unique.Make(pieces.Discovery), unique.Make(pieces.Docs)
 	files := map[string]int{}
 	x.catalog.table.each(func(id hybrid.ID, e *entry) {
 		if e.module != module {

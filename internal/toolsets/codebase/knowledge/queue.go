@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"sync"
@@ -26,13 +27,8 @@ type job struct {
 
 // before is the order of jobs: the small ones first, so that much is there soon.
 func (j *job) before(k *job) bool {
-	if j.urgency != k.urgency {
-		return j.urgency < k.urgency
-	}
-	if j.stamp.size != k.stamp.size {
-		return j.stamp.size < k.stamp.size
-	}
-	return j.path < k.path
+	order := cmp.Or(cmp.Compare(j.urgency, k.urgency), cmp.Compare(j.stamp.size, k.stamp.size))
+	return order < 0 || order == 0 && j.path < k.path
 }
 
 // A queue is the jobs that wait. A path is in one hand at a time.

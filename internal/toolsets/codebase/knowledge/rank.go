@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"remit/internal/search/hybrid"
 	"remit/internal/search/pieces"
@@ -41,8 +42,7 @@ func weightOf(source string) float32 {
 
 // recency is 1 for what was done now, or is to come, and 0 for what is old.
 func recency(date int64, now time.Time) float64 {
-	age := now.Sub(time.Unix(date, 0))
-	return min(1, max(0, 1-float64(age)/float64(recencySpan)))
+	return min(1, max(0, 1-float64(now.Sub(time.Unix(date, 0)))/float64(recencySpan)))
 }
 
 // A candidate is a piece that may become a hit.
@@ -50,6 +50,7 @@ type candidate struct {
 	place
 	score float64
 	piece Piece
+	bag   map[string]struct{} // the words of the piece, once fold has looked at it
 }
 
 // find answers a query. moved says that some of what was found is not there any more.
@@ -80,12 +81,8 @@ const leastWindow = 30
 
 // rank gives the best pieces by words, meaning and source. The caller holds searching.
 func (x *Index) rank(ctx context.Context, q Query, w way) ([]candidate, int, error) {
-	keep, some := x.filter(q)
-	if !some {
-		return nil, 0, nil
-	}
 	found, err := w.index.Search(hybrid.Query{
-		Text: w.text, Vector: w.vector, Keep: keep, Weigh: x.weigh(q.Text), Limit: max(leastWindow, 3*q.Limit),
+		Text: w.text, Vector: w.vector, Keep: x.filter(q), Weigh: x.weigh(q.Text), Limit: max(leastWindow, 3*q.Limit),
 		Fine: func(ids []hybrid.ID) ([][]float32, error) { return x.fine(ctx, w.id, ids), nil },
 	})
 	if err != nil {
@@ -103,26 +100,20 @@ func (x *Index) rank(ctx context.Context, q Query, w way) ([]candidate, int, err
 	return candidates, found.Total, nil
 }
 
-// filter gives the filter of a query; false if nothing can pass it.
-func (x *Index) filter(q Query) (keep func(hybrid.ID) bool, some bool) {
-	l, t := &x.catalog.labels, &x.catalog.table
-	kind, kindFound := l.find(q.Type)
-	module, moduleFound := l.find(q.Module)
-	discovery, _ := l.find(pieces.Discovery)
-	session, _ := l.find(pieces.Session)
+// filter gives the filter of a query.
+func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
+	kind, module := unique.Make(q.Type), unique.Make(q.Module)
+	discovery, session := unique.Make(pieces.Discovery), unique.Make(pieces.Session)
 	anyKind := q.Type == "" || q.Type == "all"
 	anyModule := q.Module == ""
-	if !anyKind && !kindFound || !moduleFound {
-		return nil, false
-	}
 	return func(id hybrid.ID) bool {
-		e := t.get(id)
+		e := x.catalog.table.get(id)
 		return e != nil && !e.origin.absent.Load() && // one that is retired passes: what takes its place may not be there yet
 			(anyKind || e.kind == kind && e.source == discovery) &&
 			(anyModule || e.module == module) &&
 			(q.Not == "" || e.origin.path != q.Not) &&
 			(!q.NoSessions || e.source != session)
-	}, true
+	}
 }
 
 // named gives the type of discovery that a query speaks of; "" if of none, or of several.
@@ -155,12 +146,7 @@ func unnamed(query string) string {
 	if named(query) == "" {
 		return query
 	}
-	var rest []string
-	for _, word := range strings.Fields(query) {
-		if named(word) == "" {
-			rest = append(rest, word)
-		}
-	}
+	rest := slices.DeleteFunc(strings.Fields(query), func(word string) bool { return named(word) != "" })
 	if len(rest) < 2 { // then there is nothing else that is asked for
 		return query
 	}
@@ -168,24 +154,16 @@ func unnamed(query string) string {
 }
 
 func (x *Index) weigh(query string) func(hybrid.ID) float32 {
-	kind, some := x.catalog.labels.find(named(query))
-	some = some && named(query) != ""
-	var weights [64]float32 // labels of sources are among the first
+	kind, some := unique.Make(named(query)), named(query) != ""
 	return func(id hybrid.ID) float32 {
-		e := x.catalog.table.get(id)
-		if e == nil {
+		switch e := x.catalog.table.get(id); {
+		case e == nil:
 			return 0
-		}
-		if some && e.kind == kind {
+		case some && e.kind == kind:
 			return discoveryWeight * (1 + namedBoost)
+		default:
+			return e.weight
 		}
-		if int(e.source) >= len(weights) {
-			return weightOf(x.catalog.labels.name(e.source))
-		}
-		if weights[e.source] == 0 {
-			weights[e.source] = weightOf(x.catalog.labels.name(e.source))
-		}
-		return weights[e.source]
 	}
 }
 

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -81,19 +82,15 @@ func (r *remote) persist() {
 			r.note(func() { r.failed, r.done = nil, wanted })
 			return
 		}
-		r.fail(err)
+		first := false
+		r.note(func() { first, r.failed = r.failed == nil, err })
+		if first {
+			r.x.o.Log.Warn("the remote model makes no vectors for now", "error", err)
+		}
 		if !r.x.pause(delay) {
 			return
 		}
 		delay = min(2*delay, time.Minute)
-	}
-}
-
-func (r *remote) fail(err error) {
-	first := false
-	r.note(func() { first, r.failed = r.failed == nil, err })
-	if first {
-		r.x.o.Log.Warn("the remote model makes no vectors for now", "error", err)
 	}
 }
 
@@ -176,7 +173,7 @@ func (r *remote) progress(s *State) {
 	failed := r.failed
 	r.mu.Unlock()
 	s.Unembedded = pieces - covered
-	s.Note = "the remote model has " + percent(covered, pieces) + " of the vectors"
+	s.Note = fmt.Sprintf("the remote model has %d %% of the vectors", covered*100/max(1, pieces))
 	if failed != nil {
 		s.Note += ": " + shortly(failed)
 	}

@@ -1,9 +1,6 @@
 package knowledge
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // State is how far the index is.
 type State struct {
@@ -36,10 +33,10 @@ func (x *Index) State() State {
 	x.mu.Lock()
 	s := State{Updated: x.status.updated, Indexing: x.started && !x.status.settled}
 	trouble := x.status.round != nil || x.status.trouble != nil
-	loading := x.started && !x.status.loaded
+	started, loading := x.started, x.started && !x.status.loaded
 	x.mu.Unlock()
-	if local := x.localIfStarted(); local != nil {
-		s.Model = local.ID()
+	if started && x.local() != nil {
+		s.Model = x.local().ID()
 	}
 	left, done := x.queue.progress()
 	s.Files, s.Pieces = x.catalog.counts()
@@ -55,24 +52,6 @@ func (x *Index) State() State {
 		x.remote.progress(&s)
 	}
 	return s
-}
-
-// localIfStarted is the local model, unless nobody has asked for anything yet.
-func (x *Index) localIfStarted() Embedder {
-	x.mu.Lock()
-	started := x.started
-	x.mu.Unlock()
-	if !started {
-		return nil
-	}
-	return x.local()
-}
-
-// noteLoaded notes that all that was kept is known.
-func (x *Index) noteLoaded() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.status.loaded = true
 }
 
 // noteRound notes how a round ended.
@@ -111,8 +90,4 @@ func (x *Index) touch() {
 	if x.remote != nil {
 		x.remote.nudge()
 	}
-}
-
-func percent(part, whole int) string {
-	return fmt.Sprintf("%d %%", part*100/max(1, whole))
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,13 +70,14 @@ func (x *Index) survey(t *tree.Tree, c tree.Change) {
 		at := sourcePath(f.Path)
 		x.queue.put(&job{path: at, must: true, urgency: level(at)})
 	}
-	first, rest := proseFirst(c.Added)
-	for _, files := range [][]*tree.File{first, rest} {
-		for _, f := range files {
+	for _, isTurn := range []bool{true, false} { // what people wrote for people comes first
+		for _, f := range c.Added {
 			if x.ctx.Err() != nil {
 				return
 			}
-			x.greet(t, f, level(sourcePath(f.Path)))
+			if isProse(f.Path) == isTurn {
+				x.greet(t, f, level(sourcePath(f.Path)))
+			}
 		}
 	}
 }
@@ -94,22 +96,7 @@ func (x *Index) level(count int) func(path string) urgency {
 }
 
 func isProse(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt":
-		return true
-	}
-	return false
-}
-
-func proseFirst(files []*tree.File) (first, rest []*tree.File) {
-	for _, f := range files {
-		if isProse(f.Path) {
-			first = append(first, f)
-		} else {
-			rest = append(rest, f)
-		}
-	}
-	return first, rest
+	return slices.Contains([]string{".md", ".markdown", ".mdx", ".rst", ".adoc", ".txt"}, strings.ToLower(path.Ext(name)))
 }
 
 // greet looks at a file that is new in the tree, and puts it into the queue unless it is known as it is.
@@ -121,10 +108,7 @@ func (x *Index) greet(t *tree.Tree, f *tree.File, u urgency) {
 	x.catalog.setFile(at, f)
 	seen, err := x.stat(t, f)
 	known, _, found := x.catalog.known(at)
-	switch {
-	case err != nil || found && known != seen || x.queue.isHeld(at):
-		x.queue.put(&job{path: at, stamp: seen, urgency: u})
-	case !found && seen.size <= largest:
+	if err != nil || found && known != seen || !found && seen.size <= largest || x.queue.isHeld(at) {
 		x.queue.put(&job{path: at, stamp: seen, urgency: u})
 	}
 }
@@ -149,12 +133,7 @@ func stampOf(h *os.File) (stamp, error) {
 
 // dropMissing removes what is indexed of files that are no more.
 func (x *Index) dropMissing() {
-	var missing []string
-	for _, path := range x.catalog.paths() {
-		if !isFed(path) && x.catalog.file(path) == nil {
-			missing = append(missing, path)
-		}
-	}
+	missing := slices.DeleteFunc(x.catalog.paths(), func(path string) bool { return isFed(path) || x.catalog.file(path) != nil })
 	level := x.level(len(missing))
 	for _, path := range missing {
 		x.catalog.setFile(path, nil)

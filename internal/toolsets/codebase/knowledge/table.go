@@ -1,7 +1,7 @@
 package knowledge
 
 import (
-	"sync"
+	"slices"
 	"sync/atomic"
 
 	"remit/internal/search/hybrid"
@@ -38,7 +38,7 @@ func (t *table) grow(size int) {
 	if len(blocks)*blockSize >= size {
 		return
 	}
-	grown := append([]*block(nil), blocks...)
+	grown := slices.Clone(blocks)
 	for len(grown)*blockSize < size {
 		grown = append(grown, new(block))
 	}
@@ -58,43 +58,4 @@ func (t *table) each(f func(hybrid.ID, *entry)) {
 			}
 		}
 	}
-}
-
-// A label stands for a word that many entries have in common.
-type label uint32
-
-// labels are the words by label.
-type labels struct {
-	mu      sync.RWMutex
-	names   []string
-	numbers map[string]label
-}
-
-// of gives the label of a word, a new one if need be.
-func (l *labels) of(name string) label {
-	if n, found := l.find(name); found {
-		return n
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n, found := l.numbers[name]
-	if !found {
-		n = label(len(l.names))
-		l.names = append(l.names, name)
-		l.numbers[name] = n
-	}
-	return n
-}
-
-func (l *labels) find(name string) (label, bool) {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	n, found := l.numbers[name]
-	return n, found
-}
-
-func (l *labels) name(n label) string {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.names[n]
 }

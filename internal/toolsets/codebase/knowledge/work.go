@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"remit/internal/search/pieces"
@@ -173,12 +174,7 @@ func (x *Index) commit(ctx context.Context, sources []Source, renewed map[string
 	if err != nil {
 		return err
 	}
-	var changed []Source
-	for _, s := range sources {
-		if !renewed[s.Path] {
-			changed = append(changed, s)
-		}
-	}
+	changed := slices.DeleteFunc(slices.Clone(sources), func(s Source) bool { return renewed[s.Path] })
 	vectors, err := x.vectors(ctx, store, changed)
 	if err != nil {
 		return err

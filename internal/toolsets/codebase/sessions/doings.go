@@ -7,21 +7,9 @@ import (
 	"remit/internal/engine"
 )
 
-// kind is what a client did, as far as it is worth keeping.
-type kind int
-
-const (
-	nothing kind = iota
-	readFile
-	searched
-	touchedTask
-)
-
-// doing is one thing that a client did.
-type doing struct {
-	kind kind
-	what string
-}
+// doing is one thing that a client did, as far as it is worth keeping: a file that was read, what was searched for, or a task that
+// was touched. It is empty if it is none of these.
+type doing struct{ file, search, task string }
 
 // longest is how many bytes of what a client did are kept.
 const longest = 500
@@ -31,28 +19,28 @@ func doingOf(s *engine.Seen) doing {
 	set, name, _ := strings.Cut(s.Tool, "/")
 	switch {
 	case name == "read_file" || name == "read_repo_file":
-		return of(readFile, s.Args.Field("path").Text)
+		return doing{file: s.Args.Field("path").Text}
 	case name == "read_content":
-		return of(readFile, s.Args.Field("book_id").Text+"/"+s.Args.Field("path").Text)
+		return doing{file: s.Args.Field("book_id").Text + "/" + s.Args.Field("path").Text}
 	case name == "context_search":
-		return of(searched, s.Args.Field("query").Text)
+		return doing{search: s.Args.Field("query").Text}
 	case name == "grep_codebase" || name == "grep_search":
-		return of(searched, s.Args.Field("pattern").Text)
+		return doing{search: s.Args.Field("pattern").Text}
 	case set == "tasks" && name != "list_tasks":
-		return of(touchedTask, taskOf(s))
+		return doing{task: taskOf(s)}
 	}
 	return doing{}
 }
 
-func of(k kind, what string) doing {
-	what = strings.ToValidUTF8(what, "\uFFFD")
-	if what == "" {
-		return doing{}
+// items gives what is kept of something that a client did, nil for nothing.
+func items(what string, at time.Time) []Item {
+	if what = strings.ToValidUTF8(what, "\uFFFD"); what == "" {
+		return nil
 	}
 	if len(what) > longest {
 		what = strings.ToValidUTF8(what[:longest], "")
 	}
-	return doing{k, what}
+	return []Item{{What: what, At: at}}
 }
 
 // taskOf is the number of a task: that of the arguments or, of a new one, of the answer.
@@ -81,15 +69,7 @@ func (c *client) noted() doings {
 // did is one thing that a client did.
 func (c *client) did(d doing, at time.Time) doings {
 	all := c.noted()
-	item := []Item{{What: d.what, At: at}}
-	switch d.kind {
-	case readFile:
-		all.Files = item
-	case searched:
-		all.Searches = item
-	case touchedTask:
-		all.Tasks = item
-	}
+	all.Files, all.Searches, all.Tasks = items(d.file, at), items(d.search, at), items(d.task, at)
 	return all
 }
 

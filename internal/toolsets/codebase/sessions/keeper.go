@@ -70,7 +70,7 @@ func (k *Keeper) Saw(s *engine.Seen) {
 	if s.Caller.Face == typed {
 		return // whoever types a command is not at work with an agent
 	}
-	if d.kind == nothing && s.Caller.Connection == "" {
+	if d == (doing{}) && s.Caller.Connection == "" {
 		return // whoever has no connection begins with something worth keeping
 	}
 	if k.writer.Closed() {
@@ -79,7 +79,7 @@ func (k *Keeper) Saw(s *engine.Seen) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c := k.client(s)
-	if d.kind == nothing || c == nil {
+	if d == (doing{}) || c == nil {
 		return
 	}
 	k.changes.Add(1)
