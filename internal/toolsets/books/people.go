@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"remit/internal/contract"
@@ -105,29 +106,22 @@ func isWordByte(c byte) bool {
 // buckets take their time for each.
 const peopleAtOnce = 8
 
-// inParallel does something for each of n, several at a time, until one fails or the
-// work is given up.
-func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// inParallel calls do for each number below n in order, from several goroutines, until
+// one call fails or ctx ends. It returns the first error.
+func inParallel(ctx context.Context, goroutines, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	next := make(chan int)
-	for range min(n, peopleAtOnce) {
+	var taken atomic.Int64
+	for range min(n, goroutines) {
 		all.Go(func() {
-			for i := range next {
+			for i := int(taken.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(taken.Add(1)) - 1 {
 				if err := do(ctx, i); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
 	all.Wait()
 	return context.Cause(ctx)
 }
