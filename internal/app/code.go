@@ -17,6 +17,7 @@ import (
 	"remit/internal/search/corpus"
 	"remit/internal/search/glob"
 	"remit/internal/search/tree"
+	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/codebase"
 )
 
@@ -56,11 +57,7 @@ func (a *App) denied() []string {
 
 // accesses are how often files of this workspace were read.
 func (a *App) accesses(ctx context.Context) (codebase.Accesses, error) {
-	db, err := a.database.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Accesses(a.kept.place), nil
+	return stored(a.database, func(db *sqlstore.DB) codebase.Accesses { return db.Accesses(a.kept.place) })(ctx)
 }
 
 // open gives the text. Nothing of it is read yet.

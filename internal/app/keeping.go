@@ -61,7 +61,7 @@ func keepShared(root *workspace.Root, database sqlstore.Source, lost func(error)
 	records := database.Records(lost)
 	return &keeping{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(), source: sharedPlace, limiter: database.Limiter(),
-		judge:     (&sharedFiles{root: root, memory: memory}).judge,
+		judge:     judgeShared(root, memory),
 		memoryEnd: memory, recordsEnd: records,
 	}
 }
@@ -88,24 +88,20 @@ func judged(file *workspace.File, err error) (engine.File, error) {
 	return file, nil
 }
 
-// sharedFiles are the files of a workspace whose memory files are in a database.
-type sharedFiles struct {
-	root   *workspace.Root
-	memory *sqlstore.Memory
-}
-
-// judge finds a memory file in the database, whether or not this workspace has it.
+// judgeShared finds memory files in the database, whether or not this workspace has them.
 // What may not be read is denied either way.
-func (s *sharedFiles) judge(name string, policy *contract.PathPolicy) (engine.File, error) {
-	file, err := s.root.Judge(name, policy)
-	clean := path.Clean(name)
-	if err == nil {
-		clean = file.Resolved()
+func judgeShared(root *workspace.Root, memory *sqlstore.Memory) func(string, *contract.PathPolicy) (engine.File, error) {
+	return func(name string, policy *contract.PathPolicy) (engine.File, error) {
+		file, err := root.Judge(name, policy)
+		clean := path.Clean(name)
+		if err == nil {
+			clean = file.Resolved()
+		}
+		if path.Dir(clean) != memoryFolder || err != nil && contract.AsError(err).Kind != contract.NotFound {
+			return judged(file, err)
+		}
+		return &sharedFile{file: file, missing: err, name: path.Clean(name), log: path.Base(clean), policy: policy, memory: memory}, nil
 	}
-	if path.Dir(clean) != memoryFolder || err != nil && contract.AsError(err).Kind != contract.NotFound {
-		return judged(file, err)
-	}
-	return &sharedFile{file: file, missing: err, name: path.Clean(name), log: path.Base(clean), policy: policy, memory: s.memory}, nil
 }
 
 // sharedFile is a path of a memory file.

@@ -174,7 +174,7 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 	var names []string
 	for _, set := range a.addressable() {
 		alone := []*contract.Set{set}
-		e, err := a.newEngine(alone)
+		e, err := a.newEngine(alone, a.options)
 		if err != nil {
 			return nil, err
 		}
