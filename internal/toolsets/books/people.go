@@ -87,10 +87,8 @@ func checkID(bookID string) error {
 
 // checkFile refuses what cannot be the path of a file in a book.
 func checkFile(name string) error {
-	for _, c := range name {
-		if c >= 0x80 || !strings.ContainsRune("/_.-", c) && !isWordByte(byte(c)) {
-			return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !inName(r) }) {
+		return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {
 		return contract.Errorf(contract.Invalid, "A path in a book has 1 to 255 characters").With("field", "path")
@@ -98,8 +96,9 @@ func checkFile(name string) error {
 	return checkPath(name)
 }
 
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+// inName tells whether the name of a file or folder of a book may have a character.
+func inName(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-'
 }
 
 // peopleAtOnce is how many files are read or written at the same time: disks and
