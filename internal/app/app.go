@@ -328,8 +328,7 @@ func realPath(name string) string {
 
 // reason leaves out the path that the message names already.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

@@ -149,8 +149,7 @@ func (f *sharedFile) ReadAll() ([]byte, fs.FileInfo, error) {
 const sharedRead = 5 * time.Second
 
 func (f *sharedFile) failed(err error) error {
-	var answer *contract.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*contract.Error](err); ok {
 		return answer
 	}
 	return contract.Errorf(contract.Unavailable, "%s cannot be read right now", f.name).With("path", f.name).Because(err)

@@ -180,12 +180,3 @@ func isMisplaced(err error) bool {
 }
 
 func isTooLong(err error) bool { return errors.Is(err, unix.ENAMETOOLONG) }
-
-// lock waits for the exclusive lock of f, which its own descriptor then holds.
-func lock(f *os.File) error {
-	return again(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) })
-}
-
-// unlock does not leave it to closing: a child that was just forked may still hold the
-// descriptor.
-func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

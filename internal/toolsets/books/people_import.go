@@ -152,8 +152,7 @@ func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
 
 // importFault says that a file is not what it was when the import was planned.
 func importFault(f intake.File, err error) error {
-	var worded *contract.Error
-	if errors.As(err, &worded) {
+	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", f.From, worded.Message).Because(err)
 	}
 	return contract.Errorf(contract.Conflict, "%s changed while it was imported; import it again", f.From).Because(err)

@@ -42,8 +42,7 @@ func (v *inspection) judgeFront(at string, d *markdown.Document, before int) (ma
 		return fields, true
 	}
 	line := 1
-	var wrong *markdown.FrontError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*markdown.FrontError](err); ok {
 		line = max(wrong.Line-before, 1)
 	}
 	v.add(isError, at, line, "bad-front-matter", err.Error())

@@ -95,8 +95,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 }
 
 func badPattern(err error) error {
-	var fault *text.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
 		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Why, fault.Column).With("field", "pattern").Because(err)
 	}
 	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)

@@ -232,11 +232,15 @@ func (s *shelf) Complete(ctx context.Context, _, variable, prefix string) ([]str
 
 func (s *shelf) bookIDs(ctx context.Context, _ string) ([]string, error) {
 	books, err := s.Library.Books(ctx)
+	return idsOf(books), err
+}
+
+func idsOf(books []Book) []string {
 	ids := make([]string, len(books))
 	for i := range books {
 		ids[i] = books[i].ID
 	}
-	return ids, err
+	return ids
 }
 
 func (s *shelf) paths(ctx context.Context, _ string) ([]string, error) {
