@@ -224,12 +224,6 @@ func (s *search) finish(at int) error {
 
 func (s *search) outcome() GrepOut {
 	matches := slices.Concat(s.found[:s.whole]...)
-	out := GrepOut{Result: matches, more: len(matches) > s.most}
-	if out.more {
-		out.Result = matches[:s.most]
-	}
-	if out.Result == nil {
-		out.Result = []Match{}
-	}
-	return out
+	first := append([]Match{}, matches[:min(len(matches), s.most)]...) // never nil
+	return GrepOut{Result: first, more: len(matches) > s.most}
 }
