@@ -314,18 +314,6 @@ func (a *App) Close() error {
 	return errors.Join(err, a.database.close(), a.root.Close())
 }
 
-// realPath is the one name of a folder that may be reached by several, also of one that is
-// yet to be made.
-func realPath(name string) string {
-	if path, err := filepath.EvalSymlinks(name); err == nil {
-		return path
-	}
-	if parent := filepath.Dir(name); parent != name {
-		return filepath.Join(realPath(parent), filepath.Base(name))
-	}
-	return name
-}
-
 // reason leaves out the path that the message names already.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

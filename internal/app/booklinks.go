@@ -13,6 +13,7 @@ import (
 	"remit/internal/faces/door"
 	"remit/internal/faces/httpd"
 	"remit/internal/faces/links"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 )
 
@@ -36,7 +37,7 @@ func placeOf(places []string) string {
 	var all []string
 	for _, place := range places {
 		if folder, ok := strings.CutPrefix(place, folderScheme); ok {
-			all = append(all, folderScheme+realPath(folder))
+			all = append(all, folderScheme+workspace.RealPath(folder))
 		} else if u, err := url.Parse(place); err == nil {
 			all = append(all, u.Scheme+"://"+u.Host+strings.TrimRight(u.Path, "/")+"?endpoint="+u.Query().Get("endpoint"))
 		}

@@ -29,7 +29,7 @@ func hide(paths []string, given, real string) (hidden, error) {
 			return hidden{}, fmt.Errorf("locate hidden path: %w", err)
 		}
 		h.hosts = append(h.hosts, abs)
-		for _, spelling := range []string{abs, resolveExisting(abs)} {
+		for _, spelling := range []string{abs, RealPath(abs)} {
 			if _, holds := beneath(spelling, real); holds {
 				return hidden{}, fmt.Errorf("hide %s: the root %s lies within it", p, real)
 			}
@@ -66,8 +66,9 @@ func beneath(folder, host string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// resolveExisting follows the links in as much of a host path as exists.
-func resolveExisting(host string) string {
+// RealPath gives the one name of a host path that may be reached by several: it follows the
+// links in as much of it as exists.
+func RealPath(host string) string {
 	resolved, err := filepath.EvalSymlinks(host)
 	if err == nil {
 		return resolved
@@ -76,5 +77,5 @@ func resolveExisting(host string) string {
 	if parent == host {
 		return host
 	}
-	return filepath.Join(resolveExisting(parent), filepath.Base(host))
+	return filepath.Join(RealPath(parent), filepath.Base(host))
 }

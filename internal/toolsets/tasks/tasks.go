@@ -90,11 +90,7 @@ type DeleteOut struct {
 
 // Delete removes a task for good.
 func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
-	id, err := in.TaskID.number()
-	if err != nil {
-		return DeleteOut{}, err
-	}
-	store, err := t.store(ctx)
+	store, id, err := t.find(ctx, in.TaskID)
 	if err != nil {
 		return DeleteOut{}, err
 	}
@@ -163,11 +159,7 @@ func (in *UpdateIn) renewed(name string, old, given *string) *string {
 
 // change runs edit on a task of a user.
 func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task) bool) (Task, error) {
-	number, err := id.number()
-	if err != nil {
-		return Task{}, err
-	}
-	store, err := t.store(ctx)
+	store, number, err := t.find(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
@@ -178,13 +170,14 @@ func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task)
 // ID is the id of a task as callers spell it.
 type ID string
 
-// number is the id itself. One that no number can hold is one that no task has.
-func (id ID) number() (int64, error) {
-	n, err := strconv.ParseInt(string(id), 10, 64)
+// find gives the store and the id itself. One that no number can hold is one that no task has.
+func (t *Tools) find(ctx context.Context, id ID) (Store, int64, error) {
+	number, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
-		return 0, id.notFound(err)
+		return nil, 0, id.notFound(err)
 	}
-	return n, nil
+	store, err := t.store(ctx)
+	return store, number, err
 }
 
 func (id ID) notFound(cause error) error {
