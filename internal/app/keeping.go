@@ -46,7 +46,8 @@ func keepAlone(s cli.Settings, root *workspace.Root, data *dataFolder, lost func
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
 	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, Lost: lost}
 	return &keeping{
-		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder}, source: recordSource(s), limiter: limit.NewMemory(),
+		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
+		source: recordSource(s), limiter: limit.NewMemory(),
 		judge: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return judged(root.Judge(name, policy))
 		},

@@ -103,7 +103,8 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) 
 
 // importedOf says what a plan comes to.
 func importedOf(plan *intake.Plan, o ImportOptions) Imported {
-	done := Imported{Book: o.Book, Title: cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book)), Left: plan.Left, Bad: plan.Bad}
+	title := cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book))
+	done := Imported{Book: o.Book, Title: title, Left: plan.Left, Bad: plan.Bad}
 	for _, f := range plan.Files {
 		done.Files = append(done.Files, ImportedFile{File: f})
 		done.Bytes += f.Size

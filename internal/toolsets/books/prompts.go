@@ -193,7 +193,8 @@ func (s *shelf) review(ctx context.Context, bookID, path string) ([]engine.Messa
 	if err != nil {
 		return nil, failureAt(ctx, h.key(path), err)
 	}
-	return []engine.Message{embedded(bookID, path, data), engine.FromUser(engine.Text(fmt.Sprintf(reviewText, path, bookID, hashOf(data))))}, nil
+	question := fmt.Sprintf(reviewText, path, bookID, hashOf(data))
+	return []engine.Message{embedded(bookID, path, data), engine.FromUser(engine.Text(question))}, nil
 }
 
 const reviewText = `Review the lesson %s of the book %s, which is the document above.
