@@ -38,11 +38,12 @@ var rules = []rule{
 	{"internal/search/**", []string{"internal/search/**"}, "search knows nothing else of ours"},
 	{"internal/batchwriter", nil, "it writes whatever it is given, and knows nothing of ours"},
 	{"internal/jsonc", nil, "it parses JSON with comments, and knows nothing of ours"},
+	{"internal/filelock", nil, "it locks files, and knows nothing of ours"},
 	{"internal/growthtest", nil, "it measures for tests, and knows nothing of ours"},
 }
 
 // leaves know nothing of ours, so that every package may import them.
-var leaves = []string{"internal/jsonc"}
+var leaves = []string{"internal/jsonc", "internal/filelock"}
 
 // misnomers say nothing of what a package gives, or shadow the standard library.
 var misnomers = []string{"util", "utils", "common", "models", "helpers", "context"}

@@ -9,11 +9,14 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"remit/internal/contract"
@@ -22,6 +25,7 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
+	"remit/internal/engine/once"
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
 	"remit/internal/faces/cli"
@@ -49,8 +53,9 @@ const memoryFolder = ".claude/memory"
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
-	ctx, asked, stop := interruptible()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	ignoreWriteSignals()
 	defer loadBallast(env)()
 	logs := &logs{}
@@ -62,9 +67,7 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 		Logger:   logs.logger,
 		Now:      time.Now,
 		Open: func(ctx context.Context, s cli.Settings, log *slog.Logger) (cli.Workspace, error) {
-			opened, err := Open(ctx, s, log)
-			asked()
-			return opened, err
+			return Open(ctx, s, log)
 		},
 		Args: args, Env: env, Stdin: in, Stdout: out, Stderr: errOut,
 	}
@@ -176,7 +179,7 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	a.telemetry.Watch(a.waitingGauge())
 	a.options = a.engineOptions()
 	a.options.DeadlineFactor = factor
-	if a.engine, err = a.newEngine(sets); err != nil {
+	if a.engine, err = a.newEngine(sets, a.options); err != nil {
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, nil
@@ -220,13 +223,10 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 }
 
 // newEngine binds the tools of some sets.
-func (a *App) newEngine(sets []*contract.Set) (*engine.Engine, error) {
-	return a.newEngineWith(sets, a.options)
-}
-
-func (a *App) newEngineWith(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
+func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
 	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
-	lists := &tasks.Tools{Open: a.database.tasks, Now: time.Now, Served: sets}
+	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
+	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
 	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
 	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
@@ -243,7 +243,7 @@ func (a *App) engineOptions() engine.Options {
 		Audit:     &audit.Log{Keeper: a.kept.records},
 		Observer:  a.stats,
 		Witness:   a.sessions,
-		Once:      a.database.once,
+		Once:      stored(a.database, func(db *sqlstore.DB) once.Store { return db.Once() }),
 
 		ApprovalPage: a.approvalPage,
 		Telemetry:    a.telemetry,
@@ -292,13 +292,7 @@ func (a *App) Calls() *auditindex.Index { return a.calls }
 func (a *App) newCallIndex() *auditindex.Index {
 	return &auditindex.Index{
 		Records: a.kept.audit, Exists: a.database.exists, Now: time.Now,
-		Open: func(ctx context.Context) (auditindex.Store, error) {
-			db, err := a.database.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return db.Calls(a.kept.source), nil
-		},
+		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.Calls(a.kept.source) }),
 	}
 }
 
@@ -320,18 +314,9 @@ func (a *App) Close() error {
 	return errors.Join(err, a.database.close(), a.root.Close())
 }
 
-// realPath is the one name of a folder that may be reached by several.
-func realPath(name string) string {
-	if path, err := filepath.EvalSymlinks(name); err == nil {
-		return path
-	}
-	return name
-}
-
 // reason leaves out the path that the message names already.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

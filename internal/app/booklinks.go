@@ -6,21 +6,20 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"remit/internal/contract"
 	"remit/internal/faces/door"
 	"remit/internal/faces/httpd"
 	"remit/internal/faces/links"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 )
 
 // bookLinks makes the addresses that the tools of books hand out.
 type bookLinks struct {
-	signer func() *links.Signer
+	signer *links.Signer
 	cdn    string                 // where assets are, if not with us
 	base   func() (string, error) // where we serve links, or whoever does
 }
@@ -29,11 +28,8 @@ var _ books.Links = (*bookLinks)(nil)
 
 // newLinks makes links that lead to where a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
-	l := &bookLinks{cdn: a.settings.CDNURL, base: a.elsewhere}
-	l.signer = sync.OnceValue(func() *links.Signer {
-		return &links.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
-	})
-	return l
+	signer := &links.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
+	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.elsewhere}
 }
 
 // placeOf is what links are bound to: the same for all who have the same books.
@@ -41,23 +37,12 @@ func placeOf(places []string) string {
 	var all []string
 	for _, place := range places {
 		if folder, ok := strings.CutPrefix(place, folderScheme); ok {
-			all = append(all, folderScheme+realFolder(folder))
+			all = append(all, folderScheme+workspace.RealPath(folder))
 		} else if u, err := url.Parse(place); err == nil {
 			all = append(all, u.Scheme+"://"+u.Host+strings.TrimRight(u.Path, "/")+"?endpoint="+u.Query().Get("endpoint"))
 		}
 	}
 	return strings.Join(all, "\n")
-}
-
-// realFolder is the one name of a folder, also of one that is yet to be made.
-func realFolder(name string) string {
-	if path, err := filepath.EvalSymlinks(name); err == nil {
-		return path
-	}
-	if parent := filepath.Dir(name); parent != name {
-		return filepath.Join(realFolder(parent), filepath.Base(name))
-	}
-	return name
 }
 
 // elsewhere is the address of a server that runs beside this program.
@@ -88,13 +73,13 @@ func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 
 // Upload keeps the promise of books.Links.
 func (l *bookLinks) Upload(_ context.Context, u books.Upload, expires time.Time) (books.Signed, error) {
-	address, err := l.at(l.signer().Upload(u.Key, u.Size, u.By, expires))
+	address, err := l.at(l.signer.Upload(u.Key, u.Size, u.By, expires))
 	return books.Signed{URL: address, Headers: map[string]string{}}, err
 }
 
 // Archive keeps the promise of books.Links.
 func (l *bookLinks) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
-	return l.at(l.signer().Archive(bookID, expires))
+	return l.at(l.signer.Archive(bookID, expires))
 }
 
 // at puts an address of ours behind where it is served.
@@ -111,7 +96,7 @@ func (l *bookLinks) at(address string, err error) (string, error) {
 
 // linked serves what links lead to.
 func (a *App) linked(admit func() (func(), bool)) *links.Handler {
-	return &links.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer(), Log: a.log, Admit: admit}
+	return &links.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit}
 }
 
 // serveLinks serves links alone, on any port of this machine, until ctx ends.

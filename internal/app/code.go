@@ -17,6 +17,8 @@ import (
 	"remit/internal/search/corpus"
 	"remit/internal/search/glob"
 	"remit/internal/search/tree"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/codebase"
 )
 
@@ -56,11 +58,7 @@ func (a *App) denied() []string {
 
 // accesses are how often files of this workspace were read.
 func (a *App) accesses(ctx context.Context) (codebase.Accesses, error) {
-	db, err := a.database.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return db.Accesses(a.kept.place), nil
+	return stored(a.database, func(db *sqlstore.DB) codebase.Accesses { return db.Accesses(a.kept.place) })(ctx)
 }
 
 // open gives the text. Nothing of it is read yet.
@@ -99,7 +97,7 @@ func (c *code) openFiles() error {
 		return err
 	}
 	files, err := tree.Open(tree.Options{
-		Root: realPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log,
+		Root: workspace.RealPath(c.settings.Root), Skip: skip, NoWatch: !c.settings.Watch, Env: c.settings.Env, Log: c.log,
 	})
 	if err != nil {
 		return fmt.Errorf("open the files of the project: %w", err)
@@ -112,8 +110,8 @@ func (c *code) openFiles() error {
 func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
 	hidden := map[string]bool{}
 	for _, place := range hiddenFrom(c.settings) {
-		for _, spelling := range []string{place, realPath(place)} {
-			for _, root := range []string{c.settings.Root, realPath(c.settings.Root)} {
+		for _, spelling := range []string{place, workspace.RealPath(place)} {
+			for _, root := range []string{c.settings.Root, workspace.RealPath(c.settings.Root)} {
 				if beneath, err := filepath.Rel(root, spelling); err == nil && filepath.IsLocal(beneath) {
 					hidden[filepath.ToSlash(beneath)] = true
 				}

@@ -52,7 +52,7 @@ func (a *App) pagesEngine() (*engine.Engine, error) {
 	options.Limiter = nil
 	options.Witness = nil // what people look at is no session of work
 	options.Observer, options.Telemetry = &stats.Stats{}, nil
-	return a.newEngineWith(a.sets, options)
+	return a.newEngine(a.sets, options)
 }
 
 // identityWords say how callers are told apart.

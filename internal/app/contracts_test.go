@@ -17,7 +17,7 @@ func TestEveryContractFitsItsHandler(t *testing.T) {
 	}
 	for _, set := range known {
 		a := &App{code: &code{reads: codebase.NewTracker(nil, nil, time.Now)}, known: known, kept: &keeping{}}
-		if _, err := a.newEngine([]*contract.Set{set}); err != nil {
+		if _, err := a.newEngine([]*contract.Set{set}, a.options); err != nil {
 			t.Error(err)
 		}
 	}

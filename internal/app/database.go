@@ -13,9 +13,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/background"
-	"remit/internal/engine/once"
 	"remit/internal/stores/sqlstore"
-	"remit/internal/toolsets/tasks"
 )
 
 const (
@@ -100,13 +98,7 @@ func (d *database) stat() os.FileInfo {
 // reach tries the database before anybody depends on it. What only an operator can
 // mend is an error; a server that does not answer now may do so in a moment.
 func (d *database) reach(ctx context.Context) error {
-	if !d.exists() {
-		return nil
-	}
-	db, err := d.open(ctx)
-	if err == nil {
-		err = db.Ping(ctx)
-	}
+	err := d.answers(ctx)
 	var newer *sqlstore.NewerError
 	var refused *sqlstore.RefusedError
 	switch {
@@ -121,11 +113,15 @@ func (d *database) reach(ctx context.Context) error {
 
 // ping tells whether the database answers. One that was never made is well.
 func (d *database) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	defer cancel()
+	return d.answers(ctx)
+}
+
+func (d *database) answers(ctx context.Context) error {
 	if !d.exists() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
-	defer cancel()
 	db, err := d.open(ctx)
 	if err != nil {
 		return err
@@ -191,16 +187,6 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 		return false, err
 	}
 	return db.Spend(ctx, token, now, expires)
-}
-
-// tasks are the tasks of all users.
-func (d *database) tasks(ctx context.Context) (tasks.Store, error) {
-	return stored(d, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })(ctx)
-}
-
-// once are the answers of calls with a key.
-func (d *database) once(ctx context.Context) (once.Store, error) {
-	return stored(d, func(db *sqlstore.DB) once.Store { return db.Once() })(ctx)
 }
 
 // stored opens a store of the database when it is needed.

@@ -36,10 +36,7 @@ func (a *App) checkDatabase(ctx context.Context) cli.Check {
 	if a.database.isShared() {
 		kind = "PostgreSQL"
 	}
-	db, err := a.database.open(ctx)
-	if err == nil {
-		err = db.Ping(ctx)
-	}
+	err := a.database.answers(ctx)
 	var newer *sqlstore.NewerError
 	switch {
 	case errors.As(err, &newer):

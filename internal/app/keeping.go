@@ -46,7 +46,8 @@ func keepAlone(s cli.Settings, root *workspace.Root, data *dataFolder, lost func
 	folder := os.DirFS(filepath.Join(s.Data, "audit"))
 	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, Lost: lost}
 	return &keeping{
-		place: realPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder}, source: recordSource(s), limiter: limit.NewMemory(),
+		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
+		source: recordSource(s), limiter: limit.NewMemory(),
 		judge: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return judged(root.Judge(name, policy))
 		},
@@ -61,7 +62,7 @@ func keepShared(root *workspace.Root, database sqlstore.Source, lost func(error)
 	records := database.Records(lost)
 	return &keeping{
 		place: sharedPlace, memory: memory, records: records, audit: database.RecordReader(), source: sharedPlace, limiter: database.Limiter(),
-		judge:     (&sharedFiles{root: root, memory: memory}).judge,
+		judge:     judgeShared(root, memory),
 		memoryEnd: memory, recordsEnd: records,
 	}
 }
@@ -72,7 +73,7 @@ func recordSource(s cli.Settings) string {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) == s.Data {
 		return "audit"
 	}
-	return realPath(s.Data)
+	return workspace.RealPath(s.Data)
 }
 
 // filesOf are the memory files of a workspace.
@@ -88,24 +89,20 @@ func judged(file *workspace.File, err error) (engine.File, error) {
 	return file, nil
 }
 
-// sharedFiles are the files of a workspace whose memory files are in a database.
-type sharedFiles struct {
-	root   *workspace.Root
-	memory *sqlstore.Memory
-}
-
-// judge finds a memory file in the database, whether or not this workspace has it.
+// judgeShared finds memory files in the database, whether or not this workspace has them.
 // What may not be read is denied either way.
-func (s *sharedFiles) judge(name string, policy *contract.PathPolicy) (engine.File, error) {
-	file, err := s.root.Judge(name, policy)
-	clean := path.Clean(name)
-	if err == nil {
-		clean = file.Resolved()
+func judgeShared(root *workspace.Root, memory *sqlstore.Memory) func(string, *contract.PathPolicy) (engine.File, error) {
+	return func(name string, policy *contract.PathPolicy) (engine.File, error) {
+		file, err := root.Judge(name, policy)
+		clean := path.Clean(name)
+		if err == nil {
+			clean = file.Resolved()
+		}
+		if path.Dir(clean) != memoryFolder || err != nil && contract.AsError(err).Kind != contract.NotFound {
+			return judged(file, err)
+		}
+		return &sharedFile{file: file, missing: err, name: path.Clean(name), log: path.Base(clean), policy: policy, memory: memory}, nil
 	}
-	if path.Dir(clean) != memoryFolder || err != nil && contract.AsError(err).Kind != contract.NotFound {
-		return judged(file, err)
-	}
-	return &sharedFile{file: file, missing: err, name: path.Clean(name), log: path.Base(clean), policy: policy, memory: s.memory}, nil
 }
 
 // sharedFile is a path of a memory file.
@@ -153,8 +150,7 @@ func (f *sharedFile) ReadAll() ([]byte, fs.FileInfo, error) {
 const sharedRead = 5 * time.Second
 
 func (f *sharedFile) failed(err error) error {
-	var answer *contract.Error
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[*contract.Error](err); ok {
 		return answer
 	}
 	return contract.Errorf(contract.Unavailable, "%s cannot be read right now", f.name).With("path", f.name).Because(err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,16 +29,19 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 		return nil, err
 	}
 	return knowledge.New(knowledge.Options{
-		Open:   stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.kept.place) }),
-		Tree:   a.code.tree,
-		Skip:   a.code.outOfReach,
-		Memory: &memories{a: a}, MemoryFolder: memoryFolder,
-		Local:      localModel,
-		Remote:     remote,
-		RemoteOnly: a.settings.EmbeddingsOnly,
-		Boosts:     a.accessScores,
-		Now:        time.Now,
-		Log:        a.log,
+		Open: stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.kept.place) }),
+		Tree: a.code.tree,
+		Skip: a.code.outOfReach,
+		Memory: &memories{
+			a: a, rules: sync.OnceValue(func() *contract.PathPolicy { return &contract.PathPolicy{Deny: a.denied()} }),
+		},
+		MemoryFolder: memoryFolder,
+		Local:        localModel,
+		Remote:       remote,
+		RemoteOnly:   a.settings.EmbeddingsOnly,
+		Boosts:       a.accessScores,
+		Now:          time.Now,
+		Log:          a.log,
 	}), nil
 }
 
@@ -107,18 +111,8 @@ func (a *App) accessScores(ctx context.Context, paths []string) (map[string]floa
 
 // memories are the memory files, wherever they are kept.
 type memories struct {
-	a *App
-
-	once   sync.Once
-	policy *contract.PathPolicy
-}
-
-// rules say which memory files may be read: those that read_file may read.
-func (m *memories) rules() *contract.PathPolicy {
-	m.once.Do(func() {
-		m.policy = &contract.PathPolicy{Deny: m.a.denied()}
-	})
-	return m.policy
+	a     *App
+	rules func() *contract.PathPolicy // which of them may be read: those that read_file may read
 }
 
 // Stamps keeps the promise of knowledge.Memory.
@@ -141,17 +135,13 @@ func (m *memories) Stamps(ctx context.Context) (map[string]string, error) {
 // names are those of the files that tools write, and of others that people put beside them.
 func (m *memories) names() []string {
 	names := learning.MemoryFiles(m.a.known)
-	known := map[string]bool{}
-	for _, name := range names {
-		known[name] = true
-	}
 	listed, err := m.a.root.List(memoryFolder, "", m.rules())
 	if err != nil {
 		return names // there is no such folder, or it may not be read
 	}
 	for _, file := range listed {
 		name := path.Base(file)
-		if ext := path.Ext(name); !known[name] && !strings.HasSuffix(file, "/") && (ext == ".jsonl" || ext == ".md") {
+		if ext := path.Ext(name); !slices.Contains(names, name) && !strings.HasSuffix(file, "/") && (ext == ".jsonl" || ext == ".md") {
 			names = append(names, name)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"remit/internal/faces/httpd"
 	"remit/internal/faces/links"
 	"remit/internal/faces/mcp"
+	"remit/internal/stores/workspace"
 )
 
 // grace is how long requests may go on once the program is told to end.
@@ -174,7 +175,7 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 	var names []string
 	for _, set := range a.addressable() {
 		alone := []*contract.Set{set}
-		e, err := a.newEngine(alone)
+		e, err := a.newEngine(alone, a.options)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +250,7 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	}
 	parts := map[string]error{
 		"serving":   stopping,
-		"workspace": folderExists(realPath(a.settings.Root)),
+		"workspace": folderExists(workspace.RealPath(a.settings.Root)),
 		"database":  a.database.ping(ctx),
 		"audit":     a.options.Audit.Ready(time.Now()),
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,12 +141,7 @@ func isKey(key string) bool {
 	if len(key) > maxKey || key == lockFolder || strings.HasPrefix(key, lockFolder+"/") {
 		return false
 	}
-	for part := range strings.SplitSeq(key, "/") {
-		if !isName(part) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return !isName(part) })
 }
 
 // isName tells whether a file or folder may be part of a key. Others are foreign, or
@@ -154,11 +150,7 @@ func isName(name string) bool {
 	if name == "" || name == "." || name == ".." || strings.HasPrefix(name, tempPrefix) {
 		return false
 	}
-	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+	})
 }

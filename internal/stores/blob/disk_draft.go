@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"time"
@@ -51,40 +50,35 @@ type content struct {
 // was said to be is an error.
 func (c content) copyTo(ctx context.Context, w io.Writer) (hash string, err error) {
 	sum := sha256.New()
-	n, err := c.pump(ctx, w, sum)
-	if err != nil {
+	buf := make([]byte, min(max(c.size, 0)+1, 128<<10)) // one more, to see the end
+	n, err := io.CopyBuffer(io.MultiWriter(sum, w), io.LimitReader(contextReader{ctx, c.r}, c.size+1), buf)
+	switch hash = hex.EncodeToString(sum.Sum(nil)); {
+	case err != nil:
 		return "", err
-	}
-	if n != c.size {
+	case n > c.size:
+		return "", fmt.Errorf("content of %d bytes was announced, and there is more", c.size)
+	case n < c.size:
 		return "", fmt.Errorf("content of %d bytes was announced, and ended after %d", c.size, n)
-	}
-	hash = hex.EncodeToString(sum.Sum(nil))
-	if c.hash != "" && c.hash != hash {
+	case c.hash != "" && c.hash != hash:
 		return "", &books.ConflictError{Actual: hash}
 	}
 	return hash, nil
 }
 
-func (c content) pump(ctx context.Context, w io.Writer, sum hash.Hash) (n int64, err error) {
-	buf := make([]byte, min(max(c.size, 0)+1, 128<<10)) // one more, to see the end
-	for {
-		if err := ctx.Err(); err != nil {
-			return n, err
-		}
-		got, err := c.r.Read(buf)
-		n += int64(got)
-		if n > c.size {
-			return n, fmt.Errorf("content of %d bytes was announced, and there is more", c.size)
-		}
-		sum.Write(buf[:got])
-		if _, err := w.Write(buf[:got]); err != nil {
-			return n, err
-		}
-		if errors.Is(err, io.EOF) {
-			return n, nil
-		}
-		if err != nil {
-			return n, fmt.Errorf("read content: %w", err)
-		}
+// contextReader reads until its context ends.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read tells a failure to read apart from a failure to write.
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
 	}
+	n, err := c.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("read content: %w", err)
+	}
+	return n, err
 }

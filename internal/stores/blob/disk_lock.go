@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"remit/internal/filelock"
 	"remit/internal/toolsets/books"
 )
 
@@ -25,7 +26,7 @@ func (d *Disk) lock(key string) (release func(), err error) {
 	d.stripes[n].Lock()
 	file, err := d.openLock(n)
 	if err == nil {
-		if err = lock(file); err != nil {
+		if err = filelock.Lock(file); err != nil {
 			err = errors.Join(err, file.Close())
 		}
 	}
@@ -34,7 +35,7 @@ func (d *Disk) lock(key string) (release func(), err error) {
 		return nil, fmt.Errorf("lock object: %w", err)
 	}
 	return func() {
-		_ = unlock(file) // closing does it too, but for a child that was just forked
+		_ = filelock.Unlock(file) // closing does it too, but for a child that was just forked
 		_ = file.Close()
 		d.stripes[n].Unlock()
 	}, nil

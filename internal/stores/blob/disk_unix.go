@@ -125,8 +125,8 @@ func (f folder) sync() error {
 	return err
 }
 
-// walkBeneath opens what is beneath a folder a step at a time.
-func walkBeneath(dir int, name string, flags int) (int, error) {
+// openBeneath opens what is beneath a folder a step at a time, without following links.
+func openBeneath(dir int, name string, flags int) (int, error) {
 	at := dir
 	for {
 		step, rest, more := strings.Cut(name, "/")
@@ -180,12 +180,3 @@ func isMisplaced(err error) bool {
 }
 
 func isTooLong(err error) bool { return errors.Is(err, unix.ENAMETOOLONG) }
-
-// lock waits for the exclusive lock of f, which its own descriptor then holds.
-func lock(f *os.File) error {
-	return again(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) })
-}
-
-// unlock does not leave it to closing: a child that was just forked may still hold the
-// descriptor.
-func unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

@@ -2,9 +2,7 @@ package blob
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -143,23 +141,4 @@ func isMisplaced(err error) bool {
 
 func isTooLong(err error) bool {
 	return errors.Is(err, windows.ERROR_FILENAME_EXCED_RANGE) || errors.Is(err, windows.ERROR_INVALID_NAME)
-}
-
-// lockedByte lies past the end of any file: a lock on Windows also keeps readers from
-// the bytes it covers.
-func lockedByte() *windows.Overlapped {
-	return &windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxInt32}
-}
-
-// lock waits for the exclusive lock of f, which its own handle then holds.
-func lock(f *os.File) error {
-	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, lockedByte())
-	if err != nil {
-		return fmt.Errorf("lock: %w", err)
-	}
-	return nil
-}
-
-func unlock(f *os.File) error {
-	return windows.UnlockFileEx(windows.Handle(f.Fd()), 0, 1, 0, lockedByte())
 }

@@ -39,8 +39,8 @@ func parseAddress(text string, getenv func(string) (string, bool)) (address, err
 	if u.User != nil {
 		return address{}, errors.New(noSecrets)
 	}
-	if err := validBucket(u.Host); err != nil {
-		return address{}, err
+	if s3utils.CheckValidBucketNameStrict(u.Host) != nil {
+		return address{}, fmt.Errorf("%.100q is no name of a bucket, which has 3 to 63 small letters, digits, dots and hyphens: write %s", u.Host, s3Form)
 	}
 	prefix := strings.Trim(u.Path, "/")
 	if prefix != "" && !isKey(prefix) {
@@ -55,13 +55,6 @@ func parseAddress(text string, getenv func(string) (string, bool)) (address, err
 		return address{}, err
 	}
 	return at.served(parameters, getenv)
-}
-
-func validBucket(name string) error {
-	if s3utils.CheckValidBucketNameStrict(name) != nil {
-		return fmt.Errorf("%.100q is no name of a bucket, which has 3 to 63 small letters, digits, dots and hyphens: write %s", name, s3Form)
-	}
-	return nil
 }
 
 // parseParameters takes each parameter of an address once.

@@ -37,8 +37,7 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 			c.expiry.SetExpiration(value.Expiration, credentials.DefaultExpiryWindow)
 			return value, nil
 		}
-		var told credentials.ErrorResponse
-		if errors.As(err, &told) { // its own words may repeat the token
+		if told, ok := errors.AsType[credentials.ErrorResponse](err); ok { // its own words may repeat the token
 			err = fmt.Errorf("the token service answers with %s", word(told.STSError.Code))
 		}
 		if _, machine := source.(*machine); err != nil && !machine && errors.Is(first, errNoneSet) {

@@ -91,17 +91,14 @@ func changed(err error, n int) bool {
 
 // has tells a refusal with this status.
 func has(err error, status int) bool {
-	var r *refusal
-	return errors.As(err, &r) && r.status == status
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.status == status
 }
 
 // passing tells a failure that may be gone a moment later.
 func passing(err error) bool {
-	var r *refusal
-	if !errors.As(err, &r) {
-		return true // the network
-	}
-	return passingStatus(r.status)
+	r, ok := errors.AsType[*refusal](err)
+	return !ok || passingStatus(r.status) // or it is the network
 }
 
 func passingStatus(status int) bool {

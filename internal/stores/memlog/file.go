@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"remit/internal/filelock"
 )
 
 // keepBuffer is the most memory that stays with a log from one batch to the next.
@@ -43,7 +45,7 @@ func (s *file) end(err error) error {
 		s.buf = nil
 	}
 	if err == nil {
-		if unlock(s.f) != nil {
+		if filelock.Unlock(s.f) != nil {
 			_ = s.close() // which unlocks as well; the batch is stored either way
 		}
 		return nil
@@ -74,7 +76,7 @@ func (s *file) lock() error {
 		}
 	}
 	for {
-		if err := lock(s.f); err != nil {
+		if err := filelock.Lock(s.f); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
 		next, err := s.successor()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/filelock"
 )
 
 // syncs records what each sync found in the file, and fails when told to.
@@ -49,7 +51,7 @@ func TestABatchIsOneSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := lock(f); err != nil { // all of them are queued before any is taken
+	if err := filelock.Lock(f); err != nil { // all of them are queued before any is taken
 		t.Fatal(err)
 	}
 	var tickets []*Ticket

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"remit/internal/filelock"
 )
 
 // look brings what we know of the file up to date, and deals with a last line
@@ -69,7 +71,7 @@ func (s *file) keepTorn() error {
 		return err
 	}
 	defer torn.Close() // it is synced by then; closing unlocks it as well
-	if err := lock(torn); err != nil {
+	if err := filelock.Lock(torn); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
 	before, err := torn.Stat()

@@ -2,9 +2,8 @@ package workspace
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +29,7 @@ func hide(paths []string, given, real string) (hidden, error) {
 			return hidden{}, fmt.Errorf("locate hidden path: %w", err)
 		}
 		h.hosts = append(h.hosts, abs)
-		for _, spelling := range []string{abs, resolveNear(abs, given, real)} {
+		for _, spelling := range []string{abs, RealPath(abs)} {
 			if _, holds := beneath(spelling, real); holds {
 				return hidden{}, fmt.Errorf("hide %s: the root %s lies within it", p, real)
 			}
@@ -51,12 +50,10 @@ func (h *hidden) add(host, root string) {
 // something hidden. Letter case does not count, because on many disks it does not.
 func (h *hidden) covers(plain string) bool {
 	lower := strings.ToLower(plain)
-	for _, name := range h.names {
-		if rest, ok := strings.CutPrefix(lower, name); ok && (rest == "" || rest[0] == '/') {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.names, func(name string) bool {
+		rest, ok := strings.CutPrefix(lower, name)
+		return ok && (rest == "" || rest[0] == '/')
+	})
 }
 
 // beneath gives the slash-separated path that leads from folder to host, if
@@ -69,29 +66,9 @@ func beneath(folder, host string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// resolveNear is resolveExisting, with less to look at for what lies beneath the root:
-// where the root itself leads is known.
-func resolveNear(host, given, real string) string {
-	name, inside := beneath(given, host)
-	if !inside || runtime.GOOS == "windows" { // where names have a short form, too, which has to be undone
-		return resolveExisting(host)
-	}
-	at := real
-	for step := range strings.SplitSeq(name, "/") {
-		at = filepath.Join(at, step)
-		info, err := os.Lstat(at)
-		if err != nil { // from here on there is nothing that could be a link
-			break
-		}
-		if !info.IsDir() && !info.Mode().IsRegular() {
-			return resolveExisting(host)
-		}
-	}
-	return filepath.Join(real, filepath.FromSlash(name))
-}
-
-// resolveExisting follows the links in as much of a host path as exists.
-func resolveExisting(host string) string {
+// RealPath gives the one name of a host path that may be reached by several: it follows the
+// links in as much of it as exists.
+func RealPath(host string) string {
 	resolved, err := filepath.EvalSymlinks(host)
 	if err == nil {
 		return resolved
@@ -100,5 +77,5 @@ func resolveExisting(host string) string {
 	if parent == host {
 		return host
 	}
-	return filepath.Join(resolveExisting(parent), filepath.Base(host))
+	return filepath.Join(RealPath(parent), filepath.Base(host))
 }

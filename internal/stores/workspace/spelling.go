@@ -12,7 +12,7 @@ import (
 // ordinary case, and overlook characters that show nothing: to them `.ſecrets`
 // is `.secrets`. Rules are written in ASCII, so that is as far as this goes.
 func plainSpelling(clean string) string {
-	if isASCII(clean) {
+	if !strings.ContainsFunc(clean, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return clean
 	}
 	var b strings.Builder
@@ -22,32 +22,15 @@ func plainSpelling(clean string) string {
 	return path.Clean(b.String())
 }
 
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
+// ligatures are letters that fold to several.
+var ligatures = map[rune]string{
+	'ß': "ss", 'ẞ': "ss", 'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl", 'ﬅ': "st", 'ﬆ': "st",
 }
 
 // plainLetters gives the ASCII letters that r folds to, and r if there are none.
 func plainLetters(r rune) string {
-	switch r {
-	case 'ß', 'ẞ':
-		return "ss"
-	case 'ﬀ':
-		return "ff"
-	case 'ﬁ':
-		return "fi"
-	case 'ﬂ':
-		return "fl"
-	case 'ﬃ':
-		return "ffi"
-	case 'ﬄ':
-		return "ffl"
-	case 'ﬅ', 'ﬆ':
-		return "st"
+	if letters, ok := ligatures[r]; ok {
+		return letters
 	}
 	if unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) {
 		return ""

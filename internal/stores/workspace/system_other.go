@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -76,12 +77,7 @@ func (h *hidden) infos() []fs.FileInfo {
 }
 
 func isSecret(info fs.FileInfo, secrets []fs.FileInfo) bool {
-	for _, secret := range secrets {
-		if os.SameFile(info, secret) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secrets, func(secret fs.FileInfo) bool { return os.SameFile(info, secret) })
 }
 
 // open opens the path after another look, and makes sure that what it opened is

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 
 	"remit/internal/contract"
 )
@@ -178,21 +177,14 @@ func (l *Library) kindOf(body *Body) (string, error) {
 
 // kindsOf tells what files are. It is "" for one that is gone by now.
 func (l *Library) kindsOf(ctx context.Context, store Store, objects []Object) ([]string, error) {
-	found, faults := make([]string, len(objects)), make([]error, len(objects))
-	var group sync.WaitGroup
-	places := make(chan struct{}, searchers)
-	for i := range objects {
-		if found[i] = l.facts.find(&objects[i]).mime; found[i] != "" {
-			continue
+	found := make([]string, len(objects))
+	err := inParallel(ctx, searchers, len(objects), func(ctx context.Context, i int) (err error) {
+		if found[i] = l.facts.find(&objects[i]).mime; found[i] == "" {
+			found[i], err = l.lookInto(ctx, store, objects[i].Key)
 		}
-		places <- struct{}{}
-		group.Go(func() {
-			defer func() { <-places }()
-			found[i], faults[i] = l.lookInto(ctx, store, objects[i].Key)
-		})
-	}
-	group.Wait()
-	return found, errors.Join(faults...)
+		return err
+	})
+	return found, err
 }
 
 func (l *Library) lookInto(ctx context.Context, store Store, key string) (string, error) {

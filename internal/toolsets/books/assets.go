@@ -129,8 +129,7 @@ func decoded(text string) ([]byte, error) {
 		return nil, wrong(fmt.Sprintf("there is a line break at byte %d; send it in one line", at))
 	}
 	data, err := encoding.DecodeString(text)
-	var fault base64.CorruptInputError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return nil, wrong(fmt.Sprintf("byte %d does not belong there", int64(fault))).Because(err)
 	}
 	if len(data) >= presignedFrom {

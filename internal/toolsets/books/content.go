@@ -14,7 +14,7 @@ import (
 // bring, for files that came another way.
 const mostRead = 10 << 20
 
-// ReadContentIn names a file of a book.
+// ReadContentIn names a file of a book, to read or to delete it.
 type ReadContentIn struct {
 	BookID string `json:"book_id"`
 	Path   string `json:"path"`
@@ -72,12 +72,6 @@ func (t *Tools) WriteContent(ctx context.Context, in WriteContentIn) (WriteConte
 	return out, nil
 }
 
-// DeleteContentIn names a file of a book.
-type DeleteContentIn struct {
-	BookID string `json:"book_id"`
-	Path   string `json:"path"`
-}
-
 // DeleteContentOut says that a file is gone.
 type DeleteContentOut struct {
 	Status  string `json:"status"`
@@ -86,11 +80,8 @@ type DeleteContentOut struct {
 	Message string `json:"message"`
 }
 
-// Check refuses a path that leads out of the book.
-func (in DeleteContentIn) Check() error { return checkPath(in.Path) }
-
 // DeleteContent removes a file. One that is not there is gone already.
-func (t *Tools) DeleteContent(ctx context.Context, in DeleteContentIn) (DeleteContentOut, error) {
+func (t *Tools) DeleteContent(ctx context.Context, in ReadContentIn) (DeleteContentOut, error) {
 	_, existed, err := t.Library.drop(ctx, in.BookID, in.Path, edit{by: by(ctx), op: opDelete})
 	out := DeleteContentOut{Status: success, Path: Key(in.BookID, in.Path), Existed: existed, Message: "File deleted"}
 	if !existed {

@@ -7,10 +7,8 @@ import (
 	"remit/internal/contract"
 )
 
-// The names of errors that a kind alone does not give.
-const (
-	invalidPath = "InvalidPathError"
-)
+// invalidPath is the name of an error that a kind alone does not give.
+const invalidPath = "InvalidPathError"
 
 // failure words what a store says. A call that was given up is worded by the engine.
 func failure(ctx context.Context, err error) error {

@@ -2,10 +2,10 @@ package books
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
 	"strings"
 )
 
@@ -45,23 +45,8 @@ func escapeName(name string) string {
 
 // unescapeName is false for what escapeName did not give, and for "".
 func unescapeName(text string) (name string, ok bool) {
-	var out []byte
-	for i := 0; i < len(text); i++ {
-		if text[i] != '_' {
-			out = append(out, text[i])
-			continue
-		}
-		if i+3 > len(text) {
-			return "", false
-		}
-		b, err := hex.DecodeString(text[i+1 : i+3])
-		if err != nil {
-			return "", false
-		}
-		out = append(out, b...)
-		i += 2
-	}
-	return string(out), text != ""
+	name, err := url.PathUnescape(strings.ReplaceAll(text, "_", "%")) // no key has a %
+	return name, err == nil && text != ""
 }
 
 // line is what the key of a line of the history tells.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 )
@@ -20,7 +19,7 @@ const (
 // object with the version that was read.
 type index struct {
 	mu    sync.Mutex
-	texts map[string]map[string]*indexed // by the prefix of a book, then by key
+	texts map[string]map[string]*indexed // by the id of a book, then by key
 	used  int64
 }
 
@@ -60,8 +59,9 @@ func (l *Library) text(ctx context.Context, file *filed) ([]byte, error) {
 
 // find gives what was read of a listed object, if that is still its content.
 func (x *index) find(file *filed) *indexed {
+	book, _, _ := splitKey(file.Key)
 	x.mu.Lock()
-	known := x.texts[shelfOf(file.Key)][file.Key]
+	known := x.texts[book][file.Key]
 	x.mu.Unlock()
 	if known == nil || known.version != file.Version || racy(file.Modified, known.looked) {
 		return nil
@@ -73,10 +73,10 @@ func (x *index) find(file *filed) *indexed {
 func (x *index) put(key string, t *indexed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	shelf := shelfOf(key)
-	if old := x.texts[shelf][key]; old != nil {
+	book, _, _ := splitKey(key)
+	if old := x.texts[book][key]; old != nil {
 		x.used -= int64(len(old.data))
-		delete(x.texts[shelf], key)
+		delete(x.texts[book], key)
 	}
 	if x.used+int64(len(t.data)) > mostIndexed {
 		return
@@ -84,10 +84,10 @@ func (x *index) put(key string, t *indexed) {
 	if x.texts == nil {
 		x.texts = map[string]map[string]*indexed{}
 	}
-	if x.texts[shelf] == nil {
-		x.texts[shelf] = map[string]*indexed{}
+	if x.texts[book] == nil {
+		x.texts[book] = map[string]*indexed{}
 	}
-	x.texts[shelf][key] = t
+	x.texts[book][key] = t
 	x.used += int64(len(t.data))
 }
 
@@ -97,8 +97,8 @@ func (x *index) sweep(bookID string, all bool, listed []filed) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	known := 0
-	for shelf, texts := range x.texts {
-		if all || shelf == booksPrefix+bookID {
+	for book, texts := range x.texts {
+		if all || book == bookID {
 			known += len(texts)
 		}
 	}
@@ -109,21 +109,12 @@ func (x *index) sweep(bookID string, all bool, listed []filed) {
 	for i := range listed {
 		there[listed[i].Key] = true
 	}
-	for shelf, texts := range x.texts {
-		if !all && shelf != booksPrefix+bookID {
-			continue
-		}
+	for book, texts := range x.texts {
 		for key, t := range texts {
-			if !there[key] {
+			if (all || book == bookID) && !there[key] {
 				x.used -= int64(len(t.data))
 				delete(texts, key)
 			}
 		}
 	}
-}
-
-// shelfOf is the prefix that the keys of one book share.
-func shelfOf(key string) string {
-	rest := strings.TrimPrefix(key, booksPrefix)
-	return key[:len(key)-len(rest)+strings.IndexByte(rest+"/", '/')]
 }

@@ -45,9 +45,8 @@ type content struct {
 }
 
 func contentOf(data []byte) content {
-	sum := sha256.Sum256(data)
 	return content{
-		size: int64(len(data)), hash: hex.EncodeToString(sum[:]),
+		size: int64(len(data)), hash: hashOf(data),
 		open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 	}
 }

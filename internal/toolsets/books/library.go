@@ -96,16 +96,12 @@ func (s Stores) home(bookID string, entry *Book) (home, error) {
 			return home{store: store, book: *entry, registered: true}, nil
 		}
 	}
-	return home{}, contract.Errorf(contract.Unavailable, "The book %s is kept in a store of the kind %s, which this server does not have; add its address to --books, after a comma (%s)",
-		bookID, entry.Backend, addressForm(entry.Backend)).With("path", booksPrefix+bookID)
-}
-
-// addressForm is how the address of a kind of store looks.
-func addressForm(backend string) string {
-	if backend == "s3" {
-		return "s3://bucket/prefix"
+	form := "file://folder"
+	if entry.Backend == "s3" {
+		form = "s3://bucket/prefix"
 	}
-	return "file://folder"
+	return home{}, contract.Errorf(contract.Unavailable, "The book %s is kept in a store of the kind %s, which this server does not have; add its address to --books, after a comma (%s)",
+		bookID, entry.Backend, form).With("path", booksPrefix+bookID)
 }
 
 func (l *Library) stores(ctx context.Context) (Stores, error) {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"remit/internal/contract"
 )
@@ -87,7 +86,15 @@ func isAsset(key string) bool {
 
 // fileName makes of the name that a file has somewhere the one that it has here.
 func fileName(given string) (string, error) {
-	name := strings.Map(inFileName, strings.TrimLeft(given, "./\\"))
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case inName(r):
+			return r
+		}
+		return -1
+	}, strings.TrimLeft(given, "./\\"))
 	if ending := strings.TrimLeft(name, "."); ending != name && ending != "" {
 		// Only its ending can be kept, but names that differ shall go on to, as they do in imports.
 		sum := sha256.Sum256([]byte(given))
@@ -104,18 +111,6 @@ func fileName(given string) (string, error) {
 		return "", contract.Errorf(contract.Invalid, "filename is %d letters long; at most %d are allowed", len(name), longestName).With("field", "filename")
 	}
 	return name, nil
-}
-
-// inFileName is what becomes of a character in the name of a file; -1 if it is left out.
-func inFileName(r rune) rune {
-	switch {
-	case r == ' ':
-		return '-'
-	case r < utf8.RuneSelf && (isWordByte(byte(r)) || r == '.' || r == '_' || r == '-'):
-		return r
-	default:
-		return -1
-	}
 }
 
 // fileNames is fileName for an asset that may be in folders of its own, as imports and

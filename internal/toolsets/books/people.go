@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"remit/internal/contract"
@@ -86,10 +87,8 @@ func checkID(bookID string) error {
 
 // checkFile refuses what cannot be the path of a file in a book.
 func checkFile(name string) error {
-	for _, c := range name {
-		if c >= 0x80 || !strings.ContainsRune("/_.-", c) && !isWordByte(byte(c)) {
-			return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
-		}
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !inName(r) }) {
+		return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {
 		return contract.Errorf(contract.Invalid, "A path in a book has 1 to 255 characters").With("field", "path")
@@ -97,37 +96,31 @@ func checkFile(name string) error {
 	return checkPath(name)
 }
 
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+// inName tells whether the name of a file or folder of a book may have a character.
+func inName(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-'
 }
 
 // peopleAtOnce is how many files are read or written at the same time: disks and
 // buckets take their time for each.
 const peopleAtOnce = 8
 
-// inParallel does something for each of n, several at a time, until one fails or the
-// work is given up.
-func inParallel(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+// inParallel calls do for each number below n in order, from several goroutines, until
+// one call fails or ctx ends. It returns the first error.
+func inParallel(ctx context.Context, goroutines, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	next := make(chan int)
-	for range min(n, peopleAtOnce) {
+	var taken atomic.Int64
+	for range min(n, goroutines) {
 		all.Go(func() {
-			for i := range next {
+			for i := int(taken.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(taken.Add(1)) - 1 {
 				if err := do(ctx, i); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
 	all.Wait()
 	return context.Cause(ctx)
 }

@@ -46,7 +46,7 @@ func (l *Library) History(ctx context.Context, bookID, path string, most int) ([
 		lines = lines[:most]
 	}
 	changes := make([]Change, len(lines))
-	err = inParallel(ctx, len(lines), func(ctx context.Context, i int) error {
+	err = inParallel(ctx, peopleAtOnce, len(lines), func(ctx context.Context, i int) error {
 		e, err := l.entryAt(ctx, h, lines[i])
 		changes[i] = changeOf(e)
 		return err
@@ -139,7 +139,7 @@ func (l *Library) pastOf(ctx context.Context, h home, path string) (past, error)
 	}
 	lines = slices.DeleteFunc(lines, func(at line) bool { return at.path != path })
 	p.entries = make([]entry, len(lines))
-	err = inParallel(ctx, len(lines), func(ctx context.Context, i int) (err error) {
+	err = inParallel(ctx, peopleAtOnce, len(lines), func(ctx context.Context, i int) (err error) {
 		p.entries[i], err = l.entryAt(ctx, h, lines[i])
 		return err
 	})

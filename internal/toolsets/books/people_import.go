@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -8,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"time"
 
 	"remit/internal/contract"
 	"remit/internal/toolsets/books/intake"
@@ -38,18 +38,12 @@ type Imported struct {
 
 // ImportedFile is a file with its place in the book.
 type ImportedFile struct {
-	From    string `json:"from"`
-	To      string `json:"to"`
-	Size    int64  `json:"size"`
-	Links   int    `json:"links"`             // how many of its links were changed
+	intake.File
 	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
 }
 
 // LeftOut is something that is not imported, and why.
-type LeftOut struct {
-	From string `json:"from"`
-	Why  string `json:"why"`
-}
+type LeftOut = intake.Remark
 
 // Import makes a book of a folder or a *zip.Reader, or adds to a book. First all is
 // planned, so that nothing is written if something cannot be. What is there already is
@@ -74,9 +68,13 @@ func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told 
 		return done, err
 	}
 	count := newCounter(done.Bytes, told)
-	err = inParallel(ctx, len(plan.Files), func(ctx context.Context, i int) error {
+	err = inParallel(ctx, peopleAtOnce, len(plan.Files), func(ctx context.Context, i int) error {
 		file := &done.Files[i]
-		w, err := l.importFile(ctx, h, plan, plan.Files[i], o.By)
+		c, err := contentToImport(plan, file.File)
+		if err != nil {
+			return err
+		}
+		w, err := l.write(ctx, h, file.To, c, edit{by: o.By, op: opImport})
 		if err != nil {
 			return err
 		}
@@ -97,8 +95,7 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) 
 		done.Title = h.book.Title
 		return h, nil
 	}
-	book := Book{ID: done.Book, Title: done.Title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
-	if err := l.addBook(ctx, book); err != nil {
+	if err := l.addBook(ctx, h, done.Title); err != nil {
 		return home{}, err
 	}
 	return l.writable(ctx, done.Book)
@@ -106,23 +103,12 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) 
 
 // importedOf says what a plan comes to.
 func importedOf(plan *intake.Plan, o ImportOptions) Imported {
-	done := Imported{Book: o.Book, Title: cleanTitle(o.Title)}
-	if done.Title == "" {
-		done.Title = cleanTitle(plan.Title)
-	}
-	if done.Title == "" {
-		done.Title = titleOf(o.Book)
-	}
+	title := cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book))
+	done := Imported{Book: o.Book, Title: title, Left: plan.Left, Bad: plan.Bad}
 	for _, f := range plan.Files {
-		done.Files = append(done.Files, ImportedFile{From: f.From, To: f.To, Size: f.Size, Links: f.Links})
+		done.Files = append(done.Files, ImportedFile{File: f})
 		done.Bytes += f.Size
 		done.Links += f.Links
-	}
-	for _, r := range plan.Left {
-		done.Left = append(done.Left, LeftOut(r))
-	}
-	for _, r := range plan.Bad {
-		done.Bad = append(done.Bad, LeftOut(r))
 	}
 	return done
 }
@@ -136,15 +122,6 @@ func outcomeOf(w written) string {
 	default:
 		return "updated"
 	}
-}
-
-// importFile writes one file of a plan.
-func (l *Library) importFile(ctx context.Context, h home, plan *intake.Plan, f intake.File, by string) (written, error) {
-	c, err := contentToImport(plan, f)
-	if err != nil {
-		return written{}, err
-	}
-	return l.write(ctx, h, f.To, c, edit{by: by, op: opImport})
 }
 
 // contentToImport reads a file once for its hash, so that what is in the book already
@@ -176,8 +153,7 @@ func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
 
 // importFault says that a file is not what it was when the import was planned.
 func importFault(f intake.File, err error) error {
-	var worded *contract.Error
-	if errors.As(err, &worded) {
+	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", f.From, worded.Message).Because(err)
 	}
 	return contract.Errorf(contract.Conflict, "%s changed while it was imported; import it again", f.From).Because(err)

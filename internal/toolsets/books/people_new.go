@@ -1,9 +1,9 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"strconv"
-	"time"
 
 	"remit/internal/contract"
 )
@@ -20,9 +20,6 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 	if err := checkID(b.ID); err != nil {
 		return Overview{}, err
 	}
-	if b.Title = cleanTitle(b.Title); b.Title == "" {
-		b.Title = titleOf(b.ID)
-	}
 	h, err := l.writable(ctx, b.ID)
 	if err != nil {
 		return Overview{}, err
@@ -34,14 +31,14 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 	if h.registered || len(files) > 0 {
 		return Overview{}, contract.Errorf(contract.Conflict, "There is a book %s already", b.ID).With("path", Key(b.ID, ""))
 	}
-	book := Book{ID: b.ID, Title: b.Title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
-	if err := l.addBook(ctx, book); err != nil {
+	title := cmp.Or(cleanTitle(b.Title), titleOf(b.ID))
+	if err := l.addBook(ctx, h, title); err != nil {
 		return Overview{}, err
 	}
 	if h, err = l.writable(ctx, b.ID); err != nil {
 		return Overview{}, err
 	}
-	for _, file := range skeleton(book) {
+	for _, file := range skeleton(b.ID, title) {
 		if _, err := l.write(ctx, h, file[0], contentOf([]byte(file[1])), edit{by: b.By, op: opWrite}); err != nil {
 			return Overview{}, err
 		}
@@ -50,10 +47,10 @@ func (l *Library) Create(ctx context.Context, b NewBook) (Overview, error) {
 }
 
 // skeleton is what a book begins with: paths and texts.
-func skeleton(b Book) [][2]string {
-	title := strconv.Quote(b.Title) // YAML reads what JSON writes, and Go's escapes of what a title may hold
+func skeleton(id, title string) [][2]string {
+	title = strconv.Quote(title) // YAML reads what JSON writes, and Go's escapes of what a title may hold
 	return [][2]string{
-		{"book.yaml", "book_id: " + b.ID + "\ntitle: " + title + "\n"},
+		{"book.yaml", "book_id: " + id + "\ntitle: " + title + "\n"},
 		{"lessons/part-1/chapter-01/lesson-01.md", "---\ntitle: Introduction\n---\n\n# Introduction\n\n" +
 			"What this book is about, and for whom. Chapters are folders named `chapter-01`, `chapter-02` and so on;\n" +
 			"pictures go to `assets/images` and are shown like this: `![What it shows](../../../assets/images/name.png)`.\n"},

@@ -26,16 +26,12 @@ func (v *inspection) judgeText(at string, d *markdown.Document) {
 	}
 	title, _ := fields["title"].(string)
 	if ok && strings.TrimSpace(title) == "" && (fields != nil || len(d.Headings) == 0) {
-		v.add(isWarning, at, 1, "no-title", "it has no title in its front matter"+elseHeading(fields))
+		message := "it has no title in its front matter"
+		if fields == nil {
+			message += ", and no heading"
+		}
+		v.add(isWarning, at, 1, "no-title", message)
 	}
-}
-
-// elseHeading says what a text without front matter may have instead.
-func elseHeading(fields map[string]any) string {
-	if fields == nil {
-		return ", and no heading"
-	}
-	return ""
 }
 
 // judgeFront looks at front matter; before is how many lines are in front of it that
@@ -46,8 +42,7 @@ func (v *inspection) judgeFront(at string, d *markdown.Document, before int) (ma
 		return fields, true
 	}
 	line := 1
-	var wrong *markdown.FrontError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*markdown.FrontError](err); ok {
 		line = max(wrong.Line-before, 1)
 	}
 	v.add(isError, at, line, "bad-front-matter", err.Error())

@@ -90,7 +90,7 @@ func (v *inspection) read(ctx context.Context, l *Library, files []Object, told 
 	}
 	count := newCounter(total, told)
 	parsed := make([]*markdown.Document, len(texts))
-	err := inParallel(ctx, len(texts), func(ctx context.Context, n int) error {
+	err := inParallel(ctx, peopleAtOnce, len(texts), func(ctx context.Context, n int) error {
 		i := texts[n]
 		data, err := l.text(ctx, &filed{Object: files[i], store: v.home.store})
 		if err != nil {

@@ -35,7 +35,7 @@ func (s *shelf) summariseChapter() engine.Prompt {
 			if err != nil {
 				return nil, err
 			}
-			return append(c.messages, ask(c.question())), nil
+			return append(c.messages, engine.FromUser(engine.Text(c.question()))), nil
 		},
 	}
 }
@@ -54,10 +54,6 @@ func (s *shelf) reviewLesson() engine.Prompt {
 			return s.review(ctx, strings.TrimSpace(args["book_id"]), strings.TrimSpace(args["path"]))
 		},
 	}
-}
-
-func ask(question string) engine.Message {
-	return engine.Message{Role: "user", Content: engine.Text(question)}
 }
 
 // chapters are the parts of paths that name a chapter, of any book.
@@ -160,7 +156,7 @@ func (c *chapter) add(ctx context.Context, h home, path string, size int64, what
 
 func embedded(bookID, path string, data []byte) engine.Message {
 	text := strings.ToValidUTF8(string(data), "\uFFFD")
-	return engine.Message{Role: "user", Content: engine.Embedded(addressOf(bookID, path), mimeOfText(path), text)}
+	return engine.FromUser(engine.Embedded(addressOf(bookID, path), mimeOfText(path), text))
 }
 
 func (c *chapter) question() string {
@@ -197,7 +193,8 @@ func (s *shelf) review(ctx context.Context, bookID, path string) ([]engine.Messa
 	if err != nil {
 		return nil, failureAt(ctx, h.key(path), err)
 	}
-	return []engine.Message{embedded(bookID, path, data), ask(fmt.Sprintf(reviewText, path, bookID, hashOf(data)))}, nil
+	question := fmt.Sprintf(reviewText, path, bookID, hashOf(data))
+	return []engine.Message{embedded(bookID, path, data), engine.FromUser(engine.Text(question))}, nil
 }
 
 const reviewText = `Review the lesson %s of the book %s, which is the document above.

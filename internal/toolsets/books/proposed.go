@@ -35,8 +35,7 @@ func (l *Library) Propose(ctx context.Context, tool string, arguments []byte) (p
 	}
 	p = Proposal{Book: in.BookID, Path: in.Path, After: in.Content}
 	document, err := l.read(ctx, in.BookID, in.Path)
-	var missing *contract.Error
-	if errors.As(err, &missing) && missing.Kind == contract.NotFound {
+	if missing, ok := errors.AsType[*contract.Error](err); ok && missing.Kind == contract.NotFound {
 		err = nil
 	}
 	p.Before = document.text

@@ -151,14 +151,12 @@ func (l *Library) register(ctx context.Context, h home) error {
 	if h.registered {
 		return nil
 	}
-	return l.addBook(ctx, Book{
-		ID: h.book.ID, Title: titleOf(h.book.ID), Backend: h.store.Name(),
-		Created: l.Now().UTC().Format(time.RFC3339), Status: active,
-	})
+	return l.addBook(ctx, h, titleOf(h.book.ID))
 }
 
 // addBook puts a book into the registry, unless one of its id is there.
-func (l *Library) addBook(ctx context.Context, book Book) error {
+func (l *Library) addBook(ctx context.Context, h home, title string) error {
+	book := Book{ID: h.book.ID, Title: title, Backend: h.store.Name(), Created: l.Now().UTC().Format(time.RFC3339), Status: active}
 	stores, err := l.stores(ctx)
 	if err != nil {
 		return err

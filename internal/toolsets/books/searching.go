@@ -95,8 +95,7 @@ func (t *Tools) Grep(ctx context.Context, in GrepIn) (GrepOut, error) {
 }
 
 func badPattern(err error) error {
-	var fault *text.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
 		return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2): %s, at column %d", fault.Why, fault.Column).With("field", "pattern").Because(err)
 	}
 	return contract.Errorf(contract.Invalid, "pattern is no regular expression (RE2)").With("field", "pattern").Because(err)
@@ -168,47 +167,35 @@ type search struct {
 	files   []filed
 	most    int
 
-	mu    sync.Mutex
-	next  int // the file that is looked at next
 	found [][]Match
+
+	mu    sync.Mutex
 	whole int // so many files from the first on are done
 	count int // what was found in those
 	done  []bool
-	err   error
 }
+
+// errEnough ends a search that has found what was asked for.
+var errEnough = errors.New("enough was found")
 
 // run goes on until all files are done or enough is found in the first of them.
 func (s *search) run(ctx context.Context) error {
 	s.done = make([]bool, len(s.files))
-	var group sync.WaitGroup
-	for range min(searchers, len(s.files)) {
-		group.Go(func() {
-			for at, ok := s.take(); ok; at, ok = s.take() {
-				s.finish(at, s.look(ctx, at))
-			}
-		})
+	err := inParallel(ctx, searchers, len(s.files), func(ctx context.Context, at int) error {
+		if err := s.look(ctx, at); err != nil {
+			return err
+		}
+		return s.finish(at)
+	})
+	if errors.Is(err, errEnough) {
+		return nil
 	}
-	group.Wait()
-	return s.err
-}
-
-// take gives the next file to look at.
-func (s *search) take() (at int, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.next == len(s.files) || s.count > s.most || s.err != nil {
-		return 0, false
-	}
-	s.next++
-	return s.next - 1, true
+	return err
 }
 
 // look finds the lines of one file: one more than is asked for, to know whether there
 // is more.
 func (s *search) look(ctx context.Context, at int) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	file := &s.files[at]
 	data, err := s.library.text(ctx, file)
 	if err != nil {
@@ -222,25 +209,21 @@ func (s *search) look(ctx context.Context, at int) error {
 	return nil
 }
 
-func (s *search) finish(at int, err error) {
+// finish counts what was found in the first files, up to one that is not done.
+func (s *search) finish(at int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil && s.err == nil {
-		s.err = err
-	}
 	for s.done[at] = true; s.whole < len(s.files) && s.done[s.whole]; s.whole++ {
 		s.count += len(s.found[s.whole])
 	}
+	if s.count > s.most {
+		return errEnough
+	}
+	return nil
 }
 
 func (s *search) outcome() GrepOut {
 	matches := slices.Concat(s.found[:s.whole]...)
-	out := GrepOut{Result: matches, more: len(matches) > s.most}
-	if out.more {
-		out.Result = matches[:s.most]
-	}
-	if out.Result == nil {
-		out.Result = []Match{}
-	}
-	return out
+	first := append([]Match{}, matches[:min(len(matches), s.most)]...) // never nil
+	return GrepOut{Result: first, more: len(matches) > s.most}
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -22,19 +21,11 @@ const (
 	summaryTool = "write_summary"
 )
 
-// reader is what offers books besides the tools. Whatever it gives is what read_content
-// may give, so that one rule of the operator goes for all.
-type reader struct {
-	*Tools
-	reading *contract.Contract // of read_content
-}
-
 // offers are what there is besides the tools: nothing if read_content is not served.
 func (t *Tools) offers() ([]engine.Shelf, []engine.Prompt) {
 	for _, set := range t.Served {
 		if reading := set.Find(readTool); set.Name == setName && reading != nil {
-			r := &reader{t, reading}
-			s := &shelf{reader: r}
+			s := &shelf{Tools: t, reading: reading}
 			return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
 		}
 	}
@@ -42,17 +33,19 @@ func (t *Tools) offers() ([]engine.Shelf, []engine.Prompt) {
 }
 
 // check refuses a place that read_content would refuse.
-func (r *reader) check(bookID, path string) error {
-	_, err := r.reading.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)), jsontree.M("path", jsontree.Str(path))))
+func (s *shelf) check(bookID, path string) error {
+	_, err := s.reading.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)), jsontree.M("path", jsontree.Str(path))))
 	if err != nil {
 		return err
 	}
 	return checkPath(path)
 }
 
-// shelf offers what is in books to be read.
+// shelf offers what is in books to be read, and prompts. Whatever it gives is what
+// read_content may give, so that one rule of the operator goes for all.
 type shelf struct {
-	*reader
+	*Tools
+	reading *contract.Contract // of read_content
 
 	mu     sync.Mutex
 	texts  []shelved // as they were listed last
@@ -181,7 +174,7 @@ func mimeOfText(name string) string {
 func (s *shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	bookID, path, ok := s.placeAt(uri)
 	if !ok {
-		return nil, noResource(uri, nil)
+		return nil, engine.NoResource(uri, nil)
 	}
 	data, mime, err := s.content(ctx, bookID, path)
 	var tooLong *tooLongError
@@ -191,16 +184,12 @@ func (s *shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error)
 		return nil, contract.Errorf(contract.TooLarge, "%s holds %d bytes; at most %d bytes can be read at once", uri, tooLong.size, engine.MaxRead).
 			With("uri", uri).With("size", tooLong.size).With("max", engine.MaxRead)
 	case errors.Is(err, ErrNotFound), errors.As(err, &worded) && worded.Kind == contract.NotFound:
-		return nil, noResource(uri, err)
+		return nil, engine.NoResource(uri, err)
 	case err != nil:
 		return nil, failure(ctx, err)
 	}
-	c := engine.Contents{URI: uri, MIME: mime}
-	if utf8.Valid(data) {
-		c.Text = string(data)
-		return []engine.Contents{c}, nil
-	}
-	if c.Blob = data; strings.HasPrefix(mime, "text/") {
+	c := engine.ContentsOf(uri, mime, data)
+	if c.Blob != nil && strings.HasPrefix(mime, "text/") {
 		c.MIME = "application/octet-stream"
 	}
 	return []engine.Contents{c}, nil
@@ -243,11 +232,15 @@ func (s *shelf) Complete(ctx context.Context, _, variable, prefix string) ([]str
 
 func (s *shelf) bookIDs(ctx context.Context, _ string) ([]string, error) {
 	books, err := s.Library.Books(ctx)
+	return idsOf(books), err
+}
+
+func idsOf(books []Book) []string {
 	ids := make([]string, len(books))
 	for i := range books {
 		ids[i] = books[i].ID
 	}
-	return ids, err
+	return ids
 }
 
 func (s *shelf) paths(ctx context.Context, _ string) ([]string, error) {
@@ -268,8 +261,4 @@ func (s *shelf) placeAt(uri string) (bookID, path string, ok bool) {
 		return "", "", false
 	}
 	return bookID, path, s.check(bookID, path) == nil
-}
-
-func noResource(uri string, cause error) error {
-	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
 }

@@ -59,11 +59,7 @@ func (l *Library) nearBooks(ctx context.Context, bookID, at string) []string {
 	if err != nil {
 		return nil
 	}
-	names := make([]string, len(books))
-	for i := range books {
-		names[i] = books[i].ID
-	}
-	near := ranked(bookID, names)
+	near := ranked(bookID, idsOf(books))
 	for i, name := range near {
 		near[i] = strings.TrimSuffix(Key(name, ""), "/")
 		if h, err := l.place(ctx, name); err == nil && at != "" {

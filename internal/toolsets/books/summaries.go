@@ -8,7 +8,7 @@ import (
 // summaryPath is where a book has the summary of a chapter.
 func summaryPath(chapterID string) string { return "chapters/" + chapterID + "/.summary.md" }
 
-// ReadSummaryIn names a chapter of a book.
+// ReadSummaryIn names a chapter of a book, whose summary is to be read or deleted.
 type ReadSummaryIn struct {
 	BookID    string `json:"book_id"`
 	ChapterID string `json:"chapter_id"`
@@ -52,12 +52,6 @@ func (t *Tools) WriteSummary(ctx context.Context, in WriteSummaryIn) (WriteSumma
 	return WriteSummaryOut{Status: success, Path: Key(in.BookID, path), FileSize: done.Size, Hash: done.Hash}, err
 }
 
-// DeleteSummaryIn names a chapter of a book.
-type DeleteSummaryIn struct {
-	BookID    string `json:"book_id"`
-	ChapterID string `json:"chapter_id"`
-}
-
 // DeleteSummaryOut says that a summary is gone.
 type DeleteSummaryOut struct {
 	Status  string `json:"status"`
@@ -66,7 +60,7 @@ type DeleteSummaryOut struct {
 }
 
 // DeleteSummary removes the summary of a chapter. Unlike a file it has to be there.
-func (t *Tools) DeleteSummary(ctx context.Context, in DeleteSummaryIn) (DeleteSummaryOut, error) {
+func (t *Tools) DeleteSummary(ctx context.Context, in ReadSummaryIn) (DeleteSummaryOut, error) {
 	path := summaryPath(in.ChapterID)
 	h, existed, err := t.Library.drop(ctx, in.BookID, path, edit{by: by(ctx), op: opDelete})
 	if err == nil && !existed {

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"remit/internal/contract"
-	"remit/internal/engine"
 )
 
 // The tools that shelf and prompts go by.
@@ -63,17 +62,6 @@ func MemoryFiles(known []*contract.Set) []string {
 
 // policy says which paths may be read.
 func (e *edition) policy() *contract.PathPolicy { return e.read.PathPolicy("path") }
-
-func (e *edition) shelves() []engine.Shelf {
-	if e.read == nil {
-		return nil
-	}
-	return []engine.Shelf{shelf{e}}
-}
-
-func (e *edition) prompts() []engine.Prompt {
-	return []engine.Prompt{e.weeklyReview(), e.recordDecision(), e.explainFile()}
-}
 
 // isLog tells whether a memory file holds one JSON value a line.
 func isLog(file string) bool { return strings.HasSuffix(file, ".jsonl") }

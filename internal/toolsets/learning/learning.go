@@ -77,7 +77,10 @@ func (t *Tools) Toolset() engine.Toolset {
 		},
 	}
 	if served := t.edition(toolset.Sets); served != nil {
-		toolset.Shelves, toolset.Prompts = served.shelves(), served.prompts()
+		toolset.Prompts = []engine.Prompt{served.weeklyReview(), served.recordDecision(), served.explainFile()}
+		if served.read != nil {
+			toolset.Shelves = []engine.Shelf{shelf{served}}
+		}
 	}
 	return toolset
 }
@@ -161,10 +164,10 @@ func (in WriteIn) Check() error {
 	switch {
 	case strings.TrimSpace(text) == "":
 		return refuse("entry cannot be empty")
-	case in.lines() && !json.Valid([]byte(text)):
+	case isLog(in.File) && !json.Valid([]byte(text)):
 		_, why := jsontree.Parse([]byte(text))
 		return refuse("entry must be valid JSON for %s: %v", in.File, why)
-	case in.lines():
+	case isLog(in.File):
 		return nil
 	}
 	if why := unfit(text); why != "" {
@@ -172,8 +175,6 @@ func (in WriteIn) Check() error {
 	}
 	return nil
 }
-
-func (in WriteIn) lines() bool { return isLog(in.File) }
 
 // WriteOut tells what became of an entry.
 type WriteOut struct {
@@ -202,7 +203,7 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 // stays as it was sent unless it spans lines; Markdown keeps its indentation.
 func (in WriteIn) stored() []byte {
 	text := string(in.Entry)
-	if !in.lines() {
+	if !isLog(in.File) {
 		return []byte(strings.Trim(text, "\r\n"))
 	}
 	text = strings.TrimSpace(text)

@@ -22,7 +22,7 @@ func (e *edition) recordDecision() engine.Prompt {
 			{Name: "context", Title: "Context", Description: "Why: what led to it, what else was considered"},
 		},
 		Render: func(_ context.Context, args map[string]string) ([]engine.Message, error) {
-			return []engine.Message{user(engine.Text(e.decisionText(args["title"], args["context"])))}, nil
+			return []engine.Message{engine.FromUser(engine.Text(e.decisionText(args["title"], args["context"])))}, nil
 		},
 	}
 }
@@ -70,7 +70,7 @@ func (e *edition) explainFile() engine.Prompt {
 			Complete: e.readablePaths,
 		}},
 		Render: func(_ context.Context, args map[string]string) ([]engine.Message, error) {
-			return []engine.Message{user(engine.Text(explainText(args["path"])))}, nil
+			return []engine.Message{engine.FromUser(engine.Text(explainText(args["path"])))}, nil
 		},
 	}
 }
@@ -103,8 +103,4 @@ func (e *edition) readablePaths(_ context.Context, prefix string) ([]string, err
 		}
 	}
 	return fitting, err
-}
-
-func user(content jsontree.Value) engine.Message {
-	return engine.Message{Role: "user", Content: content}
 }

@@ -68,13 +68,13 @@ func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error
 		}
 		contains = append(contains, "- "+memoryAddress+file+": "+found.words)
 		if found.text != "" {
-			messages = append(messages, user(engine.Embedded(memoryAddress+file, mimeOf(file), found.text)))
+			messages = append(messages, engine.FromUser(engine.Embedded(memoryAddress+file, mimeOf(file), found.text)))
 		}
 	}
 	if len(messages) == 0 {
-		return []engine.Message{user(engine.Text(nothingToReview(days, contains)))}, nil
+		return []engine.Message{engine.FromUser(engine.Text(nothingToReview(days, contains)))}, nil
 	}
-	return append(messages, user(engine.Text(reviewText(days, since, contains)))), nil
+	return append(messages, engine.FromUser(engine.Text(reviewText(days, since, contains)))), nil
 }
 
 func nothingToReview(days int, contains []string) string {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"remit/internal/contract"
 	"remit/internal/engine"
@@ -75,24 +74,25 @@ func descriptionOf(file string) string {
 func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	file, ok := s.fileAt(uri)
 	if !ok {
-		return nil, noResource(uri, nil)
+		return nil, engine.NoResource(uri, nil)
 	}
 	tail, err := s.Memory.Tail(ctx, file, s.policy(), mostText)
 	if isOutOfReach(err) {
-		return nil, noResource(uri, err)
+		return nil, engine.NoResource(uri, err)
 	}
 	if err != nil {
 		return nil, contract.Errorf(contract.Unavailable, "%s cannot be read right now", uri).With("uri", uri).Because(err)
 	}
+	contents := engine.ContentsOf(uri, mimeOf(file), tail.Text)
 	if tail.Before == 0 {
-		return []engine.Contents{contents(uri, file, tail.Text)}, nil
+		return []engine.Contents{contents}, nil
 	}
 	if len(tail.Text) == 0 {
 		return nil, contract.Errorf(contract.TooLarge, "%s ends in a line of more than %d bytes, which cannot be read at once", uri, mostText).With("uri", uri)
 	}
 	note := fmt.Sprintf("%s is %d bytes. These are its last %d bytes, from the start of a line; the %d bytes before them are left out.",
 		file, tail.Before+int64(len(tail.Text)), len(tail.Text), tail.Before)
-	return []engine.Contents{contents(uri, file, tail.Text), {URI: uri, MIME: "text/plain", Text: note}}, nil
+	return []engine.Contents{contents, {URI: uri, MIME: "text/plain", Text: note}}, nil
 }
 
 // fileAt gives the file at an address. Only a name that the contract lists is one,
@@ -100,21 +100,6 @@ func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) 
 func (s shelf) fileAt(uri string) (string, bool) {
 	file, ok := strings.CutPrefix(uri, memoryAddress)
 	return file, ok && slices.Contains(s.files(), file)
-}
-
-func noResource(uri string, cause error) error {
-	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
-}
-
-// contents gives bytes as text, if that is what they are.
-func contents(uri, file string, data []byte) engine.Contents {
-	c := engine.Contents{URI: uri, MIME: mimeOf(file)}
-	if utf8.Valid(data) {
-		c.Text = string(data)
-	} else {
-		c.Blob = data
-	}
-	return c
 }
 
 // Stamp goes by size and time.

@@ -39,7 +39,10 @@ func FuzzAddress(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := shelf{(&Tools{Served: sets}).reader()}
+	s, ok := (&Tools{Served: sets}).Toolset().Shelves[0].(shelf)
+	if !ok {
+		f.Fatal("there is no shelf")
+	}
 	for _, seed := range []string{"", "tasks://ann", "task://ann/1", "task://a%2Fb/9223372036854775807", "tasks://%zz", "tasks://%ff", "task:///1", "tasks://a/b", "task://a/-1", "a b/ü%", "\x00", "task://\xff/1"} {
 		f.Add(seed)
 	}

@@ -15,7 +15,7 @@ import (
 const mostPlanned = 50
 
 // planMyDay starts a day with the tasks that are due, or matter most.
-func (r *reader) planMyDay() engine.Prompt {
+func (s shelf) planMyDay() engine.Prompt {
 	return engine.Prompt{
 		Name: "plan_my_day", Title: "Plan my day",
 		Description: "Plan a day from the open tasks: those overdue, those due that day, and those of high priority.",
@@ -25,25 +25,25 @@ func (r *reader) planMyDay() engine.Prompt {
 			{Name: "date", Title: "Date", Description: "The day, as YYYY-MM-DD; today if left out"},
 		},
 		Render: func(ctx context.Context, args map[string]string) ([]engine.Message, error) {
-			day, err := r.day(args["date"])
+			day, err := s.day(args["date"])
 			if err != nil {
 				return nil, err
 			}
-			if err := r.check(args["user_id"]); err != nil {
+			if err := s.check(args["user_id"]); err != nil {
 				return nil, err
 			}
 			if err := engine.ActsFor(ctx, args["user_id"]); err != nil {
 				return nil, err
 			}
-			return r.plan(ctx, args["user_id"], day)
+			return s.plan(ctx, args["user_id"], day)
 		},
 	}
 }
 
-func (r *reader) day(text string) (time.Time, error) {
+func (s shelf) day(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return r.Now(), nil
+		return s.Now(), nil
 	}
 	day, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -64,8 +64,8 @@ type agenda struct {
 
 // plan gives the tasks first and the question last, as models read best. The tasks
 // are in a document of their own, so that no words in them pass for the question.
-func (r *reader) plan(ctx context.Context, user string, day time.Time) ([]engine.Message, error) {
-	a, err := r.agenda(ctx, user, day)
+func (s shelf) plan(ctx context.Context, user string, day time.Time) ([]engine.Message, error) {
+	a, err := s.agenda(ctx, user, day)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +74,13 @@ func (r *reader) plan(ctx context.Context, user string, day time.Time) ([]engine
 		return nil, err
 	}
 	return []engine.Message{
-		{Role: "user", Content: engine.Embedded(addressOf(user), jsonType, text)},
-		{Role: "user", Content: engine.Text(planText(a))},
+		engine.FromUser(engine.Embedded(addressOf(user), jsonType, text)),
+		engine.FromUser(engine.Text(planText(a))),
 	}, nil
 }
 
-func (r *reader) agenda(ctx context.Context, user string, day time.Time) (*agenda, error) {
-	store, err := r.store(ctx)
+func (s shelf) agenda(ctx context.Context, user string, day time.Time) (*agenda, error) {
+	store, err := s.store(ctx)
 	if err != nil {
 		return nil, err
 	}

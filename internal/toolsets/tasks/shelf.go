@@ -16,8 +16,12 @@ import (
 
 // shelf offers the tasks of a user to be read, as list_tasks gives them. Which users
 // there are is for nobody to know: it lists none, and a user without tasks looks like
-// one who never was.
-type shelf struct{ *reader }
+// one who never was. Whatever it gives is what list_tasks may give, so that one rule of
+// the operator goes for all.
+type shelf struct {
+	*Tools
+	listing *contract.Contract // of list_tasks
+}
 
 var _ engine.OwnedShelf = shelf{}
 
@@ -56,11 +60,11 @@ func (shelf) List(context.Context) ([]engine.Resource, error) { return nil, nil 
 func (s shelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	at, ok := s.placeAt(uri)
 	if !ok {
-		return nil, noResource(uri, nil)
+		return nil, engine.NoResource(uri, nil)
 	}
 	text, err := s.text(ctx, at)
 	if errors.Is(err, ErrNotFound) {
-		return nil, noResource(uri, err)
+		return nil, engine.NoResource(uri, err)
 	}
 	if err != nil {
 		return nil, err
@@ -91,6 +95,12 @@ func (s shelf) Stamp(ctx context.Context, uri string) (string, error) {
 
 // Complete gives nothing: it would tell who has tasks.
 func (shelf) Complete(context.Context, string, string, string) ([]string, error) { return nil, nil }
+
+// check refuses a user that list_tasks would refuse.
+func (s shelf) check(user string) error {
+	_, err := s.listing.Accept(jsontree.Obj(jsontree.M("user_id", jsontree.Str(user))))
+	return err
+}
 
 // place is what an address leads to.
 type place struct {
@@ -163,8 +173,4 @@ func textOf(value any) (string, error) {
 		return "", fmt.Errorf("encode tasks: %w", err)
 	}
 	return string(tree.Append(nil)), nil
-}
-
-func noResource(uri string, cause error) error {
-	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
 }

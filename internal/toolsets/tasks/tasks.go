@@ -5,6 +5,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -38,8 +39,11 @@ func (t *Tools) Toolset() engine.Toolset {
 		},
 		Inside: true,
 	}
-	if r := t.reader(); r != nil {
-		toolset.Shelves, toolset.Prompts = []engine.Shelf{shelf{r}}, []engine.Prompt{r.planMyDay()}
+	for _, set := range t.Served {
+		if listing := set.Find(listTool); set.Name == setName && listing != nil {
+			s := shelf{t, listing}
+			toolset.Shelves, toolset.Prompts = []engine.Shelf{s}, []engine.Prompt{s.planMyDay()}
+		}
 	}
 	return toolset
 }
@@ -54,8 +58,8 @@ func (t *Tools) Add(ctx context.Context, in New) (Task, error) {
 	return task, failure(ctx, err)
 }
 
-// CompleteIn names a task.
-type CompleteIn struct {
+// TaskIn names a task.
+type TaskIn struct {
 	TaskID ID     `json:"task_id"`
 	UserID string `json:"user_id"`
 }
@@ -69,19 +73,13 @@ type CompleteOut struct {
 }
 
 // Complete marks a task as completed. One that is completed already stays as it is.
-func (t *Tools) Complete(ctx context.Context, in CompleteIn) (CompleteOut, error) {
+func (t *Tools) Complete(ctx context.Context, in TaskIn) (CompleteOut, error) {
 	task, err := t.change(ctx, in.UserID, in.TaskID, func(task *Task) bool {
 		changed := !task.Completed
 		task.Completed = true
 		return changed
 	})
 	return CompleteOut{ID: task.ID, Title: task.Title, Completed: task.Completed, UpdatedAt: task.UpdatedAt}, err
-}
-
-// DeleteIn names a task.
-type DeleteIn struct {
-	TaskID ID     `json:"task_id"`
-	UserID string `json:"user_id"`
 }
 
 // DeleteOut says that a task is gone.
@@ -91,12 +89,8 @@ type DeleteOut struct {
 }
 
 // Delete removes a task for good.
-func (t *Tools) Delete(ctx context.Context, in DeleteIn) (DeleteOut, error) {
-	id, err := in.TaskID.number()
-	if err != nil {
-		return DeleteOut{}, err
-	}
-	store, err := t.store(ctx)
+func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
+	store, id, err := t.find(ctx, in.TaskID)
 	if err != nil {
 		return DeleteOut{}, err
 	}
@@ -141,8 +135,7 @@ func (in *UpdateIn) edit(task *Task) bool {
 	set(&task.Completed, in.Completed)
 	task.Description = in.renewed("description", task.Description, in.Description)
 	task.DueDate = in.renewed("due_date", task.DueDate, in.DueDate)
-	return task.Title != before.Title || task.Priority != before.Priority || task.Completed != before.Completed ||
-		!same(task.Description, before.Description) || !same(task.DueDate, before.DueDate)
+	return !reflect.DeepEqual(*task, before)
 }
 
 // set stores what is given, if it is.
@@ -164,15 +157,9 @@ func (in *UpdateIn) renewed(name string, old, given *string) *string {
 	}
 }
 
-func same(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
-
 // change runs edit on a task of a user.
 func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task) bool) (Task, error) {
-	number, err := id.number()
-	if err != nil {
-		return Task{}, err
-	}
-	store, err := t.store(ctx)
+	store, number, err := t.find(ctx, id)
 	if err != nil {
 		return Task{}, err
 	}
@@ -183,13 +170,14 @@ func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task)
 // ID is the id of a task as callers spell it.
 type ID string
 
-// number is the id itself. One that no number can hold is one that no task has.
-func (id ID) number() (int64, error) {
-	n, err := strconv.ParseInt(string(id), 10, 64)
+// find gives the store and the id itself. One that no number can hold is one that no task has.
+func (t *Tools) find(ctx context.Context, id ID) (Store, int64, error) {
+	number, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
-		return 0, id.notFound(err)
+		return nil, 0, id.notFound(err)
 	}
-	return n, nil
+	store, err := t.store(ctx)
+	return store, number, err
 }
 
 func (id ID) notFound(cause error) error {

@@ -37,14 +37,16 @@ type Plan struct {
 
 // File is a file with its place in the book.
 type File struct {
-	From, To string
-	Size     int64 // as it will be stored
-	Links    int   // how many of its links change
+	From  string `json:"from"`
+	To    string `json:"to"`
+	Size  int64  `json:"size"`  // as it will be stored
+	Links int    `json:"links"` // how many of its links change
 }
 
 // Remark says something of a file.
 type Remark struct {
-	From, Why string
+	From string `json:"from"`
+	Why  string `json:"why"`
 }
 
 // Make plans the intake of a folder. A *zip.Reader is one too, and is looked through

@@ -12,16 +12,12 @@ import (
 
 // fits tells whether a name can stay as it is.
 func fits(name string) bool {
-	for i := range len(name) {
-		if !allowed(name[i]) {
-			return false
-		}
-	}
-	return name != "" && name[0] != '.' && !strings.Contains(name, "..")
+	odd := func(r rune) bool { return !allowed(r) }
+	return name != "" && name[0] != '.' && !strings.Contains(name, "..") && !strings.ContainsFunc(name, odd)
 }
 
-func allowed(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
+func allowed(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.'
 }
 
 // fit makes a name of letters that a book's paths may have, with the same ending.
@@ -46,7 +42,7 @@ func spell(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			letters = "-"
-		case r <= unicode.MaxASCII && allowed(byte(r)):
+		case allowed(r):
 			letters = string(r)
 		}
 		switch letters {

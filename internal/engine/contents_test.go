@@ -1,0 +1,32 @@
+package engine_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+)
+
+func TestContentsOf(t *testing.T) {
+	for text, want := range map[string]engine.Contents{
+		"":     {URI: "a://b", MIME: "text/plain"},
+		"ü":    {URI: "a://b", MIME: "text/plain", Text: "ü"},
+		"\xff": {URI: "a://b", MIME: "text/plain", Blob: []byte{0xff}},
+	} {
+		if diff := cmp.Diff(want, engine.ContentsOf("a://b", "text/plain", []byte(text))); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+func TestNoResource(t *testing.T) {
+	cause := errors.New("it is gone")
+	err := engine.NoResource("a://b", cause)
+	told := contract.AsError(err)
+	if told.Kind != contract.NotFound || told.Message != "There is no resource a://b" || told.Details["uri"] != "a://b" || !errors.Is(err, cause) {
+		t.Errorf("%+v", told)
+	}
+}

@@ -1,0 +1,23 @@
+//go:build unix
+
+package filelock
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock waits for the exclusive lock of f, which its own descriptor then holds.
+func Lock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if err != unix.EINTR { //nolint:errorlint // a bare errno; the runtime's own signals interrupt a long wait
+			return err
+		}
+	}
+}
+
+// Unlock does not leave it to closing: a child that was just forked may still hold the
+// descriptor.
+func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }
