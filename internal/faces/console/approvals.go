@@ -16,15 +16,6 @@ import (
 	"remit/internal/engine/identity"
 )
 
-func (c *Console) approvalRoutes() []route {
-	return []route{
-		{"GET /console/approvals", identity.Viewer, (*visit).inbox},
-		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
-		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
-		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
-	}
-}
-
 // requestRow is a request in a list. All of it may have been written by the caller, so
 // what does not show itself is spelt out.
 type requestRow struct {

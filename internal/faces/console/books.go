@@ -8,20 +8,8 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/identity"
 	"remit/internal/toolsets/books"
 )
-
-// bookRoutes are the pages of books.
-func (c *Console) bookRoutes() []route {
-	return []route{
-		{"GET /console/books", identity.Viewer, (*visit).showBooks},
-		{"GET /console/books/{book}", identity.Viewer, (*visit).showBook},
-		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
-		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
-		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
-	}
-}
 
 // bookList is what the page of all books shows.
 type bookList struct {

@@ -10,17 +10,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/audit/auditindex"
-	"remit/internal/engine/identity"
 )
-
-func (c *Console) callRoutes() []route {
-	return []route{
-		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
-		{"GET /console/calls/live", identity.Viewer, (*visit).refreshCalls},
-		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},
-		{"GET /console/calls/{id}", identity.Viewer, (*visit).showCall},
-	}
-}
 
 // callsPerPage is how many calls a page lists.
 const callsPerPage = 50

@@ -10,10 +10,6 @@ import (
 	"remit/internal/engine/identity"
 )
 
-func (c *Console) connectRoutes() []route {
-	return []route{{"GET /console/connect", identity.Viewer, (*visit).connect}}
-}
-
 // clientView is a client as the page shows it.
 type clientView struct {
 	Client

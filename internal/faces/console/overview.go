@@ -9,15 +9,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/identity"
 )
-
-func (c *Console) overviewRoutes() []route {
-	return []route{
-		{"GET /{$}", identity.Viewer, (*visit).overview},
-		{"GET /console/overview/{part}", identity.Viewer, (*visit).overviewPart},
-	}
-}
 
 // overviewPage is what the overview shows.
 type overviewPage struct {

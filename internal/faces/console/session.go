@@ -53,11 +53,6 @@ func (v *visit) opensPage() bool {
 	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (shown == "" || shown == "document")
 }
 
-// sessionRoutes end a session.
-func (c *Console) sessionRoutes() []route {
-	return []route{{"POST /console/logout", identity.Viewer, (*visit).signOut}}
-}
-
 // recordPatience is how long a record may take to reach the disk.
 const recordPatience = 10 * time.Second
 

@@ -13,16 +13,6 @@ import (
 	"remit/internal/engine/limit"
 )
 
-func (c *Console) settingsRoutes() []route {
-	return []route{
-		{"GET /console/settings", identity.Admin, (*visit).settings},
-		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
-		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
-		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
-		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
-	}
-}
-
 // settingsPage is what the page shows.
 type settingsPage struct {
 	Settings []Setting
