@@ -31,7 +31,7 @@ func (p *Program) withApprovals(body func(ctx context.Context, store approval.St
 }
 
 func (p *Program) approvalsList() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the requests that wait",
@@ -43,7 +43,7 @@ func (p *Program) approvalsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.show(asJSON, convert(requests, viewOf), func() {
+			return p.show(convert(requests, viewOf), func() {
 				p.printRequests(requests)
 				if len(requests) == most {
 					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
@@ -52,8 +52,7 @@ func (p *Program) approvalsList() *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "also what is decided or expired")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 func (p *Program) printRequests(requests []approval.Request) {

@@ -25,7 +25,6 @@ func (p *Program) auditCommand() *cobra.Command {
 func (p *Program) auditList() *cobra.Command {
 	var f auditindex.Filter
 	var limit int
-	var asJSON bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the latest calls, newest first",
@@ -42,18 +41,13 @@ func (p *Program) auditList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(p.Stdout, records)
-			}
-			p.printRecords(records)
-			return nil
+			return p.show(records, func() { p.printRecords(records) })
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "how many calls at the most")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
 	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls that ended so: ok, invalid, denied, ...")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 func checkOutcome(outcome string) error {
@@ -68,11 +62,7 @@ func checkOutcome(outcome string) error {
 }
 
 func (p *Program) printRecords(records []jsontree.Value) {
-	if len(records) == 0 {
-		fmt.Fprintln(p.Stdout, "No calls are on record.")
-		return
-	}
-	var t table
+	t := table{none: "No calls are on record."}
 	t.add("TIME", "CALLER", "FACE", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")

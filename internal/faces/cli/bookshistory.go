@@ -42,7 +42,7 @@ func (b *bookCommands) log() *cobra.Command {
 			changes = changes[:most]
 			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
 		}
-		return b.show(b.asJSON, append([]books.Change{}, changes...), func() { b.printChanges(changes) })
+		return b.show(append([]books.Change{}, changes...), func() { b.printChanges(changes) })
 	})
 	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
 	return c
@@ -96,7 +96,7 @@ func (b *bookCommands) restore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return b.show(b.asJSON, done, func() {
+		return b.show(done, func() {
 			was := "nothing was there"
 			if done.Old != "" {
 				was = shortHash(done.Old) + " was there"

@@ -74,6 +74,8 @@ type Program struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+
+	asJSON bool // the flag --json of the command that runs
 }
 
 // usageError is a command line that cannot be carried out as it stands.

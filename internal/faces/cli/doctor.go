@@ -35,7 +35,7 @@ type Checker interface {
 }
 
 func (p *Program) doctorCommand() *cobra.Command {
-	var asJSON, strict bool
+	var strict bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out whether all is well, and what to do if not",
@@ -46,7 +46,7 @@ func (p *Program) doctorCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.examine(cmd)
-			if err := p.printChecks(checks, asJSON); err != nil {
+			if err := p.printChecks(checks); err != nil {
 				return err
 			}
 			is := func(s Status) bool {
@@ -58,9 +58,8 @@ func (p *Program) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	c.Flags().BoolVar(&strict, "strict", false, "a warning counts as a failure")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 // examine looks at everything. What keeps the rest from being looked at is a finding
@@ -111,7 +110,7 @@ func checkConfiguration(s *Settings) Check {
 	return c
 }
 
-func (p *Program) printChecks(checks []Check, asJSON bool) error {
+func (p *Program) printChecks(checks []Check) error {
 	failed, warned := 0, 0
 	for _, c := range checks {
 		switch c.Status {
@@ -121,7 +120,7 @@ func (p *Program) printChecks(checks []Check, asJSON bool) error {
 			warned++
 		}
 	}
-	if asJSON {
+	if p.asJSON {
 		return writeJSON(p.Stdout, map[string]any{"version": p.Version, "failed": failed, "warned": warned, "checks": checks})
 	}
 	t := table{colour: p.colours()}

@@ -28,7 +28,7 @@ type knowledgeCommands struct {
 	*Program
 	kind, module string
 	limit        int
-	asJSON, full bool
+	full         bool
 }
 
 // searchCommand finds by meaning.
@@ -51,7 +51,7 @@ func (p *Program) searchCommand() *cobra.Command {
 	f.StringVar(&k.module, "module", "", "only what belongs to a module, such as auth for src/server/auth/X.ts")
 	f.IntVarP(&k.limit, "limit", "n", 5, "show so many, 1 to 20")
 	f.BoolVar(&k.full, "full", false, "show whole texts, not their first lines")
-	f.BoolVar(&k.asJSON, "json", false, "print JSON")
+	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
 	return c
 }
@@ -180,7 +180,7 @@ func (p *Program) indexCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: k.index,
 	}
-	c.Flags().BoolVar(&k.asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
 	return c
 }
 

@@ -23,8 +23,7 @@ type sessionView struct {
 }
 
 func (p *Program) tokenSessions() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:     "sessions",
 		Short:   "List who is signed in at the console",
 		Example: "  remit token sessions\n  remit token sessions --json",
@@ -37,11 +36,9 @@ func (p *Program) tokenSessions() *cobra.Command {
 			views := convert(people, func(s identity.Session) sessionView {
 				return sessionView{Name: s.Name, Role: s.Role.String(), CreatedAt: s.Created, SeenAt: s.Seen, ExpiresAt: s.Expires}
 			})
-			return p.show(asJSON, views, func() { p.printSessions(people) })
+			return p.show(views, func() { p.printSessions(people) })
 		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	})
 }
 
 func (p *Program) printSessions(people []identity.Session) {
