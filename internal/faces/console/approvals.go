@@ -330,13 +330,10 @@ func (v *visit) verdict() (approval.Verdict, error) {
 }
 
 func (v *visit) recordDecision(asked approval.Request, verdict approval.Verdict, failed error) {
-	what, kind := "console/deny", contract.Kind("")
+	what := "console/deny"
 	if verdict.Approve {
 		what = "console/approve"
 	}
-	if failed != nil {
-		kind = contract.AsError(failed).Kind
-	}
-	v.record(what, v.person, kind,
+	v.record(what, v.person, failed,
 		jsontree.M("request", jsontree.Str(asked.ID)), jsontree.M("tool", jsontree.Str(asked.Tool)), jsontree.M("reason", jsontree.Str(verdict.Reason)))
 }

@@ -221,10 +221,6 @@ func isPlainPath(file string) bool {
 // showsItself tells whether browsers show a kind of file without running anything of
 // it, under assetPolicy.
 func showsItself(kind string) bool {
-	for _, family := range []string{"image/", "audio/", "video/"} {
-		if strings.HasPrefix(kind, family) {
-			return true
-		}
-	}
-	return false
+	family, _, _ := strings.Cut(kind, "/")
+	return family == "image" || family == "audio" || family == "video"
 }

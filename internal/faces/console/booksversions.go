@@ -42,11 +42,7 @@ func (v *visit) showVersion() error {
 // recordFile keeps that somebody looked, or tried to look, at what no tool reads for
 // the page.
 func (v *visit) recordFile(what, book, file string, failed error) {
-	kind := contract.Kind("")
-	if failed != nil {
-		kind = contract.AsError(failed).Kind
-	}
-	v.recordAs(facePage, what, v.person, kind, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
+	v.recordAs(facePage, what, v.person, failed, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
 }
 
 // shownChange makes a line of the history ready to be shown.

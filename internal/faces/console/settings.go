@@ -92,7 +92,7 @@ func (v *visit) makeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_create", v.person, "", jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
+	v.record("console/token_create", v.person, nil, jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
 	page := madePage{
 		Title: "Token " + made.Name, Label: "token", Secret: secret,
 		About: "Copy the token now: it is kept nowhere and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
@@ -152,7 +152,7 @@ func (v *visit) revokeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_revoke", v.person, "", jsontree.M("name", jsontree.Str(gone.Name)))
+	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(gone.Name)))
 	v.goTo("/console/settings")
 	return nil
 }
@@ -167,7 +167,7 @@ func (v *visit) signOutOther() error {
 	if ended == 0 {
 		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
 	}
-	v.record("console/sign_out_other", v.person, "", jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.record("console/sign_out_other", v.person, nil, jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
 	v.live.change(func() bool { v.live.signOuts++; return true })
 	v.goTo("/console/settings")
 	return nil
@@ -193,7 +193,7 @@ func (v *visit) makeLink() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/link", v.person, "", jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
+	v.record("console/link", v.person, nil, jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
 	page := madePage{
 		Title: "Link for " + who.Name, Label: "link", Secret: v.base() + "/console/login?token=" + url.QueryEscape(token),
 		About: "Whoever opens this link first is signed in. Send it by a way that only this person reads.",

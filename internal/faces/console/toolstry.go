@@ -84,8 +84,7 @@ func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error
 		if f.blame(result.Err) {
 			tried.Message = ""
 		}
-		if request, ok := result.Err.Details["approval"].(map[string]any); ok && result.Err.Kind == contract.Pending {
-			tried.Approval, _ = request["id"].(string)
+		if tried.Approval = waiting(result.Err); tried.Approval != "" {
 			tried.Message = "" // the page says it with a link
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"remit/internal/contract"
 )
 
 //go:generate go run ./generate
@@ -118,7 +120,7 @@ func (c *Client) Command(s Server) string {
 	if _, err := c.entry(s); err != nil || c.command == nil {
 		return ""
 	}
-	return shellLine(c.command(s))
+	return contract.ShellLine(c.command(s)...)
 }
 
 // Links open the client and have it ask; none if it knows no such links.
