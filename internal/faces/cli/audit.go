@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -67,17 +66,9 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
 		caller, face, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(localTime(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
+		t.add(p.moment(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
 	}
 	t.write(p.Stdout)
-}
-
-func localTime(text string) string {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return at.Local().Format(time.DateTime)
 }
 
 func (p *Program) auditVerify() *cobra.Command {

@@ -89,11 +89,7 @@ func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string)
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	words := make([]string, len(all))
-	for i, book := range all {
-		words[i] = book.ID + "\t" + approval.Plain(book.Title)
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return convert(all, func(b books.Overview) string { return b.ID + "\t" + approval.Plain(b.Title) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // several counts things in words: 1 link, 2 links.

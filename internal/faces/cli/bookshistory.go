@@ -62,12 +62,12 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 }
 
 // moment is a time where the person is.
-func (b *bookCommands) moment(text string) string {
+func (p *Program) moment(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return approval.Plain(text)
 	}
-	return at.In(b.Now().Location()).Format("2006-01-02 15:04:05")
+	return at.In(p.Now().Location()).Format(time.DateTime)
 }
 
 // shortHash is as much of a hash as tells it from others.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -95,13 +96,10 @@ func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 		return q, fmt.Errorf("the question has %d characters; at most 500 are searched for", length)
 	case k.limit < 1 || k.limit > 20:
 		return q, fmt.Errorf("--limit is from 1 to 20, not %d", k.limit)
+	case q.Type != "" && !slices.Contains(knownTypes(), q.Type):
+		return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
 	}
-	for _, known := range append(knownTypes(), "") {
-		if q.Type == known {
-			return q, nil
-		}
-	}
-	return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
+	return q, nil
 }
 
 // show prints what was found.

@@ -17,12 +17,7 @@ func (t *taskCommands) add() *cobra.Command {
 		Long:  "Add a task. The title may be several words.\nA day is " + dayForms + ".",
 		Example: "  remit tasks add Buy milk\n" +
 			"  remit tasks add \"Call the dentist\" --priority high --due fri --description \"Ask for the bill\"",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("a task needs a title: remit tasks add TITLE")}
-			}
-			return nil
-		},
+		Args: some("a task needs a title: remit tasks add TITLE"),
 	}
 	given := t.flags(c, taskFlag{"description", "what there is to say about it"},
 		taskFlag{"priority", "low, medium or high; medium if not given"}, taskFlag{"due", "the day it is due"})
@@ -148,12 +143,7 @@ func (t *taskCommands) remove() *cobra.Command {
 // someIDs asks for one id or more. A shell takes #12 for a comment, so that none
 // arrives.
 func someIDs(verb string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usageError{fmt.Errorf("name at least one task: remit tasks %s ID... (12, or '#12' in quotes)", verb)}
-		}
-		return nil
-	}
+	return some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)")
 }
 
 // each calls a tool for every id, whatever became of the one before, and tells

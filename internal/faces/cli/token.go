@@ -273,18 +273,20 @@ func (p *Program) tokenList() *cobra.Command {
 	return p.withJSON("print as JSON", c)
 }
 
-func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
-	shown := func(t time.Time, none string) string {
-		if t.IsZero() {
-			return none
-		}
-		return t.In(now.Location()).Format("2006-01-02 15:04")
+// minute is a time where the person is, to the minute.
+func (p *Program) minute(t time.Time) string {
+	if t.IsZero() {
+		return "never"
 	}
+	return t.In(p.Now().Location()).Format("2006-01-02 15:04")
+}
+
+func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t := table{gives: 3, none: "There are no tokens. \"remit token create --name NAME\" makes one."}
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), stateOf(n, now), n.Scopes.String(), approval.Plain(n.User), shown(n.Expires, "never"), shown(n.Used, "never"))
+		t.add(n.ID, approval.Plain(n.Name), stateOf(n, now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }

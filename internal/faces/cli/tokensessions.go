@@ -42,11 +42,10 @@ func (p *Program) tokenSessions() *cobra.Command {
 }
 
 func (p *Program) printSessions(people []identity.Session) {
-	shown := func(t time.Time) string { return t.In(p.Now().Location()).Format("2006-01-02 15:04") }
 	t := table{none: "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in."}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
-		t.add(approval.Plain(s.Name), s.Role.String(), shown(s.Created), shown(s.Seen), shown(s.Expires))
+		t.add(approval.Plain(s.Name), s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
 	}
 	t.write(p.Stdout)
 }
