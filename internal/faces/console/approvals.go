@@ -245,9 +245,6 @@ func (p *requestPage) contract(v *visit, r approval.Request) {
 
 // preview compares what a file holds with what it would hold.
 func (p *requestPage) preview(v *visit, r approval.Request) {
-	if v.Preview == nil {
-		return
-	}
 	before, after, name, ok := v.Preview(v.r.Context(), r)
 	if !ok {
 		return

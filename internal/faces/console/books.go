@@ -141,9 +141,6 @@ func (v *visit) listChanges(page *bookPage) error {
 }
 
 func (v *visit) changes(book, file string, most int) ([]change, error) {
-	if v.History == nil {
-		return nil, nil
-	}
 	found, err := v.History(v.r.Context(), book, file, most)
 	v.recordFile("console/book_history", book, file, err)
 	if err != nil {

@@ -29,7 +29,7 @@ type connectPage struct {
 }
 
 func (v *visit) connect() error {
-	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.needsToken()}
+	page := connectPage{Base: v.base(), Identity: v.Identity(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded()}
 	page.MCP = page.Base + "/mcp"
 	if tool := v.simplestTool(); tool != nil {
 		examples, err := tool.Examples.All()
@@ -54,25 +54,11 @@ func (c *Console) simplestTool() *engine.Tool {
 	return tools[0]
 }
 
-// whoCalls says how callers are told apart; "" if nobody knows.
-func (c *Console) whoCalls() string {
-	if c.Identity == nil {
-		return ""
-	}
-	return c.Identity()
-}
-
-// needsToken tells whether callers over HTTP have to send a token.
-func (c *Console) needsToken() bool { return c.TokensNeeded != nil && c.TokensNeeded() }
-
 // base is where people reach the server, without a slash at the end.
 func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }
 
 // clients are the programs that Remit can be connected to.
 func (c *Console) clients() []clientView {
-	if c.Clients == nil {
-		return nil
-	}
 	var views []clientView
 	for _, client := range c.Clients(c.base()) {
 		views = append(views, clientView{Client: client, Open: clientLink(client.Link)})

@@ -34,22 +34,22 @@ type Console struct {
 	Base      func() string              // where people reach the server
 	Secure    bool                       // cookies travel over TLS alone
 	Identity  func() string              // how callers are told apart, in words
-	// TokensNeeded tells whether callers over HTTP have to send a token. It may be nil.
+	// TokensNeeded tells whether callers over HTTP have to send a token.
 	TokensNeeded func() bool
 	Audit        engine.Auditor
 	Limiter      limit.Limiter // of attempts to sign in
-	// Address tells from where a request comes; nil is the other end of its connection.
+	// Address tells from where a request comes.
 	Address func(r *http.Request) string
 	// Preview tells what a file holds now and what it will hold once a request is
-	// approved, and how people name it; not ok if the tool writes no file. It may be nil.
+	// approved, and how people name it; not ok if the tool writes no file.
 	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
 	// History gives the changes of a file of a book, or of the whole book if the path is
-	// empty, the newest first, at most so many. It may be nil.
+	// empty, the newest first, at most so many.
 	History func(ctx context.Context, book, path string, most int) ([]books.Change, error)
 	// Changed gives a change of a file of a book by its version, with the texts before and
-	// after it. It may be nil.
+	// after it.
 	Changed func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
-	// Asset opens the asset of a book at a key. It may be nil.
+	// Asset opens the asset of a book at a key.
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
 	Log   *slog.Logger

@@ -47,7 +47,7 @@ func (v *visit) count(m misdeed, whose string) error {
 func (v *visit) enter() error {
 	person, err := v.signedIn(v.r)
 	if errors.Is(err, errBadCookie) {
-		if many := v.count(badCookies, v.address(v.r)); many != nil {
+		if many := v.count(badCookies, v.Address(v.r)); many != nil {
 			return many
 		}
 		v.record(badCookies.what, identity.Person{}, errDenied, v.where())

@@ -63,7 +63,7 @@ func (v *visit) signIn(token, next string) error {
 	if e := contract.AsError(err); err != nil && e.Kind == contract.Denied {
 		// Only failures count. Links are signed, so nobody guesses one, and whoever has a
 		// good one need not wait for those who try.
-		if err := v.count(badLinks, v.address(v.r)); err != nil {
+		if err := v.count(badLinks, v.Address(v.r)); err != nil {
 			return err
 		}
 		v.record("console/sign_in", identity.Person{}, err)
@@ -100,7 +100,7 @@ func (v *visit) ready(done string) error {
 func (v *visit) recordAs(face, what string, who identity.Person, failed error, about ...jsontree.Member) {
 	r := audit.Record{
 		Time: v.Now(), Face: face, Tool: what, Outcome: "ok",
-		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.address(v.r))))...),
+		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
 	}
 	if who.Role > identity.Nobody {
 		r.Principal = who.Principal()

@@ -33,7 +33,7 @@ type tokenRow struct {
 
 func (v *visit) settings() error {
 	page := settingsPage{
-		Settings: v.Settings(), Identity: v.whoCalls(), Person: v.person, Sets: v.sets(),
+		Settings: v.Settings(), Identity: v.Identity(), Person: v.person, Sets: v.sets(),
 		All: v.r.URL.Query().Get("tokens") == "all",
 	}
 	tokens, err := v.Tokens.List(v.r.Context())

@@ -25,12 +25,8 @@ func (v *visit) snippetsOf(t *engine.Tool, examples []contract.Example) snippets
 		jsontree.M("method", jsontree.Str("tools/call")),
 		jsontree.M("params", jsontree.Obj(jsontree.M("name", jsontree.Str(t.Name)), jsontree.M("arguments", args))),
 	)
-	base := "http://127.0.0.1:8722"
-	if v.Base != nil {
-		base = strings.TrimSuffix(v.Base(), "/")
-	}
-	curl := []string{"curl " + contract.ShellLine(base+"/tools/"+t.Name), "-H 'Content-Type: application/json'"}
-	token := t.Access != contract.Public && v.needsToken()
+	curl := []string{"curl " + contract.ShellLine(v.base()+"/tools/"+t.Name), "-H 'Content-Type: application/json'"}
+	token := t.Access != contract.Public && v.TokensNeeded()
 	if token {
 		curl = append(curl, `-H "Authorization: Bearer $REMIT_TOKEN"`)
 	}
