@@ -81,8 +81,7 @@ func (p *Program) auditVerify() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(c.Context(), w.Records())
-			var broken *audit.BrokenError
-			if errors.As(err, &broken) {
+			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
 				return fmt.Errorf("the audit record is broken at %w (%d records before it hold)", broken, count)
 			}
 			if err != nil {

@@ -125,8 +125,7 @@ func (p *Program) Main(ctx context.Context) int {
 
 // message leaves out the kind that contract.Error puts in front for logs.
 func message(err error) string {
-	var e *contract.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*contract.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()

@@ -89,15 +89,12 @@ func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptio
 }
 
 func (p *Program) tellInstalled(c *clients.Client, change clients.Change, s clients.Server) {
-	switch change.Was {
-	case clients.Same:
+	if change.Was == clients.Same {
 		fmt.Fprintf(p.Stdout, "%s is connected already: %s stands in %s.\n", c.Title, s.Name, change.File)
 		return
-	case clients.Other:
-		fmt.Fprintf(p.Stdout, "%s is connected: %s was replaced in %s.\n", c.Title, s.Name, change.File)
-	default:
-		fmt.Fprintf(p.Stdout, "%s is connected: %s was added to %s.\n", c.Title, s.Name, change.File)
 	}
+	done := map[clients.Was]string{clients.Other: "replaced in", clients.Absent: "added to"}[change.Was]
+	fmt.Fprintf(p.Stdout, "%s is connected: %s was %s %s.\n", c.Title, s.Name, done, change.File)
 	if change.Backup != "" {
 		fmt.Fprintf(p.Stdout, "What was there is kept in %s.\n", change.Backup)
 	}

@@ -106,44 +106,32 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 }
 
 func (t *taskCommands) done() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "done ID...",
-		Short:   "Complete tasks",
-		Example: "  remit tasks done 12\n  remit tasks done 12 14 15",
-		Args:    someIDs("done"),
-	}
-	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
-		return t.each(cmd, args, "complete_task", func(id string, data jsontree.Value) error {
-			s, err := shown(data)
-			if err == nil {
-				fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
-			}
-			return err
-		})
+	return t.forEach("done", "Complete tasks", "complete_task", func(id string, data jsontree.Value) error {
+		s, err := shown(data)
+		if err == nil {
+			fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
+		}
+		return err
 	})
-	return c
 }
 
 func (t *taskCommands) remove() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "rm ID...",
-		Short:   "Delete tasks for good",
-		Example: "  remit tasks rm 12\n  remit tasks rm 12 14 15",
-		Args:    someIDs("rm"),
-	}
-	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
-		return t.each(cmd, args, "delete_task", func(id string, _ jsontree.Value) error {
-			fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
-			return nil
-		})
+	return t.forEach("rm", "Delete tasks for good", "delete_task", func(id string, _ jsontree.Value) error {
+		fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
+		return nil
 	})
-	return c
 }
 
-// someIDs asks for one id or more. A shell takes #12 for a comment, so that none
-// arrives.
-func someIDs(verb string) cobra.PositionalArgs {
-	return some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)")
+// forEach makes a command that calls a tool for one id or more. A shell takes #12 for a
+// comment, so that none arrives.
+func (t *taskCommands) forEach(verb, short, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
+	return &cobra.Command{
+		Use:     verb + " ID...",
+		Short:   short,
+		Example: "  remit tasks " + verb + " 12\n  remit tasks " + verb + " 12 14 15",
+		Args:    some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
+		RunE:    t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
+	}
 }
 
 // each calls a tool for every id, whatever became of the one before, and tells

@@ -225,28 +225,13 @@ type tokenView struct {
 
 func viewOfToken(t *identity.Token, now time.Time) tokenView {
 	view := tokenView{
-		ID: t.ID, Name: t.Name, State: stateOf(t, now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
+		ID: t.ID, Name: t.Name, State: t.State(now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
 		CreatedAt: t.Created, CreatedBy: t.By, ExpiresAt: t.Expires, RevokedAt: t.Revoked, UsedAt: t.Used,
 	}
 	if t.Rate != (limit.Rate{}) {
 		view.Rate = contract.Rate(t.Rate).String()
 	}
 	return view
-}
-
-// stateOf says in a word whether a token lets anybody in. One that is foreign came
-// with the database from another machine or workspace.
-func stateOf(t *identity.Token, now time.Time) string {
-	switch {
-	case t.Foreign:
-		return "foreign"
-	case !t.Revoked.IsZero():
-		return "revoked"
-	case t.Expired(now):
-		return "expired"
-	default:
-		return "live"
-	}
 }
 
 func (p *Program) tokenList() *cobra.Command {
@@ -286,7 +271,7 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), stateOf(n, now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
+		t.add(n.ID, approval.Plain(n.Name), n.State(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }

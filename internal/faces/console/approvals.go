@@ -34,15 +34,10 @@ func rowOf(r approval.Request, now time.Time) requestRow {
 
 // stateOf is how far a request has come, in a word.
 func stateOf(r approval.Request, now time.Time) string {
-	switch {
-	case !r.SpentAt.IsZero() && r.State == approval.Approved:
-		return "used"
-	case r.SpentAt.IsZero() && r.Expired(now):
-		return "expired"
-	case r.State == approval.Pending:
-		return "waiting"
+	if stage := r.Stage(now); stage != string(approval.Pending) {
+		return stage
 	}
-	return string(r.State)
+	return "waiting"
 }
 
 // How much of the list of requests there is to see.

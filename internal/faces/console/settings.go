@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -58,16 +59,10 @@ func (v *visit) settings() error {
 	return v.page("settings", "settings", "Settings", page)
 }
 
+// tokenState is the state of a token in the words of the page.
 func tokenState(t identity.Token, now time.Time) string {
-	switch {
-	case t.Foreign:
-		return "not made here"
-	case !t.Revoked.IsZero():
-		return "revoked"
-	case t.Expired(now):
-		return "expired"
-	}
-	return "good"
+	state := t.State(now)
+	return cmp.Or(map[string]string{"foreign": "not made here", "live": "good"}[state], state)
 }
 
 // madePage shows what is shown once.
