@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -208,11 +209,7 @@ func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
 	return nil
 }
 
-func isVariable(name string) bool {
-	return strings.IndexFunc(name, func(r rune) bool {
-		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	}) < 0 && (name[0] < '0' || name[0] > '9')
-}
+func isVariable(name string) bool { return regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(name) }
 
 func isLoopback(host string) bool {
 	address := net.ParseIP(host)

@@ -45,13 +45,10 @@ func (v *visit) connect() error {
 // simplestTool is one that shows how to call any other; nil if none is served.
 func (c *Console) simplestTool() *engine.Tool {
 	tools := c.Engine.Tools()
-	if i := slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }); i >= 0 {
-		return tools[i]
-	}
 	if len(tools) == 0 {
 		return nil
 	}
-	return tools[0]
+	return tools[max(0, slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }))]
 }
 
 // base is where people reach the server, without a slash at the end.

@@ -51,14 +51,6 @@ func commandLine(c *contract.Contract, args *jsontree.Value) string {
 // typedAlike tells whether key=value on the command line gives the very value: it is
 // read by the type that the contract names.
 func typedAlike(kind string, v *jsontree.Value) bool {
-	switch v.Kind {
-	case jsontree.String:
-		return kind == "string"
-	case jsontree.Number:
-		return kind == "integer" || kind == "number"
-	case jsontree.Bool:
-		return kind == "boolean"
-	default:
-		return false
-	}
+	return v.Kind == jsontree.String && kind == "string" || v.Kind == jsontree.Bool && kind == "boolean" ||
+		v.Kind == jsontree.Number && (kind == "integer" || kind == "number")
 }
