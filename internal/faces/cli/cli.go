@@ -134,7 +134,9 @@ func message(err error) string {
 // isCobraUsage tells cobra's own complaints about the command line, which it
 // gives as plain text.
 func isCobraUsage(err error) bool {
-	starts := []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag"}
+	starts := []string{
+		"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag",
+	}
 	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(err.Error(), start) })
 }
 
