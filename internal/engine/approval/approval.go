@@ -113,6 +113,17 @@ type Request struct {
 // instant before ExpiresAt.
 func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
 
+// Stage is how far the request has come, in a word: its state, used or expired.
+func (r Request) Stage(now time.Time) string {
+	switch {
+	case !r.SpentAt.IsZero() && r.State == Approved:
+		return "used"
+	case r.SpentAt.IsZero() && r.Expired(now):
+		return "expired"
+	}
+	return string(r.State)
+}
+
 // Verdict is a person's answer.
 type Verdict struct {
 	Approve bool

@@ -265,7 +265,21 @@ func (t Token) Principal() string { return "agent:" + t.Name }
 // Live tells whether the token lets anybody in: it is ours, and neither revoked nor
 // expired.
 func (t Token) Live(now time.Time) bool {
-	return !t.Foreign && t.Revoked.IsZero() && !t.Expired(now)
+	return t.State(now) == "live"
+}
+
+// State says in a word whether the token lets anybody in: live, revoked, expired, or foreign
+// if it came with the database from another machine or workspace.
+func (t Token) State(now time.Time) string {
+	switch {
+	case t.Foreign:
+		return "foreign"
+	case !t.Revoked.IsZero():
+		return "revoked"
+	case t.Expired(now):
+		return "expired"
+	}
+	return "live"
 }
 
 // Expired tells whether the token has come to its end. It counts until the instant

@@ -31,7 +31,7 @@ func (p *Program) withApprovals(body func(ctx context.Context, store approval.St
 }
 
 func (p *Program) approvalsList() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the requests that wait",
@@ -43,7 +43,7 @@ func (p *Program) approvalsList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.show(asJSON, convert(requests, viewOf), func() {
+			return p.show(convert(requests, viewOf), func() {
 				p.printRequests(requests)
 				if len(requests) == most {
 					fmt.Fprintf(p.Stdout, "Only the newest %d are shown.\n", most)
@@ -52,8 +52,7 @@ func (p *Program) approvalsList() *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "also what is decided or expired")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 func (p *Program) printRequests(requests []approval.Request) {
@@ -61,7 +60,7 @@ func (p *Program) printRequests(requests []approval.Request) {
 	t.add("ID", "STATE", "AGE", "TOOL", "CALLER", "ARGUMENTS")
 	for _, r := range requests {
 		age := time.Since(r.CreatedAt).Round(time.Second).String()
-		t.add(r.ID, viewOf(r).State, age, r.Tool, r.Principal, approval.Plain(string(r.Arguments)))
+		t.add(r.ID, r.Stage(time.Now()), age, r.Tool, r.Principal, approval.Plain(string(r.Arguments)))
 	}
 	t.write(p.Stdout)
 }
@@ -88,15 +87,8 @@ func viewOf(r approval.Request) requestView {
 	if err != nil {
 		args = jsontree.Str(string(r.Arguments))
 	}
-	state := string(r.State)
-	switch {
-	case !r.SpentAt.IsZero() && r.State == approval.Approved:
-		state = "used"
-	case r.SpentAt.IsZero() && r.Expired(time.Now()):
-		state = "expired"
-	}
 	return requestView{
-		ID: r.ID, State: state, Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
+		ID: r.ID, State: r.Stage(time.Now()), Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
 		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy, Reason: r.Reason, SpentAt: r.SpentAt,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,6 @@ func (p *Program) auditCommand() *cobra.Command {
 func (p *Program) auditList() *cobra.Command {
 	var f auditindex.Filter
 	var limit int
-	var asJSON bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the latest calls, newest first",
@@ -42,18 +40,13 @@ func (p *Program) auditList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return writeJSON(p.Stdout, records)
-			}
-			p.printRecords(records)
-			return nil
+			return p.show(records, func() { p.printRecords(records) })
 		}),
 	}
 	c.Flags().IntVar(&limit, "limit", 50, "how many calls at the most")
 	c.Flags().StringVar(&f.Tool, "tool", "", "only calls of this tool")
 	c.Flags().StringVar(&f.Outcome, "outcome", "", "only calls that ended so: ok, invalid, denied, ...")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 func checkOutcome(outcome string) error {
@@ -68,26 +61,14 @@ func checkOutcome(outcome string) error {
 }
 
 func (p *Program) printRecords(records []jsontree.Value) {
-	if len(records) == 0 {
-		fmt.Fprintln(p.Stdout, "No calls are on record.")
-		return
-	}
-	var t table
+	t := table{none: "No calls are on record."}
 	t.add("TIME", "CALLER", "FACE", "TOOL", "OUTCOME", "TOOK", "ARGUMENTS")
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
 		caller, face, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(localTime(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
+		t.add(p.moment(at.Text), caller.Text, face.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
 	}
 	t.write(p.Stdout)
-}
-
-func localTime(text string) string {
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return text
-	}
-	return at.Local().Format(time.DateTime)
 }
 
 func (p *Program) auditVerify() *cobra.Command {
@@ -100,8 +81,7 @@ func (p *Program) auditVerify() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(c.Context(), w.Records())
-			var broken *audit.BrokenError
-			if errors.As(err, &broken) {
+			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {
 				return fmt.Errorf("the audit record is broken at %w (%d records before it hold)", broken, count)
 			}
 			if err != nil {

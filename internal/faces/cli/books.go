@@ -15,7 +15,7 @@ import (
 
 // booksCommand lists books, and holds the commands for whole ones.
 func (p *Program) booksCommand() *cobra.Command {
-	b := &bookCommands{Program: p}
+	b := &bookCommands{p}
 	c := b.list("books")
 	c.Short = "See and handle books"
 	c.Long = "List the books of the library; the commands below bring books in and out, check them, and bring back what was lost.\n\n" +
@@ -26,16 +26,13 @@ func (p *Program) booksCommand() *cobra.Command {
 		"  remit books validate python\n" +
 		"  remit books restore python lessons/intro.md     the version before"
 	runsByItself(c)
-	c.PersistentFlags().BoolVar(&b.asJSON, "json", false, "print the result as JSON")
+	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result as JSON")
 	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
 	return c
 }
 
 // bookCommands are the commands that people have for books.
-type bookCommands struct {
-	*Program
-	asJSON bool
-}
+type bookCommands struct{ *Program }
 
 // run makes a body run on the library of the workspace.
 func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
@@ -92,11 +89,7 @@ func (b *bookCommands) completeBook(cmd *cobra.Command, args []string, _ string)
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	words := make([]string, len(all))
-	for i, book := range all {
-		words[i] = book.ID + "\t" + approval.Plain(book.Title)
-	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return convert(all, func(b books.Overview) string { return b.ID + "\t" + approval.Plain(b.Title) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // several counts things in words: 1 link, 2 links.

@@ -77,7 +77,7 @@ func (b *bookCommands) exportFile(ctx context.Context, l *books.Library, book, t
 	if err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
-	return b.show(b.asJSON, map[string]any{"book_id": book, "file": target, "bytes": info.Size()}, func() {
+	return b.show(map[string]any{"book_id": book, "file": target, "bytes": info.Size()}, func() {
 		fmt.Fprintf(b.Stdout, "Exported %s to %s (%s).\n", book, target, size(info.Size()))
 	})
 }

@@ -42,7 +42,7 @@ func (b *bookCommands) log() *cobra.Command {
 			changes = changes[:most]
 			fmt.Fprintf(b.Stderr, "Only the newest %d are shown; --limit 0 shows all.\n", most)
 		}
-		return b.show(b.asJSON, append([]books.Change{}, changes...), func() { b.printChanges(changes) })
+		return b.show(append([]books.Change{}, changes...), func() { b.printChanges(changes) })
 	})
 	c.Flags().IntVar(&most, "limit", 100, "how many changes at the most; 0 for all")
 	return c
@@ -62,12 +62,12 @@ func (b *bookCommands) printChanges(changes []books.Change) {
 }
 
 // moment is a time where the person is.
-func (b *bookCommands) moment(text string) string {
+func (p *Program) moment(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return approval.Plain(text)
 	}
-	return at.In(b.Now().Location()).Format("2006-01-02 15:04:05")
+	return at.In(p.Now().Location()).Format(time.DateTime)
 }
 
 // shortHash is as much of a hash as tells it from others.
@@ -96,7 +96,7 @@ func (b *bookCommands) restore() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return b.show(b.asJSON, done, func() {
+		return b.show(done, func() {
 			was := "nothing was there"
 			if done.Old != "" {
 				was = shortHash(done.Old) + " was there"

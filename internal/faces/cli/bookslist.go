@@ -22,7 +22,7 @@ func (b *bookCommands) list(use string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return b.show(b.asJSON, append([]books.Overview{}, all...), func() { b.printBooks(all) })
+			return b.show(append([]books.Overview{}, all...), func() { b.printBooks(all) })
 		}),
 	}
 }
@@ -67,7 +67,7 @@ func (b *bookCommands) create() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return b.show(b.asJSON, made, func() {
+		return b.show(made, func() {
 			fmt.Fprintf(b.Stdout, "Began %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
 		})
 	})

@@ -47,7 +47,7 @@ func (b *bookCommands) sayFindings(book string, findings []books.Finding) error 
 		Warnings int             `json:"warnings"`
 		Findings []books.Finding `json:"findings"`
 	}{book, errs, len(findings) - errs, append([]books.Finding{}, findings...)}
-	return failedIf(errs > 0, b.show(b.asJSON, answer, func() { b.printFindings(book, findings, errs) }))
+	return failedIf(errs > 0, b.show(answer, func() { b.printFindings(book, findings, errs) }))
 }
 
 func (b *bookCommands) printFindings(book string, findings []books.Finding, errs int) {

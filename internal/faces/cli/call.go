@@ -37,12 +37,7 @@ func (p *Program) callCommand() *cobra.Command {
 			"  remit call read_repo_file path=README.md\n" +
 			"  remit call add_task user_id=ada title=\"Buy milk\" --idempotency-key \"$(uuidgen)\"\n" +
 			"  remit call write_memory_entry --json '{\"file\":\"decisions.jsonl\",\"entry\":{\"timestamp\":\"2026-01-09T10:30:00Z\",\"type\":\"stack\"}}'",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them")}
-			}
-			return nil
-		},
+		Args:              some("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them"),
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -74,6 +75,8 @@ type Program struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
+
+	asJSON bool // the flag --json of the command that runs
 }
 
 // usageError is a command line that cannot be carried out as it stands.
@@ -122,8 +125,7 @@ func (p *Program) Main(ctx context.Context) int {
 
 // message leaves out the kind that contract.Error puts in front for logs.
 func message(err error) string {
-	var e *contract.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*contract.Error](err); ok {
 		return e.Message
 	}
 	return err.Error()
@@ -132,12 +134,10 @@ func message(err error) string {
 // isCobraUsage tells cobra's own complaints about the command line, which it
 // gives as plain text.
 func isCobraUsage(err error) bool {
-	for _, start := range []string{"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag"} {
-		if strings.HasPrefix(err.Error(), start) {
-			return true
-		}
+	starts := []string{
+		"unknown command", "unknown flag", "unknown shorthand", "accepts ", "requires ", "flag needs", "invalid argument", "required flag",
 	}
-	return false
+	return slices.ContainsFunc(starts, func(start string) bool { return strings.HasPrefix(err.Error(), start) })
 }
 
 func (p *Program) command() *cobra.Command {
@@ -160,14 +160,8 @@ func (p *Program) command() *cobra.Command {
 		Version:       p.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return unknownCommand(cmd, args[0])
-			}
-			return cmd.Help()
-		},
 	}
+	runsByItself(root)
 	root.SetVersionTemplate("remit {{.Version}}\n")
 	root.SetFlagErrorFunc(p.flagError)
 	root.SetHelpCommand(helpCommand())
@@ -217,24 +211,27 @@ func (p *Program) flagError(cmd *cobra.Command, err error) error {
 }
 
 // runsByItself lets a command that has others beneath it run without one of them: what
-// follows it can only be the name of one, misspelt.
+// follows it can only be the name of one, misspelt. A command that does nothing shows its help.
 func runsByItself(c *cobra.Command) {
 	run := c.RunE
 	c.Args = cobra.ArbitraryArgs
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
+		switch {
+		case len(args) > 0:
 			return unknownCommand(cmd, args[0])
+		case run == nil:
+			return cmd.Help()
 		}
 		return run(cmd, args)
 	}
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
-	known := convert(cmd.Commands(), (*cobra.Command).Name)
-	if near := contract.Nearest(name, known); near != "" {
-		return usageError{fmt.Errorf("unknown command %q; did you mean %q?", strings.TrimSpace(cmd.CommandPath()+" "+name), near)}
+	err := fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))
+	if near := contract.Nearest(name, convert(cmd.Commands(), (*cobra.Command).Name)); near != "" {
+		err = fmt.Errorf("%w; did you mean %q?", err, near)
 	}
-	return usageError{fmt.Errorf("unknown command %q", strings.TrimSpace(cmd.CommandPath()+" "+name))}
+	return usageError{err}
 }
 
 // noSuch says what was probably meant by a word that is none of those that are known.
@@ -267,6 +264,16 @@ func helpCommand() *cobra.Command {
 // exactly asks for n arguments, and says which when there are others.
 func exactly(n int, usage string) cobra.PositionalArgs { return between(n, n, usage) }
 
+// some asks for at least one argument, and says what is missing.
+func some(missing string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usageError{errors.New(missing)}
+		}
+		return nil
+	}
+}
+
 func between(least, most int, usage string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
@@ -278,19 +285,13 @@ func between(least, most int, usage string) cobra.PositionalArgs {
 
 // group makes a command that only holds others.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cobra.ArbitraryArgs}
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return unknownCommand(cmd, args[0])
-		}
-		return cmd.Help()
-	}
+	c := &cobra.Command{Use: use, Short: short, Long: long}
+	runsByItself(c)
 	c.AddCommand(commands...)
-	examples := make([]string, len(commands))
-	for i, sub := range commands {
-		examples[i], _, _ = strings.Cut(sub.Example, "\n")
-	}
-	c.Example = strings.Join(examples, "\n")
+	c.Example = strings.Join(convert(commands, func(sub *cobra.Command) string {
+		first, _, _ := strings.Cut(sub.Example, "\n")
+		return first
+	}), "\n")
 	return c
 }
 

@@ -11,8 +11,7 @@ func (p *Program) configCommand() *cobra.Command {
 }
 
 func (p *Program) configPrint() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:     "print",
 		Short:   "Print every setting and where its value came from",
 		Example: "  remit config print\n  REMIT_APPROVE=deny remit config print --json",
@@ -22,7 +21,7 @@ func (p *Program) configPrint() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			return p.show(asJSON, settings.values, func() {
+			return p.show(settings.values, func() {
 				var t table
 				t.add("SETTING", "FROM", "VALUE")
 				for _, v := range settings.values {
@@ -31,7 +30,5 @@ func (p *Program) configPrint() *cobra.Command {
 				t.write(p.Stdout)
 			})
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	})
 }

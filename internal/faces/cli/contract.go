@@ -24,8 +24,7 @@ func (p *Program) contractCommand() *cobra.Command {
 }
 
 func (p *Program) contractLint() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print the findings as JSON", &cobra.Command{
 		Use:     "lint [DIR]",
 		Short:   "Check the contracts beneath a folder (default: those built in)",
 		Example: "  remit contract lint\n  remit contract lint internal/toolsets",
@@ -35,11 +34,9 @@ func (p *Program) contractLint() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.reportFindings(sets, asJSON)
+			return p.reportFindings(sets)
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
-	return c
+	})
 }
 
 func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
@@ -56,14 +53,14 @@ func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
 	return sets, err
 }
 
-func (p *Program) reportFindings(sets []*contract.Set, asJSON bool) error {
+func (p *Program) reportFindings(sets []*contract.Set) error {
 	findings := []contract.Finding{}
 	count := 0
 	for _, set := range sets {
 		findings = append(findings, set.Lint()...)
 		count += len(set.Contracts)
 	}
-	return failedIf(len(findings) > 0, p.show(asJSON, findings, func() {
+	return failedIf(len(findings) > 0, p.show(findings, func() {
 		if len(findings) == 0 {
 			fmt.Fprintf(p.Stdout, "%d contracts, no findings.\n", count)
 		}
@@ -124,8 +121,7 @@ func createFile(name string, content []byte) error {
 }
 
 func (p *Program) contractDiff() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "Tell whether a change of contracts is MAJOR, MINOR or PATCH",
 		Long: "Compare two contracts (YAML files) or two catalogs (catalog.json) and classify each change:\n" +
@@ -136,14 +132,12 @@ func (p *Program) contractDiff() *cobra.Command {
 			"  remit contract diff /tmp/old.json internal/contract/catalog/catalog.json",
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return p.diff(args[0], args[1], asJSON)
+			return p.diff(args[0], args[1])
 		},
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	})
 }
 
-func (p *Program) diff(oldFile, newFile string, asJSON bool) error {
+func (p *Program) diff(oldFile, newFile string) error {
 	old, err := loadContracts(oldFile)
 	if err != nil {
 		return err
@@ -154,7 +148,7 @@ func (p *Program) diff(oldFile, newFile string, asJSON bool) error {
 	}
 	report := contract.Review(old, updated)
 	tooLittle := slices.ContainsFunc(report, func(r contract.ToolReview) bool { return !r.Enough })
-	return failedIf(tooLittle, p.show(asJSON, report, func() { p.printReview(report) }))
+	return failedIf(tooLittle, p.show(report, func() { p.printReview(report) }))
 }
 
 func (p *Program) printReview(report []contract.ToolReview) {

@@ -35,7 +35,7 @@ type Checker interface {
 }
 
 func (p *Program) doctorCommand() *cobra.Command {
-	var asJSON, strict bool
+	var strict bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out whether all is well, and what to do if not",
@@ -46,21 +46,15 @@ func (p *Program) doctorCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.examine(cmd)
-			if err := p.printChecks(checks, asJSON); err != nil {
-				return err
+			count := map[Status]int{}
+			for _, c := range checks {
+				count[c.Status]++
 			}
-			is := func(s Status) bool {
-				return slices.ContainsFunc(checks, func(c Check) bool { return c.Status == s })
-			}
-			if is(Failed) || strict && is(Warned) {
-				return failure{ExitFailed}
-			}
-			return nil
+			return failedIf(count[Failed] > 0 || strict && count[Warned] > 0, p.printChecks(checks, count[Failed], count[Warned]))
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
 	c.Flags().BoolVar(&strict, "strict", false, "a warning counts as a failure")
-	return c
+	return p.withJSON("print as JSON", c)
 }
 
 // examine looks at everything. What keeps the rest from being looked at is a finding
@@ -111,27 +105,15 @@ func checkConfiguration(s *Settings) Check {
 	return c
 }
 
-func (p *Program) printChecks(checks []Check, asJSON bool) error {
-	failed, warned := 0, 0
-	for _, c := range checks {
-		switch c.Status {
-		case Failed:
-			failed++
-		case Warned:
-			warned++
-		}
-	}
-	if asJSON {
+func (p *Program) printChecks(checks []Check, failed, warned int) error {
+	if p.asJSON {
 		return writeJSON(p.Stdout, map[string]any{"version": p.Version, "failed": failed, "warned": warned, "checks": checks})
 	}
 	t := table{colour: p.colours()}
 	for _, c := range checks {
 		t.add(string(c.Status), c.Name, c.Found)
-		switch c.Status {
-		case Failed:
-			t.paint(0, red)
-		case Warned:
-			t.paint(0, yellow)
+		if c.Status != Well {
+			t.paint(0, map[Status]paint{Failed: red, Warned: yellow}[c.Status])
 		}
 	}
 	t.write(p.Stdout)

@@ -75,10 +75,12 @@ func tryWriting(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// reasonOf leaves out the path that the message names already.
+// reasonOf leaves out the path or the address that the message names already.
 func reasonOf(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return failed.Err
 	}
 	return err
@@ -137,16 +139,9 @@ func checkIgnored(s *Settings) []Check {
 }
 
 func isInRepository(folder string) bool {
-	for {
-		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
-			return true
-		}
-		above := filepath.Dir(folder)
-		if above == folder {
-			return false
-		}
-		folder = above
-	}
+	_, err := os.Lstat(filepath.Join(folder, ".git"))
+	above := filepath.Dir(folder)
+	return err == nil || above != folder && isInRepository(above)
 }
 
 // checkAddress tells whether serve could listen, or does.
@@ -166,21 +161,13 @@ func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	version, status, asked := healthAt(ctx, scheme+s.Addr)
 	switch {
 	case asked != nil:
-		return Check{name, Failed, fmt.Sprintf("serve cannot listen on %s (%v), and what is there does not answer as Remit does", s.Addr, listenReason(err)), "End what listens there, or choose another address with --addr."}
+		return Check{name, Failed, fmt.Sprintf("serve cannot listen on %s (%v), and what is there does not answer as Remit does", s.Addr, reasonOf(err)), "End what listens there, or choose another address with --addr."}
 	case version != p.Version:
 		return Check{name, Warned, fmt.Sprintf("Remit %s serves %s; this is %s", version, s.Addr, p.Version), "Restart \"remit serve\" with this version."}
 	case status != "ok":
 		return Check{name, Warned, fmt.Sprintf("Remit serves %s, and is %s", s.Addr, status), "Its log says which part does not work; GET /health names it."}
 	}
 	return Check{name, Well, "Remit serves " + s.Addr, ""}
-}
-
-func listenReason(err error) error {
-	var failed *net.OpError
-	if errors.As(err, &failed) {
-		return failed.Err
-	}
-	return err
 }
 
 // healthAt asks a server whether it is Remit, and how it is.

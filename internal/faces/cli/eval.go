@@ -35,7 +35,6 @@ type MethodScore struct {
 // evalCommand measures the search by meaning.
 func (p *Program) evalCommand() *cobra.Command {
 	var sets []string
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Measure how well questions find their answers",
@@ -47,14 +46,13 @@ func (p *Program) evalCommand() *cobra.Command {
 			"  remit eval --set questions.jsonl                a set of your own; - is stdin\n" +
 			"  remit eval --json                               for scripts",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.eval(cmd.Context(), sets, asJSON) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.eval(cmd.Context(), sets) },
 	}
 	c.Flags().StringArrayVar(&sets, "set", nil, "a file of questions and documents; may be given again")
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return c
+	return p.withJSON("print JSON", c)
 }
 
-func (p *Program) eval(ctx context.Context, files []string, asJSON bool) error {
+func (p *Program) eval(ctx context.Context, files []string) error {
 	measured, err := p.evaluateAll(ctx, files)
 	if err != nil {
 		return err
@@ -64,18 +62,16 @@ func (p *Program) eval(ctx context.Context, files []string, asJSON bool) error {
 			fmt.Fprintf(p.Stderr, "remit: %s: %d questions have no answer and are left out; %d answers are no documents and count as not found\n", approval.Plain(m.Set), m.Unanswered, m.Missing)
 		}
 	}
-	if asJSON {
-		return writeJSON(p.Stdout, measured)
-	}
-	t := &table{}
-	t.add("SET", "DOCUMENTS", "QUESTIONS", "METHOD", "NDCG@10", "RECALL@10")
-	for _, m := range measured {
-		for _, s := range m.Scores {
-			t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method, fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
+	return p.show(measured, func() {
+		var t table
+		t.add("SET", "DOCUMENTS", "QUESTIONS", "METHOD", "NDCG@10", "RECALL@10")
+		for _, m := range measured {
+			for _, s := range m.Scores {
+				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method, fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
+			}
 		}
-	}
-	t.write(p.Stdout)
-	return nil
+		t.write(p.Stdout)
+	})
 }
 
 func (p *Program) evaluateAll(ctx context.Context, files []string) ([]Evaluation, error) {

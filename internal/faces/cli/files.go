@@ -23,7 +23,7 @@ func (p *Program) filesCommand() *cobra.Command {
 			"  remit files -0 | xargs -0 wc -l                 for names with spaces",
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
 	}
-	c.Flags().BoolVar(&g.asJSON, "json", false, "print a JSON array")
+	c.Flags().BoolVar(&p.asJSON, "json", false, "print a JSON array")
 	c.Flags().BoolVarP(&g.null, "null", "0", false, "end each name with a zero byte, as xargs -0 takes them")
 	return c
 }

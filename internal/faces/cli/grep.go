@@ -28,7 +28,7 @@ type grepCommands struct {
 	fixed, word               bool
 	filesOnly, count          bool
 	column, numbers           bool
-	asJSON, null              bool
+	null                      bool
 	globs                     []string
 	chosen                    bool // some files are meant, not all
 	surrounding, most         int
@@ -64,7 +64,7 @@ func (p *Program) grepCommand() *cobra.Command {
 	f.IntVarP(&g.most, "max", "m", 0, "show so many lines in all (files, with -l or -c); 0 is all")
 	f.BoolVar(&g.column, "column", false, "show where in the line the first match begins, in bytes")
 	f.BoolVarP(&g.numbers, "line-number", "n", false, "show the numbers of lines; they are always shown")
-	f.BoolVar(&g.asJSON, "json", false, "print a JSON object a line")
+	f.BoolVar(&p.asJSON, "json", false, "print a JSON object a line")
 	return c
 }
 

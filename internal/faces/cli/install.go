@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -89,15 +90,12 @@ func (p *Program) install(cmd *cobra.Command, c *clients.Client, o *installOptio
 }
 
 func (p *Program) tellInstalled(c *clients.Client, change clients.Change, s clients.Server) {
-	switch change.Was {
-	case clients.Same:
+	if change.Was == clients.Same {
 		fmt.Fprintf(p.Stdout, "%s is connected already: %s stands in %s.\n", c.Title, s.Name, change.File)
 		return
-	case clients.Other:
-		fmt.Fprintf(p.Stdout, "%s is connected: %s was replaced in %s.\n", c.Title, s.Name, change.File)
-	default:
-		fmt.Fprintf(p.Stdout, "%s is connected: %s was added to %s.\n", c.Title, s.Name, change.File)
 	}
+	done := map[clients.Was]string{clients.Other: "replaced in", clients.Absent: "added to"}[change.Was]
+	fmt.Fprintf(p.Stdout, "%s is connected: %s was %s %s.\n", c.Title, s.Name, done, change.File)
 	if change.Backup != "" {
 		fmt.Fprintf(p.Stdout, "What was there is kept in %s.\n", change.Backup)
 	}
@@ -211,11 +209,7 @@ func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
 	return nil
 }
 
-func isVariable(name string) bool {
-	return strings.IndexFunc(name, func(r rune) bool {
-		return r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	}) < 0 && (name[0] < '0' || name[0] > '9')
-}
+func isVariable(name string) bool { return regexp.MustCompile(`^[A-Za-z_]\w*$`).MatchString(name) }
 
 func isLoopback(host string) bool {
 	address := net.ParseIP(host)

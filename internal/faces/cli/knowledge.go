@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,7 +29,7 @@ type knowledgeCommands struct {
 	*Program
 	kind, module string
 	limit        int
-	asJSON, full bool
+	full         bool
 }
 
 // searchCommand finds by meaning.
@@ -51,7 +52,7 @@ func (p *Program) searchCommand() *cobra.Command {
 	f.StringVar(&k.module, "module", "", "only what belongs to a module, such as auth for src/server/auth/X.ts")
 	f.IntVarP(&k.limit, "limit", "n", 5, "show so many, 1 to 20")
 	f.BoolVar(&k.full, "full", false, "show whole texts, not their first lines")
-	f.BoolVar(&k.asJSON, "json", false, "print JSON")
+	f.BoolVar(&p.asJSON, "json", false, "print JSON")
 	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
 	return c
 }
@@ -95,13 +96,10 @@ func (k *knowledgeCommands) query(args []string) (knowledge.Query, error) {
 		return q, fmt.Errorf("the question has %d characters; at most 500 are searched for", length)
 	case k.limit < 1 || k.limit > 20:
 		return q, fmt.Errorf("--limit is from 1 to 20, not %d", k.limit)
+	case q.Type != "" && !slices.Contains(knownTypes(), q.Type):
+		return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
 	}
-	for _, known := range append(knownTypes(), "") {
-		if q.Type == known {
-			return q, nil
-		}
-	}
-	return q, fmt.Errorf("--type is one of %s, not %q", strings.Join(knownTypes(), ", "), q.Type)
+	return q, nil
 }
 
 // show prints what was found.
@@ -180,7 +178,7 @@ func (p *Program) indexCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: k.index,
 	}
-	c.Flags().BoolVar(&k.asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
 	return c
 }
 

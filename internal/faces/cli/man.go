@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -31,10 +30,6 @@ func (p *Program) manCommand() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			m, err := newManual(p.Version, date)
-			if err != nil {
-				return err
-			}
 			found, rest, err := cmd.Root().Find(args)
 			switch {
 			case err != nil || len(rest) > 0:
@@ -42,9 +37,9 @@ func (p *Program) manCommand() *cobra.Command {
 			case dir != "" && len(args) > 0:
 				return usageError{fmt.Errorf("--dir writes the pages of all commands; leave out %s", strings.Join(args, " "))}
 			case dir != "":
-				return m.write(dir, found)
+				return p.pages(dir, found, date)
 			}
-			return m.page(p.Stdout, found)
+			return p.page(p.Stdout, found, date)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "folder to write all pages into")
@@ -64,18 +59,13 @@ func (p *Program) manDate() (string, error) {
 	return time.Unix(seconds, 0).UTC().Format(time.DateOnly), nil
 }
 
-// manual writes manual pages from man.tmpl. ADR 4 says why not with cobra/doc.
-type manual struct {
-	Version, Date string
-	pages         *template.Template
-}
-
 //go:embed man.tmpl
 var manTemplate string
 
-func newManual(version, date string) (manual, error) {
-	pages, err := template.New("man").Funcs(template.FuncMap{
-		"roff": escaped, "upper": strings.ToUpper, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags, "unindent": unindent,
+// page writes the page of one command by man.tmpl. ADR 4 says why not with cobra/doc.
+func (p *Program) page(w io.Writer, c *cobra.Command, date string) error {
+	page, err := template.New("man").Funcs(template.FuncMap{
+		"roff": escaped, "upper": strings.ToUpper, "name": pageName, "paragraphs": paragraphs, "flags": visibleFlags,
 		"kind": func(f *pflag.Flag) string {
 			kind, _ := pflag.UnquoteUsage(f)
 			return strings.ToUpper(kind)
@@ -86,26 +76,23 @@ func newManual(version, date string) (manual, error) {
 			return list
 		},
 	}).Parse(manTemplate)
-	return manual{version, date, pages}, err
-}
-
-// page writes the page of one command.
-func (m manual) page(w io.Writer, c *cobra.Command) error {
-	return m.pages.Execute(w, struct {
-		manual
+	if err != nil {
+		return err
+	}
+	return page.Execute(w, struct {
 		*cobra.Command
-		Version string // in place of those of both
-	}{m, c, m.Version})
+		Version, Date string
+	}{c, p.Version, date})
 }
 
-// write makes a page of each command, those beneath it too.
-func (m manual) write(dir string, c *cobra.Command) error {
+// pages makes a page of each command in a folder, those beneath it too.
+func (p *Program) pages(dir string, c *cobra.Command, date string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of the pages: %w", err)
 	}
 	for _, each := range withSubcommands(c) {
 		var page bytes.Buffer
-		if err := m.page(&page, each); err != nil {
+		if err := p.page(&page, each, date); err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(dir, pageName(each)+".1"), page.Bytes(), 0o644); err != nil {
@@ -128,37 +115,25 @@ func withSubcommands(c *cobra.Command) []*cobra.Command {
 
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// block is some lines of a paragraph, which are filled or shown as they are.
-type block struct {
-	Verbatim bool
-	Text     string
-}
-
-// paragraphs are those of a command's description; lines that are indented stay as they are.
-func paragraphs(c *cobra.Command) [][]block {
-	var all [][]block
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(cmp.Or(c.Long, c.Short+".")), "\n\n") {
-		var blocks []block
-		for line := range strings.SplitSeq(paragraph, "\n") {
-			verbatim := strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t")
-			if n := len(blocks); n > 0 && blocks[n-1].Verbatim == verbatim {
-				blocks[n-1].Text += "\n" + line
-			} else {
-				blocks = append(blocks, block{verbatim, line})
-			}
+// paragraphs writes a text that is filled, but for lines that are indented: they stay as they are.
+func paragraphs(text string) string {
+	var b strings.Builder
+	verbatim := false
+	for line := range strings.SplitSeq(strings.Trim(text, "\n")+"\n", "\n") {
+		indented := strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t")
+		switch {
+		case indented && !verbatim:
+			b.WriteString(".RS \"2n\"\n.nf\n")
+		case verbatim && !indented:
+			b.WriteString(".fi\n.RE\n")
 		}
-		all = append(all, blocks)
+		if verbatim = indented; line != "" {
+			b.WriteString(escaped(strings.TrimPrefix(strings.TrimRight(line, " "), "  ")) + "\n")
+		} else {
+			b.WriteString(".PP\n")
+		}
 	}
-	return all
-}
-
-// unindent takes two spaces off the start of each line, and all off its end.
-func unindent(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(strings.TrimRight(line, " "), "  ")
-	}
-	return strings.Join(lines, "\n")
+	return strings.TrimSuffix(b.String(), ".PP\n")
 }
 
 // visibleFlags are those of a command itself, in the order of their names.

@@ -152,11 +152,7 @@ func (s setting) flag() string { return strings.ReplaceAll(s.key, "_", "-") }
 func (s setting) variable() string { return "REMIT_" + strings.ToUpper(s.key) }
 
 func settingKeys() []string {
-	keys := make([]string, len(settingsTable))
-	for i, s := range settingsTable {
-		keys[i] = s.key
-	}
-	return keys
+	return convert(settingsTable, func(s setting) string { return s.key })
 }
 
 // addSettingFlags gives a command the flags of all settings.
@@ -305,8 +301,7 @@ func (s *Settings) parseAddr(text string) error {
 
 // lookup finds a value and its origin.
 func (r *resolver) lookup(key string) (string, Origin) {
-	i := slices.IndexFunc(settingsTable, func(s setting) bool { return s.key == key })
-	s := settingsTable[i]
+	s := settingsTable[slices.Index(settingKeys(), key)]
 	if f := r.flags.Lookup(s.flag()); f != nil && f.Changed {
 		return f.Value.String(), FromFlag
 	}

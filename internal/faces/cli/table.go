@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -134,9 +135,15 @@ func (p *Program) colours() bool {
 	return isTerminal(p.Stdout) && unwanted == "" && kind != "dumb"
 }
 
+// withJSON gives a command the flag that has show print for scripts.
+func (p *Program) withJSON(about string, c *cobra.Command) *cobra.Command {
+	c.Flags().BoolVar(&p.asJSON, "json", false, about)
+	return c
+}
+
 // show prints a value for scripts, or has it printed for people.
-func (p *Program) show(asJSON bool, v any, print func()) error {
-	if asJSON {
+func (p *Program) show(v any, print func()) error {
+	if p.asJSON {
 		return writeJSON(p.Stdout, v)
 	}
 	print()

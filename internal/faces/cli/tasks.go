@@ -35,7 +35,7 @@ func (p *Program) tasksCommand() *cobra.Command {
 		"  remit tasks --all --json                        for scripts"
 	runsByItself(c)
 	c.PersistentFlags().StringVar(&t.user, "user", "", "whose tasks; your login name if not given")
-	c.PersistentFlags().BoolVar(&t.asJSON, "json", false, "print what the tool answers as JSON")
+	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print what the tool answers as JSON")
 	c.AddCommand(t.list("list"), t.add(), t.done(), t.edit(), t.remove())
 	return c
 }
@@ -45,7 +45,6 @@ func (p *Program) tasksCommand() *cobra.Command {
 type taskCommands struct {
 	*Program
 	user   string
-	asJSON bool
 	engine *engine.Engine
 }
 

@@ -11,37 +11,28 @@ import (
 )
 
 func (t *taskCommands) add() *cobra.Command {
-	var description, priority, due string
 	c := &cobra.Command{
 		Use:   "add TITLE",
 		Short: "Add a task",
 		Long:  "Add a task. The title may be several words.\nA day is " + dayForms + ".",
 		Example: "  remit tasks add Buy milk\n" +
 			"  remit tasks add \"Call the dentist\" --priority high --due fri --description \"Ask for the bill\"",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usageError{errors.New("a task needs a title: remit tasks add TITLE")}
-			}
-			return nil
-		},
+		Args: some("a task needs a title: remit tasks add TITLE"),
 	}
+	given := t.flags(c, taskFlag{"description", "what there is to say about it"},
+		taskFlag{"priority", "low, medium or high; medium if not given"}, taskFlag{"due", "the day it is due"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
-		arguments := []jsontree.Member{jsontree.M("title", jsontree.Str(strings.Join(args, " ")))}
-		more, err := t.fields(cmd, flagged{"description", "description", description},
-			flagged{"priority", "priority", asPriority(priority)}, flagged{"due", "due_date", due})
+		more, err := given()
 		if err != nil {
 			return usageError{err}
 		}
-		return t.change(cmd, "Added", "add_task", append(arguments, more...)...)
+		title := jsontree.M("title", jsontree.Str(strings.Join(args, " ")))
+		return t.change(cmd, "Added", "add_task", append([]jsontree.Member{title}, more...)...)
 	})
-	c.Flags().StringVar(&description, "description", "", "what there is to say about it")
-	c.Flags().StringVar(&priority, "priority", "", "low, medium or high; medium if not given")
-	c.Flags().StringVar(&due, "due", "", "the day it is due")
 	return c
 }
 
 func (t *taskCommands) edit() *cobra.Command {
-	var title, description, priority, due string
 	var emptied []string
 	var done, reopen bool
 	c := &cobra.Command{
@@ -53,17 +44,17 @@ func (t *taskCommands) edit() *cobra.Command {
 			"  remit tasks edit 12 --reopen",
 		Args: exactly(1, "remit tasks edit ID"),
 	}
+	given := t.flags(c, taskFlag{"title", "a new title"}, taskFlag{"description", "a new description"},
+		taskFlag{"priority", "low, medium or high"}, taskFlag{"due", "the day it is due"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
 		if done && reopen {
 			return usageError{errors.New("--done and --reopen exclude each other")}
 		}
-		arguments := []jsontree.Member{jsontree.M("task_id", jsontree.Str(taskID(args[0])))}
-		more, err := t.fields(cmd, flagged{"title", "title", title}, flagged{"description", "description", description},
-			flagged{"priority", "priority", asPriority(priority)}, flagged{"due", "due_date", due})
+		more, err := given()
 		if err != nil {
 			return usageError{err}
 		}
-		arguments = append(arguments, more...)
+		arguments := append([]jsontree.Member{jsontree.M("task_id", jsontree.Str(taskID(args[0])))}, more...)
 		if done || reopen {
 			arguments = append(arguments, jsontree.M("completed", jsontree.Boolean(done)))
 		}
@@ -72,32 +63,10 @@ func (t *taskCommands) edit() *cobra.Command {
 		}
 		return t.change(cmd, "Changed", "update_task", arguments...)
 	})
-	c.Flags().StringVar(&title, "title", "", "a new title")
-	c.Flags().StringVar(&description, "description", "", "a new description")
-	c.Flags().StringVar(&priority, "priority", "", "low, medium or high")
-	c.Flags().StringVar(&due, "due", "", "the day it is due")
 	c.Flags().StringSliceVar(&emptied, "clear", nil, "what to empty: due, description or both, separated by a comma")
 	c.Flags().BoolVar(&done, "done", false, "complete it")
 	c.Flags().BoolVar(&reopen, "reopen", false, "open it again")
 	return c
-}
-
-// fields turns the flags that are given into arguments; --due is a day.
-func (t *taskCommands) fields(cmd *cobra.Command, flags ...flagged) ([]jsontree.Member, error) {
-	var arguments []jsontree.Member
-	for _, f := range flags {
-		switch {
-		case f.flag == "due":
-			day, err := t.days(cmd, f)
-			if err != nil {
-				return nil, err
-			}
-			arguments = append(arguments, day...)
-		case cmd.Flags().Changed(f.flag):
-			arguments = append(arguments, jsontree.M(f.argument, jsontree.Str(f.text)))
-		}
-	}
-	return arguments, nil
 }
 
 // fieldNames are the names that the contract has for what is to be emptied.
@@ -137,48 +106,31 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 }
 
 func (t *taskCommands) done() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "done ID...",
-		Short:   "Complete tasks",
-		Example: "  remit tasks done 12\n  remit tasks done 12 14 15",
-		Args:    someIDs("done"),
-	}
-	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
-		return t.each(cmd, args, "complete_task", func(id string, data jsontree.Value) error {
-			s, err := shown(data)
-			if err == nil {
-				fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
-			}
-			return err
-		})
+	return t.forEach("done", "Complete tasks", "complete_task", func(id string, data jsontree.Value) error {
+		s, err := shown(data)
+		if err == nil {
+			fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
+		}
+		return err
 	})
-	return c
 }
 
 func (t *taskCommands) remove() *cobra.Command {
-	c := &cobra.Command{
-		Use:     "rm ID...",
-		Short:   "Delete tasks for good",
-		Example: "  remit tasks rm 12\n  remit tasks rm 12 14 15",
-		Args:    someIDs("rm"),
-	}
-	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
-		return t.each(cmd, args, "delete_task", func(id string, _ jsontree.Value) error {
-			fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
-			return nil
-		})
+	return t.forEach("rm", "Delete tasks for good", "delete_task", func(id string, _ jsontree.Value) error {
+		fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
+		return nil
 	})
-	return c
 }
 
-// someIDs asks for one id or more. A shell takes #12 for a comment, so that none
-// arrives.
-func someIDs(verb string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usageError{fmt.Errorf("name at least one task: remit tasks %s ID... (12, or '#12' in quotes)", verb)}
-		}
-		return nil
+// forEach makes a command that calls a tool for one id or more. A shell takes #12 for a
+// comment, so that none arrives.
+func (t *taskCommands) forEach(verb, short, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
+	return &cobra.Command{
+		Use:     verb + " ID...",
+		Short:   short,
+		Example: "  remit tasks " + verb + " 12\n  remit tasks " + verb + " 12 14 15",
+		Args:    some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
+		RunE:    t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
 	}
 }
 

@@ -15,17 +15,11 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// tasksFilter is which tasks a person wants to see.
-type tasksFilter struct {
-	all                                           bool
-	status, priority, dueBefore, dueAfter, search string
-	limit                                         int
-}
-
 // list makes the command that lists tasks. It has two names: the group itself, and
 // the word for those who look for one.
 func (t *taskCommands) list(use string) *cobra.Command {
-	var f tasksFilter
+	var all bool
+	var limit int
 	c := &cobra.Command{
 		Use:   use,
 		Short: "List tasks, newest first",
@@ -35,76 +29,79 @@ func (t *taskCommands) list(use string) *cobra.Command {
 			"  remit tasks list --all --search milk --json",
 		Args: cobra.NoArgs,
 	}
+	given := t.flags(c, taskFlag{"status", "only those that are open, or completed"},
+		taskFlag{"priority", "only those of this priority: low, medium or high"},
+		taskFlag{"search", "only those with this text in title or description"},
+		taskFlag{"due-before", "only those due earlier than this day"}, taskFlag{"due-after", "only those due later than this day"})
+	c.Flags().BoolVar(&all, "all", false, "completed tasks too")
+	c.Flags().IntVar(&limit, "limit", 0, "how many tasks at the most; all if not given")
 	c.RunE = t.run(func(cmd *cobra.Command, _ []string) error {
-		arguments, err := t.filterArguments(cmd, f)
+		status := cmd.Flags().Changed("status")
+		arguments, err := given()
+		switch {
+		case cmd.Flags().Changed("limit") && limit < 1:
+			err = fmt.Errorf("--limit must be at least 1, not %d", limit)
+		case all && status:
+			err = errors.New("--all and --status exclude each other: --all is every status")
+		}
 		if err != nil {
 			return usageError{err}
 		}
-		tasks, total, err := t.pages(cmd.Context(), f.limit, arguments)
+		filtered := len(arguments) > 0 || limit > 0
+		if !all && !status {
+			arguments = slices.Insert(arguments, 0, jsontree.M("status", jsontree.Str("open")))
+		}
+		tasks, total, err := t.pages(cmd.Context(), limit, arguments)
 		if err != nil {
 			return t.told(cmd, err)
 		}
 		if t.asJSON {
-			return writeJSON(t.Stdout, struct {
-				Tasks []jsontree.Value `json:"tasks"`
-				Total jsontree.Value   `json:"total"`
-			}{tasks, total})
+			return writeJSON(t.Stdout, map[string]any{"tasks": tasks, "total": total})
 		}
-		return t.printTasks(tasks, total.Text, f)
+		if len(tasks) == 0 {
+			t.printNothing(filtered, all)
+			return nil
+		}
+		return t.printTasks(tasks, total.Text)
 	})
-	flags := c.Flags()
-	flags.BoolVar(&f.all, "all", false, "completed tasks too")
-	flags.StringVar(&f.status, "status", "", "only those that are open, or completed")
-	flags.StringVar(&f.priority, "priority", "", "only those of this priority: low, medium or high")
-	flags.StringVar(&f.dueBefore, "due-before", "", "only those due earlier than this day")
-	flags.StringVar(&f.dueAfter, "due-after", "", "only those due later than this day")
-	flags.StringVar(&f.search, "search", "", "only those with this text in title or description")
-	flags.IntVar(&f.limit, "limit", 0, "how many tasks at the most; all if not given")
 	return c
 }
 
-// filterArguments turns what a person asked for into what list_tasks takes.
-func (t *taskCommands) filterArguments(cmd *cobra.Command, f tasksFilter) ([]jsontree.Member, error) {
-	given := cmd.Flags().Changed
-	if given("limit") && f.limit < 1 {
-		return nil, fmt.Errorf("--limit must be at least 1, not %d", f.limit)
+// taskFlag is a flag whose text becomes an argument.
+type taskFlag struct{ name, about string }
+
+// argumentOf is the name that the contracts have for what a flag says.
+func argumentOf(flag string) string {
+	if flag == "due" {
+		return "due_date"
 	}
-	if f.all && given("status") {
-		return nil, errors.New("--all and --status exclude each other: --all is every status")
-	}
-	var arguments []jsontree.Member
-	put := func(flag, name, text string) {
-		if given(flag) {
-			arguments = append(arguments, jsontree.M(name, jsontree.Str(text)))
-		}
-	}
-	if !f.all && !given("status") {
-		arguments = append(arguments, jsontree.M("status", jsontree.Str("open")))
-	}
-	put("status", "status", strings.ToLower(f.status))
-	put("priority", "priority", asPriority(f.priority))
-	put("search", "search", f.search)
-	days, err := t.days(cmd, flagged{"due-before", "due_before", f.dueBefore}, flagged{"due-after", "due_after", f.dueAfter})
-	return append(arguments, days...), err
+	return strings.ReplaceAll(flag, "-", "_")
 }
 
-// flagged is the value of a flag, and the argument that it becomes.
-type flagged struct{ flag, argument, text string }
-
-// days reads the flags that name a day, those that are given.
-func (t *taskCommands) days(cmd *cobra.Command, flags ...flagged) ([]jsontree.Member, error) {
-	var arguments []jsontree.Member
+// flags adds flags to a command, and returns what makes arguments of those that are given.
+func (t *taskCommands) flags(c *cobra.Command, flags ...taskFlag) func() ([]jsontree.Member, error) {
 	for _, f := range flags {
-		if !cmd.Flags().Changed(f.flag) {
-			continue
-		}
-		day, err := parseDay(f.text, t.Now())
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", f.flag, err)
-		}
-		arguments = append(arguments, jsontree.M(f.argument, jsontree.Str(day)))
+		c.Flags().String(f.name, "", f.about)
 	}
-	return arguments, nil
+	return func() (arguments []jsontree.Member, err error) {
+		for _, f := range flags {
+			text, _ := c.Flags().GetString(f.name) // it was just added
+			switch {
+			case !c.Flags().Changed(f.name):
+				continue
+			case f.name == "status":
+				text = strings.ToLower(text)
+			case f.name == "priority":
+				text = asPriority(text)
+			case strings.HasPrefix(f.name, "due"):
+				if text, err = parseDay(text, t.Now()); err != nil {
+					return nil, fmt.Errorf("--%s: %w", f.name, err)
+				}
+			}
+			arguments = append(arguments, jsontree.M(argumentOf(f.name), jsontree.Str(text)))
+		}
+		return arguments, nil
+	}
 }
 
 // asPriority spells a priority as the contract does, whatever a person typed.
@@ -137,11 +134,7 @@ func (t *taskCommands) pages(ctx context.Context, limit int, arguments []jsontre
 	}
 }
 
-func (t *taskCommands) printTasks(tasks []jsontree.Value, total string, f tasksFilter) error {
-	if len(tasks) == 0 {
-		t.printNothing(f)
-		return nil
-	}
+func (t *taskCommands) printTasks(tasks []jsontree.Value, total string) error {
 	now := t.Now()
 	lines := table{gives: 1, colour: t.colours()}
 	lines.add("ID", "TITLE", "PRIORITY", "DUE", "STATUS")
@@ -166,13 +159,12 @@ func (t *taskCommands) printTasks(tasks []jsontree.Value, total string, f tasksF
 }
 
 // printNothing says what to do when there is nothing to see.
-func (t *taskCommands) printNothing(f tasksFilter) {
+func (t *taskCommands) printNothing(filtered, all bool) {
 	what := "no open tasks"
-	switch f {
-	case tasksFilter{}:
-	case tasksFilter{all: true}:
+	if all {
 		what = "no tasks"
-	default:
+	}
+	if filtered {
 		fmt.Fprintf(t.Stdout, "No task of %s fits. Run \"remit tasks --all\" without other filters for all there are.\n", approval.Plain(t.user))
 		return
 	}

@@ -53,10 +53,7 @@ func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args
 }
 
 // newToken is what a person says of a token that is to be made.
-type newToken struct {
-	name, scopes, user, expires, rate string
-	asJSON                            bool
-}
+type newToken struct{ name, scopes, user, expires, rate string }
 
 func (p *Program) tokenCreate() *cobra.Command {
 	var n newToken
@@ -82,7 +79,7 @@ func (p *Program) tokenCreate() *cobra.Command {
 			return usageError{err}
 		}
 		return p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
-			return p.makeToken(ctx, who, wanted, n.asJSON)
+			return p.makeToken(ctx, who, wanted)
 		})(cmd, args)
 	}
 	flags := c.Flags()
@@ -91,7 +88,7 @@ func (p *Program) tokenCreate() *cobra.Command {
 	flags.StringVar(&n.user, "user", "", "whose data it reaches: '*' for anybody's, '' for nobody's; your login name if not given")
 	flags.StringVar(&n.expires, "expires", "90d", "how long it is good: 90d, 12h, the last day as 2027-01-31, or never")
 	flags.StringVar(&n.rate, "rate", "", "how often it may call, such as 600/min; the server's own limit if not given")
-	flags.BoolVar(&n.asJSON, "json", false, "print the token and what it may do as JSON")
+	flags.BoolVar(&p.asJSON, "json", false, "print the token and what it may do as JSON")
 	return c
 }
 
@@ -122,7 +119,7 @@ func (p *Program) readToken(n newToken) (identity.NewToken, error) {
 }
 
 // makeToken makes a token and gives the secret away, once.
-func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.NewToken, asJSON bool) error {
+func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
 	before, err := who.Tokens().Any(ctx)
 	if err != nil {
 		return err
@@ -139,7 +136,7 @@ func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.N
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
-	if asJSON {
+	if p.asJSON {
 		return writeJSON(p.Stdout, struct {
 			Token string `json:"token"`
 			tokenView
@@ -228,7 +225,7 @@ type tokenView struct {
 
 func viewOfToken(t *identity.Token, now time.Time) tokenView {
 	view := tokenView{
-		ID: t.ID, Name: t.Name, State: stateOf(t, now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
+		ID: t.ID, Name: t.Name, State: t.State(now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
 		CreatedAt: t.Created, CreatedBy: t.By, ExpiresAt: t.Expires, RevokedAt: t.Revoked, UsedAt: t.Used,
 	}
 	if t.Rate != (limit.Rate{}) {
@@ -237,23 +234,8 @@ func viewOfToken(t *identity.Token, now time.Time) tokenView {
 	return view
 }
 
-// stateOf says in a word whether a token lets anybody in. One that is foreign came
-// with the database from another machine or workspace.
-func stateOf(t *identity.Token, now time.Time) string {
-	switch {
-	case t.Foreign:
-		return "foreign"
-	case !t.Revoked.IsZero():
-		return "revoked"
-	case t.Expired(now):
-		return "expired"
-	default:
-		return "live"
-	}
-}
-
 func (p *Program) tokenList() *cobra.Command {
-	var all, asJSON bool
+	var all bool
 	c := &cobra.Command{
 		Use:     "list",
 		Short:   "List the tokens, without their secrets",
@@ -269,26 +251,27 @@ func (p *Program) tokenList() *cobra.Command {
 				tokens = slices.DeleteFunc(tokens, func(t identity.Token) bool { return !t.Live(now) })
 			}
 			views := convert(tokens, func(t identity.Token) tokenView { return viewOfToken(&t, now) })
-			return p.show(asJSON, views, func() { p.printTokens(tokens, now) })
+			return p.show(views, func() { p.printTokens(tokens, now) })
 		}),
 	}
 	c.Flags().BoolVar(&all, "all", false, "also those that are revoked, have expired, or were made elsewhere")
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	return p.withJSON("print as JSON", c)
+}
+
+// minute is a time where the person is, to the minute.
+func (p *Program) minute(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.In(p.Now().Location()).Format("2006-01-02 15:04")
 }
 
 func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
-	shown := func(t time.Time, none string) string {
-		if t.IsZero() {
-			return none
-		}
-		return t.In(now.Location()).Format("2006-01-02 15:04")
-	}
 	t := table{gives: 3, none: "There are no tokens. \"remit token create --name NAME\" makes one."}
 	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
 	for i := range tokens {
 		n := &tokens[i]
-		t.add(n.ID, approval.Plain(n.Name), stateOf(n, now), n.Scopes.String(), approval.Plain(n.User), shown(n.Expires, "never"), shown(n.Used, "never"))
+		t.add(n.ID, approval.Plain(n.Name), n.State(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
 	}
 	t.write(p.Stdout)
 }

@@ -23,8 +23,7 @@ type sessionView struct {
 }
 
 func (p *Program) tokenSessions() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print as JSON", &cobra.Command{
 		Use:     "sessions",
 		Short:   "List who is signed in at the console",
 		Example: "  remit token sessions\n  remit token sessions --json",
@@ -37,19 +36,16 @@ func (p *Program) tokenSessions() *cobra.Command {
 			views := convert(people, func(s identity.Session) sessionView {
 				return sessionView{Name: s.Name, Role: s.Role.String(), CreatedAt: s.Created, SeenAt: s.Seen, ExpiresAt: s.Expires}
 			})
-			return p.show(asJSON, views, func() { p.printSessions(people) })
+			return p.show(views, func() { p.printSessions(people) })
 		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
-	return c
+	})
 }
 
 func (p *Program) printSessions(people []identity.Session) {
-	shown := func(t time.Time) string { return t.In(p.Now().Location()).Format("2006-01-02 15:04") }
 	t := table{none: "Nobody is signed in at the console. \"remit token link\" makes a link that signs you in."}
 	t.add("NAME", "ROLE", "SIGNED IN", "LAST SEEN", "ENDS")
 	for _, s := range people {
-		t.add(approval.Plain(s.Name), s.Role.String(), shown(s.Created), shown(s.Seen), shown(s.Expires))
+		t.add(approval.Plain(s.Name), s.Role.String(), p.minute(s.Created), p.minute(s.Seen), p.minute(s.Expires))
 	}
 	t.write(p.Stdout)
 }

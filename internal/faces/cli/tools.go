@@ -12,8 +12,7 @@ import (
 )
 
 func (p *Program) toolsCommand() *cobra.Command {
-	var asJSON bool
-	c := &cobra.Command{
+	return p.withJSON("print the contracts as JSON", &cobra.Command{
 		Use:   "tools [TOOL]",
 		Short: "List the tools, or show the contract of one",
 		Example: "  remit tools\n" +
@@ -23,17 +22,15 @@ func (p *Program) toolsCommand() *cobra.Command {
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(_ *cobra.Command, w Workspace, args []string) error {
 			if len(args) == 1 {
-				return p.showTool(w.Engine(), args[0], asJSON)
+				return p.showTool(w.Engine(), args[0])
 			}
-			return p.listTools(w.Engine(), asJSON)
+			return p.listTools(w.Engine())
 		}),
-	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print the contracts as JSON")
-	return c
+	})
 }
 
-func (p *Program) listTools(e *engine.Engine, asJSON bool) error {
-	return p.show(asJSON, contractsOf(e), func() {
+func (p *Program) listTools(e *engine.Engine) error {
+	return p.show(contractsOf(e), func() {
 		var t table
 		t.add("TOOLSET", "TOOL", "VERSION", "PROMISES", "DESCRIPTION")
 		for _, tool := range e.Tools() {
@@ -62,10 +59,10 @@ func promises(t *engine.Tool) string {
 	return strings.Join(words, ", ")
 }
 
-func (p *Program) showTool(e *engine.Engine, name string, asJSON bool) error {
+func (p *Program) showTool(e *engine.Engine, name string) error {
 	tool, err := e.Find(name)
 	if err != nil {
 		return usageError{err}
 	}
-	return p.show(asJSON, tool.Contract, func() { fmt.Fprintf(p.Stdout, "%s\n", catalog.Page(tool.Contract)) })
+	return p.show(tool.Contract, func() { fmt.Fprintf(p.Stdout, "%s\n", catalog.Page(tool.Contract)) })
 }

@@ -16,15 +16,6 @@ import (
 	"remit/internal/engine/identity"
 )
 
-func (c *Console) approvalRoutes() []route {
-	return []route{
-		{"GET /console/approvals", identity.Viewer, (*visit).inbox},
-		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
-		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
-		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
-	}
-}
-
 // requestRow is a request in a list. All of it may have been written by the caller, so
 // what does not show itself is spelt out.
 type requestRow struct {
@@ -43,15 +34,10 @@ func rowOf(r approval.Request, now time.Time) requestRow {
 
 // stateOf is how far a request has come, in a word.
 func stateOf(r approval.Request, now time.Time) string {
-	switch {
-	case !r.SpentAt.IsZero() && r.State == approval.Approved:
-		return "used"
-	case r.SpentAt.IsZero() && r.Expired(now):
-		return "expired"
-	case r.State == approval.Pending:
-		return "waiting"
+	if stage := r.Stage(now); stage != string(approval.Pending) {
+		return stage
 	}
-	return string(r.State)
+	return "waiting"
 }
 
 // How much of the list of requests there is to see.
@@ -254,9 +240,6 @@ func (p *requestPage) contract(v *visit, r approval.Request) {
 
 // preview compares what a file holds with what it would hold.
 func (p *requestPage) preview(v *visit, r approval.Request) {
-	if v.Preview == nil {
-		return
-	}
 	before, after, name, ok := v.Preview(v.r.Context(), r)
 	if !ok {
 		return
@@ -339,13 +322,10 @@ func (v *visit) verdict() (approval.Verdict, error) {
 }
 
 func (v *visit) recordDecision(asked approval.Request, verdict approval.Verdict, failed error) {
-	what, kind := "console/deny", contract.Kind("")
+	what := "console/deny"
 	if verdict.Approve {
 		what = "console/approve"
 	}
-	if failed != nil {
-		kind = contract.AsError(failed).Kind
-	}
-	v.record(what, v.person, kind,
+	v.record(what, v.person, failed,
 		jsontree.M("request", jsontree.Str(asked.ID)), jsontree.M("tool", jsontree.Str(asked.Tool)), jsontree.M("reason", jsontree.Str(verdict.Reason)))
 }

@@ -8,20 +8,8 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/identity"
 	"remit/internal/toolsets/books"
 )
-
-// bookRoutes are the pages of books.
-func (c *Console) bookRoutes() []route {
-	return []route{
-		{"GET /console/books", identity.Viewer, (*visit).showBooks},
-		{"GET /console/books/{book}", identity.Viewer, (*visit).showBook},
-		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
-		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
-		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
-	}
-}
 
 // bookList is what the page of all books shows.
 type bookList struct {
@@ -153,9 +141,6 @@ func (v *visit) listChanges(page *bookPage) error {
 }
 
 func (v *visit) changes(book, file string, most int) ([]change, error) {
-	if v.History == nil {
-		return nil, nil
-	}
 	found, err := v.History(v.r.Context(), book, file, most)
 	v.recordFile("console/book_history", book, file, err)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"path"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/toolsets/books"
@@ -26,9 +25,6 @@ func (v *visit) showVersion() error {
 		return err
 	}
 	page := &versionPage{Book: book, Path: v.r.PathValue("path")}
-	if v.Changed == nil {
-		return contract.Errorf(contract.NotFound, "No history is kept here")
-	}
 	before, after, c, err := v.Changed(v.r.Context(), book.ID, page.Path, v.r.PathValue("version"))
 	v.recordFile("console/book_change", book.ID, page.Path, err)
 	if err != nil {
@@ -42,11 +38,7 @@ func (v *visit) showVersion() error {
 // recordFile keeps that somebody looked, or tried to look, at what no tool reads for
 // the page.
 func (v *visit) recordFile(what, book, file string, failed error) {
-	kind := contract.Kind("")
-	if failed != nil {
-		kind = contract.AsError(failed).Kind
-	}
-	v.recordAs(facePage, what, v.person, kind, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
+	v.recordAs(facePage, what, v.person, failed, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
 }
 
 // shownChange makes a line of the history ready to be shown.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -10,17 +11,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/audit/auditindex"
-	"remit/internal/engine/identity"
 )
-
-func (c *Console) callRoutes() []route {
-	return []route{
-		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
-		{"GET /console/calls/live", identity.Viewer, (*visit).refreshCalls},
-		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},
-		{"GET /console/calls/{id}", identity.Viewer, (*visit).showCall},
-	}
-}
 
 // callsPerPage is how many calls a page lists.
 const callsPerPage = 50
@@ -124,20 +115,16 @@ func (v *visit) choose(q url.Values) (chosen, error) {
 	default:
 		c.Filter.Face = c.Face
 	}
-	key := q.Get("period")
-	if key == "" {
-		key = "24h"
+	key := cmp.Or(q.Get("period"), "24h")
+	i := slices.IndexFunc(periods(), func(p period) bool { return p.Key == key })
+	if i < 0 {
+		return c, contract.Errorf(contract.Invalid, "There is no period %q; there are 1h, 24h, 7d and all", key)
 	}
-	for _, p := range periods() {
-		if p.Key == key {
-			c.Period = p
-			if p.Length > 0 { // whole stretches, so that charts do not waver
-				c.From = v.Now().Truncate(p.Stretch).Add(p.Stretch - p.Length)
-			}
-			return c, nil
-		}
+	c.Period = periods()[i]
+	if c.Period.Length > 0 { // whole stretches, so that charts do not waver
+		c.From = v.Now().Truncate(c.Period.Stretch).Add(c.Period.Stretch - c.Period.Length)
 	}
-	return c, contract.Errorf(contract.Invalid, "There is no period %q; there are 1h, 24h, 7d and all", key)
+	return c, nil
 }
 
 // callsView is what the page of calls shows.

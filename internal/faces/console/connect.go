@@ -10,10 +10,6 @@ import (
 	"remit/internal/engine/identity"
 )
 
-func (c *Console) connectRoutes() []route {
-	return []route{{"GET /console/connect", identity.Viewer, (*visit).connect}}
-}
-
 // clientView is a client as the page shows it.
 type clientView struct {
 	Client
@@ -33,7 +29,7 @@ type connectPage struct {
 }
 
 func (v *visit) connect() error {
-	page := connectPage{Base: v.base(), Identity: v.whoCalls(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.needsToken()}
+	page := connectPage{Base: v.base(), Identity: v.Identity(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded()}
 	page.MCP = page.Base + "/mcp"
 	if tool := v.simplestTool(); tool != nil {
 		shown := v.snippetsOf(tool)
@@ -45,34 +41,17 @@ func (v *visit) connect() error {
 // simplestTool is one that shows how to call any other; nil if none is served.
 func (c *Console) simplestTool() *engine.Tool {
 	tools := c.Engine.Tools()
-	if i := slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }); i >= 0 {
-		return tools[i]
-	}
 	if len(tools) == 0 {
 		return nil
 	}
-	return tools[0]
+	return tools[max(0, slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }))]
 }
-
-// whoCalls says how callers are told apart; "" if nobody knows.
-func (c *Console) whoCalls() string {
-	if c.Identity == nil {
-		return ""
-	}
-	return c.Identity()
-}
-
-// needsToken tells whether callers over HTTP have to send a token.
-func (c *Console) needsToken() bool { return c.TokensNeeded != nil && c.TokensNeeded() }
 
 // base is where people reach the server, without a slash at the end.
 func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }
 
 // clients are the programs that Remit can be connected to.
 func (c *Console) clients() []clientView {
-	if c.Clients == nil {
-		return nil
-	}
 	var views []clientView
 	for _, client := range c.Clients(c.base()) {
 		views = append(views, clientView{Client: client, Open: clientLink(client.Link)})

@@ -34,22 +34,22 @@ type Console struct {
 	Base      func() string              // where people reach the server
 	Secure    bool                       // cookies travel over TLS alone
 	Identity  func() string              // how callers are told apart, in words
-	// TokensNeeded tells whether callers over HTTP have to send a token. It may be nil.
+	// TokensNeeded tells whether callers over HTTP have to send a token.
 	TokensNeeded func() bool
 	Audit        engine.Auditor
 	Limiter      limit.Limiter // of attempts to sign in
-	// Address tells from where a request comes; nil is the other end of its connection.
+	// Address tells from where a request comes.
 	Address func(r *http.Request) string
 	// Preview tells what a file holds now and what it will hold once a request is
-	// approved, and how people name it; not ok if the tool writes no file. It may be nil.
+	// approved, and how people name it; not ok if the tool writes no file.
 	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
 	// History gives the changes of a file of a book, or of the whole book if the path is
-	// empty, the newest first, at most so many. It may be nil.
+	// empty, the newest first, at most so many.
 	History func(ctx context.Context, book, path string, most int) ([]books.Change, error)
 	// Changed gives a change of a file of a book by its version, with the texts before and
-	// after it. It may be nil.
+	// after it.
 	Changed func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
-	// Asset opens the asset of a book at a key. It may be nil.
+	// Asset opens the asset of a book at a key.
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -128,17 +128,42 @@ type route struct {
 	serve   func(v *visit) error
 }
 
-// routes are all pages that need a signed-in person, part by part.
-func (c *Console) routes() []route {
-	var all []route
-	for _, some := range [][]route{
-		c.overviewRoutes(), c.approvalRoutes(), c.settingsRoutes(), c.connectRoutes(), c.liveRoutes(), c.sessionRoutes(), // core
-		c.toolRoutes(), c.callRoutes(), // contracts and calls
-		c.taskRoutes(), c.bookRoutes(), c.searchRoutes(), c.memoryRoutes(), // contents
-	} {
-		all = append(all, some...)
+// routes are all pages that need a signed-in person.
+func (*Console) routes() []route {
+	return []route{
+		{"GET /{$}", identity.Viewer, (*visit).overview},
+		{"GET /console/overview/{part}", identity.Viewer, (*visit).overviewPart},
+		{"GET /console/approvals", identity.Viewer, (*visit).inbox},
+		{"GET /console/approvals/{id}", identity.Viewer, (*visit).request},
+		{"GET /console/approvals/{id}/state", identity.Viewer, (*visit).requestState},
+		{"POST /console/approvals/{id}/decide", identity.Approver, (*visit).decide},
+		{"GET /console/settings", identity.Admin, (*visit).settings},
+		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
+		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
+		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
+		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
+		{"GET /console/connect", identity.Viewer, (*visit).connect},
+		{"GET " + eventsPath, identity.Viewer, (*visit).events},
+		{"POST /console/logout", identity.Viewer, (*visit).signOut},
+		{"GET /console/tools", identity.Viewer, (*visit).listTools},
+		{"GET /console/tools/{name}", identity.Viewer, (*visit).showTool},
+		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // and more for a tool that writes
+		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
+		{"GET /console/calls/live", identity.Viewer, (*visit).refreshCalls},
+		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},
+		{"GET /console/calls/{id}", identity.Viewer, (*visit).showCall},
+		{"GET /console/tasks", identity.Viewer, func(v *visit) error { return v.showTasks(taskForm{}) }},
+		{"POST /console/tasks", identity.Approver, (*visit).addTask},
+		{"POST /console/tasks/{id}/done", identity.Approver, (*visit).completeTask},
+		{"GET /console/books", identity.Viewer, (*visit).showBooks},
+		{"GET /console/books/{book}", identity.Viewer, (*visit).showBook},
+		{"GET /console/books/{book}/read/{path...}", identity.Viewer, (*visit).showLesson},
+		{"GET /console/books/{book}/changes/{version}/{path...}", identity.Viewer, (*visit).showVersion},
+		{"GET /console/books/{book}/asset/{path...}", identity.Viewer, (*visit).sendAsset},
+		{"GET /console/search", identity.Viewer, (*visit).showSearch},
+		{"GET /console/files/{path...}", identity.Viewer, (*visit).showFile},
+		{"GET /console/memory", identity.Viewer, (*visit).showMemory},
 	}
-	return all
 }
 
 // visit is one request of a person.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -95,7 +96,16 @@ func newCore(t testing.TB) *core {
 		Base:     func() string { return "http://127.0.0.1:8722/" },
 		Identity: func() string { return "Whoever is on this machine may call" },
 		Audit:    c, Limiter: limit.NewMemory(), Now: func() time.Time { return c.now },
-		Log: slog.New(slog.NewTextHandler(&c.log, nil)),
+		Log:          slog.New(slog.NewTextHandler(&c.log, nil)),
+		TokensNeeded: func() bool { return false },
+		Clients:      func(string) []Client { return nil },
+		Address: func(r *http.Request) string {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server notes it
+			return host
+		},
+		Preview: func(context.Context, approval.Request) (before, after, name string, ok bool) {
+			return "", "", "", false
+		},
 	}
 	c.Pages = c.Engine
 	c.people.now = c.Now

@@ -71,13 +71,7 @@ type diffRow struct {
 // Sign and Word tell what becomes of a line to those who see no colours, and to those
 // who see nothing.
 func (r diffRow) Sign() string {
-	switch r.Kind {
-	case "add":
-		return "+"
-	case "del":
-		return "−"
-	}
-	return ""
+	return map[string]string{"add": "+", "del": "−"}[r.Kind]
 }
 
 // Word is the sign as it is read out.

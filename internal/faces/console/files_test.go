@@ -107,6 +107,12 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 			}
 			return changes, err
 		},
+		Address:      func(r *http.Request) string { return r.RemoteAddr },
+		TokensNeeded: func() bool { return false }, Identity: func() string { return "" },
+		Settings: func() []console.Setting { return nil },
+		Asset: func(context.Context, string) (*books.Asset, error) {
+			return nil, contract.Errorf(contract.NotFound, "No books are served here")
+		},
 	}
 	s.Register(s.mux)
 	return s

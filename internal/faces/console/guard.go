@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -60,7 +59,7 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 		v := &visit{Console: c, w: w, r: r.WithContext(ctx), lasting: r.Context()}
 		defer v.contain()
 		if err := sameOrigin.Check(r); err != nil {
-			v.refused("origin", v.address(r))
+			v.refused("origin", v.Address(r))
 			v.fail(contract.Errorf(contract.Denied, "This request came from another web site, so it was not carried out").Because(err))
 			return
 		}
@@ -186,16 +185,4 @@ func (c *Console) signedIn(r *http.Request) (identity.Person, error) {
 	default:
 		return identity.Person{}, contract.Errorf(contract.Unavailable, "Who is signed in cannot be looked up right now; try again").Because(err)
 	}
-}
-
-// address tells where a request comes from.
-func (c *Console) address(r *http.Request) string {
-	if c.Address != nil {
-		return c.Address(r)
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }

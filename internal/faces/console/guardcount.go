@@ -26,6 +26,9 @@ var (
 	refusals   = misdeed{"console/refused", "requests that were refused", 30}
 )
 
+// errDenied is what records have for a misdeed.
+var errDenied = contract.Errorf(contract.Denied, "refused")
+
 // count counts a misdeed. An error is a contract.Limited: it was one too many.
 func (v *visit) count(m misdeed, whose string) error {
 	wait, err := v.Limiter.Allow(v.r.Context(), m.what+"\x00"+whose, limit.Rate{Requests: m.most, Per: time.Minute}, v.Now())
@@ -44,10 +47,10 @@ func (v *visit) count(m misdeed, whose string) error {
 func (v *visit) enter() error {
 	person, err := v.signedIn(v.r)
 	if errors.Is(err, errBadCookie) {
-		if many := v.count(badCookies, v.address(v.r)); many != nil {
+		if many := v.count(badCookies, v.Address(v.r)); many != nil {
 			return many
 		}
-		v.record(badCookies.what, identity.Person{}, contract.Denied, v.where())
+		v.record(badCookies.what, identity.Person{}, errDenied, v.where())
 	}
 	v.person = person
 	return err
@@ -56,7 +59,7 @@ func (v *visit) enter() error {
 // refused records that a request was not carried out, and why.
 func (v *visit) refused(why, whose string) {
 	if v.count(refusals, whose) == nil {
-		v.record(refusals.what, v.person, contract.Denied, v.where(), jsontree.M("reason", jsontree.Str(why)))
+		v.record(refusals.what, v.person, errDenied, v.where(), jsontree.M("reason", jsontree.Str(why)))
 	}
 }
 

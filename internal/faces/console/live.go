@@ -14,7 +14,6 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/identity"
 )
 
 // How pages are kept up to date.
@@ -203,10 +202,6 @@ const (
 // can hear is an event: after any other status it would only ask again, for ever.
 func (v *visit) follows() bool {
 	return v.r.URL.Path == eventsPath && v.r.Header.Get("Accept") == eventStream
-}
-
-func (c *Console) liveRoutes() []route {
-	return []route{{"GET " + eventsPath, identity.Viewer, (*visit).events}}
 }
 
 // events tells a page when something changed, for as long as the session lasts.

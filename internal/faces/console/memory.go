@@ -10,15 +10,9 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/identity"
 	"remit/internal/faces/console/highlight"
 	"remit/internal/faces/console/markdown"
 )
-
-// memoryRoutes is the timeline of what was written down.
-func (c *Console) memoryRoutes() []route {
-	return []route{{"GET /console/memory", identity.Viewer, (*visit).showMemory}}
-}
 
 // memoryPage is what the page of memory shows: entries, or a document.
 type memoryPage struct {

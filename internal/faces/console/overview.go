@@ -9,15 +9,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/identity"
 )
-
-func (c *Console) overviewRoutes() []route {
-	return []route{
-		{"GET /{$}", identity.Viewer, (*visit).overview},
-		{"GET /console/overview/{part}", identity.Viewer, (*visit).overviewPart},
-	}
-}
 
 // overviewPage is what the overview shows.
 type overviewPage struct {
@@ -52,7 +44,7 @@ func (v *visit) overview() error {
 	for _, set := range page.Sets {
 		page.Tools += set.Tools
 	}
-	page.Approve, page.Identity = v.setting("approve"), v.whoCalls()
+	page.Approve, page.Identity = v.setting("approve"), v.Identity()
 	page.Checks, page.Well = v.checks()
 	var err error
 	if page.Waiting, page.More, err = v.firstWaiting(); err != nil {
@@ -104,9 +96,6 @@ func (c *Console) sets() []setRow {
 
 // setting is the effective value of a setting; "" if it is not known.
 func (c *Console) setting(key string) string {
-	if c.Settings == nil {
-		return ""
-	}
 	for _, s := range c.Settings() {
 		if s.Key == key {
 			return s.Value
@@ -120,9 +109,6 @@ const checkPatience = 2 * time.Second
 
 // checks tells what works; why something does not goes to the log.
 func (v *visit) checks() (rows []checkRow, well bool) {
-	if v.Health == nil {
-		return nil, true
-	}
 	ctx, cancel := context.WithTimeout(v.r.Context(), checkPatience)
 	defer cancel()
 	found := v.Health(ctx)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -18,29 +19,19 @@ type problem struct {
 	Back, On       string // a page to go on with, and what it is
 }
 
-// titleOf is a kind of failure in the words of a page.
-func titleOf(kind contract.Kind) string {
-	switch kind {
-	case contract.Invalid:
-		return "That does not fit"
-	case contract.Denied:
-		return "You may not do this"
-	case contract.NotFound:
-		return "Not found"
-	case contract.Conflict:
-		return "It changed meanwhile"
-	case contract.TooLarge:
-		return "That is too much"
-	case contract.Limited:
-		return "Too many attempts"
-	case contract.Pending:
-		return "This waits for approval"
-	case contract.Unavailable:
-		return "Not available right now"
-	default:
-		return "Something went wrong"
-	}
+// titles are the kinds of failures in the words of a page.
+var titles = map[contract.Kind]string{
+	contract.Invalid:     "That does not fit",
+	contract.Denied:      "You may not do this",
+	contract.NotFound:    "Not found",
+	contract.Conflict:    "It changed meanwhile",
+	contract.TooLarge:    "That is too much",
+	contract.Limited:     "Too many attempts",
+	contract.Pending:     "This waits for approval",
+	contract.Unavailable: "Not available right now",
 }
+
+func titleOf(kind contract.Kind) string { return cmp.Or(titles[kind], "Something went wrong") }
 
 // errSlow is what happens to a form that does not arrive in time.
 var errSlow = errors.New("the form was not sent in time")

@@ -6,17 +6,8 @@ import (
 	"strings"
 
 	"remit/internal/contract"
-	"remit/internal/engine/identity"
 	"remit/internal/toolsets/codebase"
 )
-
-// searchRoutes are the search and the files it leads to.
-func (c *Console) searchRoutes() []route {
-	return []route{
-		{"GET /console/search", identity.Viewer, (*visit).showSearch},
-		{"GET /console/files/{path...}", identity.Viewer, (*visit).showFile},
-	}
-}
 
 // searchPage is what the page of the search shows: text that matches, and what the
 // project knows, side by side.

@@ -53,11 +53,6 @@ func (v *visit) opensPage() bool {
 	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (shown == "" || shown == "document")
 }
 
-// sessionRoutes end a session.
-func (c *Console) sessionRoutes() []route {
-	return []route{{"POST /console/logout", identity.Viewer, (*visit).signOut}}
-}
-
 // recordPatience is how long a record may take to reach the disk.
 const recordPatience = 10 * time.Second
 
@@ -68,17 +63,17 @@ func (v *visit) signIn(token, next string) error {
 	if e := contract.AsError(err); err != nil && e.Kind == contract.Denied {
 		// Only failures count. Links are signed, so nobody guesses one, and whoever has a
 		// good one need not wait for those who try.
-		if err := v.count(badLinks, v.address(v.r)); err != nil {
+		if err := v.count(badLinks, v.Address(v.r)); err != nil {
 			return err
 		}
-		v.record("console/sign_in", identity.Person{}, e.Kind)
+		v.record("console/sign_in", identity.Person{}, err)
 		v.askToSignIn(http.StatusUnauthorized, e.Message)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	v.record("console/sign_in", who, "")
+	v.record("console/sign_in", who, nil)
 	if old, ok := v.cookie(v.r); ok && v.People.End(v.r.Context(), old) != nil {
 		v.Log.Warn("the session before could not be ended; it ends by itself")
 	}
@@ -88,7 +83,7 @@ func (v *visit) signIn(token, next string) error {
 }
 
 // record keeps what somebody did about the console itself; a failure to is logged.
-func (v *visit) record(what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
+func (v *visit) record(what string, who identity.Person, failed error, about ...jsontree.Member) {
 	v.recordAs(faceConsole, what, who, failed, about...)
 }
 
@@ -102,21 +97,21 @@ func (v *visit) ready(done string) error {
 }
 
 // recordAs keeps what came by a face. Only the record of a deed is waited for.
-func (v *visit) recordAs(face, what string, who identity.Person, failed contract.Kind, about ...jsontree.Member) {
+func (v *visit) recordAs(face, what string, who identity.Person, failed error, about ...jsontree.Member) {
 	r := audit.Record{
 		Time: v.Now(), Face: face, Tool: what, Outcome: "ok",
-		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.address(v.r))))...),
+		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
 	}
 	if who.Role > identity.Nobody {
 		r.Principal = who.Principal()
 	}
-	if failed != "" {
-		r.Outcome = string(failed)
+	if failed != nil {
+		r.Outcome = string(contract.AsError(failed).Kind)
 	}
 	// What was done is recorded even if the browser has gone meanwhile.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), recordPatience)
 	defer cancel()
-	if err := v.Audit.Write(ctx, &r, failed == "" && face == faceConsole); err != nil {
+	if err := v.Audit.Write(ctx, &r, failed == nil && face == faceConsole); err != nil {
 		v.Log.Error("the audit record could not be kept", "tool", what, "error", err)
 	}
 }
@@ -127,7 +122,7 @@ func (v *visit) signOut() error {
 	if err := v.People.End(v.r.Context(), secret); err != nil {
 		return contract.Errorf(contract.Unavailable, "The session could not be ended; try again").Because(err)
 	}
-	v.record("console/sign_out", v.person, "")
+	v.record("console/sign_out", v.person, nil)
 	v.live.change(func() bool { v.live.signOuts++; return true })
 	v.setCookie("", -1)
 	v.goTo(loginPath)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -12,16 +13,6 @@ import (
 	"remit/internal/engine/identity"
 	"remit/internal/engine/limit"
 )
-
-func (c *Console) settingsRoutes() []route {
-	return []route{
-		{"GET /console/settings", identity.Admin, (*visit).settings},
-		{"POST /console/settings/tokens", identity.Admin, (*visit).makeToken},
-		{"POST /console/settings/tokens/{id}/revoke", identity.Admin, (*visit).revokeToken},
-		{"POST /console/settings/links", identity.Admin, (*visit).makeLink},
-		{"POST /console/settings/signout", identity.Admin, (*visit).signOutOther},
-	}
-}
 
 // settingsPage is what the page shows.
 type settingsPage struct {
@@ -43,7 +34,7 @@ type tokenRow struct {
 
 func (v *visit) settings() error {
 	page := settingsPage{
-		Settings: v.Settings(), Identity: v.whoCalls(), Person: v.person, Sets: v.sets(),
+		Settings: v.Settings(), Identity: v.Identity(), Person: v.person, Sets: v.sets(),
 		All: v.r.URL.Query().Get("tokens") == "all",
 	}
 	tokens, err := v.Tokens.List(v.r.Context())
@@ -68,16 +59,10 @@ func (v *visit) settings() error {
 	return v.page("settings", "settings", "Settings", page)
 }
 
+// tokenState is the state of a token in the words of the page.
 func tokenState(t identity.Token, now time.Time) string {
-	switch {
-	case t.Foreign:
-		return "not made here"
-	case !t.Revoked.IsZero():
-		return "revoked"
-	case t.Expired(now):
-		return "expired"
-	}
-	return "good"
+	state := t.State(now)
+	return cmp.Or(map[string]string{"foreign": "not made here", "live": "good"}[state], state)
 }
 
 // madePage shows what is shown once.
@@ -102,7 +87,7 @@ func (v *visit) makeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_create", v.person, "", jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
+	v.record("console/token_create", v.person, nil, jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
 	page := madePage{
 		Title: "Token " + made.Name, Label: "token", Secret: secret,
 		About: "Copy the token now: it is kept nowhere and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
@@ -162,7 +147,7 @@ func (v *visit) revokeToken() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/token_revoke", v.person, "", jsontree.M("name", jsontree.Str(gone.Name)))
+	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(gone.Name)))
 	v.goTo("/console/settings")
 	return nil
 }
@@ -177,7 +162,7 @@ func (v *visit) signOutOther() error {
 	if ended == 0 {
 		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
 	}
-	v.record("console/sign_out_other", v.person, "", jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.record("console/sign_out_other", v.person, nil, jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
 	v.live.change(func() bool { v.live.signOuts++; return true })
 	v.goTo("/console/settings")
 	return nil
@@ -203,7 +188,7 @@ func (v *visit) makeLink() error {
 	if err != nil {
 		return err
 	}
-	v.record("console/link", v.person, "", jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
+	v.record("console/link", v.person, nil, jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
 	page := madePage{
 		Title: "Link for " + who.Name, Label: "link", Secret: v.base() + "/console/login?token=" + url.QueryEscape(token),
 		About: "Whoever opens this link first is signed in. Send it by a way that only this person reads.",

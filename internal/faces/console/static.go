@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -72,16 +73,8 @@ func linked(kind string, first ...string) []string {
 
 // contentType is that of a static file; the system's own table may hold anything.
 func contentType(name string) string {
-	switch path.Ext(name) {
-	case ".css":
-		return "text/css; charset=utf-8"
-	case ".js":
-		return "text/javascript; charset=utf-8"
-	case ".svg":
-		return "image/svg+xml"
-	default:
-		return "text/plain; charset=utf-8"
-	}
+	known := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	return cmp.Or(known[path.Ext(name)], "text/plain; charset=utf-8")
 }
 
 // static answers with a file for good if it is the one that the address names, and not

@@ -10,15 +10,6 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// taskRoutes are the board of tasks and what can be done there.
-func (c *Console) taskRoutes() []route {
-	return []route{
-		{"GET /console/tasks", identity.Viewer, func(v *visit) error { return v.showTasks(taskForm{}) }},
-		{"POST /console/tasks", identity.Approver, (*visit).addTask},
-		{"POST /console/tasks/{id}/done", identity.Approver, (*visit).completeTask},
-	}
-}
-
 // taskBoard is what the page of tasks shows.
 type taskBoard struct {
 	URL      *url.URL

@@ -11,16 +11,7 @@ import (
 	"remit/internal/contract/export"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/identity"
 )
-
-func (c *Console) toolRoutes() []route {
-	return []route{
-		{"GET /console/tools", identity.Viewer, (*visit).listTools},
-		{"GET /console/tools/{name}", identity.Viewer, (*visit).showTool},
-		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // and more for a tool that writes
-	}
-}
 
 // toolset is a family of tools in the list.
 type toolset struct {

@@ -3,12 +3,9 @@ package console
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -81,8 +78,7 @@ func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error
 		if f.blame(result.Err) {
 			tried.Message = ""
 		}
-		if request, ok := result.Err.Details["approval"].(map[string]any); ok && result.Err.Kind == contract.Pending {
-			tried.Approval, _ = request["id"].(string)
+		if tried.Approval = waiting(result.Err); tried.Approval != "" {
 			tried.Message = "" // the page says it with a link
 		}
 	}
@@ -108,15 +104,5 @@ func shownBytes(source []byte) string {
 	if json.Indent(&pretty, source, "", "  ") != nil {
 		return approval.Plain(string(source))
 	}
-	var b strings.Builder
-	for _, r := range pretty.String() {
-		if unicode.IsGraphic(r) || r == '\n' {
-			b.WriteRune(r)
-			continue
-		}
-		for _, unit := range utf16.AppendRune(nil, r) {
-			fmt.Fprintf(&b, `\u%04x`, unit)
-		}
-	}
-	return b.String()
+	return jsontree.Spell(pretty.String(), func(r rune) bool { return unicode.IsGraphic(r) || r == '\n' })
 }

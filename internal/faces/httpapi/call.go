@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -11,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -127,19 +125,7 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 
 // plain writes JSON in the characters that a header may have.
 func plain(json []byte) string {
-	var b strings.Builder
-	for _, r := range string(json) {
-		switch {
-		case r < 0x7f:
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return jsontree.Spell(string(json), func(r rune) bool { return r < 0x7f })
 }
 
 // retryAfter is when to repeat a call, in seconds; zero if it says nothing. Clients

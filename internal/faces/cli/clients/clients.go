@@ -4,10 +4,13 @@ package clients
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"remit/internal/contract"
 )
 
 //go:generate go run ./generate
@@ -118,7 +121,7 @@ func (c *Client) Command(s Server) string {
 	if _, err := c.entry(s); err != nil || c.command == nil {
 		return ""
 	}
-	return shellLine(c.command(s))
+	return contract.ShellLine(c.command(s)...)
 }
 
 // Links open the client and have it ask; none if it knows no such links.
@@ -131,10 +134,7 @@ func (c *Client) Links(s Server) []Link {
 
 // checkName refuses what a client would not take, or would have to be quoted.
 func checkName(name string) error {
-	isOdd := func(r rune) bool {
-		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
-	if name == "" || len(name) > 64 || strings.ContainsFunc(name, isOdd) {
+	if !regexp.MustCompile(`^[\w-]{1,64}$`).MatchString(name) {
 		return fmt.Errorf("the name %q is none that every client takes; use up to 64 letters, digits, - and _", name)
 	}
 	return nil

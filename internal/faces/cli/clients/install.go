@@ -133,8 +133,7 @@ func (c *Client) open(file, name string) (*kept, error) {
 
 // explain says of which file a place is that cannot be read, and what to do.
 func (k *kept) explain(err error) error {
-	var wrong *SyntaxError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*SyntaxError](err); ok {
 		return fmt.Errorf("%s was not touched, because it cannot be read at %w; mend it there, or put in by hand what --print shows", k.file, wrong)
 	}
 	return err

@@ -61,8 +61,7 @@ func scanTOML(text []byte) ([]tomlTable, error) {
 		table := &all[len(all)-1]
 		table.end, table.pairs = end, append(table.pairs, pair)
 	}
-	var wrong *unstable.ParserError
-	if errors.As(p.Error(), &wrong) {
+	if wrong, ok := errors.AsType[*unstable.ParserError](p.Error()); ok {
 		return nil, syntaxError(text, mark+int(p.Range(wrong.Highlight).Offset), "%s", wrong.Message)
 	}
 	return all, p.Error()

@@ -16,11 +16,11 @@ func (p *painter) next(l *language, at int) int {
 		p.mark(comment, at, end)
 		return end
 	}
-	for i := range l.quotes {
-		if q := &l.quotes[i]; strings.HasPrefix(rest, q.open) {
+	for i := range l.Quotes {
+		if q := &l.Quotes[i]; strings.HasPrefix(rest, q.Mark) {
 			if end, ok := q.end(rest); ok {
 				class := str
-				if l.keys == ':' && follows(p.text, at+end, ':') {
+				if l.Keys == ":" && follows(p.text, at+end, l.Keys) {
 					class = typed
 				}
 				p.mark(class, at, at+end)
@@ -35,8 +35,8 @@ func (p *painter) next(l *language, at int) int {
 		return end
 	case isWord(c) || c >= 0x80:
 		return p.word(l, at)
-	case strings.IndexByte(l.sigils, c) >= 0 && len(rest) > 1 && (isWord(rest[1]) || c == '$' && rest[1] == '{'):
-		end := at + 1 + spanOf(rest[1:], func(c byte) bool { return isWord(c) || c == '-' && l.hyphens || c == '{' || c == '}' })
+	case strings.IndexByte(l.Sigils, c) >= 0 && len(rest) > 1 && (isWord(rest[1]) || c == '$' && rest[1] == '{'):
+		end := at + 1 + spanOf(rest[1:], func(c byte) bool { return isWord(c) || c == '-' && l.Hyphens || c == '{' || c == '}' })
 		p.mark(l.sigilClass(c), at, end)
 		return end
 	}
@@ -45,29 +45,29 @@ func (p *painter) next(l *language, at int) int {
 
 // word marks a name, if it means something.
 func (p *painter) word(l *language, at int) int {
-	end := at + spanOf(p.text[at:], func(c byte) bool { return isWord(c) || c >= 0x80 || c == '-' && l.hyphens })
+	end := at + spanOf(p.text[at:], func(c byte) bool { return isWord(c) || c >= 0x80 || c == '-' && l.Hyphens })
 	name := p.text[at:end]
-	if l.fold {
+	if l.Fold {
 		name = strings.ToLower(name)
 	}
 	switch {
-	case l.lineStart && !startsLine(p.text, at):
-	case l.keys != 0 && follows(p.text, end, l.keys):
+	case l.LineStart && !startsLine(p.text, at):
+	case l.Keys != "" && follows(p.text, end, l.Keys):
 		p.mark(typed, at, end)
 	case l.words[name] != "":
 		p.mark(l.words[name], at, end)
-	case l.capitals && name[0] >= 'A' && name[0] <= 'Z':
+	case l.Capitals && name[0] >= 'A' && name[0] <= 'Z':
 		p.mark(typed, at, end)
 	}
 	return end
 }
 
-// follows tells whether the next byte that is no blank is this one.
-func follows(text string, at int, c byte) bool {
+// follows tells whether a sign comes next, after some blanks or none.
+func follows(text string, at int, sign string) bool {
 	for n := 0; at < len(text) && n < 32 && (text[at] == ' ' || text[at] == '\t'); n++ {
 		at++
 	}
-	return at < len(text) && text[at] == c
+	return strings.HasPrefix(text[at:], sign)
 }
 
 // startsLine tells whether nothing but a few blanks is before a place in its line.
@@ -82,8 +82,8 @@ func startsLine(text string, at int) bool {
 // none does.
 func (l *language) commentAt(text string, at int) int {
 	rest := text[at:]
-	for _, open := range l.line {
-		if !strings.HasPrefix(rest, open) || l.spaced && at > 0 && strings.IndexByte(" \t\n;", text[at-1]) < 0 {
+	for _, open := range l.Line {
+		if !strings.HasPrefix(rest, open) || l.Spaced && at > 0 && strings.IndexByte(" \t\n;", text[at-1]) < 0 {
 			continue
 		}
 		if end := strings.IndexByte(rest, '\n'); end >= 0 {
@@ -91,31 +91,28 @@ func (l *language) commentAt(text string, at int) int {
 		}
 		return len(text)
 	}
-	for _, b := range l.blocks {
-		if !strings.HasPrefix(rest, b.open) {
-			continue
-		}
-		if end := strings.Index(rest[len(b.open):], b.close); end >= 0 {
-			return at + len(b.open) + end + len(b.close)
-		}
-		return len(text)
+	if !l.Block || !strings.HasPrefix(rest, "/*") {
+		return at
 	}
-	return at
+	if end := strings.Index(rest[2:], "*/"); end >= 0 {
+		return at + end + 4
+	}
+	return len(text)
 }
 
 // end finds the end of a string that the text begins with.
 func (q *quote) end(text string) (int, bool) {
-	if q.single {
+	if q.Single {
 		return endOfCharacter(text)
 	}
-	for i := len(q.open); i < len(text); i++ {
+	for i := len(q.Mark); i < len(text); i++ {
 		switch c := text[i]; {
-		case c == '\\' && !q.raw:
+		case c == '\\' && !q.Raw:
 			i++
-		case c == '\n' && !q.lines:
+		case c == '\n' && !q.Lines:
 			return i, true
-		case strings.HasPrefix(text[i:], q.close):
-			return i + len(q.close), true
+		case strings.HasPrefix(text[i:], q.Mark):
+			return i + len(q.Mark), true
 		}
 	}
 	return len(text), true
@@ -194,7 +191,7 @@ func (p *painter) tag(at int) int {
 		case c == '<':
 			return end
 		case c == '"' || c == '\'':
-			q := quote{open: string(c), close: string(c), lines: true, raw: true}
+			q := quote{Mark: string(c), Lines: true, Raw: true}
 			length, _ := q.end(p.text[end:])
 			p.mark(str, end, end+length)
 			end += length
