@@ -74,12 +74,12 @@ const (
 
 // Question is something that only the client, or the person at it, can answer.
 type Question struct {
-	Key    string // names its answer; the same in every round of a call
-	Needs  Capability
-	Params jsontree.Value // as the protocol words it
+	Key    string         `json:"key"` // names its answer; the same in every round of a call
+	Needs  Capability     `json:"needs"`
+	Params jsontree.Value `json:"params"` // as the protocol words it
 	// Guarded questions decide what a caller may do: an answer counts only if it
 	// is certain that the question was put.
-	Guarded bool
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // Form is a question to the person at the client. fields is a flat schema of
@@ -187,8 +187,8 @@ func Release(ctx context.Context) {
 // ProtocolError ends a call with an error of the protocol in place of an answer. Only
 // tools that put clients to the test return one.
 type ProtocolError struct {
-	Code    int
-	Message string
+	Code    int    `json:"code"`
+	Message string `json:"message"`
 }
 
 func (f *ProtocolError) Error() string { return f.Message }

@@ -121,7 +121,7 @@ func keepRecords(ctx context.Context, tx runner, rows logRows, count logCount, d
 	}
 	now := time.Now()
 	for day, c := range days { // all rows are those of whoever has locked the chain
-		if _, err := tx.ExecContext(ctx, countDay, auditDays+day, c.lines, c.bytes, micros(now)); err != nil {
+		if err := exec(ctx, tx, countDay, auditDays+day, c.lines, c.bytes, micros(now)); err != nil {
 			return fmt.Errorf("count the records of a day: %w", err)
 		}
 	}

@@ -38,31 +38,18 @@ func (s knowledgeStore) PutVectors(ctx context.Context, model string, vectors ma
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(vectors), func(a, b knowledge.Key) int { return bytes.Compare(a[:], b[:]) })
-	names, dims, blobs := make([][]byte, len(keys)), make([]int64, len(keys)), make([][]byte, len(keys))
+	rows := make([][]any, len(keys))
 	for i := range keys {
 		vector := vectors[keys[i]]
-		names[i], dims[i], blobs[i] = keys[i][:], int64(len(vector)), blobOf(vector)
+		rows[i] = []any{keys[i][:], len(vector), blobOf(vector)}
 	}
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	return s.db.transact(ctx, "keep vectors", func(ctx context.Context, tx runner) error {
 		at := s.now().UnixMicro()
-		if _, err := tx.ExecContext(ctx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
+		if err := exec(ctx, tx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
 			return err
 		}
-		if s.db.shared {
-			_, err := tx.ExecContext(ctx, putVectors, model, at, names, dims, blobs)
-			return err
-		}
-		for i := range names {
-			if _, err := tx.ExecContext(ctx, putVector, model, at, names[i], dims[i], blobs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.db.putRows(ctx, tx, putVector, putVectors, rows, model, at)
 	})
-	if err != nil {
-		return fmt.Errorf("keep vectors: %w", err)
-	}
-	return nil
 }
 
 const (
@@ -125,22 +112,15 @@ func places(first, n int) string {
 }
 
 func (s knowledgeStore) readVectors(ctx context.Context, found map[knowledge.Key][]float32, query string, args ...any) error {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var name, blob sql.RawBytes
 	var dims int
-	for rows.Next() {
-		if err := rows.Scan(&name, &dims, &blob); err != nil {
-			return err
-		}
-		if vector, ok := vectorOf(blob, dims); ok && len(name) == len(knowledge.Key{}) {
+	return each(ctx, s.db.reader(ctx), query, func(row scanner) error {
+		err := row.Scan(&name, &dims, &blob)
+		if vector, ok := vectorOf(blob, dims); err == nil && ok && len(name) == len(knowledge.Key{}) {
 			found[knowledge.Key(name)] = vector
 		}
-	}
-	return rows.Err()
+		return err
+	}, args...)
 }
 
 // blobOf is how a vector is kept.

@@ -46,10 +46,6 @@ func (s Source) Memory(o MemoryOptions) *Memory {
 
 const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 
-const lastEntries = `
-SELECT line, body FROM log_lines
-WHERE log = $1 AND line <= $2 ORDER BY line DESC LIMIT 256`
-
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append keeps the promise of learning.Memory.
@@ -85,7 +81,7 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 	if err != nil {
 		return err
 	}
-	err = db.change(ctx, func(ctx context.Context, tx runner) error {
+	return db.transact(ctx, "append to "+file, func(ctx context.Context, tx runner) error {
 		count, isNew, err := lockCount(ctx, tx, log, m.Now())
 		if err != nil {
 			return fmt.Errorf("lock the log: %w", err)
@@ -106,10 +102,6 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 		}
 		return keepCount(ctx, tx, log, count, m.Now())
 	})
-	if err != nil {
-		return fmt.Errorf("append to %s: %w", file, err)
-	}
-	return nil
 }
 
 // add counts an entry.
@@ -189,12 +181,10 @@ func (m *Memory) look(ctx context.Context, file string) (db *DB, lines int64, in
 		return nil, 0, info, err
 	}
 	info.name = file
-	var changed sql.NullInt64
 	row := db.reader(ctx).QueryRowContext(ctx, statLog, memoryLog(file))
-	if err := row.Scan(&lines, &info.size, &changed); err != nil {
+	if err := row.Scan(&lines, &info.size, (*timeColumn)(&info.changed)); err != nil {
 		return nil, 0, info, fmt.Errorf("look at %s: %w", file, err)
 	}
-	info.changed = fromMicros(changed)
 	return db, lines, info, nil
 }
 
@@ -222,42 +212,22 @@ func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPol
 func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte, error) {
 	text := make([]byte, most) // filled from its end
 	start := most
-	for last > 0 {
-		next, more, err := page(ctx, db, log, last, func(body []byte) (more bool) {
-			kept := lastLines(body, start)
-			start -= int64(len(kept))
-			copy(text[start:], kept)
-			return len(kept) > len(body)
-		})
+	for more := true; more && last > 0; {
+		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, mostBatched)
 		if err != nil {
 			return nil, err
 		}
-		if !more {
-			break
+		last = 0
+		for _, line := range some {
+			kept := lastLines(line.Text, start)
+			start -= int64(len(kept))
+			copy(text[start:], kept)
+			if more, last = len(kept) > len(line.Text), line.Place-1; !more {
+				break
+			}
 		}
-		last = next
 	}
 	return text[start:], nil
-}
-
-// page visits some entries from a line back, until visit has enough. next is the
-// line before them.
-func page(ctx context.Context, db *DB, log string, from int64, visit func(body []byte) bool) (next int64, more bool, err error) {
-	rows, err := db.reader(ctx).QueryContext(ctx, lastEntries, log, from)
-	if err != nil {
-		return 0, false, err
-	}
-	defer rows.Close()
-	more = true
-	for more && rows.Next() {
-		var body []byte
-		if err := rows.Scan(&next, &body); err != nil {
-			return 0, false, err
-		}
-		next--
-		more = visit(body)
-	}
-	return next, more, rows.Err()
 }
 
 // lastLines gives the lines at the end of an entry, with the newline that the file

@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"remit/internal/toolsets/tasks"
 )
@@ -173,8 +172,6 @@ func textOrNil(s sql.NullString) *string {
 	}
 	return &s.String
 }
-
-func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // ranks are the numbers under which priorities are kept, beginning with 1.
 var ranks = [...]tasks.Priority{tasks.Low, tasks.Medium, tasks.High}
