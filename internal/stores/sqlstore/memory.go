@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/contract"
 	"remit/internal/engine/once"
 	"remit/internal/toolsets/learning"
@@ -33,7 +34,7 @@ type Memory struct {
 	source Source
 
 	mu     sync.Mutex
-	queues map[string]*lineQueue
+	queues map[string]*batchwriter.Lines
 	closed bool
 }
 
@@ -41,7 +42,7 @@ var _ learning.Memory = (*Memory)(nil)
 
 // Memory returns the memory files in a database of PostgreSQL.
 func (s Source) Memory(o MemoryOptions) *Memory {
-	return &Memory{MemoryOptions: o, source: s, queues: map[string]*lineQueue{}}
+	return &Memory{MemoryOptions: o, source: s, queues: map[string]*batchwriter.Lines{}}
 }
 
 const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
@@ -50,9 +51,9 @@ func memoryLog(file string) string { return "memory/" + file }
 
 // Append keeps the promise of learning.Memory.
 func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
-	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
+	e := m.queue(file).Append(&batchwriter.Line{Body: bytes.Clone(body)}, true)
 	return func(ctx context.Context) (learning.Place, error) {
-		err := e.wait(ctx)
+		err := e.Wait(ctx)
 		if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
 			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
 				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
@@ -60,22 +61,25 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 		if err != nil {
 			return learning.Place{}, err
 		}
-		return learning.Place{Line: e.line, Bytes: e.size}, nil
+		return learning.Place{Line: e.Number, Bytes: e.Bytes}, nil
 	}
 }
 
-func (m *Memory) queue(file string) *lineQueue {
+func (m *Memory) queue(file string) *batchwriter.Lines {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.queues[file] == nil {
-		store := func(ctx context.Context, batch []*entry) error { return m.store(ctx, file, batch) }
-		m.queues[file] = &lineQueue{store: store, closed: m.closed}
+		store := func(ctx context.Context, batch []*batchwriter.Line) error { return m.store(ctx, file, batch) }
+		m.queues[file] = newQueue(store, nil)
+		if m.closed {
+			_ = m.queues[file].Close() // nothing waits
+		}
 	}
 	return m.queues[file]
 }
 
 // store keeps a batch of entries of one file.
-func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
+func (m *Memory) store(ctx context.Context, file string, batch []*batchwriter.Line) error {
 	log := memoryLog(file)
 	db, err := m.source(ctx)
 	if err != nil {
@@ -93,9 +97,9 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 		}
 		var rows logRows
 		for _, e := range batch {
-			e.line, e.size = count.lines+1, len(e.body)+1
-			count.add(e.body)
-			rows.add(log, e.line, e.body)
+			e.Number, e.Bytes = count.lines+1, len(e.Body)+1
+			count.add(e.Body)
+			rows.add(log, e.Number, e.Body)
 		}
 		if err := rows.store(ctx, tx); err != nil {
 			return err
@@ -123,7 +127,7 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 		return nil
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
-	for some := range slices.Chunk(lines, mostBatched) {
+	for some := range slices.Chunk(lines, batchwriter.MaxBatch) {
 		var rows logRows
 		for _, line := range some {
 			rows.add(memoryLog(file), count.lines+1, line)
@@ -213,7 +217,7 @@ func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte
 	text := make([]byte, most) // filled from its end
 	start := most
 	for more := true; more && last > 0; {
-		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, mostBatched)
+		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, batchwriter.MaxBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -246,11 +250,11 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	all := m.queues
-	m.queues = map[string]*lineQueue{}
+	m.queues = map[string]*batchwriter.Lines{}
 	m.mu.Unlock()
 	var problems []error
 	for _, q := range all {
-		problems = append(problems, q.close())
+		problems = append(problems, q.Close())
 	}
 	return errors.Join(problems...)
 }
