@@ -65,41 +65,28 @@ CROSS JOIN LATERAL (SELECT * FROM knowledge_vectors WHERE model = $1 AND key = r
 	keysAtOnce = 64
 )
 
-// Vectors keeps the promise of knowledge.Store.
+// Vectors keeps the promise of knowledge.Store. SQLite is asked for many keys at once, and for the last of them again where
+// there are fewer, so that there is one text to prepare.
 func (s knowledgeStore) Vectors(ctx context.Context, model string, keys []knowledge.Key) (map[knowledge.Key][]float32, error) {
 	found := make(map[knowledge.Key][]float32, len(keys))
-	read := s.vectorsFile
+	query, atOnce := someVectorsOf+`(`+places(2, keysAtOnce)+`)`, keysAtOnce
 	if s.db.shared {
-		read = s.vectorsShared
+		query, atOnce = vectorsOf, max(1, len(keys))
 	}
-	if err := read(ctx, model, keys, found); err != nil {
-		return nil, fmt.Errorf("read vectors: %w", err)
-	}
-	return found, nil
-}
-
-func (s knowledgeStore) vectorsShared(ctx context.Context, model string, keys []knowledge.Key, found map[knowledge.Key][]float32) error {
-	names := make([][]byte, len(keys))
-	for i := range keys {
-		names[i] = keys[i][:]
-	}
-	return s.readVectors(ctx, found, vectorsOf, model, names)
-}
-
-// vectorsFile asks for many keys at once, and for the last of them again where there are fewer, so that there is one text
-// to prepare.
-func (s knowledgeStore) vectorsFile(ctx context.Context, model string, keys []knowledge.Key, found map[knowledge.Key][]float32) error {
-	query := someVectorsOf + `(` + places(2, keysAtOnce) + `)`
-	for some := range slices.Chunk(keys, keysAtOnce) {
-		args := []any{model}
-		for i := range keysAtOnce {
-			args = append(args, some[min(i, len(some)-1)][:])
+	for some := range slices.Chunk(keys, atOnce) {
+		names := make([]any, atOnce)
+		for i := range names {
+			names[i] = some[min(i, len(some)-1)][:]
+		}
+		args := append([]any{model}, names...)
+		if s.db.shared {
+			args = []any{model, names}
 		}
 		if err := s.readVectors(ctx, found, query, args...); err != nil {
-			return err
+			return nil, fmt.Errorf("read vectors: %w", err)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // places are n parameters, from the first on.

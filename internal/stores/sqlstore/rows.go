@@ -147,10 +147,12 @@ type timeColumn time.Time
 
 // Scan keeps the promise of sql.Scanner.
 func (c *timeColumn) Scan(from any) error {
-	var n sql.NullInt64
-	err := n.Scan(from)
-	*c = timeColumn(fromMicros(n))
-	return err
+	n, ok := from.(int64)
+	if !ok && from != nil {
+		return fmt.Errorf("a time is kept as %T", from)
+	}
+	*c = timeColumn(fromMicros(sql.NullInt64{Int64: n, Valid: ok}))
+	return nil
 }
 
 // jsonColumn keeps what it points to as JSON; NULL if that is nil or an empty list.
