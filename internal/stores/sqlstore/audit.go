@@ -76,7 +76,7 @@ func chain(ctx context.Context, tx runner, batch []*batchwriter.Line) error {
 		return fmt.Errorf("lock the chain: %w", err)
 	}
 	link := tipOf(count.tip)
-	var rows logRows
+	var rows [][]any
 	days := map[string]*logCount{}
 	for _, e := range batch {
 		line := link.follow(e)
@@ -85,7 +85,7 @@ func chain(ctx context.Context, tx runner, batch []*batchwriter.Line) error {
 			days[link.day] = &logCount{}
 		}
 		days[link.day].add(line)
-		rows.add(auditDays+link.day, count.lines, line)
+		rows = append(rows, []any{auditDays + link.day, count.lines, line})
 	}
 	count.tip = []byte(link.day + " " + link.hash)
 	return keepRecords(ctx, tx, rows, count, days)
@@ -110,8 +110,8 @@ func (c *chainLink) follow(e *batchwriter.Line) []byte {
 	return line
 }
 
-func keepRecords(ctx context.Context, tx runner, rows logRows, count logCount, days map[string]*logCount) error {
-	if err := rows.store(ctx, tx); err != nil {
+func keepRecords(ctx context.Context, tx runner, rows [][]any, count logCount, days map[string]*logCount) error {
+	if err := addLines(ctx, tx, rows); err != nil {
 		return err
 	}
 	now := time.Now()

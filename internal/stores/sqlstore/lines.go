@@ -56,22 +56,9 @@ func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count
 	return count, isNew, read()
 }
 
-// logRows are on their way into the table.
-type logRows struct {
-	logs    []string
-	numbers []int64
-	bodies  [][]byte
-}
-
-func (r *logRows) add(log string, number int64, body []byte) {
-	r.logs, r.numbers, r.bodies = append(r.logs, log), append(r.numbers, number), append(r.bodies, body)
-}
-
-// store writes them and forgets them.
-func (r *logRows) store(ctx context.Context, tx runner) error {
-	_, err := tx.ExecContext(ctx, addEntries, r.logs, r.numbers, r.bodies)
-	*r = logRows{}
-	if err != nil {
+// addLines adds rows, which are the log, the number and the body of an entry each.
+func addLines(ctx context.Context, tx runner, rows [][]any) error {
+	if err := exec(ctx, tx, addEntries, columnsOf(rows)...); err != nil {
 		return fmt.Errorf("add entries: %w", err)
 	}
 	return nil
@@ -79,8 +66,7 @@ func (r *logRows) store(ctx context.Context, tx runner) error {
 
 // keepCount writes what a log holds now.
 func keepCount(ctx context.Context, tx runner, log string, count logCount, now time.Time) error {
-	_, err := tx.ExecContext(ctx, countEntries, log, count.lines, count.bytes, micros(now), count.tip)
-	if err != nil {
+	if err := exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip); err != nil {
 		return fmt.Errorf("count entries: %w", err)
 	}
 	return nil
@@ -105,7 +91,9 @@ func newQueue(store func(ctx context.Context, batch []*batchwriter.Line) error, 
 		ctx, cancel := withPatience(context.Background())
 		defer cancel()
 		err := store(ctx, batch)
-		for err != nil && q.Closed() && len(take()) > 0 { // nobody waits for the end to try the rest, batch by batch
+		rest := err != nil && q.Closed()
+		for rest { // nobody waits for the end to try the rest, batch by batch
+			rest = len(take()) > 0
 		}
 		return err
 	}

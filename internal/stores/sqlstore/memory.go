@@ -54,7 +54,7 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 	e := m.queue(file).Append(&batchwriter.Line{Body: bytes.Clone(body)}, true)
 	return func(ctx context.Context) (learning.Place, error) {
 		err := e.Wait(ctx)
-		if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
 				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
 		}
@@ -95,13 +95,13 @@ func (m *Memory) store(ctx context.Context, file string, batch []*batchwriter.Li
 				return fmt.Errorf("take the file over: %w", err)
 			}
 		}
-		var rows logRows
+		var rows [][]any
 		for _, e := range batch {
 			e.Number, e.Bytes = count.lines+1, len(e.Body)+1
 			count.add(e.Body)
-			rows.add(log, e.Number, e.Body)
+			rows = append(rows, []any{log, e.Number, e.Body})
 		}
-		if err := rows.store(ctx, tx); err != nil {
+		if err := addLines(ctx, tx, rows); err != nil {
 			return err
 		}
 		return keepCount(ctx, tx, log, count, m.Now())
@@ -128,12 +128,12 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
 	for some := range slices.Chunk(lines, batchwriter.MaxBatch) {
-		var rows logRows
+		var rows [][]any
 		for _, line := range some {
-			rows.add(memoryLog(file), count.lines+1, line)
+			rows = append(rows, []any{memoryLog(file), count.lines + 1, line})
 			count.add(line)
 		}
-		if err := rows.store(ctx, tx); err != nil {
+		if err := addLines(ctx, tx, rows); err != nil {
 			return err
 		}
 	}
@@ -141,8 +141,8 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 }
 
 func isMissing(err error) bool {
-	var answer *contract.Error
-	return errors.As(err, &answer) && answer.Kind == contract.NotFound
+	answer, ok := errors.AsType[*contract.Error](err)
+	return ok && answer.Kind == contract.NotFound
 }
 
 // Stat keeps the promise of learning.Memory.

@@ -156,7 +156,7 @@ func (s taskLists) Revision(ctx context.Context, user string) (revision int64, e
 
 // taskError says what was to be done, and whether it is known to have failed.
 func taskError(act string, err error) error {
-	if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+	if is[*UnknownError](err) {
 		return fmt.Errorf("%s: %w: %w", act, tasks.ErrUnknown, err)
 	}
 	return fmt.Errorf("%s: %w", act, err)
