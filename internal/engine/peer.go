@@ -72,7 +72,8 @@ const (
 	Tasks    Capability = "tasks" // the extension of that name
 )
 
-// Question is something that only the client, or the person at it, can answer.
+// Question is something that only the client, or the person at it, can answer. Databases
+// hold it as JSON: its tags must not change.
 type Question struct {
 	Key    string         `json:"key"` // names its answer; the same in every round of a call
 	Needs  Capability     `json:"needs"`
@@ -185,7 +186,8 @@ func Release(ctx context.Context) {
 }
 
 // ProtocolError ends a call with an error of the protocol in place of an answer. Only
-// tools that put clients to the test return one.
+// tools that put clients to the test return one. Databases hold it as JSON: its tags must
+// not change.
 type ProtocolError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`

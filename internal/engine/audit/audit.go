@@ -58,7 +58,7 @@ func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 func (r *Record) encode() []byte {
 	b := make([]byte, 0, 384)
 	b = append(b, `{"time":"`...)
-	b = r.Time.UTC().AppendFormat(b, "2006-01-02T15:04:05.000000Z")
+	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
 	b = appendText(b, "face", r.Face)
@@ -81,6 +81,16 @@ func (r *Record) appendArguments(b []byte) []byte {
 	}
 	kept := redacted(&r.Arguments)
 	return kept.Append(b)
+}
+
+// appendTime writes 2006-01-02T15:04:05.000000Z. Every call is recorded, and package time
+// writes RFC3339 in a third of the time that another layout takes.
+func appendTime(b []byte, t time.Time) []byte {
+	b = t.AppendFormat(b, time.RFC3339)
+	point := len(b) - 1
+	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
+	b[point] = '.' // in place of the 1, which keeps the zeros after it
+	return append(b, 'Z')
 }
 
 func appendText(b []byte, key, value string) []byte {
