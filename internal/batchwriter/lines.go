@@ -143,7 +143,7 @@ func (q *Lines) run(done chan struct{}) {
 func (q *Lines) goesOn() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) > 0 && (q.closed || len(q.waiting) >= MaxBatch || slices.ContainsFunc(q.waiting, func(l *Line) bool { return l.durable })) {
+	if len(q.waiting) > 0 && (q.closed || len(q.waiting) >= MaxBatch || slices.ContainsFunc(q.waiting, (*Line).Durable)) {
 		return true
 	}
 	q.running = nil

@@ -104,8 +104,8 @@ func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {
 // and do not hide the other tokens.
 func scanToken(row scanner) (t identity.Token, err error) {
 	var scopes string
-	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By, (*timeColumn)(&t.Created), (*timeColumn)(&t.Expires),
-		(*timeColumn)(&t.Revoked), (*timeColumn)(&t.Used), &t.Hash, &t.Seal)
+	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By,
+		(*timeColumn)(&t.Created), (*timeColumn)(&t.Expires), (*timeColumn)(&t.Revoked), (*timeColumn)(&t.Used), &t.Hash, &t.Seal)
 	if err != nil {
 		return identity.Token{}, err
 	}

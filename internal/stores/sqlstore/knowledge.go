@@ -74,7 +74,8 @@ RETURNING path, id`
 
 	putSource        = insertSources + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)` + orReplaceThem
 	putSourcesAtOnce = insertSources + `
-SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` + orReplaceThem
+SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` +
+		orReplaceThem
 
 	deletePieces       = `DELETE FROM knowledge_pieces WHERE source_id = $1`
 	deletePiecesAtOnce = `DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`

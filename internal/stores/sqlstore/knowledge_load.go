@@ -105,7 +105,8 @@ func (s knowledgeStore) heads(ctx context.Context, which string, generation int6
 
 func scanHead(row scanner) (h sourceHead, err error) {
 	var hash []byte
-	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, (*timeColumn)(&h.source.Modified), &h.source.Generation, &h.source.Gone, &h.pieces)
+	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, (*timeColumn)(&h.source.Modified),
+		&h.source.Generation, &h.source.Gone, &h.pieces)
 	copy(h.source.Hash[:], hash)
 	return h, err
 }
@@ -194,7 +195,9 @@ type pieceRow struct {
 func newPieceRow() *pieceRow {
 	r := &pieceRow{}
 	p := &r.piece
-	r.columns = []any{&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, (*timeColumn)(&p.Date), &p.Line, &p.End}
+	r.columns = []any{
+		&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, (*timeColumn)(&p.Date), &p.Line, &p.End,
+	}
 	return r
 }
 

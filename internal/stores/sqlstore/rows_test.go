@@ -19,7 +19,8 @@ func TestTaskJSON(t *testing.T) {
 		Asked:     []string{"k"},
 	}
 	want := []string{
-		`[{"key":"k","needs":"` + string(engine.Forms) + `","params":{},"guarded":true},{"key":"l","needs":"` + string(engine.Forms) + `","params":null}]`,
+		`[{"key":"k","needs":"` + string(engine.Forms) + `","params":{},"guarded":true},` +
+			`{"key":"l","needs":"` + string(engine.Forms) + `","params":null}]`,
 		`{"code":-1,"message":"m"}`,
 		`{"round":2,"approved":true,"ended":"1970-01-01T00:00:00.000001Z","key":"c","asked":["k"]}`,
 	}

@@ -126,7 +126,10 @@ type taskRow struct {
 
 func newTaskRow() *taskRow {
 	r := &taskRow{}
-	r.columns = []any{&r.task.ID, &r.task.Title, &r.description, &r.task.Completed, &r.rank, &r.due, (*timeColumn)(&r.task.CreatedAt), (*timeColumn)(&r.task.UpdatedAt), &r.total}
+	r.columns = []any{
+		&r.task.ID, &r.task.Title, &r.description, &r.task.Completed, &r.rank, &r.due,
+		(*timeColumn)(&r.task.CreatedAt), (*timeColumn)(&r.task.UpdatedAt), &r.total,
+	}
 	return r
 }
 
