@@ -1,4 +1,5 @@
-// Package batchwriter writes items in the background, so that whoever adds one never waits for the write.
+// Package batchwriter writes in the background, in batches: items for which nobody waits with a Writer, and the lines of a
+// log, for which whoever appends one may wait, with Lines.
 package batchwriter
 
 import (
@@ -73,7 +74,7 @@ type Writer[T any] struct {
 func New[T any](o Options[T]) *Writer[T] {
 	o.Delay, o.Timeout = cmp.Or(o.Delay, DefaultDelay), cmp.Or(o.Timeout, DefaultTimeout)
 	w := &Writer[T]{o: o, wake: make(chan struct{}, 1), queue: newQueue(o.Key, o.Merge, o.Size)}
-	w.ctx, w.cancel = context.WithCancel(context.Background())
+	w.ctx, w.cancel = context.WithCancel(context.Background()) //nolint:gosec // Close calls cancel
 	return w
 }
 

@@ -71,14 +71,15 @@ const (
 	Tasks    Capability = "tasks" // the extension of that name
 )
 
-// Question is something that only the client, or the person at it, can answer.
+// Question is something that only the client, or the person at it, can answer. Databases
+// hold it as JSON: its tags must not change.
 type Question struct {
-	Key    string // names its answer; the same in every round of a call
-	Needs  Capability
-	Params jsontree.Value // as the protocol words it
+	Key    string         `json:"key"` // names its answer; the same in every round of a call
+	Needs  Capability     `json:"needs"`
+	Params jsontree.Value `json:"params"` // as the protocol words it
 	// Guarded questions decide what a caller may do: an answer counts only if it
 	// is certain that the question was put.
-	Guarded bool
+	Guarded bool `json:"guarded,omitempty"`
 }
 
 // Form is a question to the person at the client. fields is a flat schema of
@@ -184,10 +185,11 @@ func Release(ctx context.Context) {
 }
 
 // ProtocolError ends a call with an error of the protocol in place of an answer. Only
-// tools that put clients to the test return one.
+// tools that put clients to the test return one. Databases hold it as JSON: its tags must
+// not change.
 type ProtocolError struct {
-	Code    int
-	Message string
+	Code    int    `json:"code"`
+	Message string `json:"message"`
 }
 
 func (f *ProtocolError) Error() string { return f.Message }

@@ -12,7 +12,7 @@ import (
 func Lock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR { //nolint:errorlint // a bare errno; the runtime's own signals interrupt a long wait
+		if err != unix.EINTR { // the runtime's own signals interrupt a long wait
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 func (r *Record) encode() []byte {
 	b := make([]byte, 0, 384)
 	b = append(b, `{"time":"`...)
-	b = appendTime(b, r.Time)
+	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
 	b = appendText(b, "face", r.Face)
@@ -83,32 +83,14 @@ func (r *Record) appendArguments(b []byte) []byte {
 	return kept.Append(b)
 }
 
-// appendTime writes 2006-01-02T15:04:05.000000Z. Every call is recorded, and to
-// interpret a layout each time takes three times as long.
+// appendTime writes 2006-01-02T15:04:05.000000Z. Every call is recorded, and package time
+// writes RFC3339 in a third of the time that another layout takes.
 func appendTime(b []byte, t time.Time) []byte {
-	t = t.UTC()
-	year, month, day := t.Date()
-	hour, minute, second := t.Clock()
-	b = appendDigits(b, year, 4)
-	b = appendDigits(append(b, '-'), int(month), 2)
-	b = appendDigits(append(b, '-'), day, 2)
-	b = appendDigits(append(b, 'T'), hour, 2)
-	b = appendDigits(append(b, ':'), minute, 2)
-	b = appendDigits(append(b, ':'), second, 2)
-	b = appendDigits(append(b, '.'), t.Nanosecond()/1000, 6)
+	b = t.AppendFormat(b, time.RFC3339)
+	point := len(b) - 1
+	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
+	b[point] = '.' // in place of the 1, which keeps the zeros after it
 	return append(b, 'Z')
-}
-
-// appendDigits writes a number with so many digits.
-func appendDigits(b []byte, n, digits int) []byte {
-	at := len(b) + digits
-	b = append(b, "000000"[:digits]...)
-	for ; n > 0 && digits > 0; digits-- {
-		at--
-		b[at] = byte('0' + n%10)
-		n /= 10
-	}
-	return b
 }
 
 func appendText(b []byte, key, value string) []byte {

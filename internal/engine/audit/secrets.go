@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"strings"
 
 	"remit/internal/contract/jsontree"
@@ -41,15 +42,7 @@ const privateKey = "PRIVATE KEY-----"
 
 // holdsSecret tells whether a text has what looks like a credential.
 func holdsSecret(text string) bool {
-	if !mayHold(text) {
-		return false
-	}
-	for i := range marks {
-		if marks[i].in(text) {
-			return true
-		}
-	}
-	return strings.Contains(text, privateKey)
+	return mayHold(text) && (slices.ContainsFunc(marks[:], func(m mark) bool { return m.in(text) }) || strings.Contains(text, privateKey))
 }
 
 // Mask replaces the credentials in a text, and leaves what each begins with.

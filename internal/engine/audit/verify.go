@@ -25,13 +25,6 @@ const fileEnding = ".jsonl"
 // FileOf names the file of a day.
 func FileOf(day string) string { return day + fileEnding }
 
-// link is one verified record: what the next one has to refer to, and whether a
-// later day may have begun before it.
-type link struct {
-	hash string
-	late bool // written in the last minute of its day
-}
-
 // Verify follows the chain through all days and returns how many records it holds.
 // The error is a *BrokenError if a record does not fit. What was cut off the very
 // end cannot be seen from the records alone.
@@ -40,67 +33,87 @@ func Verify(ctx context.Context, records Reader) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	total := 0
-	before := []link{{hash: Genesis}}
+	total, before := 0, ""
 	for _, day := range days {
-		links, err := verifyDay(ctx, records, day.Name, before)
-		total += len(links)
+		n, err := verifyDay(ctx, records, day.Name, before)
+		total += n
 		if err != nil {
 			return total, err
 		}
-		if len(links) > 0 {
-			before = links
+		if n > 0 {
+			before = day.Name
 		}
 	}
 	return total, nil
 }
 
-func verifyDay(ctx context.Context, records Reader, day string, before []link) (links []link, err error) {
-	lastMinute := LastMinute(day)
+// verifyDay returns how many records of a day fit; before is the last day that has records, "" if there is none.
+func verifyDay(ctx context.Context, records Reader, day, before string) (n int, err error) {
+	last := ""
 	for place := int64(0); ; {
 		lines, err := records.From(ctx, day, place, 1000)
 		if err != nil || len(lines) == 0 {
-			return links, err
+			return n, err
 		}
 		for _, line := range lines {
-			hashed, prev, hash, ok := split(line.Text)
-			sum := sha256.Sum256(hashed)
+			_, prev, hash, ok := split(line.Text)
+			follows := prev == last
+			if ok && n == 0 {
+				if follows, err = Follows(ctx, records, before, prev); err != nil {
+					return n, err
+				}
+			}
 			reason := ""
 			switch {
 			case !ok:
 				reason = "it is not a sealed record"
-			case hex.EncodeToString(sum[:]) != hash:
+			case !IsSealed(line.Text):
 				reason = "it was altered: its content does not match its hash"
-			case len(links) == 0 && !follows(prev, before):
+			case !follows && n == 0:
 				reason = "it does not follow the day before: records are missing between them, or were put in there"
-			case len(links) > 0 && prev != links[len(links)-1].hash:
+			case !follows:
 				reason = "it does not follow the record before it: records are missing or out of order"
 			}
 			if reason != "" {
-				return links, &BrokenError{FileOf(day), len(links) + 1, reason}
+				return n, &BrokenError{FileOf(day), n + 1, reason}
 			}
-			links = append(links, link{hash, bytes.HasPrefix(line.Text, lastMinute)})
+			n, last = n+1, hash
 		}
 		place = lines[len(lines)-1].Next
 	}
 }
 
-// LastMinute is how the records of the last minute of a day begin.
-func LastMinute(day string) []byte { return []byte(`{"time":"` + day + `T23:59:`) }
+// IsSealed tells whether a line is what Seal makes of its content.
+func IsSealed(line []byte) bool {
+	hashed, _, hash, ok := split(line)
+	sum := sha256.Sum256(hashed)
+	return ok && hex.EncodeToString(sum[:]) == hash
+}
 
-// follows tells whether the first record of a day fits the day before. It refers
-// to the last record there, or to one that only records of the last minute come
-// after: at midnight another process may still write to the old day.
-func follows(prev string, before []link) bool {
-	for _, l := range slices.Backward(before) {
-		if l.hash == prev {
-			return true
+// Follows tells whether the first record of a day, which refers to prev, fits the day
+// before, "" if there is none. It refers to the last record there, or to one that only
+// records of the last minute come after: at midnight another process may still write
+// to the old day.
+func Follows(ctx context.Context, records Reader, before, prev string) (bool, error) {
+	if before == "" {
+		return prev == Genesis, nil
+	}
+	lastMinute := []byte(`{"time":"` + before + `T23:59:`)
+	for place := int64(math.MaxInt64); ; {
+		lines, err := records.Before(ctx, before, place, 1000)
+		if err != nil || len(lines) == 0 {
+			return false, err
 		}
-		if !l.late {
-			return false
+		for _, line := range lines {
+			if HashOf(line.Text) == prev {
+				return true, nil
+			}
+			if !bytes.HasPrefix(line.Text, lastMinute) {
+				return false, nil
+			}
+			place = line.Place
 		}
 	}
-	return false
 }
 
 // LastHash finds the hash that the first record of day has to follow: that of

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,10 +73,8 @@ func (e *Env) Choice(name string, words ...string) string {
 	if text == "" {
 		return words[0]
 	}
-	for _, word := range words {
-		if text == word {
-			return word
-		}
+	if slices.Contains(words, text) {
+		return text
 	}
 	e.Warn(name, "use "+strings.Join(words, ", ")+"; "+words[0]+" is used")
 	return words[0]

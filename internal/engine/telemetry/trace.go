@@ -28,21 +28,10 @@ func Parent(traceparent, tracestate string) string {
 
 // withCaller returns a context with the span of the caller, or with none if parent is not valid.
 func withCaller(ctx context.Context, parent string) context.Context {
-	traceparent, tracestate, _ := strings.Cut(parent, " ")
 	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
-	return propagation.TraceContext{}.Extract(ctx, &carrier{traceparent, tracestate})
-}
-
-// carrier gives the propagator the two values.
-type carrier struct{ traceparent, tracestate string }
-
-func (c *carrier) Get(key string) string {
-	if key == "tracestate" {
-		return c.tracestate
+	if parent == "" {
+		return ctx
 	}
-	return c.traceparent
+	traceparent, tracestate, _ := strings.Cut(parent, " ")
+	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceparent, "tracestate": tracestate})
 }
-
-func (*carrier) Set(string, string) {}
-
-func (*carrier) Keys() []string { return []string{"traceparent", "tracestate"} }

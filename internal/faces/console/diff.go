@@ -84,10 +84,11 @@ func comparisonOf(name, before, after string) comparison {
 	a := lines(before)
 	hunks, exact := compare(a, lines(after))
 	c := comparison{Name: approval.Plain(name), Exact: exact}
-	from, to := 0, 0 // lines of both texts that are dealt with
+	from := 0 // lines of the text before that are dealt with
 	for _, h := range hunks {
 		c.gap(h.PosX - from)
-		from, to = h.PosX, h.PosY
+		from = h.PosX
+		to := h.PosY
 		for _, e := range h.Edits {
 			row := diffRow{Kind: "same"}
 			line := e.X

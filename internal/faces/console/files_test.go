@@ -99,14 +99,7 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 	s.Console = &console.Console{
 		Root: root, Base: func() string { return "http://127.0.0.1:8722" }, Engine: a.Engine(), Pages: a.Engine(), Approvals: a.Approvals, People: s, Limiter: limit.NewMemory(), Audit: s.kept,
 		Now: func() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }, Log: slog.New(slog.DiscardHandler),
-		History: func(ctx context.Context, book, path string, most int) ([]books.Change, error) {
-			found, err := a.Library().History(ctx, book, path, most)
-			var changes []books.Change
-			for _, c := range found {
-				changes = append(changes, c)
-			}
-			return changes, err
-		},
+		History:      a.Library().History,
 		Address:      func(r *http.Request) string { return r.RemoteAddr },
 		TokensNeeded: func() bool { return false }, Identity: func() string { return "" },
 		Settings: func() []console.Setting { return nil },

@@ -111,7 +111,7 @@ func (s scanner) names(specs []spec, n naming, prefix string) []spec {
 		}
 		s.otherName()
 		ends := s.Tok.Fresh || s.Tok.Kind == lexical.End || s.Sees(",", ";", "}")
-		if ends && found.text != "" && !(prefix != "" && strings.HasSuffix(found.text, ".given")) {
+		if ends && found.text != "" && (prefix == "" || !strings.HasSuffix(found.text, ".given")) {
 			specs = append(specs, found)
 		}
 		if !s.Takes(",") {

@@ -83,7 +83,7 @@ func nodeEntry(table jsonObject, text string, ofPackage bool) (value any, star s
 		}
 		before, after, pattern := strings.Cut(member.name, "*")
 		fits := len(text) >= len(before)+len(after) && strings.HasPrefix(text, before) && strings.HasSuffix(text, after)
-		if !fits || !pattern && !(ofPackage && strings.HasSuffix(before, "/")) || ofPackage && len(text) == len(before)+len(after) {
+		if !fits || !pattern && (!ofPackage || !strings.HasSuffix(before, "/")) || ofPackage && len(text) == len(before)+len(after) {
 			continue
 		}
 		if len(before) > longest || len(before) == longest && len(member.name) > length {

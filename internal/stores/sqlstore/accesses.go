@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,7 +28,6 @@ INSERT INTO file_accesses AS f (workspace, path, reads, last_at) `
 ON CONFLICT (workspace, path) DO UPDATE SET reads = f.reads + excluded.reads,
 	last_at = CASE WHEN excluded.last_at > f.last_at THEN excluded.last_at ELSE f.last_at END`
 
-	// SQLite takes a row in a few microseconds; a server is told of all at once.
 	addAccess   = insertAccesses + `VALUES ($1, $2, $3, $4)` + orCountThem
 	addAccesses = insertAccesses + `SELECT $1, * FROM unnest($2::bytea[], $3::bigint[], $4::bigint[])` + orCountThem
 )
@@ -41,30 +38,13 @@ func (a accesses) Add(ctx context.Context, reads []codebase.Access) error {
 	if len(reads) == 0 {
 		return nil
 	}
-	err := a.db.change(ctx, func(ctx context.Context, tx runner) error {
-		if a.db.shared {
-			return a.addShared(ctx, tx, reads)
-		}
-		for _, read := range reads {
-			if _, err := tx.ExecContext(ctx, addAccess, a.workspace, read.Path, read.Count, read.Last.UnixMicro()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("count reads of files: %w", err)
-	}
-	return nil
-}
-
-func (a accesses) addShared(ctx context.Context, tx runner, reads []codebase.Access) error {
-	paths, counts, lasts := make([][]byte, len(reads)), make([]int64, len(reads)), make([]int64, len(reads))
+	rows := make([][]any, len(reads))
 	for i, read := range reads {
-		paths[i], counts[i], lasts[i] = []byte(read.Path), read.Count, read.Last.UnixMicro()
+		rows[i] = []any{read.Path, read.Count, read.Last.UnixMicro()}
 	}
-	_, err := tx.ExecContext(ctx, addAccesses, a.workspace, paths, counts, lasts)
-	return err
+	return a.db.transact(ctx, "count reads of files", func(ctx context.Context, tx runner) error {
+		return a.db.putRows(ctx, tx, addAccess, addAccesses, rows, a.workspace)
+	})
 }
 
 // oncePerPath puts the reads of each path together, for a statement changes a row once. They are in order of their paths,
@@ -108,44 +88,22 @@ SELECT path, reads, last_at FROM file_accesses
 WHERE workspace = $1 AND path = ANY($2::bytea[]) ORDER BY path`
 
 // Of keeps the promise of codebase.Accesses.
-func (a accesses) Of(ctx context.Context, paths []string) ([]codebase.Access, error) {
-	of := a.ofFile
+func (a accesses) Of(ctx context.Context, paths []string) (found []codebase.Access, err error) {
+	paths = slices.Compact(slices.Sorted(slices.Values(paths)))
 	if a.db.shared {
-		of = a.ofShared
+		return list(ctx, a.db, "look up reads of files", accessesOf, scanAccess, a.workspace, bytesOf(paths))
 	}
-	list, err := of(ctx, slices.Compact(slices.Sorted(slices.Values(paths))))
-	if err != nil {
-		return nil, fmt.Errorf("look up reads of files: %w", err)
-	}
-	return list, nil
-}
-
-func (a accesses) ofFile(ctx context.Context, paths []string) ([]codebase.Access, error) {
-	var list []codebase.Access
 	for _, path := range paths {
-		one, err := scanAccess(a.db.reader(ctx).QueryRowContext(ctx, accessOf, a.workspace, path))
-		if errors.Is(err, sql.ErrNoRows) {
-			continue
-		}
+		some, err := list(ctx, a.db, "look up reads of files", accessOf, scanAccess, a.workspace, path)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, one)
+		found = append(found, some...)
 	}
-	return list, nil
-}
-
-func (a accesses) ofShared(ctx context.Context, paths []string) ([]codebase.Access, error) {
-	names := make([][]byte, len(paths))
-	for i, path := range paths {
-		names[i] = []byte(path)
-	}
-	return collect(ctx, a.db.reader(ctx), accessesOf, scanAccess, a.workspace, names)
+	return found, nil
 }
 
 func scanAccess(row scanner) (one codebase.Access, err error) {
-	var last int64
-	err = row.Scan(&one.Path, &one.Count, &last)
-	one.Last = time.UnixMicro(last).UTC()
+	err = row.Scan(&one.Path, &one.Count, (*timeColumn)(&one.Last))
 	return one, err
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -34,15 +32,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $2)
 ON CONFLICT (live_name) DO NOTHING`
 
 func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, forgetAgents, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
+	return s.db.transact(ctx, "add a token", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, forgetAgents, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
 			return fmt.Errorf("forget old tokens: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, freeNames, micros(t.Created)); err != nil {
+		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {
 			return fmt.Errorf("free the names of expired tokens: %w", err)
 		}
-		var live int
-		if err := tx.QueryRowContext(ctx, countNames).Scan(&live); err != nil {
+		live, err := scanValue[int](tx.QueryRowContext(ctx, countNames))
+		if err != nil {
 			return fmt.Errorf("count tokens: %w", err)
 		}
 		if live >= identity.MostTokens {
@@ -55,33 +53,22 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("add a token: %w", err)
-	}
-	return nil
 }
 
 const tokenByHash = `SELECT ` + agentColumns + ` FROM agent_tokens WHERE hash = $1`
 
 func (s agentTokens) ByHash(ctx context.Context, hash string) (identity.Token, bool, error) {
-	t, err := scanToken(s.db.reader(ctx).QueryRowContext(ctx, tokenByHash, hash))
-	if errors.Is(err, sql.ErrNoRows) {
-		return identity.Token{}, false, nil
-	}
+	t, found, err := find(ctx, s.db.reader(ctx), tokenByHash, scanToken, hash)
 	if err != nil {
 		return identity.Token{}, false, fmt.Errorf("find a token: %w", err)
 	}
-	return t, true, nil
+	return t, found, nil
 }
 
 const listTokens = `SELECT ` + agentColumns + ` FROM agent_tokens ORDER BY created_at DESC, id DESC`
 
 func (s agentTokens) List(ctx context.Context) ([]identity.Token, error) {
-	list, err := collect(ctx, s.db.reader(ctx), listTokens, scanToken)
-	if err != nil {
-		return nil, fmt.Errorf("list tokens: %w", err)
-	}
-	return list, nil
+	return list(ctx, s.db, "list tokens", listTokens, scanToken)
 }
 
 // What was revoked before keeps its time.
@@ -96,43 +83,32 @@ func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time)
 	if !isText(idOrName) {
 		return identity.Token{}, identity.NoToken(idOrName)
 	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
-		t, err = scanToken(tx.QueryRowContext(ctx, revokeToken, idOrName, micros(now)))
-		if errors.Is(err, sql.ErrNoRows) {
+	err = s.db.transact(ctx, "revoke a token", func(ctx context.Context, tx runner) (err error) {
+		var found bool
+		t, found, err = find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
+		if err == nil && !found {
 			return identity.NoToken(idOrName)
 		}
 		return err
 	})
-	if err != nil {
-		return identity.Token{}, fmt.Errorf("revoke a token: %w", err)
-	}
-	return t, nil
+	return t, err
 }
 
 const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`
 
 func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		_, err := tx.ExecContext(ctx, useToken, id, micros(now))
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("note the use of a token: %w", err)
-	}
-	return nil
+	return s.db.execAlone(ctx, "note the use of a token", useToken, id, micros(now))
 }
 
 // scanToken reads a token. Scopes that nobody here can have written give no rights,
 // and do not hide the other tokens.
 func scanToken(row scanner) (t identity.Token, err error) {
-	var created, expires, revoked, used sql.NullInt64
 	var scopes string
-	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By, &created, &expires, &revoked, &used, &t.Hash, &t.Seal)
+	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By,
+		(*timeColumn)(&t.Created), (*timeColumn)(&t.Expires), (*timeColumn)(&t.Revoked), (*timeColumn)(&t.Used), &t.Hash, &t.Seal)
 	if err != nil {
 		return identity.Token{}, err
 	}
-	t.Created, t.Expires = fromMicros(created), fromMicros(expires)
-	t.Revoked, t.Used = fromMicros(revoked), fromMicros(used)
 	if t.Scopes, err = identity.ParseScopes(scopes, nil); err != nil {
 		t.Scopes = nil
 	}

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -43,29 +41,25 @@ SELECT count(*) FROM approvals
 WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
 
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
+	err := s.db.transact(ctx, "ask for approval", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
 			return fmt.Errorf("prune old questions: %w", err)
 		}
-		if _, err := tx.ExecContext(ctx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
+		if err := exec(ctx, tx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
 			return fmt.Errorf("close expired question: %w", err)
 		}
-		var others int
-		if err := tx.QueryRowContext(ctx, countOthers, micros(r.CreatedAt), r.Principal, r.Key).Scan(&others); err != nil {
+		others, err := scanValue[int](tx.QueryRowContext(ctx, countOthers, micros(r.CreatedAt), r.Principal, r.Key))
+		if err != nil {
 			return fmt.Errorf("count open questions: %w", err)
 		}
 		if others >= approval.MostOpen {
 			return contract.Errorf(contract.Limited, "%d of your requests wait for a person already; call again once some are decided or have expired", others)
 		}
-		var err error
 		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
 			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt)))
 		return err
 	})
-	if err != nil {
-		return approval.Request{}, fmt.Errorf("ask for approval: %w", err)
-	}
-	return r, nil
+	return r, err
 }
 
 // spent_at is checked twice for PostgreSQL, where a row found by the inner
@@ -79,17 +73,11 @@ WHERE spent_at IS NULL AND id = (
 RETURNING ` + columns
 
 func (s approvals) Take(ctx context.Context, key string, now time.Time) (r approval.Request, found bool, err error) {
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
-		r, err = scan(tx.QueryRowContext(ctx, spend, key, micros(now)))
+	err = s.db.transact(ctx, "take approval", func(ctx context.Context, tx runner) (err error) {
+		r, found, err = find(ctx, tx, spend, scan, key, micros(now))
 		return err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return approval.Request{}, false, nil
-	}
-	if err != nil {
-		return approval.Request{}, false, fmt.Errorf("take approval: %w", err)
-	}
-	return r, true, nil
+	return r, found && err == nil, err
 }
 
 const settle = `
@@ -107,27 +95,25 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	if v.Approve {
 		state = approval.Approved
 	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
-		r, err = scan(tx.QueryRowContext(ctx, settle, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal))
-		if errors.Is(err, sql.ErrNoRows) {
+	err = s.db.transact(ctx, "decide about "+id, func(ctx context.Context, tx runner) (err error) {
+		var found bool
+		r, found, err = find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
+		if err == nil && !found {
 			return whyNot(ctx, tx, id)
 		}
 		return err
 	})
-	if err != nil {
-		return approval.Request{}, fmt.Errorf("decide about %s: %w", id, err)
-	}
-	return r, nil
+	return r, err
 }
 
 // whyNot tells why the request with this id cannot be decided about.
 func whyNot(ctx context.Context, tx runner, id string) error {
-	r, err := scan(tx.QueryRowContext(ctx, byID, id))
+	r, found, err := find(ctx, tx, byID, scan, id)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return notFound(id)
 	case err != nil:
 		return err
+	case !found:
+		return notFound(id)
 	case r.State == approval.Pending:
 		return contract.Errorf(contract.Conflict, "Request %s expired at %s", id, r.ExpiresAt.Format(time.RFC3339))
 	}
@@ -141,8 +127,8 @@ func (s approvals) Get(ctx context.Context, id string) (approval.Request, error)
 	if !isText(id) {
 		return approval.Request{}, notFound(id)
 	}
-	r, err := scan(s.db.reader(ctx).QueryRowContext(ctx, byID, id))
-	if errors.Is(err, sql.ErrNoRows) {
+	r, found, err := find(ctx, s.db.reader(ctx), byID, scan, id)
+	if err == nil && !found {
 		r, err = s.getByPrefix(ctx, id)
 	}
 	if err != nil {
@@ -157,7 +143,7 @@ SELECT id FROM approvals WHERE substr(id, 1, length($1)) = $1 ORDER BY id LIMIT 
 
 func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Request, error) {
 	const enough = 10 // to tell a person which ids to choose from
-	ids, err := collect(ctx, s.db.reader(ctx), idsByPrefix, func(rows scanner) (id string, err error) { return id, rows.Scan(&id) }, prefix, enough)
+	ids, err := collect(ctx, s.db.reader(ctx), idsByPrefix, scanValue[string], prefix, enough)
 	switch {
 	case err != nil:
 		return approval.Request{}, err
@@ -184,11 +170,7 @@ func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval
 	if o.All {
 		query, args = listAll, args[:1]
 	}
-	list, err := collect(ctx, s.db.reader(ctx), query, scan, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list approvals: %w", err)
-	}
-	return list, nil
+	return list(ctx, s.db, "list approvals", query, scan, args...)
 }
 
 func notFound(id string) error {
@@ -196,10 +178,8 @@ func notFound(id string) error {
 }
 
 func scan(row scanner) (r approval.Request, err error) {
-	var created, expires, decided, spent sql.NullInt64
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
-		&created, &expires, &decided, &r.DecidedBy, &r.Reason, &spent, &r.Seal)
-	r.CreatedAt, r.ExpiresAt = fromMicros(created), fromMicros(expires)
-	r.DecidedAt, r.SpentAt = fromMicros(decided), fromMicros(spent)
+		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
+		(*timeColumn)(&r.SpentAt), &r.Seal)
 	return r, err
 }

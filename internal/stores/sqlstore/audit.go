@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/engine/audit"
 )
 
@@ -14,11 +14,7 @@ import (
 // the database: whoever appends holds the row that knows the last hash.
 type Records struct {
 	source Source
-	lost   func(error)
-	queue  lineQueue
-
-	mu   sync.Mutex
-	told time.Time // when lost was last called
+	queue  *batchwriter.Lines
 }
 
 var _ audit.Keeper = (*Records)(nil)
@@ -26,8 +22,11 @@ var _ audit.Keeper = (*Records)(nil)
 // Records returns the audit records in a database of PostgreSQL. lost is told, once a
 // minute at most, that records which nobody waited for were not kept.
 func (s Source) Records(lost func(error)) *Records {
-	r := &Records{source: s, lost: lost}
-	r.queue.store = r.store
+	r := &Records{source: s}
+	if lost != nil {
+		lost = batchwriter.Rarely(lost)
+	}
+	r.queue = newQueue(r.store, lost)
 	return r
 }
 
@@ -44,7 +43,7 @@ ON CONFLICT (log) DO UPDATE SET lines = l.lines + excluded.lines, bytes = l.byte
 // Ready keeps the promise of audit.Keeper. Once the database was reached that is all it
 // asks: what a call changes is there too, so while it is lost nothing changes.
 func (r *Records) Ready(string) error {
-	if r.queue.isClosed() {
+	if r.queue.Closed() {
 		return ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -55,33 +54,29 @@ func (r *Records) Ready(string) error {
 
 // Keep keeps the promise of audit.Keeper.
 func (r *Records) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
-	if r.queue.isClosed() {
+	if r.queue.Closed() {
 		return nil, ErrClosed
 	}
-	return r.queue.append(&entry{body: record, day: day, durable: durable}).wait, nil
+	return r.queue.Append(&batchwriter.Line{Body: record, Day: day}, durable).Wait, nil
 }
 
-// store adds a batch to the chain, and tells of what is lost.
-func (r *Records) store(ctx context.Context, batch []*entry) error {
+// store adds a batch to the chain.
+func (r *Records) store(ctx context.Context, batch []*batchwriter.Line) error {
 	db, err := r.source(ctx)
-	if err == nil {
-		err = db.change(ctx, func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
-	}
 	if err != nil {
-		err = fmt.Errorf("keep audit records: %w", err)
-		r.tell(batch, err)
+		return fmt.Errorf("keep audit records: %w", err)
 	}
-	return err
+	return db.transact(ctx, "keep audit records", func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
 }
 
 // chain adds a batch to the chain.
-func chain(ctx context.Context, tx runner, batch []*entry) error {
+func chain(ctx context.Context, tx runner, batch []*batchwriter.Line) error {
 	count, _, err := lockCount(ctx, tx, auditChain, time.Now())
 	if err != nil {
 		return fmt.Errorf("lock the chain: %w", err)
 	}
 	link := tipOf(count.tip)
-	var rows logRows
+	var rows [][]any
 	days := map[string]*logCount{}
 	for _, e := range batch {
 		line := link.follow(e)
@@ -90,7 +85,7 @@ func chain(ctx context.Context, tx runner, batch []*entry) error {
 			days[link.day] = &logCount{}
 		}
 		days[link.day].add(line)
-		rows.add(auditDays+link.day, count.lines, line)
+		rows = append(rows, []any{auditDays + link.day, count.lines, line})
 	}
 	count.tip = []byte(link.day + " " + link.hash)
 	return keepRecords(ctx, tx, rows, count, days)
@@ -109,46 +104,28 @@ func tipOf(tip []byte) chainLink {
 
 // follow seals a record into the chain. It goes to the day that the chain has come
 // to: a call may end after midnight that began before.
-func (c *chainLink) follow(e *entry) []byte {
-	line := audit.Seal(c.hash, e.body)
-	*c = chainLink{max(c.day, e.day), audit.HashOf(line)}
+func (c *chainLink) follow(e *batchwriter.Line) []byte {
+	line := audit.Seal(c.hash, e.Body)
+	*c = chainLink{max(c.day, e.Day), audit.HashOf(line)}
 	return line
 }
 
-func keepRecords(ctx context.Context, tx runner, rows logRows, count logCount, days map[string]*logCount) error {
-	if err := rows.store(ctx, tx); err != nil {
+func keepRecords(ctx context.Context, tx runner, rows [][]any, count logCount, days map[string]*logCount) error {
+	if err := addLines(ctx, tx, rows); err != nil {
 		return err
 	}
 	now := time.Now()
 	for day, c := range days { // all rows are those of whoever has locked the chain
-		if _, err := tx.ExecContext(ctx, countDay, auditDays+day, c.lines, c.bytes, micros(now)); err != nil {
+		if err := exec(ctx, tx, countDay, auditDays+day, c.lines, c.bytes, micros(now)); err != nil {
 			return fmt.Errorf("count the records of a day: %w", err)
 		}
 	}
 	return keepCount(ctx, tx, auditChain, count, now)
 }
 
-// tell speaks for the records that nobody waits for.
-func (r *Records) tell(batch []*entry, err error) {
-	waited := true
-	for _, e := range batch {
-		waited = waited && e.durable
-	}
-	r.mu.Lock()
-	now := time.Now()
-	silent := waited || r.lost == nil || now.Sub(r.told) < time.Minute
-	if !silent {
-		r.told = now
-	}
-	r.mu.Unlock()
-	if !silent {
-		r.lost(err)
-	}
-}
-
 // Close keeps what is queued. It also tells whether a record that nobody waited for
 // could not be kept.
-func (r *Records) Close() error { return r.queue.close() }
+func (r *Records) Close() error { return r.queue.Close() }
 
 // RecordReader reads the records that Records keeps.
 func (s Source) RecordReader() audit.Reader { return recordReader{s} }

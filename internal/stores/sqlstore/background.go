@@ -2,13 +2,12 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
 )
@@ -35,35 +34,26 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 	$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, 1)`
 
 func (s backgroundTasks) Add(ctx context.Context, t background.Task) error {
-	course, err := s.courseOf(&t)
-	if err != nil {
-		return fmt.Errorf("keep a task: %w", err)
-	}
-	fixed := []any{
+	values := append([]any{
 		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.words(t.Client), t.Arguments, words(t.Capabilities),
 		micros(t.CreatedAt), micros(t.ExpiresAt()), t.Poll.Microseconds(),
-	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	}, s.courseOf(&t)...)
+	return s.db.transact(ctx, "keep a task", func(ctx context.Context, tx runner) error {
 		if err := makeRoom(ctx, tx, &t); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, addTask, append(fixed, course...)...)
-		return err
+		return exec(ctx, tx, addTask, values...)
 	})
-	if err != nil {
-		return fmt.Errorf("keep a task: %w", err)
-	}
-	return nil
 }
 
 // makeRoom forgets what is expired and refuses a principal who has too many.
 func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	now := micros(t.CreatedAt)
-	if _, err := tx.ExecContext(ctx, pruneTasks, now); err != nil {
+	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
 	}
-	var others int
-	if err := tx.QueryRowContext(ctx, countUnfinished, t.Principal, now).Scan(&others); err != nil {
+	others, err := scanValue[int](tx.QueryRowContext(ctx, countUnfinished, t.Principal, now))
+	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}
 	if others >= background.MostUnfinished {
@@ -81,12 +71,12 @@ func (s backgroundTasks) Get(ctx context.Context, id string) (background.Task, e
 	if !isText(id) {
 		return background.Task{}, noTask(id)
 	}
-	t, err := scanTask(s.db.reader(ctx).QueryRowContext(ctx, taskByID, id))
-	if errors.Is(err, sql.ErrNoRows) {
-		return background.Task{}, noTask(id)
-	}
+	t, found, err := find(ctx, s.db.reader(ctx), taskByID, scanTask, id)
 	if err != nil {
 		return background.Task{}, fmt.Errorf("get a task: %w", err)
+	}
+	if !found {
+		return background.Task{}, noTask(id)
 	}
 	return t, nil
 }
@@ -101,54 +91,62 @@ UPDATE background_tasks SET status = $3, message = $4, updated_at = $5, question
 WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
 func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (kept bool, err error) {
-	course, err := s.courseOf(&t)
-	if err != nil {
-		return false, fmt.Errorf("change a task: %w", err)
-	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
-		kept, err = changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, course...)...))
+	err = s.db.transact(ctx, "change a task", func(ctx context.Context, tx runner) (err error) {
+		kept, err = changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("change a task: %w", err)
-	}
-	return kept, nil
+	return kept && err == nil, err
+}
+
+// storedResume is what the next run of a task goes on from. It is in databases as JSON: its tags must not change, nor those of
+// engine.Question and engine.ProtocolError.
+type storedResume struct {
+	Round    int                       `json:"round"`
+	Approved bool                      `json:"approved,omitempty"`
+	Ended    time.Time                 `json:"ended,omitzero"` // the round before
+	Key      string                    `json:"key,omitempty"`
+	Answers  map[string]jsontree.Value `json:"answers,omitempty"`
+	Asked    []string                  `json:"asked,omitempty"`
 }
 
 // courseOf are the columns that change, in the order in which both statements name them.
-func (s backgroundTasks) courseOf(t *background.Task) ([]any, error) {
-	questions, err := questionsToJSON(t.Questions)
-	if err != nil {
-		return nil, err
-	}
-	fault, err := faultToJSON(t.Fault)
-	if err != nil {
-		return nil, err
-	}
-	resume, err := resumeToJSON(t)
-	if err != nil {
-		return nil, err
+func (s backgroundTasks) courseOf(t *background.Task) []any {
+	resume := storedResume{
+		Round: t.Round.Number, Approved: t.Round.Approved, Ended: t.Round.Asked.UTC().Truncate(time.Microsecond),
+		Key: t.Round.Key, Answers: t.Answers, Asked: t.Asked,
 	}
 	return []any{
-		t.Status, s.db.words(t.Message), micros(t.UpdatedAt), questions, fault, resume,
+		t.Status, s.db.words(t.Message), micros(t.UpdatedAt),
+		jsonColumn{t.Questions},
+		jsonColumn{t.Fault},
+		jsonColumn{resume},
 		t.Body, t.Content, t.IsError, t.Owner, micros(t.LeaseUntil), t.CancelAsked, t.Seal,
-	}, nil
+	}
 }
 
 func scanTask(row scanner) (t background.Task, err error) {
 	var capabilities string
-	var created, expires, updated, lease sql.NullInt64
+	var expires time.Time
 	var poll int64
-	var questions, fault, resume []byte
-	err = row.Scan(&t.ID, &t.Place, &t.Principal, &t.Tool, &t.Digest, &t.Face, &t.Client, &t.Arguments, &capabilities, &created, &expires, &poll,
-		&t.Status, &t.Message, &updated, &questions, &fault, &resume, &t.Body, &t.Content, &t.IsError, &t.Owner, &lease, &t.CancelAsked, &t.Seal, &t.Revision)
-	if err != nil {
-		return t, err
-	}
-	for _, word := range strings.Fields(capabilities) {
+	var resume storedResume
+	err = row.Scan(&t.ID, &t.Place, &t.Principal, &t.Tool, &t.Digest, &t.Face, &t.Client, &t.Arguments, &capabilities,
+		(*timeColumn)(&t.CreatedAt), (*timeColumn)(&expires), &poll, &t.Status, &t.Message, (*timeColumn)(&t.UpdatedAt),
+		&jsonColumn{&t.Questions}, &jsonColumn{&t.Fault}, &jsonColumn{&resume}, &t.Body, &t.Content, &t.IsError, &t.Owner,
+		(*timeColumn)(&t.LeaseUntil), &t.CancelAsked, &t.Seal, &t.Revision)
+	for word := range strings.FieldsSeq(capabilities) {
 		t.Capabilities = append(t.Capabilities, engine.Capability(word))
 	}
-	t.CreatedAt, t.UpdatedAt, t.LeaseUntil = fromMicros(created), fromMicros(updated), fromMicros(lease)
-	t.TTL, t.Poll = fromMicros(expires).Sub(t.CreatedAt), time.Duration(poll)*time.Microsecond
-	return t, errors.Join(questionsFromJSON(questions, &t), faultFromJSON(fault, &t), resumeFromJSON(resume, &t))
+	t.TTL, t.Poll = expires.Sub(t.CreatedAt), time.Duration(poll)*time.Microsecond
+	t.Round = engine.Round{Number: resume.Round, Approved: resume.Approved, Asked: resume.Ended, Key: resume.Key}
+	t.Answers, t.Asked = resume.Answers, resume.Asked
+	return t, err
+}
+
+// words are the capabilities as one text.
+func words(capabilities []engine.Capability) string {
+	all := make([]string, len(capabilities))
+	for i, c := range capabilities {
+		all[i] = string(c)
+	}
+	return strings.Join(all, " ")
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -47,10 +46,7 @@ ON CONFLICT DO NOTHING`
 
 // number is the number of the source; 0 if nothing of it was indexed.
 func (s callIndex) number(ctx context.Context, on runner) (n int64, err error) {
-	err = on.QueryRowContext(ctx, sourceByName, s.source).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
+	n, _, err = find(ctx, on, sourceByName, scanValue[int64], s.source)
 	if err == nil && n > mostSource {
 		err = fmt.Errorf("the database has the calls of more than %d workspaces", mostSource)
 	}
@@ -99,7 +95,7 @@ func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	on := s.db.reader(ctx)
 	// Each table is named, for any may be missing.
 	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
-	if _, err := collect(ctx, on, missing, func(scanner) (none struct{}, err error) { return none, nil }); err != nil {
+	if err := each(ctx, on, missing, func(scanner) error { return nil }); err != nil {
 		return nil, err
 	}
 	source, err := s.number(ctx, on)
@@ -133,7 +129,7 @@ func (s callIndex) rebuild(ctx context.Context) error {
 			if strings.TrimSpace(statement) == "" {
 				continue
 			}
-			if _, err := tx.ExecContext(ctx, statement); err != nil {
+			if err := exec(ctx, tx, statement); err != nil {
 				return err
 			}
 		}
@@ -149,13 +145,13 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 	kinds := map[int64]auditindex.KnownKind{}
 	source, err := s.number(ctx, on)
 	if err == nil {
-		_, err = collect(ctx, on, kindsOf, func(row scanner) (id int64, err error) {
+		err = each(ctx, on, kindsOf, func(row scanner) error {
 			var k auditindex.KnownKind
-			var last int64
-			err = row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
+			var id, last int64
+			err := row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
 			k.Last = spotOf(last)
 			kinds[id] = k
-			return id, err
+			return err
 		}, source)
 	}
 	if err != nil {
@@ -182,11 +178,12 @@ func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, e
 			return nil, err
 		}
 	}
-	_, err := collect(ctx, s.db.reader(ctx), countsSince, func(row scanner) (kind int64, err error) {
+	err := each(ctx, s.db.reader(ctx), countsSince, func(row scanner) error {
+		var kind int64
 		var calls int
-		err = row.Scan(&kind, &calls)
+		err := row.Scan(&kind, &calls)
 		counts[kind] += calls
-		return kind, err
+		return err
 	}, args...)
 	if err != nil {
 		return nil, fmt.Errorf("count calls: %w", err)
@@ -212,14 +209,15 @@ func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 	on := s.db.reader(ctx)
 	source, err := s.number(ctx, on)
 	var hour int64
+	found := false
 	if err == nil {
-		err = on.QueryRowContext(ctx, firstHour, source).Scan(&hour)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return first, nil
+		hour, found, err = find(ctx, on, firstHour, scanValue[int64], source)
 	}
 	if err != nil {
 		return first, fmt.Errorf("find the first call: %w", err)
+	}
+	if !found {
+		return first, nil
 	}
 	kinds, err := s.Kinds(ctx)
 	if err != nil {
@@ -236,14 +234,8 @@ func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 
 // A column behind + is read without an index. So few calls are found by their kinds and
 // sorted, and some of many by looking at the newest of all kinds.
-const (
-	callColumns = `SELECT id, kind, began_at, took, bytes, mark, client, version FROM calls
+const callColumns = `SELECT id, kind, began_at, took, bytes, mark, client, version FROM calls
 WHERE id > $1 AND id < $2 AND began_at >= $3 AND began_at < $4 AND `
-	fewNewest  = ` ORDER BY id + 0 DESC LIMIT $6`
-	fewOldest  = ` ORDER BY id + 0 LIMIT $6`
-	manyNewest = ` ORDER BY id DESC LIMIT $6`
-	manyOldest = ` ORDER BY id LIMIT $6`
-)
 
 // Page keeps the promise of auditindex.Store.
 func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.Call, error) {
@@ -262,14 +254,16 @@ func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.C
 	if err != nil {
 		return nil, fmt.Errorf("list calls: %w", err)
 	}
-	order := map[[2]bool]string{{true, false}: fewNewest, {true, true}: fewOldest, {false, false}: manyNewest, {false, true}: manyOldest}
-	from, to := span(&q)
-	query := callColumns + s.ofKinds(q.Few, "$5") + order[[2]bool{q.Few, q.OldestFirst}]
-	calls, err := collect(ctx, on, query, scanCall, after, before, from, to, s.kindList(q.Kinds), q.Limit)
-	if err != nil {
-		return nil, fmt.Errorf("list calls: %w", err)
+	query := callColumns + s.ofKinds(q.Few, "$5") + ` ORDER BY id`
+	if q.Few {
+		query += ` + 0`
 	}
-	return calls, nil
+	if !q.OldestFirst {
+		query += ` DESC`
+	}
+	query += ` LIMIT $6`
+	from, to := span(&q)
+	return list(ctx, s.db, "list calls", query, scanCall, after, before, from, to, s.kindList(q.Kinds), q.Limit)
 }
 
 func scanCall(row scanner) (c auditindex.Call, err error) {
@@ -322,21 +316,21 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 	if q.Kinds != nil {
 		query, args = query+" AND "+s.ofKinds(false, "$3"), append(args, s.kindList(q.Kinds))
 	}
-	_, err := collect(ctx, s.db.reader(ctx), query, func(row scanner) (none struct{}, err error) {
-		var hour, kind int64
-		var times []byte
+	var hour, kind int64
+	var times sql.RawBytes // there are many bytes: they are not copied
+	err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
 		if err := row.Scan(&hour, &kind, &times); err != nil {
-			return none, err
+			return err
 		}
-		for len(times) > 0 {
+		for rest := []byte(times); len(rest) > 0; {
 			var t auditindex.Timed
-			t, times = nextTime(times)
+			t, rest = nextTime(rest)
 			t.At, t.Kind = t.At+hour*hourMicros, kind
 			if t.At >= from && t.At < to {
 				visit(t)
 			}
 		}
-		return none, nil
+		return nil
 	}, args...)
 	if err != nil {
 		return fmt.Errorf("read the times of calls: %w", err)

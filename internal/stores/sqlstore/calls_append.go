@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -44,14 +43,11 @@ SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
 
 // Append keeps the promise of auditindex.Store.
 func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (added bool, err error) {
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+	err = s.db.transact(ctx, "index calls", func(ctx context.Context, tx runner) (err error) {
 		added, err = s.append(ctx, tx, &b)
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("index calls: %w", err)
-	}
-	return added, nil
+	return added && err == nil, err
 }
 
 func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (added bool, err error) {
@@ -94,11 +90,8 @@ func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) 
 	}
 	args := []any{day, b.To, len(b.Calls), b.Broken, last}
 	if b.From > 0 {
-		err := tx.QueryRowContext(ctx, continueDay, append(args, b.From)...).Scan(&calls)
-		if errors.Is(err, sql.ErrNoRows) {
-			return false, 0, nil
-		}
-		return err == nil, calls, err
+		calls, claimed, err = find(ctx, tx, continueDay, scanValue[int64], append(args, b.From)...)
+		return claimed, calls, err
 	}
 	begun, err := changesOne(tx.ExecContext(ctx, beginDay, args...))
 	if err == nil && begun { // what a day had before it was forgotten
@@ -135,27 +128,12 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 }
 
 func (s callIndex) addCalls(ctx context.Context, tx runner, day int64, calls []auditindex.Call, kinds map[auditindex.Kind]int64) error {
-	var numbers [6][]int64
-	var clients, versions [][]byte
+	rows := make([][]any, len(calls))
 	for i := range calls {
 		c := &calls[i]
-		row := [6]int64{day<<placeBits | c.Place, kinds[c.Kind], c.Time.UnixMicro(), c.Took.Microseconds(), int64(c.Bytes), int64(c.Mark)}
-		if s.db.shared {
-			for column, n := range row {
-				numbers[column] = append(numbers[column], n)
-			}
-			clients, versions = append(clients, []byte(c.Client)), append(versions, []byte(c.Version))
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, addCall, row[0], row[1], row[2], row[3], row[4], row[5], c.Client, c.Version); err != nil {
-			return err
-		}
+		rows[i] = []any{day<<placeBits | c.Place, kinds[c.Kind], c.Time.UnixMicro(), c.Took.Microseconds(), c.Bytes, c.Mark, c.Client, c.Version}
 	}
-	if len(clients) == 0 {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, addCalls, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], clients, versions)
-	return err
+	return s.db.putRows(ctx, tx, addCall, addCalls, rows)
 }
 
 // callSlot is an hour or a day of one kind of calls.
@@ -179,24 +157,11 @@ func countsOf(calls []auditindex.Call, kinds map[auditindex.Kind]int64, part int
 }
 
 func (s callIndex) addCounts(ctx context.Context, tx runner, day int64, counts map[callSlot]slotCount) error {
-	var parts, widths, slots, kinds, calls []int64
-	var times [][]byte
+	var rows [][]any
 	for at, n := range counts {
-		if s.db.shared {
-			parts, widths = append(parts, at.part), append(widths, at.width)
-			slots, kinds = append(slots, at.slot), append(kinds, at.kind)
-			calls, times = append(calls, n.calls), append(times, n.times)
-			continue
-		}
-		if _, err := tx.ExecContext(ctx, addCount, day, at.part, at.width, at.slot, at.kind, n.calls, n.times); err != nil {
-			return err
-		}
+		rows = append(rows, []any{at.part, at.width, at.slot, at.kind, n.calls, n.times})
 	}
-	if len(widths) == 0 {
-		return nil
-	}
-	_, err := tx.ExecContext(ctx, addCounts, day, parts, widths, slots, kinds, calls, times)
-	return err
+	return s.db.putRows(ctx, tx, addCount, addCounts, rows, day)
 }
 
 const (
@@ -225,7 +190,7 @@ func (s callIndex) Remove(ctx context.Context, name string) error {
 			if more = n > 0; more || err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, forgetDay, day); err != nil {
+			if err := exec(ctx, tx, forgetDay, day); err != nil {
 				return err
 			}
 			return deleteDay(ctx, tx, day)
@@ -239,9 +204,8 @@ func (s callIndex) Remove(ctx context.Context, name string) error {
 
 // deleteDay deletes the calls of a day and their counts.
 func deleteDay(ctx context.Context, tx runner, day int64) error {
-	if _, err := tx.ExecContext(ctx, deleteCalls, day<<placeBits, (day+1)<<placeBits); err != nil {
+	if err := exec(ctx, tx, deleteCalls, day<<placeBits, (day+1)<<placeBits); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, deleteCounts, day)
-	return err
+	return exec(ctx, tx, deleteCounts, day)
 }

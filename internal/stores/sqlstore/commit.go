@@ -178,8 +178,7 @@ func (g *groupCommit) perform(op *operation, alone bool) (spoiled bool, err erro
 		if op.panicked = recover(); op.panicked != nil {
 			err = errors.New("it panicked")
 		}
-		var failed *spoiledError
-		spoiled = tx.spoiled != nil || errors.As(err, &failed)
+		spoiled = tx.spoiled != nil || is[*spoiledError](err)
 	}()
 	if alone {
 		err = op.f(op.ctx, tx)

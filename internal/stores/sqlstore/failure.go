@@ -1,6 +1,15 @@
 package sqlstore
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
+
+// is tells whether err is, or wraps, an error of a type.
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
 
 // NewerError says that a newer Remit made the database what it is. It is left as it is.
 type NewerError struct {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -34,20 +33,20 @@ RETURNING generation`
 // Replace keeps the promise of knowledge.Store.
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
-	put := putSources
-	if s.db.shared {
-		put = putSourcesShared
-	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) error {
 		if err := tx.QueryRowContext(ctx, raiseGeneration, s.workspace).Scan(&generation); err != nil {
 			return err
 		}
-		return put(ctx, tx, sourceBatch{s.workspace, generation, s.now().UnixMicro(), sources})
+		if len(sources) == 0 {
+			return nil
+		}
+		ids, err := s.putSources(ctx, tx, sources, s.workspace, generation, s.now().UnixMicro())
+		if err != nil {
+			return err
+		}
+		return s.putPieces(ctx, tx, sources, ids)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("replace pieces: %w", err)
-	}
-	return generation, nil
+	return generation, err
 }
 
 // lastOfEachPath are the sources that count, in order of their paths.
@@ -65,145 +64,75 @@ func lastOfEachPath(sources []knowledge.Source) []knowledge.Source {
 	return sources
 }
 
-// sourceBatch is what one change puts in place. No path is there twice.
-type sourceBatch struct {
-	workspace  string
-	generation int64
-	changed    int64
-	sources    []knowledge.Source
-}
-
 const (
 	insertSources = `
 INSERT INTO knowledge_sources (workspace, generation, changed_at, path, hash, size, modified_at, gone, discoveries, pieces) `
 	orReplaceThem = `
 ON CONFLICT (workspace, path) DO UPDATE SET generation = excluded.generation, changed_at = excluded.changed_at, hash = excluded.hash, size = excluded.size,
 	modified_at = excluded.modified_at, gone = excluded.gone, discoveries = excluded.discoveries, pieces = excluded.pieces
-RETURNING id`
+RETURNING path, id`
 
-	putSource    = insertSources + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)` + orReplaceThem
-	deletePieces = `
-DELETE FROM knowledge_pieces WHERE source_id = $1`
+	putSource        = insertSources + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)` + orReplaceThem
+	putSourcesAtOnce = insertSources + `
+SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` +
+		orReplaceThem
+
+	deletePieces       = `DELETE FROM knowledge_pieces WHERE source_id = $1`
+	deletePiecesAtOnce = `DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`
 
 	insertPieces = `
 INSERT INTO knowledge_pieces (source_id, number, key, source, type, name, body, module, session, dated_at, first_line, last_line) `
-	putPiece = insertPieces + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
-)
-
-// putSources writes row by row, which takes SQLite some microseconds each.
-func putSources(ctx context.Context, tx runner, b sourceBatch) error {
-	for i := range b.sources {
-		one := &b.sources[i]
-		var id int64
-		row := tx.QueryRowContext(ctx, putSource, b.workspace, b.generation, b.changed,
-			one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces))
-		if err := row.Scan(&id); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, deletePieces, id); err != nil {
-			return err
-		}
-		for number := range one.Pieces {
-			p := &one.Pieces[number]
-			_, err := tx.ExecContext(ctx, putPiece, id, number, p.Key[:], p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, micros(p.Date), p.Line, p.End)
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func hasDiscoveries(s *knowledge.Source) bool {
-	return slices.ContainsFunc(s.Pieces, func(p knowledge.Piece) bool { return p.Source == pieces.Discovery })
-}
-
-const (
-	putSourcesAtOnce = insertSources + `
-SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` + orReplaceThem + `, path`
-
-	deletePiecesAtOnce = `
-DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`
-
+	putPiece        = insertPieces + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`
 	putPiecesAtOnce = insertPieces + `
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[])`
 )
 
-// putSourcesShared tells a server of all at once.
-func putSourcesShared(ctx context.Context, tx runner, b sourceBatch) error {
-	ids, err := putHeadsShared(ctx, tx, b)
-	if err != nil {
-		return err
+// putSources writes sources without their pieces, and gives their ids by path.
+func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []knowledge.Source, same ...any) (map[string]int64, error) {
+	rows := make([][]any, len(sources))
+	for i := range sources {
+		one := &sources[i]
+		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces)}
 	}
-	var all []int64
-	for _, id := range ids {
-		all = append(all, id)
+	put := putSource
+	if s.db.shared {
+		put, rows = putSourcesAtOnce, [][]any{columnsOf(rows)}
 	}
-	if _, err := tx.ExecContext(ctx, deletePiecesAtOnce, all); err != nil {
-		return err
-	}
-	var c pieceColumns
-	for i := range b.sources {
-		for number := range b.sources[i].Pieces {
-			c.add(ids[b.sources[i].Path], int64(number), &b.sources[i].Pieces[number])
-		}
-	}
-	_, err = tx.ExecContext(ctx, putPiecesAtOnce, c.sources, c.numbers, c.keys, c.kinds, c.types, c.names, c.bodies, c.modules, c.sessions, c.dates, c.lines, c.ends)
-	return err
-}
-
-// putHeadsShared gives the ids of the sources, by path.
-func putHeadsShared(ctx context.Context, tx runner, b sourceBatch) (map[string]int64, error) {
-	var paths, hashes [][]byte
-	var sizes, counts []int64
-	var modified []*int64
-	var gone, discoveries []bool
-	for i := range b.sources {
-		one := &b.sources[i]
-		paths, hashes = append(paths, []byte(one.Path)), append(hashes, one.Hash[:])
-		sizes, counts = append(sizes, one.Size), append(counts, int64(len(one.Pieces)))
-		modified = append(modified, microsOrNil(one.Modified))
-		gone, discoveries = append(gone, one.Gone), append(discoveries, hasDiscoveries(one))
-	}
-	rows, err := tx.QueryContext(ctx, putSourcesAtOnce, b.workspace, b.generation, b.changed, paths, hashes, sizes, modified, gone, discoveries, counts)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	ids := make(map[string]int64, len(paths))
-	for rows.Next() {
-		var id int64
-		var path string
-		if err := rows.Scan(&id, &path); err != nil {
+	ids := make(map[string]int64, len(sources))
+	for _, row := range rows {
+		err := each(ctx, tx, put, func(row scanner) error {
+			var path string
+			var id int64
+			err := row.Scan(&path, &id)
+			ids[path] = id
+			return err
+		}, slices.Concat(same, row)...)
+		if err != nil {
 			return nil, err
 		}
-		ids[path] = id
 	}
-	return ids, rows.Err()
+	return ids, nil
 }
 
-// pieceColumns are pieces as a server takes them.
-type pieceColumns struct {
-	sources, numbers, lines, ends                        []int64
-	keys, kinds, types, names, bodies, modules, sessions [][]byte
-	dates                                                []*int64
-}
-
-func (c *pieceColumns) add(source, number int64, p *knowledge.Piece) {
-	c.sources, c.numbers, c.keys = append(c.sources, source), append(c.numbers, number), append(c.keys, p.Key[:])
-	c.kinds, c.types = append(c.kinds, []byte(p.Source)), append(c.types, []byte(p.Type))
-	c.names, c.bodies = append(c.names, []byte(p.Name)), append(c.bodies, []byte(p.Text))
-	c.modules, c.sessions = append(c.modules, []byte(p.Module)), append(c.sessions, []byte(p.Session))
-	c.dates, c.lines, c.ends = append(c.dates, microsOrNil(p.Date)), append(c.lines, int64(p.Line)), append(c.ends, int64(p.End))
-}
-
-// microsOrNil is micros for a list of times.
-func microsOrNil(t time.Time) *int64 {
-	if t.IsZero() {
-		return nil
+// putPieces writes the pieces of sources in place of those that were there.
+func (s knowledgeStore) putPieces(ctx context.Context, tx runner, sources []knowledge.Source, ids map[string]int64) error {
+	var old, rows [][]any
+	for i := range sources {
+		id := ids[sources[i].Path]
+		old = append(old, []any{id})
+		for number := range sources[i].Pieces {
+			p := &sources[i].Pieces[number]
+			rows = append(rows, []any{id, number, p.Key[:], p.Source, p.Type, p.Name, p.Text, p.Module, p.Session, micros(p.Date), p.Line, p.End})
+		}
 	}
-	n := t.UnixMicro()
-	return &n
+	if err := s.db.putRows(ctx, tx, deletePieces, deletePiecesAtOnce, old); err != nil {
+		return err
+	}
+	return s.db.putRows(ctx, tx, putPiece, putPiecesAtOnce, rows)
+}
+
+func hasDiscoveries(s *knowledge.Source) bool {
+	return slices.ContainsFunc(s.Pieces, func(p knowledge.Piece) bool { return p.Source == pieces.Discovery })
 }
 
 const takeLease = `
@@ -219,16 +148,12 @@ func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now tim
 	if holder == "" {
 		return false, nil
 	}
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+	err = s.db.transact(ctx, "lease the work on pieces", func(ctx context.Context, tx runner) (err error) {
 		if !until.After(now) {
-			_, err = tx.ExecContext(ctx, giveLeaseBack, s.workspace, s.db.words(holder))
-			return err
+			return exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
 		}
 		has, err = changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("lease the work on pieces: %w", err)
-	}
-	return has, nil
+	return has && err == nil, err
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -35,8 +34,8 @@ func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowled
 // newestSince gives the newest generation, or ErrOutdated.
 func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest int64, err error) {
 	var forgotten int64
-	err = s.db.reader(ctx).QueryRowContext(ctx, generationOf, s.workspace).Scan(&newest, &forgotten)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	err = each(ctx, s.db.reader(ctx), generationOf, func(row scanner) error { return row.Scan(&newest, &forgotten) }, s.workspace)
+	if err != nil {
 		return 0, fmt.Errorf("load pieces: %w", err)
 	}
 	if since > newest || since > 0 && since < forgotten {
@@ -106,9 +105,8 @@ func (s knowledgeStore) heads(ctx context.Context, which string, generation int6
 
 func scanHead(row scanner) (h sourceHead, err error) {
 	var hash []byte
-	var modified sql.NullInt64
-	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, &modified, &h.source.Generation, &h.source.Gone, &h.pieces)
-	h.source.Modified = fromMicros(modified)
+	err = row.Scan(&h.id, &h.source.Path, &hash, &h.source.Size, (*timeColumn)(&h.source.Modified),
+		&h.source.Generation, &h.source.Gone, &h.pieces)
 	copy(h.source.Hash[:], hash)
 	return h, err
 }
@@ -126,11 +124,7 @@ func headsAtOnce(heads []sourceHead) int {
 
 // give reads the pieces of sources, and gives both. A source that lost its pieces since has a later generation by now.
 func (s knowledgeStore) give(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
-	read := s.fillFile
-	if s.db.shared {
-		read = s.fillShared
-	}
-	if err := read(ctx, heads); err != nil {
+	if err := s.fill(ctx, heads); err != nil {
 		return fmt.Errorf("load pieces: %w", err)
 	}
 	for i := range heads {
@@ -146,55 +140,48 @@ func (s knowledgeStore) give(ctx context.Context, heads []sourceHead, each func(
 	return nil
 }
 
-func (s knowledgeStore) fillFile(ctx context.Context, heads []sourceHead) error {
-	row := newPieceRow()
-	for i := range heads {
-		if heads[i].pieces == 0 {
-			continue
-		}
-		rows, err := s.db.reader(ctx).QueryContext(ctx, piecesOfSource, heads[i].id, heads[i].source.Generation)
-		if err != nil {
-			return err
-		}
-		if err := fill(heads[i:i+1], rows, row); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s knowledgeStore) fillShared(ctx context.Context, heads []sourceHead) error {
-	var ids, generations []int64
+// fill reads the pieces of sources, which come in the order of their sources.
+func (s knowledgeStore) fill(ctx context.Context, heads []sourceHead) error {
+	var rows [][]any
 	for i := range heads {
 		if heads[i].pieces > 0 {
-			ids, generations = append(ids, heads[i].id), append(generations, heads[i].source.Generation)
+			rows = append(rows, []any{heads[i].id, heads[i].source.Generation})
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	rows, err := s.db.reader(ctx).QueryContext(ctx, piecesOfSources, ids, generations)
-	if err != nil {
-		return err
-	}
-	return fill(heads, rows, newPieceRow())
-}
-
-// fill reads pieces to their end and closes them: they are in the order of their sources.
-func fill(heads []sourceHead, rows *sql.Rows, row *pieceRow) error {
-	defer rows.Close()
-	for rows.Next() {
-		if err := row.scan(rows); err != nil {
-			return err
-		}
+	return s.eachPiece(ctx, piecesOfSource, piecesOfSources, rows, func(_ int, row *pieceRow) {
 		for heads[0].id != row.source {
 			heads = heads[1:]
 		}
 		one := &heads[0].source
 		row.piece.Path = one.Path
 		one.Pieces = append(slices.Grow(one.Pieces, max(0, heads[0].pieces-len(one.Pieces))), row.piece)
+	})
+}
+
+// eachPiece visits the pieces that one finds for each row in SQLite, with the number of the row. PostgreSQL gets all rows at
+// once, as putRows has it.
+func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][]any, visit func(n int, row *pieceRow), same ...any) error {
+	if len(rows) == 0 {
+		return nil
 	}
-	return rows.Err()
+	query := one
+	if s.db.shared {
+		query, rows = all, [][]any{columnsOf(rows)}
+	}
+	piece := newPieceRow()
+	for n, row := range rows {
+		err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
+			err := piece.scan(row)
+			if err == nil {
+				visit(n, piece)
+			}
+			return err
+		}, slices.Concat(same, row)...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pieceRow reads pieces, one after the other, without taking anything new for each but what is in it.
@@ -202,14 +189,15 @@ type pieceRow struct {
 	source  int64
 	piece   knowledge.Piece
 	key     sql.RawBytes
-	dated   sql.NullInt64
 	columns []any
 }
 
 func newPieceRow() *pieceRow {
 	r := &pieceRow{}
 	p := &r.piece
-	r.columns = []any{&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, &r.dated, &p.Line, &p.End}
+	r.columns = []any{
+		&r.source, &p.Number, &r.key, &p.Source, &p.Type, &p.Name, &p.Text, &p.Module, &p.Session, (*timeColumn)(&p.Date), &p.Line, &p.End,
+	}
 	return r
 }
 
@@ -219,7 +207,6 @@ func (r *pieceRow) scan(row scanner) error {
 	}
 	r.piece.Key = knowledge.Key{}
 	copy(r.piece.Key[:], r.key)
-	r.piece.Date = fromMicros(r.dated)
 	return nil
 }
 
@@ -238,53 +225,19 @@ ORDER BY r.place`
 
 // Pieces keeps the promise of knowledge.Store.
 func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
-	at := s.piecesFile
-	if s.db.shared {
-		at = s.piecesShared
+	rows := make([][]any, len(refs))
+	for i, ref := range refs {
+		rows[i] = []any{ref.Path, ref.Number}
 	}
-	list, err = at(ctx, refs)
+	err = s.eachPiece(ctx, pieceAt, piecesAt, rows, func(n int, row *pieceRow) {
+		if s.db.shared {
+			n = int(row.source) - 1 // PostgreSQL counts from 1
+		}
+		row.piece.Path = refs[n].Path
+		list = append(list, row.piece)
+	}, s.workspace)
 	if err != nil {
 		return nil, fmt.Errorf("read pieces: %w", err)
 	}
 	return list, nil
-}
-
-func (s knowledgeStore) piecesFile(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
-	row := newPieceRow()
-	for _, ref := range refs {
-		rows, err := s.db.reader(ctx).QueryContext(ctx, pieceAt, s.workspace, ref.Path, ref.Number)
-		if err != nil {
-			return nil, err
-		}
-		list, err = appendPieces(list, rows, row, func(int64) string { return ref.Path })
-		if err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-func (s knowledgeStore) piecesShared(ctx context.Context, refs []knowledge.Ref) ([]knowledge.Piece, error) {
-	paths, numbers := make([][]byte, len(refs)), make([]int64, len(refs))
-	for i, ref := range refs {
-		paths[i], numbers[i] = []byte(ref.Path), int64(ref.Number)
-	}
-	rows, err := s.db.reader(ctx).QueryContext(ctx, piecesAt, s.workspace, paths, numbers)
-	if err != nil {
-		return nil, err
-	}
-	return appendPieces(nil, rows, newPieceRow(), func(place int64) string { return refs[place-1].Path })
-}
-
-// appendPieces reads rows to their end and closes them; pathOf gives the path by the first column.
-func appendPieces(list []knowledge.Piece, rows *sql.Rows, row *pieceRow, pathOf func(int64) string) ([]knowledge.Piece, error) {
-	defer rows.Close()
-	for rows.Next() {
-		if err := row.scan(rows); err != nil {
-			return nil, err
-		}
-		row.piece.Path = pathOf(row.source)
-		list = append(list, row.piece)
-	}
-	return list, rows.Err()
 }

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -46,8 +44,7 @@ SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $
 func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
 	since := s.now().Add(-every).UnixMicro()
 	for _, model := range models {
-		var lately bool
-		err := s.db.reader(ctx).QueryRowContext(ctx, wantedSince, model, s.workspace, since).Scan(&lately)
+		lately, err := scanValue[bool](s.db.reader(ctx).QueryRowContext(ctx, wantedSince, model, s.workspace, since))
 		if err != nil || !lately {
 			return true, err
 		}
@@ -63,7 +60,7 @@ func (s knowledgeStore) want(ctx context.Context, models []string) error {
 	now := s.now()
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		for _, model := range models {
-			if _, err := tx.ExecContext(ctx, wantModel+orWishOn, model, s.workspace, now.UnixMicro()); err != nil {
+			if err := exec(ctx, tx, wantModel+orWishOn, model, s.workspace, now.UnixMicro()); err != nil {
 				return err
 			}
 		}
@@ -72,10 +69,7 @@ func (s knowledgeStore) want(ctx context.Context, models []string) error {
 	if err != nil {
 		return err
 	}
-	return s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		_, err := tx.ExecContext(ctx, wantNoMore, now.Add(-knowledge.WishLasts).UnixMicro())
-		return err
-	})
+	return s.db.execAlone(ctx, "end old wishes", wantNoMore, now.Add(-knowledge.WishLasts).UnixMicro())
 }
 
 const (
@@ -99,11 +93,11 @@ UPDATE knowledge_workspaces SET forgotten = $2 WHERE workspace = $1 AND forgotte
 func (s knowledgeStore) forgetTombstones(ctx context.Context) error {
 	before := s.now().Add(-tombstonesStay).UnixMicro()
 	for {
-		var some bool
-		if err := s.db.reader(ctx).QueryRowContext(ctx, anyTombstones, s.workspace, before).Scan(&some); err != nil || !some {
+		some, err := scanValue[bool](s.db.reader(ctx).QueryRowContext(ctx, anyTombstones, s.workspace, before))
+		if err != nil || !some {
 			return err
 		}
-		err := s.db.change(ctx, func(ctx context.Context, tx runner) error { return s.forgetSome(ctx, tx, before) })
+		err = s.db.change(ctx, func(ctx context.Context, tx runner) error { return s.forgetSome(ctx, tx, before) })
 		if err != nil {
 			return err
 		}
@@ -111,19 +105,14 @@ func (s knowledgeStore) forgetTombstones(ctx context.Context) error {
 }
 
 func (s knowledgeStore) forgetSome(ctx context.Context, tx runner, before int64) error {
-	if _, err := tx.ExecContext(ctx, holdGeneration, s.workspace); err != nil {
+	if err := exec(ctx, tx, holdGeneration, s.workspace); err != nil {
 		return err
 	}
-	generations, err := collect(ctx, tx, deleteTombstones, func(row scanner) (n int64, err error) { return n, row.Scan(&n) }, s.workspace, before)
+	generations, err := collect(ctx, tx, deleteTombstones, scanValue[int64], s.workspace, before)
 	if err != nil {
 		return err
 	}
-	newest := int64(0)
-	for _, n := range generations {
-		newest = max(newest, n)
-	}
-	_, err = tx.ExecContext(ctx, noteForgotten, s.workspace, newest)
-	return err
+	return exec(ctx, tx, noteForgotten, s.workspace, slices.Max(append(generations, 0)))
 }
 
 // nextModel finds each model by one step in the index.
@@ -135,13 +124,11 @@ func (s knowledgeStore) sweepVectors(ctx context.Context) (gone int64, err error
 	before := s.now().Add(-vectorsStay).UnixMicro()
 	model := ""
 	for {
-		err := s.db.reader(ctx).QueryRowContext(ctx, nextModel, model).Scan(&model)
-		if errors.Is(err, sql.ErrNoRows) {
-			return gone, nil
-		}
-		if err != nil {
+		next, found, err := find(ctx, s.db.reader(ctx), nextModel, scanValue[string], model)
+		if err != nil || !found {
 			return gone, err
 		}
+		model = next
 		n, err := s.sweepModel(ctx, model, before)
 		gone += n
 		if err != nil {
@@ -189,20 +176,14 @@ func (s knowledgeStore) sweepModel(ctx context.Context, model string, before int
 
 // look gives the first and the last key of some vectors, nil if there are none, and whether any of them is of no use.
 func (s knowledgeStore) look(ctx context.Context, model string, from []byte) (first, last []byte, useless bool, err error) {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, someVectors, model, from)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = each(ctx, s.db.reader(ctx), someVectors, func(row scanner) error {
 		var used bool
-		if err := rows.Scan(&last, &used); err != nil {
-			return nil, nil, false, err
-		}
+		err := row.Scan(&last, &used)
 		if first == nil {
 			first = last
 		}
 		useless = useless || !used
-	}
-	return first, last, useless, rows.Err()
+		return err
+	}, model, from)
+	return first, last, useless, err
 }

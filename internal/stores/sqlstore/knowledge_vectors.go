@@ -38,31 +38,18 @@ func (s knowledgeStore) PutVectors(ctx context.Context, model string, vectors ma
 		return nil
 	}
 	keys := slices.SortedFunc(maps.Keys(vectors), func(a, b knowledge.Key) int { return bytes.Compare(a[:], b[:]) })
-	names, dims, blobs := make([][]byte, len(keys)), make([]int64, len(keys)), make([][]byte, len(keys))
+	rows := make([][]any, len(keys))
 	for i := range keys {
 		vector := vectors[keys[i]]
-		names[i], dims[i], blobs[i] = keys[i][:], int64(len(vector)), blobOf(vector)
+		rows[i] = []any{keys[i][:], len(vector), blobOf(vector)}
 	}
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	return s.db.transact(ctx, "keep vectors", func(ctx context.Context, tx runner) error {
 		at := s.now().UnixMicro()
-		if _, err := tx.ExecContext(ctx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
+		if err := exec(ctx, tx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
 			return err
 		}
-		if s.db.shared {
-			_, err := tx.ExecContext(ctx, putVectors, model, at, names, dims, blobs)
-			return err
-		}
-		for i := range names {
-			if _, err := tx.ExecContext(ctx, putVector, model, at, names[i], dims[i], blobs[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.db.putRows(ctx, tx, putVector, putVectors, rows, model, at)
 	})
-	if err != nil {
-		return fmt.Errorf("keep vectors: %w", err)
-	}
-	return nil
 }
 
 const (
@@ -78,41 +65,28 @@ CROSS JOIN LATERAL (SELECT * FROM knowledge_vectors WHERE model = $1 AND key = r
 	keysAtOnce = 64
 )
 
-// Vectors keeps the promise of knowledge.Store.
+// Vectors keeps the promise of knowledge.Store. SQLite is asked for many keys at once, and for the last of them again where
+// there are fewer, so that there is one text to prepare.
 func (s knowledgeStore) Vectors(ctx context.Context, model string, keys []knowledge.Key) (map[knowledge.Key][]float32, error) {
 	found := make(map[knowledge.Key][]float32, len(keys))
-	read := s.vectorsFile
+	query, atOnce := someVectorsOf+`(`+places(2, keysAtOnce)+`)`, keysAtOnce
 	if s.db.shared {
-		read = s.vectorsShared
+		query, atOnce = vectorsOf, max(1, len(keys))
 	}
-	if err := read(ctx, model, keys, found); err != nil {
-		return nil, fmt.Errorf("read vectors: %w", err)
-	}
-	return found, nil
-}
-
-func (s knowledgeStore) vectorsShared(ctx context.Context, model string, keys []knowledge.Key, found map[knowledge.Key][]float32) error {
-	names := make([][]byte, len(keys))
-	for i := range keys {
-		names[i] = keys[i][:]
-	}
-	return s.readVectors(ctx, found, vectorsOf, model, names)
-}
-
-// vectorsFile asks for many keys at once, and for the last of them again where there are fewer, so that there is one text
-// to prepare.
-func (s knowledgeStore) vectorsFile(ctx context.Context, model string, keys []knowledge.Key, found map[knowledge.Key][]float32) error {
-	query := someVectorsOf + `(` + places(2, keysAtOnce) + `)`
-	for some := range slices.Chunk(keys, keysAtOnce) {
-		args := []any{model}
-		for i := range keysAtOnce {
-			args = append(args, some[min(i, len(some)-1)][:])
+	for some := range slices.Chunk(keys, atOnce) {
+		names := make([]any, atOnce)
+		for i := range names {
+			names[i] = some[min(i, len(some)-1)][:]
+		}
+		args := append([]any{model}, names...)
+		if s.db.shared {
+			args = []any{model, names}
 		}
 		if err := s.readVectors(ctx, found, query, args...); err != nil {
-			return err
+			return nil, fmt.Errorf("read vectors: %w", err)
 		}
 	}
-	return nil
+	return found, nil
 }
 
 // places are n parameters, from the first on.
@@ -125,22 +99,15 @@ func places(first, n int) string {
 }
 
 func (s knowledgeStore) readVectors(ctx context.Context, found map[knowledge.Key][]float32, query string, args ...any) error {
-	rows, err := s.db.reader(ctx).QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	var name, blob sql.RawBytes
 	var dims int
-	for rows.Next() {
-		if err := rows.Scan(&name, &dims, &blob); err != nil {
-			return err
-		}
-		if vector, ok := vectorOf(blob, dims); ok && len(name) == len(knowledge.Key{}) {
+	return each(ctx, s.db.reader(ctx), query, func(row scanner) error {
+		err := row.Scan(&name, &dims, &blob)
+		if vector, ok := vectorOf(blob, dims); err == nil && ok && len(name) == len(knowledge.Key{}) {
 			found[knowledge.Key(name)] = vector
 		}
-	}
-	return rows.Err()
+		return err
+	}, args...)
 }
 
 // blobOf is how a vector is kept.

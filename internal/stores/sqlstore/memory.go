@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/batchwriter"
 	"remit/internal/contract"
 	"remit/internal/engine/once"
 	"remit/internal/toolsets/learning"
@@ -33,7 +34,7 @@ type Memory struct {
 	source Source
 
 	mu     sync.Mutex
-	queues map[string]*lineQueue
+	queues map[string]*batchwriter.Lines
 	closed bool
 }
 
@@ -41,51 +42,50 @@ var _ learning.Memory = (*Memory)(nil)
 
 // Memory returns the memory files in a database of PostgreSQL.
 func (s Source) Memory(o MemoryOptions) *Memory {
-	return &Memory{MemoryOptions: o, source: s, queues: map[string]*lineQueue{}}
+	return &Memory{MemoryOptions: o, source: s, queues: map[string]*batchwriter.Lines{}}
 }
 
 const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
-
-const lastEntries = `
-SELECT line, body FROM log_lines
-WHERE log = $1 AND line <= $2 ORDER BY line DESC LIMIT 256`
 
 func memoryLog(file string) string { return "memory/" + file }
 
 // Append keeps the promise of learning.Memory.
 func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
-	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
+	e := m.queue(file).Append(&batchwriter.Line{Body: bytes.Clone(body)}, true)
 	return func(ctx context.Context) (learning.Place, error) {
-		err := e.wait(ctx)
-		if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+		err := e.Wait(ctx)
+		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
 				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
 		}
 		if err != nil {
 			return learning.Place{}, err
 		}
-		return learning.Place{Line: e.line, Bytes: e.size}, nil
+		return learning.Place{Line: e.Number, Bytes: e.Bytes}, nil
 	}
 }
 
-func (m *Memory) queue(file string) *lineQueue {
+func (m *Memory) queue(file string) *batchwriter.Lines {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.queues[file] == nil {
-		store := func(ctx context.Context, batch []*entry) error { return m.store(ctx, file, batch) }
-		m.queues[file] = &lineQueue{store: store, closed: m.closed}
+		store := func(ctx context.Context, batch []*batchwriter.Line) error { return m.store(ctx, file, batch) }
+		m.queues[file] = newQueue(store, nil)
+		if m.closed {
+			_ = m.queues[file].Close() // nothing waits
+		}
 	}
 	return m.queues[file]
 }
 
 // store keeps a batch of entries of one file.
-func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
+func (m *Memory) store(ctx context.Context, file string, batch []*batchwriter.Line) error {
 	log := memoryLog(file)
 	db, err := m.source(ctx)
 	if err != nil {
 		return err
 	}
-	err = db.change(ctx, func(ctx context.Context, tx runner) error {
+	return db.transact(ctx, "append to "+file, func(ctx context.Context, tx runner) error {
 		count, isNew, err := lockCount(ctx, tx, log, m.Now())
 		if err != nil {
 			return fmt.Errorf("lock the log: %w", err)
@@ -95,21 +95,17 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 				return fmt.Errorf("take the file over: %w", err)
 			}
 		}
-		var rows logRows
+		var rows [][]any
 		for _, e := range batch {
-			e.line, e.size = count.lines+1, len(e.body)+1
-			count.add(e.body)
-			rows.add(log, e.line, e.body)
+			e.Number, e.Bytes = count.lines+1, len(e.Body)+1
+			count.add(e.Body)
+			rows = append(rows, []any{log, e.Number, e.Body})
 		}
-		if err := rows.store(ctx, tx); err != nil {
+		if err := addLines(ctx, tx, rows); err != nil {
 			return err
 		}
 		return keepCount(ctx, tx, log, count, m.Now())
 	})
-	if err != nil {
-		return fmt.Errorf("append to %s: %w", file, err)
-	}
-	return nil
 }
 
 // add counts an entry.
@@ -131,13 +127,13 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 		return nil
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
-	for some := range slices.Chunk(lines, mostBatched) {
-		var rows logRows
+	for some := range slices.Chunk(lines, batchwriter.MaxBatch) {
+		var rows [][]any
 		for _, line := range some {
-			rows.add(memoryLog(file), count.lines+1, line)
+			rows = append(rows, []any{memoryLog(file), count.lines + 1, line})
 			count.add(line)
 		}
-		if err := rows.store(ctx, tx); err != nil {
+		if err := addLines(ctx, tx, rows); err != nil {
 			return err
 		}
 	}
@@ -145,8 +141,8 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 }
 
 func isMissing(err error) bool {
-	var answer *contract.Error
-	return errors.As(err, &answer) && answer.Kind == contract.NotFound
+	answer, ok := errors.AsType[*contract.Error](err)
+	return ok && answer.Kind == contract.NotFound
 }
 
 // Stat keeps the promise of learning.Memory.
@@ -189,12 +185,10 @@ func (m *Memory) look(ctx context.Context, file string) (db *DB, lines int64, in
 		return nil, 0, info, err
 	}
 	info.name = file
-	var changed sql.NullInt64
 	row := db.reader(ctx).QueryRowContext(ctx, statLog, memoryLog(file))
-	if err := row.Scan(&lines, &info.size, &changed); err != nil {
+	if err := row.Scan(&lines, &info.size, (*timeColumn)(&info.changed)); err != nil {
 		return nil, 0, info, fmt.Errorf("look at %s: %w", file, err)
 	}
-	info.changed = fromMicros(changed)
 	return db, lines, info, nil
 }
 
@@ -222,42 +216,22 @@ func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPol
 func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte, error) {
 	text := make([]byte, most) // filled from its end
 	start := most
-	for last > 0 {
-		next, more, err := page(ctx, db, log, last, func(body []byte) (more bool) {
-			kept := lastLines(body, start)
-			start -= int64(len(kept))
-			copy(text[start:], kept)
-			return len(kept) > len(body)
-		})
+	for more := true; more && last > 0; {
+		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, batchwriter.MaxBatch)
 		if err != nil {
 			return nil, err
 		}
-		if !more {
-			break
+		last = 0
+		for _, line := range some {
+			kept := lastLines(line.Text, start)
+			start -= int64(len(kept))
+			copy(text[start:], kept)
+			if more, last = len(kept) > len(line.Text), line.Place-1; !more {
+				break
+			}
 		}
-		last = next
 	}
 	return text[start:], nil
-}
-
-// page visits some entries from a line back, until visit has enough. next is the
-// line before them.
-func page(ctx context.Context, db *DB, log string, from int64, visit func(body []byte) bool) (next int64, more bool, err error) {
-	rows, err := db.reader(ctx).QueryContext(ctx, lastEntries, log, from)
-	if err != nil {
-		return 0, false, err
-	}
-	defer rows.Close()
-	more = true
-	for more && rows.Next() {
-		var body []byte
-		if err := rows.Scan(&next, &body); err != nil {
-			return 0, false, err
-		}
-		next--
-		more = visit(body)
-	}
-	return next, more, rows.Err()
 }
 
 // lastLines gives the lines at the end of an entry, with the newline that the file
@@ -276,11 +250,11 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	all := m.queues
-	m.queues = map[string]*lineQueue{}
+	m.queues = map[string]*batchwriter.Lines{}
 	m.mu.Unlock()
 	var problems []error
 	for _, q := range all {
-		problems = append(problems, q.close())
+		problems = append(problems, q.Close())
 	}
 	return errors.Join(problems...)
 }

@@ -98,8 +98,7 @@ func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.ReadFileFS, folde
 			if err != nil {
 				return err
 			}
-			_, err = tx.ExecContext(ctx, string(text))
-			return err
+			return exec(ctx, tx, string(text))
 		}}, nil))
 	}
 	p, err := goose.NewProvider(dialect, db, nil,

@@ -104,8 +104,7 @@ func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed erro
 		if failed == nil {
 			return keep(ctx, tx, id, answer)
 		}
-		_, err := tx.ExecContext(ctx, giveUpKey, id.Principal, id.Tool, id.Key)
-		return err
+		return exec(ctx, tx, giveUpKey, id.Principal, id.Tool, id.Key)
 	})
 	if failed == nil && err != nil {
 		return fmt.Errorf("%w: keep its answer: %w", once.ErrUnknown, err)
@@ -115,7 +114,7 @@ func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed erro
 
 // take makes a key ours. If it is somebody's already it tells what came of that.
 func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
-	if _, err := tx.ExecContext(ctx, pruneKeys+k.db.skipLocked()+")", micros(now.Add(-once.Kept))); err != nil {
+	if err := exec(ctx, tx, pruneKeys+k.db.skipLocked()+")", micros(now.Add(-once.Kept))); err != nil {
 		return nil, false, fmt.Errorf("forget old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))

@@ -183,8 +183,7 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 		return nil
 	}
 	err = fmt.Errorf("commit: %w", err)
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) && refused.SeverityUnlocalized == "ERROR" {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.SeverityUnlocalized == "ERROR" {
 		return err
 	}
 	return &UnknownError{err}
@@ -221,12 +220,8 @@ func (s *postgresServer) again(ctx context.Context, f func() error) error {
 
 // passes tells whether what failed was certainly undone and may succeed the next time.
 func passes(err error) bool {
-	var unknown *UnknownError
-	if errors.As(err, &unknown) {
-		return false
-	}
 	code := postgresCode(err)
-	return code == "40001" || code == "40P01" || isLost(err)
+	return !is[*UnknownError](err) && (code == "40001" || code == "40P01" || isLost(err))
 }
 
 // isLost tells whether err is about the connection rather than what was asked.
@@ -238,28 +233,23 @@ func isLost(err error) bool {
 	default:
 		return false
 	}
-	var dial *pgconn.ConnectError
-	var network *net.OpError
-	return errors.As(err, &dial) || errors.As(err, &network) ||
+	return is[*pgconn.ConnectError](err) || is[*net.OpError](err) ||
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
 // postgresCode is the code that the server gave, empty if err is not the server's.
 func postgresCode(err error) string {
-	var e *pgconn.PgError
-	if !errors.As(err, &e) {
-		return ""
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
 	}
-	return e.Code
+	return ""
 }
 
 // plainPostgres says in plain words what an operator can do something about. What it
 // makes shows nothing of the address: a password with special characters, not escaped,
 // may be taken for a host.
 func plainPostgres(err error) error {
-	var unknown *UnknownError
-	var newer *NewerError
-	if err == nil || errors.As(err, &unknown) || errors.As(err, &newer) {
+	if err == nil || is[*UnknownError](err) || is[*NewerError](err) {
 		return err
 	}
 	if reason, ok := refusals()[postgresCode(err)]; ok {
@@ -276,14 +266,13 @@ func plainPostgres(err error) error {
 
 // refusedConnection tells why there is no connection though the server answers.
 func refusedConnection(err error) (reason string, ok bool) {
-	var dial *pgconn.ConnectError
-	var certificate *tls.CertificateVerificationError
+	dial, ok := errors.AsType[*pgconn.ConnectError](err)
 	switch code := postgresCode(err); {
-	case !errors.As(err, &dial):
+	case !ok:
 		return "", false
 	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "42"): // a wrong value, an unknown name
 		return "PostgreSQL does not take an option of the address", true
-	case errors.As(err, &certificate):
+	case is[*tls.CertificateVerificationError](err):
 		return "the certificate of PostgreSQL cannot be trusted; look at sslmode and sslrootcert of the address", true
 	case strings.Contains(err.Error(), "server refused TLS connection") && needsTLS(dial.Config): // the driver has no name for it
 		return "PostgreSQL offers no TLS, and the address insists on it; look at its sslmode", true
@@ -310,15 +299,14 @@ func refusals() map[string]string {
 }
 
 func reasonOf(err error) string {
-	var name *net.DNSError
-	var network *net.OpError
-	var timeout net.Error
+	network, isNetwork := errors.AsType[*net.OpError](err)
+	timeout, isTimeout := errors.AsType[net.Error](err)
 	switch {
-	case errors.As(err, &name):
+	case is[*net.DNSError](err):
 		return "the name of its host cannot be resolved"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), isTimeout && timeout.Timeout():
 		return "it does not answer in time"
-	case errors.As(err, &network):
+	case isNetwork:
 		return network.Err.Error() // without the address
 	case postgresCode(err) != "":
 		return "it is starting or ending"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 )
 
 const makeNamed = `
@@ -21,14 +20,11 @@ func (db *DB) Secret(ctx context.Context, name string) (secret []byte, err error
 	}
 	made := make([]byte, 32)
 	_, _ = rand.Read(made) // it never fails
-	err = db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, makeNamed, name, made); err != nil {
+	err = db.transact(ctx, "read a secret", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, makeNamed, name, made); err != nil {
 			return err
 		}
 		return tx.QueryRowContext(ctx, valueByName, name).Scan(&secret)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("read a secret: %w", err)
-	}
-	return secret, nil
+	return secret, err
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,7 +54,7 @@ RETURNING id`
 
 // Note keeps the promise of sessions.Store.
 func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (now sessions.Session, err error) {
-	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	err = s.db.transact(ctx, "note what a client did", func(ctx context.Context, tx runner) error {
 		for range 10 { // another may start a session of the same client at the same time
 			one, done, err := s.note(ctx, tx, n)
 			if err != nil || done {
@@ -65,23 +64,20 @@ func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (now session
 		}
 		return errors.New("others start sessions of this client all the time")
 	})
-	if err != nil {
-		return sessions.Session{}, fmt.Errorf("note what a client did: %w", err)
-	}
-	return now, nil
+	return now, err
 }
 
 // note adds to the open session or starts one; done is false if another was quicker to start one.
 func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
-	now, err = scanSession(tx.QueryRowContext(ctx, holdSession, s.workspace, hashOf(n.Key)))
-	if errors.Is(err, sql.ErrNoRows) {
-		return s.start(ctx, tx, n)
-	}
+	now, found, err := find(ctx, tx, holdSession, scanSession, s.workspace, hashOf(n.Key))
 	if err != nil {
 		return now, false, err
 	}
+	if !found {
+		return s.start(ctx, tx, n)
+	}
 	if !isActive(now, n.At, n.Idle) {
-		if _, err := tx.ExecContext(ctx, closeSession, s.workspace, now.ID); err != nil {
+		if err := exec(ctx, tx, closeSession, s.workspace, now.ID); err != nil {
 			return now, false, err
 		}
 		return s.start(ctx, tx, n)
@@ -116,14 +112,7 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 
 // End keeps the promise of sessions.Store.
 func (s clientSessions) End(ctx context.Context, key string, at time.Time) error {
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		_, err := tx.ExecContext(ctx, endSession, s.workspace, hashOf(key), at.UnixMicro())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("end a session: %w", err)
-	}
-	return nil
+	return s.db.execAlone(ctx, "end a session", endSession, s.workspace, hashOf(key), at.UnixMicro())
 }
 
 const openSession = `
@@ -131,12 +120,12 @@ SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 AND key_
 
 // Current keeps the promise of sessions.Store.
 func (s clientSessions) Current(ctx context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
-	one, err := scanSession(s.db.reader(ctx).QueryRowContext(ctx, openSession, s.workspace, hashOf(key)))
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !isActive(one, now, idle) {
-		return sessions.Session{}, false, nil
-	}
+	one, found, err := find(ctx, s.db.reader(ctx), openSession, scanSession, s.workspace, hashOf(key))
 	if err != nil {
-		return sessions.Session{}, false, fmt.Errorf("look up a session: %w", err)
+		return one, false, fmt.Errorf("look up a session: %w", err)
+	}
+	if !found || !isActive(one, now, idle) {
+		return sessions.Session{}, false, nil
 	}
 	return one, true, nil
 }
@@ -146,11 +135,7 @@ SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 ORDER BY
 
 // Recent keeps the promise of sessions.Store.
 func (s clientSessions) Recent(ctx context.Context, limit int) ([]sessions.Session, error) {
-	list, err := collect(ctx, s.db.reader(ctx), recentSessions, scanSession, s.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list sessions: %w", err)
-	}
-	return list, nil
+	return list(ctx, s.db, "list sessions", recentSessions, scanSession, s.workspace, max(0, limit))
 }
 
 // isActive tells whether what is done at now belongs to an open session.
@@ -192,13 +177,12 @@ func listsOf(one sessions.Session) (lists [3][]byte, err error) {
 }
 
 func scanSession(row scanner) (one sessions.Session, err error) {
-	var started, last int64
 	var lists [3][]byte
-	err = row.Scan(&one.ID, &one.Key, &one.Principal, &one.Client, &started, &last, &one.Ended, &lists[0], &lists[1], &lists[2])
+	err = row.Scan(&one.ID, &one.Key, &one.Principal, &one.Client, (*timeColumn)(&one.Started), (*timeColumn)(&one.Last), &one.Ended,
+		&lists[0], &lists[1], &lists[2])
 	if err != nil {
 		return one, err
 	}
-	one.Started, one.Last = timeOf(started), timeOf(last)
 	for i, to := range []*[]sessions.Item{&one.Files, &one.Searches, &one.Tasks} {
 		if *to, err = itemsOf(lists[i]); err != nil {
 			return one, fmt.Errorf("read session %s: %w", one.ID, err)

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
 
 	"remit/internal/toolsets/codebase/sessions"
 )
@@ -25,31 +24,21 @@ DELETE FROM client_sessions_pruned WHERE workspace = $1 AND id = $2`
 
 // prune removes the sessions that are too many now that one has started, and notes which they were.
 func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.Session) error {
-	ids, err := collect(ctx, tx, pruneSessions, scanID, s.workspace, started.ID, sessions.MostSessions)
+	ids, err := collect(ctx, tx, pruneSessions, scanValue[string], s.workspace, started.ID, sessions.MostSessions)
 	if err != nil || len(ids) == 0 {
 		return err
 	}
 	for _, id := range ids {
-		if _, err := tx.ExecContext(ctx, notePruned, s.workspace, id, started.Last.UnixMicro()); err != nil {
+		if err := exec(ctx, tx, notePruned, s.workspace, id, started.Last.UnixMicro()); err != nil {
 			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, limitPruned, s.workspace, sessions.MostPruned)
-	return err
-}
-
-func scanID(row scanner) (id string, err error) {
-	err = row.Scan(&id)
-	return id, err
+	return exec(ctx, tx, limitPruned, s.workspace, sessions.MostPruned)
 }
 
 // Pruned keeps the promise of sessions.Store.
 func (s clientSessions) Pruned(ctx context.Context, limit int) ([]string, error) {
-	ids, err := collect(ctx, s.db.reader(ctx), prunedSessions, scanID, s.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list pruned sessions: %w", err)
-	}
-	return ids, nil
+	return list(ctx, s.db, "list pruned sessions", prunedSessions, scanValue[string], s.workspace, max(0, limit))
 }
 
 // Forget keeps the promise of sessions.Store.
@@ -57,16 +46,12 @@ func (s clientSessions) Forget(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
+	return s.db.transact(ctx, "forget pruned sessions", func(ctx context.Context, tx runner) error {
 		for _, id := range ids {
-			if _, err := tx.ExecContext(ctx, forgetPruned, s.workspace, id); err != nil {
+			if err := exec(ctx, tx, forgetPruned, s.workspace, id); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("forget pruned sessions: %w", err)
-	}
-	return nil
 }

@@ -128,9 +128,8 @@ func isBusy(err error) bool { return errorCode(err) == sqlite3.SQLITE_BUSY }
 
 // errorCode is SQLite's primary code for err, zero if err is not SQLite's.
 func errorCode(err error) int {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return 0
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff // the upper bits hold details
 	}
-	return e.Code() & 0xff // the upper bits hold details
+	return 0
 }

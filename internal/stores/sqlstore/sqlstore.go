@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"time"
 	"unicode/utf8"
 )
 
@@ -148,19 +147,6 @@ func withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
 }
 
-// micros is how a time is kept; the zero time is NULL.
-func micros(t time.Time) sql.NullInt64 {
-	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
-}
-
-// fromMicros is the reverse of micros.
-func fromMicros(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return time.UnixMicro(n.Int64).UTC()
-}
-
 // isText tells whether TEXT can hold s: that of PostgreSQL holds neither U+0000
 // nor what is no UTF-8, so nothing is kept under such a name.
 func isText(s string) bool {
@@ -174,25 +160,4 @@ func (db *DB) words(s string) any {
 		return []byte(s)
 	}
 	return s
-}
-
-// scanner is a row, of one or of many.
-type scanner interface{ Scan(dest ...any) error }
-
-// collect runs a query and reads its rows to their end.
-func collect[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
-	rows, err := on.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []T
-	for rows.Next() {
-		one, err := read(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, rows.Err()
 }

@@ -147,8 +147,8 @@ func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, 
 const revisionOfList = `SELECT revision FROM task_lists WHERE user_id = $1`
 
 func (s taskLists) Revision(ctx context.Context, user string) (revision int64, err error) {
-	err = s.db.reader(ctx).QueryRowContext(ctx, revisionOfList, user).Scan(&revision)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	revision, _, err = find(ctx, s.db.reader(ctx), revisionOfList, scanValue[int64], user)
+	if err != nil {
 		return 0, fmt.Errorf("look at a list of tasks: %w", err)
 	}
 	return revision, nil
@@ -156,7 +156,7 @@ func (s taskLists) Revision(ctx context.Context, user string) (revision int64, e
 
 // taskError says what was to be done, and whether it is known to have failed.
 func taskError(act string, err error) error {
-	if unknown := (*UnknownError)(nil); errors.As(err, &unknown) {
+	if is[*UnknownError](err) {
 		return fmt.Errorf("%s: %w: %w", act, tasks.ErrUnknown, err)
 	}
 	return fmt.Errorf("%s: %w", act, err)

@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"remit/internal/toolsets/tasks"
 )
@@ -44,22 +42,18 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 	// SQLite would prepare a bare LIMIT $n again for each value of it.
 	query := `SELECT ` + taskColumns + `, (` + total + `) FROM tasks WHERE ` + where +
 		` AND id < $` + strconv.Itoa(n+1) + ` ORDER BY id DESC LIMIT CAST($` + strconv.Itoa(n+2) + ` AS BIGINT)`
-	rows, err := s.db.reader(ctx).QueryContext(ctx, query, append(slices.Clip(args), part.Before, part.Limit+1)...)
-	if err != nil {
-		return page, err
-	}
-	err = eachTask(rows, func(row *taskRow) {
+	row := newTaskRow()
+	err = each(ctx, s.db.reader(ctx), query, func(from scanner) error {
+		err := row.scan(from, true)
 		page.Total = row.total
 		addTo(&page, row, part.Limit)
-	}, true)
+		return err
+	}, append(slices.Clip(args), part.Before, part.Limit+1)...)
 	if err != nil || len(page.Tasks) > 0 || part.Before == math.MaxInt64 {
 		return page, err
 	}
 	// Behind the last task there is no row that could tell the total.
-	err = s.db.reader(ctx).QueryRowContext(ctx, total, args...).Scan(&page.Total)
-	if errors.Is(err, sql.ErrNoRows) {
-		return page, nil // the user has never had a task
-	}
+	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...) // none if the user has never had a task
 	return page, err
 }
 
@@ -67,20 +61,19 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 // SQLite, another to PostgreSQL, and a third to Unicode.
 func (s taskLists) search(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (page tasks.Page, err error) {
 	where, args := chosenBy(user, f)
-	rows, err := s.db.reader(ctx).QueryContext(ctx, `SELECT `+taskColumns+` FROM tasks WHERE `+where+` ORDER BY id DESC`, args...)
-	if err != nil {
-		return page, err
-	}
-	found := tasks.Searcher(f.Search)
-	err = eachTask(rows, func(row *taskRow) {
-		if !found(&row.task) {
-			return
+	found, row := tasks.Searcher(f.Search), newTaskRow()
+	query := `SELECT ` + taskColumns + ` FROM tasks WHERE ` + where + ` ORDER BY id DESC`
+	err = each(ctx, s.db.reader(ctx), query, func(from scanner) error {
+		err := row.scan(from, false)
+		if err != nil || !found(&row.task) {
+			return err
 		}
 		page.Total++
 		if row.task.ID < part.Before {
 			addTo(&page, row, part.Limit)
 		}
-	}, false)
+		return nil
+	}, args...)
 	return page, err
 }
 
@@ -127,15 +120,16 @@ const taskColumns = `id, title, description, completed, priority, due_date, crea
 type taskRow struct {
 	task             tasks.Task
 	description, due sql.NullString
-	rank             int64
-	created, updated int64
-	total            int64
+	rank, total      int64
 	columns          []any
 }
 
 func newTaskRow() *taskRow {
 	r := &taskRow{}
-	r.columns = []any{&r.task.ID, &r.task.Title, &r.description, &r.task.Completed, &r.rank, &r.due, &r.created, &r.updated, &r.total}
+	r.columns = []any{
+		&r.task.ID, &r.task.Title, &r.description, &r.task.Completed, &r.rank, &r.due,
+		(*timeColumn)(&r.task.CreatedAt), (*timeColumn)(&r.task.UpdatedAt), &r.total,
+	}
 	return r
 }
 
@@ -149,22 +143,8 @@ func (r *taskRow) scan(row scanner, withTotal bool) error {
 		return err
 	}
 	r.task.Description, r.task.DueDate = textOrNil(r.description), textOrNil(r.due)
-	r.task.CreatedAt, r.task.UpdatedAt = timeOf(r.created), timeOf(r.updated)
 	r.task.Priority = priorityOf(r.rank)
 	return nil
-}
-
-// eachTask reads rows to their end and closes them.
-func eachTask(rows *sql.Rows, use func(*taskRow), withTotal bool) error {
-	defer rows.Close()
-	row := newTaskRow()
-	for rows.Next() {
-		if err := row.scan(rows, withTotal); err != nil {
-			return err
-		}
-		use(row)
-	}
-	return rows.Err()
 }
 
 func textOrNil(s sql.NullString) *string {
@@ -173,8 +153,6 @@ func textOrNil(s sql.NullString) *string {
 	}
 	return &s.String
 }
-
-func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // ranks are the numbers under which priorities are kept, beginning with 1.
 var ranks = [...]tasks.Priority{tasks.Low, tasks.Medium, tasks.High}

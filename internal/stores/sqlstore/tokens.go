@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 )
@@ -20,24 +19,12 @@ func (db *DB) Spend(ctx context.Context, token string, now, expires time.Time) (
 	if !now.Before(expires) {
 		return false, nil // it may be forgotten already that it was spent
 	}
-	err = db.change(ctx, func(ctx context.Context, tx runner) error {
-		if _, err := tx.ExecContext(ctx, pruneSpent, micros(now)); err != nil {
+	err = db.transact(ctx, "spend a token", func(ctx context.Context, tx runner) error {
+		if err := exec(ctx, tx, pruneSpent, micros(now)); err != nil {
 			return fmt.Errorf("prune expired tokens: %w", err)
 		}
 		fresh, err = changesOne(tx.ExecContext(ctx, spendOnce, token, micros(expires)))
 		return err
 	})
-	if err != nil {
-		return false, fmt.Errorf("spend a token: %w", err)
-	}
-	return fresh, nil
-}
-
-// changesOne tells whether a statement changed a row.
-func changesOne(result sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
-	return n == 1, err
+	return fresh && err == nil, err
 }

@@ -45,6 +45,19 @@ func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner)
 	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error { return f(within(ctx, db, tx), tx) })
 }
 
+// transact is change with an error that says what was to be done.
+func (db *DB) transact(ctx context.Context, act string, f work) error {
+	if err := db.change(ctx, f); err != nil {
+		return fmt.Errorf("%s: %w", act, err)
+	}
+	return nil
+}
+
+// execAlone runs one statement in a transaction of its own.
+func (db *DB) execAlone(ctx context.Context, act, query string, args ...any) error {
+	return db.transact(ctx, act, func(ctx context.Context, tx runner) error { return exec(ctx, tx, query, args...) })
+}
+
 // reader is where to read: the transaction that ctx carries, or else the pool.
 func (db *DB) reader(ctx context.Context) runner {
 	if tx, ok := db.carried(ctx); ok {
@@ -69,7 +82,7 @@ func (db *DB) carried(ctx context.Context) (runner, bool) {
 // step runs f as a part of tx that is undone alone if f fails.
 func step(ctx context.Context, tx runner, f work) (err error) {
 	// An inner savepoint hides an outer one of the same name until it is released.
-	if _, err := tx.ExecContext(ctx, "SAVEPOINT step"); err != nil {
+	if err := exec(ctx, tx, "SAVEPOINT step"); err != nil {
 		return fmt.Errorf("begin a step: %w", err)
 	}
 	kept := false
@@ -81,7 +94,7 @@ func step(ctx context.Context, tx runner, f work) (err error) {
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, "RELEASE SAVEPOINT step"); err != nil {
+	if err := exec(ctx, tx, "RELEASE SAVEPOINT step"); err != nil {
 		return fmt.Errorf("end a step: %w", err)
 	}
 	kept = true
@@ -93,7 +106,7 @@ func undo(ctx context.Context, tx runner) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	for _, query := range []string{"ROLLBACK TO SAVEPOINT step", "RELEASE SAVEPOINT step"} {
-		if _, err := tx.ExecContext(ctx, query); err != nil {
+		if err := exec(ctx, tx, query); err != nil {
 			return &spoiledError{err}
 		}
 	}

@@ -1,7 +1,6 @@
 package auditindex
 
 import (
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,11 +44,6 @@ func parseID(id string) (s Spot, mark uint32, err error) {
 
 // markOf is the start of a hash, which tells a record from another one at the same spot.
 func markOf(hash string) uint32 {
-	var mark uint32
-	if start, err := hex.DecodeString(hash[:min(len(hash), 8)]); err == nil {
-		for _, b := range start {
-			mark = mark<<8 | uint32(b)
-		}
-	}
-	return mark
+	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32) // 0 for what is not a hash
+	return uint32(mark)
 }

@@ -1,7 +1,6 @@
 package auditindex
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -69,17 +68,8 @@ func (r *Record) read(line []byte, mark uint32) bool {
 	}
 	prev, hash := value.Field("prev"), value.Field("hash")
 	r.Value, r.Prev, r.Hash = value, prev.Text, hash.Text
-	r.Sealed = sealed(line, r.Prev)
+	r.Sealed = audit.IsSealed(line)
 	return markOf(r.Hash) == mark
-}
-
-// sealed tells whether a line is what sealing its content gives.
-func sealed(line []byte, prev string) bool {
-	end := bytes.LastIndex(line, []byte(`,"prev":"`))
-	if end < 0 {
-		return false
-	}
-	return bytes.Equal(audit.Seal(prev, append(bytes.Clone(line[:end]), '}')), line)
 }
 
 func fits(is bool) Link {
@@ -118,9 +108,7 @@ func prevOf(line []byte) string {
 	return prev.Text
 }
 
-// dayBefore tells whether the first record of a day follows one of the day before: the
-// last, or one that only records of its last minute come after, because another process
-// may still have written to the old day.
+// dayBefore tells whether the first record of a day follows the day before.
 func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
 	days, err := x.Records.Days(ctx)
 	if err != nil {
@@ -130,30 +118,19 @@ func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
 		if d.Name >= day {
 			continue
 		}
-		last, err := x.Records.Before(ctx, d.Name, math.MaxInt64, 1000)
+		last, err := x.Records.Before(ctx, d.Name, math.MaxInt64, 1)
 		if err != nil {
 			return "", err
 		}
 		if len(last) > 0 {
-			return fits(follows(prev, last, audit.LastMinute(d.Name))), nil
+			follows, err := audit.Follows(ctx, x.Records, d.Name, prev)
+			return fits(follows), err
 		}
 	}
 	if prev == audit.Genesis {
 		return End, nil
 	}
 	return Broken, nil
-}
-
-func follows(prev string, last []audit.Line, lastMinute []byte) bool {
-	for _, line := range last {
-		if audit.HashOf(line.Text) == prev {
-			return true
-		}
-		if !bytes.HasPrefix(line.Text, lastMinute) {
-			return false
-		}
-	}
-	return false
 }
 
 // dayAfter tells whether the day after, if there is one, goes on where this one ends. It

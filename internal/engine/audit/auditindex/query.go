@@ -173,49 +173,39 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 	q := t.query(&f)
 	q.Limit = limit + 1
 	if len(q.Kinds) > 0 && newer {
-		p, err = t.newerPage(ctx, q, at)
+		p, err = t.part(ctx, q, Spot{}, at)
 	}
 	if len(q.Kinds) > 0 && err == nil && len(p.Calls) < limit { // the first page is never half a page
-		p, err = t.olderPage(ctx, q, at, older)
+		if !older {
+			at = Spot{}
+		}
+		p, err = t.part(ctx, q, at, Spot{})
 	}
 	p.Sums = t.sums(&f)
 	return p, err
 }
 
-// olderPage lists the calls before a spot, or all.
-func (t *tallies) olderPage(ctx context.Context, q Query, at Spot, bounded bool) (p Page, err error) {
-	if bounded && at.less(q.Before) {
-		q.Before = at
+// part lists the newest calls before a spot, or the oldest after one; without a spot the newest of all.
+func (t *tallies) part(ctx context.Context, q Query, before, after Spot) (p Page, err error) {
+	if before != (Spot{}) && before.less(q.Before) {
+		q.Before = before
 	}
-	if p.Calls, err = t.page(ctx, q); err != nil {
+	if q.OldestFirst = after != (Spot{}); q.After.less(after) {
+		q.After = after
+	}
+	if p.Calls, err = t.page(ctx, q); err != nil || len(p.Calls) == 0 {
 		return p, err
 	}
-	if last := q.Limit - 1; len(p.Calls) > last {
-		p.Calls = p.Calls[:last]
-		p.Older = olderThan + p.Calls[last-1].Spot.String()
+	more := len(p.Calls) == q.Limit
+	p.Calls = p.Calls[:min(len(p.Calls), q.Limit-1)]
+	if q.OldestFirst {
+		slices.Reverse(p.Calls)
 	}
-	if bounded && len(p.Calls) > 0 {
-		p.Newer = newerThan + p.Calls[0].Spot.String()
+	if more || q.OldestFirst {
+		p.Older = olderThan + p.Calls[len(p.Calls)-1].String()
 	}
-	return p, nil
-}
-
-// newerPage lists the calls after a spot.
-func (t *tallies) newerPage(ctx context.Context, q Query, at Spot) (p Page, err error) {
-	q.OldestFirst = true
-	if q.After.less(at) {
-		q.After = at
-	}
-	if p.Calls, err = t.page(ctx, q); err != nil {
-		return p, err
-	}
-	if last := q.Limit - 1; len(p.Calls) > last {
-		p.Calls = p.Calls[:last]
-		p.Newer = newerThan + p.Calls[last-1].Spot.String()
-	}
-	slices.Reverse(p.Calls)
-	if len(p.Calls) > 0 {
-		p.Older = olderThan + p.Calls[len(p.Calls)-1].Spot.String()
+	if before != (Spot{}) || more && q.OldestFirst {
+		p.Newer = newerThan + p.Calls[0].String()
 	}
 	return p, nil
 }

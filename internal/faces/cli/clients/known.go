@@ -41,7 +41,7 @@ func claudeDesktop() *Client {
 
 // cursor: cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026.
 func cursor() *Client {
-	return &Client{
+	return &Client{ //nolint:gosec // token is how a file names a variable
 		Name: "cursor", Title: "Cursor",
 		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
 		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
@@ -71,7 +71,7 @@ func vsCode() *Client {
 		}
 		return compactJSON(append([]field{{"name", s.Name}}, fields...))
 	}
-	c := &Client{
+	c := &Client{ //nolint:gosec // token is how a file names a variable
 		Name: "vscode", Title: "Visual Studio Code",
 		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows what it says."},
 		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
@@ -98,7 +98,7 @@ func vsCode() *Client {
 
 // windsurf: docs.windsurf.com/windsurf/cascade/mcp, November 2026.
 func windsurf() *Client {
-	return &Client{
+	return &Client{ //nolint:gosec // token is how a file names a variable
 		Name: "windsurf", Title: "Windsurf",
 		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
 		file:    func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },

@@ -78,7 +78,7 @@ func (r *renderer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 			r.checkBox(n)
 		}
 	case *extast.Table:
-		r.table(n, entering)
+		r.table(entering)
 	case *extast.TableCell:
 		r.cell(n, entering)
 	default:
@@ -209,7 +209,7 @@ func (r *renderer) checkBox(n *extast.TaskCheckBox) {
 	}
 }
 
-func (r *renderer) table(n *extast.Table, entering bool) {
+func (r *renderer) table(entering bool) {
 	if entering {
 		r.write("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>\n")
 	} else {

@@ -463,7 +463,7 @@ func latest(t *testing.T, open func() auditindex.Store) {
 			add("set/two", "b", "denied")
 			b.Pass(24 * time.Hour)
 			for i := range 5 {
-				add("set/one", fmt.Sprint(i), []string{"ok", "denied"}[i%2])
+				add("set/one", strconv.Itoa(i), []string{"ok", "denied"}[i%2])
 			}
 			indexed(b, x)
 			add("set/two", "c", "ok")
