@@ -29,9 +29,14 @@ var (
 	newNode = &npmFolder{path: "node24"}
 )
 
-// ready installs the packages, unless they lie there as the lock file names them.
+// ready installs the packages, unless they lie there as the lock file names them. Node searches
+// the folders above for packages too, so those of e2e itself are installed first: a client has
+// failed on a package there that was half unpacked.
 func (f *npmFolder) ready(t *testing.T) {
 	t.Helper()
+	if f != anyNode {
+		anyNode.ready(t)
+	}
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			leaveOut(t, fmt.Sprintf("%s, since %s is missing; install Node 20 or later", t.Name(), program))
