@@ -1,5 +1,4 @@
-// Package batchwriter writes in the background, in batches: items for which nobody waits with a Writer, and the lines of a
-// log, for which whoever appends one may wait, with Lines.
+// Package batchwriter writes items in the background, so that whoever adds one never waits for the write.
 package batchwriter
 
 import (

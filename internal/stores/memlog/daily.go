@@ -7,9 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"sync/atomic"
+	"time"
 
-	"remit/internal/batchwriter"
 	"remit/internal/engine/audit"
 )
 
@@ -21,18 +20,23 @@ type Daily struct {
 	// could not be kept; nil if nobody wants to know.
 	Lost func(error)
 
-	failed atomic.Bool // a record could not be kept since the last look for room
-
-	mu     sync.Mutex
-	day    string
-	proved string // the day whose file could be opened
-	log    *Log
-	closed bool
-	err    error
-	tell   func(error) // Lost, once a minute at most
+	mu      sync.Mutex
+	day     string
+	proved  string // the day whose file could be opened
+	failed  bool   // a record could not be kept since
+	log     *Log
+	waiting [][]byte // records that need not be durable, not yet handed over
+	timer   *time.Timer
+	closed  bool
+	err     error
+	told    time.Time // when Lost was last called
 }
 
 var _ audit.Keeper = (*Daily)(nil)
+
+// lull is how long a record that need not be durable may wait for company: it
+// saves a system call or more on every read.
+const lull = 50 * time.Millisecond
 
 // Ready keeps the promise of audit.Keeper: it opens the file of the day once, and
 // looks for room on the disk for as long as a record was lost for want of it.
@@ -42,14 +46,14 @@ func (d *Daily) Ready(day string) error {
 	if d.closed {
 		return ErrClosed
 	}
-	if err := d.turnTo(day); err != nil || d.proved == d.day && !d.failed.Load() {
+	if err := d.turnTo(day); err != nil || d.proved == d.day && !d.failed {
 		return err
 	}
-	if d.failed.Load() {
+	if d.failed {
 		if err := d.findRoom(); err != nil {
 			return fmt.Errorf("find room for audit records: %w", err)
 		}
-		d.failed.Store(false)
+		d.failed = false
 	}
 	file, err := d.Files.OpenAppend(audit.FileOf(d.day))
 	if err != nil {
@@ -76,10 +80,11 @@ func (d *Daily) findRoom() error {
 	return err
 }
 
-// noteLoss remembers that records could not be kept which nobody waited for, and tells.
-func (d *Daily) noteLoss(err error) {
-	d.failed.Store(true)
-	d.tell(err)
+// noteLoss remembers that a record could not be kept.
+func (d *Daily) noteLoss() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.failed = true
 }
 
 // Keep keeps the promise of audit.Keeper.
@@ -92,17 +97,59 @@ func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Cont
 	if err := d.turnTo(day); err != nil {
 		return nil, err
 	}
-	ticket := d.log.Append(record, durable)
-	return func(ctx context.Context) error {
-		if !durable {
-			return nil
+	if !durable {
+		d.waiting = append(d.waiting, record)
+		if d.timer == nil {
+			d.timer = time.AfterFunc(lull, d.flush)
 		}
+		return func(context.Context) error { return nil }, nil
+	}
+	d.handOver()
+	ticket := d.log.Append(record, true)
+	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
 		if err != nil {
-			d.failed.Store(true)
+			d.noteLoss()
 		}
 		return err
 	}, nil
+}
+
+func (d *Daily) flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.handOver()
+}
+
+// handOver gives the log what has been waiting, in order.
+func (d *Daily) handOver() {
+	d.timer = nil
+	var last *Ticket
+	for _, record := range d.waiting {
+		last = d.log.Append(record, false)
+	}
+	d.waiting = d.waiting[:0]
+	if last != nil && d.Lost != nil {
+		go d.listen(last)
+	}
+}
+
+// listen waits for what becomes of a batch, and tells if it is lost.
+func (d *Daily) listen(last *Ticket) {
+	_, err := last.Wait(context.Background())
+	if err == nil {
+		return
+	}
+	d.mu.Lock()
+	d.failed = true
+	tell := time.Since(d.told) > time.Minute
+	if tell {
+		d.told = time.Now()
+	}
+	d.mu.Unlock()
+	if tell {
+		d.Lost(err)
+	}
 }
 
 // turnTo opens the file of another day. Its first record follows the last one of
@@ -116,18 +163,12 @@ func (d *Daily) turnTo(day string) error {
 		return fmt.Errorf("find the last audit record: %w", err)
 	}
 	if d.log != nil {
+		d.handOver()
 		d.err = errors.Join(d.err, d.log.Close())
-	}
-	if d.tell == nil {
-		d.tell = batchwriter.Rarely(func(err error) {
-			if d.Lost != nil {
-				d.Lost(err)
-			}
-		})
 	}
 	d.day = day
 	d.log = New(Options{
-		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines, Lost: d.noteLoss,
+		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines,
 		Seal: func(prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
 				return audit.Seal(genesis, record)
@@ -147,5 +188,6 @@ func (d *Daily) Close() error {
 	if d.log == nil {
 		return d.err
 	}
+	d.handOver()
 	return errors.Join(d.err, d.log.Close())
 }

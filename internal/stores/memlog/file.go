@@ -9,14 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"remit/internal/batchwriter"
 	"remit/internal/filelock"
 )
 
 // keepBuffer is the most memory that stays with a log from one batch to the next.
 const keepBuffer = 1 << 20
 
-// file is the file behind a log. One batch at a time uses it. A batch goes
+// file is the file behind a log. It belongs to the log's goroutine. A batch goes
 // begin, store, end; the file is locked from begin to end.
 type file struct {
 	Options
@@ -124,7 +123,7 @@ func (s *file) successor() (*os.File, error) {
 }
 
 // store writes a batch and tells each ticket its place.
-func (s *file) store(batch []*batchwriter.Line) error {
+func (s *file) store(batch []*Ticket) error {
 	next, err := s.encode(batch)
 	if err != nil {
 		return err
@@ -136,7 +135,7 @@ func (s *file) store(batch []*batchwriter.Line) error {
 	if err := s.place(batch, start, next); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	if slices.ContainsFunc(batch, (*batchwriter.Line).Durable) {
+	if slices.ContainsFunc(batch, func(t *Ticket) bool { return t.durable }) {
 		if err := s.flush(); err != nil {
 			return fmt.Errorf("sync: %w", err)
 		}
@@ -145,7 +144,7 @@ func (s *file) store(batch []*batchwriter.Line) error {
 }
 
 // encode fills the buffer with a batch, and returns the line number after it.
-func (s *file) encode(batch []*batchwriter.Line) (next int64, err error) {
+func (s *file) encode(batch []*Ticket) (next int64, err error) {
 	s.buf = s.buf[:0]
 	next = s.known.lines + 1
 	prev, err := s.lastLine()
@@ -158,13 +157,13 @@ func (s *file) encode(batch []*batchwriter.Line) (next int64, err error) {
 	}
 	start := 0
 	for _, t := range batch {
-		line := t.Body
+		line := t.body
 		if s.Seal != nil {
-			line = s.Seal(prev, next, t.Body)
+			line = s.Seal(prev, next, t.body)
 			prev = line[bytes.LastIndexByte(line, '\n')+1:]
 		}
 		s.buf = append(append(s.buf, line...), '\n')
-		t.Number, t.Bytes = next, len(s.buf)-start
+		t.place = Place{Line: next, Bytes: len(s.buf) - start}
 		next += 1 + int64(bytes.Count(line, []byte{'\n'}))
 		start = len(s.buf)
 	}
@@ -207,7 +206,7 @@ func (s *file) write() (start int64, err error) {
 // place takes the batch into what is known. Somebody who takes no lock may have
 // written or cut the file between our look and our write; then the lines are not
 // where encode thought they would be, and the tickets are told.
-func (s *file) place(batch []*batchwriter.Line, start, next int64) error {
+func (s *file) place(batch []*Ticket, start, next int64) error {
 	if start < s.known.size {
 		s.known = whole{}
 	}
@@ -216,7 +215,7 @@ func (s *file) place(batch []*batchwriter.Line, start, next int64) error {
 	}
 	if late := s.known.lines + 1 - next; late != 0 {
 		for _, t := range batch {
-			t.Number += late
+			t.place.Line += late
 		}
 	}
 	return nil

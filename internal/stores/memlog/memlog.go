@@ -3,16 +3,17 @@ package memlog
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync"
-
-	"remit/internal/batchwriter"
 )
 
+// maxBatch bounds how long one batch keeps other processes from the file.
+const maxBatch = 256
+
 // ErrClosed is what an entry fails with when its log was closed before.
-var ErrClosed = batchwriter.ErrClosed
+var ErrClosed = errors.New("log is closed")
 
 var errLineBreak = errors.New("a JSON line cannot hold a line break")
 
@@ -41,17 +42,20 @@ type Options struct {
 	// lock: prev is the last whole line in the file without newline (nil if none),
 	// number the 1-based number the line gets. It must not keep or change prev.
 	Seal func(prev []byte, number int64, body []byte) []byte
-	// Lost is called when entries that need not be durable were not written; may be nil.
-	Lost func(error)
 }
 
 // Log appends entries to one file. Its methods are safe for concurrent use, and
 // any number of logs, in any number of processes, may append to the same file.
 type Log struct {
 	oneLine bool  // whether a body is refused if it has a line break
-	file    *file // its writer's own
-	lines   batchwriter.Lines
-	end     func() error
+	file    *file // the goroutine's own
+
+	mu      sync.Mutex
+	work    sync.Cond // signalled when there is something to write, or the end
+	queue   queue
+	closed  bool
+	stopped chan struct{} // nil until the first Append starts the goroutine
+	err     error         // the last failure of an entry that need not be durable
 }
 
 // New makes a log. Nothing is opened before the first Append.
@@ -60,54 +64,111 @@ func New(o Options) *Log {
 		oneLine: o.Format == JSONLines && o.Seal == nil,
 		file:    &file{Options: o, sync: dataSync},
 	}
-	l.lines.Write = l.commit
-	l.lines.Lost = o.Lost
-	l.end = sync.OnceValue(func() error { return errors.Join(l.lines.Close(), l.file.close()) })
+	l.work.L = &l.mu
 	return l
 }
-
-// Place says where an entry went.
-type Place struct {
-	Line  int64 // the 1-based number of the entry's first line
-	Bytes int   // appended to the file for this entry, with every newline that took
-}
-
-// Ticket stands for an entry on its way to disk.
-type Ticket batchwriter.Line
 
 // Append queues one entry (without its newline; it is stored with one) and
 // returns at once; entries queued one after another are stored in that order.
 // An entry that is not durable is written with the next batch but not synced for
 // its own sake. The caller may reuse body.
 func (l *Log) Append(body []byte, durable bool) *Ticket {
-	if l.oneLine && bytes.IndexByte(body, '\n') >= 0 {
-		return (*Ticket)(l.lines.Refuse(errLineBreak))
+	t := &Ticket{log: l, body: bytes.Clone(body), durable: durable}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(body); err != nil {
+		t.settle(Place{}, err)
+		return t
 	}
-	return (*Ticket)(l.lines.Append(&batchwriter.Line{Body: bytes.Clone(body)}, durable))
+	l.queue.push(t)
+	if l.stopped == nil {
+		l.stopped = make(chan struct{})
+		go l.run()
+	}
+	l.work.Signal()
+	return t
 }
 
-// Wait returns when the entry is durable. If ctx ends first and the entry has not
-// been taken into a batch, it is withdrawn (never written) and ctx's error
-// returned; once taken into a batch, Wait waits for the batch's outcome. For an
-// entry that need not be durable, Wait returns when it is written.
-func (t *Ticket) Wait(ctx context.Context) (Place, error) {
-	line := (*batchwriter.Line)(t)
-	err := line.Wait(ctx)
-	return Place{line.Number, line.Bytes}, err
+func (l *Log) refusal(body []byte) error {
+	if l.closed {
+		return ErrClosed
+	}
+	if l.oneLine && bytes.IndexByte(body, '\n') >= 0 {
+		return errLineBreak
+	}
+	return nil
 }
 
-// Close writes what is queued and closes the file. Appends
+// Close writes what is queued, stops the goroutine and closes the file. Appends
 // after Close fail with ErrClosed. Close also reports the failure of entries that
 // need not be durable: nobody may have waited for them. A durable one is waited for,
 // sooner or later, and tells its caller itself.
-func (l *Log) Close() error { return l.end() }
+func (l *Log) Close() error {
+	l.mu.Lock()
+	l.closed = true
+	stopped := l.stopped
+	l.work.Signal()
+	l.mu.Unlock()
+	if stopped == nil {
+		return nil
+	}
+	<-stopped
+	return l.err // the goroutine is gone
+}
 
-// commit stores one batch, which is taken after the file is locked.
-func (l *Log) commit(take func() []*batchwriter.Line) error {
+// run writes batch after batch until the log is closed and nothing is queued.
+func (l *Log) run() {
+	defer close(l.stopped)
+	for l.await() {
+		l.commit()
+	}
+	l.err = errors.Join(l.err, l.file.close())
+}
+
+// await returns true when there are entries to write, false at the end.
+func (l *Log) await() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.queue.first == nil && !l.closed {
+		l.work.Wait()
+	}
+	return l.queue.first != nil
+}
+
+// commit stores one batch and answers it. The batch is taken after the file is
+// locked: whoever comes while we wait for the lock still gets in, and whoever
+// gives up meanwhile gets out.
+func (l *Log) commit() {
+	runtime.Gosched() // let those that the last batch answered join this one
 	err := l.file.begin()
-	batch := take()
+	batch := l.take()
 	if err == nil && len(batch) > 0 {
 		err = l.file.store(batch)
 	}
-	return l.file.end(err)
+	l.answer(batch, l.file.end(err))
+}
+
+// take moves the oldest entries out of the queue, leaving out those withdrawn.
+func (l *Log) take() []*Ticket {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var batch []*Ticket
+	for len(batch) < maxBatch && l.queue.first != nil {
+		if t := l.queue.pop(); t.state == queued {
+			t.state = taken
+			batch = append(batch, t)
+		}
+	}
+	return batch
+}
+
+func (l *Log) answer(batch []*Ticket, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range batch {
+		if err != nil && !t.durable {
+			l.err = err
+		}
+		t.settle(t.place, err)
+	}
 }

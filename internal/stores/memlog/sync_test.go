@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/batchwriter"
 	"remit/internal/filelock"
 )
 
@@ -56,7 +55,7 @@ func TestABatchIsOneSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	var tickets []*Ticket
-	for range batchwriter.MaxBatch + 1 {
+	for range maxBatch + 1 {
 		tickets = append(tickets, l.Append([]byte(`{}`), true))
 	}
 	f.Close()
@@ -68,7 +67,7 @@ func TestABatchIsOneSync(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{strings.Repeat("{}\n", batchwriter.MaxBatch), strings.Repeat("{}\n", batchwriter.MaxBatch+1)}
+	want := []string{strings.Repeat("{}\n", maxBatch), strings.Repeat("{}\n", maxBatch+1)}
 	if d := cmp.Diff(want, disk.found); d != "" {
 		t.Fatal(d)
 	}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
-	"remit/internal/batchwriter"
 	"remit/internal/engine/audit"
 )
 
@@ -14,7 +14,11 @@ import (
 // the database: whoever appends holds the row that knows the last hash.
 type Records struct {
 	source Source
-	queue  *batchwriter.Lines
+	lost   func(error)
+	queue  lineQueue
+
+	mu   sync.Mutex
+	told time.Time // when lost was last called
 }
 
 var _ audit.Keeper = (*Records)(nil)
@@ -22,11 +26,8 @@ var _ audit.Keeper = (*Records)(nil)
 // Records returns the audit records in a database of PostgreSQL. lost is told, once a
 // minute at most, that records which nobody waited for were not kept.
 func (s Source) Records(lost func(error)) *Records {
-	r := &Records{source: s}
-	if lost != nil {
-		lost = batchwriter.Rarely(lost)
-	}
-	r.queue = newQueue(r.store, lost)
+	r := &Records{source: s, lost: lost}
+	r.queue.store = r.store
 	return r
 }
 
@@ -43,7 +44,7 @@ ON CONFLICT (log) DO UPDATE SET lines = l.lines + excluded.lines, bytes = l.byte
 // Ready keeps the promise of audit.Keeper. Once the database was reached that is all it
 // asks: what a call changes is there too, so while it is lost nothing changes.
 func (r *Records) Ready(string) error {
-	if r.queue.Closed() {
+	if r.queue.isClosed() {
 		return ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -54,23 +55,27 @@ func (r *Records) Ready(string) error {
 
 // Keep keeps the promise of audit.Keeper.
 func (r *Records) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
-	if r.queue.Closed() {
+	if r.queue.isClosed() {
 		return nil, ErrClosed
 	}
-	return r.queue.Append(&batchwriter.Line{Body: record, Day: day}, durable).Wait, nil
+	return r.queue.append(&entry{body: record, day: day, durable: durable}).wait, nil
 }
 
-// store adds a batch to the chain.
-func (r *Records) store(ctx context.Context, batch []*batchwriter.Line) error {
+// store adds a batch to the chain, and tells of what is lost.
+func (r *Records) store(ctx context.Context, batch []*entry) error {
 	db, err := r.source(ctx)
-	if err != nil {
-		return fmt.Errorf("keep audit records: %w", err)
+	if err == nil {
+		err = db.change(ctx, func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
 	}
-	return db.transact(ctx, "keep audit records", func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
+	if err != nil {
+		err = fmt.Errorf("keep audit records: %w", err)
+		r.tell(batch, err)
+	}
+	return err
 }
 
 // chain adds a batch to the chain.
-func chain(ctx context.Context, tx runner, batch []*batchwriter.Line) error {
+func chain(ctx context.Context, tx runner, batch []*entry) error {
 	count, _, err := lockCount(ctx, tx, auditChain, time.Now())
 	if err != nil {
 		return fmt.Errorf("lock the chain: %w", err)
@@ -104,9 +109,9 @@ func tipOf(tip []byte) chainLink {
 
 // follow seals a record into the chain. It goes to the day that the chain has come
 // to: a call may end after midnight that began before.
-func (c *chainLink) follow(e *batchwriter.Line) []byte {
-	line := audit.Seal(c.hash, e.Body)
-	*c = chainLink{max(c.day, e.Day), audit.HashOf(line)}
+func (c *chainLink) follow(e *entry) []byte {
+	line := audit.Seal(c.hash, e.body)
+	*c = chainLink{max(c.day, e.day), audit.HashOf(line)}
 	return line
 }
 
@@ -123,9 +128,27 @@ func keepRecords(ctx context.Context, tx runner, rows [][]any, count logCount, d
 	return keepCount(ctx, tx, auditChain, count, now)
 }
 
+// tell speaks for the records that nobody waits for.
+func (r *Records) tell(batch []*entry, err error) {
+	waited := true
+	for _, e := range batch {
+		waited = waited && e.durable
+	}
+	r.mu.Lock()
+	now := time.Now()
+	silent := waited || r.lost == nil || now.Sub(r.told) < time.Minute
+	if !silent {
+		r.told = now
+	}
+	r.mu.Unlock()
+	if !silent {
+		r.lost(err)
+	}
+}
+
 // Close keeps what is queued. It also tells whether a record that nobody waited for
 // could not be kept.
-func (r *Records) Close() error { return r.queue.Close() }
+func (r *Records) Close() error { return r.queue.close() }
 
 // RecordReader reads the records that Records keeps.
 func (s Source) RecordReader() audit.Reader { return recordReader{s} }

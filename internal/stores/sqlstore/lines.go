@@ -6,9 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
-
-	"remit/internal/batchwriter"
 )
 
 // Source gives a database, which it opens when that is first asked for. What is kept
@@ -73,31 +74,189 @@ func keepCount(ctx context.Context, tx runner, log string, count logCount, now t
 }
 
 // ErrClosed is what an entry fails with when its log was closed before.
-var ErrClosed = batchwriter.ErrClosed
+var ErrClosed = errors.New("log is closed")
 
-// mostWaiting is how many entries may wait for which nobody waits, while the database is slow.
-const mostWaiting = 1 << 16
+var errTooMany = errors.New("too many entries wait for the database")
 
-// newQueue gathers what many append, and has it stored in that order, a batch a transaction. store keeps a batch, all of it
-// or nothing, and gives each entry its place: the number of its first line, and its size with its newline.
-func newQueue(store func(ctx context.Context, batch []*batchwriter.Line) error, lost func(error)) *batchwriter.Lines {
-	q := &batchwriter.Lines{Limit: mostWaiting, Lost: lost}
-	q.Write = func(take func() []*batchwriter.Line) error {
-		batch := take()
-		if len(batch) == 0 {
-			return nil
+const (
+	mostBatched = 256                   // entries that one transaction keeps others waiting for
+	mostWaiting = 1 << 16               // entries that nobody waits for, while the database is slow
+	lull        = 50 * time.Millisecond // for which such an entry may wait for company
+)
+
+// lineQueue gathers what many append, and has it stored in that order, a batch a
+// transaction. It has a goroutine only while there is something to do.
+type lineQueue struct {
+	// store keeps a batch, all of it or nothing, and tells each entry its place.
+	store func(ctx context.Context, batch []*entry) error
+
+	mu      sync.Mutex
+	waiting []*entry
+	running chan struct{} // closed when the goroutine ends; nil while there is none
+	timer   *time.Timer   // which starts it; nil while none is set
+	closed  bool
+	lost    error // the last failure of an entry that nobody waits for
+}
+
+// entry is something on its way into a log.
+type entry struct {
+	queue   *lineQueue
+	body    []byte
+	day     string // of a record
+	durable bool   // whether somebody waits for it
+
+	// The queue's mutex guards what follows, except that line and size are its
+	// goroutine's own until done is closed.
+	state entryState
+	line  int64 // the number of its first line
+	size  int   // in bytes, with its newline
+	err   error
+	done  chan struct{}
+}
+
+type entryState uint8
+
+const (
+	entryQueued entryState = iota // may still be withdrawn
+	entryTaken                    // in a batch: only the database knows how it ends
+	entrySettled
+)
+
+// append gives an entry its place in the queue and returns at once.
+func (q *lineQueue) append(e *entry) *entry {
+	e.queue, e.done = q, make(chan struct{})
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.closed:
+		e.settle(ErrClosed)
+		return e
+	case !e.durable && len(q.waiting) >= mostWaiting:
+		q.lost = errTooMany
+		e.settle(errTooMany)
+		return e
+	}
+	q.waiting = append(q.waiting, e)
+	switch {
+	case e.durable:
+		q.start()
+	case q.timer == nil && q.running == nil:
+		q.timer = time.AfterFunc(lull, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.start()
+		})
+	}
+	return e
+}
+
+func (q *lineQueue) isClosed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
+// start sees to it that what waits is stored. The mutex is held.
+func (q *lineQueue) start() {
+	if q.timer != nil {
+		q.timer.Stop()
+		q.timer = nil
+	}
+	if q.running == nil && len(q.waiting) > 0 {
+		q.running = make(chan struct{})
+		go q.run(q.running)
+	}
+}
+
+// run stores batch after batch until nothing waits.
+func (q *lineQueue) run(done chan struct{}) {
+	defer close(done)
+	for {
+		runtime.Gosched() // let those that the last batch answered join this one
+		batch := q.take()
+		if batch == nil {
+			return
 		}
 		// Whoever waits for it waits on: only its end tells whether it was kept.
 		ctx, cancel := withPatience(context.Background())
-		defer cancel()
-		err := store(ctx, batch)
-		rest := err != nil && q.Closed()
-		for rest { // nobody waits for the end to try the rest, batch by batch
-			rest = len(take()) > 0
-		}
-		return err
+		err := q.store(ctx, batch)
+		cancel()
+		q.answer(batch, err)
 	}
-	return q
+}
+
+// take moves the oldest entries out of the queue; nil if there are none, and then
+// the goroutine is over.
+func (q *lineQueue) take() []*entry {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var batch []*entry
+	for len(batch) < mostBatched && len(q.waiting) > 0 {
+		e := q.waiting[0]
+		q.waiting[0], q.waiting = nil, q.waiting[1:]
+		if e.state == entryQueued {
+			e.state = entryTaken
+			batch = append(batch, e)
+		}
+	}
+	if batch == nil {
+		q.running, q.waiting = nil, nil
+	}
+	return batch
+}
+
+func (q *lineQueue) answer(batch []*entry, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if err != nil && q.closed { // nobody waits for the end to try the rest, batch by batch
+		batch, q.waiting = slices.Concat(batch, q.waiting), nil
+	}
+	for _, e := range batch {
+		if e.state == entrySettled {
+			continue // withdrawn
+		}
+		if err != nil && !e.durable {
+			q.lost = err
+		}
+		e.settle(err)
+	}
+}
+
+// settle records how it ended. The queue's mutex is held.
+func (e *entry) settle(err error) {
+	e.state, e.err, e.body = entrySettled, err, nil
+	close(e.done)
+}
+
+// wait returns when the entry is kept. If ctx ends before it was taken into a batch
+// it is withdrawn; once taken, wait waits for what becomes of the batch.
+func (e *entry) wait(ctx context.Context) error {
+	select {
+	case <-e.done:
+		return e.err
+	case <-ctx.Done():
+	}
+	e.queue.mu.Lock()
+	if e.state == entryQueued {
+		e.settle(ctx.Err())
+	}
+	e.queue.mu.Unlock()
+	<-e.done
+	return e.err
+}
+
+// close has what waits stored. It reports the failure of entries that nobody waited
+// for: they have no other way to say so.
+func (q *lineQueue) close() error {
+	q.mu.Lock()
+	q.closed = true
+	q.start()
+	running := q.running
+	q.mu.Unlock()
+	if running != nil {
+		<-running
+	}
+	return q.lost // the goroutine is gone
 }
 
 // logInfo describes a log as if it were a file.

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"remit/internal/batchwriter"
 	"remit/internal/contract"
 	"remit/internal/engine/once"
 	"remit/internal/toolsets/learning"
@@ -34,7 +33,7 @@ type Memory struct {
 	source Source
 
 	mu     sync.Mutex
-	queues map[string]*batchwriter.Lines
+	queues map[string]*lineQueue
 	closed bool
 }
 
@@ -42,7 +41,7 @@ var _ learning.Memory = (*Memory)(nil)
 
 // Memory returns the memory files in a database of PostgreSQL.
 func (s Source) Memory(o MemoryOptions) *Memory {
-	return &Memory{MemoryOptions: o, source: s, queues: map[string]*batchwriter.Lines{}}
+	return &Memory{MemoryOptions: o, source: s, queues: map[string]*lineQueue{}}
 }
 
 const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
@@ -51,9 +50,9 @@ func memoryLog(file string) string { return "memory/" + file }
 
 // Append keeps the promise of learning.Memory.
 func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
-	e := m.queue(file).Append(&batchwriter.Line{Body: bytes.Clone(body)}, true)
+	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
 	return func(ctx context.Context) (learning.Place, error) {
-		err := e.Wait(ctx)
+		err := e.wait(ctx)
 		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
 				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
@@ -61,25 +60,22 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 		if err != nil {
 			return learning.Place{}, err
 		}
-		return learning.Place{Line: e.Number, Bytes: e.Bytes}, nil
+		return learning.Place{Line: e.line, Bytes: e.size}, nil
 	}
 }
 
-func (m *Memory) queue(file string) *batchwriter.Lines {
+func (m *Memory) queue(file string) *lineQueue {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.queues[file] == nil {
-		store := func(ctx context.Context, batch []*batchwriter.Line) error { return m.store(ctx, file, batch) }
-		m.queues[file] = newQueue(store, nil)
-		if m.closed {
-			_ = m.queues[file].Close() // nothing waits
-		}
+		store := func(ctx context.Context, batch []*entry) error { return m.store(ctx, file, batch) }
+		m.queues[file] = &lineQueue{store: store, closed: m.closed}
 	}
 	return m.queues[file]
 }
 
 // store keeps a batch of entries of one file.
-func (m *Memory) store(ctx context.Context, file string, batch []*batchwriter.Line) error {
+func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 	log := memoryLog(file)
 	db, err := m.source(ctx)
 	if err != nil {
@@ -97,9 +93,9 @@ func (m *Memory) store(ctx context.Context, file string, batch []*batchwriter.Li
 		}
 		var rows [][]any
 		for _, e := range batch {
-			e.Number, e.Bytes = count.lines+1, len(e.Body)+1
-			count.add(e.Body)
-			rows = append(rows, []any{log, e.Number, e.Body})
+			e.line, e.size = count.lines+1, len(e.body)+1
+			count.add(e.body)
+			rows = append(rows, []any{log, e.line, e.body})
 		}
 		if err := addLines(ctx, tx, rows); err != nil {
 			return err
@@ -127,7 +123,7 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 		return nil
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
-	for some := range slices.Chunk(lines, batchwriter.MaxBatch) {
+	for some := range slices.Chunk(lines, mostBatched) {
 		var rows [][]any
 		for _, line := range some {
 			rows = append(rows, []any{memoryLog(file), count.lines + 1, line})
@@ -217,7 +213,7 @@ func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte
 	text := make([]byte, most) // filled from its end
 	start := most
 	for more := true; more && last > 0; {
-		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, batchwriter.MaxBatch)
+		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, mostBatched)
 		if err != nil {
 			return nil, err
 		}
@@ -250,11 +246,11 @@ func (m *Memory) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	all := m.queues
-	m.queues = map[string]*batchwriter.Lines{}
+	m.queues = map[string]*lineQueue{}
 	m.mu.Unlock()
 	var problems []error
 	for _, q := range all {
-		problems = append(problems, q.Close())
+		problems = append(problems, q.close())
 	}
 	return errors.Join(problems...)
 }
