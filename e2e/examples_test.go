@@ -24,7 +24,7 @@ func modeOf(e contract.Example) string {
 	return e.Approve
 }
 
-// hiddenSet is the toolset that nobody is told of.
+// hiddenSet is the toolset that no list names.
 const hiddenSet = "conformance"
 
 // example is an example of a tool, and where it stands.

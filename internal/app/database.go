@@ -44,7 +44,7 @@ type database struct {
 func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
 	d := &database{url: url, prepare: prepare, log: log}
 	d.opener = opener[*sqlstore.DB]{what: "open the database", run: d.connect, valid: d.isStillThere}
-	if d.isShared() { // a file is tried anew each time: somebody may have just mended it
+	if d.isShared() { // a SQLite file is tried again at once: it may have been repaired
 		d.pause = openPause
 	}
 	return d

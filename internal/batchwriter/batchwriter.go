@@ -1,4 +1,4 @@
-// Package batchwriter writes items in the background, so that whoever adds one never waits for the write.
+// Package batchwriter writes items in batches in the background. Callers that add an item never wait for the write.
 package batchwriter
 
 import (
