@@ -108,7 +108,12 @@ func (r *Rate) UnmarshalText(text []byte) error {
 // Version is a semantic version: MAJOR.MINOR.PATCH.
 type Version struct{ Major, Minor, Patch int }
 
-func (v Version) String() string { return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch) }
+// String writes the version. It is in the record of every call.
+func (v Version) String() string {
+	b := strconv.AppendInt(make([]byte, 0, 16), int64(v.Major), 10)
+	b = strconv.AppendInt(append(b, '.'), int64(v.Minor), 10)
+	return string(strconv.AppendInt(append(b, '.'), int64(v.Patch), 10))
+}
 
 // MarshalText writes the version.
 func (v Version) MarshalText() ([]byte, error) { return []byte(v.String()), nil }

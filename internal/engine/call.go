@@ -69,7 +69,7 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	w := &work{engine: e, tool: tool, call: &call, started: e.Now(), next: call.Round}
+	w := &work{engine: e, tool: tool, call: call, started: e.Now(), next: call.Round}
 	w.next.Number++
 	ctx = e.Telemetry.Begin(ctx, call.Trace)
 	answer, err := w.run(ctx)
@@ -80,7 +80,7 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 type work struct {
 	engine  *Engine
 	tool    *Tool
-	call    *Call
+	call    Call
 	started time.Time
 	ran     bool // the handler was reached: something may have happened
 	next    Round

@@ -26,7 +26,7 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	case err == nil:
 		result.Replayed, result.Notes, result.Remarks = w.replayed, w.notes, w.remarks
 		result.succeed(&answer)
-		w.witness(&answer)
+		w.witness(answer)
 	default:
 		result.fail(contract.AsError(err))
 	}
@@ -217,7 +217,7 @@ func (w *work) wrapped(out any) (jsontree.Value, error) {
 // handed without copying it.
 type Witness interface {
 	// Saw is told of every call that succeeded.
-	Saw(s *Seen)
+	Saw(s Seen)
 	// Left is told that a connection has ended.
 	Left(connection string)
 }
@@ -226,17 +226,17 @@ type Witness interface {
 type Seen struct {
 	Caller Caller
 	Tool   string // set/name
-	Args   *jsontree.Value
-	Answer *jsontree.Value
+	Args   jsontree.Value
+	Answer jsontree.Value
 	At     time.Time // when it began
 }
 
 // witness lets it be remembered what the call did. A repeat did nothing.
-func (w *work) witness(answer *jsontree.Value) {
+func (w *work) witness(answer jsontree.Value) {
 	if w.engine.Witness == nil || w.replayed {
 		return
 	}
-	w.engine.Witness.Saw(&Seen{Caller: w.caller(), Tool: w.tool.ID, Args: &w.call.Args, Answer: answer, At: w.started})
+	w.engine.Witness.Saw(Seen{Caller: w.caller(), Tool: w.tool.ID, Args: w.call.Args, Answer: answer, At: w.started})
 }
 
 // Left is how a face tells that a connection has ended.

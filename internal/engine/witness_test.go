@@ -12,7 +12,7 @@ import (
 // witness remembers what it was told.
 type witness struct{ saw, left []string }
 
-func (w *witness) Saw(s *engine.Seen) {
+func (w *witness) Saw(s engine.Seen) {
 	args := s.Args.Field("text")
 	w.saw = append(w.saw, fmt.Sprintf("%s %s %s %s: %s", s.Caller.Principal, s.Caller.Connection, s.Tool, args.Text, s.Answer.Append(nil)))
 }

@@ -47,17 +47,22 @@ func (l *Log) Ready(now time.Time) error { return l.Keeper.Ready(now.UTC().Forma
 
 // Write keeps one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
-	wait, err := l.Keeper.Keep(r.Time.UTC().Format(time.DateOnly), r.encode(), durable)
+	record := r.encode()
+	day := string(record[len(timeMark):][:len(time.DateOnly)])
+	wait, err := l.Keeper.Keep(day, record, durable)
 	if err != nil || !durable {
 		return err
 	}
 	return wait(ctx)
 }
 
+// timeMark is how every record begins; its time follows.
+const timeMark = `{"time":"`
+
 // encode writes the record by hand: it is on the path of every call.
 func (r *Record) encode() []byte {
 	b := make([]byte, 0, 384)
-	b = append(b, `{"time":"`...)
+	b = append(b, timeMark...)
 	b = appendTime(b, r.Time.UTC())
 	b = append(b, '"')
 	b = appendText(b, "principal", r.Principal)
@@ -115,38 +120,43 @@ var Genesis = hex.EncodeToString(make([]byte, sha256.Size))
 // Seal turns a record into its line: the hash of the line before it, and the
 // hash of all that precedes it on the line itself.
 func Seal(prevHash string, record []byte) []byte {
-	line := make([]byte, 0, len(record)+tailSize)
-	line = append(line, record[:len(record)-1]...)
-	line = append(line, prevMark...)
-	line = append(line, prevHash...)
-	sum := sha256.Sum256(line)
-	line = append(line, hashMark...)
-	line = hex.AppendEncode(line, sum[:])
-	return append(line, ending...)
+	return AppendSealed(make([]byte, 0, len(record)+tailSize), prevHash, record)
+}
+
+// AppendSealed appends the line of a record to b.
+func AppendSealed(b []byte, prevHash string, record []byte) []byte {
+	start := len(b)
+	b = append(b, record[:len(record)-1]...)
+	b = append(b, prevMark...)
+	b = append(b, prevHash...)
+	sum := sha256.Sum256(b[start:])
+	b = append(b, hashMark...)
+	b = hex.AppendEncode(b, sum[:])
+	return append(b, ending...)
 }
 
 // HashOf returns the hash that the next line refers to. A line that lost its
 // hash still has one, so that the chain goes on after damage.
 func HashOf(line []byte) string {
 	if _, _, hash, ok := split(line); ok {
-		return hash
+		return string(hash)
 	}
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
 }
 
 // split takes a line apart: what is hashed, and the two hashes.
-func split(line []byte) (hashed []byte, prev, hash string, ok bool) {
+func split(line []byte) (hashed, prev, hash []byte, ok bool) {
 	if len(line) < tailSize {
-		return nil, "", "", false
+		return nil, nil, nil, false
 	}
 	tail := line[len(line)-tailSize:]
 	hashAt := len(prevMark) + hexSize
 	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) || !bytes.HasSuffix(tail, []byte(ending)) {
-		return nil, "", "", false
+		return nil, nil, nil, false
 	}
 	hashed = line[:len(line)-tailSize+hashAt]
-	prev = string(tail[len(prevMark):hashAt])
-	hash = string(tail[hashAt+len(hashMark) : len(tail)-len(ending)])
+	prev = tail[len(prevMark):hashAt]
+	hash = tail[hashAt+len(hashMark) : len(tail)-len(ending)]
 	return hashed, prev, hash, true
 }

@@ -57,9 +57,9 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 		}
 		for _, line := range lines {
 			_, prev, hash, ok := split(line.Text)
-			follows := prev == last
+			follows := string(prev) == last
 			if ok && n == 0 {
-				if follows, err = Follows(ctx, records, before, prev); err != nil {
+				if follows, err = Follows(ctx, records, before, string(prev)); err != nil {
 					return n, err
 				}
 			}
@@ -77,7 +77,7 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 			if reason != "" {
 				return n, &BrokenError{FileOf(day), n + 1, reason}
 			}
-			n, last = n+1, hash
+			n, last = n+1, string(hash)
 		}
 		place = lines[len(lines)-1].Next
 	}
@@ -87,7 +87,7 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 func IsSealed(line []byte) bool {
 	hashed, _, hash, ok := split(line)
 	sum := sha256.Sum256(hashed)
-	return ok && hex.EncodeToString(sum[:]) == hash
+	return ok && hex.EncodeToString(sum[:]) == string(hash)
 }
 
 // Follows tells whether the first record of a day, which refers to prev, fits the day

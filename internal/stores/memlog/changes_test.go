@@ -178,12 +178,12 @@ func TestTheFileChangesBetweenLookAndWrite(t *testing.T) {
 			change := true
 			l := openWith(t, memlog.Options{
 				Files: memlog.Dir(dir), Name: name,
-				Seal: func(_ []byte, _ int64, body []byte) []byte {
+				Seal: func(b, _ []byte, _ int64, body []byte) []byte {
 					if change {
 						write(t, path, c.changed)
 					}
 					change = false
-					return body
+					return append(b, body...)
 				},
 			})
 			for i := range 2 {

@@ -169,11 +169,11 @@ func (d *Daily) turnTo(day string) error {
 	d.day = day
 	d.log = New(Options{
 		Files: d.Files, Name: audit.FileOf(day), Format: JSONLines,
-		Seal: func(prev []byte, _ int64, record []byte) []byte {
+		Seal: func(b, prev []byte, _ int64, record []byte) []byte {
 			if prev == nil {
-				return audit.Seal(genesis, record)
+				return audit.AppendSealed(b, genesis, record)
 			}
-			return audit.Seal(audit.HashOf(prev), record)
+			return audit.AppendSealed(b, audit.HashOf(prev), record)
 		},
 	})
 	return nil

@@ -157,12 +157,15 @@ func (s *file) encode(batch []*Ticket) (next int64, err error) {
 	}
 	start := 0
 	for _, t := range batch {
-		line := t.body
-		if s.Seal != nil {
-			line = s.Seal(prev, next, t.body)
-			prev = line[bytes.LastIndexByte(line, '\n')+1:]
+		begin := len(s.buf)
+		if s.Seal == nil {
+			s.buf = append(s.buf, t.body...)
+		} else {
+			s.buf = s.Seal(s.buf, prev, next, t.body)
 		}
-		s.buf = append(append(s.buf, line...), '\n')
+		line := s.buf[begin:]
+		prev = line[bytes.LastIndexByte(line, '\n')+1:]
+		s.buf = append(s.buf, '\n')
 		t.place = Place{Line: next, Bytes: len(s.buf) - start}
 		next += 1 + int64(bytes.Count(line, []byte{'\n'}))
 		start = len(s.buf)
@@ -210,7 +213,14 @@ func (s *file) place(batch []*Ticket, start, next int64) error {
 	if start < s.known.size {
 		s.known = whole{}
 	}
-	if err := s.known.extend(s.f, start+int64(len(s.buf))); err != nil {
+	var err error
+	if start == s.known.size {
+		s.known.count(s.buf, start)
+		err = s.known.takeMark(s.f)
+	} else {
+		err = s.known.extend(s.f, start+int64(len(s.buf)))
+	}
+	if err != nil {
 		return err
 	}
 	if late := s.known.lines + 1 - next; late != 0 {

@@ -38,10 +38,10 @@ type Options struct {
 	Files  Files
 	Name   string // e.g. "progress_log.jsonl"
 	Format Format
-	// Seal, if set, turns a body into the line that is stored, under the file's
+	// Seal, if set, appends to b the line that is stored for a body, under the file's
 	// lock: prev is the last whole line in the file without newline (nil if none),
 	// number the 1-based number the line gets. It must not keep or change prev.
-	Seal func(prev []byte, number int64, body []byte) []byte
+	Seal func(b, prev []byte, number int64, body []byte) []byte
 }
 
 // Log appends entries to one file. Its methods are safe for concurrent use, and
@@ -71,9 +71,9 @@ func New(o Options) *Log {
 // Append queues one entry (without its newline; it is stored with one) and
 // returns at once; entries queued one after another are stored in that order.
 // An entry that is not durable is written with the next batch but not synced for
-// its own sake. The caller may reuse body.
+// its own sake. Nobody may change body afterwards.
 func (l *Log) Append(body []byte, durable bool) *Ticket {
-	t := &Ticket{log: l, body: bytes.Clone(body), durable: durable}
+	t := &Ticket{log: l, body: body, durable: durable}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.refusal(body); err != nil {

@@ -201,8 +201,8 @@ func killAfter(t *testing.T, told acknowledged, c *exec.Cmd, entries int) {
 
 // chain is a seal like the audit's: each line names its number and the hash of
 // the line before it.
-func chain(prev []byte, number int64, body []byte) []byte {
-	return fmt.Appendf(nil, `{"number":%d,"prev":"%s","body":%s}`, number, digest(prev), body)
+func chain(b, prev []byte, number int64, body []byte) []byte {
+	return fmt.Appendf(b, `{"number":%d,"prev":"%s","body":%s}`, number, digest(prev), body)
 }
 
 func digest(line []byte) string {
@@ -243,7 +243,7 @@ func TestSealsChainOverEdits(t *testing.T) {
 	put(t, l, `2`)
 	write(t, path, read(t, path)+`{"torn`)
 	put(t, l, `3`)
-	hand := string(chain([]byte(lastLine(read(t, path))), 4, []byte(`"by hand"`)))
+	hand := string(chain(nil, []byte(lastLine(read(t, path))), 4, []byte(`"by hand"`)))
 	write(t, path, read(t, path)+hand)
 	same(t, "line", put(t, l, `5`).Line, 5)
 	checkChain(t, read(t, path), 5)

@@ -65,8 +65,8 @@ func keyOf(c engine.Caller) string {
 }
 
 // Saw keeps the promise of engine.Witness.
-func (k *Keeper) Saw(s *engine.Seen) {
-	d := doingOf(s)
+func (k *Keeper) Saw(s engine.Seen) {
+	d := doingOf(&s)
 	if s.Caller.Face == typed {
 		return // whoever types a command is not at work with an agent
 	}
@@ -78,7 +78,7 @@ func (k *Keeper) Saw(s *engine.Seen) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	c := k.client(s)
+	c := k.client(&s)
 	if d == (doing{}) || c == nil {
 		return
 	}

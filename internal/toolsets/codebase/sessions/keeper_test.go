@@ -161,7 +161,7 @@ func (r *rig) saw(c engine.Caller, tool, args, answer string) {
 	if err := errors.Join(err, err2); err != nil {
 		r.t.Fatal(err)
 	}
-	r.Saw(&engine.Seen{Caller: c, Tool: tool, Args: &a, Answer: &b, At: r.now})
+	r.Saw(engine.Seen{Caller: c, Tool: tool, Args: a, Answer: b, At: r.now})
 }
 
 func (r *rig) recent() []sessions.Session {
