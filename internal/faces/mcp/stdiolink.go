@@ -123,7 +123,7 @@ type writer struct {
 	queued  [][]byte // in the order in which they leave; the last one is a buffer that takes further lines
 	size    int      // of what is queued
 	left    [][]byte // was queued before, and can hold what is queued next
-	spare   []byte   // a buffer
+	spare   [][]byte // buffers: one is filled while the other one is written
 	closed  bool
 	err     error
 	done    chan struct{}
@@ -158,12 +158,19 @@ func (w *writer) send(line []byte) {
 		line = nil // its newline leaves with what follows
 	}
 	if isLong || len(w.queued) == 0 {
-		w.queued = append(w.queued, w.spare[:0])
-		w.spare = nil
+		w.queued = append(w.queued, w.takeSpare())
 	}
 	buffer := &w.queued[len(w.queued)-1]
 	*buffer = append(append(*buffer, line...), '\n')
 	w.changed.Broadcast()
+}
+
+func (w *writer) takeSpare() (buffer []byte) {
+	if last := len(w.spare) - 1; last >= 0 {
+		buffer, w.spare[last] = w.spare[last], nil
+		w.spare = w.spare[:last]
+	}
+	return buffer
 }
 
 func (w *writer) run() {
@@ -182,8 +189,8 @@ func (w *writer) run() {
 		w.mu.Unlock()
 		err := w.write(batch)
 		w.mu.Lock()
-		if buffer := batch[len(batch)-1]; cap(buffer) <= highWater { // one large answer must not stay in memory
-			w.spare = buffer
+		if buffer := batch[len(batch)-1]; len(w.spare) < 2 && cap(buffer) <= highWater/2 { // one large answer must not stay in memory
+			w.spare = append(w.spare, buffer[:0])
 		}
 		clear(batch)
 		w.left = batch

@@ -125,8 +125,8 @@ func (f folder) sync() error {
 	return err
 }
 
-// openBeneath opens what is beneath a folder a step at a time, without following links.
-func openBeneath(dir int, name string, flags int) (int, error) {
+// walkBeneath opens what is beneath a folder a step at a time, without following links.
+func walkBeneath(dir int, name string, flags int) (int, error) {
 	at := dir
 	for {
 		step, rest, more := strings.Cut(name, "/")
