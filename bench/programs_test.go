@@ -64,7 +64,13 @@ const (
 // they are not by its peers; the audit record is kept.
 func remit(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.Command(program(t, remitSource), args...)
+	return remitOf(t, program(t, remitSource), args...)
+}
+
+// remitOf is a command line of a certain build of Remit.
+func remitOf(t *testing.T, program string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(program, args...)
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "REMIT_RATE_LIMITS=off", "REMIT_LOG_LEVEL=warn", "REMIT_TOOLSETS=learning-os"}
 	return cmd

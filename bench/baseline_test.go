@@ -1,0 +1,119 @@
+//go:build linux && baseline
+
+package bench
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestAgainstBaseline compares this build with an older one, whose path is in
+// REMIT_BASELINE: both run side by side, and no call may cost more than 5 % more.
+func TestAgainstBaseline(t *testing.T) {
+	measures(t)
+	older := os.Getenv("REMIT_BASELINE")
+	if older == "" {
+		t.Fatal("REMIT_BASELINE must be the path of an older remit")
+	}
+	library, book := bookFolder(t, 1)
+	for name, size := range map[string]int{"small.md": 4 << 10, "large.md": 500 << 10} {
+		if err := os.WriteFile(filepath.Join(book, name), prose(size), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call := func(tool, arguments, want string) question {
+		return question{"tools/call", `{"name":"` + tool + `","arguments":` + arguments + `}`, want}
+	}
+	read := func(name string) question {
+		return call("read_content", `{"book_id":"measured-book","path":"`+name+`"}`, `"structuredContent":{"content":"`)
+	}
+	task := call("add_task", `{"user_id":"ada","title":"Task `+anew+`"}`, `"structuredContent"`)
+	tasks := call("list_tasks", `{"user_id":"ada","limit":50}`, `"structuredContent"`)
+	stdio := []struct {
+		what, toolset string
+		ask           question
+	}{
+		{"hello over stdio", "learning-os", helloQuestion},
+		{"tools/list over stdio", "learning-os", listQuestion},
+		{"read_content of 4 KB", "books", read("small.md")},
+		{"read_content of 500 KB", "books", read("large.md")},
+		{"add_task", "tasks", task},
+		{"list_tasks", "tasks", tasks},
+	}
+	for _, c := range stdio {
+		t.Run(c.what, func(t *testing.T) {
+			var lanes []lane
+			for _, program := range []string{older, program(t, remitSource)} {
+				server := startStdio(t, remitOf(t, program, "stdio", "--toolsets", c.toolset, "--books", "file://"+library))
+				lanes = append(lanes, server.lane(filepath.Base(filepath.Dir(program)), c.ask))
+			}
+			noWorse(t, lanes)
+		})
+	}
+	for what, modern := range map[string]bool{"hello over HTTP in a session": false, "hello over HTTP, stateless": true} {
+		t.Run(what, func(t *testing.T) {
+			var lanes []lane
+			for _, program := range []string{older, program(t, remitSource)} {
+				server := startHTTP(t, remitOf(t, program, "serve", "--addr", "127.0.0.1:0"))
+				part := server.inSession
+				if modern {
+					part = stateless
+				}
+				lanes = append(lanes, lane{"", server.pid, server.gather(t, callers, part).callFor})
+			}
+			noWorse(t, lanes)
+		})
+	}
+	for _, size := range codeTrees {
+		t.Run("grep_codebase in "+size.name, func(t *testing.T) { grepNoWorse(t, older, size.parts) })
+	}
+}
+
+// noWorse lets an older and a newer build run in turns. A ratio is taken within each round.
+func noWorse(t *testing.T, lanes []lane) {
+	t.Helper()
+	lanes[0].name, lanes[1].name = "older", "newer"
+	contest(t, lanes, []bar{
+		{what: "CPU a call", ratio: func(r []pace) float64 { return r[1].cpu / r[0].cpu }, most: 1.05},
+		{what: "calls/s", ratio: func(r []pace) float64 { return r[1].rate / r[0].rate }, least: 0.95},
+	})
+}
+
+// grepNoWorse compares the CPU of a search for each kind of pattern.
+func grepNoWorse(t *testing.T, older string, parts []string) {
+	t.Helper()
+	root, _ := sourceTree(t, parts...)
+	var servers []*stdioServer
+	for _, program := range []string{older, program(t, remitSource)} {
+		server := startStdio(t, remitOf(t, program, "stdio", "--toolsets", "context", "--root", root, "--data", t.TempDir()))
+		if _, err := server.grep(grepArguments("func", true)); err != nil {
+			t.Fatal(err)
+		}
+		settle(t, server.cmd.Process.Pid)
+		servers = append(servers, server)
+	}
+	for _, p := range codePatterns {
+		var used [2][]time.Duration
+		for n := range 120 {
+			i := n % 2
+			before := cpuOf(t, servers[i].cmd.Process.Pid)
+			if _, err := servers[i].reply("grep_codebase", grepArguments(reworded(p.pattern, n/2), p.sensitive)); err != nil {
+				t.Fatal(err)
+			}
+			used[i] = append(used[i], cpuOf(t, servers[i].cmd.Process.Pid)-before)
+		}
+		for i := range used {
+			slices.Sort(used[i])
+		}
+		past, now := used[0][len(used[0])/2], used[1][len(used[1])/2]
+		verdict := fmt.Sprintf("%-35s %.2fx (%v / %v)", p.what, float64(now)/float64(past), now.Round(10*time.Microsecond), past.Round(10*time.Microsecond))
+		t.Log(verdict)
+		if float64(now) > 1.05*float64(past) {
+			t.Error("worse: " + verdict)
+		}
+	}
+}
