@@ -133,19 +133,26 @@ if [ ! -x "$cache/versitygw-$(version_of github.com/versity/versitygw)" ]; then
   builds+=($!)
 fi
 
+# What is ours but not the product is in modules of its own.
+modules=(tools/generate tools/trainembed bench/peers)
+
 failed=false
 linted=false
 lint() {
   linted=true
   step "format and lint"
   if [ -x "$linter" ]; then
-    "$linter" run ./... || failed=true # which vets too
+    for module in . "${modules[@]}"; do
+      (cd "$module" && "$linter" run ./...) || failed=true # which vets too
+    done
   else
     cat "$scratch/linter"
     leave_out "golangci-lint: it could not be built"
-    unformatted=$(gofmt -l cmd internal e2e bench)
+    unformatted=$(gofmt -l cmd internal e2e bench tools)
     [ -z "$unformatted" ] || { echo "not formatted: $unformatted" >&2; failed=true; }
-    go vet ./... || failed=true
+    for module in . "${modules[@]}"; do
+      go -C "$module" vet ./... || failed=true
+    done
   fi
 }
 [ ! -x "$linter" ] || lint
@@ -176,7 +183,9 @@ done < <(go list -f '{{.ImportPath}} {{.Dir}}' ./...)
 
 step "tests of packages without goroutines"
 go test -vet=off -timeout 45m -p 3 -parallel 4 "${plain[@]}" || failed=true
-go -C tools/trainembed test -timeout 45m ./... || failed=true # a module of its own
+for module in "${modules[@]}"; do
+  go -C "$module" test -timeout 45m ./... || failed=true
+done
 
 # raced tests packages with the race detector, if there is one. SQLite is C made into Go: the
 # detector has nothing to find in it, and would slow down all that stores something by a quarter.

@@ -37,15 +37,16 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// program builds a command, once a run, and returns its path. It is built as it is
-// shipped: without cgo, and without the race detector.
+// program builds the command in a folder, once a run, and returns its path. It is built
+// as it is shipped: without cgo, and without the race detector.
 func program(t *testing.T, source string) string {
 	t.Helper()
 	path := filepath.Join(programs, filepath.Base(source))
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, source)
+	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, ".")
+	cmd.Dir = source // peers is a module of its own
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", source, err, out)
@@ -54,9 +55,9 @@ func program(t *testing.T, source string) string {
 }
 
 const (
-	remitSource    = "remit/cmd/remit"
-	goSDKSource    = "remit/bench/peers/gosdk"
-	bareHTTPSource = "remit/bench/peers/barehttp"
+	remitSource    = "../cmd/remit"
+	goSDKSource    = "peers/gosdk"
+	bareHTTPSource = "peers/barehttp"
 )
 
 // remit is a command line of Remit in a workspace of its own. Nothing of our

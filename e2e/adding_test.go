@@ -111,8 +111,9 @@ func TestAddingAToolToTheRepository(t *testing.T) {
 		t.Errorf("the new tool answers %q", out)
 	}
 	// Of its set alone, where a test goes through all of them; and the scripts that show the tools.
-	tests := "(TestExamples|TestReadOnly|TestIdempotent|TestScripts|TestGoClientLists|TestUpToDate|TestVersionGate)/(booster|tools|call|contract|export)"
+	tests := "(TestExamples|TestReadOnly|TestIdempotent|TestScripts|TestGoClientLists|TestCompiled)/(booster|tools|call|contract|export)"
 	out := run(t, copied, "go", "test", "-count=1", "-v", "-run", tests, "./e2e", "./internal/contract/catalog")
+	run(t, copied, "go", "-C", "tools/generate", "test", "-count=1", "-run", "^(TestContractsUpToDate|TestVersionGate)$")
 	if !strings.Contains(out, "count_words") {
 		t.Errorf("the examples of the new tool were not replayed:\n%s", out)
 	}

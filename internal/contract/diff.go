@@ -2,7 +2,6 @@ package contract
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,19 +63,6 @@ type ToolReview struct {
 	Changes []Change `json:"changes"`
 }
 
-// Sentence says what is wrong with a version that was raised too little.
-func (r *ToolReview) Sentence() string {
-	c := r.Changes[0]
-	if c == removed {
-		return fmt.Sprintf("%s: %s: %s. No version of it can say that: keep the tool, or first give its callers another", r.Tool, c.Where, c.What)
-	}
-	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",
-		r.Tool, c.Where, c.What, r.Needed, r.Old, r.Old.next(r.Needed))
-}
-
-// removed is the change of a tool that is gone.
-var removed = Change{Major, "tool", "it was removed, which breaks every caller"}
-
 // Review judges every tool that differs between two catalogs.
 func Review(old, updated []*Set) []ToolReview {
 	var reviews []ToolReview
@@ -101,6 +87,7 @@ func Review(old, updated []*Set) []ToolReview {
 
 func review(old, updated *Contract) ToolReview {
 	if updated == nil {
+		removed := Change{Major, "tool", "it was removed, which breaks every caller"}
 		return ToolReview{Old: old.Version, Needed: Major, Changes: []Change{removed}}
 	}
 	r := ToolReview{Old: old.Version, New: updated.Version, Changes: Compare(old, updated)}
@@ -110,18 +97,6 @@ func review(old, updated *Contract) ToolReview {
 	r.Needed = Needed(r.Changes)
 	r.Enough = bumpBetween(old.Version, updated.Version) >= r.Needed
 	return r
-}
-
-// Gate returns an error when a contract changed more than its version says. Each
-// sentence of it names the rule.
-func Gate(old, updated []*Set) error {
-	var problems []error
-	for _, r := range Review(old, updated) {
-		if !r.Enough {
-			problems = append(problems, errors.New(r.Sentence()))
-		}
-	}
-	return errors.Join(problems...)
 }
 
 func findContract(sets []*Set, set, name string) *Contract {
@@ -136,17 +111,6 @@ func findSet(sets []*Set, name string) *Set {
 		return sets[i]
 	}
 	return nil
-}
-
-func (v Version) next(b Bump) Version {
-	switch b {
-	case Major:
-		return Version{v.Major + 1, 0, 0}
-	case Minor:
-		return Version{v.Major, v.Minor + 1, 0}
-	default:
-		return Version{v.Major, v.Minor, v.Patch + 1}
-	}
 }
 
 // bumpBetween is the bump that was made; going back is none.

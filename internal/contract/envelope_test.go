@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -74,7 +75,7 @@ func TestEnvelopeSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := catalog.Encode([]*contract.Set{set})
+	encoded, err := json.Marshal(map[string]any{"sets": []*contract.Set{set}})
 	if err != nil {
 		t.Fatal(err)
 	}

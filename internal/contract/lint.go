@@ -367,9 +367,27 @@ func (l *linter) variations(where string, e *Example) {
 		answer = e.Error
 	}
 	for _, path := range e.Varies {
-		_, found := blanked(answer, strings.Split(path, "."))
-		l.need(found, where, "varies names %q, which its answer does not have", path)
+		l.need(leads(strings.Split(path, "."), &answer), where, "varies names %q, which its answer does not have", path)
 	}
+}
+
+// leads tells whether a path leads anywhere in a value: a name that ends in [] leads into
+// every element of a list, and [] alone into those of a bare one.
+func leads(path []string, v *jsontree.Value) bool {
+	if len(path) == 0 {
+		return true
+	}
+	name, each := strings.CutSuffix(path[0], "[]")
+	if v.Kind != jsontree.Array || path[0] != "[]" { // which leads into v itself
+		v = v.Member(name)
+	}
+	switch {
+	case v == nil:
+		return false
+	case !each:
+		return leads(path[1:], v)
+	}
+	return v.Kind == jsontree.Array && slices.ContainsFunc(v.Members, func(m jsontree.Member) bool { return leads(path[1:], &m.Value) })
 }
 
 // steps checks what is called before an example: tools of the set that take it.

@@ -12,11 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"remit/tools/trainembed/internal/fetch"
-	"remit/tools/trainembed/internal/pairs"
-	"remit/tools/trainembed/internal/train"
 	"remit/internal/search/eval"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/fetch"
+	"remit/tools/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/table"
+	"remit/tools/trainembed/internal/train"
 )
 
 // vectors finds the package with the vectors to start from in the list. They are GloVe's, which
@@ -142,7 +143,7 @@ func (j *job) record() string {
 }
 
 func (j *job) check() error {
-	table, err := j.readTable()
+	content, err := j.readTable()
 	if err != nil {
 		return err
 	}
@@ -151,17 +152,17 @@ func (j *job) check() error {
 		return fmt.Errorf("read digest: %w: the step train records it", err)
 	}
 	want, _, _ := strings.Cut(string(record), " ")
-	if got := digest(table); got != want {
+	if got := digest(content); got != want {
 		return fmt.Errorf("%s has SHA-256 %s, recorded is %s: get the recorded one back, or train anew", j.table, got, want)
 	}
-	if !model.Genuine(table) {
+	if !table.Genuine(content) {
 		return fmt.Errorf("%s is not what the digest within it says: train anew", j.table)
 	}
-	m, err := model.Parse(table)
+	m, err := model.Parse(content)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.out, "%s is what was recorded: %s, %d dimensions, %d bytes\n", j.table, m.ID(), m.Dim(), len(table))
+	fmt.Fprintf(j.out, "%s is what was recorded: %s, %d dimensions, %d bytes\n", j.table, m.ID(), m.Dim(), len(content))
 	return nil
 }
 

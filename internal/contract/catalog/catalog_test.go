@@ -1,34 +1,18 @@
 package catalog_test
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 
 	"remit/internal/contract"
 	"remit/internal/contract/catalog"
 	"remit/internal/contract/jsontree"
 )
-
-const source = "../../toolsets"
-
-func sourceSets(t *testing.T) []*contract.Set {
-	t.Helper()
-	sets, err := contract.LoadAll(os.DirFS(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sets
-}
 
 func compiledSets(t testing.TB) []*contract.Set {
 	t.Helper()
@@ -65,135 +49,35 @@ func TestHiddenSets(t *testing.T) {
 	}
 }
 
-// TestVersionGate: a contract that changed has a version that says so. It stands
-// apart from TestUpToDate, so that its sentence is seen whether or not somebody
-// has run go generate.
-func TestVersionGate(t *testing.T) {
-	published, err := catalog.Published(t.Context(), ".")
+// TestCompiled: the compiled contracts are those of the files, digests and all. That the
+// generated files are so to the byte is tested in tools/generate.
+func TestCompiled(t *testing.T) {
+	want, err := contract.LoadAll(os.DirFS("../../toolsets"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := contract.Gate(published, sourceSets(t)); err != nil {
-		t.Errorf("a contract changed more than its version says:\n%v", err)
+	all, err := catalog.Load("conformance")
+	if err != nil || len(all) != len(want) {
+		t.Fatalf("%d sets are compiled, %d are in the files, %v", len(all), len(want), err)
 	}
-}
-
-// TestPublished: without git the file itself is the base.
-func TestPublished(t *testing.T) {
-	t.Setenv("PATH", "")
-	dir := t.TempDir()
-	if _, err := catalog.Published(t.Context(), dir); err == nil {
-		t.Error("no catalog is no error")
-	}
-	for _, file := range []string{"catalog.json", "hidden.json"} {
-		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if sets, err := catalog.Published(t.Context(), dir); err != nil || sets != nil {
-		t.Errorf("an empty catalog gives %v, %v", sets, err)
-	}
-	built, err := catalog.Build(os.DirFS(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, data := range built.Files {
-		if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	sets, err := catalog.Published(t.Context(), dir)
-	if err != nil || len(contract.Review(sets, sourceSets(t))) != 0 || len(sets) != len(built.Sets) {
-		t.Errorf("the catalog gives %v, %v", sets, err)
-	}
-}
-
-// TestUpToDate: what is generated is what the contract files say now.
-func TestUpToDate(t *testing.T) {
-	built, err := catalog.Build(os.DirFS(source))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := maps.Clone(built.Files)
-	files["../../../docs/tools.md"] = built.Markdown
-	for file, want := range files {
-		got, err := os.ReadFile(file)
+	for _, set := range want {
+		chosen, err := catalog.Select(all, []string{set.Name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(got), string(want)); diff != "" {
-			t.Errorf("%s is stale; run go generate ./...\n%s", file, diff)
+		got := chosen[0]
+		if set.Instructions != got.Instructions || set.Description != got.Description || set.Title != got.Title || set.Hidden != got.Hidden || len(set.Contracts) != len(got.Contracts) {
+			t.Errorf("set %s is stale; run go generate ./...", set.Name)
+			continue
 		}
-	}
-	compiled, err := catalog.Encode(compiledSets(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(compiled, built.Files["catalog.json"]) {
-		t.Error("the catalog that is compiled in does not say the same as the files; run go generate ./...")
-	}
-}
-
-// copied is the contract files in memory, to be changed.
-func copied(t *testing.T, tree fs.FS) fstest.MapFS {
-	t.Helper()
-	files := fstest.MapFS{}
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".yaml") {
-			return err
-		}
-		data, err := fs.ReadFile(tree, name)
-		files[name] = &fstest.MapFile{Data: data}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
-// TestBuildRefuses: nothing is published that lint objects to.
-func TestBuildRefuses(t *testing.T) {
-	files := copied(t, os.DirFS(source))
-	hello := files["learning/contracts/booster/hello.yaml"]
-	hello.Data = []byte(strings.Replace(string(hello.Data), "title: Say hello\n", "", 1))
-	_, err := catalog.Build(files)
-	if err == nil || err.Error() != "booster/hello: title: is missing" {
-		t.Errorf("Build = %v", err)
-	}
-	hello.Data = []byte("name: [")
-	if _, err := catalog.Build(files); err == nil || !strings.Contains(err.Error(), "booster/hello.yaml") {
-		t.Errorf("Build = %v", err)
-	}
-}
-
-// TestRoundTrip: a catalog read back is the contracts, digests and all.
-func TestRoundTrip(t *testing.T) {
-	want := sourceSets(t)
-	data, err := catalog.Encode(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := catalog.Decode(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(contract.Review(want, got)) != 0 || len(contract.Review(got, want)) != 0 {
-		t.Errorf("they differ: %v", contract.Review(want, got))
-	}
-	for i, set := range want {
-		if set.Instructions != got[i].Instructions || set.Description != got[i].Description || set.Title != got[i].Title {
-			t.Errorf("set %s lost its words", set.Name)
-		}
-		for j, c := range set.Contracts {
-			other := got[i].Contracts[j]
-			if c.Digest != other.Digest || c.Set != other.Set || c.Shape != other.Shape || c.Version != other.Version {
-				t.Errorf("%s/%s became %s/%s %s", c.Set, c.Name, other.Set, other.Name, other.Digest)
+		for i, c := range set.Contracts {
+			if other := got.Contracts[i]; c.Digest != other.Digest || c.Set != other.Set || c.Shape != other.Shape || c.Version != other.Version {
+				t.Errorf("%s/%s is stale: %s/%s %s; run go generate ./...", c.Set, c.Name, other.Set, other.Name, other.Digest)
 			}
 		}
 	}
-	if !bytes.HasPrefix(data, []byte("{\n  \"note\": \"Code generated")) {
-		t.Error("a generated file says so at its beginning")
+	if changes := contract.Review(all, want); len(changes) != 0 {
+		t.Errorf("they differ: %v", changes)
 	}
 }
 
@@ -304,7 +188,7 @@ output: {type: object}
 // FuzzDecode: a catalog that somebody hands to remit contract diff may be anything.
 func FuzzDecode(f *testing.F) {
 	current := compiledSets(f)
-	data, err := catalog.Encode(current[:1])
+	data, err := json.Marshal(map[string]any{"sets": current[:1]})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -317,8 +201,8 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_ = contract.Gate(sets, current)
-		_ = contract.Gate(current, sets)
+		contract.Review(sets, current)
+		contract.Review(current, sets)
 		catalog.Markdown(sets)
 		for _, set := range sets {
 			set.Lint()

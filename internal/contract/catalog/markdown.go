@@ -14,7 +14,6 @@ import (
 // Markdown writes the reference of all sets for people.
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
-	p.line("<!-- %s -->", note)
 	p.line("# Tools\n")
 	p.line("Every tool is bound by a contract: what it takes, what it gives, what it refuses. This page is made from them.\n")
 	p.overview(sets)

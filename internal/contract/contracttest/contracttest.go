@@ -1,5 +1,5 @@
-// Package contracttest holds what the suites of stores have in common: each is run on
-// every store that keeps the same promise.
+// Package contracttest holds what the suites of stores have in common, each of which is run
+// on every store that keeps the same promise, and what compares answers with examples.
 package contracttest
 
 import (

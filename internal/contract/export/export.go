@@ -16,7 +16,6 @@
 package export
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -205,6 +204,5 @@ func Reference(known []*contract.Set, served []*contract.Contract) []byte {
 			sets = append(sets, &part)
 		}
 	}
-	_, page, _ := bytes.Cut(catalog.Markdown(sets), []byte("\n")) // the first line is for our own repository
-	return page
+	return catalog.Markdown(sets)
 }

@@ -3,9 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"time"
 
 	"remit/internal/toolsets/codebase"
 )
@@ -64,20 +62,6 @@ func oncePerPath(reads []codebase.Access) []codebase.Access {
 		whole = append(whole, read)
 	}
 	return whole
-}
-
-const recentAccesses = `
-SELECT path, reads, last_at FROM file_accesses
-WHERE workspace = $1 ORDER BY last_at DESC, path LIMIT $2`
-
-// Recent keeps the promise of codebase.Accesses.
-func (a accesses) Recent(ctx context.Context, now time.Time, limit int) ([]codebase.Access, error) {
-	list, err := collect(ctx, a.db.reader(ctx), recentAccesses, scanAccess, a.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list reads of files: %w", err)
-	}
-	slices.SortStableFunc(list, func(x, y codebase.Access) int { return cmp.Compare(y.Score(now), x.Score(now)) })
-	return list, nil
 }
 
 const accessOf = `

@@ -16,9 +16,6 @@ type Accesses interface {
 	// count, or none; a path of more than LongestPath bytes never does. A clock that was put back makes no Last earlier.
 	Add(ctx context.Context, reads []Access) error
 
-	// Recent gives the paths that were read last, at most limit of them, the best score as of now first.
-	Recent(ctx context.Context, now time.Time, limit int) ([]Access, error)
-
 	// Of gives what is known of these paths, in order of the paths. Those that were never read are not among it.
 	Of(ctx context.Context, paths []string) ([]Access, error)
 }

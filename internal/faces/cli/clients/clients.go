@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract"
 )
 
-//go:generate go run ./generate
+//go:generate go -C ../../../../tools/generate run . clients
 
 // Server is Remit as a client should know it: a command that the client starts, or
 // the address of one that runs already.

@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -154,30 +152,5 @@ func TestWhatNoClientTakes(t *testing.T) {
 				t.Errorf("%s takes %+v: %s", c.Name, s, text)
 			}
 		}
-	}
-}
-
-// TestUpToDate: the pages are those that go generate would write.
-func TestUpToDate(t *testing.T) {
-	const root = "../../../.."
-	for _, c := range All() {
-		have, err := os.ReadFile(filepath.Join(root, "docs", "clients", c.Name+".md"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(c.Page(), string(have)); diff != "" {
-			t.Errorf("docs/clients/%s.md is stale, run go generate ./internal/faces/cli/clients: %s", c.Name, diff)
-		}
-	}
-	have, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := WithIndex(string(have))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(have)); diff != "" {
-		t.Errorf("README.md is stale, run go generate ./internal/faces/cli/clients: %s", diff)
 	}
 }

@@ -2,7 +2,6 @@
 package codebasetest
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 
 	"remit/internal/toolsets/codebase"
 )
@@ -20,17 +19,15 @@ import (
 // and lives until the end of the test it is given.
 func Suite(t *testing.T, open func(t *testing.T) (here, elsewhere codebase.Accesses)) {
 	for name, check := range map[string]func(*testing.T, codebase.Accesses, codebase.Accesses){
-		"nothing was read":                 nothing,
-		"reads add up":                     addUp,
-		"a clock that is put back":         putBack,
-		"every path stays as it is":        pathsStay,
-		"a path twice in a batch":          twiceInABatch,
-		"recent is by time, then by score": recent,
-		"recent is as of now":              recentNow,
-		"many paths at once":               many,
-		"add at once loses nothing":        addAtOnce,
-		"a cancelled call counts nothing":  cancelled,
-		"two workspaces":                   workspaces,
+		"nothing was read":                nothing,
+		"reads add up":                    addUp,
+		"a clock that is put back":        putBack,
+		"every path stays as it is":       pathsStay,
+		"a path twice in a batch":         twiceInABatch,
+		"many paths at once":              many,
+		"add at once loses nothing":       addAtOnce,
+		"a cancelled call counts nothing": cancelled,
+		"two workspaces":                  workspaces,
 	} {
 		t.Run(name, func(t *testing.T) {
 			here, elsewhere := open(t)
@@ -56,29 +53,16 @@ func add(t *testing.T, a codebase.Accesses, reads ...codebase.Access) {
 func expectOf(t *testing.T, a codebase.Accesses, paths []string, want ...codebase.Access) {
 	t.Helper()
 	got, err := a.Of(t.Context(), paths)
-	if diff := gocmp.Diff(want, got); len(got)+len(want) > 0 && diff != "" || err != nil {
+	if diff := cmp.Diff(want, got); len(got)+len(want) > 0 && diff != "" || err != nil {
 		t.Errorf("error %v, -want +got:\n%s", err, diff)
-	}
-}
-
-func expectRecent(t *testing.T, a codebase.Accesses, now time.Time, limit int, want string) {
-	t.Helper()
-	list, err := a.Recent(t.Context(), now, limit)
-	var got []string
-	for _, one := range list {
-		got = append(got, one.Path)
-	}
-	if strings.Join(got, " ") != want || err != nil {
-		t.Errorf("recent are %v, error %v, want %s", list, err, want)
 	}
 }
 
 func nothing(t *testing.T, a, _ codebase.Accesses) {
 	expectOf(t, a, nil)
 	expectOf(t, a, []string{"a", ""})
-	expectRecent(t, a, noon, 10, "")
 	add(t, a)
-	expectRecent(t, a, noon, 10, "")
+	expectOf(t, a, []string{"a", ""})
 }
 
 func addUp(t *testing.T, a, _ codebase.Accesses) {
@@ -109,25 +93,6 @@ func twiceInABatch(t *testing.T, a, _ codebase.Accesses) {
 	expectOf(t, a, []string{"a"}, read("a", 3, 0))
 }
 
-func recent(t *testing.T, a, _ codebase.Accesses) {
-	const day = 24 * time.Hour
-	add(t, a, read("new", 1, 0), read("often", 90, day), read("old", 100, 20*day), read("same", 1, 0), read("ancient", 1000, 90*day))
-	expectRecent(t, a, noon, 10, "often new same old ancient") // .94 .604 .604 .6 .4
-	expectRecent(t, a, noon, 3, "often new same")
-	expectRecent(t, a, noon, 1, "new") // the last read, though another has the better score
-	expectRecent(t, a, noon, 0, "")
-}
-
-func recentNow(t *testing.T, a, _ codebase.Accesses) {
-	const day = 24 * time.Hour
-	add(t, a, read("new", 1, 0), read("often", 40, 10*day))
-	expectRecent(t, a, noon, 10, "new often")                // .604 .56
-	expectRecent(t, a, noon.Add(25*day), 10, "often new")    // .16 .104
-	expectRecent(t, a, noon.Add(-10*day), 10, "often new")   // .76 .604: what comes later is as of now
-	expectRecent(t, a, noon.Add(1000*day), 10, "often new")  // only how often counts
-	expectRecent(t, a, noon.Add(-1000*day), 10, "often new") // as above
-}
-
 func many(t *testing.T, a, _ codebase.Accesses) {
 	var reads []codebase.Access
 	var paths []string
@@ -137,12 +102,6 @@ func many(t *testing.T, a, _ codebase.Accesses) {
 	}
 	add(t, a, reads...)
 	expectOf(t, a, paths, reads...)
-	list, err := a.Recent(t.Context(), noon, 1000)
-	want := slices.Clone(reads[:1000])
-	slices.SortStableFunc(want, func(x, y codebase.Access) int { return cmp.Compare(y.Score(noon), x.Score(noon)) })
-	if diff := gocmp.Diff(want, list); diff != "" || err != nil {
-		t.Errorf("error %v, -want +got:\n%s", err, diff)
-	}
 }
 
 func addAtOnce(t *testing.T, a, _ codebase.Accesses) {
@@ -191,6 +150,4 @@ func workspaces(t *testing.T, here, elsewhere codebase.Accesses) {
 	add(t, elsewhere, read("a", 5, time.Hour), read("c", 1, time.Hour))
 	expectOf(t, here, []string{"a", "b", "c"}, read("a", 1, 0), read("b", 1, 0))
 	expectOf(t, elsewhere, []string{"a", "b", "c"}, read("a", 5, time.Hour), read("c", 1, time.Hour))
-	expectRecent(t, here, noon, 10, "a b")
-	expectRecent(t, elsewhere, noon, 10, "a c")
 }

@@ -4,8 +4,9 @@ import (
 	"hash/fnv"
 	"slices"
 
-	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/table"
 )
 
 // corpus is pairs as rows: text 2i and text 2i+1 belong together.
@@ -18,7 +19,7 @@ type corpus struct {
 }
 
 // take turns pairs into rows. Pairs with a side that has no known word are left out.
-func take(all []pairs.Pair, l *model.Lexicon, cut [2]int) *corpus {
+func take(all []pairs.Pair, l *table.Lexicon, cut [2]int) *corpus {
 	const size = 4096
 	parts := make([]*corpus, (len(all)+size-1)/size)
 	spans(len(all), size, func(from, to int) {
@@ -31,7 +32,7 @@ func take(all []pairs.Pair, l *model.Lexicon, cut [2]int) *corpus {
 	return join(parts, all)
 }
 
-func (c *corpus) add(pair pairs.Pair, l *model.Lexicon, cut [2]int) {
+func (c *corpus) add(pair pairs.Pair, l *table.Lexicon, cut [2]int) {
 	start := len(c.tokens)
 	c.tokens = l.Tokens(c.tokens, pair.A, cut[0])
 	middle := len(c.tokens)

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"remit/tools/trainembed/internal/train/vector"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/train/vector"
 )
 
 // nearKind is the kind of pairs of neighbours.

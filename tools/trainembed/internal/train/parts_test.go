@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/table"
 )
 
 func TestReadGlove(t *testing.T) {
@@ -117,7 +118,7 @@ func TestEpoch(t *testing.T) {
 }
 
 func TestTakeLeavesOutWhatIsUnknown(t *testing.T) {
-	lexicon, _ := model.NewLexicon([]model.Key{{Word: "a", Row: 0}, {Word: "b", Row: 1}})
+	lexicon, _ := table.NewLexicon([]table.Key{{Word: "a", Row: 0}, {Word: "b", Row: 1}})
 	c := take([]pairs.Pair{
 		{Kind: "go", Source: "x", A: "a", B: "?"},
 		{Kind: "go", Source: "y", A: "a b", B: "b"},

@@ -1,8 +1,8 @@
 package train
 
 import (
-	"remit/tools/trainembed/internal/train/vector"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/train/vector"
 )
 
 // learner holds what is learnt, and what one step needs.

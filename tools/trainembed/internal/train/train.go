@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"remit/tools/trainembed/internal/pairs"
-	"remit/internal/search/model"
 )
 
 // Options say how to train. Defaults has those to start from.
@@ -105,7 +104,7 @@ func Table(ctx context.Context, all iter.Seq2[pairs.Pair, error], glove func(wan
 	if err := newLearner(c, rows, options).run(ctx); err != nil {
 		return "", err
 	}
-	return model.Encode(v.lexicon, rows, options.Dim)
+	return v.lexicon.Encode(rows, options.Dim)
 }
 
 func collect(all iter.Seq2[pairs.Pair, error]) ([]pairs.Pair, error) {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"remit/tools/trainembed/internal/pairs"
 	"remit/internal/search/model"
+	"remit/tools/trainembed/internal/pairs"
 )
 
 // tiny are options for a training of a moment.

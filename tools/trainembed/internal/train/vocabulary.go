@@ -6,9 +6,9 @@ import (
 	"math"
 	"slices"
 
-	"remit/tools/trainembed/internal/pairs"
-	"remit/internal/search/model"
 	"remit/internal/search/words"
+	"remit/tools/trainembed/internal/pairs"
+	"remit/tools/trainembed/internal/table"
 )
 
 // usage is how often a word is used, and where.
@@ -57,7 +57,7 @@ func (u *usage) see(pair int, source string) {
 
 // vocabulary is which row stands for which words.
 type vocabulary struct {
-	lexicon *model.Lexicon
+	lexicon *table.Lexicon
 	rows    []entry
 }
 
@@ -81,7 +81,7 @@ func choose(used map[string]*usage, options Options) (*vocabulary, error) {
 	})
 	v := &vocabulary{rows: candidates[:min(len(candidates), options.Rows)]}
 	var err error
-	v.lexicon, err = model.NewLexicon(v.keys())
+	v.lexicon, err = table.NewLexicon(v.keys())
 	return v, err
 }
 
@@ -118,21 +118,21 @@ func plausible(word string) bool {
 }
 
 // keys are the words of the rows, and their stems where those are not words themselves.
-func (v *vocabulary) keys() []model.Key {
+func (v *vocabulary) keys() []table.Key {
 	total := 0
 	for _, e := range v.rows {
 		total += e.count
 	}
 	known := map[string]bool{}
-	keys := make([]model.Key, 0, 2*len(v.rows))
+	keys := make([]table.Key, 0, 2*len(v.rows))
 	for row, e := range v.rows {
 		known[e.key] = true
-		keys = append(keys, model.Key{Word: e.key, Row: row, Price: price(e, total)})
+		keys = append(keys, table.Key{Word: e.key, Row: row, Price: price(e, total)})
 	}
 	for row, e := range v.rows {
 		if stem := words.Stem(e.key); e.common && !known[stem] {
 			known[stem] = true
-			keys = append(keys, model.Key{Word: stem, Row: row})
+			keys = append(keys, table.Key{Word: stem, Row: row})
 		}
 	}
 	return keys

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+)
+
+func source() fs.FS { return os.DirFS(filepath.Join(repository, sourceFolder)) }
+
+func sourceSets(t *testing.T) []*contract.Set {
+	t.Helper()
+	sets, err := contract.LoadAll(source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sets
+}
+
+// checkFiles compares what was generated with the files of the repository.
+func checkFiles(t *testing.T, files map[string][]byte) {
+	t.Helper()
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(repository, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(got), string(want)); diff != "" {
+			t.Errorf("%s is stale; run go generate ./...\n%s", name, diff)
+		}
+	}
+}
+
+// TestVersionGate: a contract that changed has a version that says so. It stands
+// apart from TestContractsUpToDate, so that its sentence is seen whether or not somebody
+// has run go generate.
+func TestVersionGate(t *testing.T) {
+	old, err := published(t.Context(), repository)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gate(old, sourceSets(t)); err != nil {
+		t.Errorf("a contract changed more than its version says:\n%v", err)
+	}
+}
+
+// TestPublished: without git the file itself is the base.
+func TestPublished(t *testing.T) {
+	t.Setenv("PATH", "")
+	dir := t.TempDir()
+	if _, err := published(t.Context(), dir); err == nil {
+		t.Error("no catalog is no error")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, catalogFolder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{catalogFile, hiddenFile} {
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sets, err := published(t.Context(), dir); err != nil || sets != nil {
+		t.Errorf("an empty catalog gives %v, %v", sets, err)
+	}
+	built, files, err := build(source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{catalogFile, hiddenFile} {
+		if err := os.WriteFile(filepath.Join(dir, file), files[file], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sets, err := published(t.Context(), dir)
+	if err != nil || len(contract.Review(sets, sourceSets(t))) != 0 || len(sets) != len(built) {
+		t.Errorf("the catalog gives %v, %v", sets, err)
+	}
+}
+
+// TestContractsUpToDate: what is generated is what the contract files say now.
+func TestContractsUpToDate(t *testing.T) {
+	_, files, err := build(source())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != 3 {
+		t.Errorf("%d files are generated", len(files))
+	}
+	checkFiles(t, files)
+	sets, err := catalog.Load()
+	if err != nil {
+		t.Fatalf("%v; run go generate ./...", err)
+	}
+	compiled, err := encode(sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(compiled, files[catalogFile]) {
+		t.Error("the catalog that is compiled in does not say the same as the files; run go generate ./...")
+	}
+}
+
+// copied is the contract files in memory, to be changed.
+func copied(t *testing.T, tree fs.FS) fstest.MapFS {
+	t.Helper()
+	files := fstest.MapFS{}
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".yaml") {
+			return err
+		}
+		data, err := fs.ReadFile(tree, name)
+		files[name] = &fstest.MapFile{Data: data}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestBuildRefuses: nothing is published that lint objects to.
+func TestBuildRefuses(t *testing.T) {
+	files := copied(t, source())
+	hello := files["learning/contracts/booster/hello.yaml"]
+	hello.Data = []byte(strings.Replace(string(hello.Data), "title: Say hello\n", "", 1))
+	if _, _, err := build(files); err == nil || err.Error() != "booster/hello: title: is missing" {
+		t.Errorf("build = %v", err)
+	}
+	hello.Data = []byte("name: [")
+	if _, _, err := build(files); err == nil || !strings.Contains(err.Error(), "booster/hello.yaml") {
+		t.Errorf("build = %v", err)
+	}
+}
+
+// TestRoundTrip: a catalog read back is the contracts, digests and all.
+func TestRoundTrip(t *testing.T) {
+	want := sourceSets(t)
+	data, err := encode(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := catalog.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(contract.Review(want, got)) != 0 || len(contract.Review(got, want)) != 0 {
+		t.Errorf("they differ: %v", contract.Review(want, got))
+	}
+	for i, set := range want {
+		if set.Instructions != got[i].Instructions || set.Description != got[i].Description || set.Title != got[i].Title {
+			t.Errorf("set %s lost its words", set.Name)
+		}
+		for j, c := range set.Contracts {
+			other := got[i].Contracts[j]
+			if c.Digest != other.Digest || c.Set != other.Set || c.Shape != other.Shape || c.Version != other.Version {
+				t.Errorf("%s/%s became %s/%s %s", c.Set, c.Name, other.Set, other.Name, other.Digest)
+			}
+		}
+	}
+	if !bytes.HasPrefix(data, []byte("{\n  \"note\": \"Code generated")) {
+		t.Error("a generated file says so at its beginning")
+	}
+}
+
+// TestGate: what is refused has a sentence that names the rule and the version to take,
+// and every tool that is wrong has its own.
+func TestGate(t *testing.T) {
+	const noteTool = "name: add_note\ntitle: Add a note\nversion: 1.2.3\ninput: {type: object, properties: {kind: {type: string, enum: [idea, task], default: idea}}}\n"
+	change := func(text string, pairs ...string) []byte { return []byte(strings.NewReplacer(pairs...).Replace(text)) }
+	setOf := func(tools ...[]byte) []*contract.Set {
+		files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet("demo")}}
+		for i, tool := range tools {
+			files[string(rune('a'+i))+".yaml"] = &fstest.MapFile{Data: tool}
+		}
+		set, err := contract.Load(files, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []*contract.Set{set}
+	}
+	one, other := []byte(noteTool), change(noteTool, "add_note", "second")
+	for _, tc := range []struct {
+		name         string
+		old, updated []*contract.Set
+		want         []string
+	}{
+		{"nothing", setOf(one), setOf(one), nil},
+		{"a version raised for nothing", setOf(one), setOf(change(noteTool, "1.2.3", "2.0.0")), nil},
+		{"enough", setOf(one), setOf(change(noteTool, "idea, task", "idea", "1.2.3", "2.0.0")), nil},
+		{"the first catalog", nil, setOf(one), nil},
+		{"a tool added", setOf(one), setOf(one, other), nil},
+		{"a title", setOf(one), setOf(change(noteTool, "Add a note", "Add one")), []string{
+			"demo/add_note: title: it was changed, with no breaking change to parameters or response. That takes a PATCH bump: raise the version from 1.2.3 to at least 1.2.4",
+		}},
+		{"a version that goes back", setOf(change(noteTool, "1.2.3", "2.0.0")), setOf(change(noteTool, "1.2.3", "1.9.9")), []string{
+			"demo/add_note: version: it went back from 2.0.0 to 1.9.9, so callers cannot tell which is newer. That takes a PATCH bump: raise the version from 2.0.0 to at least 2.0.1",
+		}},
+		{"a tool removed", setOf(one, other), setOf(one), []string{
+			"demo/second: tool: it was removed, which breaks every caller. No version of it can say that: keep the tool, or first give its callers another",
+		}},
+		{"a set removed", setOf(one), nil, []string{
+			"demo/add_note: tool: it was removed, which breaks every caller. No version of it can say that: keep the tool, or first give its callers another",
+		}},
+		{"two tools", setOf(one, other), setOf(change(noteTool, "default: idea", "default: task"), change(noteTool, "add_note", "second", "idea, task", "idea")), []string{
+			`demo/add_note: input.kind: default went from "idea" to "task", which changes what an absent argument means. That takes a MINOR bump: raise the version from 1.2.3 to at least 1.3.0`,
+			`demo/second: input.kind: enum went from ["idea","task"] to ["idea"], a breaking change to the parameters. That takes a MAJOR bump: raise the version from 1.2.3 to at least 2.0.0`,
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got []string
+			if err := gate(tc.old, tc.updated); err != nil {
+				got = strings.Split(err.Error(), "\n")
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
