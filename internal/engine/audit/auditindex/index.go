@@ -77,22 +77,28 @@ const (
 // ago. If much was recorded it indexes a part, and a goroutine the rest: Status reports
 // that until it is done, or Close is called. An error says why the table is out of date.
 func (x *Index) Refresh(ctx context.Context) error {
-	if x.isRecent() {
-		return x.Status().Err
-	}
-	x.reading.Lock()
-	defer x.reading.Unlock()
-	if x.isRecent() { // somebody else has just looked
-		return x.Status().Err
-	}
-	more, err := x.fill(ctx)
+	more, err := x.look(ctx)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if more && err == nil && !x.closed {
+	if more && err == nil && !x.closed && !x.loading {
 		x.loading = true
 		x.loader.Go(x.load)
 	}
 	return err
+}
+
+// look indexes some batches, unless somebody has just done so, and reports whether more
+// are left.
+func (x *Index) look(ctx context.Context) (more bool, err error) {
+	if s := x.Status(); x.isRecent() {
+		return s.Loading, s.Err
+	}
+	x.reading.Lock()
+	defer x.reading.Unlock()
+	if s := x.Status(); x.isRecent() { // somebody else has just looked
+		return s.Loading, s.Err
+	}
+	return x.fill(ctx)
 }
 
 func (x *Index) isRecent() bool {
@@ -114,17 +120,18 @@ func (x *Index) load() {
 	}
 }
 
-// Follow refreshes every two seconds until ctx ends, so that little is left to index
-// when somebody asks.
+// Follow indexes some batches every five seconds until ctx ends, so that little is left
+// to index when somebody asks. It keeps up with 800 calls a second; if there are more it
+// leaves the processor to them, and the rest to Refresh.
 func (x *Index) Follow(ctx context.Context) {
-	tick := time.NewTicker(2 * time.Second)
+	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_ = x.Refresh(ctx) // Status reports it
+			_, _ = x.look(ctx) // Status reports it
 		}
 	}
 }

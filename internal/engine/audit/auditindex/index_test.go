@@ -1,8 +1,10 @@
 package auditindex_test
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -49,6 +51,35 @@ func TestPagesRefuse(t *testing.T) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
+}
+
+// TestFollowLeavesMuchToRefresh: what serve indexes while nobody looks is bounded, however
+// much is recorded; whoever looks has the rest indexed.
+func TestFollowLeavesMuchToRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := auditindextest.NewBook()
+		for range 9000 {
+			b.Add("t", "ann", "ok", 0)
+		}
+		x := indexOf(b)
+		x.Now = time.Now
+		ctx, cancel := context.WithCancel(t.Context())
+		go x.Follow(ctx)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		if s := x.Status(); !s.Loading || s.Percent < 40 || s.Percent > 50 {
+			t.Errorf("after one look: %+v", s)
+		}
+		cancel()
+		if err := x.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		x.Close()
+		if s := x.Status(); s.Loading || s.Percent != 100 {
+			t.Errorf("after somebody has asked: %+v", s)
+		}
+	})
 }
 
 // TestOne: the verdict on a record and its neighbours.
