@@ -20,6 +20,8 @@ import (
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
+	"remit/internal/stores/sqlstore"
+	"remit/internal/stores/sqlstore/pgtest"
 )
 
 // What the console has behind it in TestConsolePages, and how long a page may take.
@@ -68,17 +70,38 @@ func TestMillionCalls(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("it writes a million records; set REMIT_FULL=true to run it")
 	}
+	t.Run("files and SQLite", func(t *testing.T) {
+		millionCalls(t, func(t *testing.T, cmd *exec.Cmd, calls int) (flags []string) {
+			t.Helper()
+			recordCalls(t, filepath.Join(cmd.Dir, ".remit", "audit"), calls)
+			return nil
+		})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		millionCalls(t, func(t *testing.T, _ *exec.Cmd, calls int) (flags []string) {
+			t.Helper()
+			url := pgtest.New(t).URL()
+			recordCallsIn(t, url, calls)
+			return []string{"--database", url}
+		})
+	})
+}
+
+// millionCalls measures a server that has few records, and one that has many. record
+// makes them, and returns the flags by which the server finds them.
+func millionCalls(t *testing.T, record func(t *testing.T, cmd *exec.Cmd, calls int) (flags []string)) {
+	t.Helper()
 	memory := map[int]int{}
 	for _, calls := range []int{10_000, 1_000_000} {
 		cmd := remit(t, "serve")
-		recordCalls(t, filepath.Join(cmd.Dir, ".remit", "audit"), calls)
-		server, browser := openConsole(t, cmd)
+		flags := record(t, cmd, calls)
+		server, browser := openConsole(t, cmd, flags...)
 		indexed := waitIndexed(t, browser, server, calls)
 		filling := residentKiB(t, server.pid)
 		stop(t, cmd)
 		again := exec.CommandContext(t.Context(), cmd.Path)
 		again.Dir, again.Env = cmd.Dir, cmd.Env
-		server, browser = openConsole(t, again)
+		server, browser = openConsole(t, again, flags...)
 		for _, path := range []string{
 			"/console/calls", "/console/calls?period=all", "/console/calls?period=7d&outcome=failed", "/console/calls?outcome=denied&period=all",
 			"/console/calls?tool=tasks/list_tasks&caller=agent:3&period=all", "/console/calls?tool=tasks/list_tasks&outcome=invalid&period=all",
@@ -226,8 +249,6 @@ func write(t *testing.T, name, text string) {
 // recordCalls writes the audit records of so many calls, those of the last three days.
 func recordCalls(t *testing.T, folder string, n int) {
 	t.Helper()
-	tools := []string{"learning-os/hello", "learning-os/read_repo_file", "tasks/list_tasks", "tasks/add_task", "context/grep_codebase", "books/read_content"}
-	outcomes := []string{"ok", "ok", "ok", "ok", "ok", "invalid", "denied", "limited", "not_found", "ok"}
 	days := map[string]*bufio.Writer{}
 	keeper := collector(func(day string, record []byte) {
 		if days[day] == nil {
@@ -242,7 +263,33 @@ func recordCalls(t *testing.T, folder string, n int) {
 		}
 		_, _ = days[day].Write(record) // Flush reports it
 	})
-	log := &audit.Log{Keeper: &chained{keep: keeper, last: audit.Genesis}}
+	writeCalls(t, &audit.Log{Keeper: &chained{keep: keeper, last: audit.Genesis}}, n)
+	for _, file := range days {
+		if err := file.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// recordCallsIn writes them to a database of PostgreSQL.
+func recordCallsIn(t *testing.T, url string, n int) {
+	t.Helper()
+	db, err := sqlstore.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return db, nil }).Records(func(err error) { t.Errorf("lost: %v", err) })
+	writeCalls(t, &audit.Log{Keeper: records}, n)
+	if err := records.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeCalls(t *testing.T, log *audit.Log, n int) {
+	t.Helper()
+	tools := []string{"learning-os/hello", "learning-os/read_repo_file", "tasks/list_tasks", "tasks/add_task", "context/grep_codebase", "books/read_content"}
+	outcomes := []string{"ok", "ok", "ok", "ok", "ok", "invalid", "denied", "limited", "not_found", "ok"}
 	began := time.Now().Add(-72 * time.Hour)
 	for i := range n {
 		record := &audit.Record{
@@ -251,11 +298,6 @@ func recordCalls(t *testing.T, folder string, n int) {
 			Arguments: jsontree.Obj(jsontree.M("path", jsontree.Str("docs/a.md"))),
 		}
 		if err := log.Write(t.Context(), record, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, file := range days {
-		if err := file.Flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
