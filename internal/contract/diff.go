@@ -125,15 +125,8 @@ func Gate(old, updated []*Set) error {
 }
 
 func findContract(sets []*Set, set, name string) *Contract {
-	if s := findSet(sets, set); s != nil {
-		return s.Find(name)
-	}
-	return nil
-}
-
-func findSet(sets []*Set, name string) *Set {
-	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == name }); i >= 0 {
-		return sets[i]
+	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == set }); i >= 0 {
+		return sets[i].Find(name)
 	}
 	return nil
 }

@@ -159,7 +159,8 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 
 // keyword checks the schemas within a keyword, beside the properties.
 func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
-	l.everyClient(!isRare(keyword), at, "some clients refuse %s; only a hidden set may use it", keyword)
+	rare := slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
+	l.everyClient(!rare, at, "some clients refuse %s; only a hidden set may use it", keyword)
 	switch keyword {
 	case "items":
 		l.part(at+"[]", v, role{})

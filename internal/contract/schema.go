@@ -306,21 +306,6 @@ func keywords() []string {
 	}
 }
 
-// holdsSchema tells the keywords whose value is a schema, if it is an object.
-func holdsSchema(keyword string) bool {
-	return slices.Contains([]string{"items", "additionalProperties", "if", "then", "else"}, keyword)
-}
-
-// holdsSchemas tells the keywords whose value is a list or a table of schemas.
-func holdsSchemas(keyword string) bool {
-	return slices.Contains([]string{"properties", "anyOf", "allOf", "$defs"}, keyword)
-}
-
-// isRare tells the keywords of JSON Schema that some clients refuse or drop.
-func isRare(keyword string) bool {
-	return slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
-}
-
 func typeNames(v *jsontree.Value) ([]string, error) {
 	names, err := []string{v.Text}, isText(v)
 	if v.Kind == jsontree.Array {

@@ -52,9 +52,8 @@ func place(pattern string, flags syntax.Flags, wrong *syntax.Error) int {
 			break
 		}
 		at += n
-		var same *syntax.Error
 		_, err := syntax.Parse(pattern[:at+len(wrong.Expr)], flags)
-		if errors.As(err, &same) && *same == *wrong {
+		if same, ok := errors.AsType[*syntax.Error](err); ok && *same == *wrong {
 			return at
 		}
 	}

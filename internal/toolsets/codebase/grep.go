@@ -142,8 +142,7 @@ func failed(ctx context.Context, err error) error {
 
 func badPattern(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid regex pattern").With("pattern", pattern).Because(err)
-	var fault *text.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
 		failure = failure.With("details", fault.Why).With("column", fault.Column)
 	}
 	return failure
@@ -151,8 +150,7 @@ func badPattern(pattern string, err error) error {
 
 func badGlob(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid file pattern").With("filePattern", pattern).Because(err)
-	var fault *glob.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
 		return failure.With("details", fault.Why)
 	}
 	return failure.With("details", err.Error())

@@ -41,8 +41,7 @@ func (t *Tools) knowAbout(ctx context.Context, topic string) ([]engine.Message, 
 		return nil, contract.Errorf(contract.Invalid, "topic must have %d to %d characters, not %d", shortest, longestTopic, n).With("field", "topic")
 	}
 	found, err := t.ask(ctx, SearchIn{Query: topic, Type: "all", Limit: mostGathered})
-	var building *knowledge.BuildingError
-	if err != nil && !errors.Is(err, knowledge.ErrEmpty) && !errors.As(err, &building) {
+	if err != nil && !errors.Is(err, knowledge.ErrEmpty) && !errors.As(err, new(*knowledge.BuildingError)) {
 		return nil, searchFailure(ctx, err)
 	}
 	results := make([]Result, len(found.Hits))

@@ -164,8 +164,7 @@ func (p *Plan) read(name string, most int64) ([]byte, error) {
 // unreadable words a fault of the folder that is read. Its own words may name places
 // of the machine, so they are for the log.
 func unreadable(name string, err error) error {
-	var worded *contract.Error
-	if err == nil || errors.As(err, &worded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, new(*contract.Error)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, whyUnread(err)).Because(err)

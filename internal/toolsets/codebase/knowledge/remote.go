@@ -134,8 +134,7 @@ func isRefused(err error) bool {
 
 // shortly says why there are no vectors, without what is nobody's business.
 func shortly(err error) string {
-	var failed *provider.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*provider.Error](err); ok {
 		return failed.Reason
 	}
 	return "the service cannot be asked"
