@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-	"unicode/utf8"
 )
 
 // Options say which service is asked, and how. URL and Model are needed.
@@ -253,10 +252,7 @@ func (c *Client) ask(ctx context.Context, texts []string, room int) ([][]float32
 // cut shortens a text to so many bytes, to whole characters. Services refuse an empty one.
 func cut(text string, room int) string {
 	if len(text) > room {
-		for room > 0 && !utf8.RuneStart(text[room]) {
-			room--
-		}
-		text = text[:room]
+		text = strings.ToValidUTF8(text[:room], "")
 	}
 	if strings.TrimSpace(text) == "" {
 		return "."

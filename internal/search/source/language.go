@@ -13,9 +13,8 @@ import (
 // begins. A file that tells nothing is "text".
 func Language(name string, content []byte) string {
 	base := strings.ToLower(path.Base(name))
-	if language, ok := fileNames()[base]; ok && !isPlainWord(base) {
-		return language
-	} else if ok && hinted(content) == "" {
+	isWord := base == "build" || base == "workspace" || base == "buck" // which a program may be called as well
+	if language, ok := fileNames()[base]; ok && (!isWord || hinted(content) == "") {
 		return language
 	}
 	extension := strings.TrimPrefix(path.Ext(base), ".")
@@ -32,11 +31,6 @@ func Language(name string, content []byte) string {
 		return language
 	}
 	return "text"
-}
-
-// isPlainWord tells whether the name of a file is an ordinary word, which a program may have as well.
-func isPlainWord(base string) bool {
-	return base == "build" || base == "workspace" || base == "buck"
 }
 
 // byPrefix knows the names that go on after a dot: Dockerfile.dev, .env.local, .eslintrc.

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"remit/internal/contract"
+	"remit/internal/toolsets/books/intake"
 )
 
 // This file and those named people_*.go hold what people do with whole books, from the
@@ -87,18 +88,13 @@ func checkID(bookID string) error {
 
 // checkFile refuses what cannot be the path of a file in a book.
 func checkFile(name string) error {
-	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !inName(r) }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !intake.InName(r) }) {
 		return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {
 		return contract.Errorf(contract.Invalid, "A path in a book has 1 to 255 characters").With("field", "path")
 	}
 	return checkPath(name)
-}
-
-// inName tells whether the name of a file or folder of a book may have a character.
-func inName(r rune) bool {
-	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '.' || r == '-'
 }
 
 // peopleAtOnce is how many files are read or written at the same time: disks and

@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -164,10 +165,7 @@ func isMarkdown(name string) bool { return strings.HasSuffix(name, ".md") }
 
 // mimeOfText is what a text is called by its name alone.
 func mimeOfText(name string) string {
-	if known := mimeTypes[path.Ext(name)]; known != "" {
-		return known
-	}
-	return "text/plain"
+	return cmp.Or(mimeTypes[path.Ext(name)], "text/plain")
 }
 
 // Read gives a file as text, if that is what it holds.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,12 +75,7 @@ func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 
 // IsMarkdown tells files whose links are known from all others.
 func IsMarkdown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".mdx":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(path.Ext(name)))
 }
 
 // check looks into every file as far as it takes to know that it can be stored.
@@ -172,15 +168,13 @@ func unreadable(name string, err error) error {
 
 // whyUnread says why a file or folder is of no use.
 func whyUnread(err error) string {
-	var worded *contract.Error
-	switch {
-	case errors.As(err, &worded):
+	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return worded.Message
-	case errors.Is(err, fs.ErrPermission):
-		return "you may not read it"
-	default:
-		return "it cannot be read"
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "you may not read it"
+	}
+	return "it cannot be read"
 }
 
 // title finds what the folder calls itself.

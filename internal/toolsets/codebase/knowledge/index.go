@@ -154,18 +154,19 @@ func New(o Options) *Index {
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
 	x.courtesy.now = o.Now
-	x.catalog = newCatalog(func() int { return dimension(x.local()) }, x.giveWay)
+	x.catalog = newCatalog(x.dimension, x.giveWay)
 	if o.Remote != nil {
-		x.remote = newRemote(x, o.Remote)
+		x.remote = &remote{x: x, model: o.Remote, wake: make(chan struct{}, 1), changed: make(chan struct{})}
 	}
 	return x
 }
 
-func dimension(e Embedder) int {
-	if e == nil {
-		return 0
+// dimension is that of the model in the program; 0 if there is none.
+func (x *Index) dimension() int {
+	if local := x.local(); local != nil {
+		return local.Dim()
 	}
-	return e.Dim()
+	return 0
 }
 
 // openLocal opens the model in the program. Without it words alone count.

@@ -33,10 +33,6 @@ type remote struct {
 	changed chan struct{}
 }
 
-func newRemote(x *Index, model Embedder) *remote {
-	return &remote{x: x, model: model, wake: make(chan struct{}, 1), changed: make(chan struct{})}
-}
-
 // nudge says that there may be something to embed.
 func (r *remote) nudge() {
 	r.note(func() { r.wanted++ })
