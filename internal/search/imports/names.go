@@ -171,17 +171,12 @@ func (s scanner) csharpName() string {
 	return name
 }
 
-// declaringWords gives the words that declare a name in a language. In those of the JVM only what is not indented counts.
-func declaringWords(language string) (words []string, top bool) {
-	switch language {
-	case "kotlin":
-		return []string{"class", "interface", "object", "typealias", "fun", "val", "var"}, true
-	case "scala":
-		return []string{"class", "trait", "object", "enum", "type", "def", "val", "given"}, true
-	case "csharp":
-		return []string{"class", "struct", "enum", "interface", "record"}, false
-	}
-	return []string{"class", "interface", "trait", "enum", "function", "const"}, false
+// declaringWords are the words that declare a name, by language.
+var declaringWords = map[string][]string{
+	"kotlin": {"class", "interface", "object", "typealias", "fun", "val", "var"},
+	"scala":  {"class", "trait", "object", "enum", "type", "def", "val", "given"},
+	"csharp": {"class", "struct", "enum", "interface", "record"},
+	"php":    {"class", "interface", "trait", "enum", "function", "const"},
 }
 
 // declares tells whether a file declares a name, by one of the words that do so in its language; in PHP, in a namespace.
@@ -189,7 +184,7 @@ func declares(language string, content []byte, namespace, name string) bool {
 	if !strings.Contains(string(content), name) {
 		return false
 	}
-	words, top := declaringWords(language)
+	words, top := declaringWords[language], language == "kotlin" || language == "scala" // where only what is not indented counts
 	s := scan(language, content)
 	for counts := namespace == "" || language != "php"; s.Tok.Kind != lexical.End; {
 		switch {

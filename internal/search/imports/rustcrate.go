@@ -72,17 +72,16 @@ func (r *rustResolver) findRoot(file string) string {
 // targets gives the files that a package's library and programs begin with.
 func (r *rustResolver) targets(folder string) []string {
 	t := r.manifest(folder)
-	var found []string
-	for _, name := range []string{t.text("lib", "path"), "src/lib.rs", "src/main.rs"} {
-		if name != "" {
-			found = append(found, r.existing(folder, name)...)
-		}
-	}
+	names := []string{t.text("lib", "path"), "src/lib.rs", "src/main.rs"}
 	for _, list := range []string{"bin", "test", "example", "bench"} {
 		for _, target := range t.tables(list) {
-			if name := target.text("path"); name != "" {
-				found = append(found, r.existing(folder, name)...)
-			}
+			names = append(names, target.text("path"))
+		}
+	}
+	var found []string
+	for _, name := range names {
+		if file, ok := r.existing(folder, name); ok && name != "" {
+			found = append(found, file)
 		}
 	}
 	return found
@@ -122,18 +121,15 @@ func (r *rustResolver) owner(roots []string, file string) string {
 
 // rootAbove finds the root of a file where no Cargo.toml tells: the closest lib.rs or main.rs.
 func (r *rustResolver) rootAbove(file string) string {
-	found := file
-	nearest(path.Dir(file), func(folder string) bool {
-		root := r.existing(folder, "lib.rs", "main.rs")
-		if path.Base(file) == "main.rs" && path.Dir(file) == folder {
-			root = []string{file}
+	if path.Base(file) == "main.rs" {
+		return file
+	}
+	for folder := range upwards(path.Dir(file)) {
+		if root, ok := r.existing(folder, "lib.rs", "main.rs"); ok {
+			return root
 		}
-		if root != nil {
-			found = root[0]
-		}
-		return root != nil
-	})
-	return found
+	}
+	return file
 }
 
 // crate finds the first file of a library by the name that the code uses for it: the package's own, or one that it
@@ -209,6 +205,5 @@ func (r *rustResolver) libraryName(folder, otherwise string) string {
 
 // library gives the first file of the library of the package in a folder.
 func (r *rustResolver) library(folder string) (string, bool) {
-	found := r.existing(folder, cmp.Or(r.manifest(folder).text("lib", "path"), "src/lib.rs"))
-	return strings.Join(found, ""), found != nil
+	return r.existing(folder, cmp.Or(r.manifest(folder).text("lib", "path"), "src/lib.rs"))
 }

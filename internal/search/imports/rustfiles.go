@@ -9,22 +9,17 @@ import (
 // resolveRust gives the files of modules that are declared, and for each path the file of the deepest module on it.
 func resolveRust(files Files, from string, specs []spec) []string {
 	r := rustResolver{files: files, from: from, modules: map[string][]spec{}, manifests: map[string]tomlTable{}, roots: map[string]string{}}
-	var found []string
-	for _, s := range specs {
+	return resolveEach(specs, func(s spec) (string, bool) {
 		switch s.kind {
 		case rustModule:
-			found = append(found, r.declared(from, s)...)
+			return r.declared(from, s)
 		case rustInclude:
-			if file, ok := fileIn(files, path.Dir(from), s.text); ok {
-				found = append(found, file)
-			}
+			return fileIn(files, path.Dir(from), s.text)
 		case rustPath, rustUse, rustCrate:
-			if file, ok := r.path(strings.Split(s.text, "::"), s.kind); ok {
-				found = append(found, file)
-			}
+			return r.path(strings.Split(s.text, "::"), s.kind)
 		}
-	}
-	return found
+		return "", false
+	})
 }
 
 type rustResolver struct {
@@ -95,15 +90,15 @@ func (r *rustResolver) child(file string, inline []string, name string) (next st
 			return file, append(slices.Clip(inline), name), true
 		}
 		declared = true
-		if found := r.declared(file, s); len(found) > 0 {
-			return found[0], nil, true
+		if found, ok := r.declared(file, s); ok {
+			return found, nil, true
 		}
 	}
 	if declared {
 		return "", nil, false
 	}
-	if found := r.declared(file, spec{text: full}); len(found) > 0 && found[0] != r.root(file) {
-		return found[0], nil, true
+	if found, ok := r.declared(file, spec{text: full}); ok && found != r.root(file) {
+		return found, nil, true
 	}
 	return "", nil, false
 }
@@ -122,7 +117,7 @@ func (r *rustResolver) modulesOf(file string) []spec {
 
 // declared gives the file of a module that another file declares. That of an attribute is looked for beside the file, unless
 // the declaration stands in a module that is written out.
-func (r *rustResolver) declared(file string, s spec) []string {
+func (r *rustResolver) declared(file string, s spec) (string, bool) {
 	full, attribute, has := strings.Cut(s.text, " ")
 	place := strings.ReplaceAll(full, "::", "/")
 	inside := path.Dir(place) != "."
@@ -132,23 +127,15 @@ func (r *rustResolver) declared(file string, s spec) []string {
 	if has {
 		return r.existing(path.Join(r.folder(file), path.Dir(place)), attribute)
 	}
-	for _, folder := range []string{r.folder(file), path.Dir(file)} {
-		// A file that an attribute names has its modules beside it: then the second is right, if the first has nothing.
-		if found := r.existing(folder, place+".rs", place+"/mod.rs"); found != nil {
-			return found
-		}
-	}
-	return nil
+	// A file that an attribute names has its modules beside it: then the second is right, if the first has nothing.
+	return firstFound([]string{r.folder(file), path.Dir(file)}, func(folder string) (string, bool) {
+		return r.existing(folder, place+".rs", place+"/mod.rs")
+	})
 }
 
 // existing gives the first of the names in a folder that is a file.
-func (r *rustResolver) existing(folder string, names ...string) []string {
-	for _, name := range names {
-		if file, ok := fileIn(r.files, folder, strings.ReplaceAll(name, `\`, "/")); ok {
-			return []string{file}
-		}
-	}
-	return nil
+func (r *rustResolver) existing(folder string, names ...string) (string, bool) {
+	return firstFound(names, func(name string) (string, bool) { return fileIn(r.files, folder, strings.ReplaceAll(name, `\`, "/")) })
 }
 
 // folder gives the folder in which the modules of a file are.
@@ -167,8 +154,8 @@ func (r *rustResolver) parent(file string) string {
 	}
 	root := r.root(file)
 	if folder != path.Dir(root) {
-		if found := r.existing(".", folder+".rs", folder+"/mod.rs"); found != nil {
-			return found[0]
+		if found, ok := r.existing(".", folder+".rs", folder+"/mod.rs"); ok {
+			return found
 		}
 	}
 	return root
