@@ -82,7 +82,7 @@ func Review(old, updated []*Set) []ToolReview {
 	var reviews []ToolReview
 	for _, set := range old {
 		for _, c := range set.Contracts {
-			if r := review(c, findContract(updated, set.Name, c.Name)); len(r.Changes) > 0 {
+			if r := review(c, Find(updated, set.Name, c.Name)); len(r.Changes) > 0 {
 				r.Tool = set.Name + "/" + c.Name
 				reviews = append(reviews, r)
 			}
@@ -90,7 +90,7 @@ func Review(old, updated []*Set) []ToolReview {
 	}
 	for _, set := range updated {
 		for _, c := range set.Contracts {
-			if findContract(old, set.Name, c.Name) == nil {
+			if Find(old, set.Name, c.Name) == nil {
 				added := Change{Minor, "tool", "it is new"}
 				reviews = append(reviews, ToolReview{Tool: set.Name + "/" + c.Name, New: c.Version, Needed: Minor, Enough: true, Changes: []Change{added}})
 			}
@@ -124,7 +124,8 @@ func Gate(old, updated []*Set) error {
 	return errors.Join(problems...)
 }
 
-func findContract(sets []*Set, set, name string) *Contract {
+// Find returns the contract of a tool of one of the sets, or nil.
+func Find(sets []*Set, set, name string) *Contract {
 	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == set }); i >= 0 {
 		return sets[i].Find(name)
 	}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -141,12 +142,7 @@ func (c *compiler) compile(doc *jsontree.Value, at string, top *schema) (*schema
 		return nil, fmt.Errorf("%s: a schema is an object, not %s", orRoot(at), doc.Kind)
 	}
 	s := newSchema()
-	if top == nil {
-		top = s
-	}
-	if c.root == nil {
-		c.root = s
-	}
+	top, c.root = cmp.Or(top, s), cmp.Or(c.root, s)
 	c.made = append(c.made, madeSchema{s, at, top})
 	for i := range doc.Members {
 		keyword, value := doc.Members[i].Key, &doc.Members[i].Value

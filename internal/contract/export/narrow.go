@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,10 +24,7 @@ type narrower struct {
 
 // lose notes something of the schema at a place that the dialect cannot say.
 func (n *narrower) lose(at, what string) {
-	if at == "" {
-		at = "the whole"
-	}
-	n.losses = append(n.losses, at+" "+what)
+	n.losses = append(n.losses, cmp.Or(at, "the whole")+" "+what)
 }
 
 // schema narrows the schema at a place. What the dialect has no keyword for goes

@@ -9,6 +9,7 @@
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,15 +73,9 @@ type round struct {
 
 // New returns the corpus of a tree. Nothing is read before the first search. The tree must stay open until Close has returned.
 func New(t *tree.Tree, o Options) *Corpus {
-	if o.Budget <= 0 {
-		o.Budget = 512 << 20
-	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Budget = cmp.Or(max(o.Budget, 0), 512<<20)
+	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c := &Corpus{tree: t, o: o, classes: sync.OnceValue(newClassTable), wake: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.view = &view{parts: cut(nil, "")}

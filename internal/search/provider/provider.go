@@ -3,6 +3,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,9 +60,7 @@ func New(o Options) (*Client, error) {
 	if o.Dim < 0 || o.Dim > mostNumbers {
 		return nil, fmt.Errorf("an embedding has 1 to %d numbers, not %d", mostNumbers, o.Dim)
 	}
-	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
-	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 30*time.Second)
 	c := &Client{o: o, endpoint: endpoint, http: &http.Client{CheckRedirect: stayHere}, now: time.Now, wait: wait}
 	c.dim.Store(int64(o.Dim))
 	c.room.Store(longest)

@@ -2,6 +2,7 @@
 package tree
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/maphash"
@@ -82,9 +83,7 @@ func Open(o Options) (*Tree, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	base, err := filepath.Abs(o.Root)
 	if err != nil {
 		return nil, fmt.Errorf("find root folder: %w", err)

@@ -24,13 +24,12 @@ const (
 
 // offers are what there is besides the tools: nothing if read_content is not served.
 func (t *Tools) offers() ([]engine.Shelf, []engine.Prompt) {
-	for _, set := range t.Served {
-		if reading := set.Find(readTool); set.Name == setName && reading != nil {
-			s := &shelf{Tools: t, reading: reading}
-			return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
-		}
+	reading := contract.Find(t.Served, setName, readTool)
+	if reading == nil {
+		return nil, nil
 	}
-	return nil, nil
+	s := &shelf{Tools: t, reading: reading}
+	return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
 }
 
 // check refuses a place that read_content would refuse.

@@ -9,6 +9,7 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -144,12 +145,8 @@ func New(o Options) *Index {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Workers <= 0 {
-		o.Workers = max(1, runtime.NumCPU()-1)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Workers = cmp.Or(max(o.Workers, 0), max(1, runtime.NumCPU()-1))
 	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue(), fed: map[string]*Source{}}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
