@@ -3,9 +3,9 @@
 // A Corpus has a view: all its docs, in parts by path (view.go). A part is a shelf of docs with trigrams (trigrams.go), which
 // are made in the background (tend.go), and what has changed since. Before a search looks at the view, the tree is brought up
 // to date and what was changed is read (intake.go). Texts are outside the heap (arena.go), as many as the budget allows; the
-// others are read when they are searched (read.go, far.go). A search is cut into units that several workers take in the order of paths
+// others are read when they are searched (read.go). A search is cut into units that several workers take in the order of paths
 // (plan.go, scan.go) and whose results are given in that order (merge.go). How many lines it found in each doc is kept for a
-// while (recall.go), as the same is often searched for again, to see more of it.
+// while (shelf.go), as the same is often searched for again, to see more of it.
 package corpus
 
 import (

@@ -1,11 +1,11 @@
 // Package knowledge keeps what a project knows in pieces, and finds them by words and by meaning.
 //
 // Whoever searches asks for a round (round.go), which brings the index up to date: what other processes put into the store
-// (load.go) as far as it may be searched (reach.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
+// (load.go) as far as it may be searched (paths.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
 // (survey.go). What is little is done in the round; the rest
 // waits in a queue (queue.go) for workers, who read, cut, embed and keep it in batches (work.go). What is kept is in the store, what is needed to
 // find it in memory (catalog.go). A search (search.go) ranks pieces (rank.go), reads the best of them from the store (show.go) and folds those that
-// say the same (fold.go). Vectors of a remote model are made on the side (remote.go).
+// say the same (rank.go). Vectors of a remote model are made on the side (remote.go).
 package knowledge
 
 import (
