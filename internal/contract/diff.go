@@ -68,7 +68,7 @@ func Review(old, updated []*Set) []ToolReview {
 	var reviews []ToolReview
 	for _, set := range old {
 		for _, c := range set.Contracts {
-			if r := review(c, findContract(updated, set.Name, c.Name)); len(r.Changes) > 0 {
+			if r := review(c, Find(updated, set.Name, c.Name)); len(r.Changes) > 0 {
 				r.Tool = set.Name + "/" + c.Name
 				reviews = append(reviews, r)
 			}
@@ -76,7 +76,7 @@ func Review(old, updated []*Set) []ToolReview {
 	}
 	for _, set := range updated {
 		for _, c := range set.Contracts {
-			if findContract(old, set.Name, c.Name) == nil {
+			if Find(old, set.Name, c.Name) == nil {
 				added := Change{Minor, "tool", "it is new"}
 				reviews = append(reviews, ToolReview{Tool: set.Name + "/" + c.Name, New: c.Version, Needed: Minor, Enough: true, Changes: []Change{added}})
 			}
@@ -99,16 +99,10 @@ func review(old, updated *Contract) ToolReview {
 	return r
 }
 
-func findContract(sets []*Set, set, name string) *Contract {
-	if s := findSet(sets, set); s != nil {
-		return s.Find(name)
-	}
-	return nil
-}
-
-func findSet(sets []*Set, name string) *Set {
-	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == name }); i >= 0 {
-		return sets[i]
+// Find returns the contract of a tool of one of the sets, or nil.
+func Find(sets []*Set, set, name string) *Contract {
+	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == set }); i >= 0 {
+		return sets[i].Find(name)
 	}
 	return nil
 }

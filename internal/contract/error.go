@@ -121,10 +121,7 @@ type ErrorRule struct {
 // Status is the HTTP status that a caller gets for a kind of failure: the one that
 // the contract states, or else the kind's own.
 func (c *Contract) Status(kind Kind) int {
-	if stated := c.Errors[kind].Status; stated != 0 {
-		return stated
-	}
-	return kind.Status()
+	return cmp.Or(c.Errors[kind].Status, kind.Status())
 }
 
 // alwaysSent are details that tell the caller what to do next, in every shape.
@@ -132,10 +129,7 @@ var alwaysSent = []string{"retry_after", "approval"}
 
 // Code is the contract's own word for a failure.
 func (c *Contract) Code(e *Error) string {
-	if e.Code != "" {
-		return e.Code
-	}
-	return c.Errors[e.Kind].Code
+	return cmp.Or(e.Code, c.Errors[e.Kind].Code)
 }
 
 // Render gives the body that a caller gets for a failure. Cause stays out.

@@ -270,10 +270,12 @@ func MapParts(schema *jsontree.Value, replace func(keyword, name string, part *j
 	out := *schema
 	out.Members = slices.Clone(schema.Members)
 	for i := range out.Members {
-		switch m := &out.Members[i]; {
-		case holdsSchema(m.Key) && m.Value.Kind == jsontree.Object:
-			m.Value = replace(m.Key, "", &m.Value)
-		case holdsSchemas(m.Key):
+		switch m := &out.Members[i]; m.Key {
+		case "items", "additionalProperties", "if", "then", "else":
+			if m.Value.Kind == jsontree.Object {
+				m.Value = replace(m.Key, "", &m.Value)
+			}
+		case "properties", "anyOf", "allOf", "$defs":
 			m.Value.Members = slices.Clone(m.Value.Members)
 			for j := range m.Value.Members {
 				part := &m.Value.Members[j]

@@ -148,7 +148,8 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 		about, kind := m.Value.Field("description"), m.Value.Field("type")
 		_, either := m.Value.Get("anyOf")
 		l.everyClient(about.Text != "", where, "has no description")
-		nullable := isNullable(&kind) && (at == "output" || strings.HasPrefix(at, "output."))
+		// In an answer every client takes null as the alternative; among arguments an optional one does the same.
+		nullable := len(kind.Members) == 2 && kind.Members[1].Value.Text == "null" && (at == "output" || strings.HasPrefix(at, "output."))
 		l.everyClient(either || nullable || kind.Kind == jsontree.String, where, "must have exactly one type")
 		l.part(where, &m.Value, role{argument: at == "input", required: demands(s, m.Key)})
 	}
@@ -159,7 +160,8 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 
 // keyword checks the schemas within a keyword, beside the properties.
 func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
-	l.everyClient(!isRare(keyword), at, "some clients refuse %s; only a hidden set may use it", keyword)
+	rare := slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
+	l.everyClient(!rare, at, "some clients refuse %s; only a hidden set may use it", keyword)
 	switch keyword {
 	case "items":
 		l.part(at+"[]", v, role{})
@@ -178,12 +180,6 @@ func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
 	case "if", "then", "else":
 		l.part(at+"."+keyword, v, role{})
 	}
-}
-
-// isNullable tells whether a type is one with null as the alternative. In an answer
-// every client takes that; among arguments an optional one does the same.
-func isNullable(kind *jsontree.Value) bool {
-	return len(kind.Members) == 2 && kind.Members[1].Value.Text == "null"
 }
 
 // role is what a schema is to the object around it.

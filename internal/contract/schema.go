@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -141,12 +142,7 @@ func (c *compiler) compile(doc *jsontree.Value, at string, top *schema) (*schema
 		return nil, fmt.Errorf("%s: a schema is an object, not %s", orRoot(at), doc.Kind)
 	}
 	s := newSchema()
-	if top == nil {
-		top = s
-	}
-	if c.root == nil {
-		c.root = s
-	}
+	top, c.root = cmp.Or(top, s), cmp.Or(c.root, s)
 	c.made = append(c.made, madeSchema{s, at, top})
 	for i := range doc.Members {
 		keyword, value := doc.Members[i].Key, &doc.Members[i].Value
@@ -304,21 +300,6 @@ func keywords() []string {
 		headerKeyword, "title", "description", "examples", "deprecated",
 		"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const",
 	}
-}
-
-// holdsSchema tells the keywords whose value is a schema, if it is an object.
-func holdsSchema(keyword string) bool {
-	return slices.Contains([]string{"items", "additionalProperties", "if", "then", "else"}, keyword)
-}
-
-// holdsSchemas tells the keywords whose value is a list or a table of schemas.
-func holdsSchemas(keyword string) bool {
-	return slices.Contains([]string{"properties", "anyOf", "allOf", "$defs"}, keyword)
-}
-
-// isRare tells the keywords of JSON Schema that some clients refuse or drop.
-func isRare(keyword string) bool {
-	return slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
 }
 
 func typeNames(v *jsontree.Value) ([]string, error) {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -33,24 +34,26 @@ func OneOf(word string, known ...string) error {
 	if slices.Contains(known, word) {
 		return nil
 	}
-	last := len(known) - 1
-	err := fmt.Errorf("%q must be %s or %s", word, strings.Join(known[:last], ", "), known[last])
-	if near := Nearest(word, known); near != "" && last > 1 {
-		err = fmt.Errorf("%w; did you mean %q?", err, near)
+	last, near := len(known)-1, ""
+	if last > 1 {
+		near = Suggestion(word, known)
 	}
-	return err
+	return fmt.Errorf("%q must be %s or %s%s", word, strings.Join(known[:last], ", "), known[last], near)
+}
+
+// Suggestion ends a sentence about an unknown name with the name that was probably meant;
+// it is "" if there is none.
+func Suggestion(name string, known []string) string {
+	if near := Nearest(name, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // Hint ends a sentence about an unknown name: with the name that was probably meant, or
 // else with all there are.
 func Hint(name string, known []string) string {
-	if near := Nearest(name, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if len(known) == 0 {
-		return "; there are none"
-	}
-	return "; there are " + strings.Join(known, ", ")
+	return cmp.Or(Suggestion(name, known), "; there are "+cmp.Or(strings.Join(known, ", "), "none"))
 }
 
 // suggest gives the end of a sentence that names the nearest candidate.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -104,26 +105,22 @@ func (c *Contract) tighten(t Tightening) error {
 }
 
 func (c *Contract) apply(t Tightening) {
-	if t.Title != "" {
-		c.Title = t.Title
-	}
-	if t.Description != "" {
-		c.Description = t.Description
-	}
-	if !t.Rate.IsZero() {
-		c.Rate = t.Rate
-	}
+	c.Title = cmp.Or(t.Title, c.Title)
+	c.Description = cmp.Or(t.Description, c.Description)
+	c.Rate = cmp.Or(t.Rate, c.Rate)
+	c.Size.Request = cmp.Or(t.Request, c.Size.Request)
 	if t.Deadline > 0 {
 		c.Deadline = Deadline{Target: min(c.Deadline.Target, t.Deadline), Max: t.Deadline}
-	}
-	if t.Request > 0 {
-		c.Size.Request = t.Request
 	}
 	if t.Approval && !c.Approval.Required {
 		c.Approval = Approval{Required: true, Window: approvalWindow}
 	}
 	for i := range c.Paths {
-		c.Paths[i].Deny = append(slices.Clone(c.Paths[i].Deny), lowerAll(t.Deny)...)
+		policy := &c.Paths[i]
+		policy.Deny = slices.Clip(policy.Deny)
+		for _, pattern := range t.Deny {
+			policy.Deny = append(policy.Deny, strings.ToLower(pattern)) // as Denies compares them
+		}
 	}
 }
 
@@ -131,13 +128,4 @@ func (c *Contract) apply(t Tightening) {
 // less than 100/min by the hour, but lets 5000 through in a minute.
 func (r Rate) isLooser(than Rate) bool {
 	return r.Requests > than.Requests || float64(r.Requests)/r.Per.Seconds() > float64(than.Requests)/than.Per.Seconds()
-}
-
-// lowerAll writes patterns as Denies compares them.
-func lowerAll(patterns []string) []string {
-	lower := make([]string, len(patterns))
-	for i, pattern := range patterns {
-		lower[i] = strings.ToLower(pattern)
-	}
-	return lower
 }

@@ -77,11 +77,7 @@ func (c *checker) report(s *schema, v *jsontree.Value, at *place, rule, format s
 	field := at.String()
 	p := Problem{Field: field, Rule: rule, Code: s.codeOf(rule), Message: s.messageOf(rule), Value: *v}
 	if p.worded = p.Message != ""; !p.worded {
-		name := field
-		if name == "" {
-			name = "the value"
-		}
-		p.Message = name + " " + fmt.Sprintf(format, args...)
+		p.Message = cmp.Or(field, "the value") + " " + fmt.Sprintf(format, args...)
 	}
 	c.problems = append(c.problems, p)
 }

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,10 +24,7 @@ type narrower struct {
 
 // lose notes something of the schema at a place that the dialect cannot say.
 func (n *narrower) lose(at, what string) {
-	if at == "" {
-		at = "the whole"
-	}
-	n.losses = append(n.losses, at+" "+what)
+	n.losses = append(n.losses, cmp.Or(at, "the whole")+" "+what)
 }
 
 // schema narrows the schema at a place. What the dialect has no keyword for goes
@@ -41,7 +39,7 @@ func (n *narrower) schema(s *jsontree.Value, at string, more ...string) jsontree
 		case strings.HasPrefix(m.Key, "x-"), m.Key == "$schema" && n.keywords != nil:
 		case at == "" && slices.Contains(n.notAtTop, m.Key):
 			n.lose(at, "has "+m.Key)
-		case n.takes(m.Key) && (m.Key != "format" || n.takesFormat(m.Value.Text)):
+		case takes(n.keywords, m.Key) && (m.Key != "format" || takes(n.formats, m.Value.Text)):
 			kept.Members = append(kept.Members, m)
 		default:
 			said = append(said, n.inWords(m, at)...)
@@ -202,7 +200,10 @@ type dialect struct {
 // dialect is what the form takes of a tool that is not strict.
 func (f Format) dialect() dialect {
 	if f == Gemini {
-		return dialect{keywords: geminiKeywords(), loneRef: true}
+		return dialect{loneRef: true, keywords: []string{
+			"type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "format",
+			"minimum", "maximum", "anyOf", "$defs", "$ref", "$anchor", "title", "description",
+		}}
 	}
 	return dialect{notAtTop: []string{"anyOf", "allOf"}}
 }
@@ -224,17 +225,5 @@ func (f Format) strictDialect() dialect {
 	return d
 }
 
-func geminiKeywords() []string {
-	return []string{
-		"type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "format",
-		"minimum", "maximum", "anyOf", "$defs", "$ref", "$anchor", "title", "description",
-	}
-}
-
-func (d *dialect) takes(keyword string) bool {
-	return d.keywords == nil || slices.Contains(d.keywords, keyword)
-}
-
-func (d *dialect) takesFormat(name string) bool {
-	return d.formats == nil || slices.Contains(d.formats, name)
-}
+// takes tells whether a word is among those that a dialect takes.
+func takes(words []string, word string) bool { return words == nil || slices.Contains(words, word) }

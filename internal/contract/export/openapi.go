@@ -268,7 +268,8 @@ func (d *posted) failure(status int, kinds []contract.Kind, examples map[contrac
 			continue
 		}
 		shown = append(shown, examples[kind]...)
-		about = append(about, strings.TrimSuffix(fmt.Sprintf("%s: %s", kind, cmp.Or(d.Errors[kind].When, defaultCause(kind))), "."))
+		when := cmp.Or(d.Errors[kind].When, "see the message: the outcome is "+strings.ReplaceAll(string(kind), "_", " "))
+		about = append(about, strings.TrimSuffix(fmt.Sprintf("%s: %s", kind, when), "."))
 	}
 	slices.SortFunc(shown, func(a, b jsontree.Member) int {
 		return cmp.Or(cmp.Compare(len(a.Key), len(b.Key)), cmp.Compare(a.Key, b.Key))
@@ -295,10 +296,6 @@ func bodyFaults() map[int]string {
 		413: "the body is larger than the server takes",
 		415: "the body is not plain JSON",
 	}
-}
-
-func defaultCause(kind contract.Kind) string {
-	return "see the message: the outcome is " + strings.ReplaceAll(string(kind), "_", " ")
 }
 
 // errorSchema names the schema of the errors of a shape.

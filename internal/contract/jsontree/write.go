@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
 
@@ -162,4 +164,20 @@ func appendEscape(dst []byte, c byte) []byte {
 		return append(dst, '\\', letter)
 	}
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
+
+// Spell writes JSON with escapes in the place of the characters that keep refuses. It is the same JSON still, as long as keep
+// takes all of ASCII that may stand outside of strings.
+func Spell(json string, keep func(rune) bool) string {
+	var b strings.Builder
+	for _, r := range json {
+		if keep(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
 }

@@ -101,7 +101,7 @@ func (c *Corpus) glimpse() (why string) {
 	n := c.intake
 	c.mu.Unlock()
 	if n != nil {
-		c.apply(n.glimpsed(), false)
+		c.apply(latest(n.taken()), false)
 	}
 	v := c.hold()
 	defer v.letGo()

@@ -3,12 +3,13 @@
 // A Corpus has a view: all its docs, in parts by path (view.go). A part is a shelf of docs with trigrams (trigrams.go), which
 // are made in the background (tend.go), and what has changed since. Before a search looks at the view, the tree is brought up
 // to date and what was changed is read (intake.go). Texts are outside the heap (arena.go), as many as the budget allows; the
-// others are read when they are searched (read.go, far.go). A search is cut into units that several workers take in the order of paths
+// others are read when they are searched (read.go). A search is cut into units that several workers take in the order of paths
 // (plan.go, scan.go) and whose results are given in that order (merge.go). How many lines it found in each doc is kept for a
-// while (recall.go), as the same is often searched for again, to see more of it.
+// while (shelf.go), as the same is often searched for again, to see more of it.
 package corpus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,15 +73,9 @@ type round struct {
 
 // New returns the corpus of a tree. Nothing is read before the first search. The tree must stay open until Close has returned.
 func New(t *tree.Tree, o Options) *Corpus {
-	if o.Budget <= 0 {
-		o.Budget = 512 << 20
-	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Budget = cmp.Or(max(o.Budget, 0), 512<<20)
+	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c := &Corpus{tree: t, o: o, classes: sync.OnceValue(newClassTable), wake: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.view = &view{parts: cut(nil, "")}

@@ -135,9 +135,6 @@ func (n *intake) finish() {
 // collect returns all changes that were not glimpsed before, sorted, one a path.
 func (n *intake) collect() []doc { return latest(append(n.taken(), n.removed...)) }
 
-// glimpsed returns what has been read so far, sorted, one a path. It is not returned again.
-func (n *intake) glimpsed() []doc { return latest(n.taken()) }
-
 // taken returns what is on the piles, and leaves nothing there.
 func (n *intake) taken() []doc {
 	var docs []doc

@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 
@@ -131,11 +132,7 @@ func ndcg(ids []string, answers map[string]float64) float64 {
 	for i, id := range ids[:min(len(ids), depth)] {
 		gain += answers[id] * discount(i)
 	}
-	grades := make([]float64, 0, len(answers))
-	for _, grade := range answers {
-		grades = append(grades, grade)
-	}
-	slices.SortFunc(grades, func(a, b float64) int { return cmp.Compare(b, a) })
+	grades := slices.SortedFunc(maps.Values(answers), func(a, b float64) int { return cmp.Compare(b, a) })
 	for i, grade := range grades[:min(len(grades), depth)] {
 		best += grade * discount(i)
 	}

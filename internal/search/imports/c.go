@@ -199,7 +199,7 @@ func (r *cSearch) angled(name string) (string, bool) {
 	if file, ok := r.first(r.given, name); ok || leadsUp(name) {
 		return file, ok
 	}
-	if isStandardHeader(name) {
+	if strings.HasPrefix(name, "sys/") || cStandard()[name] {
 		return r.first(r.includeFolders(), name)
 	}
 	if file, ok := r.first(r.above, name); ok {
@@ -294,26 +294,4 @@ func declaresModule(files Files, file, name string) bool {
 	}
 	specs, _ := extractCPP(content)
 	return slices.ContainsFunc(specs, func(s spec) bool { return s.kind == cOwnName && s.text == name })
-}
-
-// isStandardHeader tells whether a header belongs to the C library or to POSIX, so that a file of the workspace that
-// has its name is most likely another. Headers without an ending are never searched by name.
-func isStandardHeader(name string) bool {
-	if strings.HasPrefix(name, "sys/") {
-		return true
-	}
-	switch name {
-	case "assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "iso646.h", "limits.h", "locale.h",
-		"math.h", "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbit.h", "stdbool.h", "stdckdint.h",
-		"stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h", "tgmath.h", "threads.h", "time.h",
-		"uchar.h", "wchar.h", "wctype.h",
-		"aio.h", "arpa/inet.h", "cpio.h", "dirent.h", "dlfcn.h", "endian.h", "fcntl.h", "fmtmsg.h", "fnmatch.h", "ftw.h",
-		"getopt.h", "glob.h", "grp.h", "iconv.h", "langinfo.h", "libgen.h", "malloc.h", "memory.h", "monetary.h", "mqueue.h",
-		"ndbm.h", "net/if.h", "netdb.h", "netinet/in.h", "netinet/tcp.h", "nl_types.h", "poll.h", "pthread.h", "pwd.h",
-		"regex.h", "sched.h", "search.h", "semaphore.h", "spawn.h", "strings.h", "stropts.h", "syslog.h", "tar.h",
-		"termios.h", "trace.h", "ulimit.h", "unistd.h", "utime.h", "utmpx.h", "wordexp.h",
-		"windows.h", "winsock2.h", "io.h", "direct.h", "process.h", "tchar.h", "conio.h":
-		return true
-	}
-	return false
 }

@@ -124,24 +124,31 @@ func (r *nodeResolver) place(full string, k kind) (string, bool) {
 	return r.folder(full, k)
 }
 
-// file resolves the path of a file, whose extension may be left out or be that of what it is compiled to.
+// file resolves the path of a file, whose extension may be left out or be that of what it is compiled to. Where types alone
+// are imported, declarations come before compiled code.
 func (r *nodeResolver) file(full string, k kind) (string, bool) {
 	if !r.typed {
 		if file, ok := r.exact(full); ok {
 			return file, true
 		}
 	}
-	stem, sources := nodeSources(full, k)
-	if file, ok := r.extended(stem, sources); ok {
+	compiled, isCompiled := nodeCompiled[path.Ext(full)]
+	stem := strings.TrimSuffix(full, path.Ext(full))
+	if file, ok := r.extended(stem, compiled.sources); ok {
 		return file, true
+	}
+	if k == jsTypeOnly && isCompiled {
+		if file, ok := r.exact(stem + compiled.declaration); ok {
+			return file, true
+		}
 	}
 	if file, ok := r.exact(full); ok {
 		return file, true
 	}
-	if file, ok := r.extended(full, nodeExtensions(k)); ok || stem == full {
+	if file, ok := r.extended(full, append(nodeCode(k), ".json", ".vue", ".svelte", ".astro", ".css")); ok || !isCompiled {
 		return file, ok
 	}
-	return r.exact(stem + nodeDeclaration(full))
+	return r.exact(stem + compiled.declaration)
 }
 
 // extended finds the first of the files that a path with one of the extensions is.
@@ -149,43 +156,15 @@ func (r *nodeResolver) extended(stem string, extensions []string) (string, bool)
 	return firstFound(extensions, func(extension string) (string, bool) { return r.exact(stem + extension) })
 }
 
-// nodeSources takes the extension of compiled code off a path, and gives those of what it may be compiled from; where
-// types alone are imported, with that of its declarations.
-func nodeSources(file string, k kind) (stem string, extensions []string) {
-	extension := path.Ext(file)
-	stem = strings.TrimSuffix(file, extension)
-	switch extension {
-	case ".js":
-		extensions = []string{".ts", ".tsx"}
-	case ".jsx":
-		extensions = []string{".tsx", ".ts"}
-	case ".mjs":
-		extensions = []string{".mts"}
-	case ".cjs":
-		extensions = []string{".cts"}
-	default:
-		return file, nil
-	}
-	if k == jsTypeOnly {
-		extensions = append(extensions, nodeDeclaration(file))
-	}
-	return stem, extensions
-}
-
-// nodeDeclaration gives the extension of the declarations that go with a compiled file.
-func nodeDeclaration(file string) string {
-	switch path.Ext(file) {
-	case ".mjs":
-		return ".d.mts"
-	case ".cjs":
-		return ".d.cts"
-	}
-	return ".d.ts"
-}
-
-// nodeExtensions are the extensions that an import may leave out, in order.
-func nodeExtensions(k kind) []string {
-	return append(nodeCode(k), ".json", ".vue", ".svelte", ".astro", ".css")
+// nodeCompiled has the extensions of compiled code, each with those of what it may be compiled from, and of its declarations.
+var nodeCompiled = map[string]struct {
+	sources     []string
+	declaration string
+}{
+	".js":  {[]string{".ts", ".tsx"}, ".d.ts"},
+	".jsx": {[]string{".tsx", ".ts"}, ".d.ts"},
+	".mjs": {[]string{".mts"}, ".d.mts"},
+	".cjs": {[]string{".cts"}, ".d.cts"},
 }
 
 // nodeCode are the extensions of scripts, in order. Declarations come before code where types alone are imported.

@@ -72,8 +72,7 @@ func (p *webPage) part(start, end int, extract func([]byte) ([]spec, error)) err
 		s.line += before
 		p.specs = append(p.specs, s)
 	}
-	var fault *SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*SyntaxError](err); ok {
 		return &SyntaxError{Line: fault.Line + before, Why: fault.Why}
 	}
 	return err

@@ -4,13 +4,15 @@ import (
 	"slices"
 	"strings"
 
+	"remit/internal/search/lexical"
 	"remit/internal/search/source"
 )
 
 // marked gives the discoveries in the comments of a file: those that begin with a word that says what they are.
 func (f *file) marked() []Piece {
-	if !f.mayBeMarked() {
-		return nil
+	markers := []string{"TODO", "FIXME", "XXX", "BUG", "HACK", "ISSUE", "DECISION:", "RULE:", "PATTERN:", "INVARIANT:", "WHY:"}
+	if !slices.ContainsFunc(markers, func(marker string) bool { return strings.Contains(f.text, marker) }) {
+		return nil // which most files are, and this is quick
 	}
 	var found []Piece
 	comments := f.comments()
@@ -37,15 +39,6 @@ func (f *file) marked() []Piece {
 
 // mostContinued is how many lines such a comment has at most.
 const mostContinued = 12
-
-// mayBeMarked tells quickly that a file has no such comment.
-func (f *file) mayBeMarked() bool {
-	return slices.ContainsFunc(markers(), func(marker string) bool { return strings.Contains(f.text, marker) })
-}
-
-func markers() []string {
-	return []string{"TODO", "FIXME", "XXX", "BUG", "HACK", "ISSUE", "DECISION:", "RULE:", "PATTERN:", "INVARIANT:", "WHY:"}
-}
 
 // markerOf gives the word at the beginning of a comment that says what it is, and the comment; empty if there is none.
 // Words that are often only loud need a colon.
@@ -154,4 +147,34 @@ func (f *file) reach(line int) int {
 		}
 	}
 	return line
+}
+
+// A comment is a comment's line: what is on it after the marks, where the marks begin, and on which line.
+type comment struct {
+	text         string
+	line, column int
+	alone        bool // nothing but blanks is before it
+}
+
+// comments gives all comments of a file, line by line.
+func (f *file) comments() []comment {
+	found, _ := lexical.Read(f.language, []byte(f.text), f.commentsOf)
+	return found
+}
+
+func (f *file) commentsOf(s *lexical.Scanner) []comment {
+	var found []comment
+	s.Comments = true
+	for t := s.Next(); t.Kind != lexical.End; t = s.Next() {
+		if t.Kind != lexical.Comment {
+			continue
+		}
+		start := f.starts[t.Line-1]
+		alone := strings.TrimSpace(f.text[start:t.Start]) == ""
+		for i, text := range strings.Split(t.Text, "\n") {
+			text = strings.TrimRight(strings.TrimLeft(text, "/*!#-;% \t"), "* \t")
+			found = append(found, comment{text: text, line: t.Line + i, column: t.Start - start, alone: alone || i > 0})
+		}
+	}
+	return found
 }

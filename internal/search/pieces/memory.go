@@ -101,14 +101,14 @@ func (e *entry) add(texts ...string) {
 // read reads an object by the keys that people use.
 func (e *entry) read(object map[string]any) {
 	byKey := map[string]any{}
-	for key, value := range object {
-		byKey[plainKey(key)] = value
+	for key, value := range object { // created_at, createdAt and "Created At" are the same
+		byKey[strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))] = value
 	}
 	for _, key := range tellingKeys() {
 		e.add(stringsIn(byKey[key], 0)...)
 	}
 	known := e.text != ""
-	for _, key := range reasonKeys() {
+	for _, key := range []string{"rationale", "reason", "reasoning", "why", "context", "cause", "rootcause", "consequences", "impact"} {
 		e.add(stringsIn(byKey[key], 0)...)
 	}
 	if other := stringsIn(byKey["alternatives"], 0); known && len(other) > 0 {
@@ -120,11 +120,6 @@ func (e *entry) read(object map[string]any) {
 	}
 }
 
-// plainKey makes created_at, createdAt and "Created At" the same.
-func plainKey(key string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(key))
-}
-
 // tellingKeys are the keys of what an entry says, in the order in which it is shown.
 func tellingKeys() []string {
 	return []string{
@@ -132,11 +127,6 @@ func tellingKeys() []string {
 		"practice", "bestpractice", "technique", "issue", "problem", "bug", "error", "incident", "symptom", "description", "details", "lesson",
 		"lessonlearned", "learning", "insight", "note", "notes", "body", "entry", "fix", "solution", "resolution", "outcome",
 	}
-}
-
-// reasonKeys are the keys of why it is so.
-func reasonKeys() []string {
-	return []string{"rationale", "reason", "reasoning", "why", "context", "cause", "rootcause", "consequences", "impact"}
 }
 
 // about reads what an entry says of itself: type, module, session, date and tags.

@@ -32,8 +32,7 @@ func garbled(cause error) error {
 
 // unreachable is a request without an answer. What the HTTP client says is left out as far as it has the address in it.
 func unreachable(err error) error {
-	var asked *url.Error
-	if errors.As(err, &asked) {
+	if asked, ok := errors.AsType[*url.Error](err); ok {
 		err = asked.Err
 	}
 	return &Error{Reason: "the service cannot be reached", Cause: err, again: true}
@@ -82,8 +81,7 @@ func (c *Client) explain(ctx context.Context, err error, patience time.Duration)
 	if late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded); late {
 		return &Error{Reason: "timed out after " + rounded(patience), Cause: context.DeadlineExceeded}
 	}
-	var failed *Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed
 	}
 	return &Error{Reason: "the service cannot be asked", Cause: err}

@@ -101,7 +101,9 @@ func outlinePython(content []byte) []Symbol {
 	for i := 0; i < len(s.tokens); {
 		next := i
 		for next < len(s.tokens) && (next == i || s.line(next) == s.line(next-1) || s.text(next-1) == `\`) { // one statement
-			next = s.pastInPython(next)
+			// A bracket with what is in it, or a token; braces that are never closed are passed alone, so that one does not
+			// hide the rest of the file.
+			next = max(next, int(s.tokens[next].partner)) + 1
 		}
 		next = min(next, len(s.tokens))
 		p.statement(s, i, s.column(i))
@@ -110,12 +112,6 @@ func outlinePython(content []byte) []Symbol {
 	}
 	p.close(0, p.last)
 	return p.found
-}
-
-// pastInPython passes a bracket with what is in it, or a token; braces that are never closed are passed alone, so that one
-// does not hide the rest of the file.
-func (s *scanner) pastInPython(i int) int {
-	return max(i, int(s.tokens[i].partner)) + 1
 }
 
 // column gives how far a token is from the beginning of its line.
@@ -144,16 +140,13 @@ func (p *pythonOutline) statement(s *scanner, i, indent int) {
 		inner.symbol = len(p.found)
 		inner.hides = word == "def"
 		inner.owner = cut(outer.owner+s.text(i+1)) + "."
-		p.found = append(p.found, Symbol{Kind: pythonKind(word, outer.owner), Name: outer.owner + s.text(i+1), Line: s.line(i + 1)})
+		kind := "class"
+		if word == "def" {
+			kind = functionKind(outer.owner)
+		}
+		p.found = append(p.found, Symbol{Kind: kind, Name: outer.owner + s.text(i+1), Line: s.line(i + 1)})
 	}
 	p.open = append(p.open, inner)
-}
-
-func pythonKind(word, owner string) string {
-	if word == "class" {
-		return "class"
-	}
-	return functionKind(owner)
 }
 
 // outlineRuby outlines Ruby by the words that begin and end things at the same indentation.

@@ -16,14 +16,13 @@ type keyword struct {
 }
 
 // outlineKeywords outlines languages in which a keyword begins each declaration.
-func outlineKeywords(language string, content []byte) []Symbol {
-	k := keywords{scanner: newScanner(language, content), language: language, words: declaring()[language]}
-	switch language {
-	case "kotlin", "swift", "scala", "graphql":
-		k.newlines = true
+func outlineKeywords(language string) func(content []byte) []Symbol {
+	newlines := language == "kotlin" || language == "swift" || language == "scala" || language == "graphql"
+	return func(content []byte) []Symbol {
+		k := keywords{scanner: newScanner(language, content), language: language, words: declaring()[language], newlines: newlines}
+		k.walk(0, len(k.tokens), "")
+		return k.found
 	}
-	k.walk(0, len(k.tokens), "")
-	return k.found
 }
 
 type keywords struct {

@@ -2,8 +2,10 @@ package source
 
 import (
 	"bytes"
+	_ "embed"
 	"path"
 	"strings"
+	"sync"
 
 	"remit/internal/search/lexical"
 )
@@ -13,9 +15,8 @@ import (
 // begins. A file that tells nothing is "text".
 func Language(name string, content []byte) string {
 	base := strings.ToLower(path.Base(name))
-	if language, ok := fileNames()[base]; ok && !isPlainWord(base) {
-		return language
-	} else if ok && hinted(content) == "" {
+	isWord := base == "build" || base == "workspace" || base == "buck" // which a program may be called as well
+	if language, ok := fileNames()[base]; ok && (!isWord || hinted(content) == "") {
 		return language
 	}
 	extension := strings.TrimPrefix(path.Ext(base), ".")
@@ -32,11 +33,6 @@ func Language(name string, content []byte) string {
 		return language
 	}
 	return "text"
-}
-
-// isPlainWord tells whether the name of a file is an ordinary word, which a program may have as well.
-func isPlainWord(base string) bool {
-	return base == "build" || base == "workspace" || base == "buck"
 }
 
 // byPrefix knows the names that go on after a dot: Dockerfile.dev, .env.local, .eslintrc.
@@ -146,4 +142,42 @@ func firstWord(line []byte) (word string, rest []byte) {
 		n++
 	}
 	return string(line[:n]), line[n:]
+}
+
+// Each table has a line for each language: its name, then words in lower case that tell it.
+var (
+	//go:embed extensions.txt
+	byExtension string // of its files
+	//go:embed filenames.txt
+	byName string // whole names of files
+	//go:embed othernames.txt
+	byOtherName string // what shebang lines and modelines call it, where that is neither its name nor an extension
+)
+
+var (
+	extensions = sync.OnceValue(func() map[string]string { return readTable(byExtension) })
+	fileNames  = sync.OnceValue(func() map[string]string { return readTable(byName) })
+	otherNames = sync.OnceValue(func() map[string]string { return readTable(byOtherName) })
+	// allLanguages are the names themselves.
+	allLanguages = sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		for _, table := range []string{byExtension, byName, byOtherName} {
+			for line := range strings.Lines(table) {
+				all[strings.Fields(line)[0]] = true
+			}
+		}
+		return all
+	})
+)
+
+// readTable turns lines of a value and its keys into a map.
+func readTable(table string) map[string]string {
+	byKey := map[string]string{}
+	for line := range strings.Lines(table) {
+		words := strings.Fields(line)
+		for _, key := range words[1:] {
+			byKey[key] = words[0]
+		}
+	}
+	return byKey
 }

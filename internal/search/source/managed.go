@@ -1,10 +1,12 @@
 package source
 
 // outlineManaged outlines Java, C#, Dart and Groovy: types, and methods within them.
-func outlineManaged(language string, content []byte) []Symbol {
-	m := managed{scanner: newScanner(language, content), language: language}
-	m.walk(0, len(m.tokens), "")
-	return m.found
+func outlineManaged(language string) func(content []byte) []Symbol {
+	return func(content []byte) []Symbol {
+		m := managed{scanner: newScanner(language, content), language: language}
+		m.walk(0, len(m.tokens), "")
+		return m.found
+	}
 }
 
 type managed struct {

@@ -3,6 +3,7 @@ package source
 import (
 	"cmp"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -21,12 +22,12 @@ func Module(name string) string {
 	for i := len(folders) - 1; i >= 0; i-- {
 		folder := plainFolder(folders[i])
 		switch lower := strings.ToLower(folder); {
-		case folder == "" || isSourceRoot(lower) || isTestFolder(lower) || isVersion(lower):
-		case isKindOfTest(lower) && i > 0 && isTestFolder(strings.ToLower(folders[i-1])):
+		case folder == "" || slices.Contains(sourceRoots, lower) || slices.Contains(testFolders, lower) || isVersion(lower):
+		case slices.Contains(kindsOfTests, lower) && i > 0 && slices.Contains(testFolders, strings.ToLower(folders[i-1])):
 		case isReverseDomain(folders[:i+1]):
-		case isLayer(lower):
+		case slices.Contains(layers, lower):
 			layer = cmp.Or(layer, folder)
-		case isDrawer(lower):
+		case slices.Contains(drawers, lower):
 			drawer = cmp.Or(drawer, folder)
 		default:
 			return folder
@@ -46,36 +47,35 @@ func plainFolder(folder string) string {
 	return folder
 }
 
-// isSourceRoot tells whether a folder only says that sources are beneath it.
-func isSourceRoot(lower string) bool {
-	return isOneOf(lower, "src", "source", "sources", "lib", "libs", "internal", "pkg", "packages", "cmd", "apps", "crates", "modules",
+// Folders by what their name, in lower case, says.
+var (
+	// sourceRoots only say that sources are beneath them.
+	sourceRoots = []string{
+		"src", "source", "sources", "lib", "libs", "internal", "pkg", "packages", "cmd", "apps", "crates", "modules",
 		"projects", "main", "java", "kotlin", "scala", "groovy", "python", "resources", "include", "sourcesets", "commonmain",
-		"cpp", "js", "ts")
-}
-
-// isTestFolder tells whether a folder holds tests, or what they need.
-func isTestFolder(lower string) bool {
-	return isOneOf(lower, "test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__", "__fixtures__", "testdata",
-		"fixtures", "mocks", "snapshots")
-}
-
-// isKindOfTest tells whether a folder within one of tests says how they test, not what.
-func isKindOfTest(lower string) bool {
-	return lower == "unit" || lower == "integration" || lower == "functional" || lower == "e2e"
-}
-
-// isLayer tells whether a folder names a layer that many projects have.
-func isLayer(lower string) bool {
-	return isOneOf(lower, "server", "client", "backend", "frontend", "api", "app", "web", "www", "public", "core", "shared", "common",
-		"features", "domain", "domains", "infrastructure")
-}
-
-// isDrawer tells whether a folder is a drawer for things of a kind.
-func isDrawer(lower string) bool {
-	return isOneOf(lower, "util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos",
-		"services", "service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
-		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles")
-}
+		"cpp", "js", "ts",
+	}
+	// testFolders hold tests, or what they need.
+	testFolders = []string{
+		"test", "tests", "__tests__", "spec", "specs", "__mocks__", "__snapshots__", "__fixtures__", "testdata", "fixtures",
+		"mocks", "snapshots",
+	}
+	// kindsOfTests within one of those say how they test, not what.
+	kindsOfTests = []string{"unit", "integration", "functional", "e2e"}
+	// layers are what many projects have.
+	layers = []string{
+		"server", "client", "backend", "frontend", "api", "app", "web", "www", "public", "core", "shared", "common",
+		"features", "domain", "domains", "infrastructure",
+	}
+	// drawers hold things of a kind.
+	drawers = []string{
+		"util", "utils", "helpers", "helper", "types", "interfaces", "models", "model", "entities", "dto", "dtos", "services",
+		"service", "controllers", "controller", "repositories", "repository", "handlers", "routes", "views", "components",
+		"hooks", "middleware", "middlewares", "impl", "bin", "scripts", "assets", "static", "styles",
+	}
+	// workspaces have a package in each folder.
+	workspaces = []string{"packages", "apps", "crates", "projects", "libs", "modules"}
+)
 
 // isVersion tells whether a folder is v1, v2beta1, ...
 func isVersion(lower string) bool {
@@ -89,7 +89,7 @@ func isReverseDomain(folders []string) bool {
 	}
 	switch folders[len(folders)-1] {
 	case "com", "org", "net", "io", "de", "dev", "edu", "gov":
-		return isSourceRoot(strings.ToLower(folders[len(folders)-2]))
+		return slices.Contains(sourceRoots, strings.ToLower(folders[len(folders)-2]))
 	}
 	return false
 }

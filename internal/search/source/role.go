@@ -31,7 +31,7 @@ func Role(name, language string, content []byte) string {
 
 func isTest(name, language string) bool {
 	folders := strings.Split(strings.ToLower(path.Dir(name)), "/")
-	if slices.ContainsFunc(folders, func(folder string) bool { return isTestFolder(folder) && holdsTests(folder, language) }) {
+	if slices.ContainsFunc(folders, func(folder string) bool { return slices.Contains(testFolders, folder) && holdsTests(folder, language) }) {
 		return true
 	}
 	stem := stemOf(name)
@@ -147,15 +147,10 @@ func isTop(name string) bool {
 	}
 	for i, folder := range folders {
 		folder = strings.ToLower(folder)
-		isPackage := i > 0 && isWorkspace(strings.ToLower(folders[i-1]))
-		if !isPackage && !isSourceRoot(folder) && !isLayer(folder) {
+		isPackage := i > 0 && slices.Contains(workspaces, strings.ToLower(folders[i-1]))
+		if !isPackage && !slices.Contains(sourceRoots, folder) && !slices.Contains(layers, folder) {
 			return false
 		}
 	}
 	return true
-}
-
-// isWorkspace tells whether each folder beneath one is a package of its own.
-func isWorkspace(lower string) bool {
-	return isOneOf(lower, "packages", "apps", "crates", "projects", "libs", "modules")
 }

@@ -30,7 +30,7 @@ func Outline(language string, content []byte) []Symbol {
 	if len(content) > mostOutlined {
 		return nil
 	}
-	outline := outliner(language)
+	outline := outliners[language]
 	if outline == nil {
 		return nil
 	}
@@ -50,35 +50,15 @@ const longestName = 200
 // cut shortens what is too long for a name.
 func cut(name string) string { return name[:min(len(name), longestName)] }
 
-// outliner finds who outlines a language; nil if nobody does.
-func outliner(language string) func(content []byte) []Symbol {
-	switch language {
-	case "go":
-		return outlineGo
-	case "python":
-		return outlinePython
-	case "ruby":
-		return outlineRuby
-	case "shell":
-		return outlineShell
-	case "markdown":
-		return outlineMarkdown
-	case "css", "scss", "less":
-		return outlineCSS
-	case "sql":
-		return outlineSQL
-	case "javascript", "typescript":
-		return outlineScript
-	case "vue", "svelte", "astro":
-		return outlineComponent
-	case "java", "csharp", "dart", "groovy":
-		return func(content []byte) []Symbol { return outlineManaged(language, content) }
-	case "c", "cpp":
-		return outlineC
-	case "rust", "kotlin", "swift", "scala", "php", "protobuf", "graphql":
-		return func(content []byte) []Symbol { return outlineKeywords(language, content) }
-	}
-	return nil
+// outliners outline the languages that have an outline.
+var outliners = map[string]func(content []byte) []Symbol{
+	"go": outlineGo, "python": outlinePython, "ruby": outlineRuby, "shell": outlineShell, "markdown": outlineMarkdown, "sql": outlineSQL,
+	"css": outlineCSS, "scss": outlineCSS, "less": outlineCSS, "c": outlineC, "cpp": outlineC,
+	"javascript": outlineScript, "typescript": outlineScript,
+	"vue": outlineComponent, "svelte": outlineComponent, "astro": outlineComponent,
+	"java": outlineManaged("java"), "csharp": outlineManaged("csharp"), "dart": outlineManaged("dart"), "groovy": outlineManaged("groovy"),
+	"rust": outlineKeywords("rust"), "kotlin": outlineKeywords("kotlin"), "swift": outlineKeywords("swift"), "scala": outlineKeywords("scala"),
+	"php": outlineKeywords("php"), "protobuf": outlineKeywords("protobuf"), "graphql": outlineKeywords("graphql"),
 }
 
 // LineCount is the number of lines that an editor shows: a newline ends a line, also the last one. An empty file has none.

@@ -52,9 +52,8 @@ func place(pattern string, flags syntax.Flags, wrong *syntax.Error) int {
 			break
 		}
 		at += n
-		var same *syntax.Error
 		_, err := syntax.Parse(pattern[:at+len(wrong.Expr)], flags)
-		if errors.As(err, &same) && *same == *wrong {
+		if same, ok := errors.AsType[*syntax.Error](err); ok && *same == *wrong {
 			return at
 		}
 	}
@@ -109,37 +108,28 @@ func classLength(s string, flags syntax.Flags) int {
 	return 1
 }
 
+// reasons say in plain words what is wrong. EXPR stands for the part of the pattern that is.
+var reasons = map[syntax.ErrorCode]string{
+	syntax.ErrMissingParen:          "this ( is never closed; write \\( for the character itself",
+	syntax.ErrUnexpectedParen:       "this ) closes nothing; write \\) for the character itself",
+	syntax.ErrMissingBracket:        "this [ is never closed; write \\[ for the character itself",
+	syntax.ErrMissingRepeatArgument: "EXPR has nothing before it to repeat; write \\EXPR for the character itself",
+	syntax.ErrInvalidRepeatOp:       "EXPR repeats a repetition; put what is repeated into ( )",
+	syntax.ErrInvalidRepeatSize:     "EXPR repeats too often, at most 1000 times in all, or from more to fewer",
+	syntax.ErrInvalidCharRange:      "EXPR is no range or class of characters",
+	syntax.ErrInvalidEscape:         "EXPR means nothing here; there are no backreferences, and \\\\ is a backslash",
+	syntax.ErrInvalidPerlOp:         "EXPR is not known; there is no look-ahead or look-behind",
+	syntax.ErrInvalidNamedCapture:   "EXPR is no name of a group, as in (?P<name>...)",
+	syntax.ErrTrailingBackslash:     "a backslash at the end; write \\\\ for the character itself",
+	syntax.ErrInvalidUTF8:           "it is not UTF-8",
+	syntax.ErrNestingDepth:          "it nests too deep",
+	syntax.ErrLarge:                 tooLarge,
+}
+
 // why says in plain words what is wrong.
 func why(wrong *syntax.Error) string {
-	switch wrong.Code {
-	case syntax.ErrMissingParen:
-		return "this ( is never closed; write \\( for the character itself"
-	case syntax.ErrUnexpectedParen:
-		return "this ) closes nothing; write \\) for the character itself"
-	case syntax.ErrMissingBracket:
-		return "this [ is never closed; write \\[ for the character itself"
-	case syntax.ErrMissingRepeatArgument:
-		return fmt.Sprintf("%s has nothing before it to repeat; write \\%s for the character itself", wrong.Expr, wrong.Expr)
-	case syntax.ErrInvalidRepeatOp:
-		return fmt.Sprintf("%s repeats a repetition; put what is repeated into ( )", wrong.Expr)
-	case syntax.ErrInvalidRepeatSize:
-		return fmt.Sprintf("%s repeats too often, at most 1000 times in all, or from more to fewer", wrong.Expr)
-	case syntax.ErrInvalidCharRange:
-		return fmt.Sprintf("%s is no range or class of characters", wrong.Expr)
-	case syntax.ErrInvalidEscape:
-		return fmt.Sprintf("%s means nothing here; there are no backreferences, and \\\\ is a backslash", wrong.Expr)
-	case syntax.ErrInvalidPerlOp:
-		return fmt.Sprintf("%s is not known; there is no look-ahead or look-behind", wrong.Expr)
-	case syntax.ErrInvalidNamedCapture:
-		return fmt.Sprintf("%s is no name of a group, as in (?P<name>...)", wrong.Expr)
-	case syntax.ErrTrailingBackslash:
-		return "a backslash at the end; write \\\\ for the character itself"
-	case syntax.ErrInvalidUTF8:
-		return "it is not UTF-8"
-	case syntax.ErrNestingDepth:
-		return "it nests too deep"
-	case syntax.ErrLarge:
-		return tooLarge
+	if reason, ok := reasons[wrong.Code]; ok {
+		return strings.ReplaceAll(reason, "EXPR", wrong.Expr)
 	}
 	return wrong.Code.String()
 }

@@ -79,6 +79,21 @@ func (v *view) expect(root string) {
 	}
 }
 
+// TestChangesAtSeveralDepths: between two folders that changed there may be one that did not.
+func TestChangesAtSeveralDepths(t *testing.T) {
+	modes(t, func(t *testing.T, noWatch bool) {
+		root := t.TempDir()
+		v := openView(t, Options{Root: root, NoWatch: noWatch})
+		write(t, root, "b/c/d/old", "x")
+		v.update()
+		for _, name := range []string{"top", "b/middle", "b/c/d/deep"} {
+			write(t, root, name, "x")
+		}
+		v.update()
+		v.check()
+	})
+}
+
 // TestQuietFilesAreNotReported reads everything and expects silence once the stamps have aged.
 func TestQuietFilesAreNotReported(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {

@@ -14,7 +14,7 @@ type run struct {
 	t     *Tree
 	ctx   context.Context //nolint:containedctx // a run lives as long as the call
 	each  func(Change)
-	later map[*folder]struct{} // those with a job, which reaches all that is beneath
+	later map[*folder]struct{} // those with a job that reaches all that is beneath
 
 	report sync.Mutex // each is called by one at a time
 
@@ -71,7 +71,9 @@ func (r *run) covered(f *folder) bool {
 func (r *run) push(jobs ...job) {
 	if r.wake == nil {
 		for _, j := range jobs {
-			r.later[j.folder] = struct{}{}
+			if (j.do|j.folder.todo)&(look|deep) != 0 {
+				r.later[j.folder] = struct{}{}
+			}
 		}
 		r.jobs = append(r.jobs, jobs...)
 		return

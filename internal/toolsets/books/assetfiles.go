@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,14 +119,10 @@ func (t *Tools) described(ctx context.Context, h home, history string, objects [
 		}
 		_, path, _ := splitKey(objects[i].Key)
 		assetType, name, _ := splitAsset(path)
-		one := ListedAsset{
+		found = append(found, ListedAsset{
 			CDNURL: url, FileSize: objects[i].Size, MIME: kinds[i], Uploaded: objects[i].Modified,
-			UploadedBy: uploaders[path], AssetType: assetType, Filename: name,
-		}
-		if one.UploadedBy == "" {
-			one.UploadedBy = nobody
-		}
-		found = append(found, one)
+			UploadedBy: cmp.Or(uploaders[path], nobody), AssetType: assetType, Filename: name,
+		})
 	}
 	return found, nil
 }

@@ -3,6 +3,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -46,10 +47,7 @@ func (t *Tools) Toolset() engine.Toolset {
 
 // by is who a change of this call is put down to.
 func by(ctx context.Context) string {
-	if name := engine.CallerOf(ctx).Principal; name != "" {
-		return name
-	}
-	return nobody
+	return cmp.Or(engine.CallerOf(ctx).Principal, nobody)
 }
 
 // nobody is who something is put down to that nobody is known to have done.

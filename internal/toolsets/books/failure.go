@@ -12,15 +12,10 @@ const invalidPath = "InvalidPathError"
 
 // failure words what a store says. A call that was given up is worded by the engine.
 func failure(ctx context.Context, err error) error {
-	var worded *contract.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &worded), ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	if err == nil || errors.As(err, new(*contract.Error)) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
-	default:
-		return contract.Errorf(contract.Unavailable, "The book storage cannot be used right now; try again").Because(err)
 	}
+	return contract.Errorf(contract.Unavailable, "The book storage cannot be used right now; try again").Because(err)
 }
 
 // failureAt words what a store says of the object at a key.

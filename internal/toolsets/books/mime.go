@@ -2,6 +2,7 @@ package books
 
 import (
 	"bytes"
+	"cmp"
 	"net/http"
 	"path"
 	"strings"
@@ -17,10 +18,7 @@ func mimeOf(head []byte, name string) string {
 	if clear {
 		return byContent
 	}
-	if byName := mimeTypes[strings.ToLower(path.Ext(name))]; byName != "" {
-		return byName
-	}
-	return byContent
+	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], byContent)
 }
 
 // sniffed is what the first bytes say; clear tells whether a name could not say more.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"remit/internal/contract"
+	"remit/internal/toolsets/books/intake"
 )
 
 // booksPrefix begins the key of whatever is in a book.
@@ -90,7 +91,7 @@ func fileName(given string) (string, error) {
 		switch {
 		case r == ' ':
 			return '-'
-		case inName(r):
+		case intake.InName(r):
 			return r
 		}
 		return -1

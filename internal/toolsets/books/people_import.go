@@ -49,9 +49,7 @@ type LeftOut = intake.Remark
 // planned, so that nothing is written if something cannot be. What is there already is
 // not written again: an import that was interrupted is simply repeated.
 func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error) {
-	if o.Book == "" {
-		o.Book = intake.BookID(o.Name)
-	}
+	o.Book = cmp.Or(o.Book, intake.BookID(o.Name))
 	if err := checkID(o.Book); err != nil {
 		return Imported{}, err
 	}

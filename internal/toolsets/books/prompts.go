@@ -72,14 +72,13 @@ func (s *shelf) chapters(ctx context.Context, _ string) ([]string, error) {
 
 // checkChapter refuses a chapter that write_summary would refuse.
 func (s *shelf) checkChapter(bookID, chapterID string) error {
-	for _, set := range s.Served {
-		if c := set.Find(summaryTool); set.Name == setName && c != nil {
-			_, err := c.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)),
-				jsontree.M("chapter_id", jsontree.Str(chapterID)), jsontree.M("content", jsontree.Str("-"))))
-			return err
-		}
+	c := contract.Find(s.Served, setName, summaryTool)
+	if c == nil {
+		return contract.Errorf(contract.NotFound, "%s is not served here", summaryTool)
 	}
-	return contract.Errorf(contract.NotFound, "%s is not served here", summaryTool)
+	_, err := c.Accept(jsontree.Obj(jsontree.M("book_id", jsontree.Str(bookID)),
+		jsontree.M("chapter_id", jsontree.Str(chapterID)), jsontree.M("content", jsontree.Str("-"))))
+	return err
 }
 
 // chapter is what a summary is made from. The lessons are in documents of their own, so

@@ -2,6 +2,7 @@ package books
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,11 +76,8 @@ func (r *registry) find(ctx context.Context, l *Library, store Store, bookID str
 		}
 	}
 	fresh, err := r.fresh(ctx, l, store)
-	if fresh == nil && known == nil {
+	if fresh = cmp.Or(fresh, known); fresh == nil {
 		return nil, err
-	}
-	if fresh == nil {
-		fresh = known
 	}
 	return fresh.find(bookID), err
 }

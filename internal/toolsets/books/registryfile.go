@@ -226,16 +226,13 @@ func (e *faultError) Error() string { return fmt.Sprintf("line %d: %s", e.line, 
 
 // lineOf is the line that a registry is wrong in.
 func lineOf(err error) int {
-	var fault *faultError
-	var syntax yaml.Error
-	switch {
-	case errors.As(err, &fault):
+	if fault, ok := errors.AsType[*faultError](err); ok {
 		return fault.line
-	case errors.As(err, &syntax) && syntax.GetToken() != nil:
-		return syntax.GetToken().Position.Line
-	default:
-		return 1
 	}
+	if syntax, ok := errors.AsType[yaml.Error](err); ok && syntax.GetToken() != nil {
+		return syntax.GetToken().Position.Line
+	}
+	return 1
 }
 
 // appendBook adds a book to the text of a registry, and leaves the rest of it as it is.

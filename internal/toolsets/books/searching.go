@@ -9,6 +9,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
+	"remit/internal/search/glob"
 	"remit/internal/search/text"
 )
 
@@ -226,4 +227,16 @@ func (s *search) outcome() GrepOut {
 	matches := slices.Concat(s.found[:s.whole]...)
 	first := append([]Match{}, matches[:min(len(matches), s.most)]...) // never nil
 	return GrepOut{Result: first, more: len(matches) > s.most}
+}
+
+// compileGlob reads a pattern.
+func compileGlob(pattern string) (*glob.Pattern, error) {
+	p, err := glob.Compile(pattern)
+	if err == nil {
+		return p, nil
+	}
+	if syntax, ok := errors.AsType[*glob.SyntaxError](err); ok {
+		return nil, contract.Errorf(contract.Invalid, "pattern is no glob pattern: %q; %s", pattern, syntax.Why).With("field", "pattern")
+	}
+	return nil, contract.Errorf(contract.Invalid, "pattern stands for more than %d patterns, with all that its braces allow; use fewer braces, or several calls", glob.Most).With("field", "pattern")
 }

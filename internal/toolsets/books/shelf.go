@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -23,13 +24,12 @@ const (
 
 // offers are what there is besides the tools: nothing if read_content is not served.
 func (t *Tools) offers() ([]engine.Shelf, []engine.Prompt) {
-	for _, set := range t.Served {
-		if reading := set.Find(readTool); set.Name == setName && reading != nil {
-			s := &shelf{Tools: t, reading: reading}
-			return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
-		}
+	reading := contract.Find(t.Served, setName, readTool)
+	if reading == nil {
+		return nil, nil
 	}
-	return nil, nil
+	s := &shelf{Tools: t, reading: reading}
+	return []engine.Shelf{s}, []engine.Prompt{s.summariseChapter(), s.reviewLesson()}
 }
 
 // check refuses a place that read_content would refuse.
@@ -164,10 +164,7 @@ func isMarkdown(name string) bool { return strings.HasSuffix(name, ".md") }
 
 // mimeOfText is what a text is called by its name alone.
 func mimeOfText(name string) string {
-	if known := mimeTypes[path.Ext(name)]; known != "" {
-		return known
-	}
-	return "text/plain"
+	return cmp.Or(mimeTypes[path.Ext(name)], "text/plain")
 }
 
 // Read gives a file as text, if that is what it holds.

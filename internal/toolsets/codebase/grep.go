@@ -2,6 +2,9 @@ package codebase
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -142,8 +145,7 @@ func failed(ctx context.Context, err error) error {
 
 func badPattern(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid regex pattern").With("pattern", pattern).Because(err)
-	var fault *text.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*text.SyntaxError](err); ok {
 		failure = failure.With("details", fault.Why).With("column", fault.Column)
 	}
 	return failure
@@ -151,8 +153,7 @@ func badPattern(pattern string, err error) error {
 
 func badGlob(pattern string, err error) error {
 	failure := contract.Errorf(contract.Invalid, "Invalid file pattern").With("filePattern", pattern).Because(err)
-	var fault *glob.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
 		return failure.With("details", fault.Why)
 	}
 	return failure.With("details", err.Error())
@@ -204,4 +205,43 @@ func (out *GrepOut) explain(in *GrepIn, found corpus.Summary) {
 		out.Message += "; "
 	}
 	out.Message += "the search is not complete: " + found.Reason + ". Search again, or narrow it with filePattern"
+}
+
+// searchID tells one search from another, so that a cursor is used only with the arguments it was given for. It is no
+// secret: a cursor leads to nothing that its caller could not find anyway.
+type searchID [6]byte
+
+func (in *GrepIn) search() searchID {
+	about := fmt.Appendf(nil, "%q %q %t %q", in.Pattern, in.FilePattern, in.CaseSensitive, in.Output)
+	sum := sha256.Sum256(about)
+	return searchID(sum[:len(searchID{})])
+}
+
+// cursor leads to what comes after a place.
+func (s searchID) cursor(after corpus.Place) string {
+	data := binary.AppendUvarint(s[:], uint64(after.Line))
+	return base64.RawURLEncoding.EncodeToString(append(data, after.Path...))
+}
+
+// resume gives the place that a cursor leads on from.
+func (s searchID) resume(cursor string) (corpus.Place, error) {
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil && len(data) > len(s) {
+		line, n := binary.Uvarint(data[len(s):])
+		if after := (corpus.Place{Line: int(line)}); n > 0 {
+			after.Path = string(data[len(s)+n:])
+			if s.cursor(after) == cursor {
+				return after, nil
+			}
+		}
+	}
+	return corpus.Place{}, contract.Errorf(contract.Invalid, "Invalid cursor").With("cursor", cursor).
+		With("details", "it is not one of this search; start without it").Because(err)
+}
+
+// Cut leaves the first n matches of an answer that is too long.
+func (out GrepOut) Cut(n int) any {
+	out.Matches = out.Matches[:n]
+	out.NextCursor = out.search.cursor(out.Matches[n-1].place)
+	return out
 }

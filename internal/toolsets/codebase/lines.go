@@ -75,8 +75,7 @@ func (l Lines) open(pattern string) (only *glob.Pattern, texts *corpus.Corpus, e
 	if pattern != "" {
 		only, err = glob.Compile(pattern)
 	}
-	var fault *glob.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*glob.SyntaxError](err); ok {
 		return nil, nil, fmt.Errorf("%s is no glob: %s", pattern, fault.Why)
 	}
 	if err == nil {

@@ -107,7 +107,7 @@ func (t *Tools) modulePage(ctx context.Context, uri, name string) (string, error
 		return "", searchFailure(ctx, err)
 	}
 	if len(view.Files)+len(view.Discoveries)+len(view.Docs) == 0 {
-		return "", noPage(uri)
+		return "", engine.NoResource(uri, nil)
 	}
 	p := &page{}
 	p.line("# Module %s\n", oneLine(name))

@@ -159,8 +159,7 @@ const dependenciesRoom = 256 << 10
 func (t *Tools) dependencies(ctx context.Context, path, language string, data []byte) ([]Dependency, error) {
 	project := &project{ctx: ctx, tools: t, policy: Policy(t.Served)}
 	paths, err := imports.Of(project, path, language, data)
-	var fault *imports.SyntaxError
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*imports.SyntaxError](err); ok {
 		return nil, contract.Errorf(contract.Invalid, "Failed to parse imports").With("path", path).With("details", fault.Error()).Because(err)
 	}
 	if err == nil {

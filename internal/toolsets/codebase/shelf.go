@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"remit/internal/contract"
 	"remit/internal/engine"
 )
 
@@ -59,7 +58,7 @@ func (s shelf) page(ctx context.Context, uri string) (string, error) {
 	}
 	name, ok := moduleAt(uri)
 	if !ok {
-		return "", noPage(uri)
+		return "", engine.NoResource(uri, nil)
 	}
 	return s.modulePage(ctx, uri, name)
 }
@@ -69,10 +68,6 @@ func moduleAt(uri string) (name string, ok bool) {
 	escaped, ok := strings.CutPrefix(uri, moduleAddress)
 	name, err := url.PathUnescape(escaped)
 	return name, ok && err == nil && name != "" && !strings.Contains(escaped, "/")
-}
-
-func noPage(uri string) error {
-	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
 // Stamp changes with the index, or with what clients do.

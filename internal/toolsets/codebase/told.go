@@ -24,14 +24,10 @@ const feedPatience = 200 * time.Millisecond
 func (t *Tools) feedSessions(ctx context.Context, caller engine.Caller) {
 	ctx, cancel := context.WithTimeout(ctx, feedPatience)
 	defer cancel()
-	if err := t.Sessions.Tell(ctx, caller, t.feed); err != nil {
+	feed := func(ctx context.Context, c sessions.Change) error { return t.Knowledge.Feed(ctx, sourcesOf(c)...) }
+	if err := t.Sessions.Tell(ctx, caller, feed); err != nil {
 		t.Log.DebugContext(ctx, "what clients did is not searched for now", "error", err)
 	}
-}
-
-// feed brings what became of sessions into the index.
-func (t *Tools) feed(ctx context.Context, c sessions.Change) error {
-	return t.Knowledge.Feed(ctx, sourcesOf(c)...)
 }
 
 // sourcesOf is what became of sessions as the index takes it. Of those that only searched there is nothing to tell.

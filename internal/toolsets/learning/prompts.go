@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -89,10 +90,7 @@ Go by what the file says; where you guess, say so. What stands in the file is to
 // take and may read.
 func (e *edition) readablePaths(_ context.Context, prefix string) ([]string, error) {
 	folder, begins := path.Split(prefix)
-	if folder == "" {
-		folder = "."
-	}
-	names, err := e.Files.List(folder, begins, e.policy())
+	names, err := e.Files.List(cmp.Or(folder, "."), begins, e.policy())
 	if isOutOfReach(err) {
 		return nil, nil
 	}

@@ -101,18 +101,6 @@ var ErrNotFound = errors.New("there is no such task")
 // ErrUnknown says that a store cannot tell whether it kept a change.
 var ErrUnknown = errors.New("whether the change was kept is not known")
 
-// Chooses tells whether a task is among those that f chooses.
-func (f *Filter) Chooses(t *Task) bool {
-	switch {
-	case f.Status != "" && (f.Status == Completed) != t.Completed,
-		f.Priority != "" && f.Priority != t.Priority,
-		f.DueBefore != "" && (t.DueDate == nil || *t.DueDate >= f.DueBefore),
-		f.DueAfter != "" && (t.DueDate == nil || *t.DueDate <= f.DueAfter):
-		return false
-	}
-	return f.Search == "" || Searcher(f.Search)(t)
-}
-
 // Searcher gives a function that tells whether a task has words in its title or its
 // description, letter case aside, in every script alike.
 func Searcher(words string) func(*Task) bool {

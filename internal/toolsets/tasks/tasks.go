@@ -39,11 +39,9 @@ func (t *Tools) Toolset() engine.Toolset {
 		},
 		Inside: true,
 	}
-	for _, set := range t.Served {
-		if listing := set.Find(listTool); set.Name == setName && listing != nil {
-			s := shelf{t, listing}
-			toolset.Shelves, toolset.Prompts = []engine.Shelf{s}, []engine.Prompt{s.planMyDay()}
-		}
+	if listing := contract.Find(t.Served, setName, listTool); listing != nil {
+		s := shelf{t, listing}
+		toolset.Shelves, toolset.Prompts = []engine.Shelf{s}, []engine.Prompt{s.planMyDay()}
 	}
 	return toolset
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,12 +75,7 @@ func Make(ctx context.Context, from fs.FS, keepPlaces bool) (*Plan, error) {
 
 // IsMarkdown tells files whose links are known from all others.
 func IsMarkdown(name string) bool {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".mdx":
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]string{".md", ".markdown", ".mdx"}, strings.ToLower(path.Ext(name)))
 }
 
 // check looks into every file as far as it takes to know that it can be stored.
@@ -164,8 +160,7 @@ func (p *Plan) read(name string, most int64) ([]byte, error) {
 // unreadable words a fault of the folder that is read. Its own words may name places
 // of the machine, so they are for the log.
 func unreadable(name string, err error) error {
-	var worded *contract.Error
-	if err == nil || errors.As(err, &worded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, new(*contract.Error)) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", name, whyUnread(err)).Because(err)
@@ -173,15 +168,13 @@ func unreadable(name string, err error) error {
 
 // whyUnread says why a file or folder is of no use.
 func whyUnread(err error) string {
-	var worded *contract.Error
-	switch {
-	case errors.As(err, &worded):
+	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return worded.Message
-	case errors.Is(err, fs.ErrPermission):
-		return "you may not read it"
-	default:
-		return "it cannot be read"
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "you may not read it"
+	}
+	return "it cannot be read"
 }
 
 // title finds what the folder calls itself.

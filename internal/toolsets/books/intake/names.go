@@ -12,11 +12,12 @@ import (
 
 // fits tells whether a name can stay as it is.
 func fits(name string) bool {
-	odd := func(r rune) bool { return !allowed(r) }
+	odd := func(r rune) bool { return !InName(r) }
 	return name != "" && name[0] != '.' && !strings.Contains(name, "..") && !strings.ContainsFunc(name, odd)
 }
 
-func allowed(r rune) bool {
+// InName tells whether the name of a file or folder of a book may have a character.
+func InName(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' || r == '.'
 }
 
@@ -42,7 +43,7 @@ func spell(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			letters = "-"
-		case allowed(r):
+		case InName(r):
 			letters = string(r)
 		}
 		switch letters {

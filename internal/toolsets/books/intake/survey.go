@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"path"
@@ -29,10 +30,7 @@ func (p *Plan) survey(ctx context.Context) (*folder, error) {
 	count := 0
 	var walk func(f *folder) error
 	walk = func(f *folder) error {
-		name := f.path
-		if name == "" {
-			name = "."
-		}
+		name := cmp.Or(f.path, ".")
 		entries, err := fs.ReadDir(p.from, name)
 		if err != nil && f.path != "" {
 			p.Bad = append(p.Bad, Remark{f.path, whyUnread(err)})

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -41,10 +43,7 @@ func (x *Index) Feed(ctx context.Context, sources ...Source) error {
 // swallow keeps what was fed and is not known yet, all of it in one change.
 func (x *Index) swallow() error {
 	x.mu.Lock()
-	fed := make([]*Source, 0, len(x.fed))
-	for _, s := range x.fed {
-		fed = append(fed, s)
-	}
+	fed := slices.Collect(maps.Values(x.fed))
 	x.mu.Unlock()
 	var changed []Source
 	for _, s := range fed {

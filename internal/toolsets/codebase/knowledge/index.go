@@ -1,14 +1,15 @@
 // Package knowledge keeps what a project knows in pieces, and finds them by words and by meaning.
 //
 // Whoever searches asks for a round (round.go), which brings the index up to date: what other processes put into the store
-// (load.go) as far as it may be searched (reach.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
+// (load.go) as far as it may be searched (paths.go), the memory files (memory.go), what was fed (feed.go) and the files of the tree
 // (survey.go). What is little is done in the round; the rest
 // waits in a queue (queue.go) for workers, who read, cut, embed and keep it in batches (work.go). What is kept is in the store, what is needed to
 // find it in memory (catalog.go). A search (search.go) ranks pieces (rank.go), reads the best of them from the store (show.go) and folds those that
-// say the same (fold.go). Vectors of a remote model are made on the side (remote.go).
+// say the same (rank.go). Vectors of a remote model are made on the side (remote.go).
 package knowledge
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -144,28 +145,25 @@ func New(o Options) *Index {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Workers <= 0 {
-		o.Workers = max(1, runtime.NumCPU()-1)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Workers = cmp.Or(max(o.Workers, 0), max(1, runtime.NumCPU()-1))
 	x := &Index{o: o, limits: defaultLimits(), holder: rand.Text(), wake: make(chan struct{}, 1), queue: newQueue(), fed: map[string]*Source{}}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	x.local = sync.OnceValue(x.openLocal)
 	x.courtesy.now = o.Now
-	x.catalog = newCatalog(func() int { return dimension(x.local()) }, x.giveWay)
+	x.catalog = newCatalog(x.dimension, x.giveWay)
 	if o.Remote != nil {
-		x.remote = newRemote(x, o.Remote)
+		x.remote = &remote{x: x, model: o.Remote, wake: make(chan struct{}, 1), changed: make(chan struct{})}
 	}
 	return x
 }
 
-func dimension(e Embedder) int {
-	if e == nil {
-		return 0
+// dimension is that of the model in the program; 0 if there is none.
+func (x *Index) dimension() int {
+	if local := x.local(); local != nil {
+		return local.Dim()
 	}
-	return e.Dim()
+	return 0
 }
 
 // openLocal opens the model in the program. Without it words alone count.

@@ -54,8 +54,7 @@ func (x *Index) remember() error {
 // memoriseFile indexes a memory file. Its stamp was taken before it is read, so what comes later is seen next time.
 func (x *Index) memoriseFile(ctx context.Context, name string) error {
 	cut, err := x.cutMemory(ctx, name)
-	var broken *panicError
-	if errors.As(err, &broken) {
+	if errors.As(err, new(*panicError)) {
 		x.o.Log.Error("a memory file is left out", "file", name, "error", err)
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unique"
 
 	"remit/internal/search/hybrid"
@@ -120,25 +121,19 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 func named(query string) string {
 	found := ""
 	for _, word := range words.Of(query) {
-		var kind string
-		switch word {
-		case "decision", "decisions", "decided":
-			kind = pieces.Decision
-		case "rule", "rules":
-			kind = pieces.Rule
-		case "pattern", "patterns":
-			kind = pieces.Pattern
-		case "issue", "issues":
-			kind = pieces.Issue
-		default:
-			continue
-		}
+		kind := cmp.Or(namedTypes[word], found)
 		if found != "" && found != kind {
 			return ""
 		}
 		found = kind
 	}
 	return found
+}
+
+// namedTypes are the types of discoveries by the words for them.
+var namedTypes = map[string]string{
+	"decision": pieces.Decision, "decisions": pieces.Decision, "decided": pieces.Decision, "rule": pieces.Rule, "rules": pieces.Rule,
+	"pattern": pieces.Pattern, "patterns": pieces.Pattern, "issue": pieces.Issue, "issues": pieces.Issue,
 }
 
 // unnamed leaves out of a query the word that names a type: it says what is wanted, and need not stand in it.
@@ -235,4 +230,51 @@ func (x *Index) reads(ctx context.Context, candidates []candidate) map[string]fl
 		x.o.Log.Debug("a search does not know how files are read", "error", err)
 	}
 	return reads
+}
+
+// alike is how many words of two texts, in percent of all their words, must be in both for them to say the same.
+const alike = 90
+
+// fold keeps the best candidates, at most limit of them, of those that say the same only the first. It tells how many it left
+// out because they do.
+func fold(candidates []candidate, limit int) (kept []candidate, folded int) {
+	for _, c := range candidates {
+		c.bag = bagOf(c.piece.Text)
+		isSame := func(known candidate) bool { return known.entry.key == c.entry.key || isAlike(known.bag, c.bag) }
+		switch {
+		case slices.ContainsFunc(kept, isSame):
+			folded++
+		case len(kept) < limit:
+			kept = append(kept, c)
+		}
+	}
+	return kept, folded
+}
+
+// bagOf is the words of a text, in lower case.
+func bagOf(text string) map[string]struct{} {
+	bag := map[string]struct{}{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isBetween) {
+		bag[word] = struct{}{}
+	}
+	return bag
+}
+
+func isBetween(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+
+// isAlike compares what two texts have in common with all that they have. Texts without words are never alike.
+func isAlike(a, b map[string]struct{}) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if len(a)*100 < len(b)*alike || len(a) == 0 {
+		return false
+	}
+	both := 0
+	for word := range a {
+		if _, found := b[word]; found {
+			both++
+		}
+	}
+	return both*100 >= (len(a)+len(b)-both)*alike
 }

@@ -33,10 +33,6 @@ type remote struct {
 	changed chan struct{}
 }
 
-func newRemote(x *Index, model Embedder) *remote {
-	return &remote{x: x, model: model, wake: make(chan struct{}, 1), changed: make(chan struct{})}
-}
-
 // nudge says that there may be something to embed.
 func (r *remote) nudge() {
 	r.note(func() { r.wanted++ })
@@ -134,8 +130,7 @@ func isRefused(err error) bool {
 
 // shortly says why there are no vectors, without what is nobody's business.
 func shortly(err error) string {
-	var failed *provider.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*provider.Error](err); ok {
 		return failed.Reason
 	}
 	return "the service cannot be asked"

@@ -173,8 +173,13 @@ func (x *Index) hurry() error {
 	for ctx.Err() == nil {
 		batch := x.queue.take(fresh)
 		if len(batch) == 0 {
-			x.queue.await(ctx, func() bool { return x.queue.calm() || x.freshWaits() })
-			if x.isCalm() {
+			calm := false
+			x.queue.await(ctx, func() bool {
+				j := x.queue.first()
+				calm = x.queue.calm()
+				return calm || j != nil && j.urgency == fresh
+			})
+			if calm {
 				return nil
 			}
 			continue
@@ -184,18 +189,6 @@ func (x *Index) hurry() error {
 		}
 	}
 	return nil
-}
-
-// freshWaits tells whether a fresh job can be taken. The queue must be locked.
-func (x *Index) freshWaits() bool {
-	j := x.queue.first()
-	return j != nil && j.urgency == fresh
-}
-
-func (x *Index) isCalm() bool {
-	x.queue.mu.Lock()
-	defer x.queue.mu.Unlock()
-	return x.queue.calm()
 }
 
 // store opens the store.

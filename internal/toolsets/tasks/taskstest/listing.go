@@ -126,7 +126,7 @@ func filters(t *testing.T, s tasks.Store) {
 				{Search: "hi", DueAfter: "2026-01-01"},
 			} {
 				f.Status, f.Priority = status, priority
-				want := slices.DeleteFunc(slices.Clone(known), func(task tasks.Task) bool { return !f.Chooses(&task) })
+				want := slices.DeleteFunc(slices.Clone(known), func(task tasks.Task) bool { return !chooses(&f, &task) })
 				pagesOf(t, s, f, want)
 			}
 		}
