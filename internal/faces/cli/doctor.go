@@ -37,13 +37,8 @@ type Checker interface {
 func (p *Program) doctorCommand() *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Find out whether all is well, and what to do if not",
-		Long: "Look at everything that Remit needs: the workspace, its configuration and data, the database, the audit record,\n" +
-			"the address of serve, books, tokens, and the clients that were connected. What is not well comes with its fix.\n\n" +
-			"Exit codes: 0 nothing failed, 1 something did (with --strict also for a warning), 2 the command line is wrong.",
-		Example: "  remit doctor\n  remit doctor --json\n  remit doctor --strict --root ~/course",
-		Args:    cobra.NoArgs,
+		Use:  "doctor",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.examine(cmd)
 			count := map[Status]int{}

@@ -12,15 +12,7 @@ import (
 func (p *Program) filesCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
-		Use:   "files [PATH...]",
-		Short: "List the files of the project that tools can search",
-		Long: "List the files of the project: those that git would list, less those that no tool may read (node_modules, dist, build,\n" +
-			".env and the like). A PATH is a file, a folder, or a glob such as 'src/**/*.ts'.\n\n" +
-			"A name with characters that do not show themselves is in quotes; with --null and --json it is as it is.\n\n" +
-			"Exit codes: 0 listed, 1 there are none, 2 failed.",
-		Example: "  remit files\n" +
-			"  remit files '*.go' docs                         by name, and in a folder\n" +
-			"  remit files -0 | xargs -0 wc -l                 for names with spaces",
+		Use:  "files [PATH...]",
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print a JSON array")

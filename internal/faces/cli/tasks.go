@@ -23,16 +23,6 @@ const tasksToolset = "tasks"
 func (p *Program) tasksCommand() *cobra.Command {
 	t := &taskCommands{Program: p}
 	c := t.list("tasks")
-	c.Short = "See and change your tasks"
-	c.Long = "List your open tasks, newest first; the commands below add and change tasks.\n\n" +
-		"These are the tasks that agents see with list_tasks, whichever toolsets are served. A list belongs to a user id:\n" +
-		"yours is your login name, --user names another. Today and overdue go by the clock and time zone of this machine.\n" +
-		"The table has no room for descriptions: --json shows them.\n\n" +
-		"Exit codes: 0 done, 1 failed (of several ids, at least one), 2 wrong command line, 3 waits for approval."
-	c.Example = "  remit tasks                                     what is open\n" +
-		"  remit tasks add Buy milk --due tomorrow\n" +
-		"  remit tasks done 12\n" +
-		"  remit tasks --all --json                        for scripts"
 	runsByItself(c)
 	c.PersistentFlags().StringVar(&t.user, "user", "", "whose tasks; your login name if not given")
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print what the tool answers as JSON")
