@@ -146,21 +146,19 @@ func (callsView) Grouped(n int) string { return grouped(n) }
 // Periods are those to choose from.
 func (callsView) Periods() []period { return periods() }
 
+// livePath is the part of the page of calls that follows what happens.
+const livePath = "/console/calls/live"
+
+// listCalls answers with the page, or with the part of it that follows what happens.
 func (v *visit) listCalls() error {
 	view, err := v.callsView()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case v.r.URL.Path == livePath:
+		return v.part("calls", "live", view)
 	}
 	return v.page("calls", "calls", "Calls", view)
-}
-
-// refreshCalls answers with the part of the page that follows what happens.
-func (v *visit) refreshCalls() error {
-	view, err := v.callsView()
-	if err != nil {
-		return err
-	}
-	return v.part("calls", "live", view)
 }
 
 func (v *visit) callsView() (*callsView, error) {
@@ -170,7 +168,7 @@ func (v *visit) callsView() (*callsView, error) {
 	}
 	view := &callsView{URL: &url.URL{Path: "/console/calls", RawQuery: v.r.URL.RawQuery}, Chosen: c}
 	if c.Live && c.Cursor == "" { // older pages do not change
-		view.Part = (&url.URL{Path: "/console/calls/live", RawQuery: v.r.URL.RawQuery}).String()
+		view.Part = (&url.URL{Path: livePath, RawQuery: v.r.URL.RawQuery}).String()
 	}
 	_ = v.Calls.Refresh(v.r.Context()) // Status reports it
 	view.Status = v.Calls.Status()
@@ -200,21 +198,9 @@ func (v *visit) list(view *callsView, c chosen) error {
 		return unreadable(err)
 	}
 	view.Sums, view.Rows = page.Sums, v.rows(page.Calls)
-	if view.Pager.Next, err = pageAt(view.URL, page.Older); err != nil {
-		return err
-	}
-	if view.Pager.Prev, err = pageAt(view.URL, page.Newer); err != nil {
-		return err
-	}
+	_, view.Pager.Next = turned(view.URL, "page", page.Older)
+	_, view.Pager.Prev = turned(view.URL, "page", page.Newer)
 	return nil
-}
-
-// pageAt is the address of another page of the list; "" if there is none.
-func pageAt(u *url.URL, cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	return query(u, "page", cursor)
 }
 
 // toolTimes are the measures of a tool beside what its contract promises.

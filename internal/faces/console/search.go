@@ -30,15 +30,9 @@ type finding struct {
 type grepResult struct {
 	finding
 	codebase.GrepOut
-	ByFile []grepFile
+	ByFile []group[codebase.Match]
 	First  string // address of the first page; "" if this is it
 	Pager  pager
-}
-
-// grepFile is a file with lines that match.
-type grepFile struct {
-	Path    string
-	Matches []codebase.Match
 }
 
 // knowledgeResult is what context_search found.
@@ -93,28 +87,17 @@ func (v *visit) grep(page *searchPage) *grepResult {
 	if found.Unserved != nil {
 		return found
 	}
-	cursor := v.r.URL.Query().Get("after")
-	if cursor != "" {
-		found.First, _ = query(v.r.URL, "after", "")
-	}
 	var err error
 	found.GrepOut, _, err = ask[codebase.GrepOut](v, "grep_codebase", arguments{
-		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1, "cursor": cursor,
+		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1,
+		"cursor": v.r.URL.Query().Get("after"),
 	})
+	found.First, found.Pager.Next = turned(v.r.URL, "after", found.NextCursor)
 	if err != nil {
 		found.fails(err)
 		return found
 	}
-	for _, m := range found.Matches {
-		if n := len(found.ByFile); n == 0 || found.ByFile[n-1].Path != m.File {
-			found.ByFile = append(found.ByFile, grepFile{Path: m.File})
-		}
-		last := &found.ByFile[len(found.ByFile)-1]
-		last.Matches = append(last.Matches, m)
-	}
-	if found.NextCursor != "" {
-		found.Pager.Next, _ = query(v.r.URL, "after", found.NextCursor)
-	}
+	found.ByFile = groupsOf(found.Matches, func(m codebase.Match) string { return m.File })
 	return found
 }
 

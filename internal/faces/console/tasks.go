@@ -114,22 +114,15 @@ func (v *visit) fillColumns(b *taskBoard) error {
 // fillColumn asks for a page of a column. The cursor of each is in the address, under
 // its key.
 func (v *visit) fillColumn(c *taskColumn) error {
-	cursor := v.r.URL.Query().Get(c.Key)
 	fill := v.fillDated
 	if c.undated {
 		fill = v.fillUndated
 	}
-	next, err := fill(c, cursor)
+	next, err := fill(c, v.r.URL.Query().Get(c.Key))
 	if err != nil {
 		return err
 	}
-	here := v.boardURL()
-	if cursor != "" {
-		c.First, _ = query(here, c.Key, "")
-	}
-	if next != "" {
-		c.More, _ = query(here, c.Key, next)
-	}
+	c.First, c.More = turned(v.boardURL(), c.Key, next)
 	return nil
 }
 

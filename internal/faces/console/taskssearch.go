@@ -11,8 +11,8 @@ import (
 // a column.
 func (v *visit) searchTasks(b *taskBoard) error {
 	const most = 200
-	cursor := v.r.URL.Query().Get("after")
-	page, err := v.listTasks(arguments{"user_id": b.User, "priority": b.Filter.Priority, "search": b.Filter.Search}, most, cursor)
+	choose := arguments{"user_id": b.User, "priority": b.Filter.Priority, "search": b.Filter.Search}
+	page, err := v.listTasks(choose, most, v.r.URL.Query().Get("after"))
 	if err != nil {
 		return err
 	}
@@ -26,16 +26,11 @@ func (v *visit) searchTasks(b *taskBoard) error {
 		}
 	}
 	b.Any = len(page.Tasks) > 0
-	if cursor != "" {
-		b.First, err = query(v.boardURL(), "after", "")
-	}
-	if page.NextCursor != "" && err == nil {
-		b.Pager.Next, err = query(v.boardURL(), "after", page.NextCursor)
-	}
+	b.First, b.Pager.Next = turned(v.boardURL(), "after", page.NextCursor)
 	if b.First != "" || b.Pager.Next != "" {
 		b.Pager.Note = fmt.Sprintf("%d of %d that fit, the newest first", len(page.Tasks), page.Total)
 	}
-	return err
+	return nil
 }
 
 // holds tells whether a task belongs into a column.

@@ -13,21 +13,8 @@ import (
 	"remit/internal/engine"
 )
 
-// toolset is a family of tools in the list.
-type toolset struct {
-	Name  string
-	Tools []*engine.Tool
-}
-
 func (v *visit) listTools() error {
-	var sets []*toolset
-	for _, t := range v.Engine.Tools() {
-		if len(sets) == 0 || sets[len(sets)-1].Name != t.Set {
-			sets = append(sets, &toolset{Name: t.Set})
-		}
-		last := sets[len(sets)-1]
-		last.Tools = append(last.Tools, t)
-	}
+	sets := groupsOf(v.Engine.Tools(), func(t *engine.Tool) string { return t.Set })
 	return v.page("tools", "tools", "Tools", map[string]any{"Sets": sets, "ReadOnly": v.Engine.ReadOnly})
 }
 
