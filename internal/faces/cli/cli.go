@@ -275,7 +275,7 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if cmd.Name() != "serve" && cmd.Name() != "stdio" {
 		settings.Watch = false // to be told what changes takes a while to set up, and pays only for who stays
 	}
-	if cmd.Name() == "serve" && settings.origin("log_level") == FromDefault {
+	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
@@ -289,15 +289,40 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	return w, nil
 }
 
-// with runs a command's body on an opened workspace, and closes it.
-func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error) func(*cobra.Command, []string) error {
+// with runs a command's body on an opened workspace, and closes it. The toolsets are as for open.
+func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error, toolsets ...string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		w, err := p.open(cmd)
+		w, err := p.open(cmd, toolsets...)
 		if err != nil {
 			return err
 		}
 		return errors.Join(body(cmd, w, args), w.Close())
 	}
+}
+
+func (p *Program) configCommand() *cobra.Command {
+	return group("config", p.configPrint())
+}
+
+func (p *Program) configPrint() *cobra.Command {
+	return p.withJSON("print as JSON", &cobra.Command{
+		Use:  "print",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := resolveSettings(cmd.Flags(), p.Env)
+			if err != nil {
+				return usageError{err}
+			}
+			return p.show(settings.values, func() {
+				var t table
+				t.add("SETTING", "FROM", "VALUE")
+				for _, v := range settings.values {
+					t.add(v.Key, string(v.Origin), v.Value)
+				}
+				t.write(p.Stdout)
+			})
+		},
+	})
 }
 
 func (p *Program) versionCommand() *cobra.Command {

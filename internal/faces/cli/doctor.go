@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -94,7 +95,7 @@ func checkConfiguration(s *Settings) Check {
 		c.Found = s.Config + " is valid"
 	}
 	if loosened := s.Loosened(); len(loosened) > 0 {
-		c.Status, c.Found = Warned, fmt.Sprintf("%s has %s", s.Config, join(loosened))
+		c.Status, c.Found = Warned, fmt.Sprintf("%s has %s", s.Config, strings.Join(loosened, ", "))
 		c.Fix = "Anybody who can write that file decides what is guarded. Take it out, or set it by flag or variable if it is meant."
 	}
 	return c

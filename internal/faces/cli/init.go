@@ -88,13 +88,9 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 			return "", nil, usageError{fmt.Errorf("approve: %w", err)}
 		}
 	}
-	root, origin := r.lookup("root")
-	root, err := filepath.Abs(root)
+	root, err := r.root()
 	if err != nil {
-		return "", nil, fmt.Errorf("find the root folder: %w", err)
-	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return "", nil, usageError{fmt.Errorf("root (from %s): there is no folder %s", origin, root)}
+		return "", nil, usageError{err}
 	}
 	return filepath.Join(root, "remit.yaml"), chosen, nil
 }

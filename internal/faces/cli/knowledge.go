@@ -162,29 +162,27 @@ func (p *Program) indexCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:  "index",
 		Args: cobra.NoArgs,
-		RunE: k.index,
+		RunE: k.with(k.index),
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
 	return c
 }
 
-func (k *knowledgeCommands) index(cmd *cobra.Command, args []string) error {
-	return k.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
-		begun := time.Now()
-		state, err := k.refresh(cmd.Context(), w.Knowledge())
-		if err != nil {
-			return err
-		}
-		if k.asJSON {
-			return writeJSON(k.Stdout, state)
-		}
-		_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
-			state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
-		if state.Note != "" {
-			fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
-		}
+func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) error {
+	begun := time.Now()
+	state, err := k.refresh(cmd.Context(), w.Knowledge())
+	if err != nil {
 		return err
-	})(cmd, args)
+	}
+	if k.asJSON {
+		return writeJSON(k.Stdout, state)
+	}
+	_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
+		state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+	if state.Note != "" {
+		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
+	}
+	return err
 }
 
 // refresh brings the index up to date and shows how far it is.

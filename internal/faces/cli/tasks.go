@@ -16,9 +16,6 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// tasksToolset is the toolset that the tasks commands call.
-const tasksToolset = "tasks"
-
 // tasksCommand lists tasks, and holds the commands that change them.
 func (p *Program) tasksCommand() *cobra.Command {
 	t := &taskCommands{Program: p}
@@ -40,20 +37,16 @@ type taskCommands struct {
 
 // run makes a body run on a workspace that serves the tasks tools.
 func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		w, err := t.open(cmd, tasksToolset)
-		if err != nil {
-			return err
-		}
+	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
-			return errors.Join(err, w.Close())
+			return err
 		}
 		t.engine = w.Engine()
 		if !cmd.Flags().Changed("user") {
 			t.user = loginName()
 		}
-		return errors.Join(body(cmd, args), w.Close())
-	}
+		return body(cmd, args)
+	}, "tasks")
 }
 
 // loginName is who a person is on this machine, without the domain that Windows
