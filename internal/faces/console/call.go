@@ -3,18 +3,17 @@ package console
 import (
 	"time"
 
-	"remit/internal/engine"
 	"remit/internal/engine/audit/auditindex"
 )
 
 // callView is one call in full.
 type callView struct {
-	ID      string
-	Record  auditindex.Record
-	Time    time.Time
-	Took    time.Duration
-	Tool    *engine.Tool // nil if it is not served, or is no tool
-	Changed bool         // its contract has another version now
+	ID     string
+	Record auditindex.Record
+	Time   time.Time
+	Took   time.Duration
+	promise
+	Changed bool // its contract has another version now
 }
 
 // Text is a part of the record that is text or a number.
@@ -37,14 +36,6 @@ func (c *callView) Bytes() int64 {
 	return size
 }
 
-// Slow tells whether the call took longer than its contract aims at.
-func (c *callView) Slow() bool {
-	return c.Tool != nil && c.Took > time.Duration(c.Tool.Deadline.Target)
-}
-
-// Target is what the contract aims at.
-func (c *callView) Target() time.Duration { return time.Duration(c.Tool.Deadline.Target) }
-
 func (v *visit) showCall() error {
 	id := v.r.PathValue("id")
 	record, err := v.Calls.One(v.r.Context(), id)
@@ -59,8 +50,7 @@ func (v *visit) showCall() error {
 	if took := record.Value.Field("micros"); took.Decode(&micros) == nil {
 		view.Took = time.Duration(micros) * time.Microsecond
 	}
-	if t := v.served()[view.Text("tool")]; t != nil {
-		view.Tool, view.Changed = t, t.Version.String() != view.Text("version")
-	}
+	view.promise = v.served()[view.Text("tool")]
+	view.Changed = view.Served != nil && view.Served.Version.String() != view.Text("version")
 	return v.page("call", "calls", "Call of "+view.Text("tool"), view)
 }

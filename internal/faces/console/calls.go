@@ -19,11 +19,24 @@ const callsPerPage = 50
 // callRow is one call in a list.
 type callRow struct {
 	auditindex.Call
-	Served bool          // the tool has a page
-	Name   string        // of the tool, without its set
-	Slow   bool          // it took longer than the contract aims at
-	Target time.Duration // what the contract aims at; zero if it is no tool
+	promise
 }
+
+// promise is what the contract of a tool aims at.
+type promise struct {
+	Served *engine.Tool // nil if it is not served, or is no tool
+}
+
+// Target is the time that the contract aims at; zero if there is none.
+func (p promise) Target() time.Duration {
+	if p.Served == nil {
+		return 0
+	}
+	return time.Duration(p.Served.Deadline.Target)
+}
+
+// Over tells whether a time is beyond what the contract aims at.
+func (p promise) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
 
 // latestShown is how many calls the overview shows.
 const latestShown = 10
@@ -54,20 +67,16 @@ func (v *visit) rows(calls []auditindex.Call) []callRow {
 	tools := v.served()
 	rows := make([]callRow, len(calls))
 	for i, c := range calls {
-		rows[i] = callRow{Call: c}
-		if t := tools[c.Tool]; t != nil {
-			target := time.Duration(t.Deadline.Target)
-			rows[i].Served, rows[i].Name, rows[i].Target, rows[i].Slow = true, t.Name, target, c.Took > target
-		}
+		rows[i] = callRow{c, tools[c.Tool]}
 	}
 	return rows
 }
 
 // served are the tools by the names that records have for them.
-func (v *visit) served() map[string]*engine.Tool {
-	tools := map[string]*engine.Tool{}
+func (v *visit) served() map[string]promise {
+	tools := map[string]promise{}
 	for _, t := range v.Engine.Tools() {
-		tools[t.ID] = t
+		tools[t.ID] = promise{t}
 	}
 	return tools
 }
@@ -205,14 +214,10 @@ func (v *visit) list(view *callsView, c chosen) error {
 
 // toolTimes are the measures of a tool beside what its contract promises.
 type toolTimes struct {
-	Sum    auditindex.Tool
-	Name   string // of the tool's page; "" if it has none
-	Kinds  []auditindex.Count
-	Target time.Duration // zero if there is none
+	promise
+	Sum   auditindex.Tool
+	Kinds []auditindex.Count
 }
-
-// Over tells whether a time is beyond what the contract aims at.
-func (t toolTimes) Over(took time.Duration) bool { return t.Target > 0 && took > t.Target }
 
 // times adds the measures of tools, and the chart.
 func (v *visit) times(view *callsView, c chosen) error {
@@ -223,14 +228,11 @@ func (v *visit) times(view *callsView, c chosen) error {
 	view.Sums, view.Chart = m.Sums, v.chart(c, m.Buckets)
 	tools := v.served()
 	for _, sum := range m.Tools {
-		row := toolTimes{Sum: sum}
+		row := toolTimes{promise: tools[sum.Tool], Sum: sum}
 		for _, kind := range contract.Kinds() {
 			if n := sum.Kinds[string(kind)]; n > 0 {
 				row.Kinds = append(row.Kinds, auditindex.Count{Name: string(kind), Calls: n})
 			}
-		}
-		if t := tools[sum.Tool]; t != nil {
-			row.Name, row.Target = t.Name, time.Duration(t.Deadline.Target)
 		}
 		view.Tools = append(view.Tools, row)
 	}

@@ -155,12 +155,6 @@ func grouped(n int) string {
 // Writes tells what needs another role to be tried.
 func (t *toolView) Writes() bool { return !t.Tool.Hints.ReadOnly }
 
-// Target is the time that the contract aims at.
-func (t *toolView) Target() time.Duration { return time.Duration(t.Deadline.Target) }
-
-// Most is the time after which a call is given up.
-func (t *toolView) Most() time.Duration { return time.Duration(t.Deadline.Max) }
-
 // Window is how long a request for approval, and then its answer, counts.
 func (t *toolView) Window() string { return spanWords(time.Duration(t.Approval.Window)) }
 
