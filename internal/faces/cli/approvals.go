@@ -12,10 +12,6 @@ import (
 	"remit/internal/engine/approval"
 )
 
-func (p *Program) approvalsCommand() *cobra.Command {
-	return group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false))
-}
-
 // withApprovals runs a body on the store of approvals.
 func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) func(*cobra.Command, []string) error {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {

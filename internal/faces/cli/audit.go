@@ -15,10 +15,6 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-func (p *Program) auditCommand() *cobra.Command {
-	return group("audit", p.auditList(), p.auditVerify())
-}
-
 func (p *Program) auditList() *cobra.Command {
 	var f auditindex.Filter
 	var limit int

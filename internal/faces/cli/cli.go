@@ -153,10 +153,16 @@ func (p *Program) command() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
+	root.AddCommand(
+		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
 		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		p.approvalsCommand(), p.tokenCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(),
-		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand())
+		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false)),
+		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
+		group("audit", p.auditList(), p.auditVerify()),
+		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
+		group("config", p.configPrint()),
+		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
+	)
 	root.InitDefaultHelpCmd() // so that it is explained too
 	explain(root, helpSections())
 	return root
@@ -298,10 +304,6 @@ func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string)
 		}
 		return errors.Join(body(cmd, w, args), w.Close())
 	}
-}
-
-func (p *Program) configCommand() *cobra.Command {
-	return group("config", p.configPrint())
 }
 
 func (p *Program) configPrint() *cobra.Command {

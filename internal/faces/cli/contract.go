@@ -17,10 +17,6 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-func (p *Program) contractCommand() *cobra.Command {
-	return group("contract", p.contractLint(), p.contractNew(), p.contractDiff())
-}
-
 func (p *Program) contractLint() *cobra.Command {
 	return p.withJSON("print the findings as JSON", &cobra.Command{
 		Use:  "lint [DIR]",

@@ -34,10 +34,6 @@ type Identity interface {
 	ConsoleURL(path string) string
 }
 
-func (p *Program) tokenCommand() *cobra.Command {
-	return group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout())
-}
-
 // withIdentity runs a body on those who call and look.
 func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) func(*cobra.Command, []string) error {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
