@@ -185,7 +185,8 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
 	}
 	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
-		refuse(w, http.StatusNotFound, fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", ")))
+		why := fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", "))
+		refuse(w, http.StatusNotFound, why)
 	})
 	return servers, nil
 }

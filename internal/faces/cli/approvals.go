@@ -13,7 +13,7 @@ import (
 )
 
 // withApprovals runs a body on the store of approvals.
-func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) func(*cobra.Command, []string) error {
+func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		store, err := w.Approvals(cmd.Context())
 		if err != nil {

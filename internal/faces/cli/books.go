@@ -27,14 +27,14 @@ func (p *Program) booksCommand() *cobra.Command {
 type bookCommands struct{ *Program }
 
 // run makes a body run on the library of the workspace.
-func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		return b.told(body(cmd, w.Library(), args))
 	})
 }
 
 // change is run, for what a workspace that is only read does not let happen.
-func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	run := b.run(body)
 	return func(cmd *cobra.Command, args []string) error {
 		settings, err := resolveSettings(cmd.Flags(), b.Env)

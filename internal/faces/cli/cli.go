@@ -295,8 +295,11 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	return w, nil
 }
 
+// runFunc carries a command out, as cobra calls it.
+type runFunc = func(cmd *cobra.Command, args []string) error
+
 // with runs a command's body on an opened workspace, and closes it. The toolsets are as for open.
-func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error, toolsets ...string) func(*cobra.Command, []string) error {
+func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error, toolsets ...string) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		w, err := p.open(cmd, toolsets...)
 		if err != nil {

@@ -36,7 +36,7 @@ type taskCommands struct {
 }
 
 // run makes a body run on a workspace that serves the tasks tools.
-func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
+func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) runFunc {
 	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
 			return err

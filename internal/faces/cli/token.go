@@ -35,7 +35,7 @@ type Identity interface {
 }
 
 // withIdentity runs a body on those who call and look.
-func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) func(*cobra.Command, []string) error {
+func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
 			return err

@@ -23,8 +23,10 @@ type connectPage struct {
 }
 
 func (v *visit) connect() error {
-	page := connectPage{Base: v.base(), Identity: v.Identity(), Clients: v.Clients(v.base()), Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded()}
-	page.MCP = page.Base + "/mcp"
+	page := connectPage{
+		Base: v.base(), MCP: v.base() + "/mcp", Identity: v.Identity(), Clients: v.Clients(v.base()),
+		Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded(),
+	}
 	if tool := v.simplestTool(); tool != nil {
 		shown := v.snippetsOf(tool)
 		page.Curl, page.Shell = shown.Curl, "remit tools\n"+shown.CLI

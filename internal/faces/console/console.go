@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"remit/internal/engine"
@@ -55,7 +56,7 @@ type Console struct {
 	Log   *slog.Logger
 
 	known http.ServeMux // the pages alone, to tell which methods one takes
-	pages pageSet
+	pages sync.Map      // of what parses a template, once, by its name
 	live  hub
 }
 
