@@ -11,6 +11,9 @@ import (
 	"strings"
 	"time"
 
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
 	"remit/internal/faces/cli"
 	"remit/internal/faces/door"
@@ -51,6 +54,21 @@ func (i *identities) SignIn() *identity.SignIn { return i.signIn }
 
 // ConsoleURL keeps the promise of cli.Identity.
 func (i *identities) ConsoleURL(path string) string { return i.app.baseURL() + path }
+
+// MayRecord keeps the promise of cli.Identity.
+func (i *identities) MayRecord() error {
+	if err := i.app.options.Audit.Ready(time.Now()); err != nil {
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so nothing was done; try again later").Because(err)
+	}
+	return nil
+}
+
+// Record keeps the promise of cli.Identity.
+func (i *identities) Record(ctx context.Context, deed, by string, about ...jsontree.Member) error {
+	return i.app.options.Audit.Write(ctx, &audit.Record{
+		Time: time.Now(), Principal: by, Face: "cli", Tool: deed, Outcome: "ok", Arguments: jsontree.Obj(about...),
+	}, true)
+}
 
 // baseURL is where people and agents reach the server, or would if it ran.
 func (a *App) baseURL() string {

@@ -13,7 +13,7 @@ import (
 func TestAnswersAreNotFramed(t *testing.T) {
 	mux := http.NewServeMux()
 	for _, pattern := range []string{"/", "/mcp", "/cdn/"} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { notFound(w, "nothing") })
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "nothing") })
 	}
 	for path, want := range map[string]string{"/nothing": "DENY", "//console/../x": "DENY", "/cdn/books/a.pdf": ""} {
 		w := httptest.NewRecorder()

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 )
 
 const (
@@ -75,17 +74,9 @@ func homeFolder() (string, error) {
 	return os.UserHomeDir()
 }
 
-// secretsWithin are the folders beneath a root in which the secret may lie. To ask the
-// system for the home folder takes a tenth of a millisecond of every start, so that is
-// left to roots that may hold one: short ones, and those that hold what the environment
-// calls so.
+// secretsWithin are the folders in which the secret may lie, root being the home folder or not.
 func secretsWithin(root string) []string {
-	within := []string{filepath.Join(root, ".config", "remit")} // root is the home folder itself
-	called, err := os.UserHomeDir()
-	if strings.Count(root, string(filepath.Separator)) < 3 || err == nil && isWithin(root, called) || isWithin(root, os.TempDir()) {
-		within = append(within, secretFolders()...)
-	}
-	return within
+	return append(secretFolders(), filepath.Join(root, ".config", "remit"))
 }
 
 // keptSecret reads the secret in a folder, or makes it if there is none yet.

@@ -185,7 +185,8 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
 	}
 	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", ")))
+		why := fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", "))
+		refuse(w, http.StatusNotFound, why)
 	})
 	return servers, nil
 }
@@ -205,8 +206,6 @@ func (a *App) addressable() []*contract.Set {
 	}
 	return all
 }
-
-func notFound(w http.ResponseWriter, why string) { refuse(w, http.StatusNotFound, why) }
 
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -234,7 +233,7 @@ func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server
 		mux.Handle("/archives/", linked)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		notFound(w, fmt.Sprintf("There is nothing at %s; the console is at /, MCP at /mcp, tools at /tools", r.URL.Path))
+		refuse(w, http.StatusNotFound, fmt.Sprintf("There is nothing at %s; the console is at /, MCP at /mcp, tools at /tools", r.URL.Path))
 	})
 }
 

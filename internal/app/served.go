@@ -42,13 +42,8 @@ func (a *App) noteServed(address string) (forget func()) {
 // served is where the workspace is served right now by another process, as far as that
 // is known; "" if the settings name an address themselves.
 func (a *App) served() string {
-	for _, v := range a.settings.Values() {
-		if v.Key == "addr" && v.Origin != cli.FromDefault {
-			return ""
-		}
-	}
 	noted, err := os.ReadFile(a.servedFile())
-	if err != nil {
+	if err != nil || a.settings.Origin("addr") != cli.FromDefault {
 		return ""
 	}
 	u, err := url.Parse(string(noted))

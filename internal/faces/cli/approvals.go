@@ -12,15 +12,8 @@ import (
 	"remit/internal/engine/approval"
 )
 
-func (p *Program) approvalsCommand() *cobra.Command {
-	return group("approvals", "See and decide what waits for a person's approval",
-		"Calls that change something wait here until a person agrees. An approval is good for one call\n"+
-			"with exactly the same arguments, and for a limited time.",
-		p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false))
-}
-
 // withApprovals runs a body on the store of approvals.
-func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) func(*cobra.Command, []string) error {
+func (p *Program) withApprovals(body func(ctx context.Context, store approval.Store, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		store, err := w.Approvals(cmd.Context())
 		if err != nil {
@@ -33,10 +26,8 @@ func (p *Program) withApprovals(body func(ctx context.Context, store approval.St
 func (p *Program) approvalsList() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List the requests that wait",
-		Example: "  remit approvals list\n  remit approvals list --all --json",
-		Args:    cobra.NoArgs,
+		Use:  "list",
+		Args: cobra.NoArgs,
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, _ []string) error {
 			const most = 1000
 			requests, err := store.List(ctx, approval.ListOptions{All: all, Now: time.Now(), Limit: most})
@@ -95,10 +86,8 @@ func viewOf(r approval.Request) requestView {
 
 func (p *Program) approvalsShow() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show one request in full",
-		Example: "  remit approvals show k3v9q2xa7m",
-		Args:    exactly(1, "remit approvals show ID"),
+		Use:  "show ID",
+		Args: exactly(1),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			r, err := store.Get(ctx, args[0])
 			if err != nil {
@@ -112,11 +101,8 @@ func (p *Program) approvalsShow() *cobra.Command {
 func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 	var reason string
 	c := &cobra.Command{
-		Use:     verb + " ID",
-		Short:   map[bool]string{true: "Let a call happen once", false: "Refuse a call"}[approve],
-		Long:    "The start of an id is enough as long as only one request has it.",
-		Example: "  remit approvals " + verb + " k3v9q2xa7m",
-		Args:    exactly(1, "remit approvals "+verb+" ID"),
+		Use:  verb + " ID",
+		Args: exactly(1),
 		RunE: p.withApprovals(func(ctx context.Context, store approval.Store, args []string) error {
 			asked, err := store.Get(ctx, args[0])
 			if err != nil {

@@ -15,20 +15,12 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-func (p *Program) auditCommand() *cobra.Command {
-	return group("audit", "See who called what, and verify the record",
-		"Every call leaves one hash-chained record. Contents, secrets and whatever is long stand in it as size and hash.",
-		p.auditList(), p.auditVerify())
-}
-
 func (p *Program) auditList() *cobra.Command {
 	var f auditindex.Filter
 	var limit int
 	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List the latest calls, newest first",
-		Example: "  remit audit list\n  remit audit list --tool write_memory_entry --outcome denied\n  remit audit list --limit 1000 --json",
-		Args:    cobra.NoArgs,
+		Use:  "list",
+		Args: cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			if limit < 1 {
 				return usageError{fmt.Errorf("--limit must be at least 1, not %d", limit)}
@@ -73,12 +65,8 @@ func (p *Program) printRecords(records []jsontree.Value) {
 
 func (p *Program) auditVerify() *cobra.Command {
 	return &cobra.Command{
-		Use:   "verify",
-		Short: "Check that no record was altered, removed or put in",
-		Long: "Follow the chain of hashes through all records and name the first that does not fit.\n" +
-			"Records cut off the very end cannot be missed by the rest: keep a copy elsewhere if that matters.",
-		Example: "  remit audit verify",
-		Args:    cobra.NoArgs,
+		Use:  "verify",
+		Args: cobra.NoArgs,
 		RunE: p.with(func(c *cobra.Command, w Workspace, _ []string) error {
 			count, err := audit.Verify(c.Context(), w.Records())
 			if broken, ok := errors.AsType[*audit.BrokenError](err); ok {

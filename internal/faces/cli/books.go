@@ -17,14 +17,6 @@ import (
 func (p *Program) booksCommand() *cobra.Command {
 	b := &bookCommands{p}
 	c := b.list("books")
-	c.Short = "See and handle books"
-	c.Long = "List the books of the library; the commands below bring books in and out, check them, and bring back what was lost.\n\n" +
-		"These are the books that agents read and write with the tools of the toolset books. --books says where they are kept.\n\n" +
-		"Exit codes: 0 done, 1 failed (validate: there are errors), 2 wrong command line."
-	c.Example = "  remit books                                     what there is\n" +
-		"  remit books import ~/courses/python             a folder of Markdown, as it is\n" +
-		"  remit books validate python\n" +
-		"  remit books restore python lessons/intro.md     the version before"
 	runsByItself(c)
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print the result as JSON")
 	c.AddCommand(b.list("list"), b.importing(), b.export(), b.validate(), b.create(), b.log(), b.restore())
@@ -35,14 +27,14 @@ func (p *Program) booksCommand() *cobra.Command {
 type bookCommands struct{ *Program }
 
 // run makes a body run on the library of the workspace.
-func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) run(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	return b.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		return b.told(body(cmd, w.Library(), args))
 	})
 }
 
 // change is run, for what a workspace that is only read does not let happen.
-func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) func(*cobra.Command, []string) error {
+func (b *bookCommands) change(body func(cmd *cobra.Command, l *books.Library, args []string) error) runFunc {
 	run := b.run(body)
 	return func(cmd *cobra.Command, args []string) error {
 		settings, err := resolveSettings(cmd.Flags(), b.Env)

@@ -16,17 +16,7 @@ import (
 func (b *bookCommands) export() *cobra.Command {
 	var target string
 	var force bool
-	c := &cobra.Command{
-		Use:   "export BOOK",
-		Short: "Write a book to a zip archive",
-		Long: "Write a book with all its lessons, summaries and assets to a zip archive, which import takes back as it is.\n" +
-			"The archive appears when it is whole. A file that is there already is kept, unless --force is given.",
-		Example: "  remit books export python                       to python.zip\n" +
-			"  remit books export python -o ~/backup/python-$(date +%F).zip\n" +
-			"  remit books export python -o - | ssh backup 'cat >python.zip'",
-		Args:              exactly(1, "remit books export BOOK"),
-		ValidArgsFunction: b.completeBook,
-	}
+	c := &cobra.Command{Use: "export BOOK", Args: exactly(1), ValidArgsFunction: b.completeBook}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if target == "-" {
 			return b.exportTo(cmd.Context(), l, args[0], b.Stdout)

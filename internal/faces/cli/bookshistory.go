@@ -12,16 +12,7 @@ import (
 
 func (b *bookCommands) log() *cobra.Command {
 	var most int
-	c := &cobra.Command{
-		Use:   "log BOOK [PATH]",
-		Short: "Show who changed what in a book, and when",
-		Long: "Show the changes of a book, of a folder in it or of a file, the newest first: who made each, and the beginning of the hash of\n" +
-			"the content before and after, which is what restore --version takes.\n\n" +
-			"Changes made past Remit, with an editor or another program, are not in it.",
-		Example:           "  remit books log python\n  remit books log python lessons/intro.md --limit 0",
-		Args:              between(1, 2, "remit books log BOOK [PATH]"),
-		ValidArgsFunction: b.completeBook,
-	}
+	c := &cobra.Command{Use: "log BOOK [PATH]", Args: between(1, 2), ValidArgsFunction: b.completeBook}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		if most < 0 {
 			return usageError{fmt.Errorf("--limit must be at least 0, not %d", most)}
@@ -80,17 +71,7 @@ func shortHash(hash string) string {
 
 func (b *bookCommands) restore() *cobra.Command {
 	var version string
-	c := &cobra.Command{
-		Use:   "restore BOOK PATH",
-		Short: "Bring an earlier version of a file back",
-		Long: "Bring an earlier version of a file back: the one before the current, or the last one of a file that was deleted.\n" +
-			"--version names another: the beginning of its hash, or the version of a change in \"remit books log --json\", which stands\n" +
-			"for what was there after that change. Restoring is a change like any other: restore again to undo it.",
-		Example: "  remit books restore python lessons/intro.md\n" +
-			"  remit books restore python lessons/intro.md --version a591a6d40bf4",
-		Args:              exactly(2, "remit books restore BOOK PATH"),
-		ValidArgsFunction: b.completeBook,
-	}
+	c := &cobra.Command{Use: "restore BOOK PATH", Args: exactly(2), ValidArgsFunction: b.completeBook}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		done, err := l.Restore(cmd.Context(), args[0], args[1], version, loginName())
 		if err != nil {

@@ -19,20 +19,7 @@ import (
 
 func (b *bookCommands) importing() *cobra.Command {
 	var o books.ImportOptions
-	c := &cobra.Command{
-		Use:   "import FOLDER|FILE.zip",
-		Short: "Make a book of a folder of Markdown and media",
-		Long: "Make a book of a folder, or of a zip of one, as it is. A folder that is laid out as a book (with lessons/ or book.yaml at\n" +
-			"its top) keeps its layout. Of any other, Markdown goes to lessons/ and media to assets/images, slides, videos and audio;\n" +
-			"names lose spaces and accents, and the links in the lessons are changed to lead to the new places.\n\n" +
-			"First all is checked: if a file cannot be imported, nothing is written. What is in the book already is not written\n" +
-			"again, so an import that was interrupted is simply repeated, and the next edition of a course imported over the last.\n" +
-			"What was replaced can be brought back (remit books log, remit books restore). Hidden files stay out.",
-		Example: "  remit books import ~/courses/python\n" +
-			"  remit books import course-main.zip --book python --title \"Python for Agents\"\n" +
-			"  remit books import ~/courses/python --dry-run     what would go where",
-		Args: exactly(1, "remit books import FOLDER|FILE.zip"),
-	}
+	c := &cobra.Command{Use: "import FOLDER|FILE.zip", Args: exactly(1)}
 	body := func(cmd *cobra.Command, l *books.Library, args []string) error {
 		return b.importFrom(cmd, l, args[0], o)
 	}

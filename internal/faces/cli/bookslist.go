@@ -13,10 +13,8 @@ import (
 // list makes the command that lists books. It has two names, like that of tasks.
 func (b *bookCommands) list(use string) *cobra.Command {
 	return &cobra.Command{
-		Use:     use,
-		Short:   "List the books",
-		Example: "  remit books list\n  remit books list --json",
-		Args:    cobra.NoArgs,
+		Use:  use,
+		Args: cobra.NoArgs,
 		RunE: b.run(func(cmd *cobra.Command, l *books.Library, _ []string) error {
 			all, err := l.Overviews(cmd.Context())
 			if err != nil {
@@ -54,14 +52,7 @@ func day(text string) string {
 
 func (b *bookCommands) create() *cobra.Command {
 	var title string
-	c := &cobra.Command{
-		Use:   "new BOOK",
-		Short: "Begin a book",
-		Long: "Begin a book: book.yaml, a first lesson and the summary of its chapter, to be written over.\n" +
-			"BOOK is its id: 3 to 50 lower-case letters, digits and hyphens.",
-		Example: "  remit books new python-basics\n  remit books new python-basics --title \"Python from the ground up\"",
-		Args:    exactly(1, "remit books new BOOK"),
-	}
+	c := &cobra.Command{Use: "new BOOK", Args: exactly(1)}
 	c.RunE = b.change(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		made, err := l.Create(cmd.Context(), books.NewBook{ID: args[0], Title: title, By: loginName()})
 		if err != nil {

@@ -11,16 +11,7 @@ import (
 )
 
 func (b *bookCommands) validate() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "validate BOOK",
-		Short: "Look for what is wrong in a book",
-		Long: "Look for links that lead nowhere, missing assets and summaries, front matter that cannot be read, lessons without text,\n" +
-			"and assets that nothing shows. Links to other places on the web are not followed.\n\n" +
-			"Exit codes: 0 there are no errors (there may be warnings), 1 there are.",
-		Example:           "  remit books validate python\n  remit books validate python --json | jq -r '.findings[] | select(.level == \"error\") | .path'",
-		Args:              exactly(1, "remit books validate BOOK"),
-		ValidArgsFunction: b.completeBook,
-	}
+	c := &cobra.Command{Use: "validate BOOK", Args: exactly(1), ValidArgsFunction: b.completeBook}
 	c.RunE = b.run(func(cmd *cobra.Command, l *books.Library, args []string) error {
 		bar := b.bar("Checking")
 		findings, err := l.Validate(cmd.Context(), args[0], bar.tellBytes)

@@ -25,18 +25,7 @@ const Local = "local"
 func (p *Program) callCommand() *cobra.Command {
 	var document, key string
 	c := &cobra.Command{
-		Use:   "call TOOL [key=value ...]",
-		Short: "Call a tool and print its answer",
-		Long: "Call a tool and print its answer as JSON on stdout, failures too.\n\n" +
-			"Values are read by the type that the contract gives the argument: text as it is, numbers, true and false,\n" +
-			"objects and arrays as JSON. --json takes all arguments at once; - reads them from stdin.\n\n" +
-			"With --idempotency-key the same call can be repeated safely, from this or any other client of the workspace: a\n" +
-			"repeat prints the answer of the first and does nothing.\n\n" +
-			"Exit codes: 0 answered, 1 failed, 2 wrong command line, 3 waits for approval.",
-		Example: "  remit call hello name=Ada\n" +
-			"  remit call read_repo_file path=README.md\n" +
-			"  remit call add_task user_id=ada title=\"Buy milk\" --idempotency-key \"$(uuidgen)\"\n" +
-			"  remit call write_memory_entry --json '{\"file\":\"decisions.jsonl\",\"entry\":{\"timestamp\":\"2026-01-09T10:30:00Z\",\"type\":\"stack\"}}'",
+		Use:               "call TOOL [key=value ...]",
 		Args:              some("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them"),
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {

@@ -142,21 +142,7 @@ func isCobraUsage(err error) bool {
 
 func (p *Program) command() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "remit",
-		Short: "A workspace for AI agents that they cannot wreck",
-		Long: "Remit gives AI agents tools for files, memory and more, each bound by a contract:\n" +
-			"what it takes, what it gives, what it refuses, and what a person has to approve.",
-		Example: "  remit install claude-code                      connect a client to this folder\n" +
-			"  remit tools                                    what there is\n" +
-			"  remit call hello name=Ada                      call a tool\n" +
-			"  remit serve                                    serve the console, and MCP clients and scripts over HTTP\n" +
-			"  remit stdio --toolsets booster                 serve an MCP client\n" +
-			"  remit tasks                                    your tasks\n" +
-			"  remit books                                    the books of the library\n" +
-			"  remit grep TODO                                the lines of the project that match\n" +
-			"  remit search which database did we pick        what the project knows, by meaning\n" +
-			"  remit approvals list                           what waits for your approval\n" +
-			"  remit doctor                                   what is wrong here, and how to mend it",
+		Use:           "remit",
 		Version:       p.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -167,9 +153,18 @@ func (p *Program) command() *cobra.Command {
 	root.SetHelpCommand(helpCommand())
 	addSettingFlags(root.PersistentFlags())
 	p.completeFlags(root)
-	root.AddCommand(p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(), p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
-		p.approvalsCommand(), p.tokenCommand(), p.auditCommand(), p.contractCommand(), p.configCommand(),
-		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand())
+	root.AddCommand(
+		p.serveCommand(), p.stdioCommand(), p.callCommand(), p.toolsCommand(), p.tasksCommand(), p.booksCommand(),
+		p.grepCommand(), p.filesCommand(), p.searchCommand(), p.indexCommand(), p.evalCommand(), p.exportCommand(),
+		group("approvals", p.approvalsList(), p.approvalsShow(), p.decideCommand("approve", true), p.decideCommand("deny", false)),
+		group("token", p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout()),
+		group("audit", p.auditList(), p.auditVerify()),
+		group("contract", p.contractLint(), p.contractNew(), p.contractDiff()),
+		group("config", p.configPrint()),
+		p.initCommand(), p.installCommand(), p.doctorCommand(), p.manCommand(), p.versionCommand(),
+	)
+	root.InitDefaultHelpCmd() // so that it is explained too
+	explain(root, helpSections())
 	return root
 }
 
@@ -242,27 +237,8 @@ func noSuch(what, word string, known []string) error {
 	return usageError{fmt.Errorf("there is no %s %q; there are %s", what, word, strings.Join(known, ", "))}
 }
 
-// helpCommand shows the help of a command; unlike cobra's own it says no to one
-// that is not there.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Show the help of a command",
-		Example: "  remit help approvals approve",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(found, strings.Join(rest, " "))
-			}
-			found.InitDefaultHelpFlag() // so that both ways to help show the same
-			found.InitDefaultVersionFlag()
-			return found.Help()
-		},
-	}
-}
-
 // exactly asks for n arguments, and says which when there are others.
-func exactly(n int, usage string) cobra.PositionalArgs { return between(n, n, usage) }
+func exactly(n int) cobra.PositionalArgs { return between(n, n) }
 
 // some asks for at least one argument, and says what is missing.
 func some(missing string) cobra.PositionalArgs {
@@ -274,24 +250,20 @@ func some(missing string) cobra.PositionalArgs {
 	}
 }
 
-func between(least, most int, usage string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
+func between(least, most int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return usageError{fmt.Errorf("%d arguments were given; the command is: %s", len(args), usage)}
+			return usageError{fmt.Errorf("%d arguments were given; the command is: %s %s", len(args), cmd.Parent().CommandPath(), cmd.Use)}
 		}
 		return nil
 	}
 }
 
 // group makes a command that only holds others.
-func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long}
+func group(use string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use}
 	runsByItself(c)
 	c.AddCommand(commands...)
-	c.Example = strings.Join(convert(commands, func(sub *cobra.Command) string {
-		first, _, _ := strings.Cut(sub.Example, "\n")
-		return first
-	}), "\n")
 	return c
 }
 
@@ -309,7 +281,7 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	if cmd.Name() != "serve" && cmd.Name() != "stdio" {
 		settings.Watch = false // to be told what changes takes a while to set up, and pays only for who stays
 	}
-	if cmd.Name() == "serve" && settings.origin("log_level") == FromDefault {
+	if cmd.Name() == "serve" && settings.Origin("log_level") == FromDefault {
 		settings.LogLevel = slog.LevelInfo // nobody else sees what a server does
 	}
 	log := p.Logger(p.Stderr, settings.LogLevel)
@@ -323,10 +295,13 @@ func (p *Program) open(cmd *cobra.Command, toolsets ...string) (Workspace, error
 	return w, nil
 }
 
-// with runs a command's body on an opened workspace, and closes it.
-func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error) func(*cobra.Command, []string) error {
+// runFunc carries a command out, as cobra calls it.
+type runFunc = func(cmd *cobra.Command, args []string) error
+
+// with runs a command's body on an opened workspace, and closes it. The toolsets are as for open.
+func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string) error, toolsets ...string) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
-		w, err := p.open(cmd)
+		w, err := p.open(cmd, toolsets...)
 		if err != nil {
 			return err
 		}
@@ -334,12 +309,31 @@ func (p *Program) with(body func(cmd *cobra.Command, w Workspace, args []string)
 	}
 }
 
+func (p *Program) configPrint() *cobra.Command {
+	return p.withJSON("print as JSON", &cobra.Command{
+		Use:  "print",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			settings, err := resolveSettings(cmd.Flags(), p.Env)
+			if err != nil {
+				return usageError{err}
+			}
+			return p.show(settings.values, func() {
+				var t table
+				t.add("SETTING", "FROM", "VALUE")
+				for _, v := range settings.values {
+					t.add(v.Key, string(v.Origin), v.Value)
+				}
+				t.write(p.Stdout)
+			})
+		},
+	})
+}
+
 func (p *Program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "version",
-		Short:   "Show the version of this program",
-		Example: "  remit version",
-		Args:    cobra.NoArgs,
+		Use:  "version",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			fmt.Fprintln(p.Stdout, "remit", p.Version)
 			return nil
@@ -347,25 +341,19 @@ func (p *Program) versionCommand() *cobra.Command {
 	}
 }
 
+func (p *Program) stdioCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:  "stdio",
+		Args: cobra.NoArgs,
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
+			return w.ServeStdio(cmd.Context(), p.Stdin, p.Stdout)
+		}),
+	}
+}
+
 func (p *Program) serveCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "serve",
-		Short: "Serve MCP clients and scripts over HTTP",
-		Long: "Serve MCP clients and scripts over HTTP, until Ctrl-C or SIGTERM. Calls under way are finished first.\n\n" +
-			"  /                the console: approvals, calls, tools, contents. The link that signs you in is printed\n" +
-			"  /mcp             MCP, the toolsets of --toolsets, every version of the protocol\n" +
-			"  /mcp/{toolset}   MCP, one toolset: any that there is, or one of --toolsets if that is set\n" +
-			"  /tools           GET lists the tools, POST /tools/{name} calls one with its arguments as JSON\n" +
-			"  /health          for load balancers\n" +
-			"  /metrics         for Prometheus\n" +
-			"  /cdn/books       the assets of books; /upload and /archives take the links that tools give\n\n" +
-			"Only this machine can connect: names and web pages of other machines are refused. A wider --addr takes a token\n" +
-			"(\"remit token create\") or --oidc-issuer, and --tls-cert with --tls-key, or --behind-proxy.\n" +
-			"What the configuration file says is read at the start; restart to change it.",
-		Example: "  remit serve                                     on http://127.0.0.1:8722\n" +
-			"  remit serve --addr 127.0.0.1:0                  on any free port\n" +
-			"  claude mcp add --transport http remit http://127.0.0.1:8722/mcp\n" +
-			"  curl -d '{\"name\":\"Ada\"}' http://127.0.0.1:8722/tools/hello",
+		Use:  "serve",
 		Args: cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			return w.Serve(cmd.Context(), func(url string) {

@@ -61,7 +61,7 @@ func (s *Settings) placed(err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	origin := s.origin(wrong.Key)
+	origin := s.Origin(wrong.Key)
 	if strings.HasPrefix(wrong.Key, "tools.") {
 		origin = FromFile
 	}

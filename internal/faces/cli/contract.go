@@ -17,18 +17,10 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-func (p *Program) contractCommand() *cobra.Command {
-	return group("contract", "Check, scaffold and compare contracts",
-		"A contract is one YAML file a tool; what the tools of a folder share stands in _set.yaml.",
-		p.contractLint(), p.contractNew(), p.contractDiff())
-}
-
 func (p *Program) contractLint() *cobra.Command {
 	return p.withJSON("print the findings as JSON", &cobra.Command{
-		Use:     "lint [DIR]",
-		Short:   "Check the contracts beneath a folder (default: those built in)",
-		Example: "  remit contract lint\n  remit contract lint internal/toolsets",
-		Args:    cobra.MaximumNArgs(1),
+		Use:  "lint [DIR]",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			sets, err := p.lintTarget(args)
 			if err != nil {
@@ -72,12 +64,8 @@ func (p *Program) reportFindings(sets []*contract.Set) error {
 
 func (p *Program) contractNew() *cobra.Command {
 	return &cobra.Command{
-		Use:   "new DIR NAME",
-		Short: "Write the first draft of a contract",
-		Long: "Write DIR/NAME.yaml with every key a contract needs, ready to be filled in, and say what comes next.\n" +
-			"If DIR has no _set.yaml yet, one is written too.",
-		Example: "  remit contract new internal/toolsets/learning/contracts/booster count_words",
-		Args:    cobra.ExactArgs(2),
+		Use:  "new DIR NAME",
+		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.scaffold(args[0], args[1])
 		},
@@ -122,14 +110,7 @@ func createFile(name string, content []byte) error {
 
 func (p *Program) contractDiff() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
-		Use:   "diff OLD NEW",
-		Short: "Tell whether a change of contracts is MAJOR, MINOR or PATCH",
-		Long: "Compare two contracts (YAML files) or two catalogs (catalog.json) and classify each change:\n" +
-			"MAJOR breaks parameters or response, MINOR adds optional ones, PATCH is the rest.\n" +
-			"Exit code 1 if a version was raised too little for its change.",
-		Example: "  remit contract diff old/add_task.yaml new/add_task.yaml\n" +
-			"  git show HEAD:internal/contract/catalog/catalog.json > /tmp/old.json\n" +
-			"  remit contract diff /tmp/old.json internal/contract/catalog/catalog.json",
+		Use:  "diff OLD NEW",
 		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.diff(args[0], args[1])

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -37,13 +38,8 @@ type Checker interface {
 func (p *Program) doctorCommand() *cobra.Command {
 	var strict bool
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Find out whether all is well, and what to do if not",
-		Long: "Look at everything that Remit needs: the workspace, its configuration and data, the database, the audit record,\n" +
-			"the address of serve, books, tokens, and the clients that were connected. What is not well comes with its fix.\n\n" +
-			"Exit codes: 0 nothing failed, 1 something did (with --strict also for a warning), 2 the command line is wrong.",
-		Example: "  remit doctor\n  remit doctor --json\n  remit doctor --strict --root ~/course",
-		Args:    cobra.NoArgs,
+		Use:  "doctor",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			checks := p.examine(cmd)
 			count := map[Status]int{}
@@ -99,7 +95,7 @@ func checkConfiguration(s *Settings) Check {
 		c.Found = s.Config + " is valid"
 	}
 	if loosened := s.Loosened(); len(loosened) > 0 {
-		c.Status, c.Found = Warned, fmt.Sprintf("%s has %s", s.Config, join(loosened))
+		c.Status, c.Found = Warned, fmt.Sprintf("%s has %s", s.Config, strings.Join(loosened, ", "))
 		c.Fix = "Anybody who can write that file decides what is guarded. Take it out, or set it by flag or variable if it is meant."
 	}
 	return c

@@ -34,8 +34,6 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func join(words []string) string { return strings.Join(words, ", ") }
-
 // wrapped breaks a text into lines of so many columns; fewer than 20 are no limit.
 func wrapped(text string, room int) []string {
 	if room < 20 {

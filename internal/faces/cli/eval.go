@@ -36,15 +36,7 @@ type MethodScore struct {
 func (p *Program) evalCommand() *cobra.Command {
 	var sets []string
 	c := &cobra.Command{
-		Use:   "eval",
-		Short: "Measure how well questions find their answers",
-		Long: "Measure how well questions find their answers: by words alone (bm25), by meaning alone (model), and by both, as\n" +
-			"context_search does it (hybrid). Without --set the sets in the program are measured.\n\n" +
-			"A set is a file of JSON lines: documents {\"kind\":\"d\",\"id\":\"1\",\"text\":\"...\"}, and questions\n" +
-			"{\"kind\":\"q\",\"id\":\"a\",\"text\":\"...\",\"answer\":[\"1\"]}, or with grades: \"answer\":{\"1\":3}.",
-		Example: "  remit eval\n" +
-			"  remit eval --set questions.jsonl                a set of your own; - is stdin\n" +
-			"  remit eval --json                               for scripts",
+		Use:  "eval",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.eval(cmd.Context(), sets) },
 	}

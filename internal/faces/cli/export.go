@@ -17,24 +17,7 @@ func (p *Program) exportCommand() *cobra.Command {
 	var format, url string
 	var strict bool
 	c := &cobra.Command{
-		Use:   "export",
-		Short: "Print the tools as models take them, as OpenAPI or as Markdown",
-		Long: "Print the definitions of the tools, in the form that a model's API takes them or as a document.\n\n" +
-			"  mcp         as an MCP client lists them\n" +
-			"  openai      tools of OpenAI's Chat Completions\n" +
-			"  responses   tools of OpenAI's Responses, and of its Agents SDK\n" +
-			"  anthropic   tools of Anthropic's Messages\n" +
-			"  gemini      one tool of Gemini, with a declaration for each function\n" +
-			"  openapi     a document of OpenAPI 3.1 for POST /tools/{name} of \"remit serve\"; --url says where that is\n" +
-			"  markdown    the reference of the tools, for people\n\n" +
-			"What a form has no keyword for stands in the description; stderr says what it cannot be told at all.\n" +
-			"With --strict the model cannot but keep to the schema. That is so for tools whose schema loses nothing by it;\n" +
-			"the others are not strict, and stderr says why. Null stands for an argument that is left out.\n" +
-			"Carry out what the model calls with POST /tools/{name} of \"remit serve\", or with \"remit call\".",
-		Example: "  remit export --format openai --strict > tools.json\n" +
-			"  remit export --format anthropic --toolsets booster\n" +
-			"  remit export --format openapi --url https://remit.example.com > openapi.json\n" +
-			"  remit export",
+		Use:  "export",
 		Args: cobra.NoArgs,
 		RunE: p.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
 			f, err := parseFormat(format, strict)

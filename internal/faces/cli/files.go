@@ -12,15 +12,7 @@ import (
 func (p *Program) filesCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
-		Use:   "files [PATH...]",
-		Short: "List the files of the project that tools can search",
-		Long: "List the files of the project: those that git would list, less those that no tool may read (node_modules, dist, build,\n" +
-			".env and the like). A PATH is a file, a folder, or a glob such as 'src/**/*.ts'.\n\n" +
-			"A name with characters that do not show themselves is in quotes; with --null and --json it is as it is.\n\n" +
-			"Exit codes: 0 listed, 1 there are none, 2 failed.",
-		Example: "  remit files\n" +
-			"  remit files '*.go' docs                         by name, and in a folder\n" +
-			"  remit files -0 | xargs -0 wc -l                 for names with spaces",
+		Use:  "files [PATH...]",
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.files(cmd, args)) },
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print a JSON array")
@@ -37,56 +29,37 @@ func (g *grepCommands) files(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError{err}
 	}
-	list := &fileList{output: newOutput(g.Stdout, isTerminal(g.Stdout), g.colours()), asJSON: g.asJSON, null: g.null, names: []string{}}
-	complete := false
-	err = g.onCode(cmd, func(ctx context.Context, code Code) error {
+	out := newOutput(g.Stdout, isTerminal(g.Stdout), g.colours())
+	names, count, complete := []string{}, 0, false
+	err = g.onCode(cmd, func(ctx context.Context, code Code) (err error) {
 		over := g.notice("still listing; Ctrl-C ends it")
 		defer over()
-		whole, err := code.Files(ctx, glob, func(path string) bool {
+		complete, err = code.Files(ctx, glob, func(path string) bool {
 			over()
-			return list.add(path)
+			count++
+			switch {
+			case g.asJSON:
+				names = append(names, path) // printed at the end
+			case g.null:
+				out.print(path, "\x00")
+			default:
+				out.print(quotedName(path), "\n")
+			}
+			return out.broken() == nil
 		})
-		complete = whole
 		return err
 	})
-	if err = errors.Join(err, list.end()); err != nil {
+	if g.asJSON {
+		err = errors.Join(err, writeJSON(out, names))
+	}
+	if err = errors.Join(err, out.Flush()); err != nil {
 		return err
 	}
 	if !complete {
 		fmt.Fprintln(g.Stderr, "remit: not every folder could be read, so files may be missing")
 	}
-	if list.count == 0 {
+	if count == 0 {
 		return failure{ExitFailed}
 	}
 	return nil
-}
-
-// fileList prints names.
-type fileList struct {
-	*output
-	asJSON, null bool
-	names        []string // for JSON, which is printed at the end
-	count        int
-}
-
-// add prints a name, and tells whether there is still somebody who reads.
-func (l *fileList) add(path string) bool {
-	l.count++
-	switch {
-	case l.asJSON:
-		l.names = append(l.names, path)
-	case l.null:
-		l.print(path, "\x00")
-	default:
-		l.print(quotedName(path), "\n")
-	}
-	return l.broken() == nil
-}
-
-// end prints what is left.
-func (l *fileList) end() error {
-	if l.asJSON {
-		return errors.Join(writeJSON(l, l.names), l.Flush())
-	}
-	return l.Flush()
 }

@@ -38,18 +38,7 @@ type grepCommands struct {
 func (p *Program) grepCommand() *cobra.Command {
 	g := &grepCommands{Program: p}
 	c := &cobra.Command{
-		Use:   "grep PATTERN [PATH...]",
-		Short: "Find the lines of the project that match a pattern",
-		Long: "Find the lines of the project that match a pattern, fast: files that git ignores are left out, and those that no tool\n" +
-			"may read (node_modules, dist, build, .env and the like). Hidden files are searched, binary ones are not.\n\n" +
-			"PATTERN is a regular expression as Go takes it (RE2). A PATH is a file, a folder, or a glob such as 'src/**/*.ts'.\n" +
-			"On a terminal files have a heading; elsewhere each line is PATH:LINE:TEXT. Very long lines are cut around the match.\n\n" +
-			"Exit codes: 0 found, 1 nothing found, 2 failed.",
-		Example: "  remit grep 'func \\w+Handler'\n" +
-			"  remit grep -i todo src docs                     in two folders\n" +
-			"  remit grep -w -F 'a.b()' -g '*.go' -C 2         as it stands, as a word, with 2 lines around\n" +
-			"  remit grep -l TODO                              only the names of files\n" +
-			"  remit grep --json TODO                          an object a line, the last tells how many",
+		Use:  "grep PATTERN [PATH...]",
 		RunE: func(cmd *cobra.Command, args []string) error { return g.exit(g.grep(cmd, args)) },
 	}
 	f := c.Flags()

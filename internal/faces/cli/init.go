@@ -26,14 +26,7 @@ type choices struct {
 func (p *Program) initCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use:   "init",
-		Short: "Write a remit.yaml that explains every setting",
-		Long: "Write remit.yaml at the root of the workspace, with every setting explained. It asks three questions:\n" +
-			"which toolsets to serve, what happens to calls that need approval, and which client to connect.\n\n" +
-			"--toolsets, --approve and --read-only answer beforehand; --yes takes the defaults for the rest.\n" +
-			"A file that is there is never overwritten.",
-		Example: "  remit init\n" +
-			"  remit init --yes --toolsets tasks,context --approve deny",
+		Use:  "init",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.initWorkspace(cmd, yes) },
 	}
@@ -95,13 +88,9 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 			return "", nil, usageError{fmt.Errorf("approve: %w", err)}
 		}
 	}
-	root, origin := r.lookup("root")
-	root, err := filepath.Abs(root)
+	root, err := r.root()
 	if err != nil {
-		return "", nil, fmt.Errorf("find the root folder: %w", err)
-	}
-	if info, err := os.Stat(root); err != nil || !info.IsDir() {
-		return "", nil, usageError{fmt.Errorf("root (from %s): there is no folder %s", origin, root)}
+		return "", nil, usageError{err}
 	}
 	return filepath.Join(root, "remit.yaml"), chosen, nil
 }

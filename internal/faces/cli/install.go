@@ -28,18 +28,7 @@ type installOptions struct {
 func (p *Program) installCommand() *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
-		Use:   "install CLIENT",
-		Short: "Connect a client: put Remit into its configuration",
-		Long: "Put Remit into the configuration of a client, for the workspace that you are in or that --root names.\n" +
-			"Nothing else in the file changes; what was there is kept beside it until --remove, which restores it.\n" +
-			"Other settings that you give are passed on: \"remit install cursor --toolsets tasks\" connects the tasks alone.\n\n" +
-			"CLIENT is " + strings.Join(clients.Names(), ", ") + ".\n" +
-			"With --url the client connects to a server that runs (\"remit serve\") instead of starting one.",
-		Example: "  remit install claude-code                       for the folder that you are in\n" +
-			"  remit install cursor --print                    what would be written, and where\n" +
-			"  remit install vscode --url http://127.0.0.1:8722/mcp\n" +
-			"  remit install codex --url https://remit.example/mcp --token-env REMIT_TOKEN\n" +
-			"  remit install zed --remove",
+		Use:               "install CLIENT",
 		Args:              oneClient,
 		ValidArgsFunction: cobra.FixedCompletions(clients.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -36,15 +36,7 @@ type knowledgeCommands struct {
 func (p *Program) searchCommand() *cobra.Command {
 	k := &knowledgeCommands{Program: p}
 	c := &cobra.Command{
-		Use:   "search QUESTION",
-		Short: "Find what the project knows, by meaning",
-		Long: "Find decisions, rules, patterns, issues, docs, code and sessions of the project by what they mean: ask in your own\n" +
-			"words. What has changed since the last time is indexed first. Use remit grep for exact text.\n\n" +
-			"Exit codes: 0 found, 1 nothing found or failed, 2 the command line is wrong.",
-		Example: "  remit search which datastore did we pick\n" +
-			"  remit search --type issue token refresh            only issues\n" +
-			"  remit search --module auth how do we sign people in\n" +
-			"  remit search --json --limit 20 retry policy        for scripts",
+		Use:  "search QUESTION",
 		RunE: k.search,
 	}
 	f := c.Flags()
@@ -168,37 +160,29 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 func (p *Program) indexCommand() *cobra.Command {
 	k := &knowledgeCommands{Program: p}
 	c := &cobra.Command{
-		Use:   "index",
-		Short: "Bring the index of what the project knows up to date",
-		Long: "Bring the index of what the project knows up to date, so that context_search and remit search answer from all of it.\n" +
-			"Nobody has to: a search indexes what has changed by itself. What is indexed already is not done again, and a run that\n" +
-			"is interrupted goes on where it was.",
-		Example: "  remit index\n" +
-			"  remit index --json                              what there is then, for scripts",
+		Use:  "index",
 		Args: cobra.NoArgs,
-		RunE: k.index,
+		RunE: k.with(k.index),
 	}
 	c.Flags().BoolVar(&p.asJSON, "json", false, "print JSON")
 	return c
 }
 
-func (k *knowledgeCommands) index(cmd *cobra.Command, args []string) error {
-	return k.with(func(cmd *cobra.Command, w Workspace, _ []string) error {
-		begun := time.Now()
-		state, err := k.refresh(cmd.Context(), w.Knowledge())
-		if err != nil {
-			return err
-		}
-		if k.asJSON {
-			return writeJSON(k.Stdout, state)
-		}
-		_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
-			state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
-		if state.Note != "" {
-			fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
-		}
+func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) error {
+	begun := time.Now()
+	state, err := k.refresh(cmd.Context(), w.Knowledge())
+	if err != nil {
 		return err
-	})(cmd, args)
+	}
+	if k.asJSON {
+		return writeJSON(k.Stdout, state)
+	}
+	_, err = fmt.Fprintf(k.Stdout, "%d files, %d pieces indexed with %s; %d files were looked at in %s\n",
+		state.Files, state.Pieces, approval.Plain(state.Model), state.Done, time.Since(begun).Round(100*time.Millisecond))
+	if state.Note != "" {
+		fmt.Fprintf(k.Stderr, "remit: %s\n", approval.Plain(state.Note))
+	}
+	return err
 }
 
 // refresh brings the index up to date and shows how far it is.

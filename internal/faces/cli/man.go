@@ -19,12 +19,7 @@ import (
 func (p *Program) manCommand() *cobra.Command {
 	var dir string
 	c := &cobra.Command{
-		Use:   "man [COMMAND]",
-		Short: "Print or write the manual pages",
-		Long: "Print the manual page of a command, or write those of all commands into a folder.\n\n" +
-			"The same program writes the same pages: their date is that of SOURCE_DATE_EPOCH, and left out without it.",
-		Example: "  remit man approvals approve | man -l -\n" +
-			"  remit man --dir ~/.local/share/man/man1         then: man remit-call",
+		Use: "man [COMMAND]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			date, err := p.manDate()
 			if err != nil {

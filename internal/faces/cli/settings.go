@@ -71,7 +71,7 @@ func (s *Settings) Loosened() []string {
 // is served: those that were chosen, and all that people are told of if nobody
 // chose.
 func (s *Settings) Addressable(known []*contract.Set) []string {
-	if s.origin("toolsets") != FromDefault {
+	if s.Origin("toolsets") != FromDefault {
 		return s.Toolsets
 	}
 	var names []string
@@ -83,7 +83,8 @@ func (s *Settings) Addressable(known []*contract.Set) []string {
 	return names
 }
 
-func (s *Settings) origin(key string) Origin {
+// Origin is where the value of a setting came from.
+func (s *Settings) Origin(key string) Origin {
 	for _, v := range s.values {
 		if v.Key == key {
 			return v.Origin
@@ -180,13 +181,8 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	r := &resolver{flags: flags, env: env}
 	s := Settings{Env: env}
 	var err error
-	root, rootOrigin := r.lookup("root")
-	if s.Root, err = filepath.Abs(root); err != nil {
-		return s, fmt.Errorf("find the root folder: %w", err)
-	}
-	r.note("root", s.Root, rootOrigin)
-	if info, err := os.Stat(s.Root); err != nil || !info.IsDir() {
-		return s, fmt.Errorf("root (from %s): there is no folder %s", rootOrigin, s.Root)
+	if s.Root, err = r.root(); err != nil {
+		return s, err
 	}
 	_, origin := r.lookup("config")
 	s.Config = r.path(&s, "config")
@@ -230,6 +226,20 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	)
 	s.values = r.found
 	return s, err
+}
+
+// root finds the folder that the tools work in.
+func (r *resolver) root() (string, error) {
+	text, origin := r.lookup("root")
+	root, err := filepath.Abs(text)
+	if err != nil {
+		return "", fmt.Errorf("find the root folder: %w", err)
+	}
+	r.note("root", root, origin)
+	if info, err := os.Stat(root); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("root (from %s): there is no folder %s", origin, root)
+	}
+	return root, nil
 }
 
 // LocalEmbeddings stands for the model that is part of the program.

@@ -16,23 +16,10 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// tasksToolset is the toolset that the tasks commands call.
-const tasksToolset = "tasks"
-
 // tasksCommand lists tasks, and holds the commands that change them.
 func (p *Program) tasksCommand() *cobra.Command {
 	t := &taskCommands{Program: p}
 	c := t.list("tasks")
-	c.Short = "See and change your tasks"
-	c.Long = "List your open tasks, newest first; the commands below add and change tasks.\n\n" +
-		"These are the tasks that agents see with list_tasks, whichever toolsets are served. A list belongs to a user id:\n" +
-		"yours is your login name, --user names another. Today and overdue go by the clock and time zone of this machine.\n" +
-		"The table has no room for descriptions: --json shows them.\n\n" +
-		"Exit codes: 0 done, 1 failed (of several ids, at least one), 2 wrong command line, 3 waits for approval."
-	c.Example = "  remit tasks                                     what is open\n" +
-		"  remit tasks add Buy milk --due tomorrow\n" +
-		"  remit tasks done 12\n" +
-		"  remit tasks --all --json                        for scripts"
 	runsByItself(c)
 	c.PersistentFlags().StringVar(&t.user, "user", "", "whose tasks; your login name if not given")
 	c.PersistentFlags().BoolVar(&p.asJSON, "json", false, "print what the tool answers as JSON")
@@ -49,21 +36,17 @@ type taskCommands struct {
 }
 
 // run makes a body run on a workspace that serves the tasks tools.
-func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		w, err := t.open(cmd, tasksToolset)
-		if err != nil {
-			return err
-		}
+func (t *taskCommands) run(body func(cmd *cobra.Command, args []string) error) runFunc {
+	return t.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
-			return errors.Join(err, w.Close())
+			return err
 		}
 		t.engine = w.Engine()
 		if !cmd.Flags().Changed("user") {
 			t.user = loginName()
 		}
-		return errors.Join(body(cmd, args), w.Close())
-	}
+		return body(cmd, args)
+	}, "tasks")
 }
 
 // loginName is who a person is on this machine, without the domain that Windows

@@ -11,14 +11,7 @@ import (
 )
 
 func (t *taskCommands) add() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "add TITLE",
-		Short: "Add a task",
-		Long:  "Add a task. The title may be several words.\nA day is " + dayForms + ".",
-		Example: "  remit tasks add Buy milk\n" +
-			"  remit tasks add \"Call the dentist\" --priority high --due fri --description \"Ask for the bill\"",
-		Args: some("a task needs a title: remit tasks add TITLE"),
-	}
+	c := &cobra.Command{Use: "add TITLE", Args: some("a task needs a title: remit tasks add TITLE")}
 	given := t.flags(c, taskFlag{"description", "what there is to say about it"},
 		taskFlag{"priority", "low, medium or high; medium if not given"}, taskFlag{"due", "the day it is due"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
@@ -35,15 +28,7 @@ func (t *taskCommands) add() *cobra.Command {
 func (t *taskCommands) edit() *cobra.Command {
 	var emptied []string
 	var done, reopen bool
-	c := &cobra.Command{
-		Use:   "edit ID",
-		Short: "Change a task",
-		Long:  "Change what is given of a task; the rest stays as it is.\nA day is " + dayForms + ".",
-		Example: "  remit tasks edit 12 --title \"Buy oat milk\" --due +3d\n" +
-			"  remit tasks edit 12 --clear due,description\n" +
-			"  remit tasks edit 12 --reopen",
-		Args: exactly(1, "remit tasks edit ID"),
-	}
+	c := &cobra.Command{Use: "edit ID", Args: exactly(1)}
 	given := t.flags(c, taskFlag{"title", "a new title"}, taskFlag{"description", "a new description"},
 		taskFlag{"priority", "low, medium or high"}, taskFlag{"due", "the day it is due"})
 	c.RunE = t.run(func(cmd *cobra.Command, args []string) error {
@@ -106,7 +91,7 @@ func (t *taskCommands) change(cmd *cobra.Command, verb, tool string, arguments .
 }
 
 func (t *taskCommands) done() *cobra.Command {
-	return t.forEach("done", "Complete tasks", "complete_task", func(id string, data jsontree.Value) error {
+	return t.forEach("done", "complete_task", func(id string, data jsontree.Value) error {
 		s, err := shown(data)
 		if err == nil {
 			fmt.Fprintf(t.Stdout, "Done #%s: %s\n", id, s.Title)
@@ -116,7 +101,7 @@ func (t *taskCommands) done() *cobra.Command {
 }
 
 func (t *taskCommands) remove() *cobra.Command {
-	return t.forEach("rm", "Delete tasks for good", "delete_task", func(id string, _ jsontree.Value) error {
+	return t.forEach("rm", "delete_task", func(id string, _ jsontree.Value) error {
 		fmt.Fprintf(t.Stdout, "Deleted #%s\n", id)
 		return nil
 	})
@@ -124,13 +109,11 @@ func (t *taskCommands) remove() *cobra.Command {
 
 // forEach makes a command that calls a tool for one id or more. A shell takes #12 for a
 // comment, so that none arrives.
-func (t *taskCommands) forEach(verb, short, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
+func (t *taskCommands) forEach(verb, tool string, say func(id string, data jsontree.Value) error) *cobra.Command {
 	return &cobra.Command{
-		Use:     verb + " ID...",
-		Short:   short,
-		Example: "  remit tasks " + verb + " 12\n  remit tasks " + verb + " 12 14 15",
-		Args:    some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
-		RunE:    t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
+		Use:  verb + " ID...",
+		Args: some("name at least one task: remit tasks " + verb + " ID... (12, or '#12' in quotes)"),
+		RunE: t.run(func(cmd *cobra.Command, args []string) error { return t.each(cmd, args, tool, say) }),
 	}
 }
 

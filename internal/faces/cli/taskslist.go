@@ -20,15 +20,7 @@ import (
 func (t *taskCommands) list(use string) *cobra.Command {
 	var all bool
 	var limit int
-	c := &cobra.Command{
-		Use:   use,
-		Short: "List tasks, newest first",
-		Long:  "List tasks, newest first: the open ones, if nothing else is asked for.\nA day is " + dayForms + ".",
-		Example: "  remit tasks list\n" +
-			"  remit tasks list --priority high --due-before +7d\n" +
-			"  remit tasks list --all --search milk --json",
-		Args: cobra.NoArgs,
-	}
+	c := &cobra.Command{Use: use, Args: cobra.NoArgs}
 	given := t.flags(c, taskFlag{"status", "only those that are open, or completed"},
 		taskFlag{"priority", "only those of this priority: low, medium or high"},
 		taskFlag{"search", "only those with this text in title or description"},

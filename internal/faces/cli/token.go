@@ -34,16 +34,8 @@ type Identity interface {
 	ConsoleURL(path string) string
 }
 
-func (p *Program) tokenCommand() *cobra.Command {
-	return group("token", "Make and revoke the tokens of agents, and links to the console",
-		"An agent that calls over HTTP shows who it is with a token. A token reaches the toolsets that its scopes\n"+
-			"name, for one user, and never decides about approvals: people do that, at the console or with \"remit approvals\".\n"+
-			"From the first token on \"remit serve\" asks every caller for one. On stdio nobody needs one.",
-		p.tokenCreate(), p.tokenList(), p.tokenRevoke(), p.tokenLink(), p.tokenSessions(), p.tokenSignout())
-}
-
 // withIdentity runs a body on those who call and look.
-func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) func(*cobra.Command, []string) error {
+func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) runFunc {
 	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
 		if err := w.Reach(cmd.Context()); err != nil {
 			return err
@@ -57,19 +49,7 @@ type newToken struct{ name, scopes, user, expires, rate string }
 
 func (p *Program) tokenCreate() *cobra.Command {
 	var n newToken
-	c := &cobra.Command{
-		Use:   "create --name NAME",
-		Short: "Make a token for an agent",
-		Long: "Make a token for an agent. It is printed once, on stdout alone, and kept nowhere: only its hash is.\n" +
-			"What it may do is told on stderr.\n\n" +
-			"A scope is TOOLSET:read or TOOLSET:write, for the tools of a set that only read, or for those that write; to\n" +
-			"write does not include to read. * stands for all toolsets. The user is whose data the token reaches, such as\n" +
-			"the tasks of ada: tools that take a user take no other.",
-		Example: "  remit token create --name ci                    reads all toolsets, for 90 days\n" +
-			"  TOKEN=$(remit token create --name bot --scopes tasks:read,tasks:write --user ada)\n" +
-			"  remit token create --name nightly --scopes '*' --user '*' --expires 2027-01-31 --rate 600/min",
-		Args: cobra.NoArgs,
-	}
+	c := &cobra.Command{Use: "create --name NAME", Args: cobra.NoArgs}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if !cmd.Flags().Changed("user") {
 			n.user = loginName()
@@ -237,10 +217,8 @@ func viewOfToken(t *identity.Token, now time.Time) tokenView {
 func (p *Program) tokenList() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use:     "list",
-		Short:   "List the tokens, without their secrets",
-		Example: "  remit token list\n  remit token list --all --json",
-		Args:    cobra.NoArgs,
+		Use:  "list",
+		Args: cobra.NoArgs,
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
 			tokens, err := who.Tokens().List(ctx)
 			if err != nil {
@@ -278,11 +256,8 @@ func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
 
 func (p *Program) tokenRevoke() *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke NAME|ID",
-		Short:   "End a token for good",
-		Long:    "End a token for good: the next call with it is refused. To revoke one again changes nothing.",
-		Example: "  remit token revoke ci\n  remit token revoke k3v9q2xa7m",
-		Args:    exactly(1, "remit token revoke NAME|ID"),
+		Use:  "revoke NAME|ID",
+		Args: exactly(1),
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
 			t, err := who.Tokens().Revoke(ctx, args[0])
 			if err != nil {
@@ -297,15 +272,7 @@ func (p *Program) tokenRevoke() *cobra.Command {
 func (p *Program) tokenLink() *cobra.Command {
 	var name, role, expires string
 	c := &cobra.Command{
-		Use:   "link",
-		Short: "Make a link that signs a person in at the console, once",
-		Long: "Make a link that signs a person in at the console of \"remit serve\", once. It is printed on stdout alone.\n\n" +
-			"  viewer     looks at everything but the configuration\n" +
-			"  approver   also decides about requests, and uses tools\n" +
-			"  admin      also sees the configuration, and makes and revokes tokens\n\n" +
-			"A session ends after 12 hours, or 2 hours without a click.",
-		Example: "  remit token link                                for yourself, as admin\n" +
-			"  remit token link --name grace --role approver --expires 2h",
+		Use:  "link",
 		Args: cobra.NoArgs,
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
 			r, err := identity.ParseRole(role)

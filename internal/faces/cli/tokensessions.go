@@ -24,10 +24,8 @@ type sessionView struct {
 
 func (p *Program) tokenSessions() *cobra.Command {
 	return p.withJSON("print as JSON", &cobra.Command{
-		Use:     "sessions",
-		Short:   "List who is signed in at the console",
-		Example: "  remit token sessions\n  remit token sessions --json",
-		Args:    cobra.NoArgs,
+		Use:  "sessions",
+		Args: cobra.NoArgs,
 		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
 			people, err := who.SignIn().People(ctx)
 			if err != nil {
@@ -53,11 +51,7 @@ func (p *Program) printSessions(people []identity.Session) {
 func (p *Program) tokenSignout() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
-		Use:   "signout NAME",
-		Short: "Sign a person out at the console",
-		Long: "Sign a person out at the console, in every browser: the next click asks them to sign in again. Links for them\n" +
-			"that were not used yet are void.",
-		Example: "  remit token signout grace\n  remit token signout --all",
+		Use: "signout NAME",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if all != (len(args) == 0) {
 				return usageError{errors.New("say whom to sign out: remit token signout NAME, or --all for everybody")}

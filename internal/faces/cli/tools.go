@@ -13,11 +13,7 @@ import (
 
 func (p *Program) toolsCommand() *cobra.Command {
 	return p.withJSON("print the contracts as JSON", &cobra.Command{
-		Use:   "tools [TOOL]",
-		Short: "List the tools, or show the contract of one",
-		Example: "  remit tools\n" +
-			"  remit tools read_repo_file --toolsets booster\n" +
-			"  remit tools --json",
+		Use:               "tools [TOOL]",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: p.completeTool,
 		RunE: p.with(func(_ *cobra.Command, w Workspace, args []string) error {

@@ -123,7 +123,7 @@ func (v *visit) requests(decided bool, page int) (some []approval.Request, more 
 // are fewer. Those that wait lie between them, usually few.
 func (v *visit) decided(least int) (some []approval.Request, err error) {
 	ctx, now := v.r.Context(), v.Now()
-	store, err := v.openApprovals()
+	store, err := v.openApprovals(v.r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ type requestPage struct {
 func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Cut == 0 && !p.Unchanged }
 
 func (v *visit) request() error {
-	asked, err := v.asked()
+	_, asked, err := v.asked()
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func (v *visit) request() error {
 // requestState answers once the request is decided, so that nobody's reason is
 // overwritten while they type it.
 func (v *visit) requestState() error {
-	asked, err := v.asked()
+	_, asked, err := v.asked()
 	if err != nil {
 		return err
 	}
@@ -189,21 +189,14 @@ func (v *visit) requestState() error {
 	return v.part("approval", "decision", &page)
 }
 
-func (v *visit) openApprovals() (approval.Store, error) {
-	store, err := v.Approvals(v.r.Context())
+// asked is the request that the address names, and the store that it is in.
+func (v *visit) asked() (approval.Store, approval.Request, error) {
+	store, err := v.openApprovals(v.r.Context())
 	if err != nil {
-		return nil, fmt.Errorf("open the approvals: %w", err)
+		return nil, approval.Request{}, err
 	}
-	return store, nil
-}
-
-// asked is the request that the address names.
-func (v *visit) asked() (approval.Request, error) {
-	store, err := v.openApprovals()
-	if err != nil {
-		return approval.Request{}, err
-	}
-	return store.Get(v.r.Context(), v.r.PathValue("id"))
+	request, err := store.Get(v.r.Context(), v.r.PathValue("id"))
+	return store, request, err
 }
 
 func (v *visit) requestPage(r approval.Request) requestPage {
@@ -278,11 +271,7 @@ func (v *visit) decide() error {
 	if err := v.ready("decided"); err != nil {
 		return err
 	}
-	store, err := v.openApprovals()
-	if err != nil {
-		return err
-	}
-	asked, err := store.Get(ctx, v.r.PathValue("id"))
+	store, asked, err := v.asked()
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,24 @@ const callsPerPage = 50
 // callRow is one call in a list.
 type callRow struct {
 	auditindex.Call
-	Served bool          // the tool has a page
-	Name   string        // of the tool, without its set
-	Slow   bool          // it took longer than the contract aims at
-	Target time.Duration // what the contract aims at; zero if it is no tool
+	promise
 }
+
+// promise is what the contract of a tool aims at.
+type promise struct {
+	Served *engine.Tool // nil if it is not served, or is no tool
+}
+
+// Target is the time that the contract aims at; zero if there is none.
+func (p promise) Target() time.Duration {
+	if p.Served == nil {
+		return 0
+	}
+	return time.Duration(p.Served.Deadline.Target)
+}
+
+// Over tells whether a time is beyond what the contract aims at.
+func (p promise) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
 
 // latestShown is how many calls the overview shows.
 const latestShown = 10
@@ -54,20 +67,16 @@ func (v *visit) rows(calls []auditindex.Call) []callRow {
 	tools := v.served()
 	rows := make([]callRow, len(calls))
 	for i, c := range calls {
-		rows[i] = callRow{Call: c}
-		if t := tools[c.Tool]; t != nil {
-			target := time.Duration(t.Deadline.Target)
-			rows[i].Served, rows[i].Name, rows[i].Target, rows[i].Slow = true, t.Name, target, c.Took > target
-		}
+		rows[i] = callRow{c, tools[c.Tool]}
 	}
 	return rows
 }
 
 // served are the tools by the names that records have for them.
-func (v *visit) served() map[string]*engine.Tool {
-	tools := map[string]*engine.Tool{}
+func (v *visit) served() map[string]promise {
+	tools := map[string]promise{}
 	for _, t := range v.Engine.Tools() {
-		tools[t.ID] = t
+		tools[t.ID] = promise{t}
 	}
 	return tools
 }
@@ -146,21 +155,19 @@ func (callsView) Grouped(n int) string { return grouped(n) }
 // Periods are those to choose from.
 func (callsView) Periods() []period { return periods() }
 
+// livePath is the part of the page of calls that follows what happens.
+const livePath = "/console/calls/live"
+
+// listCalls answers with the page, or with the part of it that follows what happens.
 func (v *visit) listCalls() error {
 	view, err := v.callsView()
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case v.r.URL.Path == livePath:
+		return v.part("calls", "live", view)
 	}
 	return v.page("calls", "calls", "Calls", view)
-}
-
-// refreshCalls answers with the part of the page that follows what happens.
-func (v *visit) refreshCalls() error {
-	view, err := v.callsView()
-	if err != nil {
-		return err
-	}
-	return v.part("calls", "live", view)
 }
 
 func (v *visit) callsView() (*callsView, error) {
@@ -170,7 +177,7 @@ func (v *visit) callsView() (*callsView, error) {
 	}
 	view := &callsView{URL: &url.URL{Path: "/console/calls", RawQuery: v.r.URL.RawQuery}, Chosen: c}
 	if c.Live && c.Cursor == "" { // older pages do not change
-		view.Part = (&url.URL{Path: "/console/calls/live", RawQuery: v.r.URL.RawQuery}).String()
+		view.Part = (&url.URL{Path: livePath, RawQuery: v.r.URL.RawQuery}).String()
 	}
 	_ = v.Calls.Refresh(v.r.Context()) // Status reports it
 	view.Status = v.Calls.Status()
@@ -200,33 +207,17 @@ func (v *visit) list(view *callsView, c chosen) error {
 		return unreadable(err)
 	}
 	view.Sums, view.Rows = page.Sums, v.rows(page.Calls)
-	if view.Pager.Next, err = pageAt(view.URL, page.Older); err != nil {
-		return err
-	}
-	if view.Pager.Prev, err = pageAt(view.URL, page.Newer); err != nil {
-		return err
-	}
+	_, view.Pager.Next = turned(view.URL, "page", page.Older)
+	_, view.Pager.Prev = turned(view.URL, "page", page.Newer)
 	return nil
-}
-
-// pageAt is the address of another page of the list; "" if there is none.
-func pageAt(u *url.URL, cursor string) (string, error) {
-	if cursor == "" {
-		return "", nil
-	}
-	return query(u, "page", cursor)
 }
 
 // toolTimes are the measures of a tool beside what its contract promises.
 type toolTimes struct {
-	Sum    auditindex.Tool
-	Name   string // of the tool's page; "" if it has none
-	Kinds  []auditindex.Count
-	Target time.Duration // zero if there is none
+	promise
+	Sum   auditindex.Tool
+	Kinds []auditindex.Count
 }
-
-// Over tells whether a time is beyond what the contract aims at.
-func (t toolTimes) Over(took time.Duration) bool { return t.Target > 0 && took > t.Target }
 
 // times adds the measures of tools, and the chart.
 func (v *visit) times(view *callsView, c chosen) error {
@@ -237,16 +228,62 @@ func (v *visit) times(view *callsView, c chosen) error {
 	view.Sums, view.Chart = m.Sums, v.chart(c, m.Buckets)
 	tools := v.served()
 	for _, sum := range m.Tools {
-		row := toolTimes{Sum: sum}
+		row := toolTimes{promise: tools[sum.Tool], Sum: sum}
 		for _, kind := range contract.Kinds() {
 			if n := sum.Kinds[string(kind)]; n > 0 {
 				row.Kinds = append(row.Kinds, auditindex.Count{Name: string(kind), Calls: n})
 			}
 		}
-		if t := tools[sum.Tool]; t != nil {
-			row.Name, row.Target = t.Name, time.Duration(t.Deadline.Target)
-		}
 		view.Tools = append(view.Tools, row)
 	}
 	return nil
+}
+
+// callView is one call in full.
+type callView struct {
+	ID     string
+	Record auditindex.Record
+	Time   time.Time
+	Took   time.Duration
+	promise
+	Changed bool // its contract has another version now
+}
+
+// Text is a part of the record that is text or a number.
+func (c *callView) Text(key string) string { return textOf(&c.Record.Value, key) }
+
+// Arguments are those of the record: redacted when it was made.
+func (c *callView) Arguments() string {
+	args := c.Record.Value.Field("arguments")
+	return shownJSON(&args)
+}
+
+// Whole is the record as it was kept.
+func (c *callView) Whole() string { return shownJSON(&c.Record.Value) }
+
+// Bytes is the size of the answer.
+func (c *callView) Bytes() int64 {
+	n := c.Record.Value.Field("bytes")
+	var size int64
+	_ = n.Decode(&size) // 0 if it is not there
+	return size
+}
+
+func (v *visit) showCall() error {
+	id := v.r.PathValue("id")
+	record, err := v.Calls.One(v.r.Context(), id)
+	if err != nil {
+		return err
+	}
+	view := &callView{ID: id, Record: record}
+	if at, err := time.Parse(time.RFC3339Nano, view.Text("time")); err == nil {
+		view.Time = at
+	}
+	var micros int64
+	if took := record.Value.Field("micros"); took.Decode(&micros) == nil {
+		view.Took = time.Duration(micros) * time.Microsecond
+	}
+	view.promise = v.served()[view.Text("tool")]
+	view.Changed = view.Served != nil && view.Served.Version.String() != view.Text("version")
+	return v.page("call", "calls", "Call of "+view.Text("tool"), view)
 }

@@ -164,7 +164,7 @@ func TestLatestCalls(t *testing.T) {
 	c, _ := callLog(t, 20)
 	v := &visit{Console: c.Console}
 	rows := v.latestCalls(t.Context())
-	if len(rows) != 10 || rows[1].Tool != "demo/look" || !rows[1].Served || rows[0].Served {
+	if len(rows) != 10 || rows[1].Tool != "demo/look" || rows[1].Served == nil || rows[0].Served != nil {
 		t.Errorf("%d rows: %+v", len(rows), rows[:min(2, len(rows))])
 	}
 	c.Calls = nil

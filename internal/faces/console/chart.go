@@ -52,18 +52,10 @@ func (v *visit) measure(c chosen) (auditindex.Measures, error) {
 	return m, nil
 }
 
-// target is what the contract of the chosen tool aims at; zero if there is none.
-func (v *visit) target(tool string) time.Duration {
-	if t := v.served()[tool]; t != nil {
-		return time.Duration(t.Deadline.Target)
-	}
-	return 0
-}
-
 func (v *visit) chart(c chosen, buckets []auditindex.Bucket) *chart {
 	made := &chart{
 		Source: (&url.URL{Path: "/console/calls/series", RawQuery: v.r.URL.RawQuery}).String(),
-		Of:     c.Tool, Target: v.target(c.Tool), Stretch: c.Period.Stretch,
+		Of:     c.Tool, Target: v.served()[c.Tool].Target(), Stretch: c.Period.Stretch,
 	}
 	if len(buckets) > 1 && made.Stretch == 0 {
 		made.Stretch = buckets[1].Start.Sub(buckets[0].Start).Round(time.Second)
@@ -102,7 +94,7 @@ func (v *visit) callSeries() error {
 	// No list is nil: the script takes none that is null.
 	p := points{
 		Start: []int64{}, Calls: []int{}, Failed: []int{}, P50: []*float64{}, P95: []*float64{}, P99: []*float64{},
-		Target: milliseconds(v.target(c.Tool)),
+		Target: milliseconds(v.served()[c.Tool].Target()),
 	}
 	for _, b := range m.Buckets {
 		p.Start = append(p.Start, b.Start.Unix())

@@ -10,17 +10,11 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// clientView is a client as the page shows it.
-type clientView struct {
-	Client
-	Open template.URL // Link, if it is one that browsers may follow
-}
-
 // connectPage is what the page shows.
 type connectPage struct {
 	Base     string
 	Identity string
-	Clients  []clientView
+	Clients  []Client
 	MCP      string
 	Curl     string
 	Shell    string
@@ -29,8 +23,10 @@ type connectPage struct {
 }
 
 func (v *visit) connect() error {
-	page := connectPage{Base: v.base(), Identity: v.Identity(), Clients: v.clients(), Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded()}
-	page.MCP = page.Base + "/mcp"
+	page := connectPage{
+		Base: v.base(), MCP: v.base() + "/mcp", Identity: v.Identity(), Clients: v.Clients(v.base()),
+		Admin: v.person.Role >= identity.Admin, Token: v.TokensNeeded(),
+	}
 	if tool := v.simplestTool(); tool != nil {
 		shown := v.snippetsOf(tool)
 		page.Curl, page.Shell = shown.Curl, "remit tools\n"+shown.CLI
@@ -49,15 +45,6 @@ func (c *Console) simplestTool() *engine.Tool {
 
 // base is where people reach the server, without a slash at the end.
 func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }
-
-// clients are the programs that Remit can be connected to.
-func (c *Console) clients() []clientView {
-	var views []clientView
-	for _, client := range c.Clients(c.base()) {
-		views = append(views, clientView{Client: client, Open: clientLink(client.Link)})
-	}
-	return views
-}
 
 // clientLink lets links through that open a client. They are made by us; to name what
 // they may begin with keeps it so.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"remit/internal/engine"
@@ -55,7 +56,7 @@ type Console struct {
 	Log   *slog.Logger
 
 	known http.ServeMux // the pages alone, to tell which methods one takes
-	pages pageSet
+	pages sync.Map      // of what parses a template, once, by its name
 	live  hub
 }
 
@@ -149,7 +150,7 @@ func (*Console) routes() []route {
 		{"GET /console/tools/{name}", identity.Viewer, (*visit).showTool},
 		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // and more for a tool that writes
 		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
-		{"GET /console/calls/live", identity.Viewer, (*visit).refreshCalls},
+		{"GET " + livePath, identity.Viewer, (*visit).listCalls},
 		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},
 		{"GET /console/calls/{id}", identity.Viewer, (*visit).showCall},
 		{"GET /console/tasks", identity.Viewer, func(v *visit) error { return v.showTasks(taskForm{}) }},

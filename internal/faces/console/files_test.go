@@ -25,7 +25,6 @@ import (
 	"remit/internal/engine/limit"
 	"remit/internal/faces/cli"
 	"remit/internal/faces/console"
-	"remit/internal/toolsets/books"
 )
 
 // nasty is what somebody stores who wants others to run, open or misread something.
@@ -103,9 +102,7 @@ func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settin
 		Address:      func(r *http.Request) string { return r.RemoteAddr },
 		TokensNeeded: func() bool { return false }, Identity: func() string { return "" },
 		Settings: func() []console.Setting { return nil },
-		Asset: func(context.Context, string) (*books.Asset, error) {
-			return nil, contract.Errorf(contract.NotFound, "No books are served here")
-		},
+		Asset:    a.Library().Asset,
 	}
 	s.Register(s.mux)
 	return s
@@ -267,8 +264,11 @@ func TestUnservedPages(t *testing.T) {
 	for _, path := range []string{"tasks", "books", "memory", "search?q=abc"} {
 		expect(t, s.get("/console/"+path), 200, "remit serve --toolsets")
 	}
-	for _, path := range []string{"books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "files/x.go"} {
+	for _, path := range []string{"books/abc", "books/abc/read/x.md", "files/x.go"} {
 		expect(t, s.get("/console/"+path), 404)
+	}
+	for _, path := range []string{"x.png", "assets/images/x.png"} { // the library answers these itself
+		expect(t, s.get("/console/books/abc/asset/"+path), 404, "books/abc/"+path)
 	}
 }
 

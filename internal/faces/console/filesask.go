@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -140,4 +141,36 @@ func pageOf[T any](v *visit, list []T, size int) ([]T, pager) {
 		p.Next, _ = query(v.r.URL, "page", n+1)
 	}
 	return list[from:to], p
+}
+
+// turned are the addresses of the first page of a list and of the one from a cursor on, which
+// is in the address under a key; "" where that is this page, or there is none.
+func turned(u *url.URL, key, next string) (first, more string) {
+	if u.Query().Get(key) != "" {
+		first, _ = query(u, key, "")
+	}
+	if next != "" {
+		more, _ = query(u, key, next)
+	}
+	return first, more
+}
+
+// group is what stands together on a page under a name.
+type group[T any] struct {
+	Name  string
+	Items []T
+}
+
+// groupsOf puts neighbours together that have the same name.
+func groupsOf[T any](list []T, name func(T) string) []group[T] {
+	var groups []group[T]
+	for _, one := range list {
+		called := name(one)
+		if n := len(groups); n == 0 || groups[n-1].Name != called {
+			groups = append(groups, group[T]{Name: called})
+		}
+		last := &groups[len(groups)-1]
+		last.Items = append(last.Items, one)
+	}
+	return groups
 }

@@ -24,6 +24,7 @@ func (c *Console) functions() template.FuncMap {
 		"at":           func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 		"asset":        assetURL,
 		"bytes":        byteCount,
+		"clientlink":   clientLink,
 		"clip":         clip,
 		"codeline":     shownLine,
 		"dict":         dict,

@@ -73,11 +73,19 @@ func (c *Console) lookNow(ctx context.Context) (now state) {
 
 // waiting are the requests that wait for a person, newest first.
 func (c *Console) waiting(ctx context.Context, most int) ([]approval.Request, error) {
+	store, err := c.openApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return store.List(ctx, approval.ListOptions{Limit: most, Now: c.Now()})
+}
+
+func (c *Console) openApprovals(ctx context.Context) (approval.Store, error) {
 	store, err := c.Approvals(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open the approvals: %w", err)
 	}
-	return store.List(ctx, approval.ListOptions{Limit: most, Now: c.Now()})
+	return store, nil
 }
 
 // hub lets one goroutine look for all pages that are open.

@@ -19,18 +19,12 @@ type memoryPage struct {
 	Files              []engine.Resource
 	Types              []string
 	File, Type, Search string
-	Days               []memoryDay
+	Days               []group[memoryEntry]
 	Found              int
 	Document           template.HTML
 	Notes              []string
 	Pager              pager
 	Unserved           *unserved
-}
-
-// memoryDay is what was written down on a day.
-type memoryDay struct {
-	Title   string
-	Entries []memoryEntry
 }
 
 // memoryEntry is an entry as people read it.
@@ -160,7 +154,7 @@ func (v *visit) readEntries(page *memoryPage) error {
 	for i := range shown {
 		shown[i].lay()
 	}
-	page.Days = daysOf(shown)
+	page.Days = groupsOf(shown, memoryEntry.day)
 	return nil
 }
 
@@ -169,19 +163,10 @@ func (e *memoryEntry) fits(page *memoryPage) bool {
 		(page.Search == "" || strings.Contains(strings.ToLower(e.raw), strings.ToLower(page.Search)))
 }
 
-// daysOf puts entries together by their day.
-func daysOf(entries []memoryEntry) []memoryDay {
-	var days []memoryDay
-	for _, e := range entries {
-		title := "Without a date"
-		if !e.At.IsZero() {
-			title = e.At.UTC().Format("Monday, 2 January 2006")
-		}
-		if n := len(days); n == 0 || days[n-1].Title != title {
-			days = append(days, memoryDay{Title: title})
-		}
-		last := &days[len(days)-1]
-		last.Entries = append(last.Entries, e)
+// day is the day on which an entry was written, in words.
+func (e memoryEntry) day() string {
+	if e.At.IsZero() {
+		return "Without a date"
 	}
-	return days
+	return e.At.UTC().Format("Monday, 2 January 2006")
 }

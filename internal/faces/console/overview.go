@@ -24,7 +24,7 @@ type overviewPage struct {
 	Waiting       []requestRow
 	More          bool // others wait too
 	Calls         []callRow
-	Clients       []clientView // how to connect, if nothing has called yet
+	Clients       []Client // how to connect, if nothing has called yet
 }
 
 // setRow is a toolset that is served.
@@ -51,7 +51,7 @@ func (v *visit) overview() error {
 		return err
 	}
 	if len(page.Calls) == 0 {
-		page.Clients = v.clients()
+		page.Clients = v.Clients(v.base())
 		page.Clients = page.Clients[:min(3, len(page.Clients))]
 	}
 	return v.page("overview", "overview", "Overview", page)

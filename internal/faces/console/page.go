@@ -15,28 +15,16 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// pageSet are the templates, parsed when they are first used: most runs never show one.
-type pageSet struct {
-	mu     sync.Mutex
-	parsed map[string]*template.Template
-}
-
-// template parses templates/NAME.html together with what all pages share.
+// template parses templates/NAME.html together with what all pages share, when it is first used: most runs never show one.
 func (c *Console) template(name string) (*template.Template, error) {
-	c.pages.mu.Lock()
-	defer c.pages.mu.Unlock()
-	if t, ok := c.pages.parsed[name]; ok {
-		return t, nil
-	}
-	t, err := template.New(name).Funcs(c.functions()).ParseFS(templateFiles,
-		"templates/layout.html", "templates/parts.html", "templates/callrows.html", "templates/"+name+".html")
+	parse, _ := c.pages.LoadOrStore(name, sync.OnceValues(func() (*template.Template, error) {
+		return template.New(name).Funcs(c.functions()).ParseFS(templateFiles,
+			"templates/layout.html", "templates/parts.html", "templates/callrows.html", "templates/"+name+".html")
+	}))
+	t, err := parse.(func() (*template.Template, error))()
 	if err != nil {
 		return nil, fmt.Errorf("parse the page %s: %w", name, err)
 	}
-	if c.pages.parsed == nil {
-		c.pages.parsed = map[string]*template.Template{}
-	}
-	c.pages.parsed[name] = t
 	return t, nil
 }
 

@@ -30,15 +30,9 @@ type finding struct {
 type grepResult struct {
 	finding
 	codebase.GrepOut
-	ByFile []grepFile
+	ByFile []group[codebase.Match]
 	First  string // address of the first page; "" if this is it
 	Pager  pager
-}
-
-// grepFile is a file with lines that match.
-type grepFile struct {
-	Path    string
-	Matches []codebase.Match
 }
 
 // knowledgeResult is what context_search found.
@@ -59,8 +53,15 @@ func (v *visit) showSearch() error {
 	return v.page("search", "search", "Search", page)
 }
 
-// fails keeps a failure of one search from being that of the page.
-func (f *finding) fails(err error) {
+// find asks a tool that searches. Its failure is kept from being that of the page.
+func find[Out any](v *visit, what, tool string, args arguments) (found Out, f finding) {
+	if f.Unserved = v.lacks(what, "context", tool); f.Unserved != nil {
+		return found, f
+	}
+	found, _, err := ask[Out](v, tool, args)
+	if err == nil {
+		return found, f
+	}
 	failure := contract.AsError(err)
 	f.Problem = failure.Message
 	if failure.Kind == contract.Internal {
@@ -75,6 +76,7 @@ func (f *finding) fails(err error) {
 	if more, ok := failure.Details["message"].(string); ok && f.Hint == "" {
 		f.Hint = more
 	}
+	return found, f
 }
 
 // inMilliseconds writes how long a search took, which it tells to the millisecond.
@@ -89,32 +91,15 @@ func inMilliseconds(n int64) string {
 const matchesShown = 20
 
 func (v *visit) grep(page *searchPage) *grepResult {
-	found := &grepResult{finding: finding{Unserved: v.lacks("searches in files", "context", "grep_codebase")}}
-	if found.Unserved != nil {
-		return found
-	}
-	cursor := v.r.URL.Query().Get("after")
-	if cursor != "" {
-		found.First, _ = query(v.r.URL, "after", "")
-	}
-	var err error
-	found.GrepOut, _, err = ask[codebase.GrepOut](v, "grep_codebase", arguments{
-		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1, "cursor": cursor,
+	found := &grepResult{}
+	found.GrepOut, found.finding = find[codebase.GrepOut](v, "searches in files", "grep_codebase", arguments{
+		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1,
+		"cursor": v.r.URL.Query().Get("after"),
 	})
-	if err != nil {
-		found.fails(err)
-		return found
+	if found.Unserved == nil {
+		found.First, found.Pager.Next = turned(v.r.URL, "after", found.NextCursor)
 	}
-	for _, m := range found.Matches {
-		if n := len(found.ByFile); n == 0 || found.ByFile[n-1].Path != m.File {
-			found.ByFile = append(found.ByFile, grepFile{Path: m.File})
-		}
-		last := &found.ByFile[len(found.ByFile)-1]
-		last.Matches = append(last.Matches, m)
-	}
-	if found.NextCursor != "" {
-		found.Pager.Next, _ = query(v.r.URL, "after", found.NextCursor)
-	}
+	found.ByFile = groupsOf(found.Matches, func(m codebase.Match) string { return m.File })
 	return found
 }
 
@@ -122,15 +107,9 @@ func (v *visit) grep(page *searchPage) *grepResult {
 func shownLine(line string) string { return clip(legible(line), 300) }
 
 func (v *visit) recall(page *searchPage) *knowledgeResult {
-	found := &knowledgeResult{finding: finding{Unserved: v.lacks("searches by meaning", "context", "context_search")}}
-	if found.Unserved != nil {
-		return found
-	}
-	var err error
-	found.SearchOut, _, err = ask[codebase.SearchOut](v, "context_search", arguments{"query": page.Query, "type": page.Type, "limit": 10})
-	if err != nil {
-		found.fails(err)
-	}
+	found := &knowledgeResult{}
+	found.SearchOut, found.finding = find[codebase.SearchOut](v, "searches by meaning", "context_search",
+		arguments{"query": page.Query, "type": page.Type, "limit": 10})
 	return found
 }
 

@@ -81,12 +81,8 @@ func contentType(name string) string {
 // at all otherwise.
 func (c *Console) static(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if hash, ok := assets()[name]; !ok || hash != r.PathValue("hash") {
-		http.Error(w, "There is no such file.", http.StatusNotFound)
-		return
-	}
 	content, err := staticFiles.ReadFile("static/" + name)
-	if err != nil {
+	if err != nil || assets()[name] != r.PathValue("hash") {
 		http.Error(w, "There is no such file.", http.StatusNotFound)
 		return
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"maps"
 	"net/url"
 	"slices"
@@ -114,22 +115,15 @@ func (v *visit) fillColumns(b *taskBoard) error {
 // fillColumn asks for a page of a column. The cursor of each is in the address, under
 // its key.
 func (v *visit) fillColumn(c *taskColumn) error {
-	cursor := v.r.URL.Query().Get(c.Key)
 	fill := v.fillDated
 	if c.undated {
 		fill = v.fillUndated
 	}
-	next, err := fill(c, cursor)
+	next, err := fill(c, v.r.URL.Query().Get(c.Key))
 	if err != nil {
 		return err
 	}
-	here := v.boardURL()
-	if cursor != "" {
-		c.First, _ = query(here, c.Key, "")
-	}
-	if next != "" {
-		c.More, _ = query(here, c.Key, next)
-	}
+	c.First, c.More = turned(v.boardURL(), c.Key, next)
 	return nil
 }
 
@@ -183,4 +177,44 @@ func (v *visit) fillUndated(c *taskColumn, cursor string) (next string, err erro
 		cursor = ""
 	}
 	return cursor, nil
+}
+
+// searchTasks fills the board with the tasks that have a text. Each question for a text
+// looks through all tasks of the user, so there is one for the whole board, and not one
+// a column.
+func (v *visit) searchTasks(b *taskBoard) error {
+	const most = 200
+	choose := arguments{"user_id": b.User, "priority": b.Filter.Priority, "search": b.Filter.Search}
+	page, err := v.listTasks(choose, most, v.r.URL.Query().Get("after"))
+	if err != nil {
+		return err
+	}
+	for _, t := range page.Tasks {
+		for _, column := range b.Columns {
+			if column.holds(&t) {
+				column.Tasks = append(column.Tasks, t)
+				column.Total++
+				break
+			}
+		}
+	}
+	b.Any = len(page.Tasks) > 0
+	b.First, b.Pager.Next = turned(v.boardURL(), "after", page.NextCursor)
+	if b.First != "" || b.Pager.Next != "" {
+		b.Pager.Note = fmt.Sprintf("%d of %d that fit, the newest first", len(page.Tasks), page.Total)
+	}
+	return nil
+}
+
+// holds tells whether a task belongs into a column.
+func (c *taskColumn) holds(t *tasks.Task) bool {
+	if (c.choose["status"] == "completed") != t.Completed {
+		return false
+	}
+	if t.Completed || t.DueDate == nil {
+		return t.Completed || c.undated
+	}
+	after, _ := c.choose["due_after"].(string)
+	before, limited := c.choose["due_before"].(string)
+	return !c.undated && *t.DueDate > after && (!limited || *t.DueDate < before)
 }

@@ -13,21 +13,8 @@ import (
 	"remit/internal/engine"
 )
 
-// toolset is a family of tools in the list.
-type toolset struct {
-	Name  string
-	Tools []*engine.Tool
-}
-
 func (v *visit) listTools() error {
-	var sets []*toolset
-	for _, t := range v.Engine.Tools() {
-		if len(sets) == 0 || sets[len(sets)-1].Name != t.Set {
-			sets = append(sets, &toolset{Name: t.Set})
-		}
-		last := sets[len(sets)-1]
-		last.Tools = append(last.Tools, t)
-	}
+	sets := groupsOf(v.Engine.Tools(), func(t *engine.Tool) string { return t.Set })
 	return v.page("tools", "tools", "Tools", map[string]any{"Sets": sets, "ReadOnly": v.Engine.ReadOnly})
 }
 
@@ -167,12 +154,6 @@ func grouped(n int) string {
 
 // Writes tells what needs another role to be tried.
 func (t *toolView) Writes() bool { return !t.Tool.Hints.ReadOnly }
-
-// Target is the time that the contract aims at.
-func (t *toolView) Target() time.Duration { return time.Duration(t.Deadline.Target) }
-
-// Most is the time after which a call is given up.
-func (t *toolView) Most() time.Duration { return time.Duration(t.Deadline.Max) }
 
 // Window is how long a request for approval, and then its answer, counts.
 func (t *toolView) Window() string { return spanWords(time.Duration(t.Approval.Window)) }

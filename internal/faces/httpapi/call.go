@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -207,7 +208,7 @@ func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value,
 	if len(body) == 0 {
 		return jsontree.Obj(), nil
 	}
-	if isForm(r) && !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
+	if r.Header.Get("Content-Type") == formType && !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return jsontree.Value{}, reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is a form; send application/json")
 	}
 	args, err := jsontree.Parse(body)
@@ -237,14 +238,7 @@ func foreign(r *http.Request) *rejection {
 // formType is what curl -d says of any body, and so of JSON too.
 const formType = "application/x-www-form-urlencoded"
 
-func isForm(r *http.Request) bool { return r.Header.Get("Content-Type") == formType }
-
-func (a *API) maxBody() int64 {
-	if a.MaxBody == 0 {
-		return defaultMaxBody
-	}
-	return a.MaxBody
-}
+func (a *API) maxBody() int64 { return cmp.Or(a.MaxBody, defaultMaxBody) }
 
 func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
 	most := a.maxBody()

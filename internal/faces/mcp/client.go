@@ -28,9 +28,6 @@ var (
 	allVersions    = slices.Concat(modernVersions, legacyVersions)
 )
 
-// knows tells whether a version of the protocol is spoken.
-func knows(version string) bool { return slices.Contains(allVersions, version) }
-
 // The keys of _meta.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"

@@ -100,7 +100,7 @@ func (x *exchange) finish(answer []byte, status int) {
 	defer x.mu.Unlock()
 	streams := x.sink != nil || x.stream != nil
 	switch {
-	case !streams && (x.detached || gone(x.r.Context())):
+	case !streams && (x.detached || x.r.Context().Err() != nil):
 		return // nobody can come back for it
 	case !streams && answer == nil:
 		x.write(http.StatusOK, faultf(codeCancelled, "Cancelled by the client").reply(nil, modern)) // without the id, which may be in use again

@@ -49,9 +49,7 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 		case m.isAnswer():
 			n.questions.answer(m)
 		case m.isNotification():
-			if id := cancelled(m); id != nil {
-				n.inflight.cancel(id)
-			}
+			n.inflight.cancel(cancelled(m))
 		default:
 			requests = append(requests, *m)
 		}
@@ -61,8 +59,9 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 		x.w.WriteHeader(http.StatusAccepted)
 	case batch:
 		e.runAll(x, n, requests)
-	default:
-		e.run(x, n, &requests[0])
+	default: // it goes on when the connection is lost: the client may come back for the answer, and says so if it does not want it
+		q, answer := e.answer(x, n, &requests[0])
+		x.finish(answer, x.challenged(q))
 	}
 }
 
@@ -73,7 +72,7 @@ func (x *exchange) admit(n *session, id []byte) bool {
 		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: the header %s is missing; send initialize first, or speak 2026-07-28, which has no sessions", headerSession).about(id), legacy)
 	case n == nil:
 		x.refuse(http.StatusNotFound, faultf(codeInvalid, "There is no such session, or it has ended; send initialize again").about(id), legacy)
-	case version != "" && !knows(strings.Trim(version, " \t")):
+	case version != "" && !slices.Contains(allVersions, strings.Trim(version, " \t")):
 		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Unsupported protocol version %q; supported are %s", version, strings.Join(allVersions, ", ")).about(id), legacy)
 	default:
 		return true
@@ -105,13 +104,6 @@ func (e *endpoint) initialize(x *exchange, m *message) {
 	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK}
 	x.w.Header()[headerSession] = []string{n.id}
 	x.finish(q.answer(x.r.Context()), q.status)
-}
-
-// run carries out one request. It goes on when the connection is lost: the client
-// may come back for the answer, and says so if it does not want it.
-func (e *endpoint) run(x *exchange, n *session, m *message) {
-	q, answer := e.answer(x, n, m)
-	x.finish(answer, x.challenged(q))
 }
 
 // answer runs one request of a session; nil if the client took it back.

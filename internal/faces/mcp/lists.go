@@ -135,7 +135,7 @@ func (q *request) listResources(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	if q.from.era == legacy {
-		q.link.listed()
+		q.link.told().watchLists(true, true, true)
 	}
 	items := make([]item, len(all))
 	for i := range all {
@@ -149,13 +149,13 @@ func (q *request) readResource(ctx context.Context) ([]byte, error) {
 	if uri.Kind != jsontree.String {
 		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to read")
 	}
-	peer, r, err := q.peer(ctx, nil)
+	peer, err := q.peer(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	contents, err := q.server.Engine.Read(ctx, q.visitor(peer), uri.Text)
 	if err != nil {
-		return q.elseAsk(r, q.noResource(err, uri))
+		return q.elseAsk(q.noResource(err, uri))
 	}
 	all := jsontree.List(contents, contentsValue)
 	b := all.Append(append(q.begin(1024), `"contents":`...))
@@ -196,13 +196,13 @@ func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
 		}
 		args[m.Key] = m.Value.Text
 	}
-	peer, r, err := q.peer(ctx, nil)
+	peer, err := q.peer(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
 	description, messages, err := q.server.Engine.StartPrompt(ctx, q.visitor(peer), name.Text, args)
 	if err != nil {
-		return q.elseAsk(r, err)
+		return q.elseAsk(err)
 	}
 	all := jsontree.List(messages, func(m engine.Message) jsontree.Value {
 		return jsontree.Obj(jsontree.M("role", jsontree.Str(m.Role)), jsontree.M("content", m.Content))

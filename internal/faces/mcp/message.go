@@ -116,7 +116,7 @@ func plainID(id *jsontree.Value) []byte {
 	return id.Raw
 }
 
-// cancelled reads which request a client takes back.
+// cancelled reads which request a client takes back; nil, which is the id of none, if it takes none back.
 func cancelled(m *message) []byte {
 	if m.method != "notifications/cancelled" {
 		return nil

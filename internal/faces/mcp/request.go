@@ -44,11 +44,8 @@ type outlet interface {
 // link is what outlives a request: the session of a legacy client, or the stdio
 // connection. Over HTTP the modern era has none.
 type link interface {
-	// subscribe and unsubscribe choose the resources that the client hears of.
-	subscribe(uri string) error
-	unsubscribe(uri string)
-	// listed says that the client has seen the list of resources.
-	listed()
+	// told is what the client is told of.
+	told() *subscription
 }
 
 // slim lets go of the message around a request, if that is much larger: a call may
@@ -153,10 +150,8 @@ func (q *request) dispatchLegacy() ([]byte, error) {
 		return q.end(q.begin(0)), nil
 	case "logging/setLevel":
 		return q.setLevel()
-	case "resources/subscribe":
-		return q.subscribe()
-	case "resources/unsubscribe":
-		return q.unsubscribe()
+	case "resources/subscribe", "resources/unsubscribe":
+		return q.watch()
 	default:
 		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
 	}
@@ -171,36 +166,23 @@ func (q *request) setLevel() ([]byte, error) {
 	return q.end(q.begin(0)), nil
 }
 
-func (q *request) subscribe() ([]byte, error) {
-	uri, err := q.uri()
-	if err != nil {
-		return nil, err
-	}
-	if err := q.server.Engine.MayRead(q.from.Grant, uri); err != nil {
-		return nil, err
-	}
-	if err := q.link.subscribe(uri); err != nil {
-		return nil, err
-	}
-	return q.end(q.begin(0)), nil
-}
-
-func (q *request) unsubscribe() ([]byte, error) {
-	uri, err := q.uri()
-	if err != nil {
-		return nil, err
-	}
-	q.link.unsubscribe(uri)
-	return q.end(q.begin(0)), nil
-}
-
-// uri is the resource to watch.
-func (q *request) uri() (string, error) {
+// watch begins, or ends, to tell the client of a resource.
+func (q *request) watch() ([]byte, error) {
 	uri := q.params.Field("uri")
 	if uri.Kind != jsontree.String || uri.Text == "" {
-		return "", faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
+		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
 	}
-	return uri.Text, nil
+	if q.method == "resources/unsubscribe" {
+		q.link.told().unwatch(uri.Text)
+		return q.end(q.begin(0)), nil
+	}
+	if err := q.server.Engine.MayRead(q.from.Grant, uri.Text); err != nil {
+		return nil, err
+	}
+	if err := q.link.told().watch(uri.Text); err != nil {
+		return nil, err
+	}
+	return q.end(q.begin(0)), nil
 }
 
 // begin opens the message of a result with room for size bytes; its members follow.

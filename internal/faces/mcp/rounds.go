@@ -160,7 +160,7 @@ func (q *request) readRound(ctx context.Context, digest string) error {
 		}
 	}
 	if resumes { // once all else is right: the state is spent by it
-		if err := q.resume(ctx, r, digest, &sealed); err != nil {
+		if err := q.resume(ctx, digest, &sealed); err != nil {
 			return err
 		}
 	}
@@ -174,10 +174,11 @@ func (q *request) readRound(ctx context.Context, digest string) error {
 }
 
 // resume takes up the state that the client kept for us.
-func (q *request) resume(ctx context.Context, r *round, digest string, sealed *jsontree.Value) error {
+func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Value) error {
 	if q.server.States == nil || sealed.Kind != jsontree.String {
 		return badState("is not one of ours")
 	}
+	r := &q.round
 	r.subject = q.subject(digest)
 	st, err := q.server.States.open(ctx, sealed.Text, q.from.Principal, r.subject)
 	if err != nil {
@@ -209,7 +210,8 @@ func (q *request) subject(digest string) []byte {
 }
 
 // ask ends a round: the client is told what to answer.
-func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error) {
+func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
+	r := &q.round
 	if q.server.States == nil {
 		return nil, faultf(codeInternal, "This server cannot wait for answers")
 	}
@@ -227,37 +229,41 @@ func (q *request) ask(r *round, need *engine.Need, digest string) ([]byte, error
 	for key, v := range r.answers {
 		st.Answers[key] = v.Append(nil)
 	}
-	questions := jsontree.Obj()
 	for _, question := range need.Questions {
 		st.Asked = append(st.Asked, question.Key)
 		delete(st.Answers, question.Key) // given before it was asked, it is no answer
-		questions.Members = append(questions.Members, jsontree.M(question.Key, questionValue(&question)))
 	}
 	sealed, err := q.server.States.seal(&st)
 	if err != nil {
 		return nil, err
 	}
-	b := questions.Append(append(q.begin(1024), `"inputRequests":`...))
+	b := appendQuestions(append(q.begin(1024), `"inputRequests":`...), need.Questions)
 	b = jsontree.AppendString(append(b, `,"requestState":`...), sealed)
 	return q.endAs(b, "input_required"), nil
 }
 
-func questionValue(question *engine.Question) jsontree.Value {
-	return jsontree.Obj(jsontree.M("method", jsontree.Str(questionMethod(question.Needs))), jsontree.M("params", question.Params))
+// appendQuestions writes questions by their keys.
+func appendQuestions(b []byte, questions []engine.Question) []byte {
+	all := jsontree.Obj()
+	for _, q := range questions {
+		asked := jsontree.Obj(jsontree.M("method", jsontree.Str(questionMethod(q.Needs))), jsontree.M("params", q.Params))
+		all.Members = append(all.Members, jsontree.M(q.Key, asked))
+	}
+	return all.Append(b)
 }
 
 // peer is the client of a request as the engine reaches it. In the legacy era it
 // can be asked while a call runs; in the modern era it answers in rounds.
-func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, *round, error) {
+func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, error) {
 	if q.from.era == legacy {
-		return live{q}, &q.round, nil
+		return live{q}, nil
 	}
 	digest := ""
 	if tool != nil {
 		digest = tool.Digest
 	}
 	if err := q.readRound(ctx, digest); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	rounds := &engine.Rounds{
 		Live:    live{q},
@@ -267,17 +273,17 @@ func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, *ro
 	if q.round.asked != nil {
 		rounds.Asked = func(key string) bool { return q.round.asked[key] }
 	}
-	return rounds, &q.round, nil
+	return rounds, nil
 }
 
 // elseAsk ends a round with the question that err holds, or the request with err.
-func (q *request) elseAsk(r *round, err error) ([]byte, error) {
+func (q *request) elseAsk(err error) ([]byte, error) {
 	wait, ok := errors.AsType[*engine.SuspendedError](err)
 	if q.from.era == legacy || !ok {
 		return nil, err
 	}
-	next := engine.Round{Number: r.before.Number + 1}
-	return q.ask(r, &engine.Need{Questions: wait.Questions, Next: next}, "")
+	next := engine.Round{Number: q.round.before.Number + 1}
+	return q.ask(&engine.Need{Questions: wait.Questions, Next: next}, "")
 }
 
 // live is a client that hears of a call while it runs.

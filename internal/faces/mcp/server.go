@@ -4,7 +4,6 @@
 package mcp
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -145,6 +144,3 @@ func (q *request) visitor(peer engine.Peer) engine.Visitor {
 		Trace: q.from.trace,
 	}
 }
-
-// gone tells whether nobody waits for an answer any more.
-func gone(ctx context.Context) bool { return ctx.Err() != nil }

@@ -127,10 +127,6 @@ func (n *session) told() *subscription {
 	return n.changes
 }
 
-func (n *session) subscribe(uri string) error { return n.told().watch(uri) }
-func (n *session) unsubscribe(uri string)     { n.told().unwatch(uri) }
-func (n *session) listed()                    { n.told().watchLists(true, true, true) }
-
 // close ends everything that belongs to the session. Requests under way are
 // cancelled if the client gave it up, and finished if the server ends.
 func (n *session) close(cancel bool) {

@@ -206,17 +206,11 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 	case m.isAnswer():
 		c.questions.answer(m)
 	case m.isNotification():
-		c.notified(m)
+		c.inflight.cancel(cancelled(m)) // what else a client tells us changes nothing
 	case batch && (m.method == "initialize" || isModern(m)):
 		deliver(faultf(codeInvalid, "Invalid request: this cannot be part of a batch").reply(m.id, legacy))
 	default:
 		c.request(ctx, m, size, deliver)
-	}
-}
-
-func (c *stdio) notified(m *message) {
-	if id := cancelled(m); id != nil { // what else a client tells us changes nothing
-		c.inflight.cancel(id)
 	}
 }
 

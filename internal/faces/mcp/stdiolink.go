@@ -57,9 +57,7 @@ func (s *slot) resume() {
 	}
 }
 
-func (c *stdio) subscribe(uri string) error { return c.changes.watch(uri) }
-func (c *stdio) unsubscribe(uri string)     { c.changes.unwatch(uri) }
-func (c *stdio) listed()                    { c.changes.watchLists(true, true, true) }
+func (c *stdio) told() *subscription { return c.changes }
 
 // tell begins to tell a client of the legacy era of changes.
 func (c *stdio) tell() {

@@ -24,14 +24,14 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer, r, err := q.peer(ctx, tool)
+	peer, err := q.peer(ctx, tool)
 	if err != nil {
 		return nil, err
 	}
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
 		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.face, Client: q.from.name, Connection: q.from.connection,
-		Peer: peer, Round: r.before, Trace: q.from.trace,
+		Peer: peer, Round: q.round.before, Trace: q.from.trace,
 	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
@@ -39,9 +39,9 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		return nil, err
 	case result.Need != nil && result.Need.Task:
 		call.Round = result.Need.Next
-		return q.startTask(ctx, call, r)
+		return q.startTask(ctx, call)
 	case result.Need != nil:
-		return q.ask(r, result.Need, tool.Digest)
+		return q.ask(result.Need, tool.Digest)
 	}
 	if result.Err != nil {
 		q.noteRefusal(result.Err)
@@ -162,8 +162,8 @@ func (q *request) endNoted(b, marks []byte) []byte {
 }
 
 // startTask lets a call go on in the background.
-func (q *request) startTask(ctx context.Context, call engine.Call, r *round) ([]byte, error) {
-	task, err := q.server.Tasks.Start(ctx, call, r.answers, q.from.can)
+func (q *request) startTask(ctx context.Context, call engine.Call) ([]byte, error) {
+	task, err := q.server.Tasks.Start(ctx, call, q.round.answers, q.from.can)
 	if err != nil {
 		return nil, err
 	}
@@ -244,11 +244,7 @@ func appendWholeTask(b []byte, t *background.Task) []byte {
 	b = appendTask(b, t)
 	switch {
 	case t.Status == background.InputRequired:
-		open := jsontree.Obj()
-		for _, question := range t.Questions {
-			open.Members = append(open.Members, jsontree.M(question.Key, questionValue(&question)))
-		}
-		return open.Append(append(b, `,"inputRequests":`...))
+		return appendQuestions(append(b, `,"inputRequests":`...), t.Questions)
 	case t.Status == background.Completed:
 		structured := t.Body // lint keeps bare answers from tasks
 		if t.IsError {

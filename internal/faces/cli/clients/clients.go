@@ -34,11 +34,12 @@ type Client struct {
 
 	file        func(System) string // where its servers are
 	in          format
-	stdio, http string                // what it calls the two kinds of servers; "" if it does not name them
-	address     string                // the field of an address; "" if it takes none
-	token       string                // how it names a variable in a header, with %s for the variable
-	command     func(Server) []string // its own command to add one; nil if it has none
-	links       func(c *Client, s Server) []Link
+	stdio, http string // what it calls the two kinds of servers; "" if it does not name them
+	address     string // the field of an address; "" if it takes none
+	token       string // how it names a variable in a header, with %s for the variable
+	// command is its own command line that adds a server with an entry, and links open it and have it ask; nil if it has none.
+	command func(s Server, entry []field) []string
+	links   func(s Server, entry []field) []Link
 	// literal: it looks at no variables, so a token must stand in its file.
 	literal bool
 }
@@ -57,9 +58,7 @@ type field struct {
 }
 
 // All are the clients, in the order in which people are told of them.
-func All() []*Client {
-	return []*Client{claudeCode(), claudeDesktop(), cursor(), vsCode(), windsurf(), codex(), gemini(), zed()}
-}
+func All() []*Client { return known }
 
 // Names are what people type.
 func Names() []string {
@@ -72,9 +71,8 @@ func Names() []string {
 
 // Find gives the client of a name; nil if there is none.
 func Find(name string) *Client {
-	all := All()
-	if i := slices.IndexFunc(all, func(c *Client) bool { return c.Name == name }); i >= 0 {
-		return all[i]
+	if i := slices.IndexFunc(known, func(c *Client) bool { return c.Name == name }); i >= 0 {
+		return known[i]
 	}
 	return nil
 }
@@ -118,18 +116,20 @@ func (c *Client) put(text []byte, s Server) ([]byte, error) {
 // Command is the command line of the client's own that adds the server; "" if it has
 // none.
 func (c *Client) Command(s Server) string {
-	if _, err := c.entry(s); err != nil || c.command == nil {
+	entry, err := c.entry(s)
+	if err != nil || c.command == nil {
 		return ""
 	}
-	return contract.ShellLine(c.command(s)...)
+	return contract.ShellLine(c.command(s, entry)...)
 }
 
 // Links open the client and have it ask; none if it knows no such links.
 func (c *Client) Links(s Server) []Link {
-	if c.links == nil {
+	entry, err := c.entry(s)
+	if err != nil || c.links == nil {
 		return nil
 	}
-	return c.links(c, s)
+	return c.links(s, entry)
 }
 
 // checkName refuses what a client would not take, or would have to be quoted.

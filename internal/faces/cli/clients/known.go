@@ -2,114 +2,74 @@ package clients
 
 import (
 	"encoding/base64"
+	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
-// claudeCode: what "claude mcp add" of 2.1.325 writes at user scope. It puts variables
-// in as ${NAME}, and takes its file along to CLAUDE_CONFIG_DIR.
-func claudeCode() *Client {
-	return &Client{
+// known are the clients, in the order in which people are told of them.
+var known = []*Client{
+	{ // what "claude mcp add" of 2.1.325 writes at user scope. It takes its file along to CLAUDE_CONFIG_DIR.
 		Name: "claude-code", Title: "Claude Code",
 		Notes: []string{"The entry is for all your projects (user scope).", "Type /mcp in Claude Code to see the server."},
 		file:  func(s System) string { return s.join(s.variable("CLAUDE_CONFIG_DIR", s.Home), ".claude.json") },
 		in:    jsonFile{"mcpServers"},
 		stdio: "stdio", http: "http", address: "url", token: "${%s}",
-		command: func(s Server) []string {
+		command: func(s Server, _ []field) []string {
 			line := []string{"claude", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
 				return append(append(line, s.Name, "--", s.Command), s.Args...)
 			}
-			line = append(line, "--transport", "http", s.Name, s.URL)
-			if s.TokenEnv != "" {
-				line = append(line, "--header", "Authorization: Bearer ${"+s.TokenEnv+"}")
-			}
-			return line
+			return append(append(line, "--transport", "http", s.Name, s.URL), tokenHeader(s)...)
 		},
-	}
-}
-
-// claudeDesktop: modelcontextprotocol.io, "Connect to local MCP servers", November 2026.
-func claudeDesktop() *Client {
-	return &Client{
+	},
+	{ // modelcontextprotocol.io, "Connect to local MCP servers", November 2026.
 		Name: "claude-desktop", Title: "Claude Desktop",
 		Notes: []string{"Quit Claude Desktop and start it again: it reads the file at its start.", "If it does not list the server, see which file \"Edit Config\" in its settings under Developer opens: some editions for Windows keep another.", "It only takes servers that it starts itself; addresses go under Connectors in its settings."},
 		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
 		in:    jsonFile{"mcpServers"},
-	}
-}
-
-// cursor: cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026.
-func cursor() *Client {
-	return &Client{ //nolint:gosec // token is how a file names a variable
+	},
+	{ //nolint:gosec // token is how a file names a variable. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
 		Name: "cursor", Title: "Cursor",
 		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
 		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
 		in:    jsonFile{"mcpServers"},
 		stdio: "stdio", address: "url", token: "${env:%s}",
-		links: func(c *Client, s Server) []Link {
-			fields, err := c.entry(s)
-			if err != nil {
-				return nil
-			}
-			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compactJSON(fields)))
+		links: func(s Server, entry []field) []Link {
+			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compactJSON(entry)))
 			return []Link{
 				{Title: "Cursor", URL: "cursor://anysphere.cursor-deeplink/mcp/install" + query},
 				{Title: "Cursor", URL: "https://cursor.com/en/install-mcp" + query, Web: true},
 			}
 		},
-	}
-}
-
-// vsCode: code.visualstudio.com/docs/copilot/reference/mcp-configuration, November
-// 2026; user profile since 1.102.
-func vsCode() *Client {
-	named := func(c *Client, s Server) []byte {
-		fields, err := c.entry(s)
-		if err != nil {
-			return nil
-		}
-		return compactJSON(append([]field{{"name", s.Name}}, fields...))
-	}
-	c := &Client{ //nolint:gosec // token is how a file names a variable
+	},
+	{ //nolint:gosec // as above. code.visualstudio.com/docs/copilot/reference/mcp-configuration, November 2026; user profile since 1.102
 		Name: "vscode", Title: "Visual Studio Code",
 		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows what it says."},
 		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
 		in:    jsonFile{"servers"},
 		stdio: "stdio", http: "http", address: "url", token: "${env:%s}",
-	}
-	c.command = func(s Server) []string { return []string{"code", "--add-mcp", string(named(c, s))} }
-	c.links = func(c *Client, s Server) []Link {
-		whole := component(string(named(c, s)))
-		fields, err := c.entry(s)
-		if err != nil {
-			return nil
-		}
-		query := "/redirect/mcp/install?name=" + url.QueryEscape(s.Name) + "&config=" + component(string(compactJSON(fields)))
-		return []Link{
-			{Title: "VS Code", URL: "vscode:mcp/install?" + whole},
-			{Title: "VS Code Insiders", URL: "vscode-insiders:mcp/install?" + whole},
-			{Title: "VS Code", URL: "https://vscode.dev" + query, Web: true},
-			{Title: "VS Code Insiders", URL: "https://insiders.vscode.dev" + query + "&quality=insiders", Web: true},
-		}
-	}
-	return c
-}
-
-// windsurf: docs.windsurf.com/windsurf/cascade/mcp, November 2026.
-func windsurf() *Client {
-	return &Client{ //nolint:gosec // token is how a file names a variable
+		command: func(s Server, entry []field) []string { return []string{"code", "--add-mcp", named(s, entry)} },
+		links: func(s Server, entry []field) []Link {
+			whole := component(named(s, entry))
+			query := "/redirect/mcp/install?name=" + url.QueryEscape(s.Name) + "&config=" + component(string(compactJSON(entry)))
+			return []Link{
+				{Title: "VS Code", URL: "vscode:mcp/install?" + whole},
+				{Title: "VS Code Insiders", URL: "vscode-insiders:mcp/install?" + whole},
+				{Title: "VS Code", URL: "https://vscode.dev" + query, Web: true},
+				{Title: "VS Code Insiders", URL: "https://insiders.vscode.dev" + query + "&quality=insiders", Web: true},
+			}
+		},
+	},
+	{ //nolint:gosec // as above. docs.windsurf.com/windsurf/cascade/mcp, November 2026
 		Name: "windsurf", Title: "Windsurf",
 		Notes:   []string{"Press the refresh button of the MCP panel in Cascade to have it read the file."},
 		file:    func(s System) string { return s.join(s.Home, ".codeium", "windsurf", "mcp_config.json") },
 		in:      jsonFile{"mcpServers"},
 		address: "serverUrl", token: "${env:%s}",
-	}
-}
-
-// codex: what "codex mcp add" of 0.166.0 writes. It takes its file along to CODEX_HOME.
-func codex() *Client {
-	return &Client{
+	},
+	{ // what "codex mcp add" of 0.166.0 writes. It takes its file along to CODEX_HOME.
 		Name: "codex", Title: "Codex",
 		Notes: []string{"The command line, the app and the editor extension read the same file.", "Type /mcp in Codex to see the server."},
 		file: func(s System) string {
@@ -117,54 +77,52 @@ func codex() *Client {
 		},
 		in:      tomlFile{"mcp_servers"},
 		address: "url",
-		command: func(s Server) []string {
+		command: func(s Server, _ []field) []string {
 			line := []string{"codex", "mcp", "add", s.Name}
-			if s.URL == "" {
+			switch {
+			case s.URL == "":
 				return append(append(line, "--", s.Command), s.Args...)
+			case s.TokenEnv == "":
+				return append(line, "--url", s.URL)
 			}
-			line = append(line, "--url", s.URL)
-			if s.TokenEnv != "" {
-				line = append(line, "--bearer-token-env-var", s.TokenEnv)
-			}
-			return line
+			return append(line, "--url", s.URL, "--bearer-token-env-var", s.TokenEnv)
 		},
-	}
-}
-
-// gemini: what "gemini mcp add" of 0.61.0 writes at user scope. It puts variables in as
-// ${NAME}.
-func gemini() *Client {
-	return &Client{
+	},
+	{ // what "gemini mcp add" of 0.61.0 writes at user scope.
 		Name: "gemini", Title: "Gemini CLI",
 		Notes: []string{"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.", "Type /mcp in Gemini CLI to see the server."},
 		file:  func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
 		in:    jsonFile{"mcpServers"},
 		http:  "http", address: "url", token: "${%s}",
-		command: func(s Server) []string {
+		command: func(s Server, _ []field) []string {
 			line := []string{"gemini", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
 				return append(append(line, s.Name, s.Command), s.Args...)
 			}
-			line = append(line, "--transport", "http")
-			if s.TokenEnv != "" {
-				line = append(line, "--header", "Authorization: Bearer ${"+s.TokenEnv+"}")
-			}
-			return append(line, s.Name, s.URL)
+			return slices.Concat(line, []string{"--transport", "http"}, tokenHeader(s), []string{s.Name, s.URL})
 		},
-	}
-}
-
-// zed: zed.dev/docs/ai/mcp, November 2026. Nothing there says that it looks at
-// variables.
-func zed() *Client {
-	return &Client{
+	},
+	{ // zed.dev/docs/ai/mcp, November 2026. Nothing there says that it looks at variables.
 		Name: "zed", Title: "Zed",
 		Notes:   []string{"The server is listed in Zed's settings under AI, MCP Servers.", "Zed looks at no variables: with --token-env the token itself is written into its file."},
 		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
 		in:      jsonFile{"context_servers"},
 		literal: true,
 		address: "url",
+	},
+}
+
+// tokenHeader is the flag that sends the token, if there is one, of a client that puts variables in as ${NAME}.
+func tokenHeader(s Server) []string {
+	if s.TokenEnv == "" {
+		return nil
 	}
+	return []string{"--header", fmt.Sprintf("Authorization: Bearer ${%s}", s.TokenEnv)}
+}
+
+// named is an entry that says its own name, as VS Code takes one.
+func named(s Server, entry []field) string {
+	return string(compactJSON(append([]field{{"name", s.Name}}, entry...)))
 }
 
 // component writes a text as a part of a link that every client reads alike: a space
