@@ -180,6 +180,9 @@ const assetPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox; fra
 // else is there to be saved.
 func (v *visit) sendAsset() error {
 	book, file := v.r.PathValue("book"), v.r.PathValue("path")
+	if missing := v.lacks("assets", "books", "get_asset"); missing != nil {
+		return contract.Errorf(contract.NotFound, "%s", missing.Title)
+	}
 	if !isPlainPath(file) {
 		err := contract.Errorf(contract.Invalid, "%q is no path in a book", file)
 		v.recordFile("console/book_asset", book, file, err)
