@@ -5,6 +5,7 @@ package auditindex
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -107,8 +108,10 @@ func (x *Index) isRecent() bool {
 	return x.loading || x.closed || !x.looked.IsZero() && x.Now().Sub(x.looked).Abs() < pause
 }
 
-// load fills the table until it holds all records.
+// load fills the table until it holds all records, and then gives the memory back that
+// a million of them took.
 func (x *Index) load() {
+	defer debug.FreeOSMemory()
 	for more := true; more; {
 		x.reading.Lock()
 		filled, err := x.fill(context.Background())
