@@ -75,7 +75,7 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 }
 
 const (
-	ballastSize  = 16 << 20
+	ballastSize  = 20 << 20
 	ballastDelay = time.Second // to allocate so much makes the collector run, which no start should wait for
 )
 
