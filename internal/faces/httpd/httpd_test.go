@@ -207,15 +207,12 @@ func TestRefusalReachesTheSender(t *testing.T) {
 	if status, body := send(t, addr, head+"\r\n"+strings.Repeat(" ", 50_000_000)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("all at once: %d %s", status, body)
 	}
-	began := time.Now()
+	// Who is not refused at once would be answered 408, once the body was waited for.
 	if status, body := send(t, addr, head+"Expect: 100-continue\r\n\r\n"); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("after it asked: %d %s", status, body)
 	}
 	if status, body := send(t, addr, strings.Replace(head, "Host: ", "Host: evil.com\r\nX: ", 1)+"Expect: 100-continue\r\n\r\n"); status != http.StatusForbidden {
 		t.Errorf("from elsewhere: %d %s", status, body)
-	}
-	if took := time.Since(began); took > 20*time.Second { // less than a body is waited for, however busy the machine is
-		t.Errorf("who asks first waits for %s", took)
 	}
 }
 
@@ -330,7 +327,6 @@ func TestEndOfTheProgram(t *testing.T) {
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() && !strings.Contains(lines.Text(), "acknowledged") {
 	}
-	began := time.Now()
 	ended := make(chan error, 1)
 	go func() { ended <- end() }()
 	rest, err := io.ReadAll(response.Body)
@@ -340,8 +336,8 @@ func TestEndOfTheProgram(t *testing.T) {
 	if err != nil || !strings.Contains(string(rest), `"resultType":"complete"`) {
 		t.Errorf("the stream ended with %q, %v", rest, err)
 	}
-	if err := <-ended; err != nil || time.Since(began) > 15*time.Second { // half of what it would be waited for
-		t.Errorf("%v after %s", err, time.Since(began))
+	if err := <-ended; err != nil { // as there is if a stream has to be given up
+		t.Error(err)
 	}
 	if conn, err := net.Dial("tcp", addr); err == nil {
 		conn.Close()
