@@ -5,8 +5,10 @@ package bench
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -71,6 +73,9 @@ func TestAgainstBaseline(t *testing.T) {
 	for _, size := range codeTrees {
 		t.Run("grep_codebase in "+size.name, func(t *testing.T) { grepNoWorse(t, older, size.parts) })
 	}
+	t.Run("index", func(t *testing.T) { indexNoWorse(t, older) })
+	t.Run("archive", func(t *testing.T) { compareArchives(t, older) })
+	t.Run("start and memory", func(t *testing.T) { compareStarts(t, older) })
 }
 
 // noWorse lets an older and a newer build run in turns. A ratio is taken within each round.
@@ -81,6 +86,77 @@ func noWorse(t *testing.T, lanes []lane) {
 		{what: "CPU a call", ratio: func(r []pace) float64 { return r[1].cpu / r[0].cpu }, most: 1.05},
 		{what: "calls/s", ratio: func(r []pace) float64 { return r[1].rate / r[0].rate }, least: 0.95},
 	})
+}
+
+// judge tells how the figures of two builds compare, and fails for one that is worse.
+func judge[T time.Duration | int](t *testing.T, what string, past, now T) {
+	t.Helper()
+	verdict := fmt.Sprintf("%-35s %.2fx (%v / %v)", what, float64(now)/float64(past), now, past)
+	t.Log(verdict)
+	if float64(now) > 1.05*float64(past) {
+		t.Error("worse: " + verdict)
+	}
+}
+
+// indexNoWorse compares the CPU of a first index of many files: the lesser of two runs.
+func indexNoWorse(t *testing.T, older string) {
+	t.Helper()
+	root, _ := sourceTree(t, ".")
+	builds := []string{older, program(t, remitSource)}
+	used, memory := make([]time.Duration, 2), make([]int, 2)
+	for n := range 4 {
+		i := n % 2
+		cmd := remitOf(t, builds[i], "index", "--json", "--root", root, "--data", t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		spent := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(10 * time.Millisecond)
+		most := int(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) >> 10
+		if n < 2 {
+			used[i], memory[i] = spent, most
+		}
+		used[i], memory[i] = min(used[i], spent), min(memory[i], most)
+	}
+	judge(t, "CPU of a first index", used[0], used[1])
+	judge(t, "its memory in MB", memory[0], memory[1])
+}
+
+// compareArchives tells the CPU of an archive. It may cost more than it did, as long as it
+// is four times as fast as zip -r, which TestArchiveAgainstZip sees to.
+func compareArchives(t *testing.T, older string) {
+	t.Helper()
+	library := t.TempDir()
+	writeMixedBook(t, filepath.Join(library, "books", "mixed"))
+	writeTexts(t, filepath.Join(library, "books", "texts"), 500)
+	for _, book := range []string{"mixed", "texts"} {
+		for _, build := range []string{older, program(t, remitSource)} {
+			server := startHTTP(t, remitOf(t, build, "serve", "--addr", "127.0.0.1:0", "--toolsets", "books", "--books", "file://"+library))
+			address, to := server.archive(t, book), filepath.Join(t.TempDir(), "book.zip")
+			var spent []time.Duration
+			for range 3 {
+				before := cpuOf(t, server.pid)
+				if err := download(address, to); err != nil {
+					t.Fatal(err)
+				}
+				spent = append(spent, cpuOf(t, server.pid)-before)
+			}
+			t.Logf("%s by %s: %v of CPU, %d bytes", book, build, slices.Min(spent), sizeOf(t, to))
+		}
+	}
+}
+
+// compareStarts tells what a start and an idle server cost, which have budgets of their own.
+func compareStarts(t *testing.T, older string) {
+	t.Helper()
+	for _, build := range []string{older, program(t, remitSource)} {
+		dir := t.TempDir()
+		start := leastStart(t, 40, helloQuestion, func() *exec.Cmd { return exec.Command(build, "stdio", "--root", dir) })
+		stdio := startStdio(t, remitOf(t, build, "stdio"))
+		if err := stdio.once(helloQuestion); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %v of CPU to start and answer, %.1f MB then", build, start, float64(resident(t, stdio.cmd.Process.Pid))/(1<<20))
+	}
 }
 
 // grepNoWorse compares the CPU of a search for each kind of pattern.
@@ -109,11 +185,6 @@ func grepNoWorse(t *testing.T, older string, parts []string) {
 		for i := range used {
 			slices.Sort(used[i])
 		}
-		past, now := used[0][len(used[0])/2], used[1][len(used[1])/2]
-		verdict := fmt.Sprintf("%-35s %.2fx (%v / %v)", p.what, float64(now)/float64(past), now.Round(10*time.Microsecond), past.Round(10*time.Microsecond))
-		t.Log(verdict)
-		if float64(now) > 1.05*float64(past) {
-			t.Error("worse: " + verdict)
-		}
+		judge(t, p.what, used[0][len(used[0])/2].Round(10*time.Microsecond), used[1][len(used[1])/2].Round(10*time.Microsecond))
 	}
 }
