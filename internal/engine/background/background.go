@@ -140,7 +140,7 @@ func (s *Sealed) Swap(ctx context.Context, t Task) (bool, error) {
 func (s *Sealed) Get(ctx context.Context, id string) (Task, error) {
 	t, err := s.Store.Get(ctx, id)
 	if err == nil && !hmac.Equal([]byte(t.Seal), []byte(s.seal(&t))) {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, err
 }

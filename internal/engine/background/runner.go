@@ -109,7 +109,7 @@ func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
 		return Task{}, err
 	}
 	if t.Principal != principal {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, nil
 }
@@ -257,7 +257,8 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-func notFound(id string) error {
+// NotFound is the error of stores for a task that is not there.
+func NotFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no task %s", id)
 }
 
@@ -297,7 +298,7 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 		return Task{}, storeFailed(ctx, err)
 	}
 	if t.Place != r.Place || !r.now().Before(t.ExpiresAt()) {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, nil
 }

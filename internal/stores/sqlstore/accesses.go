@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -72,12 +71,9 @@ WHERE workspace = $1 ORDER BY last_at DESC, path LIMIT $2`
 
 // Recent keeps the promise of codebase.Accesses.
 func (a accesses) Recent(ctx context.Context, now time.Time, limit int) ([]codebase.Access, error) {
-	list, err := collect(ctx, a.db.reader(ctx), recentAccesses, scanAccess, a.workspace, max(0, limit))
-	if err != nil {
-		return nil, fmt.Errorf("list reads of files: %w", err)
-	}
-	slices.SortStableFunc(list, func(x, y codebase.Access) int { return cmp.Compare(y.Score(now), x.Score(now)) })
-	return list, nil
+	recent, err := list(ctx, a.db, "list reads of files", recentAccesses, scanAccess, a.workspace, max(0, limit))
+	slices.SortStableFunc(recent, func(x, y codebase.Access) int { return cmp.Compare(y.Score(now), x.Score(now)) })
+	return recent, err
 }
 
 const accessOf = `
@@ -89,12 +85,13 @@ WHERE workspace = $1 AND path = ANY($2::bytea[]) ORDER BY path`
 
 // Of keeps the promise of codebase.Accesses.
 func (a accesses) Of(ctx context.Context, paths []string) (found []codebase.Access, err error) {
-	paths = slices.Compact(slices.Sorted(slices.Values(paths)))
-	if a.db.shared {
-		return list(ctx, a.db, "look up reads of files", accessesOf, scanAccess, a.workspace, bytesOf(paths))
+	var rows [][]any
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		rows = append(rows, []any{path})
 	}
-	for _, path := range paths {
-		some, err := list(ctx, a.db, "look up reads of files", accessOf, scanAccess, a.workspace, path)
+	query, rows := a.db.atOnce(accessOf, accessesOf, rows)
+	for _, row := range rows {
+		some, err := list(ctx, a.db, "look up reads of files", query, scanAccess, a.workspace, row[0])
 		if err != nil {
 			return nil, err
 		}

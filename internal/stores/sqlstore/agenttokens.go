@@ -39,7 +39,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {
 			return fmt.Errorf("free the names of expired tokens: %w", err)
 		}
-		live, err := scanValue[int](tx.QueryRowContext(ctx, countNames))
+		live, err := must(ctx, tx, countNames, scanValue[int])
 		if err != nil {
 			return fmt.Errorf("count tokens: %w", err)
 		}
@@ -58,11 +58,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 const tokenByHash = `SELECT ` + agentColumns + ` FROM agent_tokens WHERE hash = $1`
 
 func (s agentTokens) ByHash(ctx context.Context, hash string) (identity.Token, bool, error) {
-	t, found, err := find(ctx, s.db.reader(ctx), tokenByHash, scanToken, hash)
-	if err != nil {
-		return identity.Token{}, false, fmt.Errorf("find a token: %w", err)
-	}
-	return t, found, nil
+	return lookUp(ctx, s.db, "find a token", tokenByHash, scanToken, hash)
 }
 
 const listTokens = `SELECT ` + agentColumns + ` FROM agent_tokens ORDER BY created_at DESC, id DESC`

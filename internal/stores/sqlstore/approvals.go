@@ -48,15 +48,15 @@ func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Reques
 		if err := exec(ctx, tx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
 			return fmt.Errorf("close expired question: %w", err)
 		}
-		others, err := scanValue[int](tx.QueryRowContext(ctx, countOthers, micros(r.CreatedAt), r.Principal, r.Key))
+		others, err := must(ctx, tx, countOthers, scanValue[int], micros(r.CreatedAt), r.Principal, r.Key)
 		if err != nil {
 			return fmt.Errorf("count open questions: %w", err)
 		}
 		if others >= approval.MostOpen {
 			return contract.Errorf(contract.Limited, "%d of your requests wait for a person already; call again once some are decided or have expired", others)
 		}
-		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
-			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt)))
+		r, err = must(ctx, tx, openQuestion, scan, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
+			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
 		return err
 	})
 	return r, err
@@ -131,10 +131,7 @@ func (s approvals) Get(ctx context.Context, id string) (approval.Request, error)
 	if err == nil && !found {
 		r, err = s.getByPrefix(ctx, id)
 	}
-	if err != nil {
-		return approval.Request{}, fmt.Errorf("get approval: %w", err)
-	}
-	return r, nil
+	return r, doing("get approval", err)
 }
 
 // LIKE would take a caller's % as a pattern, and ignores case in SQLite alone.
@@ -152,7 +149,7 @@ func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Req
 	case len(ids) > 1:
 		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
 	}
-	return scan(s.db.reader(ctx).QueryRowContext(ctx, byID, ids[0]))
+	return must(ctx, s.db.reader(ctx), byID, scan, ids[0])
 }
 
 const listPending = `

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
@@ -52,7 +51,7 @@ func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
 	}
-	others, err := scanValue[int](tx.QueryRowContext(ctx, countUnfinished, t.Principal, now))
+	others, err := must(ctx, tx, countUnfinished, scanValue[int], t.Principal, now)
 	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}
@@ -69,20 +68,13 @@ FROM background_tasks WHERE id = $1`
 
 func (s backgroundTasks) Get(ctx context.Context, id string) (background.Task, error) {
 	if !isText(id) {
-		return background.Task{}, noTask(id)
+		return background.Task{}, background.NotFound(id)
 	}
-	t, found, err := find(ctx, s.db.reader(ctx), taskByID, scanTask, id)
-	if err != nil {
-		return background.Task{}, fmt.Errorf("get a task: %w", err)
+	t, found, err := lookUp(ctx, s.db, "get a task", taskByID, scanTask, id)
+	if err == nil && !found {
+		err = background.NotFound(id)
 	}
-	if !found {
-		return background.Task{}, noTask(id)
-	}
-	return t, nil
-}
-
-func noTask(id string) error {
-	return contract.Errorf(contract.NotFound, "There is no task %s", id)
+	return t, err
 }
 
 const swapTask = `

@@ -33,12 +33,9 @@ RETURNING generation`
 // Replace keeps the promise of knowledge.Store.
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
-	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) error {
-		if err := tx.QueryRowContext(ctx, raiseGeneration, s.workspace).Scan(&generation); err != nil {
+	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) (err error) {
+		if generation, err = must(ctx, tx, raiseGeneration, scanValue[int64], s.workspace); err != nil || len(sources) == 0 {
 			return err
-		}
-		if len(sources) == 0 {
-			return nil
 		}
 		ids, err := s.putSources(ctx, tx, sources, s.workspace, generation, s.now().UnixMicro())
 		if err != nil {
@@ -94,10 +91,7 @@ func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []kno
 		one := &sources[i]
 		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces)}
 	}
-	put := putSource
-	if s.db.shared {
-		put, rows = putSourcesAtOnce, [][]any{columnsOf(rows)}
-	}
+	put, rows := s.db.atOnce(putSource, putSourcesAtOnce, rows)
 	ids := make(map[string]int64, len(sources))
 	for _, row := range rows {
 		err := each(ctx, tx, put, func(row scanner) error {

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,32 +44,25 @@ type logCount struct {
 
 // lockCount gives the calling transaction a log for itself, and tells whether that is new.
 func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count logCount, isNew bool, err error) {
-	read := func() error {
-		return tx.QueryRowContext(ctx, lockLog, log).Scan(&count.lines, &count.bytes, &count.tip)
-	}
-	if err = read(); !errors.Is(err, sql.ErrNoRows) {
+	read := into(&count.lines, &count.bytes, &count.tip)
+	if _, found, err := find(ctx, tx, lockLog, read, log); found || err != nil {
 		return count, false, err
 	}
 	if isNew, err = changesOne(tx.ExecContext(ctx, startLog, log, micros(now))); err != nil {
 		return count, false, fmt.Errorf("start a log: %w", err)
 	}
-	return count, isNew, read()
+	_, err = must(ctx, tx, lockLog, read, log)
+	return count, isNew, err
 }
 
 // addLines adds rows, which are the log, the number and the body of an entry each.
 func addLines(ctx context.Context, tx runner, rows [][]any) error {
-	if err := exec(ctx, tx, addEntries, columnsOf(rows)...); err != nil {
-		return fmt.Errorf("add entries: %w", err)
-	}
-	return nil
+	return doing("add entries", exec(ctx, tx, addEntries, columnsOf(rows)...))
 }
 
 // keepCount writes what a log holds now.
 func keepCount(ctx context.Context, tx runner, log string, count logCount, now time.Time) error {
-	if err := exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip); err != nil {
-		return fmt.Errorf("count entries: %w", err)
-	}
-	return nil
+	return doing("count entries", exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip))
 }
 
 // ErrClosed is what an entry fails with when its log was closed before.

@@ -181,8 +181,7 @@ func (m *Memory) look(ctx context.Context, file string) (db *DB, lines int64, in
 		return nil, 0, info, err
 	}
 	info.name = file
-	row := db.reader(ctx).QueryRowContext(ctx, statLog, memoryLog(file))
-	if err := row.Scan(&lines, &info.size, (*timeColumn)(&info.changed)); err != nil {
+	if _, err := must(ctx, db.reader(ctx), statLog, into(&lines, &info.size, (*timeColumn)(&info.changed)), memoryLog(file)); err != nil {
 		return nil, 0, info, fmt.Errorf("look at %s: %w", file, err)
 	}
 	return db, lines, info, nil

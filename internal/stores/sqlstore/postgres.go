@@ -329,29 +329,13 @@ func (r postgresReads) ExecContext(ctx context.Context, query string, args ...an
 }
 
 func (r postgresReads) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	ctx = r.boundedToTheEnd(ctx)
-	err = r.again(ctx, func() (err error) {
-		rows, err = r.pool.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+	until, cancel := r.bounded(ctx)
+	if until != ctx { // nobody tells when the rows are read, so it lasts until the deadline
+		context.AfterFunc(until, cancel)
+	}
+	err = r.again(until, func() (err error) {
+		rows, err = r.pool.QueryContext(until, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
 		return err
 	})
 	return rows, err
-}
-
-func (r postgresReads) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
-	ctx = r.boundedToTheEnd(ctx)
-	_ = r.again(ctx, func() error { // the row has its error
-		row = r.pool.QueryRowContext(ctx, query, args...)
-		return row.Err()
-	})
-	return row
-}
-
-// boundedToTheEnd is bounded for rows: nobody tells when they are read, so it lasts
-// until the deadline.
-func (r postgresReads) boundedToTheEnd(ctx context.Context) context.Context {
-	until, cancel := r.bounded(ctx)
-	if until != ctx {
-		context.AfterFunc(until, cancel)
-	}
-	return until
 }

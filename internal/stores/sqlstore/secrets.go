@@ -20,11 +20,12 @@ func (db *DB) Secret(ctx context.Context, name string) (secret []byte, err error
 	}
 	made := make([]byte, 32)
 	_, _ = rand.Read(made) // it never fails
-	err = db.transact(ctx, "read a secret", func(ctx context.Context, tx runner) error {
+	err = db.transact(ctx, "read a secret", func(ctx context.Context, tx runner) (err error) {
 		if err := exec(ctx, tx, makeNamed, name, made); err != nil {
 			return err
 		}
-		return tx.QueryRowContext(ctx, valueByName, name).Scan(&secret)
+		secret, err = must(ctx, tx, valueByName, scanValue[[]byte], name)
+		return err
 	})
 	return secret, err
 }

@@ -120,12 +120,9 @@ SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 AND key_
 
 // Current keeps the promise of sessions.Store.
 func (s clientSessions) Current(ctx context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
-	one, found, err := find(ctx, s.db.reader(ctx), openSession, scanSession, s.workspace, hashOf(key))
-	if err != nil {
-		return one, false, fmt.Errorf("look up a session: %w", err)
-	}
-	if !found || !isActive(one, now, idle) {
-		return sessions.Session{}, false, nil
+	one, found, err := lookUp(ctx, s.db, "look up a session", openSession, scanSession, s.workspace, hashOf(key))
+	if err != nil || !found || !isActive(one, now, idle) {
+		return sessions.Session{}, false, err
 	}
 	return one, true, nil
 }

@@ -147,6 +147,12 @@ func (r *taskRow) scan(row scanner, withTotal bool) error {
 	return nil
 }
 
+func scanUserTask(from scanner) (tasks.Task, error) {
+	row := newTaskRow()
+	err := row.scan(from, false)
+	return row.task, err
+}
+
 func textOrNil(s sql.NullString) *string {
 	if !s.Valid {
 		return nil

@@ -13,7 +13,6 @@ import (
 type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // work is what a transaction is begun for. It may be run again from the start,
@@ -47,10 +46,7 @@ func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner)
 
 // transact is change with an error that says what was to be done.
 func (db *DB) transact(ctx context.Context, act string, f work) error {
-	if err := db.change(ctx, f); err != nil {
-		return fmt.Errorf("%s: %w", act, err)
-	}
-	return nil
+	return doing(act, db.change(ctx, f))
 }
 
 // execAlone runs one statement in a transaction of its own.

@@ -122,7 +122,7 @@ func TestChangeWithinChange(t *testing.T) {
 					return err
 				}
 				seen := 0
-				err = db.reader(ctx).QueryRowContext(ctx, "SELECT count(*) FROM notes").Scan(&seen)
+				err = readRow(ctx, db.reader(ctx), "SELECT count(*) FROM notes", &seen)
 				if seen != 2 || err != nil {
 					t.Errorf("the transaction sees %d notes of its own, error %v", seen, err)
 				}
@@ -152,7 +152,7 @@ func TestTransactionEnds(t *testing.T) {
 			t.Error("a transaction that has ended takes a change")
 		}
 		n := 0
-		if err := db.reader(late).QueryRowContext(late, "SELECT 1").Scan(&n); err == nil {
+		if err := readRow(late, db.reader(late), "SELECT 1", &n); err == nil {
 			t.Error("a transaction that has ended reads")
 		}
 		expect(t, db)
@@ -182,7 +182,7 @@ func TestChangesAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		total, rows := 0, len(count(t, db))
-		err := db.reader(t.Context()).QueryRowContext(t.Context(), "SELECT total FROM task_lists").Scan(&total)
+		err := readRow(t.Context(), db.reader(t.Context()), "SELECT total FROM task_lists", &total)
 		if total != 320 || rows != 320 || err != nil {
 			t.Errorf("320 changes counted to %d and left %d notes, error %v", total, rows, err)
 		}
@@ -191,7 +191,7 @@ func TestChangesAtOnce(t *testing.T) {
 
 func countUp(ctx context.Context, tx runner) error {
 	n := 0
-	err := tx.QueryRowContext(ctx, "UPDATE task_lists SET total = total + 1 WHERE user_id = 'u' RETURNING total").Scan(&n)
+	err := readRow(ctx, tx, "UPDATE task_lists SET total = total + 1 WHERE user_id = 'u' RETURNING total", &n)
 	if err != nil {
 		return err
 	}
