@@ -228,8 +228,6 @@ type Sealed struct {
 	Secret []byte
 }
 
-var _ Store = (*Sealed)(nil)
-
 // Take spends decisions until it finds one with a true seal; others count for
 // nothing.
 func (s *Sealed) Take(ctx context.Context, key string, now time.Time) (Request, bool, error) {

@@ -122,8 +122,6 @@ type Sealed struct {
 	Secret []byte
 }
 
-var _ Store = (*Sealed)(nil)
-
 // Add keeps a task with its seal.
 func (s *Sealed) Add(ctx context.Context, t Task) error {
 	t.Seal = s.seal(&t)

@@ -115,13 +115,21 @@ func (s *S3) pause(ctx context.Context, n int) error {
 	}
 }
 
-// lookAgain waits before another look at what has changed, but for the first: mostly that is
-// a conflict, which somebody waits to hear of.
-func (s *S3) lookAgain(ctx context.Context, n int) error {
-	if n == 0 {
-		return nil
+// retry does something until it does not say to do it again, because something has changed
+// meanwhile. It waits before, but for the second time: mostly that is a conflict, which
+// somebody waits to hear of.
+func (s *S3) retry(ctx context.Context, do func(n int) (again bool, err error)) error {
+	for n := range looks {
+		if n > 1 {
+			if err := s.pause(ctx, n-2); err != nil {
+				return err
+			}
+		}
+		if again, err := do(n); !again {
+			return err
+		}
 	}
-	return s.pause(ctx, n-1)
+	return errRestless
 }
 
 // try sends a request once, and reads the answer if it is small.

@@ -15,8 +15,6 @@ type accesses struct {
 	workspace string
 }
 
-var _ codebase.Accesses = accesses{}
-
 // Accesses returns how often the files of a workspace were read.
 func (db *DB) Accesses(workspace string) codebase.Accesses { return accesses{db, workspace} }
 

@@ -12,8 +12,6 @@ import (
 // agentTokens keeps the tokens of agents.
 type agentTokens struct{ db *DB }
 
-var _ identity.TokenStore = agentTokens{}
-
 // AgentTokens returns the tokens of agents in this database.
 func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
 

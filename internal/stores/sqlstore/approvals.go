@@ -13,8 +13,6 @@ import (
 // approvals keeps approval requests.
 type approvals struct{ db *DB }
 
-var _ approval.Store = approvals{}
-
 // Approvals returns the approval requests of this database.
 func (db *DB) Approvals() approval.Store { return approvals{db} }
 

@@ -14,8 +14,6 @@ import (
 // backgroundTasks keeps calls that run in the background.
 type backgroundTasks struct{ db *DB }
 
-var _ background.Store = backgroundTasks{}
-
 // Background returns the background tasks of this database.
 func (db *DB) Background() background.Store { return backgroundTasks{db} }
 

@@ -19,8 +19,6 @@ type callIndex struct {
 	source string
 }
 
-var _ auditindex.Store = callIndex{}
-
 // Calls returns the index of the calls that one source has on record. Those who share
 // records name the same source.
 func (db *DB) Calls(source string) auditindex.Store { return callIndex{db, source} }

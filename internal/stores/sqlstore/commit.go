@@ -29,8 +29,6 @@ type groupCommit struct {
 	on   *statements
 }
 
-var _ keeper = (*groupCommit)(nil)
-
 func newGroupCommit(pool *sql.DB) *groupCommit {
 	ask, closing := context.WithCancel(context.Background())
 	g := &groupCommit{
@@ -272,8 +270,6 @@ type sqliteTx struct {
 	ended   atomic.Bool
 	spoiled error // what may have undone the transaction; nothing may run after it
 }
-
-var _ runner = (*sqliteTx)(nil)
 
 // usable gives the context to run with: SQLite would undo the whole transaction,
 // with what others did in it, if a statement were interrupted.

@@ -17,8 +17,6 @@ type knowledgeStore struct {
 	now       func() time.Time
 }
 
-var _ knowledge.Store = knowledgeStore{}
-
 // Knowledge returns what a workspace knows, in pieces.
 func (db *DB) Knowledge(workspace string) knowledge.Store {
 	return knowledgeStore{db, workspace, time.Now}

@@ -17,8 +17,6 @@ type limiter struct {
 	pruneAt atomic.Int64 // when idle keys are next looked for
 }
 
-var _ limit.Limiter = (*limiter)(nil)
-
 // Limiter returns rate limits that hold for all who share a database of PostgreSQL.
 // They survive a restart of Remit, not a crash of the database.
 func (s Source) Limiter() limit.Limiter { return &limiter{source: s} }

@@ -258,8 +258,6 @@ type logInfo struct {
 	changed time.Time
 }
 
-var _ fs.FileInfo = logInfo{}
-
 func (i logInfo) Name() string       { return i.name }
 func (i logInfo) Size() int64        { return i.size }
 func (i logInfo) Mode() fs.FileMode  { return 0o400 }

@@ -12,8 +12,6 @@ import (
 // keys keeps the answers of keyed calls.
 type keys struct{ db *DB }
 
-var _ once.Store = keys{}
-
 // Once returns the answers of keyed calls in this database.
 func (db *DB) Once() once.Store { return keys{db} }
 

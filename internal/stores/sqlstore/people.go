@@ -11,8 +11,6 @@ import (
 // people keeps the sessions of people at the console.
 type people struct{ db *DB }
 
-var _ identity.SessionStore = people{}
-
 // People returns the sessions of people at the console that are in this database.
 func (db *DB) People() identity.SessionStore { return people{db} }
 

@@ -114,8 +114,6 @@ func (s *postgresServer) heard(err error) {
 // postgresKeeper gives each change a transaction of its own: the server groups commits itself.
 type postgresKeeper struct{ *postgresServer }
 
-var _ keeper = postgresKeeper{}
-
 func (k postgresKeeper) close() error { return nil }
 
 // keep tries again if the transaction certainly came to nothing and another try may not.
@@ -317,8 +315,6 @@ func reasonOf(err error) string {
 // postgresReads reads on any connection of the pool. What was lost with a connection
 // is read again.
 type postgresReads struct{ *postgresServer }
-
-var _ runner = postgresReads{}
 
 func (r postgresReads) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	ctx, cancel := r.bounded(ctx)

@@ -17,8 +17,6 @@ type clientSessions struct {
 	workspace string
 }
 
-var _ sessions.Store = clientSessions{}
-
 // Sessions returns what the clients of a workspace did.
 func (db *DB) Sessions(workspace string) sessions.Store { return clientSessions{db, workspace} }
 

@@ -27,8 +27,6 @@ type statements struct {
 	byText map[string]*sql.Stmt
 }
 
-var _ runner = (*statements)(nil)
-
 func newStatements(on preparer) *statements {
 	return &statements{on: on, byText: map[string]*sql.Stmt{}}
 }

@@ -15,8 +15,6 @@ import (
 // task_lists, so that on either engine one change of a list follows the other.
 type taskLists struct{ db *DB }
 
-var _ tasks.Store = taskLists{}
-
 // Tasks returns the tasks of this database.
 func (db *DB) Tasks() tasks.Store { return taskLists{db} }
 
