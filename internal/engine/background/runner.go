@@ -222,9 +222,7 @@ func (r *Runner) prepare() {
 	r.once.Do(func() {
 		r.running = map[string]*run{}
 		r.watches = map[*watch]struct{}{}
-		if r.Log == nil {
-			r.Log = slog.New(slog.DiscardHandler)
-		}
+		r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 		if r.Now == nil {
 			r.Now = time.Now
 		}

@@ -73,19 +73,17 @@ WHERE id = (
 	ORDER BY CASE WHEN id = $1 THEN 0 WHEN revoked_at IS NULL THEN 1 ELSE 2 END, created_at DESC, id DESC LIMIT 1)
 RETURNING ` + agentColumns
 
-func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (t identity.Token, err error) {
+func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (identity.Token, error) {
 	if !isText(idOrName) {
 		return identity.Token{}, identity.NoToken(idOrName)
 	}
-	err = s.db.transact(ctx, "revoke a token", func(ctx context.Context, tx runner) (err error) {
-		var found bool
-		t, found, err = find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
+	return transacted(ctx, s.db, "revoke a token", func(ctx context.Context, tx runner) (identity.Token, error) {
+		t, found, err := find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
 		if err == nil && !found {
-			return identity.NoToken(idOrName)
+			err = identity.NoToken(idOrName)
 		}
-		return err
+		return t, err
 	})
-	return t, err
 }
 
 const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`

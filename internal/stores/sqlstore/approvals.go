@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ RETURNING ` + columns
 
 const byID = `SELECT ` + columns + ` FROM approvals WHERE id = $1`
 
-func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (r approval.Request, err error) {
+func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
 	if !isText(id) {
 		return approval.Request{}, notFound(id)
 	}
@@ -93,15 +94,13 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	if v.Approve {
 		state = approval.Approved
 	}
-	err = s.db.transact(ctx, "decide about "+id, func(ctx context.Context, tx runner) (err error) {
-		var found bool
-		r, found, err = find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
+	return transacted(ctx, s.db, "decide about "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
+		r, found, err := find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
 		if err == nil && !found {
-			return whyNot(ctx, tx, id)
+			err = whyNot(ctx, tx, id)
 		}
-		return err
+		return r, err
 	})
-	return r, err
 }
 
 // whyNot tells why the request with this id cannot be decided about.
@@ -158,10 +157,7 @@ const listAll = `
 SELECT ` + columns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
 
 func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
-	if o.Limit <= 0 {
-		o.Limit = 100
-	}
-	query, args := listPending, []any{o.Limit, micros(o.Now)}
+	query, args := listPending, []any{cmp.Or(max(o.Limit, 0), 100), micros(o.Now)}
 	if o.All {
 		query, args = listAll, args[:1]
 	}

@@ -80,31 +80,24 @@ UPDATE background_tasks SET status = $3, message = $4, updated_at = $5, question
 	body = $9, content = $10, is_error = $11, owner = $12, lease_until = $13, cancel_asked = $14, seal = $15, revision = revision + 1
 WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
-func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (kept bool, err error) {
-	err = s.db.transact(ctx, "change a task", func(ctx context.Context, tx runner) (err error) {
-		kept, err = changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
-		return err
+func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (bool, error) {
+	return transacted(ctx, s.db, "change a task", func(ctx context.Context, tx runner) (bool, error) {
+		return changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
 	})
-	return kept && err == nil, err
 }
 
 // storedResume is what the next run of a task goes on from. It is in databases as JSON: its tags must not change, nor those of
-// engine.Question and engine.ProtocolError.
+// engine.Round, engine.Question and engine.ProtocolError.
 type storedResume struct {
-	Round    int                       `json:"round"`
-	Approved bool                      `json:"approved,omitempty"`
-	Ended    time.Time                 `json:"ended,omitzero"` // the round before
-	Key      string                    `json:"key,omitempty"`
-	Answers  map[string]jsontree.Value `json:"answers,omitempty"`
-	Asked    []string                  `json:"asked,omitempty"`
+	engine.Round
+	Answers map[string]jsontree.Value `json:"answers,omitempty"`
+	Asked   []string                  `json:"asked,omitempty"`
 }
 
 // courseOf are the columns that change, in the order in which both statements name them.
 func (s backgroundTasks) courseOf(t *background.Task) []any {
-	resume := storedResume{
-		Round: t.Round.Number, Approved: t.Round.Approved, Ended: t.Round.Asked.UTC().Truncate(time.Microsecond),
-		Key: t.Round.Key, Answers: t.Answers, Asked: t.Asked,
-	}
+	resume := storedResume{Round: t.Round, Answers: t.Answers, Asked: t.Asked}
+	resume.Round.Asked = t.Round.Asked.UTC().Truncate(time.Microsecond)
 	return []any{
 		t.Status, s.db.words(t.Message), micros(t.UpdatedAt),
 		jsonColumn{t.Questions},
@@ -127,8 +120,7 @@ func scanTask(row scanner) (t background.Task, err error) {
 		t.Capabilities = append(t.Capabilities, engine.Capability(word))
 	}
 	t.TTL, t.Poll = expires.Sub(t.CreatedAt), time.Duration(poll)*time.Microsecond
-	t.Round = engine.Round{Number: resume.Round, Approved: resume.Approved, Asked: resume.Ended, Key: resume.Key}
-	t.Answers, t.Asked = resume.Answers, resume.Asked
+	t.Round, t.Answers, t.Asked = resume.Round, resume.Answers, resume.Asked
 	return t, err
 }
 

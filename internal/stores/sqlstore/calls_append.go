@@ -42,12 +42,8 @@ SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
 )
 
 // Append keeps the promise of auditindex.Store.
-func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (added bool, err error) {
-	err = s.db.transact(ctx, "index calls", func(ctx context.Context, tx runner) (err error) {
-		added, err = s.append(ctx, tx, &b)
-		return err
-	})
-	return added && err == nil, err
+func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (bool, error) {
+	return transacted(ctx, s.db, "index calls", func(ctx context.Context, tx runner) (bool, error) { return s.append(ctx, tx, &b) })
 }
 
 func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (added bool, err error) {

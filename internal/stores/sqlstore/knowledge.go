@@ -136,16 +136,14 @@ const giveLeaseBack = `
 DELETE FROM knowledge_leases WHERE workspace = $1 AND holder = $2`
 
 // Lease keeps the promise of knowledge.Store.
-func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now time.Time) (has bool, err error) {
+func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now time.Time) (bool, error) {
 	if holder == "" {
 		return false, nil
 	}
-	err = s.db.transact(ctx, "lease the work on pieces", func(ctx context.Context, tx runner) (err error) {
+	return transacted(ctx, s.db, "lease the work on pieces", func(ctx context.Context, tx runner) (bool, error) {
 		if !until.After(now) {
-			return exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
+			return false, exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
 		}
-		has, err = changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
-		return err
+		return changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
 	})
-	return has && err == nil, err
 }

@@ -253,14 +253,16 @@ func (q *lineQueue) close() error {
 
 // logInfo describes a log as if it were a file.
 type logInfo struct {
+	db      *DB
 	name    string
+	lines   int64
 	size    int64
 	changed time.Time
 }
 
-func (i logInfo) Name() string       { return i.name }
-func (i logInfo) Size() int64        { return i.size }
-func (i logInfo) Mode() fs.FileMode  { return 0o400 }
-func (i logInfo) ModTime() time.Time { return i.changed }
-func (i logInfo) IsDir() bool        { return false }
-func (i logInfo) Sys() any           { return nil }
+func (i *logInfo) Name() string       { return i.name }
+func (i *logInfo) Size() int64        { return i.size }
+func (i *logInfo) Mode() fs.FileMode  { return 0o400 }
+func (i *logInfo) ModTime() time.Time { return i.changed }
+func (i *logInfo) IsDir() bool        { return false }
+func (i *logInfo) Sys() any           { return nil }

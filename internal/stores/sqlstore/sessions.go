@@ -51,18 +51,15 @@ RETURNING id`
 )
 
 // Note keeps the promise of sessions.Store.
-func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (now sessions.Session, err error) {
-	err = s.db.transact(ctx, "note what a client did", func(ctx context.Context, tx runner) error {
+func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (sessions.Session, error) {
+	return transacted(ctx, s.db, "note what a client did", func(ctx context.Context, tx runner) (sessions.Session, error) {
 		for range 10 { // another may start a session of the same client at the same time
-			one, done, err := s.note(ctx, tx, n)
-			if err != nil || done {
-				now = one
-				return err
+			if now, done, err := s.note(ctx, tx, n); err != nil || done {
+				return now, err
 			}
 		}
-		return errors.New("others start sessions of this client all the time")
+		return sessions.Session{}, errors.New("others start sessions of this client all the time")
 	})
-	return now, err
 }
 
 // note adds to the open session or starts one; done is false if another was quicker to start one.

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"math"
@@ -11,9 +12,7 @@ import (
 )
 
 func (s taskLists) List(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (tasks.Page, error) {
-	if part.Before == 0 {
-		part.Before = math.MaxInt64
-	}
+	part.Before = cmp.Or(part.Before, math.MaxInt64)
 	read := s.page
 	if f.Search != "" {
 		read = s.search

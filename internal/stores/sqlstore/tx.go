@@ -49,6 +49,19 @@ func (db *DB) transact(ctx context.Context, act string, f work) error {
 	return doing(act, db.change(ctx, f))
 }
 
+// transacted is transact for work that gives something; the zero value if it fails.
+func transacted[T any](ctx context.Context, db *DB, act string, f func(ctx context.Context, tx runner) (T, error)) (T, error) {
+	var given T
+	err := db.transact(ctx, act, func(ctx context.Context, tx runner) (err error) {
+		given, err = f(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return given, nil
+}
+
 // execAlone runs one statement in a transaction of its own.
 func (db *DB) execAlone(ctx context.Context, act, query string, args ...any) error {
 	return db.transact(ctx, act, func(ctx context.Context, tx runner) error { return exec(ctx, tx, query, args...) })
