@@ -276,7 +276,8 @@ func storeFailed(ctx context.Context, err error) error {
 func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 	for {
 		t, err := r.read(ctx, id)
-		if err != nil || !r.abandoned(&t) {
+		// A machine that slept may have let the lease of a task lapse that still runs here.
+		if err != nil || !t.Lapsed(r.now()) || r.runsHere(id) {
 			return t, err
 		}
 		t.fail(&engine.ProtocolError{Code: internalError, Message: "The server stopped while this task ran; start it again"})
@@ -299,12 +300,6 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 		return Task{}, NotFound(id)
 	}
 	return t, nil
-}
-
-// abandoned tells whether nobody runs a working task any more. A machine that
-// slept may have let the lease of a task lapse that still runs here.
-func (r *Runner) abandoned(t *Task) bool {
-	return t.Lapsed(r.now()) && !r.runsHere(t.ID)
 }
 
 // change lets f change a task of the principal, again if somebody else changed it

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -170,7 +171,7 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if err != nil {
 		return nil, err
 	}
-	r.URL = s.at.rewrite(r.URL)
+	r.URL = s.at.url(strings.TrimPrefix(r.URL.Path, "/"+s.at.bucket), r.URL.RawQuery) // minio-go puts the bucket first
 	r.Host = r.URL.Host
 	if e.ifMatch != "" {
 		r.Header.Set("If-Match", `"`+e.ifMatch+`"`)

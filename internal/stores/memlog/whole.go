@@ -52,7 +52,8 @@ func (w *whole) extend(f io.ReaderAt, end int64) error {
 		}
 		w.count(chunk, at)
 	}
-	return w.takeMark(f)
+	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
+	return readFull(f, w.mark, w.size-int64(len(w.mark)))
 }
 
 // count takes in the lines that end within chunk, which starts at offset at.
@@ -68,11 +69,6 @@ func (w *whole) count(chunk []byte, at int64) {
 		w.last = at + int64(before) + 1
 	}
 	w.size = at + int64(end) + 1
-}
-
-func (w *whole) takeMark(f io.ReaderAt) error {
-	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
-	return readFull(f, w.mark, w.size-int64(len(w.mark)))
 }
 
 // stamp records that the file as it is now is known.

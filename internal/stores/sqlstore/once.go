@@ -111,7 +111,11 @@ func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed erro
 
 // take makes a key ours. If it is somebody's already it tells what came of that.
 func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
-	if err := exec(ctx, tx, pruneKeys+k.db.skipLocked()+")", micros(now.Add(-once.Kept))); err != nil {
+	prune := pruneKeys
+	if k.db.shared { // leave out those that others are deleting, for which it would wait
+		prune += " FOR UPDATE SKIP LOCKED"
+	}
+	if err := exec(ctx, tx, prune+")", micros(now.Add(-once.Kept))); err != nil {
 		return nil, false, fmt.Errorf("forget old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
@@ -126,15 +130,6 @@ func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state st
 		err = once.ErrBusy
 	}
 	return answer, replayed, err
-}
-
-// skipLocked ends a query for rows to delete: on PostgreSQL it leaves out those that
-// others are deleting, for which it would wait. SQLite has one writer at a time.
-func (db *DB) skipLocked() string {
-	if db.Shared() {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return ""
 }
 
 // keep notes the answer of a call whose key is ours.

@@ -41,7 +41,9 @@ func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner)
 	if tx, ok := db.carried(ctx); ok {
 		return step(ctx, tx, f)
 	}
-	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error { return f(within(ctx, db, tx), tx) })
+	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
+		return f(context.WithValue(ctx, carrier{db}, tx), tx)
+	})
 }
 
 // transact is change with an error that says what was to be done.
@@ -77,11 +79,6 @@ func (db *DB) reader(ctx context.Context) runner {
 
 // carrier is the key of the transaction that a context carries, one a database.
 type carrier struct{ db *DB }
-
-// within gives a context that carries tx, a transaction of db.
-func within(ctx context.Context, db *DB, tx runner) context.Context {
-	return context.WithValue(ctx, carrier{db}, tx)
-}
 
 func (db *DB) carried(ctx context.Context) (runner, bool) {
 	tx, ok := ctx.Value(carrier{db}).(runner)
