@@ -148,8 +148,8 @@ func (l *Log) take() []*Ticket {
 	defer l.mu.Unlock()
 	var batch []*Ticket
 	for len(batch) < maxBatch && l.queue.first != nil {
-		if t := l.queue.pop(); t.state == queued {
-			t.state = taken
+		if t := l.queue.pop(); !t.settled {
+			t.taken = true
 			batch = append(batch, t)
 		}
 	}

@@ -99,20 +99,13 @@ type entry struct {
 
 	// The queue's mutex guards what follows, except that line and size are its
 	// goroutine's own until done is closed.
-	state entryState
-	line  int64 // the number of its first line
-	size  int   // in bytes, with its newline
-	err   error
-	done  chan struct{}
+	taken   bool // in a batch: only the database knows how it ends; before, it may be withdrawn
+	settled bool
+	line    int64 // the number of its first line
+	size    int   // in bytes, with its newline
+	err     error
+	done    chan struct{}
 }
-
-type entryState uint8
-
-const (
-	entryQueued entryState = iota // may still be withdrawn
-	entryTaken                    // in a batch: only the database knows how it ends
-	entrySettled
-)
 
 // append gives an entry its place in the queue and returns at once.
 func (q *lineQueue) append(e *entry) *entry {
@@ -186,8 +179,8 @@ func (q *lineQueue) take() []*entry {
 	for len(batch) < mostBatched && len(q.waiting) > 0 {
 		e := q.waiting[0]
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		if e.state == entryQueued {
-			e.state = entryTaken
+		if !e.settled {
+			e.taken = true
 			batch = append(batch, e)
 		}
 	}
@@ -204,7 +197,7 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 		batch, q.waiting = slices.Concat(batch, q.waiting), nil
 	}
 	for _, e := range batch {
-		if e.state == entrySettled {
+		if e.settled {
 			continue // withdrawn
 		}
 		if err != nil && !e.durable {
@@ -216,7 +209,7 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 
 // settle records how it ended. The queue's mutex is held.
 func (e *entry) settle(err error) {
-	e.state, e.err, e.body = entrySettled, err, nil
+	e.settled, e.err, e.body = true, err, nil
 	close(e.done)
 }
 
@@ -229,7 +222,7 @@ func (e *entry) wait(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	e.queue.mu.Lock()
-	if e.state == entryQueued {
+	if !e.taken && !e.settled {
 		e.settle(ctx.Err())
 	}
 	e.queue.mu.Unlock()

@@ -241,7 +241,7 @@ func TestServerHangs(t *testing.T) {
 	if err := db.change(ctx, add("hangs")); err == nil {
 		t.Error("a server that hangs keeps a change")
 	}
-	known := db.keeper.(postgresKeeper).postgresServer
+	known := db.keeper.(*postgresServer)
 	if !isBrief(t, known) {
 		t.Error("a server that hangs is waited for as if nothing had happened")
 	}
