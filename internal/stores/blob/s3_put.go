@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // what S3 makes its tags of; nothing is secured by it
 	"crypto/rand"
@@ -261,27 +262,20 @@ func (s *S3) place(ctx context.Context, key string) error {
 		return nil // what we keep for ourselves does not clash
 	}
 	parents := parentsOf(key)
-	answers := make(chan error, len(parents)+1)
-	go func() { answers <- s.empty(ctx, key+"/") }()
-	for _, parent := range parents {
-		go func() {
-			_, err := s.stat(ctx, parent)
-			switch {
-			case errors.Is(err, books.ErrNotFound):
-				err = nil
-			case err == nil:
-				err = books.ErrNoPlace
+	problems := make([]error, len(parents)+1)
+	var looking sync.WaitGroup
+	looking.Go(func() { problems[len(parents)] = s.empty(ctx, key+"/") })
+	for i, parent := range parents {
+		looking.Go(func() {
+			if _, err := s.stat(ctx, parent); err == nil {
+				problems[i] = books.ErrNoPlace
+			} else if !errors.Is(err, books.ErrNotFound) {
+				problems[i] = err
 			}
-			answers <- err
-		}()
+		})
 	}
-	var first error
-	for range cap(answers) {
-		if err := <-answers; first == nil {
-			first = err
-		}
-	}
-	return first
+	looking.Wait()
+	return cmp.Or(problems...)
 }
 
 // parentsOf gives the folders of a key that could be objects. That of a book never is one.
