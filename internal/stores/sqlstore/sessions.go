@@ -3,9 +3,9 @@ package sqlstore
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"remit/internal/toolsets/codebase/sessions"
@@ -78,12 +78,8 @@ func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (
 		return s.start(ctx, tx, n)
 	}
 	addNoted(&now, n)
-	lists, err := listsOf(now)
-	if err != nil {
-		return now, false, err
-	}
-	_, err = tx.ExecContext(ctx, renewSession, s.workspace, now.ID, now.Last.UnixMicro(), lists[0], lists[1], lists[2])
-	return now, true, err
+	return now, true, exec(ctx, tx, renewSession, s.workspace, now.ID, now.Last.UnixMicro(),
+		itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks))
 }
 
 func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
@@ -93,12 +89,8 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	}
 	now = sessions.Session{ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client, Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro())}
 	addNoted(&now, n)
-	lists, err := listsOf(now)
-	if err != nil {
-		return now, false, err
-	}
 	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID, s.db.words(now.Key), s.db.words(now.Principal), s.db.words(now.Client),
-		now.Started.UnixMicro(), now.Last.UnixMicro(), lists[0], lists[1], lists[2]))
+		now.Started.UnixMicro(), now.Last.UnixMicro(), itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks)))
 	if err != nil || !done {
 		return now, false, err
 	}
@@ -154,43 +146,30 @@ type itemRecord struct {
 	Times int    `json:"times"`
 }
 
-// listsOf are the lists of a session as they are kept.
-func listsOf(one sessions.Session) (lists [3][]byte, err error) {
-	for i, items := range [][]sessions.Item{one.Files, one.Searches, one.Tasks} {
-		records := make([]itemRecord, len(items))
-		for j, item := range items {
-			records[j] = itemRecord{[]byte(item.What), item.At.UnixMicro(), item.Times}
-		}
-		if lists[i], err = json.Marshal(records); err != nil {
-			return lists, err
-		}
+// itemColumn keeps items as a list of records in JSON.
+type itemColumn []sessions.Item
+
+// Value keeps the promise of driver.Valuer.
+func (c itemColumn) Value() (driver.Value, error) {
+	records := make([]itemRecord, len(c))
+	for i, item := range c {
+		records[i] = itemRecord{[]byte(item.What), item.At.UnixMicro(), item.Times}
 	}
-	return lists, nil
+	return json.Marshal(records)
+}
+
+// Scan keeps the promise of sql.Scanner.
+func (c *itemColumn) Scan(from any) error {
+	var records []itemRecord
+	err := jsonColumn{&records}.Scan(from)
+	for _, r := range records {
+		*c = append(*c, sessions.Item{What: string(r.What), At: timeOf(r.At), Times: r.Times})
+	}
+	return err
 }
 
 func scanSession(row scanner) (one sessions.Session, err error) {
-	var lists [3][]byte
 	err = row.Scan(&one.ID, &one.Key, &one.Principal, &one.Client, (*timeColumn)(&one.Started), (*timeColumn)(&one.Last), &one.Ended,
-		&lists[0], &lists[1], &lists[2])
-	if err != nil {
-		return one, err
-	}
-	for i, to := range []*[]sessions.Item{&one.Files, &one.Searches, &one.Tasks} {
-		if *to, err = itemsOf(lists[i]); err != nil {
-			return one, fmt.Errorf("read session %s: %w", one.ID, err)
-		}
-	}
-	return one, nil
-}
-
-func itemsOf(list []byte) ([]sessions.Item, error) {
-	var records []itemRecord
-	if err := json.Unmarshal(list, &records); err != nil {
-		return nil, err
-	}
-	var items []sessions.Item
-	for _, r := range records {
-		items = append(items, sessions.Item{What: string(r.What), At: timeOf(r.At), Times: r.Times})
-	}
-	return items, nil
+		(*itemColumn)(&one.Files), (*itemColumn)(&one.Searches), (*itemColumn)(&one.Tasks))
+	return one, err
 }
