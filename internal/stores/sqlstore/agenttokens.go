@@ -37,7 +37,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {
 			return fmt.Errorf("free the names of expired tokens: %w", err)
 		}
-		live, err := must(ctx, tx, countNames, scanValue[int])
+		live, err := findOne(ctx, tx, countNames, scanValue[int])
 		if err != nil {
 			return fmt.Errorf("count tokens: %w", err)
 		}

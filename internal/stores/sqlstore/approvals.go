@@ -40,25 +40,24 @@ SELECT count(*) FROM approvals
 WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
 
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
-	err := s.db.transact(ctx, "ask for approval", func(ctx context.Context, tx runner) error {
+	return transacted(ctx, s.db, "ask for approval", func(ctx context.Context, tx runner) (asked approval.Request, err error) {
 		if err := exec(ctx, tx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
-			return fmt.Errorf("prune old questions: %w", err)
+			return asked, fmt.Errorf("prune old questions: %w", err)
 		}
 		if err := exec(ctx, tx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
-			return fmt.Errorf("close expired question: %w", err)
+			return asked, fmt.Errorf("close expired question: %w", err)
 		}
-		others, err := must(ctx, tx, countOthers, scanValue[int], micros(r.CreatedAt), r.Principal, r.Key)
+		others, err := findOne(ctx, tx, countOthers, scanValue[int], micros(r.CreatedAt), r.Principal, r.Key)
 		if err != nil {
-			return fmt.Errorf("count open questions: %w", err)
+			return asked, fmt.Errorf("count open questions: %w", err)
 		}
 		if others >= approval.MostOpen {
-			return contract.Errorf(contract.Limited, "%d of your requests wait for a person already; call again once some are decided or have expired", others)
+			return asked, contract.Errorf(contract.Limited,
+				"%d of your requests wait for a person already; call again once some are decided or have expired", others)
 		}
-		r, err = must(ctx, tx, openQuestion, scan, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
+		return findOne(ctx, tx, openQuestion, scan, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
 			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
-		return err
 	})
-	return r, err
 }
 
 // spent_at is checked twice for PostgreSQL, where a row found by the inner
@@ -146,7 +145,7 @@ func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Req
 	case len(ids) > 1:
 		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
 	}
-	return must(ctx, s.db.reader(ctx), byID, scan, ids[0])
+	return findOne(ctx, s.db.reader(ctx), byID, scan, ids[0])
 }
 
 const listPending = `

@@ -49,7 +49,7 @@ func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
 	}
-	others, err := must(ctx, tx, countUnfinished, scanValue[int], t.Principal, now)
+	others, err := findOne(ctx, tx, countUnfinished, scanValue[int], t.Principal, now)
 	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}

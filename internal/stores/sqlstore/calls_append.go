@@ -114,7 +114,7 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 	ids := make(map[auditindex.Kind]int64, len(kinds))
 	for _, k := range kinds {
 		w := s.db.words
-		id, err := must(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
+		id, err := findOne(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
 		if err != nil {
 			return nil, fmt.Errorf("add a kind of calls: %w", err)
 		}

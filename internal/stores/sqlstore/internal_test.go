@@ -96,7 +96,7 @@ func TestUpgradeLock(t *testing.T) {
 
 // readRow reads the one row of a query.
 func readRow(ctx context.Context, on runner, query string, dest ...any) error {
-	_, err := must(ctx, on, query, into(dest...))
+	_, err := findOne(ctx, on, query, into(dest...))
 	return err
 }
 

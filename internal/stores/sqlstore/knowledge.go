@@ -32,7 +32,7 @@ RETURNING generation`
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
 	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) (err error) {
-		if generation, err = must(ctx, tx, raiseGeneration, scanValue[int64], s.workspace); err != nil || len(sources) == 0 {
+		if generation, err = findOne(ctx, tx, raiseGeneration, scanValue[int64], s.workspace); err != nil || len(sources) == 0 {
 			return err
 		}
 		ids, err := s.putSources(ctx, tx, sources, s.workspace, generation, s.now().UnixMicro())

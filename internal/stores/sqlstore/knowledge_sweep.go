@@ -41,7 +41,7 @@ SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $
 func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
 	since := s.now().Add(-every).UnixMicro()
 	for _, model := range models {
-		lately, err := must(ctx, s.db.reader(ctx), wantedSince, scanValue[bool], model, s.workspace, since)
+		lately, err := findOne(ctx, s.db.reader(ctx), wantedSince, scanValue[bool], model, s.workspace, since)
 		if err != nil || !lately {
 			return true, err
 		}
@@ -90,7 +90,7 @@ UPDATE knowledge_workspaces SET forgotten = $2 WHERE workspace = $1 AND forgotte
 func (s knowledgeStore) forgetTombstones(ctx context.Context) error {
 	before := s.now().Add(-tombstonesStay).UnixMicro()
 	for {
-		some, err := must(ctx, s.db.reader(ctx), anyTombstones, scanValue[bool], s.workspace, before)
+		some, err := findOne(ctx, s.db.reader(ctx), anyTombstones, scanValue[bool], s.workspace, before)
 		if err != nil || !some {
 			return err
 		}

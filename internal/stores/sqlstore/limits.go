@@ -62,7 +62,7 @@ func (l *limiter) Allow(ctx context.Context, key string, r limit.Rate, now time.
 	size := step * int64(r.Requests)
 	var full int64
 	var passed bool
-	_, err = must(ctx, db.reader(ctx), admitRequest, into(&full, &passed),
+	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&full, &passed),
 		hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(limit.ReplicaSkew))
 	if err != nil {
 		return 0, fmt.Errorf("count a request: %w", err)

@@ -51,7 +51,7 @@ func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count
 	if isNew, err = changesOne(tx.ExecContext(ctx, startLog, log, micros(now))); err != nil {
 		return count, false, fmt.Errorf("start a log: %w", err)
 	}
-	_, err = must(ctx, tx, lockLog, read, log)
+	_, err = findOne(ctx, tx, lockLog, read, log)
 	return count, isNew, err
 }
 

@@ -73,8 +73,8 @@ func lookUp[T any](ctx context.Context, db *DB, act, query string, read func(sca
 	return one, found, doing(act, err)
 }
 
-// must is find for a row that has to be there.
-func must[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (T, error) {
+// findOne is find for a row that has to be there.
+func findOne[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (T, error) {
 	one, found, err := find(ctx, on, query, read, args...)
 	if err == nil && !found {
 		err = sql.ErrNoRows

@@ -24,6 +24,6 @@ func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 		if err := exec(ctx, tx, makeNamed, name, made); err != nil {
 			return nil, err
 		}
-		return must(ctx, tx, valueByName, scanValue[[]byte], name)
+		return findOne(ctx, tx, valueByName, scanValue[[]byte], name)
 	})
 }

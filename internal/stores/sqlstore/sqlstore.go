@@ -104,7 +104,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	if !db.shared {
 		return doing("ping database", db.plain(db.read.PingContext(ctx)))
 	}
-	can, err := must(ctx, db.reads, canWrite, scanValue[bool])
+	can, err := findOne(ctx, db.reads, canWrite, scanValue[bool])
 	if err != nil {
 		return fmt.Errorf("ping database: %w", db.plain(err))
 	}

@@ -49,7 +49,7 @@ func (s taskLists) Add(ctx context.Context, n tasks.New, now time.Time) (t tasks
 	t = tasks.Task{UserID: n.UserID, Title: n.Title, Description: n.Description, Priority: n.Priority, DueDate: n.DueDate}
 	var created int64
 	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		_, err := must(ctx, tx, add, into(&t.ID, &created), n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro())
+		_, err := findOne(ctx, tx, add, into(&t.ID, &created), n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro())
 		return err
 	})
 	if err != nil {

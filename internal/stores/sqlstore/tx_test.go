@@ -2,12 +2,17 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"remit/internal/engine/approval"
 )
 
 // notes makes a table whose rows can be there twice, and returns what adds a row to it.
@@ -268,3 +273,40 @@ func BenchmarkChange(b *testing.B) {
 
 // longEnough is for what has to happen, however busy the machine is.
 const longEnough = 5 * time.Minute
+
+// runsTwice is a keeper that runs what it is given twice, as if the database had undone the
+// first time at its last query.
+type runsTwice struct{ keeper }
+
+func (k runsTwice) keep(ctx context.Context, f work) error {
+	return k.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
+		if err := step(ctx, tx, func(ctx context.Context, tx runner) error { return f(ctx, failsToInsert{tx}) }); !errors.Is(err, errTest) {
+			return fmt.Errorf("the first time: %w", err)
+		}
+		return f(ctx, tx)
+	})
+}
+
+type failsToInsert struct{ runner }
+
+func (r failsToInsert) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if strings.Contains(query, "INSERT") {
+		return nil, errTest
+	}
+	return r.runner.QueryContext(ctx, query, args...)
+}
+
+// TestAskRunsAgain: a question that is asked again after the database has undone it is the same.
+func TestAskRunsAgain(t *testing.T) {
+	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
+	db.keeper = runsTwice{db.keeper}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	want := approval.Request{
+		ID: "a1", Key: "k", Workspace: "/w", Principal: "ann", Tool: "demo/note", Version: "1.0.0", Digest: "sha256:1",
+		Arguments: []byte("{}"), Summary: "Note", State: approval.Pending, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}
+	got, err := db.Approvals().Ask(t.Context(), want)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, error %v, want %+v", got, err, want)
+	}
+}
