@@ -34,12 +34,13 @@ type Call struct {
 }
 
 // Round is what a call that asks its client remembers from one round to the next.
-// Whoever keeps it must keep it from being forged.
+// Whoever keeps it must keep it from being forged. Databases hold it as JSON: its tags must
+// not change.
 type Round struct {
-	Number   int       // zero is the first
-	Approved bool      // a person has approved this very call
-	Asked    time.Time // when the round before this one ended
-	Key      string    // of the call in its first round
+	Number   int       `json:"round"`              // zero is the first
+	Approved bool      `json:"approved,omitempty"` // a person has approved this very call
+	Asked    time.Time `json:"ended,omitzero"`     // when the round before this one ended
+	Key      string    `json:"key,omitempty"`      // of the call in its first round
 }
 
 // Result is what a call came to.

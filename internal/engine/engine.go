@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -101,9 +102,7 @@ type Tool struct {
 // other has not, is an error that names it.
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
-	if e.Log == nil {
-		e.Log = slog.New(slog.DiscardHandler)
-	}
+	e.Log = cmp.Or(e.Log, slog.New(slog.DiscardHandler))
 	for _, set := range sets {
 		for _, c := range set.Contracts {
 			t, err := handlers.tool(c)
@@ -135,10 +134,7 @@ func (e *Engine) Tools() []*Tool {
 func (e *Engine) shows(t *Tool) bool { return !e.ReadOnly || t.Hints.ReadOnly }
 
 // Serves tells whether a caller may see a tool of this name.
-func (e *Engine) Serves(name string) bool {
-	t, ok := e.tools[name]
-	return ok && e.shows(t)
-}
+func (e *Engine) Serves(name string) bool { return e.visible(name) != nil }
 
 // Find returns a tool by name. The error of an unknown name names the nearest.
 func (e *Engine) Find(name string) (*Tool, error) {

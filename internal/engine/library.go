@@ -48,7 +48,9 @@ func (e *Engine) stock(sets []*contract.Set, toolsets []Toolset) error {
 			}
 		}
 	}
-	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { return !e.canServe(&p) })
+	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { // one that relies on a tool that is not there to be called
+		return slices.ContainsFunc(p.Tools, func(name string) bool { return !e.Serves(name) })
+	})
 	return e.addShelf(contractShelf{e}, nil)
 }
 
@@ -81,11 +83,6 @@ func (l *library) addPrompt(prompt Prompt) error {
 	}
 	l.prompts = append(l.prompts, prompt)
 	return nil
-}
-
-// canServe tells whether every tool that a prompt relies on is there to be called.
-func (e *Engine) canServe(p *Prompt) bool {
-	return !slices.ContainsFunc(p.Tools, func(name string) bool { return !e.Serves(name) })
 }
 
 // visible is a tool that a caller may see, or nil.

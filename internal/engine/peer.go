@@ -131,58 +131,59 @@ func (i *IncapableError) Error() string {
 // errNoPeer is what a call gets that nobody can be reached for.
 var errNoPeer = errors.New("the client cannot be asked while a call runs")
 
-// peerOf is the client of a call, nil if it cannot be reached.
+// noPeer is the Peer of a call that nobody can be reached for.
+type noPeer struct{}
+
+func (noPeer) Progress(float64, float64, string) {}
+func (noPeer) Log(Level, string, jsontree.Value) {}
+func (noPeer) Can(Capability) bool               { return false }
+func (noPeer) Background() error                 { return nil }
+func (noPeer) Release()                          {}
+
+func (noPeer) Ask(context.Context, []Question) (map[string]jsontree.Value, error) {
+	return nil, errNoPeer
+}
+
+// reachable returns a Peer, or noPeer if there is none.
+func reachable(peer Peer) Peer {
+	if peer == nil {
+		return noPeer{}
+	}
+	return peer
+}
+
+// peerOf is the client of a call.
 func peerOf(ctx context.Context) Peer {
 	peer, _ := ctx.Value(peerKey{}).(Peer)
-	return peer
+	return reachable(peer)
 }
 
 // Progress tells the client of a handler's call how far it has come.
 func Progress(ctx context.Context, done, total float64, message string) {
-	if peer := peerOf(ctx); peer != nil {
-		peer.Progress(done, total, message)
-	}
+	peerOf(ctx).Progress(done, total, message)
 }
 
 // Tell sends the client of a handler's call a log message.
 func Tell(ctx context.Context, level Level, logger string, data jsontree.Value) {
-	if peer := peerOf(ctx); peer != nil {
-		peer.Log(level, logger, data)
-	}
+	peerOf(ctx).Log(level, logger, data)
 }
 
 // Ask puts questions to the client of a handler's call. See Peer.Ask.
 func Ask(ctx context.Context, questions ...Question) (map[string]jsontree.Value, error) {
-	peer := peerOf(ctx)
-	if peer == nil {
-		return nil, errNoPeer
-	}
 	waiting, resume := stopClock(ctx)
 	defer resume()
-	return peer.Ask(waiting, questions)
+	return peerOf(ctx).Ask(waiting, questions)
 }
 
 // Can tells whether the client of a handler's call declared a capability.
-func Can(ctx context.Context, c Capability) bool {
-	peer := peerOf(ctx)
-	return peer != nil && peer.Can(c)
-}
+func Can(ctx context.Context, c Capability) bool { return peerOf(ctx).Can(c) }
 
 // Background is where a handler says that what follows takes long. A client that
 // knows tasks gets one for it; the handler then returns the error as it is.
-func Background(ctx context.Context) error {
-	if peer := peerOf(ctx); peer != nil {
-		return peer.Background()
-	}
-	return nil
-}
+func Background(ctx context.Context) error { return peerOf(ctx).Background() }
 
 // Release lets the connection of a handler's call go. See Peer.Release.
-func Release(ctx context.Context) {
-	if peer := peerOf(ctx); peer != nil {
-		peer.Release()
-	}
-}
+func Release(ctx context.Context) { peerOf(ctx).Release() }
 
 // ProtocolError ends a call with an error of the protocol in place of an answer. Only
 // tools that put clients to the test return one. Databases hold it as JSON: its tags must
@@ -207,16 +208,12 @@ type Rounds struct {
 
 // Progress goes to the live peer.
 func (r *Rounds) Progress(done, total float64, message string) {
-	if r.Live != nil {
-		r.Live.Progress(done, total, message)
-	}
+	reachable(r.Live).Progress(done, total, message)
 }
 
 // Log goes to the live peer.
 func (r *Rounds) Log(level Level, logger string, data jsontree.Value) {
-	if r.Live != nil {
-		r.Live.Log(level, logger, data)
-	}
+	reachable(r.Live).Log(level, logger, data)
 }
 
 // Ask returns the answers if all are there, and suspends the call for the rest.
@@ -256,8 +253,4 @@ func (r *Rounds) Background() error {
 }
 
 // Release goes to the live peer.
-func (r *Rounds) Release() {
-	if r.Live != nil {
-		r.Live.Release()
-	}
-}
+func (r *Rounds) Release() { reachable(r.Live).Release() }

@@ -7,6 +7,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -71,12 +72,7 @@ func (s Subject) Key() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-func (s Subject) window() time.Duration {
-	if s.Window <= 0 {
-		return DefaultWindow
-	}
-	return s.Window
-}
+func (s Subject) window() time.Duration { return cmp.Or(max(s.Window, 0), DefaultWindow) }
 
 // State is how far a request has come. Expired is no state: it follows from the time.
 type State string
@@ -227,8 +223,6 @@ type Sealed struct {
 	Store
 	Secret []byte
 }
-
-var _ Store = (*Sealed)(nil)
 
 // Take spends decisions until it finds one with a true seal; others count for
 // nothing.

@@ -116,25 +116,30 @@ func Follows(ctx context.Context, records Reader, before, prev string) (bool, er
 	}
 }
 
-// LastHash finds the hash that the first record of day has to follow: that of
-// the last record before that day.
-func LastHash(dir fs.FS, day string) (string, error) {
-	ctx, folder := context.Background(), Folder{dir}
-	days, err := folder.Days(ctx)
-	if err != nil {
-		return "", err
-	}
+// LastBefore finds the last record before a day, and its day: "" if there is none.
+func LastBefore(ctx context.Context, records Reader, day string) (before string, last Line, err error) {
+	days, err := records.Days(ctx)
 	for _, d := range slices.Backward(days) {
 		if d.Name >= day {
 			continue
 		}
-		last, err := folder.Before(ctx, d.Name, math.MaxInt64, 1)
+		lines, err := records.Before(ctx, d.Name, math.MaxInt64, 1)
 		if err != nil {
-			return "", err
+			return "", Line{}, err
 		}
-		if len(last) > 0 {
-			return HashOf(last[0].Text), nil
+		if len(lines) > 0 {
+			return d.Name, lines[0], nil
 		}
 	}
-	return Genesis, nil
+	return "", Line{}, err
+}
+
+// LastHash finds the hash that the first record of day has to follow: that of
+// the last record before that day.
+func LastHash(dir fs.FS, day string) (string, error) {
+	before, last, err := LastBefore(context.Background(), Folder{dir}, day)
+	if err != nil || before == "" {
+		return Genesis, err
+	}
+	return HashOf(last.Text), nil
 }

@@ -122,8 +122,6 @@ type Sealed struct {
 	Secret []byte
 }
 
-var _ Store = (*Sealed)(nil)
-
 // Add keeps a task with its seal.
 func (s *Sealed) Add(ctx context.Context, t Task) error {
 	t.Seal = s.seal(&t)
@@ -140,7 +138,7 @@ func (s *Sealed) Swap(ctx context.Context, t Task) (bool, error) {
 func (s *Sealed) Get(ctx context.Context, id string) (Task, error) {
 	t, err := s.Store.Get(ctx, id)
 	if err == nil && !hmac.Equal([]byte(t.Seal), []byte(s.seal(&t))) {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, err
 }

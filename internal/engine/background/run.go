@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"remit/internal/contract"
@@ -105,14 +106,11 @@ func (r *Runner) interruptAll() {
 // that is kept.
 func (r *Runner) run(ctx context.Context, this *run, t *Task) {
 	holding, release := context.WithCancel(context.Background())
-	held := make(chan struct{})
-	go func() {
-		defer close(held)
-		r.holdLease(holding, this)
-	}()
+	var held sync.WaitGroup
+	held.Go(func() { r.holdLease(holding, this) })
 	r.finish(this, r.call(ctx, t))
 	release()
-	<-held
+	held.Wait()
 }
 
 // holdLease renews the lease until ctx ends, and passes on that the task is to stop.

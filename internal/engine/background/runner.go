@@ -109,7 +109,7 @@ func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
 		return Task{}, err
 	}
 	if t.Principal != principal {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, nil
 }
@@ -222,9 +222,7 @@ func (r *Runner) prepare() {
 	r.once.Do(func() {
 		r.running = map[string]*run{}
 		r.watches = map[*watch]struct{}{}
-		if r.Log == nil {
-			r.Log = slog.New(slog.DiscardHandler)
-		}
+		r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
 		if r.Now == nil {
 			r.Now = time.Now
 		}
@@ -257,7 +255,8 @@ func randomID() string {
 	return hex.EncodeToString(id[:])
 }
 
-func notFound(id string) error {
+// NotFound is the error of stores for a task that is not there.
+func NotFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no task %s", id)
 }
 
@@ -277,7 +276,8 @@ func storeFailed(ctx context.Context, err error) error {
 func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 	for {
 		t, err := r.read(ctx, id)
-		if err != nil || !r.abandoned(&t) {
+		// A machine that slept may have let the lease of a task lapse that still runs here.
+		if err != nil || !t.Lapsed(r.now()) || r.runsHere(id) {
 			return t, err
 		}
 		t.fail(&engine.ProtocolError{Code: internalError, Message: "The server stopped while this task ran; start it again"})
@@ -297,15 +297,9 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 		return Task{}, storeFailed(ctx, err)
 	}
 	if t.Place != r.Place || !r.now().Before(t.ExpiresAt()) {
-		return Task{}, notFound(id)
+		return Task{}, NotFound(id)
 	}
 	return t, nil
-}
-
-// abandoned tells whether nobody runs a working task any more. A machine that
-// slept may have let the lease of a task lapse that still runs here.
-func (r *Runner) abandoned(t *Task) bool {
-	return t.Lapsed(r.now()) && !r.runsHere(t.ID)
 }
 
 // change lets f change a task of the principal, again if somebody else changed it

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -65,12 +66,29 @@ func NewID() string {
 	return string(id)
 }
 
-// keyFor derives a key of its own for each purpose and place: the secret seals other
+// keyOf derives a key of its own for each purpose and place: the secret seals other
 // things too, and none of them must be taken for another.
-func keyFor(secret []byte, purpose, place string) []byte {
-	mac := hmac.New(sha256.New, secret)
+func keyOf(secret func() ([]byte, error), purpose, place string) ([]byte, error) {
+	key, err := secret()
+	if err != nil {
+		return nil, unreachable(err)
+	}
+	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("remit " + purpose + " 1\x00" + place))
-	return mac.Sum(nil)
+	return mac.Sum(nil), nil
+}
+
+// open opens a store, and derives the key for what is kept there.
+func open[S any](
+	ctx context.Context, opens func(context.Context) (S, error), secret func() ([]byte, error), purpose, place string,
+) (store S, key []byte, err error) {
+	if key, err = keyOf(secret, purpose, place); err != nil {
+		return store, nil, err
+	}
+	if store, err = opens(ctx); err != nil {
+		return store, nil, unreachable(err)
+	}
+	return store, key, nil
 }
 
 // Seal is what proves that parts were put together by somebody with the key.

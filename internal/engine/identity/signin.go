@@ -114,13 +114,9 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 	case !fresh:
 		return fail(badLink("was used already"))
 	}
-	key, err := s.key("session")
+	store, key, err := s.open(ctx, "session")
 	if err != nil {
 		return fail(err)
-	}
-	store, err := s.Sessions(ctx)
-	if err != nil {
-		return fail(unreachable(err))
 	}
 	cookie = randomText()
 	begun := Session{Hash: hashOf(key, cookie), Name: says.Name, Role: says.Role, Created: now, Seen: now, Expires: now.Add(SessionLength)}
@@ -209,7 +205,7 @@ func (s *SignIn) End(ctx context.Context, cookie string) error {
 
 // People are the sessions that let somebody in now, the newest first.
 func (s *SignIn) People(ctx context.Context) ([]Session, error) {
-	store, key, err := s.open(ctx)
+	store, key, err := s.existing(ctx)
 	if err != nil || store == nil {
 		return nil, err
 	}
@@ -231,13 +227,9 @@ func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error
 	if err := CheckName(name); err != nil {
 		return 0, err
 	}
-	key, err := s.key("void")
+	store, key, err := s.open(ctx, "void")
 	if err != nil {
 		return 0, err
-	}
-	store, err := s.Sessions(ctx)
-	if err != nil {
-		return 0, unreachable(err)
 	}
 	now := s.Now()
 	if err := store.Void(ctx, hashOf(key, name), now, now.Add(-longestLink)); err != nil {
@@ -265,32 +257,23 @@ func (s *SignIn) sessions(ctx context.Context, cookie string) (SessionStore, []b
 	if len(cookie) != randomChars {
 		return nil, nil, nil
 	}
-	return s.open(ctx)
+	return s.existing(ctx)
 }
 
-// open opens what sessions are kept in, and the key to it; nil if none was ever begun.
-func (s *SignIn) open(ctx context.Context) (SessionStore, []byte, error) {
+// existing is open for sessions; nil if none was ever begun.
+func (s *SignIn) existing(ctx context.Context) (SessionStore, []byte, error) {
 	if s.Exists != nil && !s.Exists() {
 		return nil, nil, nil
 	}
-	key, err := s.key("session")
-	if err != nil {
-		return nil, nil, err
-	}
-	store, err := s.Sessions(ctx)
-	if err != nil {
-		return nil, nil, unreachable(err)
-	}
-	return store, key, nil
+	return s.open(ctx, "session")
 }
 
-func (s *SignIn) key(purpose string) ([]byte, error) {
-	secret, err := s.Secret()
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	return keyFor(secret, purpose, s.Place), nil
+// open opens what sessions are kept in, and gives the key for a purpose.
+func (s *SignIn) open(ctx context.Context, purpose string) (SessionStore, []byte, error) {
+	return open(ctx, s.Sessions, s.Secret, purpose, s.Place)
 }
+
+func (s *SignIn) key(purpose string) ([]byte, error) { return keyOf(s.Secret, purpose, s.Place) }
 
 // good tells whether the session lets its person in: it was begun here, and is not over.
 func (s *Session) good(key []byte, now time.Time) bool {

@@ -34,13 +34,9 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	if err := n.check(now); err != nil {
 		return "", Token{}, err
 	}
-	key, err := t.key()
+	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Place)
 	if err != nil {
 		return "", Token{}, err
-	}
-	store, err := t.Store(ctx)
-	if err != nil {
-		return "", Token{}, unreachable(err)
 	}
 	secret = newSecret()
 	made = Token{
@@ -85,13 +81,9 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !t.exists() {
 		return Token{}, unknown
 	}
-	key, err := t.key()
+	store, key, err := open(ctx, t.Store, t.Secret, forTokens, t.Place)
 	if err != nil {
 		return Token{}, err
-	}
-	store, err := t.Store(ctx)
-	if err != nil {
-		return Token{}, unreachable(err)
 	}
 	hash := hashOf(key, secret)
 	found, ok, err := store.ByHash(ctx, hash)
@@ -163,7 +155,7 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	key, err := t.key()
+	key, err := keyOf(t.Secret, forTokens, t.Place)
 	if err != nil {
 		return nil, err
 	}
@@ -212,13 +204,8 @@ func NameTaken(name string) error {
 
 func (t *Tokens) exists() bool { return t.Exists == nil || t.Exists() }
 
-func (t *Tokens) key() ([]byte, error) {
-	secret, err := t.Secret()
-	if err != nil {
-		return nil, unreachable(err)
-	}
-	return keyFor(secret, "token", t.Place), nil
-}
+// forTokens is the purpose of the key of tokens.
+const forTokens = "token"
 
 func unreachable(err error) error {
 	return contract.Errorf(contract.Unavailable, "Who calls cannot be checked right now; try again").Because(err)

@@ -8,6 +8,7 @@ package once
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"remit/internal/contract"
@@ -71,11 +72,8 @@ const longestKey = 255
 // CheckKey refuses a key that not every store and every header could carry, as a
 // contract.Invalid error.
 func CheckKey(key string) error {
-	visible := key != "" && len(key) <= longestKey
-	for i := 0; visible && i < len(key); i++ {
-		visible = key[i] > ' ' && key[i] < 0x7f
-	}
-	if !visible {
+	hidden := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if key == "" || len(key) > longestKey || strings.ContainsFunc(key, hidden) {
 		return contract.Errorf(contract.Invalid,
 			"The idempotency key must be 1 to %d visible ASCII characters, such as a UUID", longestKey).With("field", "idempotency_key")
 	}

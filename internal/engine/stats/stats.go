@@ -51,31 +51,19 @@ func (s *Stats) of(wanted series) *histogram {
 func (s *Stats) grow(wanted series) *histogram {
 	s.growing.Lock()
 	defer s.growing.Unlock()
-	table := map[series]*histogram{}
-	if old := s.table.Load(); old != nil {
-		if h, ok := (*old)[wanted]; ok {
-			return h // another call was faster
-		}
-		if len(*old) >= MaxSeries {
-			return s.overflow(*old)
-		}
-		table = maps.Clone(*old)
+	var old map[series]*histogram
+	if table := s.table.Load(); table != nil {
+		old = *table
 	}
-	h := &histogram{}
+	if old[wanted] == nil && len(old) >= MaxSeries {
+		wanted = series{Other, Other}
+	}
+	if h := old[wanted]; h != nil {
+		return h // another call was faster, or the table is full
+	}
+	h, table := &histogram{}, make(map[series]*histogram, len(old)+1)
+	maps.Copy(table, old)
 	table[wanted] = h
-	s.table.Store(&table)
-	return h
-}
-
-// overflow is where pairs are counted that the table has no room for.
-func (s *Stats) overflow(full map[series]*histogram) *histogram {
-	rest := series{Other, Other}
-	if h, ok := full[rest]; ok {
-		return h
-	}
-	h := &histogram{}
-	table := maps.Clone(full)
-	table[rest] = h
 	s.table.Store(&table)
 	return h
 }

@@ -18,34 +18,27 @@ func (t *Telemetry) Tee(next slog.Handler) slog.Handler {
 	if t == nil || t.export == nil {
 		return next
 	}
-	return &tee{export: t.export, secrets: t.secrets, next: next}
+	return slog.NewMultiHandler(&exported{to: t.export, secrets: t.secrets}, next)
 }
 
-// tee flattens groups and removes secrets before a record reaches the SDK.
-type tee struct {
-	export, next slog.Handler
-	secrets      *secrets
-	given        []slog.Attr // attributes of the logger itself
-	group        string
+// exported flattens groups and removes secrets before a record reaches the SDK.
+type exported struct {
+	to      slog.Handler
+	secrets *secrets
+	given   []slog.Attr // attributes of the logger itself
+	group   string
 }
 
-// Enabled tells whether anybody wants the level.
-func (h *tee) Enabled(ctx context.Context, level slog.Level) bool {
-	return level >= slog.LevelInfo || h.next.Enabled(ctx, level)
+// Enabled tells whether records of the level are exported.
+func (h *exported) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+// Handle puts a record into a queue, and never fails.
+func (h *exported) Handle(ctx context.Context, r slog.Record) error {
+	_ = h.to.Handle(ctx, h.flatten(&r))
+	return nil
 }
 
-// Handle passes a record on. What is exported never fails.
-func (h *tee) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelInfo {
-		_ = h.export.Handle(ctx, h.flatten(&r)) // it puts the record into a queue
-	}
-	if !h.next.Enabled(ctx, r.Level) {
-		return nil
-	}
-	return h.next.Handle(ctx, r)
-}
-
-func (h *tee) flatten(r *slog.Record) slog.Record {
+func (h *exported) flatten(r *slog.Record) slog.Record {
 	flat := slog.NewRecord(r.Time, r.Level, valid(h.secrets.mask(r.Message)), 0)
 	attrs := slices.Grow(slices.Clip(h.given), r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
@@ -61,9 +54,8 @@ func (h *tee) flatten(r *slog.Record) slog.Record {
 }
 
 // WithAttrs remembers attributes.
-func (h *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (h *exported) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
-	next.next = h.next.WithAttrs(attrs)
 	next.given = slices.Clone(h.given)
 	for _, a := range attrs {
 		next.given = h.appendAttr(next.given, h.group, a)
@@ -72,18 +64,18 @@ func (h *tee) WithAttrs(attrs []slog.Attr) slog.Handler {
 }
 
 // WithGroup puts a name in front of those to come.
-func (h *tee) WithGroup(name string) slog.Handler {
-	next := *h
-	next.next = h.next.WithGroup(name)
-	if name != "" {
-		next.group += name + "."
+func (h *exported) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
 	}
+	next := *h
+	next.group += name + "."
 	return &next
 }
 
 // appendAttr appends plain attributes for one that may be anything: it has to be read
 // now, since what it leads to may change. Durations are in seconds.
-func (h *tee) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
+func (h *exported) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
 	value := a.Value.Resolve()
 	if value.Kind() == slog.KindGroup {
 		if a.Key != "" {

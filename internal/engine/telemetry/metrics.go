@@ -53,12 +53,6 @@ func newMeter(o *Options) *meter {
 	}
 }
 
-func (m *meter) watch(g Gauge) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.gauges = append(m.gauges, g)
-}
-
 // remember keeps the latest call of each operation as its exemplar.
 func (m *meter) remember(c *Call, o Operation, span trace.SpanContext) {
 	traceID, spanID := span.TraceID(), span.SpanID()

@@ -39,18 +39,13 @@ const toolsCall = "tools/call"
 // operationOf maps what was counted, a tool as set/name or a method, and its outcome to an
 // operation. Every failure of a tool is a tool_error in the conventions.
 func operationOf(counted, outcome string) Operation {
-	failed := outcome != "ok" && outcome != "asked" && outcome != "replayed"
-	if IsMethod(counted) {
-		o := Operation{Method: counted}
-		if failed {
-			o.Error = outcome
-		}
-		return o
+	o := Operation{Method: counted, Error: outcome}
+	if !IsMethod(counted) {
+		_, tool := SplitTool(counted)
+		o = Operation{Method: toolsCall, Name: "execute_tool", Tool: tool, Error: "tool_error"}
 	}
-	_, tool := SplitTool(counted)
-	o := Operation{Method: toolsCall, Name: "execute_tool", Tool: tool}
-	if failed {
-		o.Error = "tool_error"
+	if outcome == "ok" || outcome == "asked" || outcome == "replayed" {
+		o.Error = ""
 	}
 	return o
 }

@@ -157,7 +157,9 @@ func (t *Telemetry) Called(ctx context.Context, c *Call) {
 // Watch exports a number with the metrics, from now on.
 func (t *Telemetry) Watch(g Gauge) {
 	if t != nil && t.meter != nil {
-		t.meter.watch(g)
+		t.meter.mu.Lock()
+		defer t.meter.mu.Unlock()
+		t.meter.gauges = append(t.meter.gauges, g)
 	}
 }
 

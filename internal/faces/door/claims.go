@@ -2,6 +2,7 @@ package door
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -38,10 +39,7 @@ func (v *verified) isValid(now time.Time) error {
 // isFor refuses a token that was made for another server: whoever runs that could use
 // it here.
 func (o *OIDC) isFor(audience []string, base string) error {
-	wanted := o.Audience
-	if wanted == "" {
-		wanted = base + "/mcp"
-	}
+	wanted := cmp.Or(o.Audience, base+"/mcp")
 	for _, is := range audience {
 		if is == wanted || o.Audience == "" && (is == base || is == base+"/" || strings.HasPrefix(is, base+"/mcp/")) {
 			return nil
@@ -96,10 +94,7 @@ func isName(text string) bool {
 
 // user is the one whose data the bearer may name: "" if the token names none.
 func (o *OIDC) user(claims map[string]json.RawMessage) (string, error) {
-	claim := o.UserClaim
-	if claim == "" {
-		claim = "sub"
-	}
+	claim := cmp.Or(o.UserClaim, "sub")
 	raw, given := claims[claim]
 	if !given {
 		return "", nil

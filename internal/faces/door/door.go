@@ -3,6 +3,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -195,10 +196,7 @@ func (d *Door) check(ctx context.Context, secret string) (entry, *refusal) {
 			return entry{}, d.cannot(err)
 		}
 		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant()}
-		if token.Rate == (limit.Rate{}) {
-			token.Rate = agentRate
-		}
-		return entry{who, "door/token/" + token.ID, token.Rate}, nil
+		return entry{who, "door/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
 	}
 	if d.Issuer == nil {
 		return entry{}, bad("This is no token of Remit: those begin with %s", identity.Prefix)

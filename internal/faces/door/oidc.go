@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -170,11 +171,7 @@ func (o *OIDC) client() *http.Client {
 	if o.Client != nil {
 		client = *o.Client
 	}
-	next := client.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	client.Transport = bounded{next}
+	client.Transport = bounded{cmp.Or(client.Transport, http.DefaultTransport)}
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > 5 || !isSafe(r.URL) {
 			return fmt.Errorf("the issuer sends elsewhere: %s", r.URL)

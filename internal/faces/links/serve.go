@@ -1,6 +1,7 @@
 package links
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -42,11 +43,8 @@ func isAsset(key string) bool {
 // isOdd tells a name that no asset has: anything but letters, digits and _ . - in it,
 // or a dot in front.
 func isOdd(name string) bool {
-	return name == "" || name[0] == '.' || strings.IndexFunc(name, isOddRune) >= 0
-}
-
-func isOddRune(r rune) bool {
-	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.' && r != '-'
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+	return name == "" || name[0] == '.' || strings.Trim(name, characters) != ""
 }
 
 // describe says what an asset is, and what a browser may do with it.
@@ -159,7 +157,7 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
 		refuse(w, http.StatusBadRequest, validationError, fmt.Sprintf("The body has %d bytes, but this link takes %d; ask the tool for a link with the right file_size", r.ContentLength, size))
 		return
 	}
-	body := &steady{body: r.Body, left: size, control: http.NewResponseController(w), patience: h.patience()}
+	body := &steady{body: r.Body, left: size, control: http.NewResponseController(w), patience: cmp.Or(h.Patience, defaultPatience)}
 	err = h.Library.Receive(r.Context(), key, size, by, body)
 	switch {
 	case err == nil:
@@ -172,13 +170,6 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
 	default:
 		h.fail(w, r, err)
 	}
-}
-
-func (h *Handler) patience() time.Duration {
-	if h.Patience == 0 {
-		return defaultPatience
-	}
-	return h.Patience
 }
 
 // steady reads a body for as long as it moves on, however slowly.

@@ -114,7 +114,7 @@ func (d *Disk) sweep() {
 	if at, err := locks.look(mark); err == nil && at.modified > now.Add(-staleAfter).UnixNano() {
 		return
 	}
-	file, err := locks.openOrCreate(mark)
+	file, err := locks.openOwn(mark, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return
 	}

@@ -54,7 +54,7 @@ func (d *Disk) openLock(n uint32) (*os.File, error) {
 		return nil, err
 	}
 	defer locks.close()
-	return locks.openOrCreate(fmt.Sprintf("%02x", n))
+	return locks.openOwn(fmt.Sprintf("%02x", n), os.O_RDWR|os.O_CREATE)
 }
 
 // judge tells what stands under a name, if the condition holds. Only files are objects.

@@ -53,16 +53,7 @@ func (f folder) openFile(path string) (*os.File, node, error) {
 	return os.NewFile(uintptr(fd), path), at, nil
 }
 
-// create makes a new file in this folder.
-func (f folder) create(name string) (*os.File, error) {
-	return f.openOwn(name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL)
-}
-
-// openOrCreate opens a file of ours in this folder.
-func (f folder) openOrCreate(name string) (*os.File, error) {
-	return f.openOwn(name, unix.O_RDWR|unix.O_CREAT)
-}
-
+// openOwn opens a file of ours in this folder.
 func (f folder) openOwn(name string, flags int) (*os.File, error) {
 	fd, err := openIn(f.fd, name, flags|unix.O_NOFOLLOW, 0o644)
 	if err != nil {

@@ -68,14 +68,9 @@ func (f folder) passable(name string, end kind) error {
 	return nil
 }
 
-// create makes a new file in this folder.
-func (f folder) create(name string) (*os.File, error) {
-	return f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-}
-
-// openOrCreate opens a file of ours in this folder.
-func (f folder) openOrCreate(name string) (*os.File, error) {
-	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+// openOwn opens a file of ours in this folder.
+func (f folder) openOwn(name string, flags int) (*os.File, error) {
+	return f.root.OpenFile(name, flags, 0o644)
 }
 
 // look tells what stands in this folder under a name, be it a link.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 
 	"remit/internal/toolsets/books"
@@ -80,7 +81,7 @@ func (d *Disk) tryDraft(key string, c books.Cond) (draft, error) {
 		return draft{}, err
 	}
 	temp := tempPrefix + rand.Text()
-	file, err := in.create(temp)
+	file, err := in.openOwn(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		in.close()
 		return draft{}, err

@@ -218,21 +218,17 @@ func (s *S3) hashOf(ctx context.Context, f found) (string, error) {
 // Delete removes an object if the condition holds. A store that ignores If-Match for
 // DELETE leaves a moment between the look and the removal in which another's write is
 // removed with it.
-func (s *S3) Delete(ctx context.Context, key string, c books.Cond) (bool, error) {
-	for n := range looks {
+func (s *S3) Delete(ctx context.Context, key string, c books.Cond) (existed bool, err error) {
+	err = s.retry(ctx, func(int) (again bool, err error) {
 		was, err := s.judge(ctx, key, c)
 		if err != nil || was == nil {
 			return false, err
 		}
 		err = s.remove(ctx, was, c)
-		if !errors.Is(err, errOther) {
-			return err == nil, err
-		}
-		if err := s.lookAgain(ctx, n); err != nil {
-			return false, err
-		}
-	}
-	return false, errRestless
+		existed = err == nil
+		return errors.Is(err, errOther), err
+	})
+	return existed, err
 }
 
 func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
@@ -287,7 +283,7 @@ func (s *S3) judge(ctx context.Context, key string, c books.Cond) (*found, error
 
 // Copy stores an object once more. Nothing passes through this machine.
 func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
-	for n := range looks {
+	return s.retry(ctx, func(n int) (again bool, err error) {
 		there := make(chan error, 1)
 		go func() {
 			_, err := s.stat(ctx, to)
@@ -297,22 +293,16 @@ func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 		already := <-there
 		switch {
 		case err != nil:
-			return err
+			return false, err
 		case !errors.Is(already, books.ErrNotFound):
-			return already
+			return false, already
 		}
 		if err := s.place(ctx, to); err != nil {
-			return err
+			return false, err
 		}
 		err = s.copy(ctx, was, to)
-		if !changed(err, n) && !errors.Is(err, books.ErrNotFound) {
-			return err
-		}
-		if err := s.lookAgain(ctx, n); err != nil {
-			return err
-		}
-	}
-	return errRestless
+		return changed(err, n) || errors.Is(err, books.ErrNotFound), err
+	})
 }
 
 func (s *S3) copy(ctx context.Context, was *found, to string) error {

@@ -128,8 +128,3 @@ func (at address) url(path, query string) *url.URL {
 	path = at.path + path
 	return &url.URL{Scheme: at.scheme, Host: at.host, Path: path, RawPath: s3utils.EncodePath(path), RawQuery: query}
 }
-
-// rewrite makes of an address that has the bucket as the first part of its path the true one.
-func (at address) rewrite(u *url.URL) *url.URL {
-	return at.url(strings.TrimPrefix(u.Path, "/"+at.bucket), u.RawQuery)
-}

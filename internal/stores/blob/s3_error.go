@@ -130,10 +130,8 @@ func (e *exchange) failure(ctx context.Context, err error) error {
 
 // word lets through what looks like a name, so that nothing else of an answer gets into an error.
 func word(text string) string {
-	odd := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-'
-	}
-	if len(text) > 64 || strings.ContainsFunc(text, odd) {
+	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
+	if len(text) > 64 || strings.Trim(text, characters) != "" {
 		return ""
 	}
 	return text

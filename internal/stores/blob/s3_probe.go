@@ -35,7 +35,7 @@ func (s *S3) Probe(ctx context.Context) error {
 	if err == nil && gone != nil {
 		return fmt.Errorf("remove an object from the S3 store: %w", gone)
 	}
-	if refused := (*refusal)(nil); errors.As(err, &refused) && !passing(err) {
+	if !passing(err) {
 		return &UnfitError{err}
 	}
 	return err

@@ -2,10 +2,10 @@ package blob
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // what S3 makes its tags of; nothing is secured by it
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -69,20 +69,11 @@ func uploadOf(r io.Reader, size int64) (*upload, error) {
 }
 
 // digest passes r on, and tells its size and hashes.
-func (c *upload) digest(r io.Reader, to io.Writer, size int64) error {
-	hash, tag := sha256.New(), md5.New() //nolint:gosec // see the import
-	n, err := io.Copy(io.MultiWriter(hash, tag, to), io.LimitReader(r, size+1))
-	if err != nil {
-		return fmt.Errorf("read what is to be stored: %w", err)
-	}
-	if n > size {
-		return fmt.Errorf("what is to be stored has more than the %d bytes it should have", size)
-	}
-	if n < size {
-		return fmt.Errorf("what is to be stored has %d bytes, and should have %d", n, size)
-	}
-	c.size, c.hash, c.md5 = n, hex.EncodeToString(hash.Sum(nil)), hex.EncodeToString(tag.Sum(nil))
-	return nil
+func (c *upload) digest(r io.Reader, to io.Writer, size int64) (err error) {
+	tag := md5.New() //nolint:gosec // see the import
+	c.hash, err = content{r: r, size: size}.copyTo(context.Background(), io.MultiWriter(tag, to))
+	c.size, c.md5 = size, hex.EncodeToString(tag.Sum(nil))
+	return err
 }
 
 // part is what is sent of it in one part of several.
@@ -127,27 +118,23 @@ func (s *sent) Close() error {
 
 // Put stores an object. What r gives is held until it is known in full, because its hash
 // travels ahead of it; so the store checks every byte.
-func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (books.Object, bool, error) {
+func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (stored books.Object, created bool, err error) {
 	body, err := uploadOf(r, size)
 	defer body.remove()
 	if err != nil {
 		return books.Object{}, false, err
 	}
 	write := rand.Text()
-	for n := range looks {
+	err = s.retry(ctx, func(n int) (again bool, err error) {
 		was, err := s.judgePut(ctx, key, c, n > 0 || size > s.partSize)
 		if err != nil {
-			return books.Object{}, false, err
+			return false, err
 		}
-		stored, err := s.put(ctx, key, body, write, conditionFor(was, c))
-		if !changed(err, n) {
-			return stored, was == nil && err == nil, err
-		}
-		if err := s.lookAgain(ctx, n); err != nil {
-			return books.Object{}, false, err
-		}
-	}
-	return books.Object{}, false, errRestless
+		stored, err = s.put(ctx, key, body, write, conditionFor(was, c))
+		created = was == nil && err == nil
+		return changed(err, n), err
+	})
+	return stored, created, err
 }
 
 // conditionFor is what the store has to check: that what we saw is still there. Whoever
@@ -275,27 +262,20 @@ func (s *S3) place(ctx context.Context, key string) error {
 		return nil // what we keep for ourselves does not clash
 	}
 	parents := parentsOf(key)
-	answers := make(chan error, len(parents)+1)
-	go func() { answers <- s.empty(ctx, key+"/") }()
-	for _, parent := range parents {
-		go func() {
-			_, err := s.stat(ctx, parent)
-			switch {
-			case errors.Is(err, books.ErrNotFound):
-				err = nil
-			case err == nil:
-				err = books.ErrNoPlace
+	problems := make([]error, len(parents)+1)
+	var looking sync.WaitGroup
+	looking.Go(func() { problems[len(parents)] = s.empty(ctx, key+"/") })
+	for i, parent := range parents {
+		looking.Go(func() {
+			if _, err := s.stat(ctx, parent); err == nil {
+				problems[i] = books.ErrNoPlace
+			} else if !errors.Is(err, books.ErrNotFound) {
+				problems[i] = err
 			}
-			answers <- err
-		}()
+		})
 	}
-	var first error
-	for range cap(answers) {
-		if err := <-answers; first == nil {
-			first = err
-		}
-	}
-	return first
+	looking.Wait()
+	return cmp.Or(problems...)
 }
 
 // parentsOf gives the folders of a key that could be objects. That of a book never is one.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -115,13 +116,21 @@ func (s *S3) pause(ctx context.Context, n int) error {
 	}
 }
 
-// lookAgain waits before another look at what has changed, but for the first: mostly that is
-// a conflict, which somebody waits to hear of.
-func (s *S3) lookAgain(ctx context.Context, n int) error {
-	if n == 0 {
-		return nil
+// retry does something until it does not say to do it again, because something has changed
+// meanwhile. It waits before, but for the second time: mostly that is a conflict, which
+// somebody waits to hear of.
+func (s *S3) retry(ctx context.Context, do func(n int) (again bool, err error)) error {
+	for n := range looks {
+		if n > 1 {
+			if err := s.pause(ctx, n-2); err != nil {
+				return err
+			}
+		}
+		if again, err := do(n); !again {
+			return err
+		}
 	}
-	return s.pause(ctx, n-1)
+	return errRestless
 }
 
 // try sends a request once, and reads the answer if it is small.
@@ -162,7 +171,7 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if err != nil {
 		return nil, err
 	}
-	r.URL = s.at.rewrite(r.URL)
+	r.URL = s.at.url(strings.TrimPrefix(r.URL.Path, "/"+s.at.bucket), r.URL.RawQuery) // minio-go puts the bucket first
 	r.Host = r.URL.Host
 	if e.ifMatch != "" {
 		r.Header.Set("If-Match", `"`+e.ifMatch+`"`)

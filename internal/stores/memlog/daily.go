@@ -80,13 +80,6 @@ func (d *Daily) findRoom() error {
 	return err
 }
 
-// noteLoss remembers that a record could not be kept.
-func (d *Daily) noteLoss() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.failed = true
-}
-
 // Keep keeps the promise of audit.Keeper.
 func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	d.mu.Lock()
@@ -109,7 +102,9 @@ func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Cont
 	return func(ctx context.Context) error {
 		_, err := ticket.Wait(ctx)
 		if err != nil {
-			d.noteLoss()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.failed = true
 		}
 		return err
 	}, nil

@@ -76,8 +76,12 @@ func (l *Log) Append(body []byte, durable bool) *Ticket {
 	t := &Ticket{log: l, body: body, durable: durable}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.refusal(body); err != nil {
-		t.settle(Place{}, err)
+	switch {
+	case l.closed:
+		t.settle(Place{}, ErrClosed)
+		return t
+	case l.oneLine && bytes.IndexByte(body, '\n') >= 0:
+		t.settle(Place{}, errLineBreak)
 		return t
 	}
 	l.queue.push(t)
@@ -87,16 +91,6 @@ func (l *Log) Append(body []byte, durable bool) *Ticket {
 	}
 	l.work.Signal()
 	return t
-}
-
-func (l *Log) refusal(body []byte) error {
-	if l.closed {
-		return ErrClosed
-	}
-	if l.oneLine && bytes.IndexByte(body, '\n') >= 0 {
-		return errLineBreak
-	}
-	return nil
 }
 
 // Close writes what is queued, stops the goroutine and closes the file. Appends
@@ -154,8 +148,8 @@ func (l *Log) take() []*Ticket {
 	defer l.mu.Unlock()
 	var batch []*Ticket
 	for len(batch) < maxBatch && l.queue.first != nil {
-		if t := l.queue.pop(); t.state == queued {
-			t.state = taken
+		if t := l.queue.pop(); !t.settled {
+			t.taken = true
 			batch = append(batch, t)
 		}
 	}

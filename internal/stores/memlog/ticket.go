@@ -16,20 +16,13 @@ type Ticket struct {
 
 	// The log's mutex guards what follows, except that place is the goroutine's
 	// own while the ticket is taken, and nothing changes once it is settled.
-	state state
-	place Place
-	err   error
-	next  *Ticket       // in the queue
-	done  chan struct{} // closed when settled; nil while nobody waits
+	taken   bool // in a batch: only the disk knows how it ends; before, it may be withdrawn
+	settled bool // stored, failed or withdrawn
+	place   Place
+	err     error
+	next    *Ticket       // in the queue
+	done    chan struct{} // closed when settled; nil while nobody waits
 }
-
-type state uint8
-
-const (
-	queued  state = iota // may still be withdrawn
-	taken                // in a batch: only the disk knows how it ends
-	settled              // stored, failed or withdrawn
-)
 
 // Wait returns when the entry is durable. If ctx ends first and the entry has not
 // been taken into a batch, it is withdrawn (never written) and ctx's error
@@ -52,7 +45,7 @@ func (t *Ticket) settling() <-chan struct{} {
 	defer t.log.mu.Unlock()
 	if t.done == nil {
 		t.done = make(chan struct{})
-		if t.state == settled {
+		if t.settled {
 			close(t.done)
 		}
 	}
@@ -62,7 +55,7 @@ func (t *Ticket) settling() <-chan struct{} {
 func (t *Ticket) withdraw(err error) {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
-	if t.state == queued {
+	if !t.taken && !t.settled {
 		t.settle(Place{}, err)
 	}
 }
@@ -73,7 +66,7 @@ func (t *Ticket) settle(p Place, err error) {
 	if err != nil {
 		p = Place{}
 	}
-	t.state, t.place, t.err, t.body = settled, p, err, nil
+	t.settled, t.place, t.err, t.body = true, p, err, nil
 	if t.done != nil {
 		close(t.done)
 	}

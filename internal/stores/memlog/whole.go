@@ -55,6 +55,11 @@ func (w *whole) extend(f io.ReaderAt, end int64) error {
 	return w.takeMark(f)
 }
 
+func (w *whole) takeMark(f io.ReaderAt) error {
+	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
+	return readFull(f, w.mark, w.size-int64(len(w.mark)))
+}
+
 // count takes in the lines that end within chunk, which starts at offset at.
 func (w *whole) count(chunk []byte, at int64) {
 	n := bytes.Count(chunk, []byte{'\n'})
@@ -68,11 +73,6 @@ func (w *whole) count(chunk []byte, at int64) {
 		w.last = at + int64(before) + 1
 	}
 	w.size = at + int64(end) + 1
-}
-
-func (w *whole) takeMark(f io.ReaderAt) error {
-	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
-	return readFull(f, w.mark, w.size-int64(len(w.mark)))
 }
 
 // stamp records that the file as it is now is known.

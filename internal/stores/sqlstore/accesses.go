@@ -14,8 +14,6 @@ type accesses struct {
 	workspace string
 }
 
-var _ codebase.Accesses = accesses{}
-
 // Accesses returns how often the files of a workspace were read.
 func (db *DB) Accesses(workspace string) codebase.Accesses { return accesses{db, workspace} }
 
@@ -73,12 +71,13 @@ WHERE workspace = $1 AND path = ANY($2::bytea[]) ORDER BY path`
 
 // Of keeps the promise of codebase.Accesses.
 func (a accesses) Of(ctx context.Context, paths []string) (found []codebase.Access, err error) {
-	paths = slices.Compact(slices.Sorted(slices.Values(paths)))
-	if a.db.shared {
-		return list(ctx, a.db, "look up reads of files", accessesOf, scanAccess, a.workspace, bytesOf(paths))
+	var rows [][]any
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(paths))) {
+		rows = append(rows, []any{path})
 	}
-	for _, path := range paths {
-		some, err := list(ctx, a.db, "look up reads of files", accessOf, scanAccess, a.workspace, path)
+	query, rows := a.db.atOnce(accessOf, accessesOf, rows)
+	for _, row := range rows {
+		some, err := list(ctx, a.db, "look up reads of files", query, scanAccess, a.workspace, row[0])
 		if err != nil {
 			return nil, err
 		}

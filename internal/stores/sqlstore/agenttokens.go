@@ -12,8 +12,6 @@ import (
 // agentTokens keeps the tokens of agents.
 type agentTokens struct{ db *DB }
 
-var _ identity.TokenStore = agentTokens{}
-
 // AgentTokens returns the tokens of agents in this database.
 func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
 
@@ -39,7 +37,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {
 			return fmt.Errorf("free the names of expired tokens: %w", err)
 		}
-		live, err := scanValue[int](tx.QueryRowContext(ctx, countNames))
+		live, err := findOne(ctx, tx, countNames, scanValue[int])
 		if err != nil {
 			return fmt.Errorf("count tokens: %w", err)
 		}
@@ -58,11 +56,7 @@ func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 const tokenByHash = `SELECT ` + agentColumns + ` FROM agent_tokens WHERE hash = $1`
 
 func (s agentTokens) ByHash(ctx context.Context, hash string) (identity.Token, bool, error) {
-	t, found, err := find(ctx, s.db.reader(ctx), tokenByHash, scanToken, hash)
-	if err != nil {
-		return identity.Token{}, false, fmt.Errorf("find a token: %w", err)
-	}
-	return t, found, nil
+	return lookUp(ctx, s.db, "find a token", tokenByHash, scanToken, hash)
 }
 
 const listTokens = `SELECT ` + agentColumns + ` FROM agent_tokens ORDER BY created_at DESC, id DESC`
@@ -79,19 +73,17 @@ WHERE id = (
 	ORDER BY CASE WHEN id = $1 THEN 0 WHEN revoked_at IS NULL THEN 1 ELSE 2 END, created_at DESC, id DESC LIMIT 1)
 RETURNING ` + agentColumns
 
-func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (t identity.Token, err error) {
+func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time) (identity.Token, error) {
 	if !isText(idOrName) {
 		return identity.Token{}, identity.NoToken(idOrName)
 	}
-	err = s.db.transact(ctx, "revoke a token", func(ctx context.Context, tx runner) (err error) {
-		var found bool
-		t, found, err = find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
+	return transacted(ctx, s.db, "revoke a token", func(ctx context.Context, tx runner) (identity.Token, error) {
+		t, found, err := find(ctx, tx, revokeToken, scanToken, idOrName, micros(now))
 		if err == nil && !found {
-			return identity.NoToken(idOrName)
+			err = identity.NoToken(idOrName)
 		}
-		return err
+		return t, err
 	})
-	return t, err
 }
 
 const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,8 +13,6 @@ import (
 
 // approvals keeps approval requests.
 type approvals struct{ db *DB }
-
-var _ approval.Store = approvals{}
 
 // Approvals returns the approval requests of this database.
 func (db *DB) Approvals() approval.Store { return approvals{db} }
@@ -41,25 +40,24 @@ SELECT count(*) FROM approvals
 WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
 
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
-	err := s.db.transact(ctx, "ask for approval", func(ctx context.Context, tx runner) error {
+	return transacted(ctx, s.db, "ask for approval", func(ctx context.Context, tx runner) (asked approval.Request, err error) {
 		if err := exec(ctx, tx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
-			return fmt.Errorf("prune old questions: %w", err)
+			return asked, fmt.Errorf("prune old questions: %w", err)
 		}
 		if err := exec(ctx, tx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
-			return fmt.Errorf("close expired question: %w", err)
+			return asked, fmt.Errorf("close expired question: %w", err)
 		}
-		others, err := scanValue[int](tx.QueryRowContext(ctx, countOthers, micros(r.CreatedAt), r.Principal, r.Key))
+		others, err := findOne(ctx, tx, countOthers, scanValue[int], micros(r.CreatedAt), r.Principal, r.Key)
 		if err != nil {
-			return fmt.Errorf("count open questions: %w", err)
+			return asked, fmt.Errorf("count open questions: %w", err)
 		}
 		if others >= approval.MostOpen {
-			return contract.Errorf(contract.Limited, "%d of your requests wait for a person already; call again once some are decided or have expired", others)
+			return asked, contract.Errorf(contract.Limited,
+				"%d of your requests wait for a person already; call again once some are decided or have expired", others)
 		}
-		r, err = scan(tx.QueryRowContext(ctx, openQuestion, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
-			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt)))
-		return err
+		return findOne(ctx, tx, openQuestion, scan, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
+			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
 	})
-	return r, err
 }
 
 // spent_at is checked twice for PostgreSQL, where a row found by the inner
@@ -87,7 +85,7 @@ RETURNING ` + columns
 
 const byID = `SELECT ` + columns + ` FROM approvals WHERE id = $1`
 
-func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (r approval.Request, err error) {
+func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
 	if !isText(id) {
 		return approval.Request{}, notFound(id)
 	}
@@ -95,15 +93,13 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	if v.Approve {
 		state = approval.Approved
 	}
-	err = s.db.transact(ctx, "decide about "+id, func(ctx context.Context, tx runner) (err error) {
-		var found bool
-		r, found, err = find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
+	return transacted(ctx, s.db, "decide about "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
+		r, found, err := find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
 		if err == nil && !found {
-			return whyNot(ctx, tx, id)
+			err = whyNot(ctx, tx, id)
 		}
-		return err
+		return r, err
 	})
-	return r, err
 }
 
 // whyNot tells why the request with this id cannot be decided about.
@@ -131,10 +127,7 @@ func (s approvals) Get(ctx context.Context, id string) (approval.Request, error)
 	if err == nil && !found {
 		r, err = s.getByPrefix(ctx, id)
 	}
-	if err != nil {
-		return approval.Request{}, fmt.Errorf("get approval: %w", err)
-	}
-	return r, nil
+	return r, doing("get approval", err)
 }
 
 // LIKE would take a caller's % as a pattern, and ignores case in SQLite alone.
@@ -152,7 +145,7 @@ func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Req
 	case len(ids) > 1:
 		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
 	}
-	return scan(s.db.reader(ctx).QueryRowContext(ctx, byID, ids[0]))
+	return findOne(ctx, s.db.reader(ctx), byID, scan, ids[0])
 }
 
 const listPending = `
@@ -163,10 +156,7 @@ const listAll = `
 SELECT ` + columns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
 
 func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
-	if o.Limit <= 0 {
-		o.Limit = 100
-	}
-	query, args := listPending, []any{o.Limit, micros(o.Now)}
+	query, args := listPending, []any{cmp.Or(max(o.Limit, 0), 100), micros(o.Now)}
 	if o.All {
 		query, args = listAll, args[:1]
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -130,13 +131,10 @@ func keepRecords(ctx context.Context, tx runner, rows [][]any, count logCount, d
 
 // tell speaks for the records that nobody waits for.
 func (r *Records) tell(batch []*entry, err error) {
-	waited := true
-	for _, e := range batch {
-		waited = waited && e.durable
-	}
+	lost := slices.ContainsFunc(batch, func(e *entry) bool { return !e.durable })
 	r.mu.Lock()
 	now := time.Now()
-	silent := waited || r.lost == nil || now.Sub(r.told) < time.Minute
+	silent := !lost || r.lost == nil || now.Sub(r.told) < time.Minute
 	if !silent {
 		r.told = now
 	}
@@ -201,8 +199,5 @@ func readRecords[T any](ctx context.Context, source Source, query string, read f
 		return nil, fmt.Errorf("read audit records: %w", err)
 	}
 	all, err := collect(ctx, db.reader(ctx), query, read, args...)
-	if err != nil {
-		return nil, fmt.Errorf("read audit records: %w", db.plain(err))
-	}
-	return all, nil
+	return all, doing("read audit records", db.plain(err))
 }

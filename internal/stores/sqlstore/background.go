@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/background"
@@ -14,8 +13,6 @@ import (
 
 // backgroundTasks keeps calls that run in the background.
 type backgroundTasks struct{ db *DB }
-
-var _ background.Store = backgroundTasks{}
 
 // Background returns the background tasks of this database.
 func (db *DB) Background() background.Store { return backgroundTasks{db} }
@@ -52,7 +49,7 @@ func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
 	}
-	others, err := scanValue[int](tx.QueryRowContext(ctx, countUnfinished, t.Principal, now))
+	others, err := findOne(ctx, tx, countUnfinished, scanValue[int], t.Principal, now)
 	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}
@@ -69,20 +66,13 @@ FROM background_tasks WHERE id = $1`
 
 func (s backgroundTasks) Get(ctx context.Context, id string) (background.Task, error) {
 	if !isText(id) {
-		return background.Task{}, noTask(id)
+		return background.Task{}, background.NotFound(id)
 	}
-	t, found, err := find(ctx, s.db.reader(ctx), taskByID, scanTask, id)
-	if err != nil {
-		return background.Task{}, fmt.Errorf("get a task: %w", err)
+	t, found, err := lookUp(ctx, s.db, "get a task", taskByID, scanTask, id)
+	if err == nil && !found {
+		err = background.NotFound(id)
 	}
-	if !found {
-		return background.Task{}, noTask(id)
-	}
-	return t, nil
-}
-
-func noTask(id string) error {
-	return contract.Errorf(contract.NotFound, "There is no task %s", id)
+	return t, err
 }
 
 const swapTask = `
@@ -90,31 +80,24 @@ UPDATE background_tasks SET status = $3, message = $4, updated_at = $5, question
 	body = $9, content = $10, is_error = $11, owner = $12, lease_until = $13, cancel_asked = $14, seal = $15, revision = revision + 1
 WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
-func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (kept bool, err error) {
-	err = s.db.transact(ctx, "change a task", func(ctx context.Context, tx runner) (err error) {
-		kept, err = changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
-		return err
+func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (bool, error) {
+	return transacted(ctx, s.db, "change a task", func(ctx context.Context, tx runner) (bool, error) {
+		return changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
 	})
-	return kept && err == nil, err
 }
 
 // storedResume is what the next run of a task goes on from. It is in databases as JSON: its tags must not change, nor those of
-// engine.Question and engine.ProtocolError.
+// engine.Round, engine.Question and engine.ProtocolError.
 type storedResume struct {
-	Round    int                       `json:"round"`
-	Approved bool                      `json:"approved,omitempty"`
-	Ended    time.Time                 `json:"ended,omitzero"` // the round before
-	Key      string                    `json:"key,omitempty"`
-	Answers  map[string]jsontree.Value `json:"answers,omitempty"`
-	Asked    []string                  `json:"asked,omitempty"`
+	engine.Round
+	Answers map[string]jsontree.Value `json:"answers,omitempty"`
+	Asked   []string                  `json:"asked,omitempty"`
 }
 
 // courseOf are the columns that change, in the order in which both statements name them.
 func (s backgroundTasks) courseOf(t *background.Task) []any {
-	resume := storedResume{
-		Round: t.Round.Number, Approved: t.Round.Approved, Ended: t.Round.Asked.UTC().Truncate(time.Microsecond),
-		Key: t.Round.Key, Answers: t.Answers, Asked: t.Asked,
-	}
+	resume := storedResume{Round: t.Round, Answers: t.Answers, Asked: t.Asked}
+	resume.Round.Asked = t.Round.Asked.UTC().Truncate(time.Microsecond)
 	return []any{
 		t.Status, s.db.words(t.Message), micros(t.UpdatedAt),
 		jsonColumn{t.Questions},
@@ -137,8 +120,7 @@ func scanTask(row scanner) (t background.Task, err error) {
 		t.Capabilities = append(t.Capabilities, engine.Capability(word))
 	}
 	t.TTL, t.Poll = expires.Sub(t.CreatedAt), time.Duration(poll)*time.Microsecond
-	t.Round = engine.Round{Number: resume.Round, Approved: resume.Approved, Asked: resume.Ended, Key: resume.Key}
-	t.Answers, t.Asked = resume.Answers, resume.Asked
+	t.Round, t.Answers, t.Asked = resume.Round, resume.Answers, resume.Asked
 	return t, err
 }
 

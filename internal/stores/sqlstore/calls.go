@@ -19,8 +19,6 @@ type callIndex struct {
 	source string
 }
 
-var _ auditindex.Store = callIndex{}
-
 // Calls returns the index of the calls that one source has on record. Those who share
 // records name the same source.
 func (db *DB) Calls(source string) auditindex.Store { return callIndex{db, source} }
@@ -85,10 +83,7 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 			days, err = s.days(ctx)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the index of calls: %w", err)
-	}
-	return days, nil
+	return days, doing("read the index of calls", err)
 }
 
 func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
@@ -116,11 +111,11 @@ func isMissingTable(err error) bool {
 
 // rebuild makes all tables of the index anew.
 func (s callIndex) rebuild(ctx context.Context) error {
-	files, name := sqliteMigrations, "migrations/sqlite/00007_calls.sql"
+	name := "migrations/sqlite/00007_calls.sql"
 	if s.db.shared {
-		files, name = postgresMigrations, "migrations/postgres/00007_calls.sql"
+		name = "migrations/postgres/00007_calls.sql"
 	}
-	text, err := files.ReadFile(name)
+	text, err := migrationFiles.ReadFile(name)
 	if err != nil {
 		return err
 	}
@@ -137,27 +132,20 @@ func (s callIndex) rebuild(ctx context.Context) error {
 	})
 }
 
-const kindsOf = `SELECT id, tool, caller, face, outcome, last FROM call_kinds WHERE source = $1`
+const kindsOf = `SELECT id, tool, caller, face, outcome, last FROM call_kinds WHERE source = (` + sourceByName + `)`
 
 // Kinds keeps the promise of auditindex.Store.
 func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, error) {
-	on := s.db.reader(ctx)
 	kinds := map[int64]auditindex.KnownKind{}
-	source, err := s.number(ctx, on)
-	if err == nil {
-		err = each(ctx, on, kindsOf, func(row scanner) error {
-			var k auditindex.KnownKind
-			var id, last int64
-			err := row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
-			k.Last = spotOf(last)
-			kinds[id] = k
-			return err
-		}, source)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the kinds of calls: %w", err)
-	}
-	return kinds, nil
+	err := each(ctx, s.db.reader(ctx), kindsOf, func(row scanner) error {
+		var k auditindex.KnownKind
+		var id, last int64
+		err := row.Scan(&id, &k.Tool, &k.Caller, &k.Face, &k.Outcome, &last)
+		k.Last = spotOf(last)
+		kinds[id] = k
+		return err
+	}, s.source)
+	return kinds, doing("read the kinds of calls", err)
 }
 
 // Whole days, and the hours before the first of them.
@@ -185,10 +173,7 @@ func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, e
 		counts[kind] += calls
 		return err
 	}, args...)
-	if err != nil {
-		return nil, fmt.Errorf("count calls: %w", err)
-	}
-	return counts, nil
+	return counts, doing("count calls", err)
 }
 
 // slotOf is the slot of a time in microseconds, of so many seconds each.
@@ -201,23 +186,14 @@ func slotOf(micros, width int64) int64 {
 }
 
 const firstHour = `
-SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = $1)
+SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = (` + sourceByName + `))
 ORDER BY slot LIMIT 1`
 
 // First keeps the promise of auditindex.Store.
 func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
-	on := s.db.reader(ctx)
-	source, err := s.number(ctx, on)
-	var hour int64
-	found := false
-	if err == nil {
-		hour, found, err = find(ctx, on, firstHour, scanValue[int64], source)
-	}
-	if err != nil {
-		return first, fmt.Errorf("find the first call: %w", err)
-	}
-	if !found {
-		return first, nil
+	hour, found, err := lookUp(ctx, s.db, "find the first call", firstHour, scanValue[int64], s.source)
+	if err != nil || !found {
+		return first, err
 	}
 	kinds, err := s.Kinds(ctx)
 	if err != nil {
@@ -332,10 +308,7 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 		}
 		return nil
 	}, args...)
-	if err != nil {
-		return fmt.Errorf("read the times of calls: %w", err)
-	}
-	return nil
+	return doing("read the times of calls", err)
 }
 
 // appendTime writes when in its hour a call began, and how long it took.

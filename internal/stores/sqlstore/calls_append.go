@@ -42,12 +42,8 @@ SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
 )
 
 // Append keeps the promise of auditindex.Store.
-func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (added bool, err error) {
-	err = s.db.transact(ctx, "index calls", func(ctx context.Context, tx runner) (err error) {
-		added, err = s.append(ctx, tx, &b)
-		return err
-	})
-	return added && err == nil, err
+func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (bool, error) {
+	return transacted(ctx, s.db, "index calls", func(ctx context.Context, tx runner) (bool, error) { return s.append(ctx, tx, &b) })
 }
 
 func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (added bool, err error) {
@@ -117,9 +113,9 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 	})
 	ids := make(map[auditindex.Kind]int64, len(kinds))
 	for _, k := range kinds {
-		w, id := s.db.words, int64(0)
-		row := tx.QueryRowContext(ctx, addKind, source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
-		if err := row.Scan(&id); err != nil {
+		w := s.db.words
+		id, err := findOne(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
+		if err != nil {
 			return nil, fmt.Errorf("add a kind of calls: %w", err)
 		}
 		ids[k] = id
@@ -182,11 +178,7 @@ func (s callIndex) Remove(ctx context.Context, name string) error {
 	day, err := dayNumber(source, name)
 	for more := true; more && err == nil; {
 		err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
-			result, err := tx.ExecContext(ctx, deleteSomeCalls, day<<placeBits, (day+1)<<placeBits)
-			if err != nil {
-				return err
-			}
-			n, err := result.RowsAffected()
+			n, err := changed(tx.ExecContext(ctx, deleteSomeCalls, day<<placeBits, (day+1)<<placeBits))
 			if more = n > 0; more || err != nil {
 				return err
 			}
@@ -196,10 +188,7 @@ func (s callIndex) Remove(ctx context.Context, name string) error {
 			return deleteDay(ctx, tx, day)
 		})
 	}
-	if err != nil {
-		return fmt.Errorf("remove the calls of a day: %w", err)
-	}
-	return nil
+	return doing("remove the calls of a day", err)
 }
 
 // deleteDay deletes the calls of a day and their counts.

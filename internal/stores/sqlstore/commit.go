@@ -6,7 +6,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,7 +20,7 @@ const mostTogether = 256
 type groupCommit struct {
 	pool    *sql.DB // of one connection
 	queue   chan *operation
-	closing func()
+	closing context.CancelFunc
 	ask     <-chan struct{} // closed when it is to end
 	ended   chan struct{}   // closed when it has
 
@@ -30,13 +29,11 @@ type groupCommit struct {
 	on   *statements
 }
 
-var _ keeper = (*groupCommit)(nil)
-
 func newGroupCommit(pool *sql.DB) *groupCommit {
-	ask := make(chan struct{})
+	ask, closing := context.WithCancel(context.Background())
 	g := &groupCommit{
 		pool: pool, queue: make(chan *operation, mostTogether),
-		closing: sync.OnceFunc(func() { close(ask) }), ask: ask, ended: make(chan struct{}),
+		closing: closing, ask: ask.Done(), ended: make(chan struct{}),
 	}
 	go g.run()
 	return g
@@ -172,7 +169,7 @@ func (g *groupCommit) perform(op *operation, alone bool) (spoiled bool, err erro
 	if err := op.ctx.Err(); err != nil {
 		return false, err
 	}
-	tx := &sqliteTx{on: g.on, closed: g.pool}
+	tx := &sqliteTx{on: g.on}
 	defer func() {
 		tx.ended.Store(true)
 		if op.panicked = recover(); op.panicked != nil {
@@ -262,7 +259,6 @@ func (g *groupCommit) hangUp() {
 		return
 	}
 	// What fails here concerns nobody: SQLite undoes what was not committed.
-	_ = g.on.close()
 	_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = g.conn.Close()
 	g.conn, g.on = nil, nil
@@ -271,12 +267,9 @@ func (g *groupCommit) hangUp() {
 // sqliteTx is one operation's part of the writer's transaction.
 type sqliteTx struct {
 	on      runner
-	closed  *sql.DB
 	ended   atomic.Bool
 	spoiled error // what may have undone the transaction; nothing may run after it
 }
-
-var _ runner = (*sqliteTx)(nil)
 
 // usable gives the context to run with: SQLite would undo the whole transaction,
 // with what others did in it, if a statement were interrupted.
@@ -316,21 +309,4 @@ func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) 
 	rows, err := t.on.QueryContext(ctx, query, args...)
 	t.note(err)
 	return rows, err
-}
-
-func (t *sqliteTx) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	ctx, err := t.usable(ctx)
-	if err != nil {
-		return failedRow(t.closed)
-	}
-	row := t.on.QueryRowContext(ctx, query, args...)
-	t.note(row.Err())
-	return row
-}
-
-// failedRow is a row that cannot be had: only package sql can make one.
-func failedRow(pool *sql.DB) *sql.Row {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return pool.QueryRowContext(ctx, "")
 }

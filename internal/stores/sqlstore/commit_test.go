@@ -92,10 +92,10 @@ func TestFullDisk(t *testing.T) {
 		t.Helper()
 		err := db.change(t.Context(), func(ctx context.Context, tx runner) error {
 			var n int
-			if err := tx.QueryRowContext(ctx, "PRAGMA page_count").Scan(&n); err != nil {
+			if err := readRow(ctx, tx, "PRAGMA page_count", &n); err != nil {
 				return err
 			}
-			return tx.QueryRowContext(ctx, strings.ReplaceAll(pages, "N", fmt.Sprint(n))).Scan(&n)
+			return readRow(ctx, tx, strings.ReplaceAll(pages, "N", fmt.Sprint(n)), &n)
 		})
 		if err != nil {
 			t.Fatal(err)

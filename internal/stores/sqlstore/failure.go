@@ -5,6 +5,14 @@ import (
 	"fmt"
 )
 
+// doing says what was to be done when err happened, if it did.
+func doing(act string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}
+
 // is tells whether err is, or wraps, an error of a type.
 func is[E error](err error) bool {
 	_, ok := errors.AsType[E](err)

@@ -94,6 +94,12 @@ func TestUpgradeLock(t *testing.T) {
 	}
 }
 
+// readRow reads the one row of a query.
+func readRow(ctx context.Context, on runner, query string, dest ...any) error {
+	_, err := findOne(ctx, on, query, into(dest...))
+	return err
+}
+
 // bothEngines runs a test on a new, empty database of each engine.
 func bothEngines(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("SQLite", func(t *testing.T) { run(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db")) })

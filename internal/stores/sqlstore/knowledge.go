@@ -17,8 +17,6 @@ type knowledgeStore struct {
 	now       func() time.Time
 }
 
-var _ knowledge.Store = knowledgeStore{}
-
 // Knowledge returns what a workspace knows, in pieces.
 func (db *DB) Knowledge(workspace string) knowledge.Store {
 	return knowledgeStore{db, workspace, time.Now}
@@ -33,12 +31,9 @@ RETURNING generation`
 // Replace keeps the promise of knowledge.Store.
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
-	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) error {
-		if err := tx.QueryRowContext(ctx, raiseGeneration, s.workspace).Scan(&generation); err != nil {
+	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) (err error) {
+		if generation, err = findOne(ctx, tx, raiseGeneration, scanValue[int64], s.workspace); err != nil || len(sources) == 0 {
 			return err
-		}
-		if len(sources) == 0 {
-			return nil
 		}
 		ids, err := s.putSources(ctx, tx, sources, s.workspace, generation, s.now().UnixMicro())
 		if err != nil {
@@ -94,10 +89,7 @@ func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []kno
 		one := &sources[i]
 		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces)}
 	}
-	put := putSource
-	if s.db.shared {
-		put, rows = putSourcesAtOnce, [][]any{columnsOf(rows)}
-	}
+	put, rows := s.db.atOnce(putSource, putSourcesAtOnce, rows)
 	ids := make(map[string]int64, len(sources))
 	for _, row := range rows {
 		err := each(ctx, tx, put, func(row scanner) error {
@@ -144,16 +136,14 @@ const giveLeaseBack = `
 DELETE FROM knowledge_leases WHERE workspace = $1 AND holder = $2`
 
 // Lease keeps the promise of knowledge.Store.
-func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now time.Time) (has bool, err error) {
+func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now time.Time) (bool, error) {
 	if holder == "" {
 		return false, nil
 	}
-	err = s.db.transact(ctx, "lease the work on pieces", func(ctx context.Context, tx runner) (err error) {
+	return transacted(ctx, s.db, "lease the work on pieces", func(ctx context.Context, tx runner) (bool, error) {
 		if !until.After(now) {
-			return exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
+			return false, exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
 		}
-		has, err = changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
-		return err
+		return changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
 	})
-	return has && err == nil, err
 }

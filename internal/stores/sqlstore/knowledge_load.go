@@ -34,9 +34,8 @@ func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowled
 // newestSince gives the newest generation, or ErrOutdated.
 func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest int64, err error) {
 	var forgotten int64
-	err = each(ctx, s.db.reader(ctx), generationOf, func(row scanner) error { return row.Scan(&newest, &forgotten) }, s.workspace)
-	if err != nil {
-		return 0, fmt.Errorf("load pieces: %w", err)
+	if _, _, err := lookUp(ctx, s.db, "load pieces", generationOf, into(&newest, &forgotten), s.workspace); err != nil {
+		return 0, err
 	}
 	if since > newest || since > 0 && since < forgotten {
 		return 0, knowledge.ErrOutdated
@@ -81,12 +80,10 @@ type sourceHead struct {
 func (s knowledgeStore) load(ctx context.Context, which string, since, newest int64, each func(knowledge.Source) error) error {
 	generation, path := since+1, ""
 	for {
-		heads, err := s.heads(ctx, which, generation, path, newest)
-		if err != nil {
-			return fmt.Errorf("load sources: %w", err)
-		}
-		if len(heads) == 0 {
-			return nil
+		heads, err := list(ctx, s.db, "load sources", headsFrom+which+headsOrdered, scanHead,
+			s.workspace, generation, s.db.words(path), newest)
+		if err != nil || len(heads) == 0 {
+			return err
 		}
 		for len(heads) > 0 {
 			n := headsAtOnce(heads)
@@ -97,10 +94,6 @@ func (s knowledgeStore) load(ctx context.Context, which string, since, newest in
 			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:] // no path comes between them
 		}
 	}
-}
-
-func (s knowledgeStore) heads(ctx context.Context, which string, generation int64, path string, newest int64) ([]sourceHead, error) {
-	return collect(ctx, s.db.reader(ctx), headsFrom+which+headsOrdered, scanHead, s.workspace, generation, s.db.words(path), newest)
 }
 
 func scanHead(row scanner) (h sourceHead, err error) {
@@ -159,15 +152,9 @@ func (s knowledgeStore) fill(ctx context.Context, heads []sourceHead) error {
 }
 
 // eachPiece visits the pieces that one finds for each row in SQLite, with the number of the row. PostgreSQL gets all rows at
-// once, as putRows has it.
+// once.
 func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][]any, visit func(n int, row *pieceRow), same ...any) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	query := one
-	if s.db.shared {
-		query, rows = all, [][]any{columnsOf(rows)}
-	}
+	query, rows := s.db.atOnce(one, all, rows)
 	piece := newPieceRow()
 	for n, row := range rows {
 		err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
@@ -236,8 +223,5 @@ func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list 
 		row.piece.Path = refs[n].Path
 		list = append(list, row.piece)
 	}, s.workspace)
-	if err != nil {
-		return nil, fmt.Errorf("read pieces: %w", err)
-	}
-	return list, nil
+	return list, doing("read pieces", err)
 }

@@ -31,10 +31,7 @@ func (s knowledgeStore) Sweep(ctx context.Context, models []string, every time.D
 		return 0, fmt.Errorf("forget what is gone: %w", err)
 	}
 	gone, err = s.sweepVectors(ctx)
-	if err != nil {
-		return gone, fmt.Errorf("sweep vectors: %w", err)
-	}
-	return gone, nil
+	return gone, doing("sweep vectors", err)
 }
 
 const wantedSince = `
@@ -44,7 +41,7 @@ SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $
 func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
 	since := s.now().Add(-every).UnixMicro()
 	for _, model := range models {
-		lately, err := scanValue[bool](s.db.reader(ctx).QueryRowContext(ctx, wantedSince, model, s.workspace, since))
+		lately, err := findOne(ctx, s.db.reader(ctx), wantedSince, scanValue[bool], model, s.workspace, since)
 		if err != nil || !lately {
 			return true, err
 		}
@@ -93,7 +90,7 @@ UPDATE knowledge_workspaces SET forgotten = $2 WHERE workspace = $1 AND forgotte
 func (s knowledgeStore) forgetTombstones(ctx context.Context) error {
 	before := s.now().Add(-tombstonesStay).UnixMicro()
 	for {
-		some, err := scanValue[bool](s.db.reader(ctx).QueryRowContext(ctx, anyTombstones, s.workspace, before))
+		some, err := findOne(ctx, s.db.reader(ctx), anyTombstones, scanValue[bool], s.workspace, before)
 		if err != nil || !some {
 			return err
 		}
@@ -160,11 +157,8 @@ func (s knowledgeStore) sweepModel(ctx context.Context, model string, before int
 			continue
 		}
 		var n int64
-		err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
-			result, err := tx.ExecContext(ctx, deleteVectors, model, first, last, before)
-			if err == nil {
-				n, err = result.RowsAffected()
-			}
+		err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
+			n, err = changed(tx.ExecContext(ctx, deleteVectors, model, first, last, before))
 			return err
 		})
 		if err != nil {

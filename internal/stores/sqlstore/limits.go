@@ -17,8 +17,6 @@ type limiter struct {
 	pruneAt atomic.Int64 // when idle keys are next looked for
 }
 
-var _ limit.Limiter = (*limiter)(nil)
-
 // Limiter returns rate limits that hold for all who share a database of PostgreSQL.
 // They survive a restart of Remit, not a crash of the database.
 func (s Source) Limiter() limit.Limiter { return &limiter{source: s} }
@@ -64,8 +62,9 @@ func (l *limiter) Allow(ctx context.Context, key string, r limit.Rate, now time.
 	size := step * int64(r.Requests)
 	var full int64
 	var passed bool
-	row := db.reader(ctx).QueryRowContext(ctx, admitRequest, hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(limit.ReplicaSkew))
-	if err := row.Scan(&full, &passed); err != nil {
+	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&full, &passed),
+		hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(limit.ReplicaSkew))
+	if err != nil {
 		return 0, fmt.Errorf("count a request: %w", err)
 	}
 	if passed {

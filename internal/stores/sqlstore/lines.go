@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,32 +44,25 @@ type logCount struct {
 
 // lockCount gives the calling transaction a log for itself, and tells whether that is new.
 func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count logCount, isNew bool, err error) {
-	read := func() error {
-		return tx.QueryRowContext(ctx, lockLog, log).Scan(&count.lines, &count.bytes, &count.tip)
-	}
-	if err = read(); !errors.Is(err, sql.ErrNoRows) {
+	read := into(&count.lines, &count.bytes, &count.tip)
+	if _, found, err := find(ctx, tx, lockLog, read, log); found || err != nil {
 		return count, false, err
 	}
 	if isNew, err = changesOne(tx.ExecContext(ctx, startLog, log, micros(now))); err != nil {
 		return count, false, fmt.Errorf("start a log: %w", err)
 	}
-	return count, isNew, read()
+	_, err = findOne(ctx, tx, lockLog, read, log)
+	return count, isNew, err
 }
 
 // addLines adds rows, which are the log, the number and the body of an entry each.
 func addLines(ctx context.Context, tx runner, rows [][]any) error {
-	if err := exec(ctx, tx, addEntries, columnsOf(rows)...); err != nil {
-		return fmt.Errorf("add entries: %w", err)
-	}
-	return nil
+	return doing("add entries", exec(ctx, tx, addEntries, columnsOf(rows)...))
 }
 
 // keepCount writes what a log holds now.
 func keepCount(ctx context.Context, tx runner, log string, count logCount, now time.Time) error {
-	if err := exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip); err != nil {
-		return fmt.Errorf("count entries: %w", err)
-	}
-	return nil
+	return doing("count entries", exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip))
 }
 
 // ErrClosed is what an entry fails with when its log was closed before.
@@ -107,20 +99,13 @@ type entry struct {
 
 	// The queue's mutex guards what follows, except that line and size are its
 	// goroutine's own until done is closed.
-	state entryState
-	line  int64 // the number of its first line
-	size  int   // in bytes, with its newline
-	err   error
-	done  chan struct{}
+	taken   bool // in a batch: only the database knows how it ends; before, it may be withdrawn
+	settled bool
+	line    int64 // the number of its first line
+	size    int   // in bytes, with its newline
+	err     error
+	done    chan struct{}
 }
-
-type entryState uint8
-
-const (
-	entryQueued entryState = iota // may still be withdrawn
-	entryTaken                    // in a batch: only the database knows how it ends
-	entrySettled
-)
 
 // append gives an entry its place in the queue and returns at once.
 func (q *lineQueue) append(e *entry) *entry {
@@ -194,8 +179,8 @@ func (q *lineQueue) take() []*entry {
 	for len(batch) < mostBatched && len(q.waiting) > 0 {
 		e := q.waiting[0]
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
-		if e.state == entryQueued {
-			e.state = entryTaken
+		if !e.settled {
+			e.taken = true
 			batch = append(batch, e)
 		}
 	}
@@ -212,7 +197,7 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 		batch, q.waiting = slices.Concat(batch, q.waiting), nil
 	}
 	for _, e := range batch {
-		if e.state == entrySettled {
+		if e.settled {
 			continue // withdrawn
 		}
 		if err != nil && !e.durable {
@@ -224,7 +209,7 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 
 // settle records how it ended. The queue's mutex is held.
 func (e *entry) settle(err error) {
-	e.state, e.err, e.body = entrySettled, err, nil
+	e.settled, e.err, e.body = true, err, nil
 	close(e.done)
 }
 
@@ -237,7 +222,7 @@ func (e *entry) wait(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	e.queue.mu.Lock()
-	if e.state == entryQueued {
+	if !e.taken && !e.settled {
 		e.settle(ctx.Err())
 	}
 	e.queue.mu.Unlock()
@@ -261,16 +246,16 @@ func (q *lineQueue) close() error {
 
 // logInfo describes a log as if it were a file.
 type logInfo struct {
+	db      *DB
 	name    string
+	lines   int64
 	size    int64
 	changed time.Time
 }
 
-var _ fs.FileInfo = logInfo{}
-
-func (i logInfo) Name() string       { return i.name }
-func (i logInfo) Size() int64        { return i.size }
-func (i logInfo) Mode() fs.FileMode  { return 0o400 }
-func (i logInfo) ModTime() time.Time { return i.changed }
-func (i logInfo) IsDir() bool        { return false }
-func (i logInfo) Sys() any           { return nil }
+func (i *logInfo) Name() string       { return i.name }
+func (i *logInfo) Size() int64        { return i.size }
+func (i *logInfo) Mode() fs.FileMode  { return 0o400 }
+func (i *logInfo) ModTime() time.Time { return i.changed }
+func (i *logInfo) IsDir() bool        { return false }
+func (i *logInfo) Sys() any           { return nil }

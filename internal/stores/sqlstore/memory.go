@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -113,14 +112,11 @@ func (c *logCount) add(body []byte) {
 // takeOver copies what the workspace holds of a file, line by line.
 func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *logCount) error {
 	tail, err := m.Before.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
-	if isMissing(err) {
+	switch {
+	case err != nil && contract.AsError(err).Kind == contract.NotFound:
 		return nil
-	}
-	if err != nil {
+	case err != nil || len(tail.Text) == 0:
 		return err
-	}
-	if len(tail.Text) == 0 {
-		return nil
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
 	for some := range slices.Chunk(lines, mostBatched) {
@@ -136,22 +132,17 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 	return nil
 }
 
-func isMissing(err error) bool {
-	answer, ok := errors.AsType[*contract.Error](err)
-	return ok && answer.Kind == contract.NotFound
-}
-
 // Stat keeps the promise of learning.Memory.
 func (m *Memory) Stat(ctx context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
 	if err := m.judge(file, policy); err != nil {
 		return nil, err
 	}
-	_, _, info, err := m.look(ctx, file)
-	if errors.Is(err, sql.ErrNoRows) {
-		return m.Before.Stat(ctx, file, policy)
-	}
-	if err != nil {
+	info, err := m.look(ctx, file)
+	switch {
+	case err != nil:
 		return nil, err
+	case info == nil:
+		return m.Before.Stat(ctx, file, policy)
 	}
 	return info, nil
 }
@@ -168,24 +159,23 @@ func (m *Memory) judge(file string, policy *contract.PathPolicy) error {
 // Holds tells whether a file has entries here, so that what the workspace holds of it
 // no longer counts.
 func (m *Memory) Holds(ctx context.Context, file string) (bool, error) {
-	_, _, _, err := m.look(ctx, file)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	info, err := m.look(ctx, file)
+	return info != nil, err
 }
 
-// look tells what a log holds now; sql.ErrNoRows if it was never begun.
-func (m *Memory) look(ctx context.Context, file string) (db *DB, lines int64, info logInfo, err error) {
-	if db, err = m.source(ctx); err != nil {
-		return nil, 0, info, err
+// look tells what a log holds now; nil if it was never begun.
+func (m *Memory) look(ctx context.Context, file string) (*logInfo, error) {
+	db, err := m.source(ctx)
+	if err != nil {
+		return nil, err
 	}
-	info.name = file
-	row := db.reader(ctx).QueryRowContext(ctx, statLog, memoryLog(file))
-	if err := row.Scan(&lines, &info.size, (*timeColumn)(&info.changed)); err != nil {
-		return nil, 0, info, fmt.Errorf("look at %s: %w", file, err)
+	info := &logInfo{db: db, name: file}
+	read := into(&info.lines, &info.size, (*timeColumn)(&info.changed))
+	_, found, err := lookUp(ctx, db, "look at "+file, statLog, read, memoryLog(file))
+	if !found {
+		return nil, err
 	}
-	return db, lines, info, nil
+	return info, nil
 }
 
 // Tail keeps the promise of learning.Memory. What is appended meanwhile is left out.
@@ -193,14 +183,14 @@ func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPol
 	if err := m.judge(file, policy); err != nil {
 		return learning.Tail{}, err
 	}
-	db, last, info, err := m.look(ctx, file)
-	if errors.Is(err, sql.ErrNoRows) {
+	info, err := m.look(ctx, file)
+	switch {
+	case err != nil:
+		return learning.Tail{}, err
+	case info == nil:
 		return m.Before.Tail(ctx, file, policy, most)
 	}
-	if err != nil {
-		return learning.Tail{}, err
-	}
-	text, err := lastText(ctx, db, memoryLog(file), last, min(most, info.size))
+	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(most, info.size))
 	if err != nil {
 		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
 	}

@@ -6,18 +6,14 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"time"
 
 	"github.com/pressly/goose/v3"
 )
 
-//go:embed migrations/sqlite/*.sql
-var sqliteMigrations embed.FS
-
-//go:embed migrations/postgres/*.sql
-var postgresMigrations embed.FS
+//go:embed migrations/*/*.sql
+var migrationFiles embed.FS
 
 // upgradeFile brings the database in a file to the version that this program knows.
 // When it is there already, that costs two reads and no lock.
@@ -62,28 +58,26 @@ func upgradePostgres(ctx context.Context, db *sql.DB) (err error) {
 	if ready, err := isCurrent(ctx, db, tableOfPostgres, latest(migrations)); ready || err != nil {
 		return err
 	}
-	if _, err := migrations.Up(ctx); err != nil {
-		return fmt.Errorf("upgrade: %w", err)
-	}
-	return nil
+	_, err = migrations.Up(ctx)
+	return doing("upgrade", err)
 }
 
 // upgradeLock is the number of the advisory lock: "remit" in ASCII.
 const upgradeLock = 0x72656d6974
 
 func sqliteMigrationsFor(db *sql.DB) (*goose.Provider, error) {
-	return migrationsFor(goose.DialectSQLite3, db, sqliteMigrations, "migrations/sqlite")
+	return migrationsFor(goose.DialectSQLite3, db, "migrations/sqlite")
 }
 
 func postgresMigrationsFor(db *sql.DB) (*goose.Provider, error) {
-	return migrationsFor(goose.DialectPostgres, db, postgresMigrations, "migrations/postgres")
+	return migrationsFor(goose.DialectPostgres, db, "migrations/postgres")
 }
 
 // migrationsFor reads the migrations in a folder. Each is given to goose as a function
 // that carries out the whole file: goose would cut it into statements first, with buffers
 // of megabytes, which took longer than to carry them out. So a file has the way up alone.
-func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.ReadFileFS, folder string) (*goose.Provider, error) {
-	entries, err := fs.ReadDir(files, folder)
+func migrationsFor(dialect goose.Dialect, db *sql.DB, folder string) (*goose.Provider, error) {
+	entries, err := migrationFiles.ReadDir(folder)
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
 	}
@@ -94,7 +88,7 @@ func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.ReadFileFS, folde
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
 		all = append(all, goose.NewGoMigration(version, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
-			text, err := files.ReadFile(path.Join(folder, entry.Name()))
+			text, err := migrationFiles.ReadFile(path.Join(folder, entry.Name()))
 			if err != nil {
 				return err
 			}
@@ -103,10 +97,7 @@ func migrationsFor(dialect goose.Dialect, db *sql.DB, files fs.ReadFileFS, folde
 	}
 	p, err := goose.NewProvider(dialect, db, nil,
 		goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
-	if err != nil {
-		return nil, fmt.Errorf("read migrations: %w", err)
-	}
-	return p, nil
+	return p, doing("read migrations", err)
 }
 
 func latest(migrations *goose.Provider) int64 {
@@ -209,8 +200,6 @@ func migrateFile(ctx context.Context, db *sql.DB, migrations *goose.Provider) er
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return fmt.Errorf("switch to write-ahead log: %w", err)
 	}
-	if _, err := migrations.Up(ctx); err != nil {
-		return fmt.Errorf("upgrade: %w", err)
-	}
-	return nil
+	_, err := migrations.Up(ctx)
+	return doing("upgrade", err)
 }

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
@@ -12,8 +11,6 @@ import (
 
 // keys keeps the answers of keyed calls.
 type keys struct{ db *DB }
-
-var _ once.Store = keys{}
 
 // Once returns the answers of keyed calls in this database.
 func (db *DB) Once() once.Store { return keys{db} }
@@ -52,7 +49,7 @@ DELETE FROM once_keys WHERE (principal, tool, key) IN (
 	WHERE created_at <= $1 ORDER BY created_at LIMIT 2`
 
 func (k keys) Find(ctx context.Context, id once.ID, request string, now time.Time) (answer []byte, found bool, err error) {
-	return lookUp(ctx, k.db.reader(ctx), id, request, now)
+	return lookUpKey(ctx, k.db.reader(ctx), id, request, now)
 }
 
 func (k keys) Do(ctx context.Context, id once.ID, request string, now time.Time, effect once.Effect) (answer []byte, replayed bool, err error) {
@@ -114,7 +111,11 @@ func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed erro
 
 // take makes a key ours. If it is somebody's already it tells what came of that.
 func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
-	if err := exec(ctx, tx, pruneKeys+k.db.skipLocked()+")", micros(now.Add(-once.Kept))); err != nil {
+	prune := pruneKeys
+	if k.db.shared { // leave out those that others are deleting, for which it would wait
+		prune += " FOR UPDATE SKIP LOCKED"
+	}
+	if err := exec(ctx, tx, prune+")", micros(now.Add(-once.Kept))); err != nil {
 		return nil, false, fmt.Errorf("forget old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
@@ -124,20 +125,11 @@ func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state st
 	if taken {
 		return nil, false, nil
 	}
-	answer, replayed, err = lookUp(ctx, tx, id, request, now)
+	answer, replayed, err = lookUpKey(ctx, tx, id, request, now)
 	if err == nil && !replayed { // given up between the two statements; whoever comes next may have it
 		err = once.ErrBusy
 	}
 	return answer, replayed, err
-}
-
-// skipLocked ends a query for rows to delete: on PostgreSQL it leaves out those that
-// others are deleting, for which it would wait. SQLite has one writer at a time.
-func (db *DB) skipLocked() string {
-	if db.Shared() {
-		return " FOR UPDATE SKIP LOCKED"
-	}
-	return ""
 }
 
 // keep notes the answer of a call whose key is ours.
@@ -149,21 +141,21 @@ func keep(ctx context.Context, tx runner, id once.ID, answer []byte) error {
 	return err
 }
 
-// lookUp tells what a key came to.
-func lookUp(ctx context.Context, tx runner, id once.ID, request string, now time.Time) (answer []byte, found bool, err error) {
+// lookUpKey tells what a key came to.
+func lookUpKey(ctx context.Context, tx runner, id once.ID, request string, now time.Time) (answer []byte, found bool, err error) {
 	var usedFor, state string
-	var lease sql.NullInt64
-	err = tx.QueryRowContext(ctx, findKey, id.Principal, id.Tool, id.Key).Scan(&usedFor, &state, &answer, &lease)
+	var lease time.Time
+	_, found, err = find(ctx, tx, findKey, into(&usedFor, &state, &answer, (*timeColumn)(&lease)), id.Principal, id.Tool, id.Key)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, false, nil
 	case err != nil:
 		return nil, false, fmt.Errorf("look up a key: %w", err)
+	case !found:
+		return nil, false, nil
 	case usedFor != request:
 		return nil, false, once.ErrOther
 	case state == stateKept:
 		return answer, true, nil
-	case now.Before(fromMicros(lease)):
+	case now.Before(lease):
 		return nil, false, once.ErrBusy
 	default:
 		return nil, false, once.ErrUnknown

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -11,8 +10,6 @@ import (
 
 // people keeps the sessions of people at the console.
 type people struct{ db *DB }
-
-var _ identity.SessionStore = people{}
 
 // People returns the sessions of people at the console that are in this database.
 func (db *DB) People() identity.SessionStore { return people{db} }
@@ -36,12 +33,8 @@ const personColumns = `SELECT hash, name, role, created_at, expires_at, seen_at,
 
 const personByHash = personColumns + `WHERE hash = $1`
 
-func (s people) ByHash(ctx context.Context, hash string) (n identity.Session, found bool, err error) {
-	n, found, err = find(ctx, s.db.reader(ctx), personByHash, scanPerson, hash)
-	if err != nil {
-		return identity.Session{}, false, fmt.Errorf("find a session: %w", err)
-	}
-	return n, found, nil
+func (s people) ByHash(ctx context.Context, hash string) (identity.Session, bool, error) {
+	return lookUp(ctx, s.db, "find a session", personByHash, scanPerson, hash)
 }
 
 const listPeople = personColumns + `ORDER BY created_at DESC, hash`
@@ -93,11 +86,11 @@ const linksVoided = `SELECT until FROM console_voids WHERE whose = $1`
 
 func (s people) Voided(ctx context.Context, whose ...string) (latest time.Time, err error) {
 	for _, one := range whose {
-		until, _, err := find(ctx, s.db.reader(ctx), linksVoided, scanValue[sql.NullInt64], one)
+		until, _, err := lookUp(ctx, s.db, "look whether a link is void", linksVoided, scanValue[timeColumn], one)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("look whether a link is void: %w", err)
+			return time.Time{}, err
 		}
-		if at := fromMicros(until); at.After(latest) {
+		if at := time.Time(until); at.After(latest) {
 			latest = at
 		}
 	}

@@ -30,7 +30,7 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	server := &postgresServer{pool: pool}
-	db := &DB{write: pool, read: pool, reads: postgresReads{server}, keeper: postgresKeeper{server}, shared: true, emptied: &server.emptied}
+	db := &DB{write: pool, read: pool, reads: server, keeper: server, shared: true, emptied: &server.emptied}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := upgradePostgres(ctx, pool); err != nil {
@@ -111,22 +111,18 @@ func (s *postgresServer) heard(err error) {
 	}
 }
 
-// postgresKeeper gives each change a transaction of its own: the server groups commits itself.
-type postgresKeeper struct{ *postgresServer }
+func (s *postgresServer) close() error { return nil }
 
-var _ keeper = postgresKeeper{}
-
-func (k postgresKeeper) close() error { return nil }
-
-// keep tries again if the transaction certainly came to nothing and another try may not.
-func (k postgresKeeper) keep(ctx context.Context, f work) error {
-	ctx, cancel := k.bounded(ctx)
+// keep gives each change a transaction of its own: the server groups commits itself. It tries
+// again if the transaction certainly came to nothing and another try may not.
+func (s *postgresServer) keep(ctx context.Context, f work) error {
+	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return k.again(ctx, func() error { return k.attempt(ctx, f) })
+	return s.again(ctx, func() error { return s.attempt(ctx, f) })
 }
 
-func (k postgresKeeper) attempt(ctx context.Context, f work) error {
-	conn, err := k.pool.Conn(ctx)
+func (s *postgresServer) attempt(ctx context.Context, f work) error {
+	conn, err := s.pool.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -314,44 +310,25 @@ func reasonOf(err error) string {
 	return "the connection was lost"
 }
 
-// postgresReads reads on any connection of the pool. What was lost with a connection
-// is read again.
-type postgresReads struct{ *postgresServer }
-
-var _ runner = postgresReads{}
-
-func (r postgresReads) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	ctx, cancel := r.bounded(ctx)
+// ExecContext runs a statement on any connection of the pool.
+func (s *postgresServer) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	result, err := r.pool.ExecContext(ctx, query, args...)
-	r.heard(err)
+	result, err := s.pool.ExecContext(ctx, query, args...)
+	s.heard(err)
 	return result, plainPostgres(err)
 }
 
-func (r postgresReads) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	ctx = r.boundedToTheEnd(ctx)
-	err = r.again(ctx, func() (err error) {
-		rows, err = r.pool.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+// QueryContext reads on any connection of the pool. What was lost with a connection is read
+// again.
+func (s *postgresServer) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	until, cancel := s.bounded(ctx)
+	if until != ctx { // nobody tells when the rows are read, so it lasts until the deadline
+		context.AfterFunc(until, cancel)
+	}
+	err = s.again(until, func() (err error) {
+		rows, err = s.pool.QueryContext(until, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
 		return err
 	})
 	return rows, err
-}
-
-func (r postgresReads) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
-	ctx = r.boundedToTheEnd(ctx)
-	_ = r.again(ctx, func() error { // the row has its error
-		row = r.pool.QueryRowContext(ctx, query, args...)
-		return row.Err()
-	})
-	return row
-}
-
-// boundedToTheEnd is bounded for rows: nobody tells when they are read, so it lasts
-// until the deadline.
-func (r postgresReads) boundedToTheEnd(ctx context.Context) context.Context {
-	until, cancel := r.bounded(ctx)
-	if until != ctx {
-		context.AfterFunc(until, cancel)
-	}
-	return until
 }

@@ -56,7 +56,7 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 	wg.Wait()
 	sum := 0
-	err = db.reader(t.Context()).QueryRowContext(t.Context(), "SELECT sum(total) FROM task_lists").Scan(&sum)
+	err = readRow(t.Context(), db.reader(t.Context()), "SELECT sum(total) FROM task_lists", &sum)
 	if sum != 4 || runs.Load() < 3 || err != nil {
 		t.Errorf("%d runs counted to %d, error %v", runs.Load(), sum, err)
 	}
@@ -241,7 +241,7 @@ func TestServerHangs(t *testing.T) {
 	if err := db.change(ctx, add("hangs")); err == nil {
 		t.Error("a server that hangs keeps a change")
 	}
-	known := db.keeper.(postgresKeeper).postgresServer
+	known := db.keeper.(*postgresServer)
 	if !isBrief(t, known) {
 		t.Error("a server that hangs is waited for as if nothing had happened")
 	}
@@ -250,7 +250,7 @@ func TestServerHangs(t *testing.T) {
 		t.Error("now and then one, and only one, waits in full")
 	}
 	n := 0
-	if err := db.reader(ctx).QueryRowContext(ctx, "SELECT 1").Scan(&n); err == nil {
+	if err := readRow(ctx, db.reader(ctx), "SELECT 1", &n); err == nil {
 		t.Error("a server that hangs reads")
 	}
 	if err := db.Ping(ctx); err == nil {
@@ -260,7 +260,7 @@ func TestServerHangs(t *testing.T) {
 	known.silent.Store(1) // long ago, so that the next one waits in full, and not for a second
 	patient, done := context.WithTimeout(t.Context(), longEnough)
 	defer done()
-	if err := db.reader(patient).QueryRowContext(patient, "SELECT 1").Scan(&n); err != nil || known.silent.Load() != 0 {
+	if err := readRow(patient, db.reader(patient), "SELECT 1", &n); err != nil || known.silent.Load() != 0 {
 		t.Errorf("a server that has gone on: %v, silent since %d", err, known.silent.Load())
 	}
 	if err := db.change(t.Context(), add("kept")); err != nil {
@@ -300,7 +300,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 	server.Start(t)
 	n := 0
-	if err := db.reader(t.Context()).QueryRowContext(t.Context(), "SELECT count(*) FROM notes").Scan(&n); err != nil || n != mostConnections {
+	if err := readRow(t.Context(), db.reader(t.Context()), "SELECT count(*) FROM notes", &n); err != nil || n != mostConnections {
 		t.Errorf("read %d, error %v", n, err)
 	}
 	if err := db.change(t.Context(), add("after")); err != nil {

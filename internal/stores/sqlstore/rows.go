@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -46,22 +45,46 @@ func each(ctx context.Context, on runner, query string, visit func(scanner) erro
 // list collects rows where ctx says to read. The error says what was to be done.
 func list[T any](ctx context.Context, db *DB, act, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
 	all, err := collect(ctx, db.reader(ctx), query, read, args...)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", act, err)
-	}
-	return all, nil
+	return all, doing(act, err)
 }
 
-// find reads the one row of a query; false if there is none.
+// find reads the first row of a query; false if there is none.
 func find[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (one T, found bool, err error) {
-	one, err = read(on.QueryRowContext(ctx, query, args...))
-	if err == nil {
-		return one, true, nil
+	rows, err := on.QueryContext(ctx, query, args...)
+	if err != nil {
+		return one, false, err
 	}
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
+	defer rows.Close()
+	if !rows.Next() {
+		return one, false, rows.Err()
 	}
-	return *new(T), false, err
+	if one, err = read(rows); err == nil {
+		err = rows.Close()
+	}
+	if err != nil {
+		return *new(T), false, err
+	}
+	return one, true, nil
+}
+
+// lookUp finds a row where ctx says to read. The error says what was to be done.
+func lookUp[T any](ctx context.Context, db *DB, act, query string, read func(scanner) (T, error), args ...any) (T, bool, error) {
+	one, found, err := find(ctx, db.reader(ctx), query, read, args...)
+	return one, found, doing(act, err)
+}
+
+// findOne is find for a row that has to be there.
+func findOne[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (T, error) {
+	one, found, err := find(ctx, on, query, read, args...)
+	if err == nil && !found {
+		err = sql.ErrNoRows
+	}
+	return one, err
+}
+
+// into reads a row into variables.
+func into(dest ...any) func(scanner) (struct{}, error) {
+	return func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(dest...) }
 }
 
 // scanValue reads a row of one column.
@@ -76,30 +99,38 @@ func exec(ctx context.Context, on runner, query string, args ...any) error {
 	return err
 }
 
+// changed is how many rows a statement changed.
+func changed(result sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected()
+}
+
 // changesOne tells whether a statement changed a row.
 func changesOne(result sql.Result, err error) (bool, error) {
-	if err != nil {
-		return false, err
-	}
-	n, err := result.RowsAffected()
+	n, err := changed(result, err)
 	return n == 1, err
 }
 
-// putRows runs one for each row in SQLite, which takes it some microseconds. PostgreSQL is told of all rows at once: the
-// parameters of all are arrays of a column each. Those in same come first, and are the same for each row.
+// atOnce is the statement for many rows, and the parameters of each time that it is run. SQLite runs one for each row, which
+// takes it some microseconds. PostgreSQL is told of all rows at once: the parameters of all are arrays of a column each.
+func (db *DB) atOnce(one, all string, rows [][]any) (query string, args [][]any) {
+	if !db.shared || len(rows) == 0 {
+		return one, rows
+	}
+	return all, [][]any{columnsOf(rows)}
+}
+
+// putRows runs a statement for many rows. The parameters in same come first, and are the same for each row.
 func (db *DB) putRows(ctx context.Context, tx runner, one, all string, rows [][]any, same ...any) error {
-	if !db.shared {
-		for _, row := range rows {
-			if err := exec(ctx, tx, one, slices.Concat(same, row)...); err != nil {
-				return err
-			}
+	query, rows := db.atOnce(one, all, rows)
+	for _, row := range rows {
+		if err := exec(ctx, tx, query, slices.Concat(same, row)...); err != nil {
+			return err
 		}
-		return nil
 	}
-	if len(rows) == 0 {
-		return nil
-	}
-	return exec(ctx, tx, all, slices.Concat(same, columnsOf(rows))...)
+	return nil
 }
 
 // columnsOf are rows as PostgreSQL takes them: an array for each column. Texts are BYTEA there.
@@ -118,26 +149,9 @@ func columnsOf(rows [][]any) []any {
 	return columns
 }
 
-// bytesOf are texts as PostgreSQL takes them for an array of BYTEA.
-func bytesOf(texts []string) [][]byte {
-	list := make([][]byte, len(texts))
-	for i, text := range texts {
-		list[i] = []byte(text)
-	}
-	return list
-}
-
 // micros is how a time is kept; the zero time is NULL.
 func micros(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
-}
-
-// fromMicros is the reverse of micros.
-func fromMicros(n sql.NullInt64) time.Time {
-	if !n.Valid {
-		return time.Time{}
-	}
-	return timeOf(n.Int64)
 }
 
 func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
@@ -147,11 +161,14 @@ type timeColumn time.Time
 
 // Scan keeps the promise of sql.Scanner.
 func (c *timeColumn) Scan(from any) error {
-	n, ok := from.(int64)
-	if !ok && from != nil {
+	switch n := from.(type) {
+	case nil:
+		*c = timeColumn{}
+	case int64:
+		*c = timeColumn(timeOf(n))
+	default:
 		return fmt.Errorf("a time is kept as %T", from)
 	}
-	*c = timeColumn(fromMicros(sql.NullInt64{Int64: n, Valid: ok}))
 	return nil
 }
 

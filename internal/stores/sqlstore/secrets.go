@@ -14,17 +14,16 @@ const valueByName = `SELECT value FROM secrets WHERE name = $1`
 
 // Secret returns 32 random bytes that are made once, the same for all who share the
 // database. A database that is a file keeps none: it can be copied.
-func (db *DB) Secret(ctx context.Context, name string) (secret []byte, err error) {
+func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	if !db.Shared() {
 		return nil, errors.New("read a secret: only a shared database keeps secrets")
 	}
 	made := make([]byte, 32)
 	_, _ = rand.Read(made) // it never fails
-	err = db.transact(ctx, "read a secret", func(ctx context.Context, tx runner) error {
+	return transacted(ctx, db, "read a secret", func(ctx context.Context, tx runner) ([]byte, error) {
 		if err := exec(ctx, tx, makeNamed, name, made); err != nil {
-			return err
+			return nil, err
 		}
-		return tx.QueryRowContext(ctx, valueByName, name).Scan(&secret)
+		return findOne(ctx, tx, valueByName, scanValue[[]byte], name)
 	})
-	return secret, err
 }

@@ -3,9 +3,9 @@ package sqlstore
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql/driver"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"remit/internal/toolsets/codebase/sessions"
@@ -16,8 +16,6 @@ type clientSessions struct {
 	db        *DB
 	workspace string
 }
-
-var _ sessions.Store = clientSessions{}
 
 // Sessions returns what the clients of a workspace did.
 func (db *DB) Sessions(workspace string) sessions.Store { return clientSessions{db, workspace} }
@@ -53,18 +51,15 @@ RETURNING id`
 )
 
 // Note keeps the promise of sessions.Store.
-func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (now sessions.Session, err error) {
-	err = s.db.transact(ctx, "note what a client did", func(ctx context.Context, tx runner) error {
+func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (sessions.Session, error) {
+	return transacted(ctx, s.db, "note what a client did", func(ctx context.Context, tx runner) (sessions.Session, error) {
 		for range 10 { // another may start a session of the same client at the same time
-			one, done, err := s.note(ctx, tx, n)
-			if err != nil || done {
-				now = one
-				return err
+			if now, done, err := s.note(ctx, tx, n); err != nil || done {
+				return now, err
 			}
 		}
-		return errors.New("others start sessions of this client all the time")
+		return sessions.Session{}, errors.New("others start sessions of this client all the time")
 	})
-	return now, err
 }
 
 // note adds to the open session or starts one; done is false if another was quicker to start one.
@@ -83,12 +78,8 @@ func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (
 		return s.start(ctx, tx, n)
 	}
 	addNoted(&now, n)
-	lists, err := listsOf(now)
-	if err != nil {
-		return now, false, err
-	}
-	_, err = tx.ExecContext(ctx, renewSession, s.workspace, now.ID, now.Last.UnixMicro(), lists[0], lists[1], lists[2])
-	return now, true, err
+	return now, true, exec(ctx, tx, renewSession, s.workspace, now.ID, now.Last.UnixMicro(),
+		itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks))
 }
 
 func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
@@ -98,12 +89,8 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	}
 	now = sessions.Session{ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client, Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro())}
 	addNoted(&now, n)
-	lists, err := listsOf(now)
-	if err != nil {
-		return now, false, err
-	}
 	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID, s.db.words(now.Key), s.db.words(now.Principal), s.db.words(now.Client),
-		now.Started.UnixMicro(), now.Last.UnixMicro(), lists[0], lists[1], lists[2]))
+		now.Started.UnixMicro(), now.Last.UnixMicro(), itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks)))
 	if err != nil || !done {
 		return now, false, err
 	}
@@ -120,12 +107,9 @@ SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 AND key_
 
 // Current keeps the promise of sessions.Store.
 func (s clientSessions) Current(ctx context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
-	one, found, err := find(ctx, s.db.reader(ctx), openSession, scanSession, s.workspace, hashOf(key))
-	if err != nil {
-		return one, false, fmt.Errorf("look up a session: %w", err)
-	}
-	if !found || !isActive(one, now, idle) {
-		return sessions.Session{}, false, nil
+	one, found, err := lookUp(ctx, s.db, "look up a session", openSession, scanSession, s.workspace, hashOf(key))
+	if err != nil || !found || !isActive(one, now, idle) {
+		return sessions.Session{}, false, err
 	}
 	return one, true, nil
 }
@@ -162,43 +146,30 @@ type itemRecord struct {
 	Times int    `json:"times"`
 }
 
-// listsOf are the lists of a session as they are kept.
-func listsOf(one sessions.Session) (lists [3][]byte, err error) {
-	for i, items := range [][]sessions.Item{one.Files, one.Searches, one.Tasks} {
-		records := make([]itemRecord, len(items))
-		for j, item := range items {
-			records[j] = itemRecord{[]byte(item.What), item.At.UnixMicro(), item.Times}
-		}
-		if lists[i], err = json.Marshal(records); err != nil {
-			return lists, err
-		}
+// itemColumn keeps items as a list of records in JSON.
+type itemColumn []sessions.Item
+
+// Value keeps the promise of driver.Valuer.
+func (c itemColumn) Value() (driver.Value, error) {
+	records := make([]itemRecord, len(c))
+	for i, item := range c {
+		records[i] = itemRecord{[]byte(item.What), item.At.UnixMicro(), item.Times}
 	}
-	return lists, nil
+	return json.Marshal(records)
+}
+
+// Scan keeps the promise of sql.Scanner.
+func (c *itemColumn) Scan(from any) error {
+	var records []itemRecord
+	err := jsonColumn{&records}.Scan(from)
+	for _, r := range records {
+		*c = append(*c, sessions.Item{What: string(r.What), At: timeOf(r.At), Times: r.Times})
+	}
+	return err
 }
 
 func scanSession(row scanner) (one sessions.Session, err error) {
-	var lists [3][]byte
 	err = row.Scan(&one.ID, &one.Key, &one.Principal, &one.Client, (*timeColumn)(&one.Started), (*timeColumn)(&one.Last), &one.Ended,
-		&lists[0], &lists[1], &lists[2])
-	if err != nil {
-		return one, err
-	}
-	for i, to := range []*[]sessions.Item{&one.Files, &one.Searches, &one.Tasks} {
-		if *to, err = itemsOf(lists[i]); err != nil {
-			return one, fmt.Errorf("read session %s: %w", one.ID, err)
-		}
-	}
-	return one, nil
-}
-
-func itemsOf(list []byte) ([]sessions.Item, error) {
-	var records []itemRecord
-	if err := json.Unmarshal(list, &records); err != nil {
-		return nil, err
-	}
-	var items []sessions.Item
-	for _, r := range records {
-		items = append(items, sessions.Item{What: string(r.What), At: timeOf(r.At), Times: r.Times})
-	}
-	return items, nil
+		(*itemColumn)(&one.Files), (*itemColumn)(&one.Searches), (*itemColumn)(&one.Tasks))
+	return one, err
 }

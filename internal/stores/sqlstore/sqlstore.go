@@ -102,13 +102,10 @@ func (db *DB) Ping(ctx context.Context) error {
 	ctx, cancel := withPatience(ctx)
 	defer cancel()
 	if !db.shared {
-		if err := db.read.PingContext(ctx); err != nil {
-			return fmt.Errorf("ping database: %w", db.plain(err))
-		}
-		return nil
+		return doing("ping database", db.plain(db.read.PingContext(ctx)))
 	}
-	can := false
-	if err := db.reads.QueryRowContext(ctx, canWrite).Scan(&can); err != nil {
+	can, err := findOne(ctx, db.reads, canWrite, scanValue[bool])
+	if err != nil {
 		return fmt.Errorf("ping database: %w", db.plain(err))
 	}
 	if !can {
@@ -125,10 +122,7 @@ func (db *DB) Emptied() bool { return db.emptied != nil && db.emptied.Load() }
 func (db *DB) Close() error {
 	// The writer goes last: SQLite tidies its log up with the last connection,
 	// and the readers may not write.
-	if err := errors.Join(db.keeper.close(), db.read.Close(), db.write.Close()); err != nil {
-		return fmt.Errorf("close database: %w", err)
-	}
-	return nil
+	return doing("close database", errors.Join(db.keeper.close(), db.read.Close(), db.write.Close()))
 }
 
 // plain says what an error of the database means for an operator, if it is one of those.

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"sync"
 )
 
@@ -28,8 +27,6 @@ type statements struct {
 	byText map[string]*sql.Stmt
 }
 
-var _ runner = (*statements)(nil)
-
 func newStatements(on preparer) *statements {
 	return &statements{on: on, byText: map[string]*sql.Stmt{}}
 }
@@ -46,13 +43,6 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 		return stmt.QueryContext(ctx, args...)
 	}
 	return s.on.QueryContext(ctx, query, args...)
-}
-
-func (s *statements) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if stmt := s.prepared(ctx, query); stmt != nil {
-		return stmt.QueryRowContext(ctx, args...)
-	}
-	return s.on.QueryRowContext(ctx, query, args...)
 }
 
 // prepared is the statement of a text; nil if it cannot be had, so that the text
@@ -76,12 +66,4 @@ func (s *statements) prepared(ctx context.Context, query string) *sql.Stmt {
 	}
 	s.byText[query] = made
 	return made
-}
-
-func (s *statements) close() error {
-	var errs []error
-	for _, stmt := range s.byText {
-		errs = append(errs, stmt.Close())
-	}
-	return errors.Join(errs...)
 }

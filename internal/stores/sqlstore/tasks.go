@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -13,8 +14,6 @@ import (
 // taskLists keeps the tasks of users. Whatever changes a list first takes its row in
 // task_lists, so that on either engine one change of a list follows the other.
 type taskLists struct{ db *DB }
-
-var _ tasks.Store = taskLists{}
 
 // Tasks returns the tasks of this database.
 func (db *DB) Tasks() tasks.Store { return taskLists{db} }
@@ -50,7 +49,8 @@ func (s taskLists) Add(ctx context.Context, n tasks.New, now time.Time) (t tasks
 	t = tasks.Task{UserID: n.UserID, Title: n.Title, Description: n.Description, Priority: n.Priority, DueDate: n.DueDate}
 	var created int64
 	err = s.db.change(ctx, func(ctx context.Context, tx runner) error {
-		return tx.QueryRowContext(ctx, add, n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro()).Scan(&t.ID, &created)
+		_, err := findOne(ctx, tx, add, into(&t.ID, &created), n.UserID, n.Title, n.Description, rankOf(n.Priority), n.DueDate, now.UnixMicro())
+		return err
 	})
 	if err != nil {
 		return tasks.Task{}, taskError("add a task", err)
@@ -110,10 +110,7 @@ func (s taskLists) Delete(ctx context.Context, user string, id int64) error {
 		}
 		return mustChangeOne(tx.ExecContext(ctx, deleteTask, user, id))
 	})
-	if err != nil {
-		return taskError("delete a task", err)
-	}
-	return nil
+	return taskError("delete a task", err)
 }
 
 // mustChangeOne gives ErrNotFound if a statement found no row to change.
@@ -127,37 +124,30 @@ func mustChangeOne(result sql.Result, err error) error {
 
 func (s taskLists) Get(ctx context.Context, user string, id int64) (tasks.Task, error) {
 	t, err := taskIn(ctx, s.db.reader(ctx), user, id)
-	if err != nil {
-		return tasks.Task{}, taskError("get a task", err)
-	}
-	return t, nil
+	return t, taskError("get a task", err)
 }
 
 // taskIn reads a task, or gives ErrNotFound.
 func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, error) {
-	row := newTaskRow()
-	err := row.scan(on.QueryRowContext(ctx, taskOfUser, user, id), false)
-	if errors.Is(err, sql.ErrNoRows) {
-		return tasks.Task{}, tasks.ErrNotFound
+	t, found, err := find(ctx, on, taskOfUser, scanUserTask, user, id)
+	if !found {
+		return t, cmp.Or(err, tasks.ErrNotFound)
 	}
-	row.task.UserID = user
-	return row.task, err
+	t.UserID = user
+	return t, nil
 }
 
 const revisionOfList = `SELECT revision FROM task_lists WHERE user_id = $1`
 
 func (s taskLists) Revision(ctx context.Context, user string) (revision int64, err error) {
-	revision, _, err = find(ctx, s.db.reader(ctx), revisionOfList, scanValue[int64], user)
-	if err != nil {
-		return 0, fmt.Errorf("look at a list of tasks: %w", err)
-	}
-	return revision, nil
+	revision, _, err = lookUp(ctx, s.db, "look at a list of tasks", revisionOfList, scanValue[int64], user)
+	return revision, err
 }
 
-// taskError says what was to be done, and whether it is known to have failed.
+// taskError is doing, and says whether it is known to have failed.
 func taskError(act string, err error) error {
 	if is[*UnknownError](err) {
-		return fmt.Errorf("%s: %w: %w", act, tasks.ErrUnknown, err)
+		err = fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
 	}
-	return fmt.Errorf("%s: %w", act, err)
+	return doing(act, err)
 }

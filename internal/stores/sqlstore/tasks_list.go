@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"math"
@@ -11,9 +12,7 @@ import (
 )
 
 func (s taskLists) List(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (tasks.Page, error) {
-	if part.Before == 0 {
-		part.Before = math.MaxInt64
-	}
+	part.Before = cmp.Or(part.Before, math.MaxInt64)
 	read := s.page
 	if f.Search != "" {
 		read = s.search
@@ -145,6 +144,12 @@ func (r *taskRow) scan(row scanner, withTotal bool) error {
 	r.task.Description, r.task.DueDate = textOrNil(r.description), textOrNil(r.due)
 	r.task.Priority = priorityOf(r.rank)
 	return nil
+}
+
+func scanUserTask(from scanner) (tasks.Task, error) {
+	row := newTaskRow()
+	err := row.scan(from, false)
+	return row.task, err
 }
 
 func textOrNil(s sql.NullString) *string {

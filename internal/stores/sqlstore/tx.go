@@ -13,7 +13,6 @@ import (
 type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // work is what a transaction is begun for. It may be run again from the start,
@@ -42,15 +41,27 @@ func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner)
 	if tx, ok := db.carried(ctx); ok {
 		return step(ctx, tx, f)
 	}
-	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error { return f(within(ctx, db, tx), tx) })
+	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
+		return f(context.WithValue(ctx, carrier{db}, tx), tx)
+	})
 }
 
 // transact is change with an error that says what was to be done.
 func (db *DB) transact(ctx context.Context, act string, f work) error {
-	if err := db.change(ctx, f); err != nil {
-		return fmt.Errorf("%s: %w", act, err)
+	return doing(act, db.change(ctx, f))
+}
+
+// transacted is transact for work that gives something; the zero value if it fails.
+func transacted[T any](ctx context.Context, db *DB, act string, f func(ctx context.Context, tx runner) (T, error)) (T, error) {
+	var given T
+	err := db.transact(ctx, act, func(ctx context.Context, tx runner) (err error) {
+		given, err = f(ctx, tx)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
 	}
-	return nil
+	return given, nil
 }
 
 // execAlone runs one statement in a transaction of its own.
@@ -68,11 +79,6 @@ func (db *DB) reader(ctx context.Context) runner {
 
 // carrier is the key of the transaction that a context carries, one a database.
 type carrier struct{ db *DB }
-
-// within gives a context that carries tx, a transaction of db.
-func within(ctx context.Context, db *DB, tx runner) context.Context {
-	return context.WithValue(ctx, carrier{db}, tx)
-}
 
 func (db *DB) carried(ctx context.Context) (runner, bool) {
 	tx, ok := ctx.Value(carrier{db}).(runner)

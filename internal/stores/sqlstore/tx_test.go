@@ -2,12 +2,17 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"remit/internal/engine/approval"
 )
 
 // notes makes a table whose rows can be there twice, and returns what adds a row to it.
@@ -122,7 +127,7 @@ func TestChangeWithinChange(t *testing.T) {
 					return err
 				}
 				seen := 0
-				err = db.reader(ctx).QueryRowContext(ctx, "SELECT count(*) FROM notes").Scan(&seen)
+				err = readRow(ctx, db.reader(ctx), "SELECT count(*) FROM notes", &seen)
 				if seen != 2 || err != nil {
 					t.Errorf("the transaction sees %d notes of its own, error %v", seen, err)
 				}
@@ -152,7 +157,7 @@ func TestTransactionEnds(t *testing.T) {
 			t.Error("a transaction that has ended takes a change")
 		}
 		n := 0
-		if err := db.reader(late).QueryRowContext(late, "SELECT 1").Scan(&n); err == nil {
+		if err := readRow(late, db.reader(late), "SELECT 1", &n); err == nil {
 			t.Error("a transaction that has ended reads")
 		}
 		expect(t, db)
@@ -182,7 +187,7 @@ func TestChangesAtOnce(t *testing.T) {
 		}
 		wg.Wait()
 		total, rows := 0, len(count(t, db))
-		err := db.reader(t.Context()).QueryRowContext(t.Context(), "SELECT total FROM task_lists").Scan(&total)
+		err := readRow(t.Context(), db.reader(t.Context()), "SELECT total FROM task_lists", &total)
 		if total != 320 || rows != 320 || err != nil {
 			t.Errorf("320 changes counted to %d and left %d notes, error %v", total, rows, err)
 		}
@@ -191,7 +196,7 @@ func TestChangesAtOnce(t *testing.T) {
 
 func countUp(ctx context.Context, tx runner) error {
 	n := 0
-	err := tx.QueryRowContext(ctx, "UPDATE task_lists SET total = total + 1 WHERE user_id = 'u' RETURNING total").Scan(&n)
+	err := readRow(ctx, tx, "UPDATE task_lists SET total = total + 1 WHERE user_id = 'u' RETURNING total", &n)
 	if err != nil {
 		return err
 	}
@@ -268,3 +273,40 @@ func BenchmarkChange(b *testing.B) {
 
 // longEnough is for what has to happen, however busy the machine is.
 const longEnough = 5 * time.Minute
+
+// runsTwice is a keeper that runs what it is given twice, as if the database had undone the
+// first time at its last query.
+type runsTwice struct{ keeper }
+
+func (k runsTwice) keep(ctx context.Context, f work) error {
+	return k.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
+		if err := step(ctx, tx, func(ctx context.Context, tx runner) error { return f(ctx, failsToInsert{tx}) }); !errors.Is(err, errTest) {
+			return fmt.Errorf("the first time: %w", err)
+		}
+		return f(ctx, tx)
+	})
+}
+
+type failsToInsert struct{ runner }
+
+func (r failsToInsert) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if strings.Contains(query, "INSERT") {
+		return nil, errTest
+	}
+	return r.runner.QueryContext(ctx, query, args...)
+}
+
+// TestAskRunsAgain: a question that is asked again after the database has undone it is the same.
+func TestAskRunsAgain(t *testing.T) {
+	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
+	db.keeper = runsTwice{db.keeper}
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	want := approval.Request{
+		ID: "a1", Key: "k", Workspace: "/w", Principal: "ann", Tool: "demo/note", Version: "1.0.0", Digest: "sha256:1",
+		Arguments: []byte("{}"), Summary: "Note", State: approval.Pending, CreatedAt: now, ExpiresAt: now.Add(time.Hour),
+	}
+	got, err := db.Approvals().Ask(t.Context(), want)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, error %v, want %+v", got, err, want)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -114,7 +115,7 @@ func (r *Root) OpenAppend(name string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
-	return os.NewFile(uintptr(fd), r.hostPath(name)), nil
+	return os.NewFile(uintptr(fd), filepath.Join(r.real, filepath.FromSlash(name))), nil
 }
 
 func appendFrom(root int, name string) (int, error) {

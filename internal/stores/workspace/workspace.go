@@ -193,8 +193,3 @@ func segments(p string) []string {
 
 // isOurs tells whether name can be that of a file of ours.
 func isOurs(name string) bool { return fs.ValidPath(name) && name != "." }
-
-// hostPath gives the full path of a file of ours, for our own eyes.
-func (r *Root) hostPath(name string) string {
-	return filepath.Join(r.real, filepath.FromSlash(name))
-}

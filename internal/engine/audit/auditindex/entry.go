@@ -20,17 +20,13 @@ func nameOf(text string) string {
 	return text
 }
 
-// parse reads the call that a line records. It reports false for a line that is not a record.
-func parse(day string, line *audit.Line) (c Call, ok bool) {
+// parse reads a line and the call that it records. It reports false for a line that is not a record.
+func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool) {
 	record, err := jsontree.Parse(line.Text)
 	if err != nil || record.Kind != jsontree.Object {
-		return c, false
+		return record, c, false
 	}
-	return callOf(Spot{day, line.Place}, &record)
-}
-
-func callOf(at Spot, record *jsontree.Value) (c Call, ok bool) {
-	c.Spot = at
+	c.Spot = Spot{day, line.Place}
 	for i := range record.Members {
 		m := &record.Members[i]
 		switch text := m.Value.Text; m.Key {
@@ -57,7 +53,7 @@ func callOf(at Spot, record *jsontree.Value) (c Call, ok bool) {
 			c.Mark = markOf(text)
 		}
 	}
-	return c, ok && c.Tool != "" && c.Outcome != ""
+	return record, c, ok && c.Tool != "" && c.Outcome != ""
 }
 
 // numberOf is a number that is not negative; 0 if the text is none.

@@ -217,15 +217,12 @@ func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, m
 			if left == 0 || x.isClosed() {
 				return known, true, nil
 			}
-			lost, err := x.indexBatch(ctx, store, d)
-			if err != nil {
-				return nil, false, err
+			from := d.Next
+			if ok, err := x.indexBatch(ctx, store, d); err != nil || !ok {
+				return known, err == nil, err
 			}
-			if lost == nothingNew {
-				break
-			}
-			if lost == takenByOther {
-				return known, true, nil
+			if d.Next == from {
+				break // no line has ended since
 			}
 		}
 	}
@@ -255,23 +252,16 @@ func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.D
 	return left, nil
 }
 
-type batchResult int
-
-const (
-	indexed      batchResult = iota
-	nothingNew               // no line ended yet
-	takenByOther             // another process has indexed it
-)
-
-// indexBatch indexes the next lines of a day.
-func (x *Index) indexBatch(ctx context.Context, store Store, d *Indexed) (batchResult, error) {
+// indexBatch indexes the next lines of a day, if there are any. It reports false if another
+// process has indexed them.
+func (x *Index) indexBatch(ctx context.Context, store Store, d *Indexed) (bool, error) {
 	lines, err := x.Records.From(ctx, d.Day, d.Next, batchLines)
 	if err != nil || len(lines) == 0 {
-		return nothingNew, err
+		return true, err
 	}
 	b := Batch{Day: d.Day, From: d.Next, To: lines[len(lines)-1].Next}
 	for i := range lines {
-		if call, ok := parse(d.Day, &lines[i]); ok {
+		if _, call, ok := parse(d.Day, &lines[i]); ok {
 			b.Calls = append(b.Calls, call)
 		} else {
 			b.Broken++
@@ -279,8 +269,8 @@ func (x *Index) indexBatch(ctx context.Context, store Store, d *Indexed) (batchR
 	}
 	ok, err := store.Append(ctx, b)
 	if err != nil || !ok {
-		return takenByOther, err
+		return false, err
 	}
 	d.Next, d.Calls, d.Broken = b.To, d.Calls+len(b.Calls), d.Broken+b.Broken
-	return indexed, nil
+	return true, nil
 }

@@ -82,11 +82,7 @@ func (l *latest) read(ctx context.Context, day string, down int64) error {
 
 // add keeps the record of a line if the filter chooses it.
 func (l *latest) add(day string, line *audit.Line) {
-	record, err := jsontree.Parse(line.Text)
-	if err != nil || record.Kind != jsontree.Object {
-		return
-	}
-	if call, ok := callOf(Spot{day, line.Place}, &record); ok && l.filter.fits(&call.Kind) {
+	if record, call, ok := parse(day, line); ok && l.filter.fits(&call.Kind) {
 		l.found = append(l.found, record)
 	}
 }

@@ -71,7 +71,7 @@ type measure struct {
 	tools           []Tool
 	kinds           map[int64]*measured
 	buckets         []Bucket
-	byTool, byTime  sample
+	byTool, byTime  [][]int64 // how long calls took, in microseconds
 }
 
 // measured is what is known of the calls of a kind.
@@ -101,7 +101,7 @@ func newMeasure(t *tallies, from, to time.Time, stretches int) *measure {
 	for i := range m.buckets {
 		m.buckets[i].Start = time.UnixMicro(m.from + int64(i)*m.width).UTC()
 	}
-	m.byTool, m.byTime = make(sample, len(m.tools)), make(sample, len(m.buckets))
+	m.byTool, m.byTime = make([][]int64, len(m.tools)), make([][]int64, len(m.buckets))
 	return m
 }
 
@@ -111,7 +111,10 @@ func (m *measure) add(c Timed) {
 		return // it appeared after the kinds were read
 	}
 	kind.calls++
-	m.byTool.add(kind.tool, c.Took)
+	measured := c.Took > 0 // zero is that of what was not measured, such as signing in
+	if measured {
+		m.byTool[kind.tool] = append(m.byTool[kind.tool], c.Took)
+	}
 	if len(m.buckets) == 0 || c.At < m.from || c.At >= m.to {
 		return
 	}
@@ -120,7 +123,9 @@ func (m *measure) add(c Timed) {
 	if kind.failed {
 		m.buckets[at].Failures++
 	}
-	m.byTime.add(at, c.Took)
+	if measured {
+		m.byTime[at] = append(m.byTime[at], c.Took)
+	}
 }
 
 func (m *measure) result() ([]Tool, []Bucket) {
@@ -150,16 +155,6 @@ func (t *Tool) fail(kind string, calls int) {
 	t.Kinds[kind] += calls
 	if kind == "limited" {
 		t.Limited += calls
-	}
-}
-
-// sample holds durations in microseconds by group.
-type sample [][]int64
-
-// add adds a duration; zero is that of what was not measured, such as signing in.
-func (s sample) add(group int, micros int64) {
-	if micros > 0 {
-		s[group] = append(s[group], micros)
 	}
 }
 

@@ -3,8 +3,6 @@ package auditindex
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
@@ -91,14 +89,6 @@ func (x *Index) linkBefore(ctx context.Context, at Spot, prev string) (Link, err
 	return x.dayBefore(ctx, at.Day, prev)
 }
 
-// linkAfter compares a record with the one after it; next is that one, if it is of the same day.
-func (x *Index) linkAfter(ctx context.Context, day, hash string, next []audit.Line) (Link, error) {
-	if len(next) > 0 {
-		return fits(prevOf(next[0].Text) == hash), nil
-	}
-	return x.dayAfter(ctx, day, hash)
-}
-
 func prevOf(line []byte) string {
 	record, err := jsontree.Parse(line)
 	if err != nil {
@@ -110,32 +100,24 @@ func prevOf(line []byte) string {
 
 // dayBefore tells whether the first record of a day follows the day before.
 func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
-	days, err := x.Records.Days(ctx)
+	before, _, err := audit.LastBefore(ctx, x.Records, day)
 	if err != nil {
 		return "", err
 	}
-	for _, d := range slices.Backward(days) {
-		if d.Name >= day {
-			continue
-		}
-		last, err := x.Records.Before(ctx, d.Name, math.MaxInt64, 1)
-		if err != nil {
-			return "", err
-		}
-		if len(last) > 0 {
-			follows, err := audit.Follows(ctx, x.Records, d.Name, prev)
-			return fits(follows), err
-		}
-	}
-	if prev == audit.Genesis {
+	if before == "" && prev == audit.Genesis {
 		return End, nil
 	}
-	return Broken, nil
+	follows, err := audit.Follows(ctx, x.Records, before, prev)
+	return fits(follows), err
 }
 
-// dayAfter tells whether the day after, if there is one, goes on where this one ends. It
-// may go on at an earlier record of the last minute: then this one has no follower.
-func (x *Index) dayAfter(ctx context.Context, day, hash string) (Link, error) {
+// linkAfter compares a record with the one after it; next is that one, if it is of the same
+// day. The day after may go on at an earlier record of the last minute: then this one has no
+// follower.
+func (x *Index) linkAfter(ctx context.Context, day, hash string, next []audit.Line) (Link, error) {
+	if len(next) > 0 {
+		return fits(prevOf(next[0].Text) == hash), nil
+	}
 	days, err := x.Records.Days(ctx)
 	if err != nil {
 		return "", err
