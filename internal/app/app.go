@@ -57,7 +57,6 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	ignoreWriteSignals()
-	defer loadBallast(env)()
 	logs := &logs{}
 	defer logs.flush()
 	program := &cli.Program{
@@ -81,10 +80,10 @@ const (
 
 // loadBallast allocates what is never touched, and so takes no memory; but the
 // garbage collector counts it as alive, and so runs only when as much again has
-// been allocated. What really lives is small, and calls should not pay for looking
-// at it all the time. Whoever sets GOGC knows better.
-func loadBallast(env func(string) (string, bool)) (unload func()) {
-	if _, set := env("GOGC"); set {
+// been allocated. What really lives in a server is small, and calls should not pay for
+// looking at it all the time. Whoever sets GOGC knows better.
+func loadBallast() (unload func()) {
+	if _, set := os.LookupEnv("GOGC"); set {
 		return func() {}
 	}
 	var held atomic.Pointer[[ballastSize]byte]

@@ -34,6 +34,7 @@ const grace = 30 * time.Second
 
 // ServeStdio speaks MCP on a pair of streams until in ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
+	defer loadBallast()()
 	server := a.endpoint(a.engine, a.sets)
 	loopback := &links.Loopback{Serve: a.serveLinks}
 	a.own(loopback.Base)
@@ -98,6 +99,7 @@ func finish(ctx context.Context, servers ...*mcp.Server) error {
 
 // Serve answers HTTP until ctx ends. ready is told the address.
 func (a *App) Serve(ctx context.Context, ready func(url string)) error {
+	defer loadBallast()()
 	if err := a.Reach(ctx); err != nil {
 		return err
 	}
