@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -107,11 +106,8 @@ func indexNoWorse(t *testing.T, older string) {
 	for n := range 4 {
 		i := n % 2
 		cmd := remitOf(t, builds[i], "index", "--json", "--root", root, "--data", t.TempDir())
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		most := runWatched(t, cmd) >> 20
 		spent := (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Round(10 * time.Millisecond)
-		most := int(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) >> 10
 		if n < 2 {
 			used[i], memory[i] = spent, most
 		}
