@@ -9,7 +9,7 @@ import (
 	"remit/internal/app"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 func openApp(tb testing.TB, toolset string) *app.App {

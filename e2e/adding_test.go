@@ -15,7 +15,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // snippets are what docs/adding-a-tool.md says to write.

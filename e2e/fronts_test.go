@@ -18,7 +18,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // front is one way in which a call reaches the engine.

@@ -13,7 +13,7 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	metricspb "go.opentelemetry.io/proto/otlp/metrics/v1"
 
-	"remit/internal/faces/otlp/otlptest"
+	"remit/internal/frontends/otlp/otlptest"
 )
 
 // The trace that the caller of these tests is in.

@@ -25,12 +25,12 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/audit/auditindex"
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
 	"remit/internal/engine/stats"
 	"remit/internal/engine/telemetry"
-	"remit/internal/faces/cli"
-	"remit/internal/faces/otlp"
-	"remit/internal/faces/webhook"
+	"remit/internal/frontends/cli"
+	"remit/internal/frontends/otlp"
+	"remit/internal/frontends/webhook"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
@@ -242,7 +242,7 @@ func (a *App) engineOptions() engine.Options {
 		Audit:     &audit.Log{Keeper: a.kept.records},
 		Observer:  a.stats,
 		Witness:   a.sessions,
-		Once:      stored(a.database, func(db *sqlstore.DB) once.Store { return db.Once() }),
+		Once:      stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Once() }),
 
 		ApprovalPage: a.approvalPage,
 		Telemetry:    a.telemetry,

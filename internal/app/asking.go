@@ -7,8 +7,8 @@ import (
 
 	"remit/internal/engine/approval"
 	"remit/internal/engine/telemetry"
-	"remit/internal/faces/cli"
-	"remit/internal/faces/webhook"
+	"remit/internal/frontends/cli"
+	"remit/internal/frontends/webhook"
 )
 
 // webhookKey is the variable that holds what messages about requests are signed with.

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/faces/door"
-	"remit/internal/faces/httpd"
-	"remit/internal/faces/links"
+	"remit/internal/frontends/auth"
+	"remit/internal/frontends/httpserver"
+	"remit/internal/frontends/signedurl"
 	"remit/internal/stores/workspace"
 	"remit/internal/toolsets/books"
 )
 
 // bookLinks makes the addresses that the tools of books hand out.
 type bookLinks struct {
-	signer *links.Signer
+	signer *signedurl.Signer
 	cdn    string                 // where assets are, if not with us
 	base   func() (string, error) // where we serve links, or whoever does
 }
@@ -28,7 +28,7 @@ var _ books.Links = (*bookLinks)(nil)
 
 // newLinks makes links that lead to where a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
-	signer := &links.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
+	signer := &signedurl.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
 	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.elsewhere}
 }
 
@@ -68,7 +68,7 @@ func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 	if l.cdn != "" {
 		return l.cdn + "/" + key, nil
 	}
-	return l.at(links.AssetPath(key), nil)
+	return l.at(signedurl.AssetPath(key), nil)
 }
 
 // Upload keeps the promise of books.Links.
@@ -95,19 +95,19 @@ func (l *bookLinks) at(address string, err error) (string, error) {
 }
 
 // linked serves what links lead to.
-func (a *App) linked(admit func() (func(), bool)) *links.Handler {
-	return &links.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit}
+func (a *App) linked(admit func() (func(), bool)) *signedurl.Handler {
+	return &signedurl.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit}
 }
 
 // serveLinks serves links alone, on any port of this machine, until ctx ends.
 func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
-	l, err := httpd.Listen(ctx, "127.0.0.1:0", false)
+	l, err := httpserver.Listen(ctx, "127.0.0.1:0", false)
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
 	a.linked(nil).Register(mux)
-	server := &httpd.Server{Handler: mux, Log: a.log, EndStreams: func() {}}
+	server := &httpserver.Server{Handler: mux, Log: a.log, EndStreams: func() {}}
 	ready("http://" + l.Addr().String())
 	return server.Serve(ctx, l, grace)
 }
@@ -116,7 +116,7 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 // that follow a link, where links are meant for others, and those of clients that look
 // where tokens come from.
 func (a *App) isPublic(r *http.Request) bool {
-	return a.settings.PublicURL != "" && links.Leads(r) || door.IsMetadata(r)
+	return a.settings.PublicURL != "" && signedurl.Leads(r) || auth.IsMetadata(r)
 }
 
 // linkedBooks are the books as links reach them.
@@ -125,16 +125,16 @@ type linkedBooks struct {
 	readOnly bool
 }
 
-// Asset keeps the promise of links.Library.
-func (l linkedBooks) Asset(ctx context.Context, key string) (*links.Asset, error) {
+// Asset keeps the promise of signedurl.Library.
+func (l linkedBooks) Asset(ctx context.Context, key string) (*signedurl.Asset, error) {
 	asset, err := l.library.Asset(ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return &links.Asset{ReadSeekCloser: asset.Body, Size: asset.Size, Modified: asset.Modified, MIME: asset.MIME, Version: asset.Version}, nil
+	return &signedurl.Asset{ReadSeekCloser: asset.Body, Size: asset.Size, Modified: asset.Modified, MIME: asset.MIME, Version: asset.Version}, nil
 }
 
-// Receive keeps the promise of links.Library.
+// Receive keeps the promise of signedurl.Library.
 func (l linkedBooks) Receive(ctx context.Context, key string, size int64, by string, body io.Reader) error {
 	if l.readOnly {
 		return contract.Errorf(contract.Denied, "This server only reads: it takes no uploads")
@@ -142,7 +142,7 @@ func (l linkedBooks) Receive(ctx context.Context, key string, size int64, by str
 	return l.library.Receive(ctx, books.Upload{Key: key, Size: size, By: by}, body)
 }
 
-// Archive keeps the promise of links.Library.
+// Archive keeps the promise of signedurl.Library.
 func (l linkedBooks) Archive(ctx context.Context, bookID string, w io.Writer) error {
 	return l.library.WriteArchive(ctx, bookID, w, func(int, int64) {})
 }

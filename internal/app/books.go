@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/stores/blob"
 	"remit/internal/toolsets/books"
 )

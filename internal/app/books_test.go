@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/stores/blob"
 	"remit/internal/stores/blob/s3test"
 	"remit/internal/toolsets/books"

@@ -13,7 +13,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/search/corpus"
 	"remit/internal/search/glob"
 	"remit/internal/search/tree"

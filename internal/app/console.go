@@ -15,17 +15,17 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/stats"
-	"remit/internal/faces/cli/clients"
-	"remit/internal/faces/console"
-	"remit/internal/faces/door"
-	"remit/internal/faces/httpd"
+	"remit/internal/frontends/auth"
+	"remit/internal/frontends/cli/clients"
+	"remit/internal/frontends/console"
+	"remit/internal/frontends/httpserver"
 	"remit/internal/toolsets/learning"
 )
 
 // newConsole makes the pages for people.
-func (a *App) newConsole(server *httpd.Server, entrance *door.Door) (*console.Console, error) {
+func (a *App) newConsole(server *httpserver.Server, entrance *auth.Door) (*console.Console, error) {
 	pages, err := a.pagesEngine()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (a *App) newConsole(server *httpd.Server, entrance *door.Door) (*console.Co
 		TokensNeeded: needsToken,
 		Health:       func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
 		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
-		Audit: a.options.Audit, Limiter: limit.NewMemory(), Address: entrance.Address,
+		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: entrance.Address,
 		Preview: a.preview, History: a.books.History, Changed: a.books.Changed, Asset: a.books.Asset,
 		Now: time.Now, Log: a.log,
 	}, nil
@@ -56,7 +56,7 @@ func (a *App) pagesEngine() (*engine.Engine, error) {
 }
 
 // identityWords say how callers are told apart.
-func identityWords(entrance *door.Door) string {
+func identityWords(entrance *auth.Door) string {
 	if !entrance.Required(context.Background()) {
 		return "Callers over HTTP need not say who they are: only this machine can connect. The first token changes that."
 	}
@@ -150,7 +150,7 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 }
 
 // addConsole serves the pages.
-func (a *App) addConsole(mux *http.ServeMux, server *httpd.Server, entrance *door.Door) error {
+func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, entrance *auth.Door) error {
 	pages, err := a.newConsole(server, entrance)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/background"
+	"remit/internal/engine/jobs"
 	"remit/internal/stores/sqlstore"
 )
 
@@ -172,12 +172,12 @@ func (d *database) sealed(ctx context.Context) (*sqlstore.DB, []byte, error) {
 }
 
 // background are the calls in the background.
-func (d *database) background(ctx context.Context) (background.Store, error) {
+func (d *database) background(ctx context.Context) (jobs.Store, error) {
 	db, secret, err := d.sealed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &background.Sealed{Store: db.Background(), Secret: secret}, nil
+	return &jobs.Sealed{Store: db.Background(), Secret: secret}, nil
 }
 
 // spend takes note of a token that can be used once.

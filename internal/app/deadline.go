@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // factorVariable is the environment variable that multiplies the deadlines of all contracts.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"remit/internal/engine/audit"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/stores/sqlstore"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"remit/internal/engine/identity"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // finding is what doctor says of one thing in a workspace.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"io"
 
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/search/eval"
 	"remit/internal/search/model"
 )

@@ -15,9 +15,9 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/identity"
-	"remit/internal/faces/cli"
-	"remit/internal/faces/door"
-	"remit/internal/faces/httpd"
+	"remit/internal/frontends/auth"
+	"remit/internal/frontends/cli"
+	"remit/internal/frontends/httpserver"
 	"remit/internal/stores/sqlstore"
 )
 
@@ -120,7 +120,7 @@ func (a *App) approvalPage(id string) string {
 // which anybody could call the tools, or listen to those who do.
 func (a *App) exposure(ctx context.Context) (exposed bool, err error) {
 	s := &a.settings
-	loopback := httpd.IsLoopback(s.Addr)
+	loopback := httpserver.IsLoopback(s.Addr)
 	if loopback && !s.BehindProxy {
 		return false, nil
 	}
@@ -151,7 +151,7 @@ func (a *App) warnUnnamed() {
 
 // warnStrange tells of tokens that were made with another key, or for another folder: they
 // let nobody in, and do not close anything either.
-func (a *App) warnStrange(ctx context.Context, entrance *door.Door) {
+func (a *App) warnStrange(ctx context.Context, entrance *auth.Door) {
 	all, err := a.who.tokens.List(ctx)
 	if err != nil || len(all) == 0 || entrance.Required(ctx) {
 		return
@@ -160,22 +160,22 @@ func (a *App) warnStrange(ctx context.Context, entrance *door.Door) {
 }
 
 // newDoor tells who sends a request.
-func (a *App) newDoor(exposed bool) (*door.Door, error) {
-	d := &door.Door{
+func (a *App) newDoor(exposed bool) (*auth.Door, error) {
+	d := &auth.Door{
 		Tokens: a.who.tokens, Local: identity.Identity{Principal: cli.Local}, Resource: a.baseURL, Scopes: a.scopes,
 		BehindProxy: a.settings.BehindProxy, Limiter: a.options.Limiter, Audit: a.options.Audit, Log: a.log, Now: time.Now,
 		DeadlineFactor: a.options.DeadlineFactor,
 	}
 	switch {
 	case a.settings.Identity == "on" || exposed:
-		d.Mode = door.On
+		d.Mode = auth.On
 	case a.settings.Identity == "off":
-		d.Mode = door.Off
+		d.Mode = auth.Off
 	}
 	if a.settings.OIDCIssuer == "" {
 		return d, nil
 	}
-	d.Issuer = &door.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
+	d.Issuer = &auth.OIDC{URL: a.settings.OIDCIssuer, Audience: a.settings.OIDCAudience, UserClaim: a.settings.OIDCUser}
 	return d, d.Issuer.Validate()
 }
 
@@ -189,7 +189,7 @@ func (a *App) scopes() []string {
 }
 
 // readers serves those who may read books, where callers are told apart.
-func readers(d *door.Door, next http.Handler) http.Handler {
+func readers(d *auth.Door, next http.Handler) http.Handler {
 	return d.Known(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := d.Who(r).Grant.Allows("books", false); err != nil {
 			refuse(w, d.Challenge(w, r, err), "This needs a token that may read books")

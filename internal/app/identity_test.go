@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // TestAnswersAreNotFramed: also those that no face of ours gives.

@@ -14,8 +14,8 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
-	"remit/internal/engine/limit"
-	"remit/internal/faces/cli"
+	"remit/internal/engine/ratelimit"
+	"remit/internal/frontends/cli"
 	"remit/internal/stores/memlog"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/workspace"
@@ -30,7 +30,7 @@ type keeping struct {
 	records audit.Keeper
 	audit   audit.Reader // the records
 	source  string       // the name of the records in the index of calls
-	limiter limit.Limiter
+	limiter ratelimit.Limiter
 	judge   func(name string, policy *contract.PathPolicy) (engine.File, error)
 
 	memoryEnd, recordsEnd io.Closer
@@ -47,7 +47,7 @@ func keepAlone(s cli.Settings, root *workspace.Root, data *dataFolder, lost func
 	records := &memlog.Daily{Files: data.files("audit"), Folder: folder, Lost: lost}
 	return &keeping{
 		place: workspace.RealPath(s.Root), memory: memory, records: records, audit: audit.Folder{FS: folder},
-		source: recordSource(s), limiter: limit.NewMemory(),
+		source: recordSource(s), limiter: ratelimit.NewMemory(),
 		judge: func(name string, policy *contract.PathPolicy) (engine.File, error) {
 			return judged(root.Judge(name, policy))
 		},

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
+	"remit/internal/search/embedapi"
 	"remit/internal/search/model"
-	"remit/internal/search/provider"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
@@ -60,7 +60,7 @@ func (a *App) remoteModel() (knowledge.Embedder, error) {
 		return nil, nil
 	}
 	key, _ := a.settings.Env(embeddingsKey)
-	client, err := provider.New(provider.Options{URL: a.settings.Embeddings, Model: a.settings.EmbeddingsModel, Key: key})
+	client, err := embedapi.New(embedapi.Options{URL: a.settings.Embeddings, Model: a.settings.EmbeddingsModel, Key: key})
 	if err != nil {
 		return nil, fmt.Errorf("embeddings: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/search/tree"
 	"remit/internal/toolsets/codebase"
 )

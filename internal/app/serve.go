@@ -19,13 +19,13 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/background"
-	"remit/internal/faces/cli"
-	"remit/internal/faces/door"
-	"remit/internal/faces/httpapi"
-	"remit/internal/faces/httpd"
-	"remit/internal/faces/links"
-	"remit/internal/faces/mcp"
+	"remit/internal/engine/jobs"
+	"remit/internal/frontends/auth"
+	"remit/internal/frontends/cli"
+	"remit/internal/frontends/httpapi"
+	"remit/internal/frontends/httpserver"
+	"remit/internal/frontends/mcp"
+	"remit/internal/frontends/signedurl"
 	"remit/internal/stores/workspace"
 )
 
@@ -36,7 +36,7 @@ const grace = 30 * time.Second
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer loadBallast()()
 	server := a.endpoint(a.engine, a.sets)
-	loopback := &links.Loopback{Serve: a.serveLinks}
+	loopback := &signedurl.Loopback{Serve: a.serveLinks}
 	a.own(loopback.Base)
 	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server), loopback.Close())
 }
@@ -50,7 +50,7 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	place := a.kept.place + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
-		Tasks: &background.Runner{
+		Tasks: &jobs.Runner{
 			Engine: e, Place: place, Log: a.log,
 			Store: a.database.background,
 		},
@@ -116,7 +116,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
-	l, err := httpd.Listen(ctx, a.settings.Addr, server.Exposed)
+	l, err := httpserver.Listen(ctx, a.settings.Addr, server.Exposed)
 	if err != nil {
 		return err
 	}
@@ -155,14 +155,14 @@ func (a *App) followCalls(ctx context.Context) (end func()) {
 }
 
 // newServer prepares to listen where the settings say, if that is safe.
-func (a *App) newServer(ctx context.Context) (*httpd.Server, error) {
+func (a *App) newServer(ctx context.Context) (*httpserver.Server, error) {
 	exposed, err := a.exposure(ctx)
 	if err != nil {
 		return nil, err
 	}
-	server := &httpd.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: originOf(a.settings.PublicURL)}
+	server := &httpserver.Server{Log: a.log, Public: a.isPublic, Exposed: exposed, Origin: originOf(a.settings.PublicURL)}
 	if a.settings.TLSCert != "" {
-		if server.TLS, err = httpd.LoadCertificate(a.settings.TLSCert, a.settings.TLSKey, a.log); err != nil {
+		if server.TLS, err = httpserver.LoadCertificate(a.settings.TLSCert, a.settings.TLSKey, a.log); err != nil {
 			return nil, err
 		}
 	}
@@ -217,7 +217,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 }
 
 // plain adds what is not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpd.Server, entrance *door.Door) {
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, entrance *auth.Door) {
 	api := &httpapi.API{
 		Engine: a.engine, Who: entrance.Who, Challenge: entrance.Challenge, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
@@ -285,7 +285,7 @@ func direct(mux *http.ServeMux) http.Handler {
 			return
 		}
 		if !strings.HasPrefix(r.URL.Path, "/cdn/") { // assets are there to be shown in pages of others
-			httpd.Unframed(w.Header())
+			httpserver.Unframed(w.Header())
 		}
 		mux.ServeHTTP(w, r)
 	})

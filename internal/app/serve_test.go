@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 func openHere(t *testing.T, change func(*cli.Settings)) *App {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 )
 
 // servedFile is where the address is noted at which this workspace is served, for the

@@ -22,7 +22,7 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
-	"remit/internal/faces/cli"
+	"remit/internal/frontends/cli"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/sqlstore/pgtest"
 )

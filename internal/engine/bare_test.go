@@ -11,8 +11,8 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine"
-	"remit/internal/engine/once"
-	"remit/internal/engine/once/oncetest"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/idempotency/idempotencytest"
 )
 
 // bareYAML is a tool whose answer is a bare list.
@@ -121,9 +121,9 @@ func TestBareRepeat(t *testing.T) {
 	type out struct {
 		Result []string `json:"result"`
 	}
-	keys, calls := &oncetest.Memory{}, 0
+	keys, calls := &idempotencytest.Memory{}, 0
 	o := quiet()
-	o.Once = func(context.Context) (once.Store, error) { return keys, nil }
+	o.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
 	writes := strings.Replace(without(bareYAML, "truncate"), "readOnly: true", "readOnly: false", 1)
 	e := serve(t, writes, false, engine.Handle(func(context.Context, bareIn) (out, error) {
 		calls++

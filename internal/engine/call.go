@@ -12,7 +12,7 @@ import (
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/identity"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 // Call is one call of a tool as a face hands it over.
@@ -170,7 +170,7 @@ func (w *work) rate(ctx context.Context) error {
 	if w.tool.Rate.IsZero() || w.engine.Limiter == nil || w.call.Round.Number > 0 {
 		return nil // the first round counted for all
 	}
-	rate := limit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
+	rate := ratelimit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
 	wait, err := w.engine.Limiter.Allow(ctx, w.call.Principal+"\x00"+w.tool.ID, rate, w.started)
 	if err != nil {
 		return contract.Errorf(contract.Unavailable, "The rate limit cannot be checked; try again").Because(err)

@@ -13,13 +13,13 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
-	"remit/internal/engine/limit"
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/ratelimit"
 	"remit/internal/engine/telemetry"
 )
 
 // Limiter decides whether a caller may call now.
-type Limiter = limit.Limiter
+type Limiter = ratelimit.Limiter
 
 // Approver lets a guarded call pass, or says why not.
 type Approver interface {
@@ -62,7 +62,7 @@ type Options struct {
 	Telemetry *telemetry.Telemetry
 	// Once gives where the answers of keyed calls are kept. It is called for every such
 	// call, so that nothing is opened before the first; nil: keys are refused.
-	Once func(ctx context.Context) (once.Store, error)
+	Once func(ctx context.Context) (idempotency.Store, error)
 	// Judge resolves a path argument beneath the workspace root and applies the
 	// policy to it. It denies before it tells whether anything exists.
 	Judge    func(name string, policy *contract.PathPolicy) (File, error)

@@ -20,7 +20,7 @@ import (
 	"remit/internal/engine/approval"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/enginetest"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 // setYAML and toolYAML make a small toolset whose one tool has every kind of rule.
@@ -156,7 +156,7 @@ func newRig(t *testing.T, change func(*engine.Options)) *rig {
 	r := &rig{}
 	set := loadSet(t, toolYAML)
 	o := engine.Options{
-		Limiter: limit.NewMemory(), Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
+		Limiter: ratelimit.NewMemory(), Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
 		Log: slog.New(slog.NewTextHandler(&r.logged, nil)),
 	}
 	if change != nil {

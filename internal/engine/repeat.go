@@ -10,7 +10,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
 )
 
 // keyed tells whether the call is carried out once for its key, however often it is
@@ -23,7 +23,7 @@ func (w *work) bindKey() error {
 	if key == "" {
 		return nil
 	}
-	if err := once.CheckKey(key); err != nil {
+	if err := idempotency.CheckKey(key); err != nil {
 		return err
 	}
 	if w.call.Round.Number > 0 && key != w.call.Round.Key {
@@ -70,8 +70,8 @@ func (w *work) digest(args *jsontree.Value) string {
 	return hex.EncodeToString(sum[:])
 }
 
-func (w *work) id() once.ID {
-	return once.ID{Principal: w.call.Principal, Tool: w.tool.ID, Key: w.next.Key}
+func (w *work) id() idempotency.ID {
+	return idempotency.ID{Principal: w.call.Principal, Tool: w.tool.ID, Key: w.next.Key}
 }
 
 // repeated makes a kept answer that of this call, which then has done nothing.
@@ -97,7 +97,7 @@ func (w *work) once(ctx context.Context, invoke invocation) (answer jsontree.Val
 			return answer.Append(make([]byte, 0, 256)), nil
 		}
 		if !w.tool.inside && !isCertain(failure) {
-			return nil, fmt.Errorf("%w: %w", once.ErrUnknown, failure)
+			return nil, fmt.Errorf("%w: %w", idempotency.ErrUnknown, failure)
 		}
 		return nil, failure
 	}
@@ -113,12 +113,12 @@ func (w *work) once(ctx context.Context, invoke invocation) (answer jsontree.Val
 	return answer, nil
 }
 
-func (w *work) do(ctx context.Context, store once.Store, effect once.Effect) (kept []byte, replayed bool, err error) {
+func (w *work) do(ctx context.Context, store idempotency.Store, effect idempotency.Effect) (kept []byte, replayed bool, err error) {
 	now := w.engine.Now()
 	if w.tool.inside {
 		return store.Do(ctx, w.id(), w.request, now, effect)
 	}
-	lease := now.Add(w.engine.limit(w.tool) + once.Grace)
+	lease := now.Add(w.engine.limit(w.tool) + idempotency.Grace)
 	return store.DoOutside(ctx, w.id(), w.request, now, lease, effect)
 }
 
@@ -131,14 +131,14 @@ func (w *work) contained(ctx context.Context, invoke invocation) (answer jsontre
 
 // isCertain tells whether a handler that failed has done nothing: it says so itself, or
 // it has only asked. One that was stopped, or broke, may have done anything, and so may
-// one that gives once.ErrUnknown as the cause of what it says.
+// one that gives idempotency.ErrUnknown as the cause of what it says.
 func isCertain(failure error) bool {
 	var own *contract.Error
 	var missing *IncapableError
 	_, waits := paused(failure)
 	switch {
 	case errors.As(failure, &own):
-		return own.Kind != contract.Internal && !errors.Is(own, once.ErrUnknown)
+		return own.Kind != contract.Internal && !errors.Is(own, idempotency.ErrUnknown)
 	default:
 		return waits || errors.As(failure, &missing) || errors.Is(failure, errNoPeer)
 	}
@@ -150,15 +150,15 @@ func (w *work) unkept(ctx context.Context, err error) error {
 		return contract.Errorf(kind, format, args...).Because(err)
 	}
 	switch {
-	case errors.Is(err, once.ErrOther):
+	case errors.Is(err, idempotency.ErrOther):
 		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.next.Key)
-	case errors.Is(err, once.ErrBusy):
+	case errors.Is(err, idempotency.ErrBusy):
 		return refuse(contract.Unavailable, "The call with idempotency key %s is still under way; repeat it in a moment", w.next.Key)
 	case w.ran && w.tool.inside:
 		return refuse(contract.Unavailable, "Whether %s was carried out is not known; repeat it with the same idempotency key", w.tool.Name)
 	case w.ran:
 		return refuse(contract.Unavailable, "%s was carried out, but its idempotency key could not be kept; do not repeat it", w.tool.Name)
-	case errors.Is(err, once.ErrUnknown):
+	case errors.Is(err, idempotency.ErrUnknown):
 		return refuse(contract.Conflict, "Whether the call with idempotency key %s was carried out is not known, because it broke off; "+
 			"look, and use a new key if it was not", w.next.Key)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):

@@ -19,8 +19,8 @@ import (
 	"remit/internal/engine"
 	"remit/internal/engine/audit"
 	"remit/internal/engine/enginetest"
-	"remit/internal/engine/once"
-	"remit/internal/engine/once/oncetest"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/idempotency/idempotencytest"
 )
 
 // serve makes an engine of the set demo with one tool.
@@ -41,12 +41,12 @@ func without(tool string, keys ...string) string {
 }
 
 // keyedRig is a rig whose calls may have keys; its effects are inside the store or not.
-func keyedRig(t *testing.T, store once.Store, inside bool) *rig {
+func keyedRig(t *testing.T, store idempotency.Store, inside bool) *rig {
 	t.Helper()
 	r := &rig{}
 	r.engine = serve(t, without(toolYAML, "rate"), inside, engine.Handle(r.note), engine.Options{
 		Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
-		Once: func(context.Context) (once.Store, error) { return store, nil },
+		Once: func(context.Context) (idempotency.Store, error) { return store, nil },
 	})
 	return r
 }
@@ -76,7 +76,7 @@ func (r *rig) handled() (times int) {
 // bothWays runs a test with effects inside the store of keys, and outside.
 func bothWays(t *testing.T, test func(t *testing.T, r *rig, inside bool)) {
 	for name, inside := range map[string]bool{"inside": true, "outside": false} {
-		t.Run(name, func(t *testing.T) { test(t, keyedRig(t, &oncetest.Memory{}, inside), inside) })
+		t.Run(name, func(t *testing.T) { test(t, keyedRig(t, &idempotencytest.Memory{}, inside), inside) })
 	}
 }
 
@@ -85,7 +85,7 @@ func bothWays(t *testing.T, test func(t *testing.T, r *rig, inside bool)) {
 func TestRepeat(t *testing.T) {
 	bothWays(t, func(t *testing.T, r *rig, inside bool) {
 		r.handler = func(ctx context.Context, in noteIn) (noteOut, error) {
-			if oncetest.InTransaction(ctx) != inside {
+			if idempotencytest.InTransaction(ctx) != inside {
 				t.Errorf("in the transaction of the key: %v", !inside)
 			}
 			return noteOut{Said: "ü <" + in.Text + ">"}, nil
@@ -189,7 +189,7 @@ func TestUncertainFailure(t *testing.T) {
 		"broken words": func() error { return contract.Errorf(contract.Internal, "Internal error") },
 		"given up":     func() error { return context.DeadlineExceeded },
 		"own doubt": func() error {
-			return contract.Errorf(contract.Unavailable, "Whether it was written is not known").Because(once.ErrUnknown)
+			return contract.Errorf(contract.Unavailable, "Whether it was written is not known").Because(idempotency.ErrUnknown)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestUncertainFailure(t *testing.T) {
 
 // TestAnswerThatBreaksItsContractIsNotKept: what is kept is what callers were promised.
 func TestAnswerThatBreaksItsContractIsNotKept(t *testing.T) {
-	r := keyedRig(t, &oncetest.Memory{}, true)
+	r := keyedRig(t, &idempotencytest.Memory{}, true)
 	picky := strings.Replace(without(toolYAML, "rate"), "said: {type: string,", "said: {type: string, minLength: 3,", 1)
 	r.engine = serve(t, picky, true, engine.Handle(r.note), r.engine.Options)
 	r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{Said: "x"}, nil }
@@ -281,26 +281,26 @@ func TestReadsIgnoreKeys(t *testing.T) {
 
 // faulty is a store of keys that fails where it is told to.
 type faulty struct {
-	*oncetest.Memory
+	*idempotencytest.Memory
 	find, before, after error
 }
 
-func (f *faulty) Find(ctx context.Context, id once.ID, request string, now time.Time) ([]byte, bool, error) {
+func (f *faulty) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) ([]byte, bool, error) {
 	if f.find != nil {
 		return nil, false, f.find
 	}
 	return f.Memory.Find(ctx, id, request, now)
 }
 
-func (f *faulty) Do(ctx context.Context, _ once.ID, _ string, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+func (f *faulty) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
-func (f *faulty) DoOutside(ctx context.Context, _ once.ID, _ string, _, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+func (f *faulty) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
-func (f *faulty) do(ctx context.Context, effect once.Effect) ([]byte, bool, error) {
+func (f *faulty) do(ctx context.Context, effect idempotency.Effect) ([]byte, bool, error) {
 	if f.before != nil {
 		return nil, false, f.before
 	}
@@ -319,16 +319,16 @@ func TestStoreOfKeysFails(t *testing.T) {
 		want                string
 	}{
 		{name: "cannot be read", find: down, kind: contract.Unavailable, want: "so note was not run; try again"},
-		{name: "busy", find: once.ErrBusy, kind: contract.Unavailable, want: "key k is still under way; repeat it in a moment"},
-		{name: "unknown", find: once.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
+		{name: "busy", find: idempotency.ErrBusy, kind: contract.Unavailable, want: "key k is still under way; repeat it in a moment"},
+		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
-		{name: "others were faster", before: once.ErrBusy, inside: true, kind: contract.Unavailable, want: "still under way"},
-		{name: "another call was faster", after: once.ErrOther, inside: true, kind: contract.Conflict, want: "was used for another call"},
+		{name: "others were faster", before: idempotency.ErrBusy, inside: true, kind: contract.Unavailable, want: "still under way"},
+		{name: "another call was faster", after: idempotency.ErrOther, inside: true, kind: contract.Conflict, want: "was used for another call"},
 		{name: "lost inside", after: down, inside: true, kind: contract.Unavailable, want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
-		{name: "lost outside", after: once.ErrUnknown, kind: contract.Unavailable, want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
+		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable, want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := keyedRig(t, &faulty{&oncetest.Memory{}, tc.find, tc.before, tc.after}, tc.inside)
+			r := keyedRig(t, &faulty{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.inside)
 			got := r.keyed(t, "k", good)
 			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) || strings.Contains(string(got.Body), "/home") {
 				t.Errorf("result %s, want %s %q", got.Body, tc.kind, tc.want)
@@ -342,7 +342,7 @@ func TestStoreOfKeysFails(t *testing.T) {
 
 // TestReplayedMeanwhile: a call that another one overtook has done nothing.
 func TestReplayedMeanwhile(t *testing.T) {
-	store := &oncetest.Memory{}
+	store := &idempotencytest.Memory{}
 	r := keyedRig(t, overtaken{store}, true)
 	got := r.keyed(t, "k", good)
 	if string(got.Body) != `{"said":"theirs"}` || !got.Replayed || r.durable[0] || r.records[0].Outcome != "replayed" {
@@ -351,9 +351,9 @@ func TestReplayedMeanwhile(t *testing.T) {
 }
 
 // overtaken is a store in which somebody else is always faster by a moment.
-type overtaken struct{ once.Store }
+type overtaken struct{ idempotency.Store }
 
-func (overtaken) Do(ctx context.Context, _ once.ID, _ string, _ time.Time, effect once.Effect) ([]byte, bool, error) {
+func (overtaken) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
 	_, err := effect(ctx)
 	return []byte(`{"said":"theirs"}`), true, err
 }
@@ -361,7 +361,7 @@ func (overtaken) Do(ctx context.Context, _ once.ID, _ string, _ time.Time, effec
 // TestNobodyIsReachedInATransaction: a client that does not answer, or does not
 // listen, would hold up the writes of all others.
 func TestNobodyIsReachedInATransaction(t *testing.T) {
-	r := keyedRig(t, &oncetest.Memory{}, true)
+	r := keyedRig(t, &idempotencytest.Memory{}, true)
 	r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) {
 		engine.Progress(ctx, 1, 2, "half")
 		_, err := engine.Ask(ctx, engine.Form("a", "b", engine.YesOrNo()))

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 // Tokens issues and checks the tokens of agents.
@@ -226,17 +226,17 @@ type NewToken struct {
 	Name    string // no other live token has it
 	User    string // the one whose data it may name; AnyUser for all, "" for none
 	Scopes  Scopes
-	Rate    limit.Rate // zero: none of its own
-	Expires time.Time  // zero: never
-	By      string     // who makes it
+	Rate    ratelimit.Rate // zero: none of its own
+	Expires time.Time      // zero: never
+	By      string         // who makes it
 }
 
 // Token is a token of an agent, without its secret.
 type Token struct {
 	ID, Name, User string
 	Scopes         Scopes
-	Rate           limit.Rate // zero: none of its own
-	By             string     // who made it
+	Rate           ratelimit.Rate // zero: none of its own
+	By             string         // who made it
 	Created        time.Time
 	Expires        time.Time // zero: never
 	Revoked        time.Time // zero: it is not

@@ -14,7 +14,7 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/identity"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
@@ -34,7 +34,7 @@ func issuer(store *memory, c *clock) *identity.Tokens {
 
 func wanted(name string) identity.NewToken {
 	return identity.NewToken{
-		Name: name, User: "ada", Scopes: identity.Scopes{{Set: "tasks"}: true}, Rate: limit.Rate{Requests: 600, Per: time.Minute},
+		Name: name, User: "ada", Scopes: identity.Scopes{{Set: "tasks"}: true}, Rate: ratelimit.Rate{Requests: 600, Per: time.Minute},
 		Expires: noon.Add(time.Hour), By: "cli:grace",
 	}
 }

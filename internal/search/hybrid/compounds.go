@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // shortestPart is how many letters a part of a compound has at least.
@@ -23,11 +23,11 @@ func (v *view) compounds(text string, terms []term) []term {
 		}
 	}
 	for field := range strings.FieldsSeq(text) {
-		parts := words.Of(field)
+		parts := tokenize.Of(field)
 		if len(parts) < 2 || len(parts) > 4 {
 			continue
 		}
-		if whole := hash(words.Stem([]byte(strings.Join(parts, "")))); v.has(whole) && !slices.ContainsFunc(terms, func(t term) bool { return t.hash == whole }) {
+		if whole := hash(tokenize.Stem([]byte(strings.Join(parts, "")))); v.has(whole) && !slices.ContainsFunc(terms, func(t term) bool { return t.hash == whole }) {
 			terms = append(terms, term{hash: whole})
 		}
 	}
@@ -45,7 +45,7 @@ func (v *view) has(word uint64) bool {
 // parts takes a word apart into two that pieces have, the first as long as can be.
 func (v *view) parts(word string) (first, second term, ok bool) {
 	for at := len(word) - shortestPart; at >= shortestPart; at-- {
-		first.hash, second.hash = hash(words.Stem([]byte(word[:at]))), hash(words.Stem([]byte(word[at:])))
+		first.hash, second.hash = hash(tokenize.Stem([]byte(word[:at]))), hash(tokenize.Stem([]byte(word[at:])))
 		if v.has(first.hash) && v.has(second.hash) {
 			return first, second, true
 		}

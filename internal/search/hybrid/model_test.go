@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // plain is what an index should be: a map that is searched from end to end.
@@ -23,9 +23,9 @@ type stemmed struct {
 }
 
 func stems(text string) []string {
-	all := words.Of(text)
+	all := tokenize.Of(text)
 	for i := range all {
-		all[i] = words.Stem(all[i])
+		all[i] = tokenize.Stem(all[i])
 	}
 	return all
 }

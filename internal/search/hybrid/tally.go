@@ -3,7 +3,7 @@ package hybrid
 import (
 	"slices"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // A tally counts words of pieces, one piece after the other. It is used again and again, so that what it needs is not
@@ -50,8 +50,8 @@ func (t *tally) reset() {
 
 // add counts the words of a piece that comes after those before, and returns how many there are.
 func (t *tally) add(text string, slot uint16) (length int) {
-	for word := range words.In(text) {
-		t.count(hash(words.Stem(word)), slot)
+	for word := range tokenize.In(text) {
+		t.count(hash(tokenize.Stem(word)), slot)
 		length++
 	}
 	return length

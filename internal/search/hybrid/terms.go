@@ -3,7 +3,7 @@ package hybrid
 import (
 	"math"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // The parameters of BM25: how soon more of one word counts no more, and how much a long text is held against a piece.
@@ -30,8 +30,8 @@ type term struct {
 func questionTerms(text string) []term {
 	var terms []term
 	seen := map[uint64]bool{}
-	for word := range words.In(text) {
-		h := hash(words.Stem(word))
+	for word := range tokenize.In(text) {
+		h := hash(tokenize.Stem(word))
 		if seen[h] {
 			continue
 		}

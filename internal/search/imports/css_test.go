@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 )
 
 func TestCSSImports(t *testing.T) {
@@ -33,7 +33,7 @@ func TestCSSSyntaxError(t *testing.T) {
 func TestCSSIsLinear(t *testing.T) {
 	for _, piece := range []string{"@import (", "@import 'a',", "url(", "composes:", "composes: from", "@value a ", "/*", "//", "'", "'\\", "@"} {
 		t.Run(piece, func(t *testing.T) {
-			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractCSS([]byte(strings.Repeat(piece, n))) })
+			complexitytest.Linear(t, 64_000, func(n int) { _, _ = extractCSS([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 }

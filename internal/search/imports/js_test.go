@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 )
 
 // A reading is a text, and the imports that must be found in it: "line text", with the kind if it is not the ordinary
@@ -132,7 +132,7 @@ func TestJSIsLinear(t *testing.T) {
 		"<a extends ", "//\n", "/**/", "///<reference path=\n", "\\u{", "1e+", "new URL('", "import('", "declare module '", "a<b<", "=</", "a?.", "!", "++",
 	} {
 		t.Run(piece, func(t *testing.T) {
-			growthtest.Linear(t, 64_000, func(n int) {
+			complexitytest.Linear(t, 64_000, func(n int) {
 				text := strings.Repeat(piece, n/len(piece))
 				_, _ = extractJS([]byte(text))
 				_, _ = extractJS([]byte("a = " + text))

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 )
 
 func TestMarkdownExtract(t *testing.T) {
@@ -78,11 +78,11 @@ func TestMarkdownIsLinear(t *testing.T) {
 		"[", "]", "[](", "[](a \"", "[](a (", "`", "`a", "`` ` ", "<a b=\"", "<a b='", "<!--", "[[", "[[a", "> ", "- ", "[a]:\n", "\\", "<a\n", "\n", "```\n", "    a\n", "1. ",
 	} {
 		t.Run(piece, func(t *testing.T) {
-			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractMarkdown([]byte(strings.Repeat(piece, n))) })
+			complexitytest.Linear(t, 64_000, func(n int) { _, _ = extractMarkdown([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 	t.Run("runs of every length", func(t *testing.T) {
-		growthtest.Linear(t, 64_000, func(n int) {
+		complexitytest.Linear(t, 64_000, func(n int) {
 			var b strings.Builder
 			for i := 1; b.Len() < 10*n; i++ {
 				b.WriteString(strings.Repeat("`", i) + "a")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 )
 
 func TestPythonExtract(t *testing.T) {
@@ -147,11 +147,11 @@ func TestPythonIsLinear(t *testing.T) {
 		"names": "from a import b,", "continued": "\\\n", "words": "import_module('", "braces": "f'{{",
 	} {
 		t.Run(name, func(t *testing.T) {
-			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractPython([]byte(strings.Repeat(piece, n))) })
+			complexitytest.Linear(t, 64_000, func(n int) { _, _ = extractPython([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 	t.Run("long module", func(t *testing.T) {
-		growthtest.Linear(t, 64_000, func(n int) {
+		complexitytest.Linear(t, 64_000, func(n int) {
 			_, _ = extractPython([]byte("from " + strings.Repeat("a", n) + " import " + strings.Repeat("b,", n)))
 		})
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 )
 
 func TestRustExtract(t *testing.T) {
@@ -169,16 +169,16 @@ func TestRustIsLinear(t *testing.T) {
 		"supers": "super::", "braces": "{}", "macros": "quote!{",
 	} {
 		t.Run(name, func(t *testing.T) {
-			growthtest.Linear(t, 64_000, func(n int) { _, _ = extractRust([]byte(strings.Repeat(piece, n))) })
+			complexitytest.Linear(t, 64_000, func(n int) { _, _ = extractRust([]byte(strings.Repeat(piece, n))) })
 		})
 	}
 	t.Run("wide tree", func(t *testing.T) {
-		growthtest.Linear(t, 64_000, func(n int) {
+		complexitytest.Linear(t, 64_000, func(n int) {
 			_, _ = extractRust([]byte("use " + strings.Repeat("a::", n) + "{" + strings.Repeat("b,", n) + "}"))
 		})
 	})
 	t.Run("long name", func(t *testing.T) {
-		growthtest.Linear(t, 64_000, func(n int) {
+		complexitytest.Linear(t, 64_000, func(n int) {
 			_, _ = extractRust([]byte("use " + strings.Repeat("a", n) + "::{" + strings.Repeat("b,", n) + "}"))
 		})
 	})

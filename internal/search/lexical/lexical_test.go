@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 	"remit/internal/search/lexical"
 )
 
@@ -107,7 +107,7 @@ func TestScannerIsLinear(t *testing.T) {
 	for _, language := range strings.Fields(languages) {
 		for _, piece := range pieces {
 			t.Run(language+" "+piece, func(t *testing.T) {
-				growthtest.Linear(t, 128<<10, func(size int) {
+				complexitytest.Linear(t, 128<<10, func(size int) {
 					shown(language, strings.Repeat(piece, size/len(piece)))
 				})
 			})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/growthtest"
+	"remit/internal/complexitytest"
 	"remit/internal/search/markdown"
 )
 
@@ -233,7 +233,7 @@ func TestParseIsLinear(t *testing.T) {
 	} {
 		for _, before := range []string{"", "# ", "- ", "> ", "+++\n"} {
 			t.Run(before+piece, func(t *testing.T) {
-				growthtest.Linear(t, 64_000, func(n int) { _ = markdown.Parse(before + strings.Repeat(piece, n)) })
+				complexitytest.Linear(t, 64_000, func(n int) { _ = markdown.Parse(before + strings.Repeat(piece, n)) })
 			})
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // Lexicon finds the rows that stand for words. It is read where it lies: nothing is built
@@ -30,7 +30,7 @@ const head = 4 // bytes before the word of an entry
 // Knows says whether any word of a text has a row, its own or one that its other forms share:
 // a text without one has no meaning, only pieces of words.
 func (l *Lexicon) Knows(text string) bool {
-	for word := range words.In(text) {
+	for word := range tokenize.In(text) {
 		if _, ok := l.row(word); ok {
 			return true
 		}
@@ -42,7 +42,7 @@ func (l *Lexicon) Knows(text string) bool {
 // rows. A word that is there n times counts 1 + log n; an unknown one is taken apart.
 func (l *Lexicon) Tokens(dst []Token, text string, limit int) []Token {
 	start := len(dst)
-	for word := range words.In(text) {
+	for word := range tokenize.In(text) {
 		if limit--; limit < 0 {
 			break
 		}
@@ -60,7 +60,7 @@ func (l *Lexicon) row(word []byte) (uint16, bool) {
 	if row, _, ok := l.find(hash(word), word); ok {
 		return row, true
 	}
-	stem := words.Stem(word)
+	stem := tokenize.Stem(word)
 	if len(stem) == len(word) {
 		return 0, false
 	}

@@ -9,7 +9,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
 	"remit/internal/engine/approval/approvaltest"
-	"remit/internal/engine/background"
+	"remit/internal/engine/jobs"
 )
 
 func TestApprovals(t *testing.T) {
@@ -104,7 +104,7 @@ func TestAnyText(t *testing.T) {
 		if r, err := db.Approvals().Decide(t.Context(), "r1", approval.Verdict{Reason: odd}, noon(), noon().Add(time.Hour)); err != nil || r.Reason != odd {
 			t.Errorf("decided because of %q, error %v", r.Reason, err)
 		}
-		task := background.Task{ID: "t1", Client: odd, Message: odd, Arguments: []byte("{}"), Status: background.Working, CreatedAt: noon(), UpdatedAt: noon(), TTL: time.Hour}
+		task := jobs.Task{ID: "t1", Client: odd, Message: odd, Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: noon(), UpdatedAt: noon(), TTL: time.Hour}
 		if err := db.Background().Add(t.Context(), task); err != nil {
 			t.Error(err)
 		}

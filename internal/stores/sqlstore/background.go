@@ -8,14 +8,14 @@ import (
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/background"
+	"remit/internal/engine/jobs"
 )
 
 // backgroundTasks keeps calls that run in the background.
 type backgroundTasks struct{ db *DB }
 
 // Background returns the background tasks of this database.
-func (db *DB) Background() background.Store { return backgroundTasks{db} }
+func (db *DB) Background() jobs.Store { return backgroundTasks{db} }
 
 const pruneTasks = `DELETE FROM background_tasks WHERE expires_at <= $1`
 
@@ -30,7 +30,7 @@ INSERT INTO background_tasks (id, place, principal, tool, digest, face, client, 
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 	$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, 1)`
 
-func (s backgroundTasks) Add(ctx context.Context, t background.Task) error {
+func (s backgroundTasks) Add(ctx context.Context, t jobs.Task) error {
 	values := append([]any{
 		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.words(t.Client), t.Arguments, words(t.Capabilities),
 		micros(t.CreatedAt), micros(t.ExpiresAt()), t.Poll.Microseconds(),
@@ -44,7 +44,7 @@ func (s backgroundTasks) Add(ctx context.Context, t background.Task) error {
 }
 
 // makeRoom forgets what is expired and refuses a principal who has too many.
-func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
+func makeRoom(ctx context.Context, tx runner, t *jobs.Task) error {
 	now := micros(t.CreatedAt)
 	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
@@ -53,8 +53,8 @@ func makeRoom(ctx context.Context, tx runner, t *background.Task) error {
 	if err != nil {
 		return fmt.Errorf("count unfinished tasks: %w", err)
 	}
-	if others >= background.MostUnfinished {
-		return background.TooMany()
+	if others >= jobs.MostUnfinished {
+		return jobs.TooMany()
 	}
 	return nil
 }
@@ -64,13 +64,13 @@ SELECT id, place, principal, tool, digest, face, client, arguments, capabilities
 	status, message, updated_at, questions, fault, resume, body, content, is_error, owner, lease_until, cancel_asked, seal, revision
 FROM background_tasks WHERE id = $1`
 
-func (s backgroundTasks) Get(ctx context.Context, id string) (background.Task, error) {
+func (s backgroundTasks) Get(ctx context.Context, id string) (jobs.Task, error) {
 	if !isText(id) {
-		return background.Task{}, background.NotFound(id)
+		return jobs.Task{}, jobs.NotFound(id)
 	}
 	t, found, err := lookUp(ctx, s.db, "get a task", taskByID, scanTask, id)
 	if err == nil && !found {
-		err = background.NotFound(id)
+		err = jobs.NotFound(id)
 	}
 	return t, err
 }
@@ -80,7 +80,7 @@ UPDATE background_tasks SET status = $3, message = $4, updated_at = $5, question
 	body = $9, content = $10, is_error = $11, owner = $12, lease_until = $13, cancel_asked = $14, seal = $15, revision = revision + 1
 WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
-func (s backgroundTasks) Swap(ctx context.Context, t background.Task) (bool, error) {
+func (s backgroundTasks) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 	return transacted(ctx, s.db, "change a task", func(ctx context.Context, tx runner) (bool, error) {
 		return changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
 	})
@@ -95,7 +95,7 @@ type storedResume struct {
 }
 
 // courseOf are the columns that change, in the order in which both statements name them.
-func (s backgroundTasks) courseOf(t *background.Task) []any {
+func (s backgroundTasks) courseOf(t *jobs.Task) []any {
 	resume := storedResume{Round: t.Round, Answers: t.Answers, Asked: t.Asked}
 	resume.Round.Asked = t.Round.Asked.UTC().Truncate(time.Microsecond)
 	return []any{
@@ -107,7 +107,7 @@ func (s backgroundTasks) courseOf(t *background.Task) []any {
 	}
 }
 
-func scanTask(row scanner) (t background.Task, err error) {
+func scanTask(row scanner) (t jobs.Task, err error) {
 	var capabilities string
 	var expires time.Time
 	var poll int64

@@ -3,14 +3,14 @@ package sqlstore_test
 import (
 	"testing"
 
-	"remit/internal/engine/background"
-	"remit/internal/engine/background/backgroundtest"
+	"remit/internal/engine/jobs"
+	"remit/internal/engine/jobs/jobstest"
 )
 
 func TestBackground(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		backgroundtest.Suite(t, func(t *testing.T) background.Store {
+		jobstest.Suite(t, func(t *testing.T) jobs.Store {
 			return open(t, url(t)).Background()
 		})
 	})

@@ -12,8 +12,8 @@ import (
 
 	"remit/internal/contract"
 	"remit/internal/engine/approval"
-	"remit/internal/engine/background"
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/jobs"
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
@@ -151,7 +151,7 @@ func TestUpgradeFromVersion1(t *testing.T) {
 			t.Errorf("what was there is %+v, error %v", r, err)
 		}
 		now := time.Now()
-		err := db.Background().Add(t.Context(), background.Task{ID: "t1", Arguments: []byte("{}"), Status: background.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
+		err := db.Background().Add(t.Context(), jobs.Task{ID: "t1", Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: now, UpdatedAt: now, TTL: time.Hour})
 		if err != nil {
 			t.Errorf("a task cannot be kept: %v", err)
 		}
@@ -199,7 +199,7 @@ func TestUnknownEntry(t *testing.T) {
 	memory := lost.Memory(MemoryOptions{Now: time.Now})
 	_, err := memory.Append("decisions.jsonl", []byte("{}"))(t.Context())
 	var told *contract.Error
-	if !errors.As(err, &told) || told.Kind != contract.Unavailable || !errors.Is(told, once.ErrUnknown) {
+	if !errors.As(err, &told) || told.Kind != contract.Unavailable || !errors.Is(told, idempotency.ErrUnknown) {
 		t.Errorf("Append: %v", err)
 	}
 	if err := memory.Close(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
@@ -124,7 +124,7 @@ func (s knowledgeStore) putPieces(ctx context.Context, tx runner, sources []know
 }
 
 func hasDiscoveries(s *knowledge.Source) bool {
-	return slices.ContainsFunc(s.Pieces, func(p knowledge.Piece) bool { return p.Source == pieces.Discovery })
+	return slices.ContainsFunc(s.Pieces, func(p knowledge.Piece) bool { return p.Source == chunk.Discovery })
 }
 
 const takeLease = `

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/stores/sqlstore/pgtest"
 	"remit/internal/toolsets/codebase/knowledge"
 )
@@ -34,7 +34,7 @@ func benchFiles(batch int) (files []knowledge.Source) {
 		for j := range 4 + i%9 {
 			one.Pieces = append(one.Pieces, knowledge.Piece{
 				Key:   benchKey(batch<<16 + i<<8 + j),
-				Piece: pieces.Piece{Source: pieces.Code, Name: "Some.name", Text: text, Module: "internal/some", Line: j * 10, End: j*10 + 9},
+				Piece: chunk.Piece{Source: chunk.Code, Name: "Some.name", Text: text, Module: "internal/some", Line: j * 10, End: j*10 + 9},
 			})
 		}
 		files = append(files, one)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 // limiter counts requests for all who share the database.
@@ -19,11 +19,11 @@ type limiter struct {
 
 // Limiter returns rate limits that hold for all who share a database of PostgreSQL.
 // They survive a restart of Remit, not a crash of the database.
-func (s Source) Limiter() limit.Limiter { return &limiter{source: s} }
+func (s Source) Limiter() ratelimit.Limiter { return &limiter{source: s} }
 
-// admitRequest is limit.Memory's rule in one statement, so that nothing can come between
+// admitRequest is ratelimit.Memory's rule in one statement, so that nothing can come between
 // what is read and what is written. clock is the latest reading of all who
-// asked for the key (see limit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size
+// asked for the key (see ratelimit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size
 // of the bucket and $5 the skew, in nanoseconds.
 const admitRequest = `
 INSERT INTO rate_limits AS r (key, full_at, seen_at, passed) VALUES ($1, $2::bigint + $3::bigint, $2, TRUE)
@@ -42,9 +42,9 @@ DELETE FROM rate_limits WHERE key IN (
 // prunePause is how long idle keys may stay: looking for them costs more than a call.
 const prunePause = time.Minute
 
-// Allow keeps the promise of limit.Limiter.
-func (l *limiter) Allow(ctx context.Context, key string, r limit.Rate, now time.Time) (time.Duration, error) {
-	if r == (limit.Rate{}) {
+// Allow keeps the promise of ratelimit.Limiter.
+func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now time.Time) (time.Duration, error) {
+	if r == (ratelimit.Rate{}) {
 		return 0, nil
 	}
 	if err := r.Check(); err != nil {
@@ -63,7 +63,7 @@ func (l *limiter) Allow(ctx context.Context, key string, r limit.Rate, now time.
 	var full int64
 	var passed bool
 	_, err = findOne(ctx, db.reader(ctx), admitRequest, into(&full, &passed),
-		hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(limit.ReplicaSkew))
+		hex.EncodeToString(sum[:]), now.UnixNano(), step, size, int64(ratelimit.ReplicaSkew))
 	if err != nil {
 		return 0, fmt.Errorf("count a request: %w", err)
 	}
@@ -79,5 +79,5 @@ func (l *limiter) prune(ctx context.Context, db *DB, now time.Time) {
 	if now.UnixNano() < due || !l.pruneAt.CompareAndSwap(due, now.Add(prunePause).UnixNano()) {
 		return
 	}
-	_, _ = db.reader(ctx).ExecContext(ctx, pruneLimits, now.Add(-limit.ReplicaSkew).UnixNano())
+	_, _ = db.reader(ctx).ExecContext(ctx, pruneLimits, now.Add(-ratelimit.ReplicaSkew).UnixNano())
 }

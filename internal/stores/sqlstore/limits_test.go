@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/engine/limit"
-	"remit/internal/engine/limit/limittest"
+	"remit/internal/engine/ratelimit"
+	"remit/internal/engine/ratelimit/ratelimittest"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/stores/sqlstore/pgtest"
 )
@@ -20,33 +20,33 @@ func source(db *sqlstore.DB) sqlstore.Source {
 
 func TestLimiter(t *testing.T) {
 	t.Parallel()
-	limittest.Suite(t, limit.ReplicaSkew, func(t *testing.T) limit.Limiter { return source(open(t, pgtest.Database(t))).Limiter() })
+	ratelimittest.Suite(t, ratelimit.ReplicaSkew, func(t *testing.T) ratelimit.Limiter { return source(open(t, pgtest.Database(t))).Limiter() })
 }
 
 // TestLimitsHoldAcrossReplicas: three replicas let pass what one would.
 func TestLimitsHoldAcrossReplicas(t *testing.T) {
 	url := pgtest.Database(t)
-	var replicas []limit.Limiter
+	var replicas []ratelimit.Limiter
 	for range 3 {
 		replicas = append(replicas, source(open(t, url)).Limiter())
 	}
-	limittest.ExactlyN(t, replicas...)
+	ratelimittest.ExactlyN(t, replicas...)
 }
 
 func TestIdleLimitsAreForgotten(t *testing.T) {
 	url := pgtest.Database(t)
 	l := source(open(t, url)).Limiter()
-	ask := func(key string, r limit.Rate, now time.Time) {
+	ask := func(key string, r ratelimit.Rate, now time.Time) {
 		t.Helper()
 		if _, err := l.Allow(t.Context(), key, r, now); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 50 {
-		ask(fmt.Sprint("idle ", i), limit.Rate{Requests: 1, Per: time.Second}, noon())
+		ask(fmt.Sprint("idle ", i), ratelimit.Rate{Requests: 1, Per: time.Second}, noon())
 	}
-	ask("busy", limit.Rate{Requests: 1, Per: time.Hour}, noon())
-	ask("new", limit.Rate{Requests: 1, Per: time.Hour}, noon().Add(5*time.Minute))
+	ask("busy", ratelimit.Rate{Requests: 1, Per: time.Hour}, noon())
+	ask("new", ratelimit.Rate{Requests: 1, Per: time.Hour}, noon().Add(5*time.Minute))
 	rows := 0
 	raw(t, url, func(db *sql.DB) error {
 		return db.QueryRowContext(t.Context(), "SELECT count(*) FROM rate_limits").Scan(&rows)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"remit/internal/contract"
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
 	"remit/internal/toolsets/learning"
 )
 
@@ -54,7 +54,7 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 		err := e.wait(ctx)
 		if is[*UnknownError](err) {
 			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
-				Because(fmt.Errorf("%w: %w", once.ErrUnknown, err)) // so that no key of the call is given up
+				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that no key of the call is given up
 		}
 		if err != nil {
 			return learning.Place{}, err

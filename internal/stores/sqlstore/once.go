@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"time"
 
-	"remit/internal/engine/once"
+	"remit/internal/engine/idempotency"
 )
 
 // keys keeps the answers of keyed calls.
 type keys struct{ db *DB }
 
 // Once returns the answers of keyed calls in this database.
-func (db *DB) Once() once.Store { return keys{db} }
+func (db *DB) Once() idempotency.Store { return keys{db} }
 
 // The states of a key: claimed by a call outside of the database that has not come
 // back, or kept with its answer.
@@ -48,11 +48,11 @@ DELETE FROM once_keys WHERE (principal, tool, key) IN (
 	SELECT principal, tool, key FROM once_keys
 	WHERE created_at <= $1 ORDER BY created_at LIMIT 2`
 
-func (k keys) Find(ctx context.Context, id once.ID, request string, now time.Time) (answer []byte, found bool, err error) {
+func (k keys) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
 	return lookUpKey(ctx, k.db.reader(ctx), id, request, now)
 }
 
-func (k keys) Do(ctx context.Context, id once.ID, request string, now time.Time, effect once.Effect) (answer []byte, replayed bool, err error) {
+func (k keys) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
 	var failed error // as the effect gave it
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		failed = nil
@@ -74,7 +74,7 @@ func (k keys) Do(ctx context.Context, id once.ID, request string, now time.Time,
 	return answer, replayed, nil
 }
 
-func (k keys) DoOutside(ctx context.Context, id once.ID, request string, now, lease time.Time, effect once.Effect) (answer []byte, replayed bool, err error) {
+func (k keys) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		answer, replayed, err = k.take(ctx, tx, id, request, stateClaimed, now, lease)
 		return err
@@ -86,7 +86,7 @@ func (k keys) DoOutside(ctx context.Context, id once.ID, request string, now, le
 		return answer, true, nil
 	}
 	answer, err = effect(ctx)
-	if errors.Is(err, once.ErrUnknown) {
+	if errors.Is(err, idempotency.ErrUnknown) {
 		return nil, false, err
 	}
 	return answer, false, k.settle(ctx, id, answer, err)
@@ -94,7 +94,7 @@ func (k keys) DoOutside(ctx context.Context, id once.ID, request string, now, le
 
 // settle notes what became of an effect outside, whoever still waits for it, and gives
 // back how it failed. A claim that cannot be given up ends by itself.
-func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed error) error {
+func (k keys) settle(ctx context.Context, id idempotency.ID, answer []byte, failed error) error {
 	ctx, cancel := withPatience(context.WithoutCancel(ctx))
 	defer cancel()
 	err := k.db.change(ctx, func(ctx context.Context, tx runner) error {
@@ -104,18 +104,18 @@ func (k keys) settle(ctx context.Context, id once.ID, answer []byte, failed erro
 		return exec(ctx, tx, giveUpKey, id.Principal, id.Tool, id.Key)
 	})
 	if failed == nil && err != nil {
-		return fmt.Errorf("%w: keep its answer: %w", once.ErrUnknown, err)
+		return fmt.Errorf("%w: keep its answer: %w", idempotency.ErrUnknown, err)
 	}
 	return failed
 }
 
 // take makes a key ours. If it is somebody's already it tells what came of that.
-func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
+func (k keys) take(ctx context.Context, tx runner, id idempotency.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
 	prune := pruneKeys
 	if k.db.shared { // leave out those that others are deleting, for which it would wait
 		prune += " FOR UPDATE SKIP LOCKED"
 	}
-	if err := exec(ctx, tx, prune+")", micros(now.Add(-once.Kept))); err != nil {
+	if err := exec(ctx, tx, prune+")", micros(now.Add(-idempotency.Kept))); err != nil {
 		return nil, false, fmt.Errorf("forget old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
@@ -127,13 +127,13 @@ func (k keys) take(ctx context.Context, tx runner, id once.ID, request, state st
 	}
 	answer, replayed, err = lookUpKey(ctx, tx, id, request, now)
 	if err == nil && !replayed { // given up between the two statements; whoever comes next may have it
-		err = once.ErrBusy
+		err = idempotency.ErrBusy
 	}
 	return answer, replayed, err
 }
 
 // keep notes the answer of a call whose key is ours.
-func keep(ctx context.Context, tx runner, id once.ID, answer []byte) error {
+func keep(ctx context.Context, tx runner, id idempotency.ID, answer []byte) error {
 	kept, err := changesOne(tx.ExecContext(ctx, keepAnswer, id.Principal, id.Tool, id.Key, answer))
 	if err == nil && !kept {
 		err = errors.New("the key was forgotten meanwhile")
@@ -142,7 +142,7 @@ func keep(ctx context.Context, tx runner, id once.ID, answer []byte) error {
 }
 
 // lookUpKey tells what a key came to.
-func lookUpKey(ctx context.Context, tx runner, id once.ID, request string, now time.Time) (answer []byte, found bool, err error) {
+func lookUpKey(ctx context.Context, tx runner, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
 	var usedFor, state string
 	var lease time.Time
 	_, found, err = find(ctx, tx, findKey, into(&usedFor, &state, &answer, (*timeColumn)(&lease)), id.Principal, id.Tool, id.Key)
@@ -152,12 +152,12 @@ func lookUpKey(ctx context.Context, tx runner, id once.ID, request string, now t
 	case !found:
 		return nil, false, nil
 	case usedFor != request:
-		return nil, false, once.ErrOther
+		return nil, false, idempotency.ErrOther
 	case state == stateKept:
 		return answer, true, nil
 	case now.Before(lease):
-		return nil, false, once.ErrBusy
+		return nil, false, idempotency.ErrBusy
 	default:
-		return nil, false, once.ErrUnknown
+		return nil, false, idempotency.ErrUnknown
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/engine/once"
-	"remit/internal/engine/once/oncetest"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/idempotency/idempotencytest"
 	"remit/internal/stores/sqlstore"
 	"remit/internal/toolsets/tasks"
 )
@@ -18,16 +18,16 @@ import (
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
-		oncetest.Suite(t, func(t *testing.T) once.Store { return open(t, url(t)).Once() })
+		idempotencytest.Suite(t, func(t *testing.T) idempotency.Store { return open(t, url(t)).Once() })
 	})
 }
 
-func keyed(key string) once.ID {
-	return once.ID{Principal: "ada", Tool: "tasks/add_task", Key: key}
+func keyed(key string) idempotency.ID {
+	return idempotency.ID{Principal: "ada", Tool: "tasks/add_task", Key: key}
 }
 
 // addOne is the effect of a call that adds a task.
-func addOne(db *sqlstore.DB, title string) once.Effect {
+func addOne(db *sqlstore.DB, title string) idempotency.Effect {
 	return func(ctx context.Context) ([]byte, error) {
 		added, err := db.Tasks().Add(ctx, tasks.New{UserID: "ada", Title: title, Priority: tasks.Medium}, noon())
 		return fmt.Append(nil, added.ID), err
@@ -124,7 +124,7 @@ func TestOldKeysAreForgotten(t *testing.T) {
 		}
 		do("young", noon().Add(time.Hour))
 		for i := range 4 {
-			do(fmt.Sprint("in time-", i), noon().Add(once.Kept-time.Microsecond))
+			do(fmt.Sprint("in time-", i), noon().Add(idempotency.Kept-time.Microsecond))
 		}
 		for i := range 4 {
 			if !found(fmt.Sprint("old-", i)) {
@@ -132,7 +132,7 @@ func TestOldKeysAreForgotten(t *testing.T) {
 			}
 		}
 		for i := range 4 {
-			do(fmt.Sprint("late-", i), noon().Add(once.Kept))
+			do(fmt.Sprint("late-", i), noon().Add(idempotency.Kept))
 		}
 		for i := range 4 {
 			if found(fmt.Sprint("old-", i)) {

@@ -7,12 +7,12 @@ import (
 
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/engine/background"
+	"remit/internal/engine/jobs"
 )
 
 // TestTaskJSON: the JSON of tasks is in databases, so it must not change.
 func TestTaskJSON(t *testing.T) {
-	task := &background.Task{
+	task := &jobs.Task{
 		Questions: []engine.Question{{Key: "k", Needs: engine.Forms, Params: jsontree.Obj(), Guarded: true}, {Key: "l", Needs: engine.Forms}},
 		Fault:     &engine.ProtocolError{Code: -1, Message: "m"},
 		Round:     engine.Round{Number: 2, Approved: true, Asked: time.UnixMicro(1).UTC(), Key: "c"},
@@ -29,13 +29,13 @@ func TestTaskJSON(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want[i])
 		}
 	}
-	none := jsonOf(t, &background.Task{Questions: []engine.Question{}})
+	none := jsonOf(t, &jobs.Task{Questions: []engine.Question{}})
 	if none[0] != nil || none[1] != nil || string(none[2]) != `{"round":0}` {
 		t.Errorf("a task without questions and fault has %q", none)
 	}
 }
 
-func jsonOf(t *testing.T, task *background.Task) (list [][]byte) {
+func jsonOf(t *testing.T, task *jobs.Task) (list [][]byte) {
 	t.Helper()
 	for _, value := range (backgroundTasks{&DB{}}).courseOf(task) {
 		if column, ok := value.(jsonColumn); ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"remit/internal/contract"
-	"remit/internal/toolsets/books/intake"
+	"remit/internal/toolsets/books/bookimport"
 )
 
 // booksPrefix begins the key of whatever is in a book.
@@ -91,7 +91,7 @@ func fileName(given string) (string, error) {
 		switch {
 		case r == ' ':
 			return '-'
-		case intake.InName(r):
+		case bookimport.InName(r):
 			return r
 		}
 		return -1

@@ -11,7 +11,7 @@ import (
 	"unicode"
 
 	"remit/internal/contract"
-	"remit/internal/toolsets/books/intake"
+	"remit/internal/toolsets/books/bookimport"
 )
 
 // This file and those named people_*.go hold what people do with whole books, from the
@@ -90,7 +90,7 @@ func checkID(bookID string) error {
 
 // checkFile refuses what cannot be the path of a file in a book.
 func checkFile(name string) error {
-	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !intake.InName(r) }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return r != '/' && !bookimport.InName(r) }) {
 		return contract.Errorf(contract.Invalid, "%q is no path in a book: it has letters, digits and / _ . - alone", name).With("field", "path")
 	}
 	if name == "" || len(name) > 255 {

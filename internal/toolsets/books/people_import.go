@@ -11,7 +11,7 @@ import (
 	"io/fs"
 
 	"remit/internal/contract"
-	"remit/internal/toolsets/books/intake"
+	"remit/internal/toolsets/books/bookimport"
 )
 
 // ImportOptions say how a folder becomes a book.
@@ -38,22 +38,22 @@ type Imported struct {
 
 // ImportedFile is a file with its place in the book.
 type ImportedFile struct {
-	intake.File
+	bookimport.File
 	Outcome string `json:"outcome,omitempty"` // created, updated or unchanged; "" if nothing was tried
 }
 
 // LeftOut is something that is not imported, and why.
-type LeftOut = intake.Remark
+type LeftOut = bookimport.Remark
 
 // Import makes a book of a folder or a *zip.Reader, or adds to a book. First all is
 // planned, so that nothing is written if something cannot be. What is there already is
 // not written again: an import that was interrupted is simply repeated.
 func (l *Library) Import(ctx context.Context, from fs.FS, o ImportOptions, told func(Progress)) (Imported, error) {
-	o.Book = cmp.Or(o.Book, intake.BookID(o.Name))
+	o.Book = cmp.Or(o.Book, bookimport.BookID(o.Name))
 	if err := checkID(o.Book); err != nil {
 		return Imported{}, err
 	}
-	plan, err := intake.Make(ctx, from, o.KeepPlaces)
+	plan, err := bookimport.Make(ctx, from, o.KeepPlaces)
 	if err != nil {
 		return Imported{}, err
 	}
@@ -100,7 +100,7 @@ func (l *Library) bookToFill(ctx context.Context, done *Imported) (home, error) 
 }
 
 // importedOf says what a plan comes to.
-func importedOf(plan *intake.Plan, o ImportOptions) Imported {
+func importedOf(plan *bookimport.Plan, o ImportOptions) Imported {
 	title := cmp.Or(cleanTitle(o.Title), cleanTitle(plan.Title), titleOf(o.Book))
 	done := Imported{Book: o.Book, Title: title, Left: plan.Left, Bad: plan.Bad}
 	for _, f := range plan.Files {
@@ -124,8 +124,8 @@ func outcomeOf(w written) string {
 
 // contentToImport reads a file once for its hash, so that what is in the book already
 // is known to be. Only Markdown is kept in memory.
-func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
-	if intake.IsMarkdown(f.From) {
+func contentToImport(plan *bookimport.Plan, f bookimport.File) (content, error) {
+	if bookimport.IsMarkdown(f.From) {
 		text, _, err := plan.Markdown(f)
 		if err != nil {
 			return content{}, importFault(f, err)
@@ -139,7 +139,7 @@ func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
 	}
 	defer func() { _ = file.Close() }()
 	sum := sha256.New()
-	n, err := io.Copy(sum, io.LimitReader(file, intake.MostOther+1))
+	n, err := io.Copy(sum, io.LimitReader(file, bookimport.MostOther+1))
 	if err == nil && n != f.Size {
 		err = fmt.Errorf("it had %d bytes, and has %d", f.Size, n)
 	}
@@ -150,7 +150,7 @@ func contentToImport(plan *intake.Plan, f intake.File) (content, error) {
 }
 
 // importFault says that a file is not what it was when the import was planned.
-func importFault(f intake.File, err error) error {
+func importFault(f bookimport.File, err error) error {
 	if worded, ok := errors.AsType[*contract.Error](err); ok {
 		return contract.Errorf(contract.Invalid, "%s cannot be imported: %s", f.From, worded.Message).Because(err)
 	}

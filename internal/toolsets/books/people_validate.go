@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"remit/internal/search/markdown"
-	"remit/internal/toolsets/books/intake"
+	"remit/internal/toolsets/books/bookimport"
 )
 
 // Finding is something in a book that is wrong, or may be.
@@ -83,7 +83,7 @@ func (v *inspection) read(ctx context.Context, l *Library, files []Object, told 
 	var texts []int
 	total := int64(0)
 	for i, path := range v.files {
-		if intake.IsMarkdown(path) || path == bookFile {
+		if bookimport.IsMarkdown(path) || path == bookFile {
 			texts = append(texts, i)
 			total += files[i].Size
 		}

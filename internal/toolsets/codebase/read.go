@@ -11,7 +11,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/engine"
 	"remit/internal/search/imports"
-	"remit/internal/search/source"
+	"remit/internal/search/outline"
 )
 
 // ReadIn names a file, and what to give of it.
@@ -78,8 +78,8 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 	if !isText(data) {
 		return ReadOut{}, contract.Errorf(contract.Invalid, "%s is not UTF-8 text", name).With("path", name)
 	}
-	language := source.Language(name, data)
-	file := File{Path: name, Size: len(data), Lines: source.LineCount(data), Language: language}
+	language := outline.Language(name, data)
+	file := File{Path: name, Size: len(data), Lines: outline.LineCount(data), Language: language}
 	if err := file.take(data, &in); err != nil {
 		return ReadOut{}, err
 	}
@@ -87,7 +87,7 @@ func (t *Tools) Read(ctx context.Context, in ReadIn) (ReadOut, error) {
 		file.Outline, file.Unlisted = outlineOf(language, data)
 	}
 	out := ReadOut{File: file, Dependencies: []Dependency{}}
-	out.Metadata = Metadata{Module: source.Module(name), Role: source.Role(name, language, data), LastModified: info.ModTime().UTC()}
+	out.Metadata = Metadata{Module: outline.Module(name), Role: outline.Role(name, language, data), LastModified: info.ModTime().UTC()}
 	if in.IncludeDeps && in.MaxDepth > 0 {
 		if out.Dependencies, err = t.dependencies(ctx, name, language, data); err != nil {
 			return ReadOut{}, err
@@ -143,7 +143,7 @@ func afterLines(data []byte, n int) int {
 const mostSymbols = 2000
 
 func outlineOf(language string, data []byte) (symbols []Symbol, omitted int) {
-	all := source.Outline(language, data)
+	all := outline.Outline(language, data)
 	listed := all[:min(len(all), mostSymbols)]
 	symbols = make([]Symbol, len(listed))
 	for i, s := range listed {

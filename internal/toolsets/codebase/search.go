@@ -11,7 +11,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/jsontree"
 	"remit/internal/engine"
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
@@ -99,7 +99,7 @@ func resultOf(hit *knowledge.Hit) Result {
 		ID: hit.ID, Type: cmp.Or(hit.Type, hit.Source), Content: hit.Content, Module: orNull(hit.Module), Session: orNull(hit.Session),
 		Date: hit.Date.UTC().Format(time.RFC3339), Score: hit.Score, Source: hit.Source, Name: hit.Name,
 	}
-	if hit.Source != pieces.Session {
+	if hit.Source != chunk.Session {
 		result.Path, result.Line, result.EndLine = strings.ToValidUTF8(hit.Path, "\uFFFD"), hit.Line, hit.End
 	}
 	return result

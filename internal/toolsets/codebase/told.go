@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"remit/internal/engine"
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 	"remit/internal/toolsets/codebase/sessions"
 )
@@ -46,8 +46,8 @@ func sourcesOf(c sessions.Change) (sources []knowledge.Source) {
 // sourceOf is a session as the index takes it: one piece that tells what was done.
 func sourceOf(s *sessions.Session) knowledge.Source {
 	text := told(s)
-	piece := knowledge.Piece{Piece: pieces.Piece{
-		Source: pieces.Session, Name: "Session of " + clientName(s.Client), Text: text, Session: s.ID, Date: s.Last, Line: 1, End: strings.Count(text, "\n") + 1,
+	piece := knowledge.Piece{Piece: chunk.Piece{
+		Source: chunk.Session, Name: "Session of " + clientName(s.Client), Text: text, Session: s.ID, Date: s.Last, Line: 1, End: strings.Count(text, "\n") + 1,
 	}}
 	return knowledge.Source{
 		Path: sessionPath(s.ID), Hash: sha256.Sum256([]byte(text)), Size: int64(len(text)), Modified: s.Last, Pieces: []knowledge.Piece{piece},
@@ -77,8 +77,8 @@ func told(s *sessions.Session) string {
 		}
 	}
 	text := b.String()
-	if len(text) > pieces.MaxText {
-		text = strings.ToValidUTF8(text[:pieces.MaxText], "")
+	if len(text) > chunk.MaxText {
+		text = strings.ToValidUTF8(text[:chunk.MaxText], "")
 	}
 	return text
 }

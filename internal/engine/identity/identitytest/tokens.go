@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract"
 	"remit/internal/contract/contracttest"
 	"remit/internal/engine/identity"
-	"remit/internal/engine/limit"
+	"remit/internal/engine/ratelimit"
 )
 
 // Tokens checks the promises on identity.TokenStore. open returns an empty store that
@@ -46,14 +46,14 @@ var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 func token(id, name string) identity.Token {
 	return identity.Token{
 		ID: id, Name: name, User: "ada", Scopes: identity.Scopes{{Set: "tasks"}: true, {Set: identity.AnySet, Write: true}: true},
-		Rate: limit.Rate{Requests: 600, Per: time.Minute}, By: "cli:grace",
+		Rate: ratelimit.Rate{Requests: 600, Per: time.Minute}, By: "cli:grace",
 		Created: noon, Expires: noon.Add(time.Hour), Hash: "hash of " + id, Seal: "seal of " + id,
 	}
 }
 
 func addKeeps(t *testing.T, s identity.TokenStore) {
 	full, bare := token("t1", "ci"), token("t2", "bare")
-	bare.User, bare.Rate, bare.Expires, bare.Created = "", limit.Rate{}, time.Time{}, noon.Add(-time.Second)
+	bare.User, bare.Rate, bare.Expires, bare.Created = "", ratelimit.Rate{}, time.Time{}, noon.Add(-time.Second)
 	bare.Scopes = identity.Scopes{{Set: "books"}: true}
 	add(t, s, full, bare)
 	contracttest.Equal(t, list(t, s), []identity.Token{full, bare})

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/search/tree"
 )
 
@@ -74,7 +74,7 @@ func TestHit(t *testing.T) {
 	a := b.search(x, Query{Text: "password of a user"})
 	h := a.Hits[0]
 	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	if !uuid.MatchString(h.ID) || h.Source != pieces.Code || h.Type != "" || h.Module != "auth" || h.Name != "Login" ||
+	if !uuid.MatchString(h.ID) || h.Source != chunk.Code || h.Type != "" || h.Module != "auth" || h.Name != "Login" ||
 		!strings.Contains(h.Content, "func Login") || h.Line < 1 || h.End < h.Line || h.Score <= 0 || h.Session != "" {
 		t.Errorf("%+v", h)
 	}
@@ -225,7 +225,7 @@ func TestMemory(t *testing.T) {
 		t.Errorf("whoever appends changes more than the end: %s", diff)
 	}
 	a := b.search(x, Query{Text: "walrus", Type: "rule"})
-	if a.Hits[0].Type != "rule" || a.Hits[0].Source != pieces.Discovery || !a.Hits[0].Date.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)) {
+	if a.Hits[0].Type != "rule" || a.Hits[0].Source != chunk.Discovery || !a.Hits[0].Date.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)) {
 		t.Errorf("%+v", a.Hits)
 	}
 	if want := memoryPart + 12; a.Hits[0].Line != want || a.Hits[0].End != want {

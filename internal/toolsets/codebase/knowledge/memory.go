@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 )
 
 // memoryPart is how many pieces of a memory file are kept together.
@@ -65,7 +65,7 @@ func (x *Index) memoriseFile(ctx context.Context, name string) error {
 }
 
 // cutMemory cuts a memory file as it is at the moment. One that is not there has no pieces.
-func (x *Index) cutMemory(ctx context.Context, name string) (cut []pieces.Piece, err error) {
+func (x *Index) cutMemory(ctx context.Context, name string) (cut []chunk.Piece, err error) {
 	content, before, err := x.o.Memory.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -74,7 +74,7 @@ func (x *Index) cutMemory(ctx context.Context, name string) (cut []pieces.Piece,
 		return nil, fmt.Errorf("read memory file %s: %w", name, err)
 	}
 	err = guarded("cut memory file "+name, func() error {
-		cut = pieces.Memory(name, content)
+		cut = chunk.Memory(name, content)
 		return nil
 	})
 	for i := range cut {
@@ -85,7 +85,7 @@ func (x *Index) cutMemory(ctx context.Context, name string) (cut []pieces.Piece,
 }
 
 // memorise puts the pieces of a memory file in the place of those that are there, as far as they differ.
-func (x *Index) memorise(ctx context.Context, name string, all []pieces.Piece) error {
+func (x *Index) memorise(ctx context.Context, name string, all []chunk.Piece) error {
 	var changed []Source
 	part := 0
 	for some := range slices.Chunk(all, memoryPart) {
@@ -109,7 +109,7 @@ func (x *Index) memorise(ctx context.Context, name string, all []pieces.Piece) e
 }
 
 // memorySource is a part of a memory file. Its hash tells whether anything about its pieces differs.
-func (x *Index) memorySource(path string, some []pieces.Piece) Source {
+func (x *Index) memorySource(path string, some []chunk.Piece) Source {
 	s := Source{Path: path, Modified: microseconds(x.o.Now())}
 	h := sha256.New()
 	fmt.Fprintln(h, cutVersion)
@@ -122,7 +122,7 @@ func (x *Index) memorySource(path string, some []pieces.Piece) Source {
 	return s
 }
 
-func newPiece(path string, number int, p pieces.Piece) Piece {
+func newPiece(path string, number int, p chunk.Piece) Piece {
 	made := Piece{Ref: Ref{Path: path, Number: number}, Piece: p}
 	if !p.Date.IsZero() {
 		made.Date = microseconds(p.Date)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 )
 
 // TestLeftOut indexes no links, no large files and none that cannot be read.
@@ -122,7 +122,7 @@ func TestOddPaths(t *testing.T) {
 
 // session is a source that is fed.
 func session(id, text string) Source {
-	piece := Piece{Piece: pieces.Piece{Source: pieces.Session, Session: id, Text: text}}
+	piece := Piece{Piece: chunk.Piece{Source: chunk.Session, Session: id, Text: text}}
 	return Source{Path: "session:" + id, Hash: sha256.Sum256([]byte(text)), Modified: time.Unix(1, 0), Pieces: []Piece{piece}}
 }
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unique"
 
+	"remit/internal/search/chunk"
 	"remit/internal/search/hybrid"
-	"remit/internal/search/pieces"
 )
 
 // Overview is what a project knows, counted.
@@ -74,7 +74,7 @@ func (x *Index) Overview(ctx context.Context) (Overview, error) {
 func (x *Index) tally(o *Overview) (discoveries []place) {
 	sources, kinds := map[unique.Handle[string]]int{}, map[unique.Handle[string]]int{}
 	modules, files := map[unique.Handle[string]]*ModuleCount{}, map[unique.Handle[string]]map[*origin]bool{}
-	discovery := unique.Make(pieces.Discovery)
+	discovery := unique.Make(chunk.Discovery)
 	x.catalog.table.each(func(id hybrid.ID, e *entry) {
 		sources[e.source]++
 		m := modules[e.module]
@@ -176,7 +176,7 @@ func (x *Index) ofModule(v *ModuleView) (discoveries, docs []place) {
 	if v.Name == "" {
 		return nil, nil
 	}
-	module, discovery, prose := unique.Make(v.Name), unique.Make(pieces.Discovery), unique.Make(pieces.Docs)
+	module, discovery, prose := unique.Make(v.Name), unique.Make(chunk.Discovery), unique.Make(chunk.Docs)
 	files := map[string]int{}
 	x.catalog.table.each(func(id hybrid.ID, e *entry) {
 		if e.module != module {

@@ -9,9 +9,9 @@ import (
 	"unicode"
 	"unique"
 
+	"remit/internal/search/chunk"
 	"remit/internal/search/hybrid"
-	"remit/internal/search/pieces"
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // The score of a piece is that of its words and meaning, times the weight of its source, times 1 and what its age and the
@@ -31,11 +31,11 @@ const (
 
 func weightOf(source string) float32 {
 	switch source {
-	case pieces.Docs:
+	case chunk.Docs:
 		return docsWeight
-	case pieces.Code:
+	case chunk.Code:
 		return codeWeight
-	case pieces.Session:
+	case chunk.Session:
 		return sessionWeight
 	}
 	return discoveryWeight
@@ -104,7 +104,7 @@ func (x *Index) rank(ctx context.Context, q Query, w way) ([]candidate, int, err
 // filter gives the filter of a query.
 func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 	kind, module := unique.Make(q.Type), unique.Make(q.Module)
-	discovery, session := unique.Make(pieces.Discovery), unique.Make(pieces.Session)
+	discovery, session := unique.Make(chunk.Discovery), unique.Make(chunk.Session)
 	anyKind := q.Type == "" || q.Type == "all"
 	anyModule := q.Module == ""
 	return func(id hybrid.ID) bool {
@@ -120,7 +120,7 @@ func (x *Index) filter(q Query) (keep func(hybrid.ID) bool) {
 // named gives the type of discovery that a query speaks of; "" if of none, or of several.
 func named(query string) string {
 	found := ""
-	for _, word := range words.Of(query) {
+	for _, word := range tokenize.Of(query) {
 		kind := cmp.Or(namedTypes[word], found)
 		if found != "" && found != kind {
 			return ""
@@ -132,8 +132,8 @@ func named(query string) string {
 
 // namedTypes are the types of discoveries by the words for them.
 var namedTypes = map[string]string{
-	"decision": pieces.Decision, "decisions": pieces.Decision, "decided": pieces.Decision, "rule": pieces.Rule, "rules": pieces.Rule,
-	"pattern": pieces.Pattern, "patterns": pieces.Pattern, "issue": pieces.Issue, "issues": pieces.Issue,
+	"decision": chunk.Decision, "decisions": chunk.Decision, "decided": chunk.Decision, "rule": chunk.Rule, "rules": chunk.Rule,
+	"pattern": chunk.Pattern, "patterns": chunk.Pattern, "issue": chunk.Issue, "issues": chunk.Issue,
 }
 
 // unnamed leaves out of a query the word that names a type: it says what is wanted, and need not stand in it.

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"remit/internal/search/chunk"
 	"remit/internal/search/hybrid"
-	"remit/internal/search/pieces"
 )
 
 // discoveryLine is a line of a memory file.
@@ -33,7 +33,7 @@ func TestFilters(t *testing.T) {
 	b := newBench(t)
 	b.project()
 	subjects := map[string][2]string{}
-	for _, kind := range []string{pieces.Pattern, pieces.Rule, pieces.Decision, pieces.Issue} {
+	for _, kind := range []string{chunk.Pattern, chunk.Rule, chunk.Decision, chunk.Issue} {
 		for _, module := range []string{"auth", "auth2", "billing"} {
 			text := fmt.Sprintf("The login of users is about %s in %s", strings.ToUpper(kind), strings.ToUpper(module))
 			subjects[text] = [2]string{kind, module}
@@ -41,7 +41,7 @@ func TestFilters(t *testing.T) {
 		}
 	}
 	x := b.open()
-	for _, kind := range []string{"", "all", pieces.Pattern, pieces.Rule, pieces.Decision, pieces.Issue, "nonsense"} {
+	for _, kind := range []string{"", "all", chunk.Pattern, chunk.Rule, chunk.Decision, chunk.Issue, "nonsense"} {
 		for _, module := range []string{"", "auth", "auth2", "billing", "Auth", "docs", "nonsense"} {
 			a := b.search(x, Query{Text: "login of users", Type: kind, Module: module, Limit: 20})
 			anyKind := kind == "" || kind == "all"
@@ -52,7 +52,7 @@ func TestFilters(t *testing.T) {
 				}
 			}
 			for _, h := range a.Hits {
-				if h.Source == pieces.Discovery {
+				if h.Source == chunk.Discovery {
 					got = append(got, h.Content)
 				} else if !anyKind || module != "" && h.Module != module {
 					t.Errorf("%q, %q: %+v", kind, module, h)
@@ -201,7 +201,7 @@ func TestIdentity(t *testing.T) {
 	c := newCatalog(func() int { return 0 }, nil)
 	s := Source{Path: "p", Generation: 1}
 	for i, text := range []string{"x", "y", "x", "x"} {
-		s.Pieces = append(s.Pieces, newPiece("p", i, pieces.Piece{Source: pieces.Code, Text: text}))
+		s.Pieces = append(s.Pieces, newPiece("p", i, chunk.Piece{Source: chunk.Code, Text: text}))
 	}
 	c.apply([]Source{s}, nil)
 	var again []int
@@ -224,7 +224,7 @@ func TestCatalog(t *testing.T) {
 			s := Source{Path: path, Generation: generation + 1, Gone: rapid.Bool().Draw(rt, "gone")}
 			if !s.Gone {
 				for i := range rapid.IntRange(0, 4).Draw(rt, "pieces") {
-					s.Pieces = append(s.Pieces, newPiece(path, i, pieces.Piece{Source: pieces.Docs, Text: fmt.Sprint(generation, i)}))
+					s.Pieces = append(s.Pieces, newPiece(path, i, chunk.Piece{Source: chunk.Docs, Text: fmt.Sprint(generation, i)}))
 				}
 			}
 			searching := rapid.Bool().Draw(rt, "searching")
@@ -266,7 +266,7 @@ func TestSlowChange(t *testing.T) {
 	x := &Index{catalog: newCatalog(func() int { return 0 }, nil)}
 	c := x.catalog
 	source := func(generation int64) Source {
-		return Source{Path: "p", Generation: generation, Pieces: []Piece{newPiece("p", 0, pieces.Piece{Text: fmt.Sprint(generation)})}}
+		return Source{Path: "p", Generation: generation, Pieces: []Piece{newPiece("p", 0, chunk.Piece{Text: fmt.Sprint(generation)})}}
 	}
 	slow := source(1)
 	o, news := c.begin(slow)

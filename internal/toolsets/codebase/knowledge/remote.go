@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"remit/internal/search/embedapi"
 	"remit/internal/search/hybrid"
-	"remit/internal/search/provider"
 )
 
 const (
@@ -124,13 +124,13 @@ func (r *remote) index(ctx context.Context) (*hybrid.Index, error) {
 
 // isRefused tells whether a service does not take a text.
 func isRefused(err error) bool {
-	var failed *provider.Error
+	var failed *embedapi.Error
 	return errors.As(err, &failed) && failed.Refused
 }
 
 // shortly says why there are no vectors, without what is nobody's business.
 func shortly(err error) string {
-	if failed, ok := errors.AsType[*provider.Error](err); ok {
+	if failed, ok := errors.AsType[*embedapi.Error](err); ok {
 		return failed.Reason
 	}
 	return "the service cannot be asked"

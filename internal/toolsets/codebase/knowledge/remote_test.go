@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/search/provider"
+	"remit/internal/search/embedapi"
 )
 
 // far is a remote model for a bench.
@@ -20,7 +20,7 @@ func withRemote(e Embedder, only bool) func(*Options) {
 }
 
 func failing(reason string) func(context.Context, []string) ([][]float32, error) {
-	return func(context.Context, []string) ([][]float32, error) { return nil, &provider.Error{Reason: reason} }
+	return func(context.Context, []string) ([][]float32, error) { return nil, &embedapi.Error{Reason: reason} }
 }
 
 func (b *bench) answers(x *Index, text, path, model, note string) {
@@ -89,7 +89,7 @@ func TestRemoteDown(t *testing.T) {
 	asked := 0
 	remote.setHook(func(context.Context, []string) ([][]float32, error) {
 		asked++
-		return nil, &provider.Error{Reason: "no"}
+		return nil, &embedapi.Error{Reason: "no"}
 	})
 	b.answers(x, "tractors", "docs/guide.md", "words:1", "dimensions")
 	if asked != 0 {
@@ -118,7 +118,7 @@ func TestRemoteSlow(t *testing.T) {
 	x.limits.query = time.Millisecond
 	remote.setHook(func(ctx context.Context, _ []string) ([][]float32, error) {
 		<-ctx.Done()
-		return nil, &provider.Error{Reason: "timed out after 1ms", Cause: ctx.Err()}
+		return nil, &embedapi.Error{Reason: "timed out after 1ms", Cause: ctx.Err()}
 	})
 	b.answers(x, "tractors", "docs/guide.md", "words:1", "timed out after 1ms")
 }
@@ -203,7 +203,7 @@ func TestRefusedText(t *testing.T) {
 	remote.setHook(func(_ context.Context, texts []string) ([][]float32, error) {
 		for _, text := range texts {
 			if strings.Contains(text, "refused") {
-				return nil, &provider.Error{Reason: "the service answered 400", Refused: true}
+				return nil, &embedapi.Error{Reason: "the service answered 400", Refused: true}
 			}
 		}
 		return nil, nil
@@ -213,7 +213,7 @@ func TestRefusedText(t *testing.T) {
 	b.answers(x, "tractors", "docs/guide.md", "far:512", "")
 	b.answers(x, "okapi", "docs/bad.md", "far:512", "")
 	remote.setHook(func(context.Context, []string) ([][]float32, error) {
-		return nil, &provider.Error{Reason: "the service answered 400", Refused: true}
+		return nil, &embedapi.Error{Reason: "the service answered 400", Refused: true}
 	})
 	b.write("docs/new.md", "# New\n\nA zebra has stripes.\n")
 	b.run(x)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 )
 
 // Store keeps the pieces of one workspace, and the vectors of all. Every method is safe for concurrent use, also by several
@@ -66,7 +66,7 @@ type Ref struct {
 type Piece struct {
 	Ref
 	Key Key
-	pieces.Piece
+	chunk.Piece
 }
 
 // Source is what pieces are cut from: a file, a memory file or what a client did.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 )
 
 // memoryStore is a Store of two maps, which can be made to fail.
@@ -97,7 +97,7 @@ func (m *memoryStore) Load(ctx context.Context, since int64, each func(Source) e
 
 func discoveries(s Source) int {
 	for _, p := range s.Pieces {
-		if p.Source == pieces.Discovery {
+		if p.Source == chunk.Discovery {
 			return 1
 		}
 	}

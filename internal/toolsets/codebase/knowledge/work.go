@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 )
 
 // toil does what waits in the queue, batch after batch, until the index is closed.
@@ -151,7 +151,7 @@ func (x *Index) tellUnread(path string, err error) {
 // cut cuts a file. One that cannot be cut has no pieces.
 func (x *Index) cut(path string, content []byte) (made []Piece) {
 	err := guarded("cut "+path, func() error {
-		for i, p := range pieces.Of(path, content) {
+		for i, p := range chunk.Of(path, content) {
 			made = append(made, newPiece(path, i, p))
 		}
 		return nil

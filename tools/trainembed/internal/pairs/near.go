@@ -3,7 +3,7 @@ package pairs
 import (
 	"slices"
 
-	search "remit/internal/search/words"
+	search "remit/internal/search/tokenize"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"remit/internal/search/model"
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 )
 
 // sample is a small table: words with directions of their own, one twice as heavy.
@@ -164,7 +164,7 @@ func TestLexiconIsAMap(t *testing.T) {
 		}
 		other := rapid.StringMatching(`[a-zж]{1,12}`).Draw(t, "other")
 		_, known := rows[other]
-		_, stem := rows[words.Stem(other)]
+		_, stem := rows[tokenize.Stem(other)]
 		if found := l.Knows(other); found != (known || stem) {
 			t.Fatalf("%q was found: %v", other, found)
 		}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"remit/internal/search/words"
+	"remit/internal/search/tokenize"
 	"remit/tools/trainembed/internal/pairs"
 	"remit/tools/trainembed/internal/table"
 )
@@ -27,7 +27,7 @@ func count(all []pairs.Pair, cut [2]int) map[string]*usage {
 	for i, pair := range all {
 		for side, text := range []string{pair.A, pair.B} {
 			left := cut[side]
-			for word := range words.In(text) {
+			for word := range tokenize.In(text) {
 				if left--; left < 0 {
 					break
 				}
@@ -93,7 +93,7 @@ func candidates(byUse []*usage, options Options) []entry {
 		if u.sources < options.Sources || !plausible(u.word) {
 			continue
 		}
-		stem := words.Stem(u.word)
+		stem := tokenize.Stem(u.word)
 		at, shared := byStem[stem]
 		switch {
 		case u.pairs >= options.Own:
@@ -130,7 +130,7 @@ func (v *vocabulary) keys() []table.Key {
 		keys = append(keys, table.Key{Word: e.key, Row: row, Price: price(e, total)})
 	}
 	for row, e := range v.rows {
-		if stem := words.Stem(e.key); e.common && !known[stem] {
+		if stem := tokenize.Stem(e.key); e.common && !known[stem] {
 			known[stem] = true
 			keys = append(keys, table.Key{Word: stem, Row: row})
 		}

@@ -9,7 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
@@ -77,7 +77,7 @@ func (m *project) replace(rt *rapid.T) {
 		switch rapid.SampledFrom([]string{"code", "code", "discovery", "gone"}).Draw(rt, "kind") {
 		case "discovery":
 			for i := range one.Pieces {
-				one.Pieces[i].Source, one.Pieces[i].Date = pieces.Discovery, noon
+				one.Pieces[i].Source, one.Pieces[i].Date = chunk.Discovery, noon
 			}
 		case "gone":
 			one = gone(one.Path)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
@@ -34,10 +34,10 @@ func sourceStays(t *testing.T, s Stores) {
 	whole := knowledge.Source{
 		Path: "a.go", Hash: [32]byte{1, 0, 255}, Size: math.MaxInt64, Modified: noon,
 		Pieces: []knowledge.Piece{
-			{Ref: knowledge.Ref{Path: "a.go"}, Key: knowledge.Key{0, 255, 7}, Piece: pieces.Piece{
-				Source: pieces.Discovery, Type: pieces.Decision, Name: "n", Text: "t", Module: "m", Session: "s", Date: noon.AddDate(-60, 0, 0), Line: 7, End: 9,
+			{Ref: knowledge.Ref{Path: "a.go"}, Key: knowledge.Key{0, 255, 7}, Piece: chunk.Piece{
+				Source: chunk.Discovery, Type: chunk.Decision, Name: "n", Text: "t", Module: "m", Session: "s", Date: noon.AddDate(-60, 0, 0), Line: 7, End: 9,
 			}},
-			{Ref: knowledge.Ref{Path: "a.go", Number: 1}, Piece: pieces.Piece{Line: math.MaxInt32, End: math.MaxInt32}},
+			{Ref: knowledge.Ref{Path: "a.go", Number: 1}, Piece: chunk.Piece{Line: math.MaxInt32, End: math.MaxInt32}},
 		},
 	}
 	g := replace(t, s.Here, whole, knowledge.Source{Path: "b.go"})
@@ -136,7 +136,7 @@ func discoveriesFirst(t *testing.T, s Stores) {
 	first := replace(t, s.Here, code("a", "1"), found("m", "2"))
 	replace(t, s.Here, code("b", "3"))
 	mixed := code("n", "4", "5")
-	mixed.Pieces[1].Source = pieces.Discovery
+	mixed.Pieces[1].Source = chunk.Discovery
 	replace(t, s.Here, mixed, code("c"), gone("d"))
 	list, _ := load(t, s.Here, 0)
 	equal(t, paths(list), "m n a b c -d")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"remit/internal/search/pieces"
+	"remit/internal/search/chunk"
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
@@ -95,7 +95,7 @@ func code(path string, texts ...string) knowledge.Source {
 	for i, text := range texts {
 		s.Pieces = append(s.Pieces, knowledge.Piece{
 			Ref: knowledge.Ref{Path: path, Number: i}, Key: keyOf(text),
-			Piece: pieces.Piece{Source: pieces.Code, Name: "f", Text: text, Module: "m", Line: i + 1, End: i + 2},
+			Piece: chunk.Piece{Source: chunk.Code, Name: "f", Text: text, Module: "m", Line: i + 1, End: i + 2},
 		})
 	}
 	return s
@@ -106,7 +106,7 @@ func found(path string, texts ...string) knowledge.Source {
 	s := code(path, texts...)
 	for i := range s.Pieces {
 		p := &s.Pieces[i]
-		p.Source, p.Type, p.Session, p.Date = pieces.Discovery, pieces.Rule, "s1", noon.Add(-time.Hour)
+		p.Source, p.Type, p.Session, p.Date = chunk.Discovery, chunk.Rule, "s1", noon.Add(-time.Hour)
 	}
 	return s
 }

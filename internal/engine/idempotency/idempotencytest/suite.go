@@ -1,0 +1,339 @@
+// Package idempotencytest holds the one suite that every idempotency.Store passes, and a Store in
+// memory for tests.
+package idempotencytest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"remit/internal/engine/idempotency"
+)
+
+// Suite checks the promises on idempotency.Store. open returns an empty store that lives
+// until the end of the test it is given.
+func Suite(t *testing.T, open func(t *testing.T) idempotency.Store) {
+	for name, check := range map[string]func(*testing.T, idempotency.Store){
+		"a repeat gets the answer":           repeatGetsAnswer,
+		"another request is refused":         otherRequest,
+		"principal, tool and key make an id": apart,
+		"a failure keeps nothing":            failureKeepsNothing,
+		"large answers stay whole":           largeAnswers,
+		"a cancelled call does nothing":      cancelled,
+		"do at once is done once":            doAtOnce,
+		"a claim is busy, then unknown":      claimLapses,
+		"a claim can be left":                claimLeft,
+		"a claim can be given up":            claimGivenUp,
+		"an answer is kept after its caller": keptAfterCaller,
+		"outside at once is done once":       outsideAtOnce,
+		"failing at once is told to each":    failingAtOnce,
+	} {
+		t.Run(name, func(t *testing.T) { check(t, open(t)) })
+	}
+}
+
+// noon is the time at which the suite plays, lease when its claims end.
+var (
+	noon  = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
+	lease = noon.Add(time.Minute)
+	id    = idempotency.ID{Principal: "ada", Tool: "tasks/add_task", Key: "k-1"}
+)
+
+var errEffect = errors.New("the effect failed")
+
+// way is one of the two ways to do something once.
+type way func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error)
+
+func ways(s idempotency.Store) map[string]way {
+	return map[string]way{
+		"do": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error) {
+			return s.Do(ctx, id, request, noon, effect)
+		},
+		"outside": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error) {
+			return s.DoOutside(ctx, id, request, noon, lease, effect)
+		},
+	}
+}
+
+// eachWay runs a check both ways, each with keys of its own.
+func eachWay(t *testing.T, s idempotency.Store, check func(t *testing.T, do way, id idempotency.ID)) {
+	for name, do := range ways(s) {
+		t.Run(name, func(t *testing.T) {
+			own := id
+			own.Key = name + "-" + own.Key
+			check(t, do, own)
+		})
+	}
+}
+
+func gives(answer string) idempotency.Effect {
+	return func(context.Context) ([]byte, error) { return []byte(answer), nil }
+}
+
+func never(t *testing.T) idempotency.Effect {
+	return func(context.Context) ([]byte, error) {
+		t.Error("the effect ran, though it must not")
+		return []byte("wrong"), nil
+	}
+}
+
+func fails(context.Context) ([]byte, error) { return nil, fmt.Errorf("wrapped: %w", errEffect) }
+
+// expect checks what a way came to.
+func expect(t *testing.T, answer []byte, replayed bool, err error, want string, wantReplayed bool) {
+	t.Helper()
+	if err != nil || string(answer) != want || replayed != wantReplayed {
+		t.Errorf("got %q, replayed %v, %v; want %q, replayed %v", answer, replayed, err, want, wantReplayed)
+	}
+}
+
+// find checks what Find gives: the answer, or nothing if want is "".
+func find(t *testing.T, s idempotency.Store, id idempotency.ID, want string) {
+	t.Helper()
+	answer, found, err := s.Find(t.Context(), id, "r", noon)
+	if err != nil || string(answer) != want || found != (want != "") {
+		t.Errorf("found %q, %v, %v; want %q", answer, found, err, want)
+	}
+}
+
+func repeatGetsAnswer(t *testing.T, s idempotency.Store) {
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		find(t, s, id, "")
+		answer, replayed, err := do(t.Context(), id, "r", gives(`{"n":1}`))
+		expect(t, answer, replayed, err, `{"n":1}`, false)
+		find(t, s, id, `{"n":1}`)
+		for _, again := range ways(s) {
+			answer, replayed, err = again(t.Context(), id, "r", never(t))
+			expect(t, answer, replayed, err, `{"n":1}`, true)
+		}
+	})
+}
+
+func otherRequest(t *testing.T, s idempotency.Store) {
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		answer, replayed, err := do(t.Context(), id, "r", gives("1"))
+		expect(t, answer, replayed, err, "1", false)
+		if _, found, err := s.Find(t.Context(), id, "other", noon); found || !errors.Is(err, idempotency.ErrOther) {
+			t.Errorf("Find: %v, %v", found, err)
+		}
+		for _, again := range ways(s) {
+			if _, _, err := again(t.Context(), id, "other", never(t)); !errors.Is(err, idempotency.ErrOther) {
+				t.Errorf("error %v, want ErrOther", err)
+			}
+		}
+		find(t, s, id, "1")
+	})
+}
+
+func apart(t *testing.T, s idempotency.Store) {
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		others := []idempotency.ID{id, id, id, id}
+		others[1].Principal, others[2].Tool, others[3].Key = "bob", "tasks/delete_task", id.Key+"2"
+		for i, other := range others {
+			want := strconv.Itoa(i)
+			answer, replayed, err := do(t.Context(), other, "r", gives(want))
+			expect(t, answer, replayed, err, want, false)
+		}
+		for i, other := range others {
+			find(t, s, other, strconv.Itoa(i))
+		}
+	})
+}
+
+func failureKeepsNothing(t *testing.T, s idempotency.Store) {
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		if _, _, err := do(t.Context(), id, "r", fails); !errors.Is(err, errEffect) {
+			t.Errorf("error %v, want the effect's own", err)
+		}
+		find(t, s, id, "")
+		answer, replayed, err := do(t.Context(), id, "another request, since none was carried out", gives("1"))
+		expect(t, answer, replayed, err, "1", false)
+	})
+}
+
+func largeAnswers(t *testing.T, s idempotency.Store) {
+	large := bytes.Repeat([]byte(`"ü\u0000"`), 200_000)
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		id.Key += strings.Repeat("~", 255-len(id.Key))
+		if _, _, err := do(t.Context(), id, "r", gives(string(large))); err != nil {
+			t.Fatal(err)
+		}
+		if answer, found, err := s.Find(t.Context(), id, "r", noon); !bytes.Equal(answer, large) || !found || err != nil {
+			t.Errorf("found %d bytes, %v, %v", len(answer), found, err)
+		}
+	})
+}
+
+func cancelled(t *testing.T, s idempotency.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		if _, _, err := do(ctx, id, "r", never(t)); err == nil {
+			t.Error("a cancelled call went through")
+		}
+		if _, _, err := s.Find(ctx, id, "r", noon); err == nil {
+			t.Error("a cancelled call found something")
+		}
+		find(t, s, id, "")
+	})
+}
+
+const racers = 16
+
+// race lets many do the same at once.
+func race(f func(n int)) {
+	var all sync.WaitGroup
+	start := make(chan struct{})
+	for n := range racers {
+		all.Go(func() {
+			<-start
+			f(n)
+		})
+	}
+	close(start)
+	all.Wait()
+}
+
+// doAtOnce: an effect of Do may be run again, but only one answer is kept.
+func doAtOnce(t *testing.T, s idempotency.Store) {
+	var fresh atomic.Int64
+	var answers sync.Map
+	race(func(n int) {
+		answer, replayed, err := s.Do(t.Context(), id, "r", noon, func(context.Context) ([]byte, error) {
+			for range 100 {
+				runtime.Gosched() // so that others come in between, if they can
+			}
+			return fmt.Append(nil, n), nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if !replayed {
+			fresh.Add(1)
+		}
+		answers.Store(string(answer), true)
+	})
+	different := 0
+	answers.Range(func(any, any) bool { different++; return true })
+	if fresh.Load() != 1 || different != 1 {
+		t.Errorf("%d were carried out, with %d answers; want one", fresh.Load(), different)
+	}
+}
+
+func claimLapses(t *testing.T, s idempotency.Store) {
+	answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
+		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy, lease: idempotency.ErrUnknown} {
+			if _, found, err := s.Find(ctx, id, "r", now); found || !errors.Is(err, want) {
+				t.Errorf("Find at %v: %v, %v; want %v", now, found, err, want)
+			}
+			if _, _, err := s.DoOutside(ctx, id, "r", now, now.Add(time.Hour), never(t)); !errors.Is(err, want) {
+				t.Errorf("DoOutside at %v: %v; want %v", now, err, want)
+			}
+		}
+		if _, _, err := s.Find(ctx, id, "other", noon); !errors.Is(err, idempotency.ErrOther) {
+			t.Errorf("another request: %v", err)
+		}
+		return []byte("1"), nil // late, but certain
+	})
+	expect(t, answer, replayed, err, "1", false)
+	find(t, s, id, "1")
+}
+
+func claimLeft(t *testing.T, s idempotency.Store) {
+	unsure := func(context.Context) ([]byte, error) {
+		return nil, fmt.Errorf("%w: %w", idempotency.ErrUnknown, errEffect)
+	}
+	if _, _, err := s.DoOutside(t.Context(), id, "r", noon, lease, unsure); !errors.Is(err, errEffect) || !errors.Is(err, idempotency.ErrUnknown) {
+		t.Errorf("error %v, want the effect's own", err)
+	}
+	if _, found, err := s.Find(t.Context(), id, "r", noon); found || !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, idempotency.ErrUnknown) {
+		t.Errorf("found %v, %v; want busy or unknown", found, err)
+	}
+	if _, _, err := s.DoOutside(t.Context(), id, "r", lease, lease.Add(time.Hour), never(t)); !errors.Is(err, idempotency.ErrUnknown) {
+		t.Errorf("after the lease: %v, want unknown", err)
+	}
+}
+
+// claimGivenUp: a claim is given up even if the caller has gone.
+func claimGivenUp(t *testing.T, s idempotency.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	_, _, err := s.DoOutside(ctx, id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
+		cancel()
+		return fails(ctx)
+	})
+	if !errors.Is(err, errEffect) {
+		t.Errorf("error %v, want the effect's own", err)
+	}
+	find(t, s, id, "")
+}
+
+func keptAfterCaller(t *testing.T, s idempotency.Store) {
+	ctx, cancel := context.WithCancel(t.Context())
+	answer, replayed, err := s.DoOutside(ctx, id, "r", noon, lease, func(context.Context) ([]byte, error) {
+		cancel()
+		return []byte("1"), nil
+	})
+	expect(t, answer, replayed, err, "1", false)
+	find(t, s, id, "1")
+}
+
+// outsideAtOnce: an effect outside runs once, and nobody is told otherwise.
+func outsideAtOnce(t *testing.T, s idempotency.Store) {
+	var ran, fresh atomic.Int64
+	race(func(int) {
+		answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(context.Context) ([]byte, error) {
+			return fmt.Append(nil, ran.Add(1)), nil
+		})
+		switch {
+		case errors.Is(err, idempotency.ErrBusy):
+		case err != nil || string(answer) != "1":
+			t.Errorf("answer %q, %v", answer, err)
+		case !replayed:
+			fresh.Add(1)
+		}
+	})
+	if ran.Load() != 1 || fresh.Load() != 1 {
+		t.Errorf("%d ran and %d were told so; want one", ran.Load(), fresh.Load())
+	}
+}
+
+// failingAtOnce: while claims come and go, each call is told what became of it. Outside
+// no two effects run at the same time.
+func failingAtOnce(t *testing.T, s idempotency.Store) {
+	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+		outside := strings.HasPrefix(id.Key, "outside")
+		var running, fresh atomic.Int64
+		race(func(n int) {
+			for range 5 {
+				answer, replayed, err := do(t.Context(), id, "r", func(ctx context.Context) ([]byte, error) {
+					if running.Add(1) > 1 && outside {
+						t.Error("two effects run at once")
+					}
+					defer running.Add(-1)
+					if n > 0 {
+						return fails(ctx)
+					}
+					return []byte("1"), nil
+				})
+				switch {
+				case errors.Is(err, idempotency.ErrBusy), errors.Is(err, errEffect) && n > 0:
+				case err != nil || string(answer) != "1":
+					t.Errorf("racer %d: answer %q, replayed %v, %v", n, answer, replayed, err)
+				case !replayed:
+					fresh.Add(1)
+				}
+			}
+		})
+		if fresh.Load() > 1 {
+			t.Errorf("%d were carried out", fresh.Load())
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package jobs_test
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/jobs"
+)
+
+// forgeries change each field that a seal binds.
+var forgeries = map[string]func(*jobs.Task){
+	"ID":           nil, // another id is another task
+	"Place":        func(t *jobs.Task) { t.Place = "/other" },
+	"Principal":    func(t *jobs.Task) { t.Principal = "eve" },
+	"Tool":         func(t *jobs.Task) { t.Tool = "slow" },
+	"Digest":       func(t *jobs.Task) { t.Digest = "sha256:0" },
+	"Face":         func(t *jobs.Task) { t.Face = "cli" },
+	"Client":       func(t *jobs.Task) { t.Client = "another" },
+	"Arguments":    func(t *jobs.Task) { t.Arguments = []byte(`{"text":"evil"}`) },
+	"Capabilities": func(t *jobs.Task) { t.Capabilities = nil },
+	"CreatedAt":    func(t *jobs.Task) { t.CreatedAt = t.CreatedAt.Add(time.Hour) },
+	"TTL":          func(t *jobs.Task) { t.TTL *= 2 },
+	"Poll":         func(t *jobs.Task) { t.Poll *= 2 },
+	"Status":       func(t *jobs.Task) { t.Status = jobs.Working },
+	"Message":      func(t *jobs.Task) { t.Message = "Send money" },
+	"UpdatedAt":    func(t *jobs.Task) { t.UpdatedAt = t.UpdatedAt.Add(time.Hour) },
+	"Questions":    func(t *jobs.Task) { t.Questions[0].Guarded = true },
+	"Body":         func(t *jobs.Task) { t.Body = []byte(`{"said":"evil"}`) },
+	"Content":      func(t *jobs.Task) { t.Content = []byte(`[]`) },
+	"IsError":      func(t *jobs.Task) { t.IsError = true },
+	"Fault":        func(t *jobs.Task) { t.Fault = &engine.ProtocolError{Code: 1, Message: "evil"} },
+	"Round":        func(t *jobs.Task) { t.Round.Approved = true },
+	"Answers":      func(t *jobs.Task) { t.Answers = map[string]jsontree.Value{"a": jsontree.Str("evil")} },
+	"Asked":        func(t *jobs.Task) { t.Asked = append(t.Asked, "may") },
+	"Owner":        func(t *jobs.Task) { t.Owner = "eve" },
+	"LeaseUntil":   func(t *jobs.Task) { t.LeaseUntil = time.Now() },
+	"CancelAsked":  func(t *jobs.Task) { t.CancelAsked = true },
+	"Revision":     nil, // the store counts it
+	"Seal":         func(t *jobs.Task) { t.Seal = "" },
+}
+
+// TestDatabaseCannotSpeakForAPerson: a task that was changed behind our back is no task.
+func TestDatabaseCannotSpeakForAPerson(t *testing.T) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[jobs.Task]()) {
+		forge, listed := forgeries[field.Name]
+		if !listed {
+			t.Errorf("%s: does the seal bind it? list it here", field.Name)
+		}
+		if forge == nil {
+			continue
+		}
+		t.Run(field.Name, func(t *testing.T) {
+			store := &memory{}
+			r := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("secret")})
+			id := r.start("both", `{}`).ID
+			r.until(id, jobs.InputRequired)
+			store.tamper(id, forge)
+			wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
+			if n := r.runs.Load(); n != 1 {
+				t.Error("the forged call ran")
+			}
+		})
+	}
+}
+
+// TestKeyIsSealed: nobody may make a task another call, or the repeat of one.
+func TestKeyIsSealed(t *testing.T) {
+	store := &memory{}
+	r := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("secret")})
+	id := r.start("both", `{}`).ID
+	r.until(id, jobs.InputRequired)
+	store.tamper(id, func(t *jobs.Task) { t.Round.Key = "evil" })
+	wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
+}
+
+// tamper changes a task behind our back.
+func (m *memory) tamper(id string, forge func(*jobs.Task)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	task := m.tasks[id]
+	forge(&task)
+	m.tasks[id] = task
+}
+
+func TestTaskOfAnotherMachine(t *testing.T) {
+	store := &memory{}
+	theirs := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("their secret")})
+	id := theirs.start("both", `{}`).ID
+	theirs.until(id, jobs.InputRequired)
+	ours := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("our secret")})
+	_, err := ours.Get(t.Context(), "ann", id)
+	wantKind(t, err, contract.NotFound)
+}

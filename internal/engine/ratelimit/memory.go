@@ -1,0 +1,94 @@
+package ratelimit
+
+import (
+	"context"
+	"hash/maphash"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Memory is a Limiter for one process. It holds no more than about twice the
+// keys that were busy at the same time, and a call for a known key allocates
+// nothing.
+type Memory struct {
+	seed   maphash.Seed
+	shards [64]shard
+}
+
+var _ Limiter = (*Memory)(nil)
+
+// NewMemory returns a limiter in which every key is unused.
+func NewMemory() *Memory {
+	return &Memory{seed: maphash.MakeSeed()}
+}
+
+// Allow implements Limiter. Its one error is a rate that makes no sense.
+func (m *Memory) Allow(_ context.Context, key string, r Rate, now time.Time) (time.Duration, error) {
+	if r == (Rate{}) {
+		return 0, nil
+	}
+	if err := r.Check(); err != nil {
+		return 0, err
+	}
+	s := &m.shards[maphash.String(m.seed, key)%uint64(len(m.shards))]
+	return s.allow(key, r, now.UnixNano()), nil
+}
+
+// minSweep is the size from which a shard looks for idle keys.
+const minSweep = 64
+
+// shard is a part of the keys with a lock of its own, so that callers seldom
+// wait for each other.
+type shard struct {
+	mu      sync.Mutex
+	clock   int64            // the latest reading
+	full    map[string]int64 // when the bucket of a key is full again; made for the first key
+	sweepAt int
+	_       [128 - 32]byte // keeps the locks of neighbours off one cache line
+}
+
+func (s *shard) allow(key string, r Rate, now int64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	late := s.advance(now) - now
+	full, known := s.full[key]
+	if !known {
+		key, full = strings.Clone(key), s.clock // the map must not keep a caller's buffer alive
+		s.makeRoom()
+	}
+	next, wait := admit(full, r, s.clock)
+	if next != full {
+		s.full[key] = next
+	}
+	if wait > 0 {
+		wait += time.Duration(late) // the caller counts from its own reading
+	}
+	return wait
+}
+
+// advance sets the clock, and returns it. Callers read the time before they
+// have the lock, so readings arrive out of order; going by an older one would
+// refuse the last of a burst. Only a larger step back is a clock that was set.
+func (s *shard) advance(now int64) int64 {
+	if behind := s.clock - now; behind < 0 || behind > int64(Skew) {
+		s.clock = now
+	}
+	return s.clock
+}
+
+// makeRoom drops the idle keys once the shard has doubled since it last did, so
+// that the cost per new key is constant. A key whose bucket is full is the same
+// as one never seen.
+func (s *shard) makeRoom() {
+	if len(s.full) < s.sweepAt {
+		return
+	}
+	busy := map[string]int64{} // a new map, because a map never shrinks
+	for key, full := range s.full {
+		if full > s.clock {
+			busy[key] = full
+		}
+	}
+	s.full, s.sweepAt = busy, max(minSweep, 2*len(busy))
+}

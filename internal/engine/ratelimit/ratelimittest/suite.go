@@ -1,0 +1,314 @@
+// Package ratelimittest holds the promises of ratelimit.Limiter as tests that any limiter
+// can be put to.
+package ratelimittest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"remit/internal/engine/ratelimit"
+)
+
+// mostAtOnce bounds a burst in the suite: a limiter in a database takes its time.
+const mostAtOnce = 1000
+
+// Suite puts a limiter to the test that takes clock readings so far apart for those of
+// clocks that differ. fresh gives one in which every key is unused.
+func Suite(t *testing.T, skew time.Duration, fresh func(t *testing.T) ratelimit.Limiter) {
+	tests := []struct {
+		name string
+		run  func(t *testing.T, l ratelimit.Limiter)
+	}{
+		{"boundary", boundary},
+		{"refused calls cost nothing", refusedCallsCostNothing},
+		{"keys are independent", keysAreIndependent},
+		{"keys of any bytes", keysOfAnyBytes},
+		{"no limit and nonsense", noLimitAndNonsense},
+		{"agrees with the reference", agreesWithReference},
+		{"clock goes back", func(t *testing.T, l ratelimit.Limiter) { clockGoesBack(t, l, skew) }},
+		{"clocks that differ", func(t *testing.T, l ratelimit.Limiter) { clocksDiffer(t, l, skew) }},
+		{"readings out of order", readingsOutOfOrder},
+		{"exactly N of many at once", func(t *testing.T, l ratelimit.Limiter) { ExactlyN(t, l) }},
+		{"a lower rate later", lowerRateLater},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) { tc.run(t, fresh(t)) })
+	}
+}
+
+func noon() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }
+
+// rates holds rates that divide evenly and rates that do not.
+func rates() []ratelimit.Rate {
+	return []ratelimit.Rate{
+		{Requests: 1, Per: time.Second},
+		{Requests: 60, Per: time.Minute},
+		{Requests: 7, Per: time.Second},
+		{Requests: 3, Per: 10 * time.Nanosecond},
+		{Requests: 1000, Per: 999 * time.Nanosecond},
+		{Requests: 100_000_000, Per: 24 * time.Hour},
+		{Requests: 1, Per: 365 * 24 * time.Hour},
+	}
+}
+
+func boundary(t *testing.T, l ratelimit.Limiter) {
+	for _, rate := range rates() {
+		t.Run(fmt.Sprint(rate), func(t *testing.T) {
+			key := fmt.Sprint(rate)
+			rate.Requests = min(rate.Requests, mostAtOnce)
+			now := noon()
+			for i := range rate.Requests {
+				if wait := allow(t, l, key, rate, now); wait != 0 {
+					t.Fatalf("request %d of a burst of %d was told to wait %s", i+1, rate.Requests, wait)
+				}
+			}
+			for range 3 { // every slot that comes free, not only the first
+				wait := allow(t, l, key, rate, now)
+				if wait <= 0 {
+					t.Fatal("one request too many passed")
+				}
+				if early := allow(t, l, key, rate, now.Add(wait-1)); early != 1 && wait > 1 {
+					t.Errorf("a nanosecond early: told to wait %s, want 1ns", early)
+				}
+				now = now.Add(wait)
+				if wait := allow(t, l, key, rate, now); wait != 0 {
+					t.Errorf("after waiting as told: told to wait %s more", wait)
+				}
+			}
+		})
+	}
+}
+
+func refusedCallsCostNothing(t *testing.T, l ratelimit.Limiter) {
+	rate, now := ratelimit.Rate{Requests: 2, Per: time.Second}, noon()
+	allow(t, l, "key", rate, now)
+	allow(t, l, "key", rate, now)
+	for i := range 300 {
+		if wait := allow(t, l, "key", rate, now.Add(time.Duration(i))); wait != 500*time.Millisecond-time.Duration(i) {
+			t.Fatalf("refusal %d moved the free slot: wait %s", i, wait)
+		}
+	}
+}
+
+func keysAreIndependent(t *testing.T, l ratelimit.Limiter) {
+	rate := ratelimit.Rate{Requests: 1, Per: time.Hour}
+	for i := range 300 {
+		if wait := allow(t, l, fmt.Sprint("key ", i), rate, noon()); wait != 0 {
+			t.Fatalf("key %d: wait %s", i, wait)
+		}
+	}
+}
+
+// keysOfAnyBytes: a key is made of what a caller is called, which may be anything.
+func keysOfAnyBytes(t *testing.T, l ratelimit.Limiter) {
+	rate := ratelimit.Rate{Requests: 1, Per: time.Hour}
+	long := string(make([]byte, 1<<16))
+	for _, key := range []string{"", "ada\x00tasks/add_task", "ada", "\xff\xfe", "ädä 🙂", long, long + "x"} {
+		if wait := allow(t, l, key, rate, noon()); wait != 0 {
+			t.Errorf("%.20q, of %d bytes, is taken for another key: wait %s", key, len(key), wait)
+		}
+		if wait := allow(t, l, key, rate, noon()); wait != time.Hour {
+			t.Errorf("%.20q, of %d bytes, again: wait %s, want 1h", key, len(key), wait)
+		}
+	}
+}
+
+func noLimitAndNonsense(t *testing.T, l ratelimit.Limiter) {
+	for range 300 {
+		if wait := allow(t, l, "key", ratelimit.Rate{}, noon()); wait != 0 {
+			t.Fatalf("no limit told to wait %s", wait)
+		}
+	}
+	for _, rate := range []ratelimit.Rate{{Requests: 1}, {Per: time.Second}, {Requests: -1, Per: time.Second}, {Requests: 1, Per: -1}} {
+		if _, err := l.Allow(t.Context(), "key", rate, noon()); err == nil {
+			t.Errorf("%v was taken as a rate", rate)
+		}
+	}
+}
+
+// lowerRateLater: what was left of a higher rate locks nobody out.
+func lowerRateLater(t *testing.T, l ratelimit.Limiter) {
+	now := noon()
+	for range 10 {
+		allow(t, l, "key", ratelimit.Rate{Requests: 10, Per: time.Hour}, now)
+	}
+	lower := ratelimit.Rate{Requests: 1, Per: time.Minute}
+	if wait := allow(t, l, "key", lower, now); wait != time.Minute {
+		t.Errorf("told to wait %s, want one minute", wait)
+	}
+	if wait := allow(t, l, "key", lower, now.Add(time.Minute)); wait != 0 {
+		t.Errorf("after waiting as told: told to wait %s more", wait)
+	}
+}
+
+// bucket is the reference: it holds time, and a request costs one step of it.
+type bucket struct {
+	step, size, level time.Duration
+	last              time.Time
+}
+
+func newBucket(r ratelimit.Rate, now time.Time) *bucket {
+	step := r.Per / time.Duration(r.Requests)
+	if r.Per%time.Duration(r.Requests) != 0 {
+		step++
+	}
+	size := step * time.Duration(r.Requests)
+	return &bucket{step: step, size: size, level: size, last: now}
+}
+
+func (b *bucket) allow(now time.Time) time.Duration {
+	b.level = min(b.size, b.level+now.Sub(b.last))
+	b.last = now
+	if b.level < b.step {
+		return b.step - b.level
+	}
+	b.level -= b.step
+	return 0
+}
+
+func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
+	round := 0
+	rapid.Check(t, func(t *rapid.T) {
+		round++
+		key := fmt.Sprint("round ", round)
+		rate := ratelimit.Rate{
+			Requests: rapid.IntRange(1, 20).Draw(t, "requests"),
+			Per:      time.Duration(rapid.Int64Range(1, 1000).Draw(t, "per")),
+		}
+		now := noon().Add(time.Duration(round) * time.Hour) // a limiter may have one clock for all keys
+		ref := newBucket(rate, now)
+		var passed []time.Time
+		for i, pause := range rapid.SliceOfN(rapid.Int64Range(0, 300), 1, 100).Draw(t, "pauses") {
+			now = now.Add(time.Duration(pause))
+			got, want := allow(t, l, key, rate, now), ref.allow(now)
+			if got != want {
+				t.Fatalf("request %d: wait %s, reference %s", i, got, want)
+			}
+			if got == 0 {
+				passed = append(passed, now)
+			}
+		}
+		neverMore(t, rate, ref.step, passed)
+	})
+}
+
+// neverMore checks the promise of package limit on every pair of requests.
+func neverMore(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []time.Time) {
+	for i := range passed {
+		for j := i; j < len(passed); j++ {
+			d := passed[j].Sub(passed[i])
+			if n, most := j-i+1, rate.Requests+int(d/step); n > most {
+				t.Fatalf("%d requests passed in %s, promised at most %d", n, d, most)
+			}
+			if n := j - i + 1; d <= rate.Per && n > 2*rate.Requests {
+				t.Fatalf("%d requests passed in %s, promised at most %d", n, rate.Per, 2*rate.Requests)
+			}
+		}
+	}
+}
+
+func clockGoesBack(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
+	round := 0
+	rapid.Check(t, func(t *rapid.T) {
+		round++
+		key := fmt.Sprint("round ", round)
+		rate := ratelimit.Rate{
+			Requests: rapid.IntRange(1, 5).Draw(t, "requests"),
+			Per:      time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "per")),
+		}
+		now := noon().Add(time.Duration(round) * time.Hour)
+		for _, jump := range rapid.SliceOf(rapid.Int64Range(-int64(48*time.Hour), int64(time.Hour))).Draw(t, "jumps") {
+			now = now.Add(time.Duration(jump))
+			wait := allow(t, l, key, rate, now)
+			if most := newBucket(rate, now).size + skew; wait > most {
+				t.Fatalf("told to wait %s, which is longer than %s", wait, most)
+			}
+			now = now.Add(wait)
+			if wait == 0 {
+				continue
+			}
+			if wait := allow(t, l, key, rate, now); wait != 0 {
+				t.Fatalf("after waiting as told: told to wait %s more", wait)
+			}
+		}
+	})
+}
+
+// clocksDiffer: two who ask in turn, with clocks that differ, get no more than one who
+// goes by the clock that is ahead.
+func clocksDiffer(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
+	rate, now := ratelimit.Rate{Requests: 100, Per: 10 * skew}, noon()
+	passed := 0
+	for i := range 4 * rate.Requests {
+		if allow(t, l, "key", rate, now.Add(-skew*time.Duration(i%2))) == 0 {
+			passed++
+		}
+	}
+	if passed != rate.Requests {
+		t.Errorf("%d passed, want %d", passed, rate.Requests)
+	}
+}
+
+// readingsOutOfOrder: concurrent calls read the clock before they are judged, so a
+// burst arrives with readings in any order.
+func readingsOutOfOrder(t *testing.T, l ratelimit.Limiter) {
+	rate, now := ratelimit.Rate{Requests: 60, Per: time.Minute}, noon()
+	for i := range rate.Requests {
+		if wait := allow(t, l, "key", rate, now.Add(-time.Duration(i)*time.Millisecond)); wait != 0 {
+			t.Fatalf("request %d of a burst of %d was told to wait %s", i+1, rate.Requests, wait)
+		}
+	}
+	late := now.Add(-100 * time.Millisecond)
+	wait := allow(t, l, "key", rate, late)
+	if wait != time.Second+100*time.Millisecond {
+		t.Errorf("one too many, with a late reading: told to wait %s, want 1.1s", wait)
+	}
+	if early := allow(t, l, "key", rate, late.Add(wait-1)); early != 1 {
+		t.Errorf("a nanosecond early: told to wait %s, want 1ns", early)
+	}
+	if wait := allow(t, l, "key", rate, late.Add(wait)); wait != 0 {
+		t.Errorf("after waiting as told: told to wait %s more", wait)
+	}
+}
+
+// ExactlyN lets many callers ask at once, each of any of the limiters that share
+// their counts: exactly as many pass as one limiter would let through.
+func ExactlyN(t *testing.T, limiters ...ratelimit.Limiter) {
+	t.Helper()
+	rate := ratelimit.Rate{Requests: 50, Per: time.Minute}
+	for round := range 10 {
+		key := fmt.Sprint("round ", round)
+		var passed atomic.Int64
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for i := range 4 * rate.Requests {
+			wg.Go(func() {
+				<-start
+				// Clock readings that arrive out of order neither free a slot nor take one.
+				at := noon().Add(-time.Duration(i) * time.Microsecond)
+				if allow(t, limiters[i%len(limiters)], key, rate, at) == 0 {
+					passed.Add(1)
+				}
+			})
+		}
+		close(start)
+		wg.Wait()
+		if n := passed.Load(); n != int64(rate.Requests) {
+			t.Fatalf("%d passed, want %d", n, rate.Requests)
+		}
+	}
+}
+
+func allow(t interface{ Errorf(string, ...any) }, l ratelimit.Limiter, key string, rate ratelimit.Rate, now time.Time) time.Duration {
+	wait, err := l.Allow(context.Background(), key, rate, now)
+	if err != nil {
+		t.Errorf("allow: %v", err)
+	}
+	return wait
+}

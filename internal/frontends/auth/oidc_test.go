@@ -1,0 +1,267 @@
+package auth_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/coreos/go-oidc/v3/oidc/oidctest"
+
+	"remit/internal/frontends/auth"
+)
+
+const issuerURL = "https://login.example.com"
+
+// rsaKeys are made once: that takes time.
+var rsaKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
+	for i := range keys {
+		var err error
+		if keys[i], err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+			panic(err)
+		}
+	}
+	return keys
+})
+
+// oidcRig is a door with an issuer.
+type oidcRig struct {
+	*rig
+	issuer *issuer
+	server *oidctest.Server
+}
+
+func newOIDC(t *testing.T) *oidcRig {
+	t.Helper()
+	server := &oidctest.Server{PublicKeys: []oidctest.PublicKey{{PublicKey: rsaKeys()[0].Public(), KeyID: "one", Algorithm: oidc.RS256}}}
+	server.SetIssuer(issuerURL)
+	g := &oidcRig{newRig(t), &issuer{Handler: server, gets: map[string]int{}}, server}
+	g.Issuer = &auth.OIDC{URL: issuerURL, Client: &http.Client{Transport: g.issuer}}
+	return g
+}
+
+// claims are those of a good token, with some others put in their place; nil leaves one out.
+func claims(others map[string]any) string {
+	now := time.Now()
+	all := map[string]any{
+		"iss": issuerURL, "sub": "alice", "aud": base + "/mcp", "iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		"scope": "openid tasks:read *:write books:admin * :read",
+	}
+	for name, value := range others {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func signed(others map[string]any) string {
+	return oidctest.SignIDToken(rsaKeys()[0], "one", oidc.RS256, claims(others))
+}
+
+// TestOIDCClaims: what each claim of a token that the issuer signed is good for.
+func TestOIDCClaims(t *testing.T) {
+	type is = map[string]any
+	const alice = "oidc:alice for alice with *:write,tasks:read"
+	in := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
+	synctest.Test(t, func(t *testing.T) {
+		for _, tc := range []struct {
+			name   string
+			claims is
+			status int
+			words  string
+		}{
+			{"good", is{}, 200, alice},
+			{"for the server", is{"aud": base}, 200, alice},
+			{"for a toolset, and others", is{"aud": []string{"x", base + "/mcp/tasks"}}, 200, alice},
+			{"for a server that begins alike", is{"aud": base + ".evil.com"}, 401, "for another audience; this server takes those for https://remit.example.com/mcp"},
+			{"for another address here", is{"aud": base + "/mcpx"}, 401, "another audience"},
+			{"for nobody", is{"aud": nil}, 401, "another audience"},
+			{"expired within the leeway", is{"exp": in(-59 * time.Second)}, 200, alice},
+			{"expired", is{"exp": in(-60 * time.Second)}, 401, "The token expired at "},
+			{"for ever", is{"exp": nil}, 401, "The token never expires"},
+			{"not yet, within the leeway", is{"nbf": in(60 * time.Second)}, 200, alice},
+			{"not yet", is{"nbf": in(61 * time.Second)}, 401, "not valid before"},
+			{"not yet, for long", is{"nbf": 1e300}, 401, "The claim nbf of the token cannot be read"},
+			{"from the future", is{"iat": in(61 * time.Second)}, 401, "not valid before"},
+			{"without nbf and iat", is{"nbf": nil, "iat": nil}, 200, alice},
+			{"another issuer", is{"iss": "https://login.example.com.evil.com"}, 401, "The token is not of the issuer https://login.example.com"},
+			{"another spelling of the issuer", is{"iss": issuerURL + "/"}, 401, "not of the issuer"},
+			{"no issuer", is{"iss": nil}, 401, "not of the issuer"},
+			{"nobody", is{"sub": nil}, 401, "needs a claim sub"},
+			{"a name that misleads", is{"sub": "alice\u202enimda"}, 401, "needs a claim sub"},
+			{"a long name", is{"sub": strings.Repeat("a", 256)}, 401, "needs a claim sub"},
+			{"everybody", is{"sub": "*"}, 401, "which is no user"},
+			{"almost sub", is{"SUB": "mallory"}, 401, "a claim that is almost sub"},
+			{"almost aud", is{"aud": "x", "Aud": base}, 401, "a claim that is almost aud"},
+			{"scp as text", is{"scope": nil, "scp": "books:write other"}, 200, "oidc:alice for alice with books:write"},
+			{"scp as a list", is{"scope": nil, "scp": []string{"books:write", "tasks:read"}}, 200, "oidc:alice for alice with books:write,tasks:read"},
+			{"scope as a list", is{"scope": []string{"books:read"}}, 200, "oidc:alice for alice with books:read"},
+			{"scopes of a wrong kind", is{"scope": 7, "scp": []int{1}}, 200, "oidc:alice for alice with "},
+			{"no scopes", is{"scope": nil}, 200, "oidc:alice for alice with "},
+		} {
+			g := newOIDC(t)
+			w := g.ask("/mcp", "Bearer "+signed(tc.claims))
+			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.words) || w.Code == 200 && w.Body.String() != tc.words {
+				t.Errorf("%s: %d %s, want %d %s", tc.name, w.Code, w.Body, tc.status, tc.words)
+			}
+			if challenge := w.Header().Get("WWW-Authenticate"); (w.Code == 401) != strings.Contains(challenge, `error="invalid_token"`) {
+				t.Errorf("%s: %s", tc.name, challenge)
+			}
+		}
+	})
+}
+
+// TestOIDCSettings: the audience and the claim of the user can be set.
+func TestOIDCSettings(t *testing.T) {
+	type is = map[string]any
+	for _, tc := range []struct {
+		name, audience, claim string
+		claims                is
+		status                int
+		words                 string
+	}{
+		{"audience", "api://remit", "", is{"aud": "api://remit"}, 200, "for alice"},
+		{"only that", "api://remit", "", is{}, 401, "takes those for api://remit"},
+		{"not what begins like it", "api://remit", "", is{"aud": "api://remit/mcp/x"}, 401, "takes those for"},
+		{"user", "", "login", is{"login": "al"}, 200, "oidc:alice for al with"},
+		{"no user", "", "login", is{}, 200, "oidc:alice for  with"},
+		{"a user of a wrong kind", "", "login", is{"login": 7}, 401, "The claim login of the token names no user"},
+		{"everybody", "", "login", is{"login": "*"}, 401, "no user"},
+		{"an address", "", "email", is{"email": "a@example.com", "email_verified": true}, 200, "for a@example.com"},
+		{"an address, verified in words", "", "email", is{"email": "a@example.com", "email_verified": "true"}, 200, "for a@example.com"},
+		{"an address that nobody verified", "", "email", is{"email": "a@example.com", "email_verified": false}, 401, "was not verified"},
+		{"an address of which nobody says so", "", "email", is{"email": "a@example.com"}, 401, "email_verified must be true"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := newOIDC(t)
+			g.Issuer.Audience, g.Issuer.UserClaim = tc.audience, tc.claim
+			g.expect(signed(tc.claims), tc.status, tc.words)
+		})
+	}
+}
+
+// signedBy is a good token with a header of one's own choosing.
+func signedBy(t *testing.T, key *rsa.PrivateKey, header string) string {
+	t.Helper()
+	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims(nil)))
+	sum := sha256.Sum256([]byte(text))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
+}
+
+// asJWK writes a public key as tokens may carry one.
+func asJWK(key *rsa.PublicKey) string {
+	return `{"kty":"RSA","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(key.N.Bytes()) + `"}`
+}
+
+// TestOIDCSignatures: only what the issuer signed with a key of its own counts.
+func TestOIDCSignatures(t *testing.T) {
+	part := base64.RawURLEncoding.EncodeToString
+	body := part([]byte(claims(nil)))
+	public, err := x509.MarshalPKIXPublicKey(rsaKeys()[0].Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	withHMAC := func(key []byte) string {
+		text := part([]byte(`{"alg":"HS256","kid":"one","typ":"JWT"}`)) + "." + body
+		mac := hmac.New(sha256.New, key)
+		mac.Write([]byte(text))
+		return text + "." + part(mac.Sum(nil))
+	}
+	genuine := strings.Split(signed(nil), ".")
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whoever has a key of their own may say in the token where it is to be found.
+	stranger := func(header string) string { return signedBy(t, rsaKeys()[1], header) }
+	for _, tc := range []struct {
+		name, token, words string
+	}{
+		{"a key of somebody else and no name for it", stranger(`{"alg":"RS256"}`), "not signed by"},
+		{"a key that the token brings along", stranger(`{"alg":"RS256","jwk":` + asJWK(&rsaKeys()[1].PublicKey) + `}`), "not signed by"},
+		{"a key at an address in the token", stranger(`{"alg":"RS256","kid":"one","jku":"https://evil.example.com/keys","x5u":"https://evil.example.com/cert"}`), "not signed by"},
+		{"a signature of two kinds", part([]byte(`{"alg":"RS256","alg":"none","kid":"one"}`)) + "." + body + ".", ""},
+		{"something critical that nobody knows", signedBy(t, rsaKeys()[0], `{"alg":"RS256","kid":"one","crit":["remit"],"remit":1}`), "not signed by"},
+		{"none", part([]byte(`{"alg":"none"}`)) + "." + body + ".", "no JWT that was signed with a public key"},
+		{"None", part([]byte(`{"alg":"None","kid":"one"}`)) + "." + body + "." + genuine[2], "signed with a public key"},
+		{"HS256 with the public key", withHMAC(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), "signed with a public key"},
+		{"HS256 with its bytes", withHMAC(public), "signed with a public key"},
+		{"no signature", genuine[0] + "." + genuine[1] + ".", "not signed by https://login.example.com"},
+		{"tampered", genuine[0] + "." + part([]byte(claims(map[string]any{"sub": "root"}))) + "." + genuine[2], "not signed by"},
+		{"a key of somebody else", oidctest.SignIDToken(rsaKeys()[1], "one", oidc.RS256, claims(nil)), "not signed by"},
+		{"a key of another kind", oidctest.SignIDToken(ec, "one", oidc.ES256, claims(nil)), "not signed by"},
+		{"a key that is not there", oidctest.SignIDToken(rsaKeys()[1], "two", oidc.RS256, claims(nil)), "not signed by"},
+		{"two signatures in JSON", "eyJ" + part([]byte(`{"payload":"e30","signatures":[]}`)), "nor a JWT"},
+		{"five parts", strings.Repeat("a.", 4) + "a", "nor a JWT"},
+		{"no JWT", "a.b.c", "signed with a public key"},
+		{"nothing but dots", "..", "signed with a public key"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			g := newOIDC(t)
+			g.expect(signed(nil), 200, "oidc:alice")
+			g.expect(tc.token, 401, tc.words)
+			if strings.Contains(g.log.String(), tc.token) {
+				t.Errorf("the token is in the log: %s", g.log)
+			}
+		})
+	}
+	t.Run("a key of the issuer without its name", func(t *testing.T) {
+		newOIDC(t).expect(signedBy(t, rsaKeys()[0], `{"alg":"RS256"}`), 200, "oidc:alice")
+	})
+	t.Run("ES256", func(t *testing.T) {
+		g := newOIDC(t)
+		g.server.PublicKeys = append(g.server.PublicKeys, oidctest.PublicKey{PublicKey: ec.Public(), KeyID: "ec", Algorithm: oidc.ES256})
+		g.expect(oidctest.SignIDToken(ec, "ec", oidc.ES256, claims(nil)), 200, "oidc:alice")
+	})
+}
+
+// TestOIDCOursIsOurs: a token of Remit is never shown to the issuer's side, nor the other way.
+func TestOIDCOursIsOurs(t *testing.T) {
+	g := newOIDC(t)
+	g.expect(good, 200, "agent:helper")
+	g.expect("remit_a.b.c", 401, "unknown")
+	if len(g.issuer.gets) > 0 {
+		t.Errorf("the issuer was asked: %v", g.issuer.gets)
+	}
+	checks := g.tokens.checks
+	g.expect(signed(nil), 200, "oidc:alice")
+	if g.tokens.checks != checks {
+		t.Error("a token of the issuer was looked up as one of ours")
+	}
+}
+
+// TestValidate: an issuer that anybody could stand in for is none.
+func TestValidate(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"https://login.example.com": true, "https://login.example.com/realms/x/": true, "http://127.0.0.1:9000": true, "http://localhost:1": true, "http://[::1]:1": true,
+		"http://login.example.com": false, "login.example.com": false, "": false, "https://": false, "ftp://x": false, "https://a:b@c": false,
+		"https://c?x=y": false, "https://c#d": false, "http://localhost.evil.com": false, "http://127.0.0.1.evil.com": false, "\x7f": false,
+	} {
+		if err := (&auth.OIDC{URL: url}).Validate(); (err == nil) != ok {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/contract/catalog"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/telemetry"
+)
+
+// Local is the principal of calls from this machine's own command line and stdio.
+const Local = "local"
+
+func (p *Program) callCommand() *cobra.Command {
+	var document, key string
+	c := &cobra.Command{
+		Use:               "call TOOL [key=value ...]",
+		Args:              some("name a tool: remit call TOOL [key=value ...]; \"remit tools\" lists them"),
+		ValidArgsFunction: p.completeTool,
+		RunE: p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+			if cmd.Flags().Changed("json") && strings.TrimSpace(document) == "" {
+				return usageError{errors.New("--json is empty; give a JSON object, or - for stdin")}
+			}
+			if cmd.Flags().Changed("idempotency-key") {
+				if err := idempotency.CheckKey(key); err != nil {
+					return usageError{errors.New(contract.AsError(err).Message)}
+				}
+			}
+			return p.call(cmd.Context(), w.Engine(), engine.Call{Tool: args[0], Key: key}, args[1:], document)
+		}),
+	}
+	c.Flags().StringVar(&document, "json", "", "all arguments as one JSON object, or - for stdin")
+	c.Flags().StringVar(&key, "idempotency-key", "", "a key of your own for this call: a repeat with the same one does nothing twice")
+	return c
+}
+
+func (p *Program) call(ctx context.Context, e *engine.Engine, call engine.Call, pairs []string, document string) error {
+	tool, err := e.Find(call.Tool)
+	if err != nil {
+		return usageError{err}
+	}
+	if call.Args, err = p.arguments(tool, pairs, document); err != nil {
+		return usageError{err}
+	}
+	call.Principal, call.Face, call.Client, call.Peer = Local, "cli", "remit/"+p.Version, terminal{p}
+	call.Trace = p.trace()
+	result, err := e.Call(ctx, call)
+	if err != nil {
+		return err
+	}
+	if err := p.printBody(result.Body); err != nil {
+		return err
+	}
+	p.printNotes(&result)
+	switch {
+	case result.Err == nil:
+		return nil
+	case result.Err.Kind == contract.Pending:
+		return failure{ExitPending}
+	default:
+		return failure{ExitFailed}
+	}
+}
+
+// trace is the one that whoever started the program is in, by the variables of OpenTelemetry.
+func (p *Program) trace() string {
+	parent, _ := p.Env("TRACEPARENT")
+	state, _ := p.Env("TRACESTATE")
+	return telemetry.Parent(parent, state)
+}
+
+// printNotes tells a person what does not belong into the answer.
+func (p *Program) printNotes(result *engine.Result) {
+	if result.Replayed {
+		fmt.Fprintln(p.Stderr, "(replayed: the key was used before, and nothing was done now)")
+	}
+	if note := result.Remarks.Field("note"); note.Text != "" {
+		fmt.Fprintf(p.Stderr, "(%s)\n", note.Text)
+	}
+	switch notes := result.Notes; {
+	case notes.Truncated && notes.Total >= 0:
+		fmt.Fprintf(p.Stderr, "(cut: showing %d of %d)\n", notes.Shown, notes.Total)
+	case notes.Truncated:
+		fmt.Fprintf(p.Stderr, "(cut: showing %d, and there are more)\n", notes.Shown)
+	}
+}
+
+// printBody prints JSON: for people on a terminal with line breaks, for scripts
+// to the byte as every other face sends it.
+func (p *Program) printBody(body []byte) error {
+	if isTerminal(p.Stdout) {
+		var pretty bytes.Buffer
+		if json.Indent(&pretty, body, "", "  ") == nil {
+			body = pretty.Bytes()
+		}
+	}
+	_, err := fmt.Fprintf(p.Stdout, "%s\n", body)
+	return err
+}
+
+func (p *Program) arguments(tool *engine.Tool, pairs []string, document string) (jsontree.Value, error) {
+	args := jsontree.Obj()
+	if document != "" {
+		parsed, err := p.parseDocument(document)
+		if err != nil {
+			return args, err
+		}
+		args = parsed
+	}
+	if len(pairs) > 0 && args.Kind != jsontree.Object {
+		return args, errors.New("--json must be an object when key=value arguments follow")
+	}
+	for _, pair := range pairs {
+		key, text, found := strings.Cut(pair, "=")
+		if !found || key == "" {
+			return args, fmt.Errorf("argument %q is not of the form key=value", pair)
+		}
+		if _, twice := args.Get(key); twice {
+			return args, fmt.Errorf("argument %q is given twice", key)
+		}
+		value, err := typed(tool, key, text)
+		if err != nil {
+			return args, err
+		}
+		args.Members = append(args.Members, jsontree.Member{Key: key, Value: value})
+	}
+	args.Raw = args.Append(nil)
+	return args, nil
+}
+
+func (p *Program) parseDocument(document string) (jsontree.Value, error) {
+	data := []byte(document)
+	if document == "-" {
+		var err error
+		if data, err = io.ReadAll(p.Stdin); err != nil {
+			return jsontree.Value{}, fmt.Errorf("read arguments from stdin: %w", err)
+		}
+	}
+	args, err := jsontree.Parse(data)
+	if err != nil {
+		return args, fmt.Errorf("--json is not valid JSON: %w", err)
+	}
+	return args, nil
+}
+
+// typed reads a value by the type in the contract. What cannot be read so stays
+// text, and the contract's own explanation says what is wrong; only what was
+// clearly meant as JSON is refused here, with the place of the fault.
+func typed(tool *engine.Tool, key, text string) (jsontree.Value, error) {
+	property := tool.Input.Field("properties")
+	schema := property.Field(key)
+	if kind := schema.Field("type"); kind.Text != "string" && kind.Text != "" {
+		v, err := jsontree.Parse([]byte(text))
+		if err == nil {
+			return v, nil
+		}
+		if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
+			return v, fmt.Errorf("%s is not valid JSON: %w", key, err)
+		}
+	}
+	v := jsontree.Str(text)
+	v.Raw = v.Append(nil)
+	return v, nil
+}
+
+// completeTool completes tool names and then argument names, of the toolsets that
+// the settings choose.
+func (p *Program) completeTool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var words []string
+	for _, c := range p.chosenContracts(cmd) {
+		switch {
+		case len(args) == 0:
+			words = append(words, c.Name+"\t"+c.Description)
+		case c.Name == args[0]:
+			for _, m := range c.Input.Field("properties").Members {
+				words = append(words, m.Key+"=")
+			}
+		}
+	}
+	if len(args) == 0 {
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+	return words, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func (p *Program) chosenContracts(cmd *cobra.Command) []*contract.Contract {
+	settings, err := resolveSettings(cmd.Flags(), p.Env)
+	if err != nil {
+		return nil
+	}
+	known, err := p.Catalog(settings.Toolsets...)
+	if err != nil {
+		return nil
+	}
+	sets, err := catalog.Select(known, settings.Toolsets)
+	if err != nil {
+		return nil
+	}
+	var contracts []*contract.Contract
+	for _, set := range sets {
+		contracts = append(contracts, set.Contracts...)
+	}
+	return contracts
+}

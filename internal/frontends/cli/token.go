@@ -1,0 +1,305 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+)
+
+// Identity is who calls the workspace over HTTP, and who looks at its console.
+type Identity interface {
+	// Tokens are those of agents.
+	Tokens() *identity.Tokens
+	// SignIn lets people in at the console.
+	SignIn() *identity.SignIn
+	// MayRecord fails if Record would. What gives rights is not done then; what takes them
+	// away never waits for that.
+	MayRecord() error
+	// Record keeps in the audit log what a person did, such as token/create.
+	Record(ctx context.Context, deed, by string, about ...jsontree.Member) error
+	// ConsoleURL is where a browser finds a path of the console, such as /console/login.
+	ConsoleURL(path string) string
+}
+
+// withIdentity runs a body on those who call and look.
+func (p *Program) withIdentity(body func(ctx context.Context, who Identity, args []string) error) runFunc {
+	return p.with(func(cmd *cobra.Command, w Workspace, args []string) error {
+		if err := w.Reach(cmd.Context()); err != nil {
+			return err
+		}
+		return body(cmd.Context(), w.Identity(), args)
+	})
+}
+
+// newToken is what a person says of a token that is to be made.
+type newToken struct{ name, scopes, user, expires, rate string }
+
+func (p *Program) tokenCreate() *cobra.Command {
+	var n newToken
+	c := &cobra.Command{Use: "create --name NAME", Args: cobra.NoArgs}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("user") {
+			n.user = loginName()
+		}
+		wanted, err := p.readToken(n)
+		if err != nil {
+			return usageError{err}
+		}
+		return p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
+			return p.makeToken(ctx, who, wanted)
+		})(cmd, args)
+	}
+	flags := c.Flags()
+	flags.StringVar(&n.name, "name", "", "what records and approvals call the agent; no two live tokens have the same")
+	flags.StringVar(&n.scopes, "scopes", "*:read", "what it may call, such as tasks:read,books:write")
+	flags.StringVar(&n.user, "user", "", "whose data it reaches: '*' for anybody's, '' for nobody's; your login name if not given")
+	flags.StringVar(&n.expires, "expires", "90d", "how long it is good: 90d, 12h, the last day as 2027-01-31, or never")
+	flags.StringVar(&n.rate, "rate", "", "how often it may call, such as 600/min; the server's own limit if not given")
+	flags.BoolVar(&p.asJSON, "json", false, "print the token and what it may do as JSON")
+	return c
+}
+
+// readToken understands what a person says of a token.
+func (p *Program) readToken(n newToken) (identity.NewToken, error) {
+	wanted := identity.NewToken{Name: n.name, User: n.user, By: operator()}
+	if n.name == "" {
+		return wanted, errors.New("a token needs a name: say --name, such as --name ci")
+	}
+	known, err := p.Catalog()
+	if err != nil {
+		return wanted, err
+	}
+	if wanted.Scopes, err = identity.ParseScopes(n.scopes, setNames(known)); err != nil {
+		return wanted, fmt.Errorf("--scopes: %w", err)
+	}
+	if wanted.Expires, err = expiry(n.expires, p.Now()); err != nil {
+		return wanted, fmt.Errorf("--expires: %w", err)
+	}
+	if n.rate != "" {
+		var rate contract.Rate
+		if err := rate.UnmarshalText([]byte(n.rate)); err != nil {
+			return wanted, fmt.Errorf("--rate: %w", err)
+		}
+		wanted.Rate = ratelimit.Rate(rate)
+	}
+	return wanted, nil
+}
+
+// makeToken makes a token and gives the secret away, once.
+func (p *Program) makeToken(ctx context.Context, who Identity, wanted identity.NewToken) error {
+	before, err := who.Tokens().Any(ctx)
+	if err != nil {
+		return err
+	}
+	if err := who.MayRecord(); err != nil {
+		return err
+	}
+	secret, made, err := who.Tokens().Create(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	if err := who.Record(ctx, "token/create", wanted.By,
+		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())), jsontree.M("user", jsontree.Str(made.User))); err != nil {
+		_, undone := who.Tokens().Revoke(ctx, made.ID)
+		return errors.Join(err, undone)
+	}
+	if p.asJSON {
+		return writeJSON(p.Stdout, struct {
+			Token string `json:"token"`
+			tokenView
+		}{secret, viewOfToken(&made, p.Now())})
+	}
+	fmt.Fprintln(p.Stdout, secret)
+	fmt.Fprintf(p.Stderr, "Made the token %q (%s): %s. %s.\n", made.Name, made.ID, mayDo(&made), goodUntil(&made, p.Now()))
+	fmt.Fprintf(p.Stderr, "Keep it like a password: it is not shown again. Callers send it as \"Authorization: Bearer TOKEN\".\n")
+	if !before {
+		fmt.Fprintln(p.Stderr, "From now on \"remit serve\" asks every caller over HTTP for a token.")
+	}
+	return nil
+}
+
+// mayDo says in words what a token lets an agent do.
+func mayDo(t *identity.Token) string {
+	whose := fmt.Sprintf("for the user %q alone", t.User)
+	switch t.User {
+	case identity.AnyUser:
+		whose = "for any user"
+	case "":
+		whose = "for no user"
+	}
+	often := ""
+	if t.Rate != (ratelimit.Rate{}) {
+		often = ", " + contract.Rate(t.Rate).String() + " at most"
+	}
+	return strings.Join(t.Scopes.List(), ", ") + " " + whose + often
+}
+
+func goodUntil(t *identity.Token, now time.Time) string {
+	if t.Expires.IsZero() {
+		return "It never expires"
+	}
+	return "It is good until " + t.Expires.In(now.Location()).Format(time.DateTime)
+}
+
+// expiry reads when a token ends: after a while, with a day, or never, which is the
+// zero time. A day is that of the person who types, to its end.
+func expiry(text string, now time.Time) (time.Time, error) {
+	if text == "never" {
+		return time.Time{}, nil
+	}
+	if day, err := time.ParseInLocation(time.DateOnly, text, now.Location()); err == nil {
+		if end := day.AddDate(0, 0, 1); end.After(now) {
+			return end, nil
+		}
+		return time.Time{}, fmt.Errorf("%s is over", text)
+	}
+	length, err := span(text)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("%q is not a time to expire; write it like 90d, 12h, 2027-01-31 or never", text)
+	}
+	return now.Add(length), nil
+}
+
+// span reads a length of time in one unit.
+func span(text string) (time.Duration, error) {
+	const most = 100 * 365 * 24 * time.Hour // further is a slip of the finger
+	wrong := fmt.Errorf("%q is not a length of time; write it like 10m, 12h or 7d", text)
+	if text == "" {
+		return 0, wrong
+	}
+	unit, known := map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[text[len(text)-1]]
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 32)
+	if !known || err != nil || n == 0 || n > uint64(most/unit) {
+		return 0, wrong
+	}
+	return time.Duration(n) * unit, nil
+}
+
+// tokenView is a token as scripts read it.
+type tokenView struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	Scopes    []string  `json:"scopes"`
+	User      string    `json:"user"`
+	Rate      string    `json:"rate,omitempty"`
+	CreatedAt time.Time `json:"created_at"`
+	CreatedBy string    `json:"created_by"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	UsedAt    time.Time `json:"used_at,omitzero"`
+}
+
+func viewOfToken(t *identity.Token, now time.Time) tokenView {
+	view := tokenView{
+		ID: t.ID, Name: t.Name, State: t.State(now), Scopes: append([]string{}, t.Scopes.List()...), User: t.User,
+		CreatedAt: t.Created, CreatedBy: t.By, ExpiresAt: t.Expires, RevokedAt: t.Revoked, UsedAt: t.Used,
+	}
+	if t.Rate != (ratelimit.Rate{}) {
+		view.Rate = contract.Rate(t.Rate).String()
+	}
+	return view
+}
+
+func (p *Program) tokenList() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:  "list",
+		Args: cobra.NoArgs,
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
+			tokens, err := who.Tokens().List(ctx)
+			if err != nil {
+				return err
+			}
+			now := p.Now()
+			if !all {
+				tokens = slices.DeleteFunc(tokens, func(t identity.Token) bool { return !t.Live(now) })
+			}
+			views := convert(tokens, func(t identity.Token) tokenView { return viewOfToken(&t, now) })
+			return p.show(views, func() { p.printTokens(tokens, now) })
+		}),
+	}
+	c.Flags().BoolVar(&all, "all", false, "also those that are revoked, have expired, or were made elsewhere")
+	return p.withJSON("print as JSON", c)
+}
+
+// minute is a time where the person is, to the minute.
+func (p *Program) minute(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.In(p.Now().Location()).Format("2006-01-02 15:04")
+}
+
+func (p *Program) printTokens(tokens []identity.Token, now time.Time) {
+	t := table{gives: 3, none: "There are no tokens. \"remit token create --name NAME\" makes one."}
+	t.add("ID", "NAME", "STATE", "SCOPES", "USER", "EXPIRES", "LAST USED")
+	for i := range tokens {
+		n := &tokens[i]
+		t.add(n.ID, approval.Plain(n.Name), n.State(now), n.Scopes.String(), approval.Plain(n.User), p.minute(n.Expires), p.minute(n.Used))
+	}
+	t.write(p.Stdout)
+}
+
+func (p *Program) tokenRevoke() *cobra.Command {
+	return &cobra.Command{
+		Use:  "revoke NAME|ID",
+		Args: exactly(1),
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, args []string) error {
+			t, err := who.Tokens().Revoke(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: it lets nobody in.\n", t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
+			return who.Record(ctx, "token/revoke", operator(), jsontree.M("name", jsontree.Str(t.Name)))
+		}),
+	}
+}
+
+func (p *Program) tokenLink() *cobra.Command {
+	var name, role, expires string
+	c := &cobra.Command{
+		Use:  "link",
+		Args: cobra.NoArgs,
+		RunE: p.withIdentity(func(ctx context.Context, who Identity, _ []string) error {
+			r, err := identity.ParseRole(role)
+			if err != nil {
+				return usageError{fmt.Errorf("--role: %w", err)}
+			}
+			good, err := span(expires)
+			if err != nil {
+				return usageError{fmt.Errorf("--expires: %w", err)}
+			}
+			if name == "" {
+				name = loginName()
+			}
+			token, err := who.SignIn().Link(identity.Person{Name: name, Role: r}, good)
+			if err != nil {
+				return err
+			}
+			if err := who.Record(ctx, "token/link", operator(), jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String()))); err != nil {
+				return err // and nobody has seen it
+			}
+			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))
+			fmt.Fprintf(p.Stderr, "It signs %q in as %s, once, until %s, while \"remit serve\" runs there.\n", name, r, p.Now().Add(good).Format(time.DateTime))
+			return nil
+		}),
+	}
+	c.Flags().StringVar(&name, "name", "", "whom it signs in, as records name them; your login name if not given")
+	c.Flags().StringVar(&role, "role", "admin", "what they may do: viewer, approver or admin")
+	c.Flags().StringVar(&expires, "expires", "10m", "how long the link is good, such as 10m, 12h or 7d")
+	return c
+}

@@ -1,0 +1,369 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/audit"
+	"remit/internal/engine/enginetest"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+)
+
+// core is the console with fakes around it, at a time that stands still.
+type core struct {
+	*Console
+	mux       *http.ServeMux
+	approvals *requestStore
+	people    *fakePeople
+	tokens    *fakeTokens
+	log       bytes.Buffer
+	now       time.Time
+
+	mu      sync.Mutex
+	records []audit.Record
+	full    error // why no record can be kept
+}
+
+const coreSet = `
+name: demo
+title: Demo
+description: For tests.
+shape: coded
+defaults:
+  version: 1.2.3
+  access: public
+  deadline: {target: 1s, max: 2m}
+  size: {request: 1KiB}
+  errors:
+    invalid: {code: 400}
+    denied: {code: 403}
+    not_found: {code: 404}
+    conflict: {code: 409}
+    too_large: {code: 413}
+    limited: {code: 429}
+    pending: {code: 403}
+    unavailable: {code: 500}
+    internal: {code: 500, message: Internal server error}
+`
+
+func coreTool(name, more string) string {
+	return "name: " + name + `
+title: Do something
+description: Does something.
+input:
+  type: object
+  properties:
+    text: {type: string, maxLength: 100, default: nothing, description: What}
+  additionalProperties: false
+output:
+  type: object
+  properties:
+    said: {type: string, description: What was said}
+  required: [said]
+  additionalProperties: false
+examples: []
+` + more
+}
+
+func newCore(t testing.TB) *core {
+	t.Helper()
+	c := &core{now: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), people: &fakePeople{cookies: map[string]identity.Person{}}, tokens: &fakeTokens{}, approvals: &requestStore{}}
+	c.Console = &Console{
+		Version: "9.9.9", Root: "/home/ada/garden", Engine: coreEngine(t, c),
+		Approvals: func(context.Context) (approval.Store, error) { return c.approvals, nil },
+		People:    c.people, Tokens: c.tokens,
+		Settings: func() []Setting {
+			return []Setting{{"root", "/home/ada/garden", "flag"}, {"approve", "ask", "default"}}
+		},
+		Health:   func(context.Context) map[string]error { return map[string]error{"database": nil} },
+		Base:     func() string { return "http://127.0.0.1:8722/" },
+		Identity: func() string { return "Whoever is on this machine may call" },
+		Audit:    c, Limiter: ratelimit.NewMemory(), Now: func() time.Time { return c.now },
+		Log:          slog.New(slog.NewTextHandler(&c.log, nil)),
+		TokensNeeded: func() bool { return false },
+		Clients:      func(string) []Client { return nil },
+		Address: func(r *http.Request) string {
+			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server notes it
+			return host
+		},
+		Preview: func(context.Context, approval.Request) (before, after, name string, ok bool) {
+			return "", "", "", false
+		},
+	}
+	c.Pages = c.Engine
+	c.people.now = c.Now
+	c.mux = http.NewServeMux()
+	c.Register(c.mux)
+	return c
+}
+
+func coreEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
+	t.Helper()
+	type in struct {
+		Text string `json:"text"`
+	}
+	type out struct {
+		Said string `json:"said"`
+	}
+	say := engine.Handle(func(_ context.Context, in in) (out, error) { return out{in.Text}, nil })
+	set := enginetest.Load(t, coreSet, map[string]string{
+		"look":  coreTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
+		"write": coreTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
+	})
+	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
+}
+
+func (c *core) Ready(time.Time) error { return c.full }
+
+func (c *core) Write(_ context.Context, r *audit.Record, _ bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.records = append(c.records, *r)
+	return nil
+}
+
+// recorded are what the audit has, each in a line.
+func (c *core) recorded() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var lines []string
+	for _, r := range c.records {
+		lines = append(lines, cmp.Or(r.Principal, "nobody")+" "+r.Tool+" "+r.Outcome+" "+string(r.Arguments.Append(nil)))
+	}
+	return lines
+}
+
+// as signs somebody in and gives what sends their requests.
+func (c *core) as(role identity.Role) func(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+	secret := "session-of-" + role.String()
+	c.people.mu.Lock()
+	c.people.cookies[secret] = identity.Person{Name: "ada", Role: role}
+	c.people.mu.Unlock()
+	return func(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+		return c.send(method, target, form, append(headers, "Cookie", c.cookieName()+"="+secret)...)
+	}
+}
+
+// send sends a request as a browser does.
+func (c *core) send(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(form.Encode()))
+	r.Header.Set("Accept", "text/html,application/xhtml+xml")
+	if form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	c.mux.ServeHTTP(w, r)
+	return w
+}
+
+// ask adds a request that waits.
+func (c *core) ask(t testing.TB, id, principal, arguments string) approval.Request {
+	t.Helper()
+	tool, err := c.Engine.Find("write")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.approvals.Ask(t.Context(), approval.Request{
+		ID: id, Key: id, Principal: principal, Tool: tool.ID, Version: "1.2.3", Digest: tool.Digest, Arguments: []byte(arguments),
+		Summary: "Write something", State: approval.Pending, CreatedAt: c.now.Add(-time.Minute), ExpiresAt: c.now.Add(59 * time.Minute),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// wants checks the status of an answer and that it holds texts.
+func wants(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...string) {
+	t.Helper()
+	if w.Code != status {
+		t.Errorf("status %d, want %d", w.Code, status)
+	}
+	for _, text := range texts {
+		if !strings.Contains(w.Body.String(), text) {
+			t.Errorf("no %q in:\n%s", text, w.Body)
+		}
+	}
+}
+
+// fakePeople are sessions by their cookies, and links by their tokens.
+type fakePeople struct {
+	mu      sync.Mutex
+	now     func() time.Time
+	cookies map[string]identity.Person
+	links   map[string]identity.Person
+	touches int // how often a person was there
+	fail    error
+}
+
+func (p *fakePeople) Redeem(_ context.Context, token string) (string, identity.Person, time.Time, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	who, ok := p.links[token]
+	if p.fail != nil {
+		return "", who, time.Time{}, p.fail
+	}
+	if !ok {
+		return "", who, time.Time{}, contract.Errorf(contract.Denied, "This link was used already")
+	}
+	delete(p.links, token)
+	p.cookies["new-session"] = who
+	return "new-session", who, p.now().Add(12 * time.Hour), nil
+}
+
+func (p *fakePeople) Person(ctx context.Context, cookie string) (identity.Person, error) {
+	p.mu.Lock()
+	p.touches++
+	p.mu.Unlock()
+	return p.Look(ctx, cookie)
+}
+
+func (p *fakePeople) Look(_ context.Context, cookie string) (identity.Person, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fail != nil {
+		return identity.Person{}, p.fail
+	}
+	if who, ok := p.cookies[cookie]; ok {
+		return who, nil
+	}
+	return identity.Person{}, contract.Errorf(contract.Denied, "The session is over")
+}
+
+func (p *fakePeople) End(_ context.Context, cookie string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.cookies, cookie)
+	return p.fail
+}
+
+func (p *fakePeople) People(context.Context) ([]identity.Session, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []identity.Session
+	for _, who := range p.cookies {
+		all = append(all, identity.Session{Name: who.Name, Role: who.Role, Created: p.now(), Seen: p.now(), Expires: p.now().Add(12 * time.Hour)})
+	}
+	return all, p.fail
+}
+
+func (p *fakePeople) SignOut(_ context.Context, name string) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := len(p.cookies)
+	maps.DeleteFunc(p.cookies, func(_ string, who identity.Person) bool { return who.Name == name })
+	return before - len(p.cookies), p.fail
+}
+
+func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) {
+	if who.Name == "" {
+		return "", contract.Errorf(contract.Invalid, "A name is needed")
+	}
+	return "link+for/" + who.Name, nil
+}
+
+// fakeTokens are tokens of agents.
+type fakeTokens struct{ list []identity.Token }
+
+func (f *fakeTokens) Create(_ context.Context, n identity.NewToken) (string, identity.Token, error) {
+	made := identity.Token{ID: "t1", Name: n.Name, User: n.User, Scopes: n.Scopes, Rate: n.Rate, By: n.By, Expires: n.Expires}
+	f.list = append(f.list, made)
+	return "remit_secret-of-" + n.Name, made, nil
+}
+
+func (f *fakeTokens) List(context.Context) ([]identity.Token, error) { return f.list, nil }
+
+func (f *fakeTokens) Revoke(_ context.Context, name string) (identity.Token, error) {
+	for i := range f.list {
+		if f.list[i].ID == name {
+			f.list[i].Revoked = time.Unix(1, 0)
+			return f.list[i], nil
+		}
+	}
+	return identity.Token{}, contract.Errorf(contract.NotFound, "There is no token %s", name)
+}
+
+// requestStore keeps requests in memory.
+type requestStore struct {
+	approval.Store
+	mu   sync.Mutex
+	all  []approval.Request // oldest first
+	fail error
+	n    int // how often it was listed
+}
+
+func (s *requestStore) lists() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+func (s *requestStore) Ask(_ context.Context, r approval.Request) (approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, r)
+	return r, nil
+}
+
+func (s *requestStore) Get(_ context.Context, id string) (approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.all {
+		if r.ID == id {
+			return r, s.fail
+		}
+	}
+	return approval.Request{}, contract.Errorf(contract.NotFound, "There is no request %s", id)
+}
+
+func (s *requestStore) Decide(_ context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.all, func(r approval.Request) bool { return r.ID == id })
+	if i < 0 {
+		return approval.Request{}, errors.New("decided about nothing")
+	}
+	r := &s.all[i]
+	if r.State != approval.Pending {
+		return *r, contract.Errorf(contract.Conflict, "Request %s was %s at %s by %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+	}
+	r.State, r.DecidedBy, r.DecidedAt, r.Reason, r.ExpiresAt = approval.Denied, v.By, now, v.Reason, expires
+	if v.Approve {
+		r.State = approval.Approved
+	}
+	return *r, nil
+}
+
+func (s *requestStore) List(_ context.Context, o approval.ListOptions) ([]approval.Request, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	var list []approval.Request
+	for _, r := range slices.Backward(s.all) {
+		if (o.All || r.State == approval.Pending && !r.Expired(o.Now)) && len(list) < o.Limit {
+			list = append(list, r)
+		}
+	}
+	return list, s.fail
+}

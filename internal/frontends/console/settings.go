@@ -1,0 +1,198 @@
+package console
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+)
+
+// settingsPage is what the page shows.
+type settingsPage struct {
+	Settings []Setting
+	Identity string
+	Person   identity.Person
+	Tokens   []tokenRow
+	Ended    int // tokens that let nobody in any more and are not shown
+	All      bool
+	Sets     []setRow
+	People   []identity.Session
+}
+
+// tokenRow is a token of an agent as the page shows it.
+type tokenRow struct {
+	identity.Token
+	State, Rate string
+}
+
+func (v *visit) settings() error {
+	page := settingsPage{
+		Settings: v.Settings(), Identity: v.Identity(), Person: v.person, Sets: v.sets(),
+		All: v.r.URL.Query().Get("tokens") == "all",
+	}
+	tokens, err := v.Tokens.List(v.r.Context())
+	if err != nil {
+		return err
+	}
+	if page.People, err = v.People.People(v.r.Context()); err != nil {
+		return err
+	}
+	now := v.Now()
+	for _, t := range tokens {
+		if !t.Live(now) && !page.All {
+			page.Ended++
+			continue
+		}
+		row := tokenRow{Token: t, State: tokenState(t, now)}
+		if t.Rate.Requests > 0 {
+			row.Rate = contract.Rate(t.Rate).String()
+		}
+		page.Tokens = append(page.Tokens, row)
+	}
+	return v.page("settings", "settings", "Settings", page)
+}
+
+// tokenState is the state of a token in the words of the page.
+func tokenState(t identity.Token, now time.Time) string {
+	state := t.State(now)
+	return cmp.Or(map[string]string{"foreign": "not made here", "live": "good"}[state], state)
+}
+
+// madePage shows what is shown once.
+type madePage struct {
+	Title, About string
+	Secret       string
+	Label        string
+	Facts        [][2]string
+}
+
+// makeToken makes a token and answers with its secret, which is in no address and is
+// never shown again.
+func (v *visit) makeToken() error {
+	asked, err := v.newToken()
+	if err != nil {
+		return err
+	}
+	if err := v.ready("made"); err != nil {
+		return err
+	}
+	secret, made, err := v.Tokens.Create(v.r.Context(), asked)
+	if err != nil {
+		return err
+	}
+	v.record("console/token_create", v.person, nil, jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
+	page := madePage{
+		Title: "Token " + made.Name, Label: "token", Secret: secret,
+		About: "Copy the token now: it is kept nowhere and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
+		Facts: [][2]string{{"Scopes", strings.Join(made.Scopes.List(), ", ")}, {"User", userWords(made.User)}, {"Good", untilWords(made.Expires)}},
+	}
+	return v.page("made", "settings", page.Title, page)
+}
+
+// newToken reads the form of a token.
+func (v *visit) newToken() (identity.NewToken, error) {
+	form := v.r.PostForm
+	sets := []string{}
+	for _, set := range v.sets() {
+		sets = append(sets, set.Name)
+	}
+	scopes, err := identity.ParseScopes(strings.Join(form["scope"], ","), sets)
+	if err != nil {
+		return identity.NewToken{}, contract.Errorf(contract.Invalid, "%s", err)
+	}
+	made := identity.NewToken{Name: strings.TrimSpace(form.Get("name")), User: strings.TrimSpace(form.Get("user")), Scopes: scopes, By: v.person.Principal()}
+	if days := form.Get("days"); days != "never" {
+		n, err := strconv.Atoi(days)
+		if err != nil || n < 1 || n > 3650 {
+			return identity.NewToken{}, contract.Errorf(contract.Invalid, "days must be a number from 1 to 3650, or never")
+		}
+		made.Expires = v.Now().Add(time.Duration(n) * 24 * time.Hour)
+	}
+	if text := strings.TrimSpace(form.Get("rate")); text != "" {
+		var rate contract.Rate
+		if err := rate.UnmarshalText([]byte(text)); err != nil {
+			return identity.NewToken{}, contract.Errorf(contract.Invalid, "rate: %s", err)
+		}
+		made.Rate = ratelimit.Rate(rate)
+	}
+	return made, nil
+}
+
+func userWords(user string) string {
+	switch user {
+	case "":
+		return "none: it cannot reach what users own"
+	case identity.AnyUser:
+		return "any"
+	}
+	return user
+}
+
+func untilWords(t time.Time) string {
+	if t.IsZero() {
+		return "until it is revoked"
+	}
+	return "until " + t.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+func (v *visit) revokeToken() error {
+	gone, err := v.Tokens.Revoke(v.r.Context(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(gone.Name)))
+	v.goTo("/console/settings")
+	return nil
+}
+
+// signOutOther ends the sessions of a person, here and in every page that is still open.
+func (v *visit) signOutOther() error {
+	name := v.r.PostForm.Get("name")
+	ended, err := v.People.SignOut(v.r.Context(), name)
+	if err != nil {
+		return err
+	}
+	if ended == 0 {
+		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
+	}
+	v.record("console/sign_out_other", v.person, nil, jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.live.change(func() bool { v.live.signOuts++; return true })
+	v.goTo("/console/settings")
+	return nil
+}
+
+// makeLink makes a link with which another person can sign in, once.
+func (v *visit) makeLink() error {
+	form := v.r.PostForm
+	role, err := identity.ParseRole(form.Get("role"))
+	if err != nil {
+		return contract.Errorf(contract.Invalid, "%s", err)
+	}
+	minutes, err := strconv.Atoi(form.Get("minutes"))
+	if err != nil || minutes < 1 || minutes > 24*60 {
+		return contract.Errorf(contract.Invalid, "minutes must be a number from 1 to %d", 24*60)
+	}
+	who := identity.Person{Name: strings.TrimSpace(form.Get("name")), Role: role}
+	good := time.Duration(minutes) * time.Minute
+	if err := v.ready("made"); err != nil {
+		return err
+	}
+	token, err := v.People.Link(who, good)
+	if err != nil {
+		return err
+	}
+	v.record("console/link", v.person, nil, jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
+	page := madePage{
+		Title: "Link for " + who.Name, Label: "link", Secret: v.base() + "/console/login?token=" + url.QueryEscape(token),
+		About: "Whoever opens this link first is signed in. Send it by a way that only this person reads.",
+		Facts: [][2]string{{"Role", role.String()}, {"Good", fmt.Sprintf("once, %s", untilWords(v.Now().Add(good)))}},
+	}
+	return v.page("made", "settings", page.Title, page)
+}

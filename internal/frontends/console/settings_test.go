@@ -1,0 +1,163 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+)
+
+func TestSettings(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	wants(t, admin("GET", "/console/settings", nil), 200, "No agent has a token", "<th scope=\"row\" class=\"mono\">approve</th>", "flag", "default", "demo:write")
+	scopes, _ := identity.ParseScopes("demo:read", nil)
+	c.tokens.list = []identity.Token{
+		{ID: "1", Name: evil, Scopes: scopes, User: evil},
+		{ID: "2", Name: "gone", Scopes: scopes, Revoked: c.now},
+		{ID: "3", Name: "over", Scopes: scopes, Expires: c.now},
+		{ID: "4", Name: "strange", Scopes: scopes, Foreign: true},
+	}
+	w := admin("GET", "/console/settings", nil)
+	wants(t, w, 200, "&lt;script&gt;", `action="/console/settings/tokens/1/revoke"`, "Show 3 that ended")
+	if strings.Contains(w.Body.String(), evil) || strings.Contains(w.Body.String(), ">gone<") {
+		t.Error("markup, or a token that ended, is shown")
+	}
+	wants(t, admin("GET", "/console/settings?tokens=all", nil), 200, "revoked", "expired", "not made here")
+}
+
+func TestTokens(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	w := admin("POST", "/console/settings/tokens", url.Values{
+		"name": {" helper "}, "scope": {"demo:read", "demo:write"}, "user": {"ada"}, "days": {"30"}, "rate": {"600/min"},
+	})
+	wants(t, w, 200, "remit_secret-of-helper", "will not be shown again", "demo:read, demo:write")
+	want, _ := identity.ParseScopes("demo:read,demo:write", nil)
+	made := c.tokens.list[0]
+	if made.Name != "helper" || made.User != "ada" || made.By != "console:ada" || !made.Expires.Equal(c.now.Add(30*24*time.Hour)) ||
+		made.Rate != (ratelimit.Rate{Requests: 600, Per: time.Minute}) || !cmp.Equal(made.Scopes, want) {
+		t.Errorf("made %+v", made)
+	}
+	wants(t, admin("POST", "/console/settings/tokens/t1/revoke", url.Values{}), 303)
+	if c.tokens.list[0].Revoked.IsZero() {
+		t.Error("the token is good")
+	}
+	wants(t, admin("POST", "/console/settings/tokens/nothing/revoke", url.Values{}), 404)
+	records := []string{
+		`console:ada console/token_create ok {"name":"helper","scopes":"demo:read,demo:write","address":"192.0.2.1"}`,
+		`console:ada console/token_revoke ok {"name":"helper","address":"192.0.2.1"}`,
+	}
+	if diff := cmp.Diff(records, c.recorded()); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(c.log.String()+strings.Join(c.recorded(), ""), "remit_secret") {
+		t.Error("the secret is written down")
+	}
+}
+
+func TestTokensThatMakeNoSense(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	for words, form := range map[string]url.Values{
+		"did you mean &#34;demo&#34;": {"name": {"x"}, "scope": {"dem:read"}, "days": {"7"}},
+		"name at least one scope":     {"name": {"x"}, "days": {"7"}},
+		"days must be a number":       {"name": {"x"}, "scope": {"*:read"}, "days": {"99999"}},
+		"is not a rate":               {"name": {"x"}, "scope": {"*:read"}, "days": {"never"}, "rate": {"often"}},
+	} {
+		wants(t, admin("POST", "/console/settings/tokens", form), 400, words)
+	}
+	if len(c.tokens.list) != 0 {
+		t.Errorf("made %v", c.tokens.list)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	w := admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"approver"}, "minutes": {"10"}})
+	wants(t, w, 200, "http://127.0.0.1:8722/console/login?token=link%2Bfor%2Fgrace", "2026-08-01 12:10 UTC")
+	if diff := cmp.Diff([]string{`console:ada console/link ok {"name":"grace","role":"approver","address":"192.0.2.1"}`}, c.recorded()); diff != "" {
+		t.Error(diff)
+	}
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"nobody"}, "minutes": {"10"}}), 400, "must be viewer, approver or admin")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"viewer"}, "minutes": {"1e9"}}), 400, "minutes must be a number")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"role": {"viewer"}, "minutes": {"10"}}), 400, "A name is needed")
+}
+
+func TestNothingIsMadeWithoutARecord(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	c.tokens.list = []identity.Token{{ID: "old", Name: "old"}}
+	c.full = errors.New("disk full")
+	for path, form := range map[string]url.Values{
+		"tokens": {"name": {"x"}, "scope": {"demo:read"}, "days": {"7"}},
+		"links":  {"name": {"grace"}, "role": {"viewer"}, "minutes": {"10"}},
+	} {
+		w := admin("POST", "/console/settings/"+path, form)
+		wants(t, w, 503, "nothing was made")
+		lacks(t, w, "disk full")
+	}
+	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303) // rights are taken away all the same
+	if len(c.tokens.list) != 1 || c.tokens.list[0].Revoked.IsZero() {
+		t.Errorf("tokens: %+v", c.tokens.list)
+	}
+}
+
+// Whoever holds a session that they should not is signed out, in every page that is open.
+func TestSignOutOther(t *testing.T) {
+	c := newCore(t)
+	admin := c.as(identity.Admin)
+	c.people.cookies["one"] = identity.Person{Name: evil, Role: identity.Viewer}
+	c.people.cookies["two"] = identity.Person{Name: evil, Role: identity.Approver}
+	w := admin("GET", "/console/settings", nil)
+	wants(t, w, 200, `action="/console/settings/signout"`, `name="name" value="ada"`, "approver")
+	lacks(t, w, evil)
+	wants(t, admin("POST", "/console/settings/signout", url.Values{"name": {"nobody"}}), 404, "Nobody called &#34;nobody&#34; is signed in")
+	wants(t, c.as(identity.Approver)("POST", "/console/settings/signout", url.Values{"name": {evil}}), 403)
+	c.records = nil
+	wants(t, admin("POST", "/console/settings/signout", url.Values{"name": {evil}}), 303)
+	if _, live := c.people.cookies["one"]; live || c.live.signOuts != 1 {
+		t.Errorf("they are in: %v; pages were told %d times", live, c.live.signOuts)
+	}
+	if got := c.recorded(); len(got) != 1 || !strings.HasPrefix(got[0], "console:ada console/sign_out_other ok ") || !strings.Contains(got[0], `"sessions":2`) {
+		t.Errorf("recorded %q", got)
+	}
+	wants(t, admin("GET", "/console/settings", nil), 200)
+}
+
+func TestOverview(t *testing.T) {
+	c := newCore(t)
+	c.Clients = func(base string) []Client {
+		return []Client{{ID: "one", Title: "One", Command: "one mcp add " + base, Link: "javascript:alert(1)"}, {ID: "two", Title: "Two", Snippet: "{}", Place: "~/two.json", Link: "cursor://x/y?z=1&a=2"}}
+	}
+	c.Health = func(context.Context) map[string]error {
+		return map[string]error{"database": nil, "code_index": errors.New("the secret reason")}
+	}
+	viewer := c.as(identity.Viewer)
+	w := viewer("GET", "/", nil)
+	wants(t, w, 200, "/home/ada/garden", "2 tools, 1 of them writes", "code index", ">fails<", ">works<", "Nothing waits",
+		"Nothing has called yet", "one mcp add http://127.0.0.1:8722", "waits for a person where contracts say so")
+	if strings.Contains(w.Body.String(), "secret reason") || strings.Contains(w.Body.String(), "/console/settings") {
+		t.Error("a viewer sees what is for the log, or for admins")
+	}
+	for range 7 {
+		c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	}
+	wants(t, viewer("GET", "/console/overview/approvals", nil), 200, "/console/approvals/k3v9q2xa7m", "More wait")
+	wants(t, viewer("GET", "/console/overview/calls", nil), 204)
+	wants(t, viewer("GET", "/console/overview/other", nil), 404)
+
+	w = viewer("GET", "/console/connect", nil)
+	wants(t, w, 200, `href="cursor://x/y?z=1&amp;a=2"`, "~/two.json", "http://127.0.0.1:8722/mcp", "curl ", "remit call ")
+	if strings.Contains(w.Body.String(), "javascript:") {
+		t.Error("a link runs a script")
+	}
+}

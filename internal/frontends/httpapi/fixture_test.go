@@ -1,0 +1,190 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"remit/internal/contract"
+	"remit/internal/contract/jsontree"
+	"remit/internal/engine"
+	"remit/internal/engine/approval"
+	"remit/internal/engine/enginetest"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+	"remit/internal/engine/stats"
+	"remit/internal/frontends/httpapi"
+)
+
+// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
+
+const setYAML = `
+name: demo
+title: Demo
+description: For tests.
+shape: coded
+defaults:
+  version: 1.2.3
+  access: public
+  deadline: {target: 1s, max: 2m}
+  size: {request: 1KiB}
+  errors:
+    invalid: {code: 400}
+    denied: {code: 403}
+    not_found: {code: 404}
+    conflict: {code: 409}
+    too_large: {code: 413}
+    limited: {code: 429}
+    pending: {code: 403}
+    unavailable: {code: 500}
+    internal: {code: 500, message: Internal server error}
+`
+
+// toolYAML makes a tool with one optional argument; its handler does as the test says.
+func toolYAML(name, more string) string {
+	return "name: " + name + `
+title: Do something
+description: Does what the test says.
+input:
+  type: object
+  properties:
+    text: {type: string, maxLength: 100, default: nothing, x-redact: true, description: What}
+  additionalProperties: false
+output:
+  type: object
+  properties:
+    said: {type: string, description: What was said}
+  required: [said]
+  additionalProperties: false
+examples: []
+` + more
+}
+
+const (
+	reads      = "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"
+	writes     = "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\n"
+	overwrites = "hints: {readOnly: false, destructive: true, idempotent: true, openWorld: false}\n"
+)
+
+var tools = map[string]string{
+	"look":    toolYAML("look", reads),
+	"note":    toolYAML("note", writes),
+	"replace": toolYAML("replace", overwrites),
+	"scarce":  toolYAML("scarce", reads+"rate: 1/min\n"),
+	"guarded": toolYAML("guarded", writes+"approval: {required: true, window: 1h}\n"),
+	"private": toolYAML("private", reads+"access: caller\n"),
+	"long":    toolYAML("long", reads+"task: required\n"),
+}
+
+type in struct {
+	Text string `json:"text"`
+}
+
+type out struct {
+	Said string `json:"said"`
+}
+
+// rig is the face on an engine with fakes around it.
+type rig struct {
+	api   *httpapi.API
+	mux   *http.ServeMux
+	stats *stats.Stats
+	log   bytes.Buffer
+
+	handler func(ctx context.Context, in in) (out, error) // nil echoes
+
+	enginetest.Recorder
+}
+
+// Pass lets nothing through that has not been asked for.
+func (r *rig) Pass(ctx context.Context, _ approval.Subject, ask approval.Asker) error {
+	if ask != nil {
+		if answer, err := ask(ctx, approval.Request{ID: "abc", ExpiresAt: time.Now().Add(time.Hour)}); answer != approval.NotShown || err == nil {
+			return errors.New("nobody could have answered")
+		}
+	}
+	return contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "abc"})
+}
+
+func (r *rig) run(ctx context.Context, in in) (out, error) {
+	if r.handler != nil {
+		return r.handler(ctx, in)
+	}
+	return out{"you said " + in.Text}, nil
+}
+
+func newRig(t testing.TB, change func(*engine.Options)) *rig {
+	t.Helper()
+	r := &rig{stats: &stats.Stats{}}
+	handlers := map[string]engine.Handler{}
+	for name := range tools {
+		handlers[name] = engine.Handle(r.run)
+	}
+	o := engine.Options{Limiter: ratelimit.NewMemory(), Approvals: r, Audit: r, Observer: r.stats, Now: time.Now}
+	if change != nil {
+		change(&o)
+	}
+	e := enginetest.New(t, enginetest.Load(t, setYAML, tools), handlers, o)
+	r.api = &httpapi.API{
+		Engine: e, Version: "9.9.9", Log: slog.New(slog.NewTextHandler(&r.log, nil)),
+		Who: func(r *http.Request) identity.Identity {
+			return identity.Identity{Principal: r.Header.Get("X-Test-Principal")}
+		},
+		Metrics: httpapi.Metrics(r.stats, "9.9.9"),
+	}
+	r.mux = http.NewServeMux()
+	r.api.Register(r.mux)
+	return r
+}
+
+func (r *rig) do(request *http.Request) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	r.mux.ServeHTTP(recorder, request)
+	return recorder
+}
+
+func (r *rig) get(path string) *httptest.ResponseRecorder {
+	return r.do(httptest.NewRequest(http.MethodGet, path, http.NoBody))
+}
+
+func post(tool, body string, headers ...string) *http.Request {
+	request := httptest.NewRequest(http.MethodPost, "/tools/"+tool, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	return request
+}
+
+// sneaky has no length that a client would declare.
+func sneaky(body string) *http.Request {
+	request := post("look", "")
+	request.Body, request.ContentLength = io.NopCloser(strings.NewReader(body)), -1
+	return request
+}
+
+// ask is a handler that cannot go on without an answer.
+func ask(ctx context.Context, _ in) (out, error) {
+	_, err := engine.Ask(ctx, engine.Form("name", "Who are you?", engine.YesOrNo()))
+	return out{}, err
+}
+
+// tell is a handler that says how it gets on.
+func tell(ctx context.Context, _ in) (out, error) {
+	engine.Progress(ctx, 1, 2, "half")
+	engine.Tell(ctx, engine.Info, "demo", jsontree.Str("x"))
+	engine.Release(ctx)
+	return out{"done"}, engine.Background(ctx)
+}

@@ -1,0 +1,119 @@
+package httpapi_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/idempotency"
+	"remit/internal/engine/idempotency/idempotencytest"
+)
+
+const keyHeader = "Idempotency-Key"
+
+func keyedRig(t testing.TB) *rig {
+	t.Helper()
+	keys := &idempotencytest.Memory{}
+	return newRig(t, func(o *engine.Options) {
+		o.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
+	})
+}
+
+// TestKeys: a repeat gets the same answer, and a header that says so.
+func TestKeys(t *testing.T) {
+	r := keyedRig(t)
+	calls := 0
+	r.handler = func(_ context.Context, in in) (out, error) {
+		calls++
+		return out{in.Text}, nil
+	}
+	for i, replayed := range []string{"", "true", "true"} {
+		got := r.do(post("note", `{"text":"a"}`, keyHeader, "k"))
+		if got.Code != http.StatusOK || got.Body.String() != `{"said":"a"}` || got.Header().Get("Idempotency-Replayed") != replayed || got.Header().Get("X-Remit-Outcome") != "ok" {
+			t.Errorf("call %d: %d %s %v", i, got.Code, got.Body, got.Header())
+		}
+	}
+	other := r.do(post("note", `{"text":"b"}`, keyHeader, "k"))
+	if other.Code != http.StatusConflict || !strings.Contains(other.Body.String(), "was used for another call") || other.Header().Get("Idempotency-Replayed") != "" {
+		t.Errorf("another call: %d %s", other.Code, other.Body)
+	}
+	if calls != 1 {
+		t.Errorf("carried out %d times", calls)
+	}
+}
+
+// TestBadKeys: a header that is no key is refused, in the shape of the set.
+func TestBadKeys(t *testing.T) {
+	r := keyedRig(t)
+	for name, values := range map[string][]string{
+		"empty": {""}, "two words": {"a b"}, "not visible": {"a\x01"}, "not ASCII": {"é"}, "too long": {strings.Repeat("x", 256)},
+		"twice": {"a", "b"}, "twice the same": {"a", "a"},
+	} {
+		request := post("note", `{}`)
+		request.Header[keyHeader] = values
+		got := r.do(request)
+		if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `{"error":{"code":400,"message":`) || got.Header().Get("X-Remit-Outcome") != "invalid" {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+	}
+	if n := len(r.Records()); n != 0 {
+		t.Errorf("%d calls were made", n)
+	}
+}
+
+// TestKeyMakesRepeatsSafe: a client may repeat by itself what has a key.
+func TestKeyMakesRepeatsSafe(t *testing.T) {
+	r := keyedRig(t)
+	r.handler = func(context.Context, in) (out, error) {
+		return out{}, contract.Errorf(contract.Unavailable, "The store is down")
+	}
+	if got := r.do(post("note", "", keyHeader, "k")); got.Header().Get("Retry-After") != "1" {
+		t.Errorf("%d %s %v", got.Code, got.Body, got.Header())
+	}
+}
+
+// TestNoRepeatInVain: where nobody knows what became of a call, its key keeps a repeat
+// from doing harm, but nobody is sent to make one.
+func TestNoRepeatInVain(t *testing.T) {
+	r := keyedRig(t)
+	r.handler = func(context.Context, in) (out, error) {
+		return out{}, contract.Errorf(contract.Unavailable, "Whether it was written is not known").Because(idempotency.ErrUnknown)
+	}
+	if got := r.do(post("note", "", keyHeader, "k")); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "" {
+		t.Errorf("%d %s %v", got.Code, got.Body, got.Header())
+	}
+}
+
+// TestKeysAreListed: a script sees which tools take a key, and how.
+func TestKeysAreListed(t *testing.T) {
+	for tool, want := range map[string]bool{"note": true, "look": false} {
+		if got := keyedRig(t).get("/tools/" + tool).Body.String(); strings.Contains(got, `"idempotencyKey":"Idempotency-Key"`) != want {
+			t.Errorf("%s: %s", tool, got)
+		}
+	}
+	if got := newRig(t, nil).get("/tools/note").Body.String(); strings.Contains(got, "idempotencyKey") {
+		t.Errorf("without a store of keys: %s", got)
+	}
+}
+
+// FuzzKey sends anything as a key: it is one, or the request is a bad one.
+func FuzzKey(f *testing.F) {
+	for _, seed := range []string{"k", "", " ", "a b", "\x00", "é", `"k"`, strings.Repeat("x", 256)} {
+		f.Add(seed)
+	}
+	r := keyedRig(f)
+	f.Fuzz(func(t *testing.T, key string) {
+		request := post("note", `{}`)
+		request.Header[keyHeader] = []string{key}
+		want := http.StatusOK
+		if idempotency.CheckKey(key) != nil {
+			want = http.StatusBadRequest
+		}
+		if got := r.do(request); got.Code != want {
+			t.Errorf("%q: %d %s, want %d", key, got.Code, got.Body, want)
+		}
+	})
+}

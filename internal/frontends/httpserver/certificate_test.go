@@ -1,0 +1,137 @@
+package httpserver
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// issue writes a certificate with a number, and its key.
+func issue(t *testing.T, cert, key string, number int64) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(number), DNSNames: []string{"localhost"}}
+	signed, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}), number)
+	write(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), number)
+}
+
+// write gives a file a time of its own: the clock of the test is not that of the disk.
+func write(t *testing.T, name string, data []byte, second int64) {
+	t.Helper()
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(name, time.Time{}, time.Unix(second, 0)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCertificateIsRenewed: a new one is shown soon, and the last one while the new one
+// cannot be read.
+func TestCertificateIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		dir := t.TempDir()
+		cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+		issue(t, cert, key, 1)
+		c, err := LoadCertificate(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		shows := func(number int64) {
+			t.Helper()
+			got, err := c.get(nil)
+			if err != nil || got.Leaf.SerialNumber.Int64() != number {
+				t.Fatalf("shows %v %v, want number %d", got.Leaf.SerialNumber, err, number)
+			}
+		}
+		shows(1)
+		issue(t, cert, key, 2)
+		shows(1) // the disk is not asked for every connection
+		time.Sleep(lookEvery + 1)
+		shows(2)
+		write(t, key, []byte("half"), 3)
+		time.Sleep(lookEvery + 1)
+		shows(2)
+		if text := log.String(); strings.Count(text, "the last one stays") != 1 {
+			t.Errorf("it says %q", text)
+		}
+		issue(t, cert, key, 4)
+		time.Sleep(lookEvery + 1)
+		shows(4)
+		if err := os.Remove(cert); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(lookEvery + 1)
+		shows(4)
+		if _, err := LoadCertificate(cert, key, slog.Default()); err == nil || !strings.Contains(err.Error(), "--tls-cert") {
+			t.Errorf("a start without it: %v", err)
+		}
+	})
+}
+
+// TestOriginsWhereOthersConnect: a page may ask where it came from, and from where the
+// server is known to be.
+func TestOriginsWhereOthersConnect(t *testing.T) {
+	for _, tc := range []struct {
+		origin, host string
+		tls, want    bool
+	}{
+		{"https://remit.example.com", "10.0.0.1:8722", false, true},
+		{"https://10.0.0.1:8722", "10.0.0.1:8722", true, true},
+		{"http://10.0.0.1:8722", "10.0.0.1:8722", false, true},
+		{"http://10.0.0.1:8722", "10.0.0.1:8722", true, false}, // anybody on the way can make such a page
+		{"https://remit.example.com.evil.com", "10.0.0.1:8722", true, false},
+		{"https://remit.example.com:8722", "10.0.0.1:8722", true, false},
+		{"https://evil.com", "10.0.0.1:8722", true, false},
+		{"http://localhost:3000", "10.0.0.1:8722", false, false},
+		{"ftp://10.0.0.1", "10.0.0.1", false, false},
+		{"null", "null", false, false},
+		{"", "", false, false},
+	} {
+		s := &Server{Exposed: true, Origin: "https://remit.example.com"}
+		if tc.tls {
+			s.TLS = &Certificate{}
+		}
+		if got := s.isOurs(tc.origin, tc.host); got != tc.want {
+			t.Errorf("%q at %q, TLS %v: %v", tc.origin, tc.host, tc.tls, got)
+		}
+	}
+	if (&Server{Exposed: true}).isOurs("", "10.0.0.1") {
+		t.Error("no origin at all passes for that of a server that is known by no name")
+	}
+}
+
+// TestRefusalsAreNotFramed: what is refused before any face is asked has headers too.
+func TestRefusalsAreNotFramed(t *testing.T) {
+	s := &Server{Log: slog.New(slog.DiscardHandler)}
+	w := httptest.NewRecorder()
+	s.guard("127.0.0.1:8722", nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://evil.example/console/", http.NoBody))
+	if w.Code != http.StatusForbidden || w.Header().Get("X-Frame-Options") != "DENY" || w.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("%d with %v", w.Code, w.Header())
+	}
+}

@@ -1,0 +1,111 @@
+package signedurl_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+)
+
+// TestArchive: the zip is streamed, as a file with a name.
+func TestArchive(t *testing.T) {
+	r := serve(t)
+	link, err := r.signer.Archive("ai-2025", noon.Add(time.Hour))
+	if err != nil || !strings.HasPrefix(link, "/archives/ai-2025-2025-11-24.zip?") {
+		t.Fatalf("got %s, %v", link, err)
+	}
+	for method, want := range map[string]string{http.MethodGet: "the zip of ai-2025", http.MethodHead: ""} {
+		got := r.ask(t, method, link, nil)
+		if got.StatusCode != http.StatusOK || got.body != want {
+			t.Errorf("%s: got %d %q", method, got.StatusCode, got.body)
+		}
+		for name, want := range map[string]string{
+			"Content-Type": "application/zip", "Content-Disposition": `attachment; filename="ai-2025-2025-11-24.zip"`,
+			"Cache-Control": "private, no-store", "Accept-Ranges": "none", "X-Content-Type-Options": "nosniff",
+		} {
+			if got.Header.Get(name) != want {
+				t.Errorf("%s: %s is %q, want %q", method, name, got.Header.Get(name), want)
+			}
+		}
+	}
+}
+
+// TestArchiveRefused: neither altered nor late.
+func TestArchiveRefused(t *testing.T) {
+	r := serve(t)
+	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	upload, _ := r.signer.Upload("ai-2025-11-24.zip", 4, "ann", noon.Add(time.Hour))
+	for name, altered := range map[string]string{
+		"an upload":    strings.Replace(upload, "/upload/", "/archives/", 1),
+		"another book": strings.Replace(link, "/ai-", "/ia-", 1),
+		"another day":  strings.Replace(link, "-24.zip", "-25.zip", 1),
+		"a later end":  with(link, "expires", "99999999999"),
+		"no signature": "/archives/ai-2025-11-24.zip",
+		"no name":      "/archives/" + queryOf(link),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				if got := r.ask(t, method, altered, nil); got.StatusCode != http.StatusForbidden || method == http.MethodGet && !strings.Contains(got.body, "InvalidLinkError") {
+					t.Errorf("got %d %s", got.StatusCode, got.body)
+				}
+			}
+		})
+	}
+	r.now = noon.Add(time.Hour)
+	r.ask(t, http.MethodGet, link, nil).refused(t, http.StatusForbidden, "InvalidLinkError")
+}
+
+// TestArchiveBreaksOff: a part is never taken for the whole.
+func TestArchiveBreaksOff(t *testing.T) {
+	r := serve(t)
+	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	r.archive = func(_ context.Context, w io.Writer) error {
+		if _, err := w.Write(bytes.Repeat([]byte("zip "), 100_000)); err != nil {
+			return err
+		}
+		return contract.Errorf(contract.Unavailable, "The book storage cannot be used right now").Because(errors.New("a disk"))
+	}
+	if got := r.ask(t, http.MethodGet, link, nil); got.err == nil || len(got.body) > 400_000 {
+		t.Errorf("got %d bytes and no error", len(got.body))
+	}
+	r.Close()
+	if !strings.Contains(r.log.String(), "a disk") {
+		t.Errorf("the log says %s", r.log.String())
+	}
+}
+
+// TestArchiveNobodyReads: whoever makes it learns that the client has gone.
+func TestArchiveNobodyReads(t *testing.T) {
+	r := serve(t)
+	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	ended := make(chan error, 1)
+	r.archive = func(ctx context.Context, w io.Writer) error {
+		var err error
+		for err == nil && ctx.Err() == nil {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+		ended <- errors.Join(err, ctx.Err())
+		return err
+	}
+	request, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL+link, nil)
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.CopyN(io.Discard, response.Body, 1000)
+	response.Body.Close()
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it ended by itself")
+		}
+	case <-time.After(time.Minute):
+		t.Error("it goes on")
+	}
+}

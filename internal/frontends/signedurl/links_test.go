@@ -1,0 +1,265 @@
+package signedurl_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/frontends/signedurl"
+)
+
+const (
+	drawing = "books/ai/assets/images/drawing.svg"
+	photo   = "books/ai/assets/images/photo.png"
+	notes   = "books/ai/assets/slides/notes.txt"
+	page    = "books/ai/assets/slides/page.html"
+	deck    = "books/ai/assets/slides/deck.pdf"
+	film    = "books/ai/assets/videos/film.mp4"
+)
+
+var noon = time.Date(2025, 11, 24, 12, 0, 0, 0, time.UTC)
+
+// shelf is a library in memory.
+type shelf struct {
+	mu       sync.Mutex
+	assets   map[string]string // content by key
+	types    map[string]string
+	asked    []string // keys of assets that somebody asked for
+	open     int
+	received map[string]string
+	by       string
+	err      error // of everything
+	archive  func(ctx context.Context, w io.Writer) error
+}
+
+type open struct {
+	*strings.Reader
+	shelf *shelf
+}
+
+func (o open) Close() error {
+	o.shelf.mu.Lock()
+	defer o.shelf.mu.Unlock()
+	o.shelf.open--
+	return nil
+}
+
+func (s *shelf) Asset(_ context.Context, key string) (*signedurl.Asset, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, key)
+	content, found := s.assets[key]
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case !found:
+		return nil, contract.Errorf(contract.NotFound, "Content not found: %s", key).With("path", key)
+	}
+	s.open++
+	return &signedurl.Asset{
+		ReadSeekCloser: open{strings.NewReader(content), s}, Size: int64(len(content)), Modified: noon,
+		MIME: s.types[key], Version: "inode 7, " + content,
+	}, nil
+}
+
+func (s *shelf) Receive(_ context.Context, key string, size int64, by string, body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, size))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err = errors.Join(s.err, err); err != nil {
+		return err
+	}
+	s.received, s.by = map[string]string{key: string(data)}, by
+	return nil
+}
+
+func (s *shelf) Archive(ctx context.Context, bookID string, w io.Writer) error {
+	s.mu.Lock()
+	err, archive := s.err, s.archive
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if archive != nil {
+		return archive(ctx, w)
+	}
+	_, err = io.WriteString(w, "the zip of "+bookID)
+	return err
+}
+
+// rig is a server of links.
+type rig struct {
+	*shelf
+	*httptest.Server
+	handler *signedurl.Handler
+	signer  *signedurl.Signer
+	now     time.Time
+	log     bytes.Buffer
+}
+
+func serve(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{now: noon, shelf: &shelf{
+		assets: map[string]string{drawing: "<svg/>", photo: "0123456789", notes: "Grüße", page: "<p>", deck: "%PDF", film: "film"},
+		types:  map[string]string{drawing: "image/svg+xml", photo: "image/png", notes: "text/plain", page: "text/html", deck: "application/pdf"},
+	}}
+	r.signer = &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Place: "file:///library", Now: func() time.Time { return r.now }}
+	r.handler = &signedurl.Handler{Library: r.shelf, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", http.NotFound)
+	r.handler.Register(mux)
+	r.Server = httptest.NewServer(mux)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// answer is what came back.
+type answer struct {
+	*http.Response
+	body string
+	err  error // of reading the body
+}
+
+// ask sends a request whose address is sent as it stands.
+func (r *rig) ask(t *testing.T, method, address string, body io.Reader, headers ...string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, r.URL+address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, err := io.ReadAll(response.Body)
+	client.CloseIdleConnections()
+	return answer{response, string(data), err}
+}
+
+// refused checks that an answer is an error in the words of the book tools.
+func (a answer) refused(t *testing.T, status int, name string) {
+	t.Helper()
+	var said struct{ Error, Message string }
+	if err := json.Unmarshal([]byte(a.body), &said); err != nil || a.StatusCode != status || said.Error != name || said.Message == "" {
+		t.Errorf("got %d %s, want %d %s", a.StatusCode, a.body, status, name)
+	}
+	if a.Header.Get("Content-Type") != "application/json" || a.Header.Get("Cache-Control") != "no-store" {
+		t.Errorf("an error has headers %v", a.Header)
+	}
+}
+
+// TestLeads: links are told from all else.
+func TestLeads(t *testing.T) {
+	for path, want := range map[string]bool{"/cdn/x": true, "/upload/x": true, "/archives/x": true, "/mcp": false, "/cdnx": false, "/": false, "/tools/cdn/": false} {
+		if got := signedurl.Leads(&http.Request{URL: &url.URL{Path: path}}); got != want {
+			t.Errorf("%s: %t", path, got)
+		}
+	}
+}
+
+// TestOtherMethods are told which there are.
+func TestOtherMethods(t *testing.T) {
+	r := serve(t)
+	for _, tc := range []struct{ method, address, allow string }{
+		{http.MethodPost, signedurl.AssetPath(photo), "GET, HEAD"},
+		{http.MethodDelete, signedurl.AssetPath(photo), "GET, HEAD"},
+		{http.MethodGet, "/upload/" + photo, "PUT"},
+		{http.MethodPost, "/upload/" + photo, "PUT"},
+		{http.MethodPut, "/archives/ai-2025-11-24.zip", "GET, HEAD"},
+	} {
+		got := r.ask(t, tc.method, tc.address, nil)
+		got.refused(t, http.StatusMethodNotAllowed, "ValidationError")
+		if got.Header.Get("Allow") != tc.allow {
+			t.Errorf("%s %s allows %s", tc.method, tc.address, got.Header.Get("Allow"))
+		}
+	}
+}
+
+// TestTooMany: links are bounded with all else.
+func TestTooMany(t *testing.T) {
+	r := serve(t)
+	full, left := false, 0
+	r.handler.Admit = func() (func(), bool) { return func() { left++ }, !full }
+	ask := func() *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		r.Config.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, signedurl.AssetPath(photo), nil))
+		return w
+	}
+	if got := ask(); got.Code != http.StatusOK || left != 1 {
+		t.Errorf("got %d; %d left", got.Code, left)
+	}
+	full = true
+	got := ask()
+	if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || left != 1 {
+		t.Errorf("got %d %v; %d left", got.Code, got.Header(), left)
+	}
+}
+
+// TestFailuresAreWorded: callers see what is for them, and the log the rest.
+func TestFailuresAreWorded(t *testing.T) {
+	r := serve(t)
+	fail := func(err error) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.err = err
+	}
+	for _, tc := range []struct {
+		err    error
+		status int
+		name   string
+	}{
+		{contract.Errorf(contract.Unavailable, "The book storage cannot be used right now").Because(errors.New("/host/path")), 503, "StorageError"},
+		{errors.New("/host/path"), 500, "StorageError"},
+		{contract.Errorf(contract.Invalid, "The book is archived"), 400, "ValidationError"},
+		{contract.Errorf(contract.Denied, "The server only reads"), 403, "ValidationError"},
+		{contract.Errorf(contract.Conflict, "Content changed"), 409, "ConflictError"},
+	} {
+		fail(tc.err)
+		upload, _ := r.signer.Upload(film, 4, "ann", noon.Add(time.Hour))
+		archive, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+		for _, got := range []answer{
+			r.ask(t, http.MethodGet, signedurl.AssetPath(photo), nil),
+			r.ask(t, http.MethodPut, upload, strings.NewReader("film")),
+			r.ask(t, http.MethodGet, archive, nil),
+		} {
+			got.refused(t, tc.status, tc.name)
+			if strings.Contains(got.body, "host") || got.Header.Get("Content-Disposition") != "" {
+				t.Errorf("got %s %v", got.body, got.Header)
+			}
+		}
+	}
+	r.Close()
+	if !strings.Contains(r.log.String(), "/host/path") {
+		t.Error("the log does not say what happened")
+	}
+}
+
+// queryOf is what comes after the path of an address.
+func queryOf(address string) string {
+	_, query, _ := strings.Cut(address, "?")
+	return "?" + query
+}
+
+// with gives an address with a parameter changed.
+func with(address, name, value string) string {
+	path, rawQuery, _ := strings.Cut(address, "?")
+	query, _ := url.ParseQuery(rawQuery)
+	query.Set(name, value)
+	return path + "?" + query.Encode()
+}

@@ -1,0 +1,211 @@
+package signedurl_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"remit/internal/frontends/signedurl"
+)
+
+func (r *rig) uploadLink(t *testing.T) string {
+	t.Helper()
+	link, err := r.signer.Upload(film, 4, "ann@example.com", noon.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// nothingReceived checks that the library got no upload.
+func (r *rig) nothingReceived(t *testing.T) {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.received != nil {
+		t.Errorf("the library got %v", r.received)
+	}
+}
+
+// forget forgets what the library got.
+func (r *rig) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.received = nil
+}
+
+// TestUpload: the bytes arrive, with whose they are.
+func TestUpload(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	if !strings.HasPrefix(link, "/upload/"+film+"?") {
+		t.Errorf("the link is %s", link)
+	}
+	got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"))
+	if want := `{"status":"success","path":"` + film + `","file_size":4}`; got.StatusCode != http.StatusCreated || got.body != want {
+		t.Errorf("got %d %s", got.StatusCode, got.body)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.received[film] != "FILM" || r.by != "ann@example.com" {
+		t.Errorf("the library got %v by %s", r.received, r.by)
+	}
+}
+
+// TestUploadRefused: a link is good for what it was made for and nothing else.
+func TestUploadRefused(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	archive, _ := r.signer.Archive("ai", noon.Add(time.Hour))
+	signature := link[strings.Index(link, "signature=")+len("signature="):]
+	signature, _, _ = strings.Cut(signature, "&")
+	other := *r.signer
+	other.Place = "file:///elsewhere"
+	foreign, _ := other.Upload(film, 4, "ann@example.com", noon.Add(time.Hour))
+	for name, altered := range map[string]string{
+		"no query":            "/upload/" + film,
+		"another key":         strings.Replace(link, "film.mp4", "other.mp4", 1),
+		"another book":        strings.Replace(link, "books/ai/", "books/ia/", 1),
+		"a key spelt anew":    strings.Replace(link, "film", "fil%6d", 1),
+		"another size":        with(link, "size", "5"),
+		"a later end":         with(link, "expires", "99999999999"),
+		"somebody else":       with(link, "by", "eve"),
+		"an empty signature":  with(link, "signature", ""),
+		"a short signature":   with(link, "signature", signature[:63]),
+		"a capital signature": with(link, "signature", strings.ToUpper(signature)),
+		"one more parameter":  link + "&x=1",
+		"a parameter twice":   link + "&size=4",
+		"bad escapes":         link + "&%zz=1",
+		"that of an archive":  "/upload/" + film + queryOf(archive),
+		"of another library":  foreign,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r.ask(t, http.MethodPut, altered, strings.NewReader("FILM")).refused(t, http.StatusForbidden, "InvalidLinkError")
+			r.nothingReceived(t)
+		})
+	}
+}
+
+// TestUploadExpires: to the second.
+func TestUploadExpires(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	r.now = noon.Add(time.Hour - time.Second)
+	if got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM")); got.StatusCode != http.StatusCreated {
+		t.Errorf("got %d %s", got.StatusCode, got.body)
+	}
+	r.forget()
+	r.now = noon.Add(time.Hour)
+	got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"))
+	if got.refused(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, "expired") {
+		t.Errorf("got %s", got.body)
+	}
+	r.nothingReceived(t)
+}
+
+// TestUploadSizes: what a body says of itself must be what the link says.
+func TestUploadSizes(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	for _, body := range []string{"", "FIL", "FILMS"} {
+		r.ask(t, http.MethodPut, link, strings.NewReader(body)).refused(t, http.StatusBadRequest, "ValidationError")
+	}
+	r.ask(t, http.MethodPut, link, io.MultiReader(strings.NewReader("FILM"))).refused(t, http.StatusLengthRequired, "ValidationError")
+	r.ask(t, http.MethodPut, link, strings.NewReader("FILM"), "Content-Encoding", "gzip").refused(t, http.StatusUnsupportedMediaType, "ValidationError")
+	r.nothingReceived(t)
+}
+
+// send sends bytes over a connection of its own and gives what comes back.
+func (r *rig) send(t *testing.T, text string, then func(net.Conn)) (status int, body string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", r.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	then(conn)
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	data, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(data)
+}
+
+// TestUploadEndsEarly: nothing is stored, and whoever still listens is told.
+func TestUploadEndsEarly(t *testing.T) {
+	r := serve(t)
+	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nFI", r.uploadLink(t))
+	status, body := r.send(t, start, func(conn net.Conn) { _ = conn.(*net.TCPConn).CloseWrite() })
+	if status != http.StatusBadRequest || !strings.Contains(body, "ended early") {
+		t.Errorf("got %d %s", status, body)
+	}
+	r.nothingReceived(t)
+}
+
+// TestUploadStandsStill: it is given up.
+func TestUploadStandsStill(t *testing.T) {
+	r := serve(t)
+	r.handler.Patience = 50 * time.Millisecond
+	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nFI", r.uploadLink(t))
+	status, body := r.send(t, start, func(net.Conn) {})
+	if status != http.StatusRequestTimeout || !strings.Contains(body, "stood still") {
+		t.Errorf("got %d %s", status, body)
+	}
+	r.nothingReceived(t)
+}
+
+// TestUploadIsReadLate: a bad link is refused before a client has sent anything.
+func TestUploadIsReadLate(t *testing.T) {
+	r := serve(t)
+	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n", with(r.uploadLink(t), "size", "5"))
+	if status, body := r.send(t, start, func(net.Conn) {}); status != http.StatusForbidden {
+		t.Errorf("got %d %s", status, body)
+	}
+}
+
+// TestNoSecret: without it no link is made, and none is followed.
+func TestNoSecret(t *testing.T) {
+	r := serve(t)
+	link := r.uploadLink(t)
+	r.signer.Secret = func() ([]byte, error) { return nil, errors.New("the database is away") }
+	r.ask(t, http.MethodPut, link, strings.NewReader("FILM")).refused(t, http.StatusServiceUnavailable, "StorageError")
+	if _, err := r.signer.Upload(film, 4, "ann", noon); err == nil {
+		t.Error("a link was made")
+	}
+	if _, err := r.signer.Archive("ai", noon); err == nil {
+		t.Error("a link was made")
+	}
+}
+
+// FuzzUploadLink: of all links, one alone is good.
+func FuzzUploadLink(f *testing.F) {
+	signer := &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Now: func() time.Time { return noon }}
+	good, err := signer.Upload(film, 4, "ann", noon.Add(time.Hour))
+	if err != nil {
+		f.Fatal(err)
+	}
+	_, query, _ := strings.Cut(good, "?")
+	f.Add(film, query)
+	f.Add(film, query+"&")
+	f.Add(film, query+"&size=4")
+	f.Add(film+"/", strings.Replace(query, "size=4", "size=%34", 1))
+	f.Add("", "expires=1&signature=%00;")
+	f.Fuzz(func(t *testing.T, key, query string) {
+		size, by, err := signedurl.ReadUpload(signer, key, query)
+		if err == nil && (key != film || size != 4 || by != "ann") {
+			t.Errorf("%q with %q is taken for %d bytes of %s", key, query, size, by)
+		}
+	})
+}

@@ -1,0 +1,280 @@
+package chunk
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"remit/internal/search/markdown"
+)
+
+// A blockKind is what a block of a document is.
+type blockKind int
+
+const (
+	heading blockKind = iota
+	paragraph
+	item    // of a list, with what is beneath it
+	listing // code
+	table
+	remark // a comment or a line across the page
+)
+
+// A block is a part of a document that is not told apart further.
+type block struct {
+	kind     blockKind
+	from, to int
+	level    int    // of a heading
+	title    string // of a heading
+	taken    bool   // it is a discovery
+}
+
+// blocks gives the blocks of a document from a line on.
+func (f *file) blocks(from int) []block {
+	if f.language != "restructuredtext" && f.language != "asciidoc" {
+		return f.markdownBlocks()
+	}
+	r := blockReader{file: f, at: from}
+	for r.at <= f.lines() {
+		r.step()
+	}
+	return r.found
+}
+
+// markdownBlocks gives the blocks of a Markdown document. Of paragraphs it cuts off lines that look like items of a list.
+func (f *file) markdownBlocks() []block {
+	kinds := map[markdown.BlockKind]blockKind{
+		markdown.Title: heading, markdown.Item: item, markdown.Code: listing, markdown.Table: table, markdown.Remark: remark,
+		markdown.Paragraph: paragraph, markdown.Quote: paragraph,
+	}
+	var found []block
+	d := markdown.Parse(f.text)
+	for _, b := range d.Blocks {
+		next := block{kind: kinds[b.Kind], from: d.Line(b.Start), to: d.Line(b.End)}
+		if next.kind == heading && !f.isTitle(&next, f.text[b.Heading.Start:b.Heading.End]) {
+			next.kind = paragraph
+		}
+		if next.kind == heading {
+			next.level = b.Heading.Level
+		}
+		for n := next.from; next.kind != heading && n <= next.to; n++ {
+			if !strings.HasPrefix(strings.TrimSpace(f.line(n)), "• ") {
+				continue
+			}
+			if n > next.from {
+				before := next
+				before.to, next.from = n-1, n
+				found = append(found, before)
+			}
+			next.kind = item
+		}
+		found = append(found, next)
+	}
+	return found
+}
+
+// isTitle tells whether a heading of Markdown is a title, and gives it. One that is empty or as long as a paragraph is none, nor is what
+// happens to be underlined in a plain text.
+func (f *file) isTitle(b *block, text string) bool {
+	text = strings.TrimSpace(text)
+	if f.language == "text" && b.to > b.from && (b.to > b.from+1 || len(strings.TrimSpace(f.line(b.to))) < utf8.RuneCountInString(text)) {
+		return false
+	}
+	b.title = plainTitle(strings.Join(strings.Fields(text), " "))
+	return b.title != "" && (len(text) <= longestName || b.to == b.from)
+}
+
+// A blockReader cuts a document of reStructuredText or AsciiDoc into blocks.
+type blockReader struct {
+	*file
+	at     int
+	found  []block
+	levels string // the characters that underline headings, in order of their first use
+}
+
+func (r *blockReader) step() {
+	line := r.line(r.at)
+	text := strings.TrimSpace(line)
+	switch {
+	case text == "":
+		r.at++
+	case fenceOf(text) != "" && r.language == "asciidoc":
+		r.add(listing, r.fenceEnd(r.at))
+	case r.language == "asciidoc" && isRuleOf(text, "-.=") && len(text) >= 4:
+		r.add(listing, r.delimited(text))
+	case r.marked(text, line):
+	case r.underlined(text):
+	case isRuleOf(text, "-*_=~^\"'`#+") && len(text) >= 3:
+		r.add(remark, r.at)
+	case bulletOf(text) > 0:
+		r.add(item, r.itemEnd(indent(line)))
+	case text[0] == '|':
+		r.add(table, r.while(func(text string) bool { return text[0] == '|' }))
+	case indent(line) >= 4:
+		r.add(listing, r.while(func(string) bool { return true }))
+	default:
+		r.add(paragraph, r.while(func(text string) bool { return !r.interrupts(text) }))
+	}
+}
+
+// add adds a block that ends with a line, and goes on after it.
+func (r *blockReader) add(kind blockKind, to int) {
+	r.found = append(r.found, block{kind: kind, from: r.at, to: to})
+	r.at = to + 1
+}
+
+// while gives the last line up to a blank one for which all lines after the first are as wanted.
+func (r *blockReader) while(want func(text string) bool) int {
+	n := r.at
+	for n < r.lines() {
+		text := strings.TrimSpace(r.line(n + 1))
+		if text == "" || !want(text) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// interrupts tells whether a line ends a paragraph.
+func (r *blockReader) interrupts(text string) bool {
+	return fenceOf(text) != "" || r.headingLevel(text) > 0 || bulletOf(text) > 0 && !startsNumber(text) || text[0] == '|'
+}
+
+func startsNumber(text string) bool { return isDigit(text[0]) && !strings.HasPrefix(text, "1") }
+
+// fenceOf gives what a line begins that fences code; empty if it does not.
+func fenceOf(text string) string {
+	if !strings.HasPrefix(text, "```") && !strings.HasPrefix(text, "~~~") {
+		return ""
+	}
+	rest := strings.TrimLeft(text, text[:1])
+	if text[0] == '`' && strings.Contains(rest, "`") {
+		return "" // code within a line
+	}
+	return text[:len(text)-len(rest)]
+}
+
+// fenceEnd gives the last line of code whose fence is on a line.
+func (r *blockReader) fenceEnd(line int) int {
+	fence := fenceOf(strings.TrimSpace(r.line(line)))
+	for n := line + 1; n <= r.lines(); n++ {
+		if text := strings.TrimSpace(r.line(n)); strings.HasPrefix(text, fence) && strings.Trim(text, fence[:1]) == "" {
+			return n
+		}
+	}
+	return r.lines()
+}
+
+// delimited gives the line that is the same as this one, or this one if none is.
+func (r *blockReader) delimited(text string) int {
+	for n := r.at + 1; n <= min(r.lines(), r.at+500); n++ {
+		if strings.TrimSpace(r.line(n)) == text {
+			return n
+		}
+	}
+	return r.at
+}
+
+// headingLevel gives the level of a heading with marks before it, which AsciiDoc has; zero if it is none.
+func (r *blockReader) headingLevel(text string) int {
+	rest := strings.TrimLeft(text, "=")
+	level := len(text) - len(rest)
+	if r.language != "asciidoc" || level > 6 || level == 0 || rest == "" || rest[0] != ' ' && rest[0] != '\t' {
+		return 0
+	}
+	return level
+}
+
+func (r *blockReader) marked(text, line string) bool {
+	level := r.headingLevel(text)
+	if level == 0 || indent(line) > 3 {
+		return false
+	}
+	r.found = append(r.found, block{kind: heading, from: r.at, to: r.at, level: level, title: plainTitle(strings.Trim(text, "= \t"))})
+	r.at++
+	return true
+}
+
+// underlined takes a heading with a line under it.
+func (r *blockReader) underlined(text string) bool {
+	if r.at >= r.lines() || isRuleOf(text, "-*_=~^\"'`#+.") || bulletOf(text) > 0 || text[0] == '|' || text[0] == '>' || len(text) > longestName {
+		return false
+	}
+	under := strings.TrimSpace(r.line(r.at + 1))
+	marks := "=-"
+	if r.language == "restructuredtext" {
+		marks = "=-~^\"'`#*+.:"
+	}
+	if len(under) < 2 || len(under) < utf8.RuneCountInString(text) || !isRuleOf(under, marks) {
+		return false
+	}
+	r.found = append(r.found, block{kind: heading, from: r.at, to: r.at + 1, level: r.underlineLevel(under[0]), title: plainTitle(text)})
+	r.at += 2
+	return true
+}
+
+func (r *blockReader) underlineLevel(mark byte) int {
+	if r.language != "restructuredtext" {
+		return 1 + strings.IndexByte("=-", mark)
+	}
+	if strings.IndexByte(r.levels, mark) < 0 {
+		r.levels += string(mark)
+	}
+	return 1 + strings.IndexByte(r.levels, mark)
+}
+
+// isRuleOf tells whether a text is one of these characters alone, again and again.
+func isRuleOf(text, marks string) bool {
+	return text != "" && strings.IndexByte(marks, text[0]) >= 0 && strings.Trim(text, text[:1]) == ""
+}
+
+// bulletOf gives the length of the mark before an item of a list, with the blank after it; zero if there is none.
+func bulletOf(text string) int {
+	if len(text) >= 2 && (text[0] == '-' || text[0] == '*' || text[0] == '+') && (text[1] == ' ' || text[1] == '\t') {
+		return 2
+	}
+	if strings.HasPrefix(text, "• ") {
+		return len("• ")
+	}
+	n := 0
+	for n < len(text) && n < 4 && isDigit(text[n]) {
+		n++
+	}
+	if n > 0 && n+1 < len(text) && (text[n] == '.' || text[n] == ')') && text[n+1] == ' ' {
+		return n + 2
+	}
+	return 0
+}
+
+// itemEnd gives the last line of an item that begins here: what is indented more is part of it, also after a blank line.
+func (r *blockReader) itemEnd(own int) int {
+	last := r.at
+	for n := r.at + 1; n <= r.lines(); n++ {
+		line := r.line(n)
+		text := strings.TrimSpace(line)
+		switch deeper := indent(line) > own; {
+		case text == "":
+			continue
+		case fenceOf(text) != "" && deeper:
+			n = r.fenceEnd(n)
+		case deeper:
+		case last < n-1, bulletOf(text) > 0, r.interrupts(text), isRuleOf(text, "-=*"):
+			return last
+		}
+		last = n
+	}
+	return last
+}
+
+// plainTitle takes marks of emphasis, links and anchors off a heading. It is as long as a name at most, since each part of a
+// section repeats it.
+func plainTitle(title string) string {
+	title = strings.NewReplacer("**", "", "__", "", "`", "").Replace(title)
+	if i := strings.Index(title, "]("); i >= 0 && strings.HasPrefix(title, "[") {
+		title = title[1:i]
+	}
+	if i := strings.Index(title, " {#"); i > 0 {
+		title = title[:i]
+	}
+	return cutName(strings.TrimSpace(title))
+}

@@ -1,0 +1,211 @@
+package chunk
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// shortParagraph is the length of the longest paragraph that may be one rule, in bytes.
+const shortParagraph = 700
+
+// discoveries finds what a document records, and marks it as taken.
+func (d *document) discoveries() []Piece {
+	if d.habit == decisions {
+		return d.decision()
+	}
+	var found []Piece
+	for i := range d.sections {
+		s := &d.sections[i]
+		if p, ok := d.wholeSection(s); ok {
+			found = append(found, p)
+			continue
+		}
+		for j := range s.blocks {
+			if p, ok := d.discovery(s, j); ok {
+				found = append(found, p)
+			}
+		}
+	}
+	return found
+}
+
+// wholeSection takes a section as one discovery: one with a heading of its own beneath a heading that tells a type, or
+// one of good practices that has no list.
+func (d *document) wholeSection(s *section) (Piece, bool) {
+	if len(s.blocks) == 0 || len(s.path) == 0 || d.size(s.from, s.to) > MaxText {
+		return Piece{}, false
+	}
+	kind := ""
+	switch own := d.headingType(s.title()); {
+	case d.habit == practices:
+		if !slices.ContainsFunc(s.blocks, func(b block) bool { return b.kind == item }) && (s.level > 1 || len(d.sections) == 1) {
+			kind = practiceType(d.span(s.from, s.to))
+		}
+	case own == "" && d.habit != instructions && d.habit != contributing:
+		kind = d.typeAround(s)
+	}
+	if kind == "" {
+		return Piece{}, false
+	}
+	var parts []string
+	for i := range s.blocks {
+		s.blocks[i].taken = true
+		parts = append(parts, d.plain(s.blocks[i]))
+	}
+	text := s.title() + "\n" + strings.Join(parts, "\n")
+	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Date: dateIn(s.title()), Line: s.from, End: s.to}, true
+}
+
+// discovery takes an item or a paragraph, if it is one.
+func (d *document) discovery(s *section, i int) (Piece, bool) {
+	b := &s.blocks[i]
+	if b.taken || b.kind != item && b.kind != paragraph {
+		return Piece{}, false
+	}
+	text := d.plain(*b)
+	kind := ""
+	marked, rest := markedType(text)
+	if marked != "" {
+		kind, text = marked, rest
+	} else if (wordBytes(text) >= 12 || b.kind == item && wordBytes(text) >= 6) && !isLink(text) && !strings.HasSuffix(text, ":") {
+		kind = d.typeOf(s, *b, text)
+	}
+	if kind == "" {
+		return Piece{}, false
+	}
+	b.taken = true
+	return Piece{Type: kind, Name: s.name(), Text: cutText(text), Line: b.from, End: b.to}, true
+}
+
+// typeOf tells which type of discovery a block is that does not say so itself; empty if it is none.
+func (d *document) typeOf(s *section, b block, text string) string {
+	if b.kind == paragraph && len(text) > shortParagraph {
+		return ""
+	}
+	if d.habit == practices {
+		return practiceType(text)
+	}
+	if kind := d.typeAround(s); kind != "" {
+		return kind
+	}
+	switch d.habit {
+	case instructions:
+		return d.instruction(s, b, text)
+	case contributing:
+		if len(s.path) > 0 && (b.kind == item || advises(wordsOf(text))) {
+			return Rule
+		}
+	}
+	return ""
+}
+
+// instruction tells whether a block of a file of rules is one. Introductions, descriptions and lists of commands are only
+// if they say what has to be.
+func (d *document) instruction(s *section, b block, text string) string {
+	introduces := b.kind == paragraph && (s.level <= 1 && d.language == "markdown" && len(s.path) > 0 || wordBytes(text) < 40)
+	if (introduces || describes(s.title())) && !commands(wordsOf(text)) {
+		return ""
+	}
+	return Rule
+}
+
+// practiceType tells rules from the other practices.
+func practiceType(text string) string {
+	if commands(wordsOf(text)) {
+		return Rule
+	}
+	return Pattern
+}
+
+// typeAround is the type that the nearest heading tells, or the document itself.
+func (d *document) typeAround(s *section) string {
+	for i := len(s.path) - 1; i >= 0; i-- {
+		if kind := d.headingType(s.path[i]); kind != "" {
+			return kind
+		}
+	}
+	return typeNamed(d.kind)
+}
+
+// headingType is as its namesake, but that a page for everybody has a chapter on where to report issues, and one among
+// decisions is about them.
+func (d *document) headingType(title string) string {
+	kind := headingType(title)
+	if kind == "" || !isGuide(strings.ToLower(path.Base(d.name))) {
+		return kind
+	}
+	switch strings.ToLower(title) {
+	case "issues", "bugs", "problems", "decisions", "decision log", "decision records", "architecture decisions":
+		return ""
+	}
+	return kind
+}
+
+// describes tells whether a heading is of a description, and not of rules.
+func describes(title string) bool {
+	words := wordsOf(title)
+	return hasAny(words, "overview", "architecture", "structure", "layout", "about", "introduction", "links", "resources", "license", "contents",
+		"stack", "background", "directory", "directories", "files", "features", "references", "glossary", "commands", "scripts", "setup",
+		"installation", "quickstart", "started")
+}
+
+// markedType gives the type that a block names at its beginning ("Decision: ...", "**Rule:** ..."), and the rest of it;
+// empty if it names none.
+func markedType(text string) (kind, rest string) {
+	plain := strings.TrimLeft(text, "*_> `")
+	i := strings.IndexAny(plain[:min(len(plain), 40)], ":.")
+	if i < 3 {
+		return "", ""
+	}
+	bold := len(plain) < len(text) && strings.HasPrefix(text, "**")
+	word := strings.TrimRight(plain[:i], "*_` ")
+	if plain[i] == '.' && !bold || strings.Contains(word, " ") && !bold || word == "" || word[0] >= 'a' && word[0] <= 'z' {
+		return "", ""
+	}
+	rest = strings.TrimLeft(plain[i+1:], "*_` ")
+	switch kind = typeNamed(word); {
+	case kind == "" || wordBytes(rest) < 8:
+		return "", ""
+	case strings.EqualFold(word, "why") || strings.EqualFold(word, "tip") || strings.EqualFold(word, "warning"):
+		return "", ""
+	}
+	return kind, rest
+}
+
+// isLink tells whether a text is a link and nothing else.
+func isLink(text string) bool {
+	return strings.HasPrefix(text, "[") && strings.HasSuffix(text, ")") && strings.Count(text, "](") == 1 || strings.HasPrefix(text, "http") && !strings.Contains(text, " ")
+}
+
+// plain gives the text of a block without the marks of lists and quotations, its paragraphs on a line each.
+func (d *document) plain(b block) string {
+	var out strings.Builder
+	fence := ""
+	for n := b.from; n <= b.to; n++ {
+		text := strings.TrimSpace(d.line(n))
+		opens := fence == "" && fenceOf(text) != ""
+		text = strings.TrimSpace(strings.TrimLeft(text, ">"))
+		switch {
+		case text == "":
+			continue
+		case n == b.from:
+			text = strings.TrimSpace(text[bulletOf(text):])
+			for _, box := range []string{"[ ] ", "[x] ", "[X] "} {
+				text = strings.TrimPrefix(text, box)
+			}
+		case fence != "" || opens || b.kind == listing || b.kind == table || bulletOf(text) > 0:
+			out.WriteByte('\n')
+		default:
+			out.WriteByte(' ')
+		}
+		out.WriteString(text)
+		switch {
+		case opens:
+			fence = fenceOf(text)
+		case fence != "" && strings.HasPrefix(text, fence):
+			fence = ""
+		}
+	}
+	return out.String()
+}

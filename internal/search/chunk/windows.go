@@ -1,0 +1,121 @@
+package chunk
+
+import (
+	"math"
+	"strings"
+)
+
+const (
+	longestWindow = 60  // lines
+	paragraphs    = 40  // lines of what has no names, about
+	smallest      = 120 // bytes: what is smaller is put together with its neighbour
+	largest       = 500 // bytes of what was put together
+)
+
+// windows lays a long stretch as several of about the same length, each with its name. They end with a blank line, or
+// where the code is indented least, if there is such a place.
+func (c *cutter) windows(from, to int, name string) {
+	for from <= to {
+		left := max((to-from+longestWindow)/longestWindow, (c.size(from, to)+MaxText-1)/MaxText)
+		if left <= 1 {
+			c.add(from, to, name)
+			return
+		}
+		end := c.windowEnd(from, to, c.size(from, to)/left)
+		c.add(from, end, name)
+		from = end + 1
+	}
+}
+
+// windowEnd looks for the last line of a window of about so many bytes.
+func (c *cutter) windowEnd(from, to, aim int) int {
+	best, bestCost := from, math.MaxInt
+	for n := from; n <= to && n-from < longestWindow && c.size(from, n) <= MaxText; n++ {
+		size := c.size(from, n)
+		if size*3 < aim*2 && n < to {
+			best = n
+			continue
+		}
+		cost := 8*indent(c.line(n)) + 100*max(size-aim, aim-size)/aim
+		if n < to && c.isBlank(n+1) {
+			cost -= 60
+		}
+		if cost < bestCost {
+			best, bestCost = n, cost
+		}
+		if size*3 > aim*4 {
+			break
+		}
+	}
+	return best
+}
+
+// add lays one window. A line alone may be longer than a piece: then only how it begins is shown.
+func (c *cutter) add(from, to int, name string) {
+	if from, to = c.trim(from, to); from <= to {
+		c.laid = append(c.laid, stretch{from, to, name})
+	}
+}
+
+// paragraphs lays lines without an outline. They end at a blank line before one that is not indented.
+func (c *cutter) paragraphs(from, to int, name string) {
+	from, to = c.trim(from, to)
+	for start := from; from <= to; from++ {
+		n := from - start + 1
+		size := c.size(start, from)
+		ends := from == to || n >= longestWindow || size+c.size(from+1, from+1) > MaxText
+		if !ends && (n >= paragraphs/2 || size >= largest) && c.isBlank(from) {
+			ends = n >= paragraphs || indent(c.line(from+1)) == 0
+		}
+		if ends {
+			if wordBytes(c.span(start, from)) > 0 { // not the brace that ends a type
+				c.add(start, from, name)
+			}
+			start = from + 1
+		}
+	}
+}
+
+// gather puts small neighbours together.
+func (c *cutter) gather() []stretch {
+	kept := c.laid[:0]
+	for _, s := range c.laid {
+		if last := len(kept) - 1; last >= 0 && c.join(&kept[last], s) {
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return kept
+}
+
+// join makes a stretch part of the one before: if both are small, or one is and they belong together.
+func (c *cutter) join(before *stretch, s stretch) bool {
+	a, b := c.size(before.from, before.to), c.size(s.from, s.to)
+	small := max(a, b) < 2*smallest || min(a, b) < smallest && related(before.name, s.name)
+	if !small || s.from-before.to > 4 || s.to-before.from >= paragraphs || c.size(before.from, s.to) > largest {
+		return false
+	}
+	before.to = s.to
+	before.name = joinNames(before.name, s.name)
+	return true
+}
+
+// related tells whether two names are of one type, or one of them is none.
+func related(a, b string) bool {
+	if i := strings.LastIndex(a, ", "); i >= 0 {
+		a = a[i+2:]
+	}
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return a == b || a == "" || b == ""
+}
+
+func joinNames(a, b string) string {
+	switch {
+	case a == "" || a == b:
+		return b
+	case b == "" || strings.HasSuffix(a, ", "+b) || len(a)+len(b) > longestName/2:
+		return a
+	}
+	return a + ", " + b
+}

@@ -1,0 +1,183 @@
+package outline
+
+import (
+	"bytes"
+	_ "embed"
+	"path"
+	"strings"
+	"sync"
+
+	"remit/internal/search/lexical"
+)
+
+// Language names the language of a file in lower case, as editors do: typescript, go, python, cpp, csharp, ... It goes by
+// the file's name, then by its extension, then by its #! line, by what it says of itself to vim or emacs, and by how it
+// begins. A file that tells nothing is "text".
+func Language(name string, content []byte) string {
+	base := strings.ToLower(path.Base(name))
+	isWord := base == "build" || base == "workspace" || base == "buck" // which a program may be called as well
+	if language, ok := fileNames()[base]; ok && (!isWord || hinted(content) == "") {
+		return language
+	}
+	extension := strings.TrimPrefix(path.Ext(base), ".")
+	if language := ambiguous(extension, content); language != "" {
+		return language
+	}
+	if language, ok := extensions()[extension]; ok {
+		return language
+	}
+	if language := byPrefix(base); language != "" {
+		return language
+	}
+	if language := hinted(content); language != "" {
+		return language
+	}
+	return "text"
+}
+
+// byPrefix knows the names that go on after a dot: Dockerfile.dev, .env.local, .eslintrc.
+func byPrefix(base string) string {
+	switch stem, _, _ := strings.Cut(base, "."); stem {
+	case "dockerfile", "containerfile":
+		return "dockerfile"
+	case "makefile":
+		return "makefile"
+	}
+	if base == ".env" || strings.HasPrefix(base, ".env.") {
+		return "dotenv"
+	}
+	return ""
+}
+
+// mostJudged is how much of a file is looked at where its name leaves it open what it is.
+const mostJudged = 64 << 10
+
+// ambiguous judges by content where several languages share an extension; empty if they do not.
+func ambiguous(extension string, content []byte) string {
+	head := content[:min(len(content), mostJudged)]
+	switch extension {
+	case "h":
+		return cOrCpp(head)
+	case "m":
+		return objectiveCOrMatlab(head)
+	case "pl":
+		return perlOrProlog(head)
+	case "ts", "inc", "s", "t", "mod":
+		if hint := byStart(head); hint != "" { // the Qt tools keep translations in .ts
+			return hint
+		}
+	case "d", "in", "tmpl", "template", "dist", "sample", "example":
+		return hinted(head)
+	}
+	if extension == "mod" {
+		return "text" // go.mod is known by its name
+	}
+	return ""
+}
+
+// cOrCpp tells for whom a header is.
+func cOrCpp(head []byte) string {
+	if language := byModeline(head); language != "" {
+		return language
+	}
+	s := newScanner("c", head)
+	for i := range s.tokens {
+		next := s.text(i + 1)
+		switch word := s.text(i); word {
+		case "::":
+			return "cpp"
+		case "public", "private", "protected":
+			if next == ":" {
+				return "cpp"
+			}
+		case "=":
+			if next == "delete" || next == "default" {
+				return "cpp"
+			}
+		case "namespace", "template", "class", "using":
+			if next != "(" && (i == 0 || s.line(i-1) != s.line(i)) {
+				return "cpp"
+			}
+		default:
+			if strings.Contains(word, "constexpr") {
+				return "cpp"
+			}
+		}
+	}
+	return "c"
+}
+
+func objectiveCOrMatlab(head []byte) string {
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSpace(line)
+		switch {
+		case bytes.HasPrefix(line, []byte("#import")), bytes.HasPrefix(line, []byte("#include")), bytes.HasPrefix(line, []byte("@")),
+			bytes.HasPrefix(line, []byte("//")), bytes.HasPrefix(line, []byte("/*")):
+			return "objectivec"
+		case bytes.HasPrefix(line, []byte("%")), bytes.HasPrefix(line, []byte("function ")), bytes.HasPrefix(line, []byte("classdef ")):
+			return "matlab"
+		}
+	}
+	return "objectivec"
+}
+
+func perlOrProlog(head []byte) string {
+	for line := range bytes.Lines(head) {
+		switch word, _ := firstWord(line); word {
+		case "use", "my", "sub", "package", "our", "require":
+			return "perl"
+		}
+		if bytes.HasPrefix(line, []byte(":-")) || bytes.HasSuffix(bytes.TrimSpace(line), []byte(":-")) {
+			return "prolog"
+		}
+	}
+	return "perl"
+}
+
+// firstWord cuts a line into its first word of letters and the rest.
+func firstWord(line []byte) (word string, rest []byte) {
+	line = bytes.TrimLeft(line, " \t")
+	n := 0
+	for n < len(line) && lexical.IsWordByte(line[n]) {
+		n++
+	}
+	return string(line[:n]), line[n:]
+}
+
+// Each table has a line for each language: its name, then words in lower case that tell it.
+var (
+	//go:embed extensions.txt
+	byExtension string // of its files
+	//go:embed filenames.txt
+	byName string // whole names of files
+	//go:embed othernames.txt
+	byOtherName string // what shebang lines and modelines call it, where that is neither its name nor an extension
+)
+
+var (
+	extensions = sync.OnceValue(func() map[string]string { return readTable(byExtension) })
+	fileNames  = sync.OnceValue(func() map[string]string { return readTable(byName) })
+	otherNames = sync.OnceValue(func() map[string]string { return readTable(byOtherName) })
+	// allLanguages are the names themselves.
+	allLanguages = sync.OnceValue(func() map[string]bool {
+		all := map[string]bool{}
+		for _, table := range []string{byExtension, byName, byOtherName} {
+			for line := range strings.Lines(table) {
+				all[strings.Fields(line)[0]] = true
+			}
+		}
+		return all
+	})
+)
+
+// readTable turns lines of a value and its keys into a map.
+func readTable(table string) map[string]string {
+	byKey := map[string]string{}
+	for line := range strings.Lines(table) {
+		words := strings.Fields(line)
+		for _, key := range words[1:] {
+			byKey[key] = words[0]
+		}
+	}
+	return byKey
+}

@@ -1,0 +1,120 @@
+package bookimport
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"remit/internal/search/markdown"
+)
+
+// place gives every file and folder of the source its place in the book.
+func (p *Plan) place(top *folder, keepPlaces bool) {
+	if top.isBook() {
+		p.settle(top, "", nil)
+	} else {
+		var media map[string]taken
+		if !keepPlaces {
+			media = map[string]taken{}
+		}
+		p.settle(top, "lessons", media)
+	}
+	slices.SortFunc(p.Files, func(a, b File) int { return strings.Compare(a.To, b.To) })
+}
+
+// settle places what is in a folder, whose own place is to. If media is not nil, media
+// move to the assets, where they have these names.
+func (p *Plan) settle(f *folder, to string, media map[string]taken) {
+	p.places[f.path] = to
+	names := p.names(f)
+	for _, file := range f.files {
+		at := path.Join(to, names[file.path])
+		if kind := mediaKind(file.path); kind != "" && media != nil {
+			if media[kind] == nil {
+				media[kind] = taken{}
+			}
+			at = path.Join("assets", kind, media[kind].claim(fit(path.Base(file.path))))
+		}
+		p.places[file.path] = at
+		p.Files = append(p.Files, File{From: file.path, To: at, Size: file.size})
+	}
+	for _, inner := range f.folders {
+		p.settle(inner, path.Join(to, names[inner.path]), media)
+	}
+}
+
+// names gives whatever is in a folder a name that fits. A name that fits already stays.
+func (p *Plan) names(f *folder) map[string]string {
+	var all []string
+	for _, file := range f.files {
+		all = append(all, file.path)
+	}
+	for _, inner := range f.folders {
+		all = append(all, inner.path)
+	}
+	slices.SortStableFunc(all, func(a, b string) int {
+		switch fitsA, fitsB := fits(path.Base(a)), fits(path.Base(b)); {
+		case fitsA == fitsB:
+			return strings.Compare(a, b)
+		case fitsA:
+			return -1
+		default:
+			return 1
+		}
+	})
+	names, used := map[string]string{}, taken{}
+	for _, at := range all {
+		name := path.Base(at)
+		if !isSummary(at) {
+			name = fit(name)
+		}
+		names[at] = used.claim(name)
+	}
+	return names
+}
+
+// mediaKind is the folder of assets that a file belongs in; "" if it is none.
+func mediaKind(name string) string {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".avif", ".bmp", ".ico", ".tif", ".tiff", ".heic":
+		return "images"
+	case ".pptx", ".ppt", ".odp", ".key", ".pdf":
+		return "slides"
+	case ".mp4", ".webm", ".mov", ".m4v", ".mkv", ".avi", ".ogv":
+		return "videos"
+	case ".mp3", ".wav", ".ogg", ".oga", ".m4a", ".flac", ".aac", ".opus":
+		return "audio"
+	default:
+		return ""
+	}
+}
+
+// relink gives a text whose links lead to where the files are that they led to.
+func (p *Plan) relink(f File, text string) (changed string, links int) {
+	d := markdown.Parse(text)
+	return d.Replace(func(l markdown.Link) (string, bool) {
+		t, ok := markdown.Local(d.Destination(l))
+		if !ok || t.Path == "" {
+			return "", false
+		}
+		place, ok := p.whereTo(markdown.Resolve(f.From, t.Path))
+		if !ok || place == markdown.Resolve(f.To, t.Path) {
+			return "", false
+		}
+		slash := ""
+		if strings.HasSuffix(t.Path, "/") {
+			slash = "/"
+		}
+		return markdown.Relative(f.To, place) + slash + t.Rest, true
+	})
+}
+
+// whereTo is the place of a file or folder of the source. Some write their links without
+// the ending of Markdown, and find it all the same.
+func (p *Plan) whereTo(source string) (place string, ok bool) {
+	if place, ok = p.places[source]; ok {
+		return place, true
+	}
+	place, ok = p.places[source+".md"]
+	return strings.TrimSuffix(place, ".md"), ok
+}

@@ -1,0 +1,123 @@
+package bookimport
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"remit/internal/contract"
+)
+
+// folder is a folder of the source, with what is in it.
+type folder struct {
+	path    string // "" for the top
+	folders []*folder
+	files   []found
+}
+
+// found is a file of the source.
+type found struct {
+	path string
+	size int64
+}
+
+// survey walks through the source and notes what stays out.
+func (p *Plan) survey(ctx context.Context) (*folder, error) {
+	count := 0
+	var walk func(f *folder) error
+	walk = func(f *folder) error {
+		name := cmp.Or(f.path, ".")
+		entries, err := fs.ReadDir(p.from, name)
+		if err != nil && f.path != "" {
+			p.Bad = append(p.Bad, Remark{f.path, whyUnread(err)})
+			return nil
+		}
+		if err != nil {
+			return unreadable(name, err)
+		}
+		for _, e := range entries {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			at := path.Join(f.path, e.Name())
+			if why := unwanted(at, e); why != "" {
+				p.Left = append(p.Left, Remark{at, why})
+				continue
+			}
+			if !utf8.ValidString(e.Name()) { // io/fs has no way to it
+				p.Bad = append(p.Bad, Remark{strings.ToValidUTF8(at, "\uFFFD"), "its name is not UTF-8"})
+				continue
+			}
+			if e.IsDir() {
+				inner := &folder{path: at}
+				f.folders = append(f.folders, inner)
+				if err := walk(inner); err != nil {
+					return err
+				}
+				continue
+			}
+			if count++; count > mostFiles {
+				return contract.Errorf(contract.TooLarge, "There are more than %d files in it, which is the most for a book", mostFiles)
+			}
+			info, err := e.Info()
+			if err != nil {
+				return unreadable(at, err)
+			}
+			f.files = append(f.files, found{at, info.Size()})
+		}
+		return nil
+	}
+	top := &folder{}
+	return top, walk(top)
+}
+
+// unwanted says why something stays out.
+func unwanted(at string, e fs.DirEntry) string {
+	name := e.Name()
+	switch {
+	case isSummary(at) && e.Type().IsRegular():
+		return ""
+	case strings.HasPrefix(name, "."), name == "Thumbs.db", name == "desktop.ini", strings.HasPrefix(name, "~$"):
+		return "hidden"
+	case e.IsDir() && (name == "node_modules" || name == "__MACOSX" || name == "__pycache__"):
+		return "made by a program"
+	case e.Type()&fs.ModeSymlink != 0:
+		return "a link; links are not followed"
+	case !e.IsDir() && !e.Type().IsRegular():
+		return "not a file"
+	default:
+		return ""
+	}
+}
+
+// isSummary tells the one file of a book whose name begins with a dot.
+func isSummary(at string) bool {
+	dir, name := path.Split(at)
+	parts := strings.Split(strings.TrimSuffix(dir, "/"), "/")
+	return name == ".summary.md" && len(parts) == 2 && parts[0] == "chapters"
+}
+
+// isBook tells whether the source has its files where a book has them.
+func (f *folder) isBook() bool {
+	inBook := func(name string) bool { return slices.Contains([]string{"lessons", "chapters", "assets"}, name) }
+	others := 0
+	for _, inner := range f.folders {
+		if inner.path == "lessons" {
+			return true
+		}
+		if !inBook(inner.path) {
+			others++
+		}
+	}
+	for _, file := range f.files {
+		if file.path == "book.yaml" {
+			return true
+		}
+		others++
+	}
+	return others == 0 && len(f.folders) > 0
+}
