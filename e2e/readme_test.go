@@ -3,43 +3,67 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestReadmeFirstCall follows the README in a copy of the repository: three commands
-// from a clone to the first call of an agent, by the client that was connected.
-func TestReadmeFirstCall(t *testing.T) {
+// TestReadmeTour runs the tour of the README in a copy of the repository: it builds the
+// program, connects a client, calls a tool, asks for an approval, approves it, repeats the
+// call and reads the audit records.
+func TestReadmeTour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a copy of the repository")
 	}
 	t.Parallel()
 	copied, home := copyRepository(t), t.TempDir()
-	_, section, found := strings.Cut(read(t, filepath.Join(copied, "README.md")), "\n## Connect a client\n")
+	_, section, found := strings.Cut(read(t, filepath.Join(copied, "README.md")), "\n## A tour in 60 seconds\n")
 	if !found {
-		t.Fatal("the README does not tell how to connect a client")
+		t.Fatal("the README has no tour")
 	}
-	commands := strings.Split(strings.TrimSpace(firstBlock(t, section, "sh")), "\n")
-	if len(commands) != 3 {
-		t.Fatalf("there are %d commands, want 3: %q", len(commands), commands)
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if len(blocks) != 4 {
+		t.Fatalf("the tour has %d blocks of commands, want 4", len(blocks))
 	}
-	out := ""
-	for _, command := range commands {
-		cmd := exec.Command("sh", "-c", command)
+	run := func(command string) (out string, code int) {
+		t.Helper()
+		cmd := exec.Command("sh", "-e", "-c", command)
 		cmd.Dir = copied
 		cmd.Env = append(environment("HOME="+home), asShipped...)
-		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} { // what was downloaded and built need not be again
+		for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOSUMDB"} { // reuse downloads and builds
 			cmd.Env = append(cmd.Env, name+"="+goEnv(t, name))
 		}
 		text, err := cmd.CombinedOutput()
-		if err != nil {
+		if err != nil && cmd.ProcessState == nil {
 			t.Fatalf("%s: %v\n%s", command, err, text)
 		}
-		out = string(text)
+		return string(text), cmd.ProcessState.ExitCode()
 	}
-	if !strings.Contains(out, "Hello, Ada!") {
-		t.Errorf("the last command says %s", out)
+	connect, ask, approve, audit := blocks[0][1], blocks[1][1], blocks[2][1], blocks[3][1]
+
+	if out, code := run(connect); code != 0 || !strings.Contains(out, "Hello, Ada!") {
+		t.Fatalf("connect: exit code %d\n%s", code, out)
 	}
+	if out, code := run(ask); code != 3 {
+		t.Fatalf("ask: exit code %d, want 3\n%s", code, out)
+	}
+	list, decide, found := strings.Cut(strings.TrimSpace(approve), "\n")
+	out, code := run(list)
+	id := regexp.MustCompile(`\b[a-z0-9]{10}\b`).FindString(out)
+	if !found || code != 0 || id == "" {
+		t.Fatalf("list: exit code %d\n%s", code, out)
+	}
+	if out, code := run(strings.Replace(decide, "ID", id, 1)); code != 0 {
+		t.Fatalf("approve: exit code %d\n%s", code, out)
+	}
+	if out, code := run(ask); code != 0 {
+		t.Fatalf("the approved call: exit code %d\n%s", code, out)
+	}
+	if out, code := run(audit); code != 0 || !strings.Contains(out, "write_memory_entry") {
+		t.Errorf("audit: exit code %d\n%s", code, out)
+	}
+
 	command, args := startedBy(t, filepath.Join(home, ".claude.json"))
 	if command != filepath.Join(realFolder(t, copied), "bin", "remit") {
 		t.Errorf("the client would start %s", command)

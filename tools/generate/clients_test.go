@@ -14,15 +14,6 @@ func TestClientsUpToDate(t *testing.T) {
 	checkFiles(t, files)
 }
 
-// TestNoPlaceForTheIndex: a README without the marks is left alone.
-func TestNoPlaceForTheIndex(t *testing.T) {
-	for _, readme := range []string{"", indexStart, indexEnd, indexEnd + indexStart} {
-		if got, err := withIndex(readme); err == nil {
-			t.Errorf("%q became %q", readme, got)
-		}
-	}
-}
-
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"tools"}, {"contracts", "clients"}} {
 		if err := run(t.Context(), args); err == nil {

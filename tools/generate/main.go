@@ -1,7 +1,7 @@
 // Command generate writes the files of the repository that are made from its code:
 //
 //	generate contracts   catalog.json and hidden.json of package catalog, and docs/tools.md
-//	generate clients     docs/clients, and the table of clients in README.md
+//	generate clients     docs/clients
 //
 // go generate runs it in its own folder.
 package main
