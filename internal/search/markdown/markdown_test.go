@@ -13,7 +13,7 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// destinations lists what a text leads to; images have a ! in front.
+// destinations lists the destinations in a text. Those of images are prefixed with !.
 func destinations(text string) []string {
 	d := markdown.Parse(text)
 	found := []string{}
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever somebody writes, it is read in time that grows with its length alone, also as a heading, in a list and in a quote.
+// TestParseIsLinear checks that parsing takes linear time, also within headings, lists and quotes.
 func TestParseIsLinear(t *testing.T) {
 	for _, piece := range []string{
 		"[", "![", "](", "[](", "[a](b \"", "`", "`a", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) ", "_",
