@@ -2,7 +2,7 @@ package hybrid
 
 import "testing"
 
-// TestCompounds: a name is found whether it is written as one word or as several.
+// TestCompounds checks that a name is found whether it is written as one word or as several.
 func TestCompounds(t *testing.T) {
 	x := New(8)
 	x.Put([]Item{
