@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sample is a small model: words with directions of their own, one twice as heavy. The
-// tests of tools/trainembed/internal/table write it.
+// sample returns a small model: words with directions of their own, one twice as heavy. The tests
+// of tools/trainembed/internal/table write it.
 func sample(t testing.TB) (*Model, string) {
 	t.Helper()
 	table, err := os.ReadFile("testdata/sample.bin")
@@ -29,7 +29,7 @@ func TestEmbed(t *testing.T) {
 	m, _ := sample(t)
 	for _, tc := range []struct {
 		name, text string
-		want       []float64 // to be made of length 1
+		want       []float64 // before normalization
 	}{
 		{"nothing", "", []float64{0, 0, 0, 0}},
 		{"nothing known", "zzz 漢 42", []float64{0, 0, 0, 0}},
@@ -104,7 +104,7 @@ func TestConcurrent(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	_, table := sample(t)
 	change := func(at int, to byte) string { return table[:at] + string([]byte{to}) + table[at+1:] }
-	heavy := strings.LastIndex(table, "heavy") - head
+	heavy := strings.LastIndex(table, "heavy") - entryHeader
 	for name, bad := range map[string]string{
 		"empty":            "",
 		"short":            table[:headerSize-1],
