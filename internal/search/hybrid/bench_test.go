@@ -81,7 +81,7 @@ func BenchmarkPut(b *testing.B) {
 			x.Put(items[at : at+50])
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(items)), "us/piece")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(items)), "us/chunk")
 }
 
 // BenchmarkMemory measures the memory of an index without its vectors.

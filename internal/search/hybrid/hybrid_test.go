@@ -83,7 +83,7 @@ func TestEmptyThings(t *testing.T) {
 	}
 	x.Put([]Item{{ID: 1}, {ID: 1, Text: "word"}, {ID: 2}})
 	if found, err := x.Search(Query{Text: "word words ... WORD"}); err != nil || len(found.Hits) != 1 || x.Len() != 2 {
-		t.Errorf("%d pieces, %+v, %v", x.Len(), found, err)
+		t.Errorf("%d chunks, %+v, %v", x.Len(), found, err)
 	}
 	if found, err := x.Search(Query{}); err != nil || found.Total != 0 {
 		t.Errorf("nothing asked: %+v, %v", found, err)

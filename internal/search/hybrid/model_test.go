@@ -201,7 +201,7 @@ func TestModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				if x.Len() != len(p) || len(x.where) != len(p) {
-					t.Fatalf("%d pieces, at %d places, want %d", x.Len(), len(x.where), len(p))
+					t.Fatalf("%d chunks, at %d places, want %d", x.Len(), len(x.where), len(p))
 				}
 			},
 			"put": func(t *rapid.T) {
@@ -242,12 +242,12 @@ func TestManyAndFewAgain(t *testing.T) {
 	}
 	x.Put(items)
 	if n := len(x.now.Load().segments); x.Len() != many || n > 12 {
-		t.Fatalf("%d pieces in %d segments", x.Len(), n)
+		t.Fatalf("%d chunks in %d segments", x.Len(), n)
 	}
 	for _, i := range []int{0, 1, 511, 512, maxSegment, many - 1} {
 		found, err := x.Search(Query{Text: fmt.Sprintf("number%d", i)})
 		if err != nil || found.Hits[0].ID != ID(i) {
-			t.Errorf("piece %d: %+v, %v", i, found, err)
+			t.Errorf("chunk %d: %+v, %v", i, found, err)
 		}
 	}
 	var ids []ID
@@ -264,7 +264,7 @@ func TestManyAndFewAgain(t *testing.T) {
 		kept, rows = kept+s.live(), rows+cap(s.ids)
 	}
 	if want := (many + 99) / 100; x.Len() != want || kept != want || rows > 2*want {
-		t.Errorf("%d pieces, %d live, %d rows; want %d", x.Len(), kept, rows, want)
+		t.Errorf("%d chunks, %d live, %d rows; want %d", x.Len(), kept, rows, want)
 	}
 	found, err := x.Search(Query{Text: "kind3", Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Total == 0 {

@@ -38,11 +38,11 @@ func TestTermCounter(t *testing.T) {
 		}
 		counts.into(c)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), c.terms, cmp.Transformer("nil", func(all []uint64) string { return fmt.Sprint(all) })); diff != "" {
-			t.Fatalf("of %d pieces: terms (-want +got)\n%s", size, diff)
+			t.Fatalf("of %d chunks: terms (-want +got)\n%s", size, diff)
 		}
 		for term, chunks := range want {
 			if diff := cmp.Diff(chunks, postingsOf(t, c, term)); diff != "" {
-				t.Fatalf("of %d pieces: postings of %x (-want +got)\n%s", size, term, diff)
+				t.Fatalf("of %d chunks: postings of %x (-want +got)\n%s", size, term, diff)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func postingsOf(t *testing.T, c *core, term uint64) map[int]int {
 		chunks[slot] = times
 	}
 	if len(chunks) != count {
-		t.Errorf("%x is in %d pieces, says the list of %d", term, count, len(chunks))
+		t.Errorf("%x is in %d chunks, says the list of %d", term, count, len(chunks))
 	}
 	return chunks
 }
@@ -80,6 +80,6 @@ func TestPause(t *testing.T) {
 	}
 	x.Put([]Item{{ID: 1, Text: "a word"}, {ID: 2, Text: "another word"}})
 	if paused != 2 || x.Len() != 2 {
-		t.Errorf("%d pauses for %d pieces", paused, x.Len())
+		t.Errorf("%d pauses for %d chunks", paused, x.Len())
 	}
 }
