@@ -19,10 +19,10 @@ func inChunks(t *testing.T, content string, context, size, maxLine int) (lines [
 	}
 	for p.next() {
 		if p.lines != len(lines) {
-			t.Fatalf("%d lines were before, not %d", len(lines), p.lines)
+			t.Fatalf("got %d lines before, want %d", len(lines), p.lines)
 		}
 		if p.from > 0 && p.data[p.from-1] != '\n' {
-			t.Fatalf("%q is no line", p.data[p.from:])
+			t.Fatalf("%q is not a line", p.data[p.from:])
 		}
 		for line := range bytes.Lines(p.data[p.from:p.to]) {
 			lines = append(lines, strings.TrimSuffix(string(line), "\n"))
@@ -118,7 +118,8 @@ func FuzzTexts(f *testing.F) {
 		}
 		part, isCut := window([]byte(content), max(0, min(at, len(content))))
 		delivered, cutMore := validate(string(part))
-		if len(delivered) > maxLineBytes || delivered != strings.ToValidUTF8(delivered, "?") || !isCut && !cutMore && utf8.ValidString(content) && delivered != content {
+		isWhole := !isCut && !cutMore && utf8.ValidString(content)
+		if len(delivered) > maxLineBytes || delivered != strings.ToValidUTF8(delivered, "?") || isWhole && delivered != content {
 			t.Fatalf("%q of %q", delivered, content)
 		}
 	})

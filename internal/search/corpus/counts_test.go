@@ -23,7 +23,7 @@ func TestCounts(t *testing.T) {
 	slots := c.view.parts[0].segment.countSlots(query.Pattern.Key(), maxCountedPatterns, false)
 	for i := range slots {
 		if count, ok := slots[i].known(); !ok || count != 4 {
-			t.Fatalf("of number %d %d is known, %v", i, count, ok)
+			t.Fatalf("doc %d: count %d, known %v", i, count, ok)
 		}
 	}
 	slots[0].keep(0)
@@ -60,7 +60,8 @@ func TestCountsAreBounded(t *testing.T) {
 	if n := len(s.counts); n != maxCountedPatterns {
 		t.Errorf("%d patterns are cached", n)
 	}
-	if s.countSlots("not worth it", maxCountedPatterns, false) != nil || s.countSlots(strings.Repeat("x", maxCountedKey+1), maxCountedPatterns, true) != nil {
+	long := strings.Repeat("x", maxCountedKey+1)
+	if s.countSlots("not worth it", maxCountedPatterns, false) != nil || s.countSlots(long, maxCountedPatterns, true) != nil {
 		t.Error("slots were returned that should not be cached")
 	}
 	if s.countSlots("none", 0, true) != nil || len(s.counts) > 0 {
@@ -183,7 +184,7 @@ func TestCountsOfStoppedSearch(t *testing.T) {
 		w := &worker{search: s, unitResult: &unitResult{}}
 		w.searchText(&j, j.text(), textRange{stays: true})
 		if count, ok := j.slot.known(); ok == stopped || ok && count != 1 {
-			t.Errorf("stopped %v: %d is known, %v", stopped, count, ok)
+			t.Errorf("stopped %v: count %d, known %v", stopped, count, ok)
 		}
 	}
 }

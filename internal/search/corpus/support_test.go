@@ -188,7 +188,7 @@ func same(t testing.TB, what string, got, want []string) {
 			w = want[i]
 		}
 		if g != w {
-			t.Fatalf("%s: of %d lines, %d wanted, number %d is\n%.300q, wanted\n%.300q", what, len(got), len(want), i+1, g, w)
+			t.Fatalf("%s: got %d lines, want %d; line %d is\n%.300q, wanted\n%.300q", what, len(got), len(want), i+1, g, w)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func TestTrigrams(t *testing.T) {
 	x := b.finish()
 	defer x.release()
 	if x.covered != len(texts) {
-		t.Fatalf("%d are covered", x.covered)
+		t.Fatalf("%d texts are indexed", x.covered)
 	}
 	kept, searched := 0, 0
 	for range 500 {
@@ -49,7 +49,7 @@ func TestTrigrams(t *testing.T) {
 		kept += len(some)
 		for i, content := range texts {
 			if bytes.Contains(content, []byte(literal)) && !slices.Contains(some, uint32(i)) {
-				t.Fatalf("text %d has %q but is no candidate", i, literal)
+				t.Fatalf("text %d has %q but is not a candidate", i, literal)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ func good(q embeddingRequest, w io.Writer) {
 func TestEmbed(t *testing.T) {
 	s := start(t, Options{URL: "/v1/"}, func(_ int, q embeddingRequest, w http.ResponseWriter) { good(q, w) })
 	if s.ID() != "" || s.Dim() != 0 {
-		t.Errorf("before the first answer: %q, %d", s.ID(), s.Dim())
+		t.Errorf("before the first response: %q, %d", s.ID(), s.Dim())
 	}
 	got, err := s.Embed(t.Context(), []string{"abc", strings.Repeat("x", 3)})
 	if err != nil {
@@ -86,11 +86,11 @@ func TestEmbed(t *testing.T) {
 		t.Errorf("requested %s with %v", s.paths[0], s.header[0])
 	}
 	if s.ID() != "remote:some-model:2" || s.Dim() != 2 {
-		t.Errorf("after the first answer: %q, %d", s.ID(), s.Dim())
+		t.Errorf("after the first response: %q, %d", s.ID(), s.Dim())
 	}
 }
 
-func TestDimensionsAreAskedFor(t *testing.T) {
+func TestDimensionsAreRequested(t *testing.T) {
 	s := start(t, Options{Dim: 2}, func(_ int, q embeddingRequest, w http.ResponseWriter) { good(q, w) })
 	if s.ID() != "remote:some-model:2" {
 		t.Errorf("ID %q", s.ID())
@@ -138,7 +138,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-func TestOrderIsThatOfTheTexts(t *testing.T) {
+func TestOrder(t *testing.T) {
 	s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 		io.WriteString(w, `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0]}]}`)
 	})
@@ -148,8 +148,8 @@ func TestOrderIsThatOfTheTexts(t *testing.T) {
 	}
 }
 
-// TestBadAnswers has a service respond in every wrong way.
-func TestBadAnswers(t *testing.T) {
+// TestInvalidResponses has a service respond in every wrong way.
+func TestInvalidResponses(t *testing.T) {
 	const garbage = "the service returned an invalid response"
 	many := strings.Repeat("1,", maxDim) + "1"
 	for name, test := range map[string]struct{ body, want string }{
@@ -234,7 +234,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestAnotherAttemptHelps(t *testing.T) {
+func TestRetry(t *testing.T) {
 	s := start(t, Options{}, func(n int, q embeddingRequest, w http.ResponseWriter) {
 		if n == 1 {
 			w.Header().Set("Retry-After", "7")
@@ -251,9 +251,9 @@ func TestAnotherAttemptHelps(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsBoundByTheCaller checks that Embed fails at once if the requested delay is too
+// TestRetryAfterBeyondDeadline checks that Embed fails at once if the requested delay is too
 // long.
-func TestRetryAfterIsBoundByTheCaller(t *testing.T) {
+func TestRetryAfterBeyondDeadline(t *testing.T) {
 	for _, after := range []string{"20", "86400", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
 		s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 			w.Header().Set("Retry-After", after)
@@ -328,8 +328,8 @@ func TestShortTextsAreCutToo(t *testing.T) {
 	}
 }
 
-// TestHang checks the caller's deadline and the request's own timeout.
-func TestHang(t *testing.T) {
+// TestTimeout checks the caller's deadline and the request's own timeout.
+func TestTimeout(t *testing.T) {
 	release := make(chan struct{})
 	s := start(t, Options{Timeout: 50 * time.Millisecond}, func(int, embeddingRequest, http.ResponseWriter) { <-release })
 	t.Cleanup(func() { close(release) })
@@ -347,7 +347,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-func TestDown(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	c, err := New(Options{URL: server.URL, Model: "m", Key: secret})
@@ -377,7 +377,7 @@ func TestRedirect(t *testing.T) {
 		checkError(t, err, fmt.Sprintf("the service answered %d", status))
 	}
 	if stolen {
-		t.Error("the other host was asked")
+		t.Error("the other host got a request")
 	}
 	s := start(t, Options{}, func(n int, q embeddingRequest, w http.ResponseWriter) {
 		if n == 1 {
@@ -392,7 +392,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://localhost:11434/v1":              "http://localhost:11434/v1/embeddings",
 		"http://localhost:11434/v1/":             "http://localhost:11434/v1/embeddings",

@@ -118,7 +118,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		if missing != set.Missing {
-			t.Errorf("%d answers are no documents, and %d are said to be none", missing, set.Missing)
+			t.Errorf("%d answers are missing, but Missing is %d", missing, set.Missing)
 		}
 	})
 }

@@ -86,7 +86,7 @@ func TestEmptyThings(t *testing.T) {
 		t.Errorf("%d chunks, %+v, %v", x.Len(), found, err)
 	}
 	if found, err := x.Search(Query{}); err != nil || found.Total != 0 {
-		t.Errorf("nothing asked: %+v, %v", found, err)
+		t.Errorf("empty query: %+v, %v", found, err)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestWordsThatAllHave searches for words that every chunk contains, and for one that is rare.
-func TestWordsThatAllHave(t *testing.T) {
+// TestCommonWords searches for words that every chunk contains, and for one that is rare.
+func TestCommonWords(t *testing.T) {
 	x := New(testDim)
 	var items []Item
 	for i := range 1000 {

@@ -63,7 +63,7 @@ func postingsOf(t *testing.T, c *core, term uint64) map[int]int {
 		chunks[slot] = times
 	}
 	if len(chunks) != count {
-		t.Errorf("%x is in %d chunks, says the list of %d", term, count, len(chunks))
+		t.Errorf("%x: the list has a count of %d, but %d chunks", term, count, len(chunks))
 	}
 	return chunks
 }

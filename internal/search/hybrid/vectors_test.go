@@ -35,7 +35,7 @@ func TestMultiply(t *testing.T) {
 		}
 		got, want := make([]int32, count), make([]int32, count)
 		if !multiply(query, rows, got) {
-			t.Skip("no instructions for it")
+			t.Skip("this CPU has no vector instructions")
 		}
 		multiplyGeneric(query, rows, want)
 		if !slices.Equal(got, want) {
@@ -62,7 +62,7 @@ func TestIgnoredVectors(t *testing.T) {
 		}
 		found, err = x.Search(Query{Text: "word", Vector: v})
 		if err != nil || len(found.Hits) != 2 || found.Hits[0].Score != found.Hits[1].Score {
-			t.Errorf("look for %v: %+v, %v", v, found, err)
+			t.Errorf("search for %v: %+v, %v", v, found, err)
 		}
 	}
 }

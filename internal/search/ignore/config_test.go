@@ -53,7 +53,7 @@ func TestConfigAgainstGit(t *testing.T) {
 		}
 	}
 	if same < len(configs) {
-		t.Errorf("git takes only %d of %d", same, len(texts))
+		t.Errorf("git accepts only %d of %d", same, len(texts))
 	}
 }
 

@@ -40,15 +40,15 @@ func TestEnter(t *testing.T) {
 	inner := rules.Enter("x", content)
 	content[0] = 'c'
 	if !inner.Ignores("x/b", false) || !inner.Ignores("x/a", true) || inner.Ignores("x/c", false) {
-		t.Error("rules changed with what they were made from")
+		t.Error("changing the content changed the rules")
 	}
 	if n := testing.AllocsPerRun(100, func() { inner.Ignores("x/some.go", false) }); n > 0 {
-		t.Errorf("%v allocations a path", n)
+		t.Errorf("%v allocations per path", n)
 	}
 }
 
-// TestNeverLong uses rules that take exponential time in a matcher that tries all combinations.
-func TestNeverLong(t *testing.T) {
+// TestMatchTimeIsBounded uses rules that take exponential time in a matcher that tries all combinations.
+func TestMatchTimeIsBounded(t *testing.T) {
 	paths := []string{strings.Repeat("aaa/", 1000) + "a.md", strings.Repeat("a", 4000), strings.Repeat("a/", 1999) + "a"}
 	for _, rule := range []string{
 		strings.Repeat("*a", 500) + "z", strings.Repeat("**/", 300) + "z", strings.Repeat("**/*a", 300) + "/z", strings.Repeat("?*", 200) + "z",

@@ -72,11 +72,11 @@ func compareTracked(t *testing.T, home, root string) {
 	}
 	for _, path := range want {
 		if !tracked.Has(path) || tracked.Has(path+"x") || tracked.Has(path+"/") || tracked.Beneath(path+"/x") {
-			t.Errorf("%.50q is not tracked, or what is not there", path)
+			t.Errorf("%.50q is not tracked, or a missing file is", path)
 		}
 		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
 			if !tracked.Beneath(filepath.ToSlash(dir)) || tracked.Has(dir) {
-				t.Errorf("nothing is beneath %.50q", dir)
+				t.Errorf("no tracked file is in %.50q", dir)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func TestBrokenIndex(t *testing.T) {
 		t.Fatalf("tracked are %q", got)
 	}
 	if got := readIndex(anIndex("B", "a", "C"), 20, "", true, noShared); !slices.Equal(got.paths(), []string{"a", "b", "c"}) || !got.Has("A") || got.Has("d") {
-		t.Errorf("where case does not count, tracked are %q", got.paths())
+		t.Errorf("ignoring case, tracked are %q", got.paths())
 	}
 	for size := range len(whole) - 20 - 7 { // without its padding the last entry could still be read
 		if got := readIndex(whole[:size], 20, "", false, noShared); got != nil {

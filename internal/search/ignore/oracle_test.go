@@ -177,7 +177,7 @@ func compareRules(t *testing.T, files []string, fold bool, paths func(file int) 
 	}
 	fields := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	if len(fields) != 4*len(ours) {
-		t.Fatalf("git tells %d fields for %d paths", len(fields), len(ours))
+		t.Fatalf("git printed %d fields for %d paths", len(fields), len(ours))
 	}
 	for i := range ours {
 		pattern, path := fields[4*i+2], fields[4*i+3]

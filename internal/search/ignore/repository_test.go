@@ -28,14 +28,14 @@ func TestNoRepository(t *testing.T) {
 		t.Errorf("a repository at %q", r.Top())
 	}
 	if rules := r.Rules().Enter("", []byte("/a\n")); !rules.Ignores("a", false) || !rules.Ignores("b.log", false) || rules.Ignores("b", false) {
-		t.Error("rules do not hold without a repository")
+		t.Error("rules do not apply without a repository")
 	}
 	if _, err := Open(filepath.Join(dir, "none"), lookup(nil)); err == nil {
-		t.Error("a folder that is not there is opened")
+		t.Error("a missing folder was opened")
 	}
 	write(t, filepath.Join(dir, "file"), "")
 	if _, err := Open(filepath.Join(dir, "file"), lookup(nil)); err == nil {
-		t.Error("a file is opened")
+		t.Error("a file was opened")
 	}
 }
 
@@ -104,15 +104,15 @@ func TestWorktreesAndSubmodules(t *testing.T) {
 		}
 	}
 	if open(t, main, home).Tracked().Has("module") {
-		t.Error("a submodule is a file")
+		t.Error("a submodule is tracked as a file")
 	}
 	if open(t, tree, home).Rules().Ignores("a.log", false) != true {
-		t.Error("the rules that working trees share do not hold")
+		t.Error("the shared rules of working trees do not apply")
 	}
 }
 
-// TestNoneOfGit checks that a .git that is not a repository is ignored.
-func TestNoneOfGit(t *testing.T) {
+// TestInvalidDotGit checks that a .git that is not a repository is ignored.
+func TestInvalidDotGit(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
 	for folder, content := range map[string]string{"a/.git": "nothing", "b/.git": "gitdir: nowhere\n", "c/.git/x": "", "d/.git": "gitdir: ../.git\n"} {
@@ -129,7 +129,7 @@ func TestNoneOfGit(t *testing.T) {
 // files are.
 func TestLinkedRules(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
+		t.Skip("creating links needs a privilege")
 	}
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
@@ -143,7 +143,7 @@ func TestLinkedRules(t *testing.T) {
 		needGit(t)
 		compareListing(t, home, filepath.Join(top, "in"))
 		if got := open(t, filepath.Join(top, "in"), home).Rules().Ignores("a", false); got != (link != ".gitignore") {
-			t.Errorf("rules behind %s hold: %v", link, got)
+			t.Errorf("rules behind %s apply: %v", link, got)
 		}
 	}
 }
@@ -216,7 +216,7 @@ func TestRacy(t *testing.T) {
 		}
 		g.content++
 		if s.stale() {
-			t.Error("it is read though it is old")
+			t.Error("it is read although it is not racy")
 		}
 	}
 }
@@ -250,7 +250,7 @@ func TestFilesOfAnotherKind(t *testing.T) {
 	}
 	r := open(t, filepath.Join(top, "in"), home)
 	if r.Rules().Ignores("x", false) || r.Tracked().Len() > 0 || r.Stale() {
-		t.Error("folders are files")
+		t.Error("folders were read as files")
 	}
 }
 
@@ -275,11 +275,11 @@ func TestEnvironment(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b", "xdg-git-ignore", ".config-git-ignore"} {
 			if got := r.Rules().Ignores(name, false); got != (name == want) {
-				t.Errorf("%q: the rules of %s hold: %v", env, name, got)
+				t.Errorf("%q: the rules of %s apply: %v", env, name, got)
 			}
 		}
 		if upper := r.Rules().Ignores(strings.ToUpper(want), false); upper != (want == "a") {
-			t.Errorf("%q: case does not count: %v", env, upper)
+			t.Errorf("%q: case is ignored: %v", env, upper)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package lexical splits source text into tokens. Its one scanner knows the comments, strings,
+// Package lexical splits source text into tokens. Its one scanner supports the comments, strings,
 // here-documents and regular expressions of many languages. It does not parse: other packages use
 // it to find declarations, imports and comments.
 package lexical

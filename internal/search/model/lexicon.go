@@ -129,16 +129,16 @@ const (
 	minPartLength = 3  // letters of a part
 	maxPartLength = 20 // letters of a part
 	skipPrice     = 80 // for a letter that is in no part
-	maxWordBytes  = 68 // bytes of a word that are examined; words are shorter
+	maxBytes      = 68 // bytes of a word that are examined; words are shorter
 )
 
 // parts appends the rows of the parts that a word is best split into: those with the lowest total
 // price. Common parts have lower prices.
 func (l *Lexicon) parts(dst []Token, word []byte) []Token {
-	word = word[:min(len(word), maxWordBytes)]
-	var best [maxWordBytes + 1]int32  // price of the first n bytes
-	var from [maxWordBytes + 1]uint8  // start of the last part of them
-	var rows [maxWordBytes + 1]uint16 // row of that part
+	word = word[:min(len(word), maxBytes)]
+	var best [maxBytes + 1]int32  // price of the first n bytes
+	var from [maxBytes + 1]uint8  // start of the last part of them
+	var rows [maxBytes + 1]uint16 // row of that part
 	for i := range word {
 		best[i+1] = maxPrice
 	}
@@ -156,7 +156,7 @@ func (l *Lexicon) parts(dst []Token, word []byte) []Token {
 const maxPrice = 1 << 30
 
 // extend tries every part that begins at start, and skipping a letter.
-func (l *Lexicon) extend(word []byte, start int, best *[maxWordBytes + 1]int32, from *[maxWordBytes + 1]uint8, rows *[maxWordBytes + 1]uint16) {
+func (l *Lexicon) extend(word []byte, start int, best *[maxBytes + 1]int32, from *[maxBytes + 1]uint8, rows *[maxBytes + 1]uint16) {
 	if price := best[start] + skipPrice; price < best[start+1] {
 		best[start+1], from[start+1] = price, uint8(start)
 	}

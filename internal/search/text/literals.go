@@ -12,7 +12,7 @@ import (
 
 const (
 	maxLiterals = 64 // maximum kept of a pattern
-	fewLiterals = 4  // so many are worth searching at any length; more must be longer
+	fewLiterals = 4  // this many are worth searching at any length; more must be longer
 	trigram     = 3
 )
 

@@ -37,7 +37,7 @@ func TestRequired(t *testing.T) {
 		}
 		set, exact := needles(tree)
 		if diff := cmp.Diff(c.want, spell(set)); diff != "" || exact != c.exact {
-			t.Errorf("%q: sure %v, want %v (-want +got):\n%s", c.pattern, exact, c.exact, diff)
+			t.Errorf("%q: exact %v, want %v (-want +got):\n%s", c.pattern, exact, c.exact, diff)
 		}
 	}
 }

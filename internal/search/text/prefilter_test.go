@@ -98,7 +98,7 @@ func TestPrefilterAtTheEnd(t *testing.T) {
 		}
 		whole := fmt.Append(data, "end")
 		if at := s.next(whole[:size+2], 0, nil); at >= 0 {
-			t.Fatalf("found at %d what begins in a text of %d bytes and does not end in it", at, size+2)
+			t.Fatalf("found at %d a literal that the end of %d bytes cuts off", at, size+2)
 		}
 		if at := s.next(whole, 0, nil); at < size {
 			t.Fatalf("at %d, want %d", at, size)

@@ -5,8 +5,8 @@
 //
 //  1. Most patterns have literals of which every match contains at least one (literals.go). A
 //     prefilter searches them all at once (prefilter.go), and only lines that contain one are read.
-//     If the pattern consists of literals alone, this stage decides. A single literal that occurs in
-//     many lines is found with bitmaps (bitmap.go).
+//     If the pattern consists of literals alone, this stage decides. A single literal that occurs
+//     in many lines is found with bitmaps (bitmap.go).
 //  2. A deterministic automaton, built while it runs, reads those lines, or the whole text if there
 //     are no literals (lazydfa.go), then several places at once (lanes.go).
 //  3. If it gets too many states, the NFA it is built from (automaton.go) reads on without caching

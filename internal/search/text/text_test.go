@@ -116,7 +116,7 @@ func TestFindInLongLines(t *testing.T) {
 		{"at the beginning", `^needle`, "needle" + long, 0, 6},
 		{"nowhere", `ne{2}dle`, long, -1, -1},
 		{"no match made by the cut", `^line|needle`, long + " needle", len(long) + 1, len(long) + 7},
-		{"what is longer is cut", `^long.*needle`, long + "needle", len(long) + 6 - maxFindLine, len(long) + 6},
+		{"a longer match is cut", `^long.*needle`, long + "needle", len(long) + 6 - maxFindLine, len(long) + 6},
 	} {
 		p, _ := compile(t, c.pattern, false)
 		if start, end := p.Find([]byte(c.line)); start != c.start || end != c.end {

@@ -56,7 +56,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWithoutHelpOfTheKernel(t *testing.T) {
+func TestReadRefusesWithoutOpenat2(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	write(t, outside, "f", "secret")
 	write(t, root, "a/b/f", "public")
@@ -102,7 +102,7 @@ func TestReadWhileWritten(t *testing.T) {
 	}
 }
 
-func TestReadWithoutRoom(t *testing.T) {
+func TestReadWithoutBuffer(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "12345")
 	v := openView(t, Options{Root: root})
@@ -160,7 +160,7 @@ func TestRootGoneAndBack(t *testing.T) {
 	})
 }
 
-func TestRootIsNoFolder(t *testing.T) {
+func TestRootIsNotAFolder(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "")
 	for _, name := range []string{"f", "none"} {
@@ -191,7 +191,7 @@ func TestClosed(t *testing.T) {
 
 func TestNoPermission(t *testing.T) {
 	if os.Geteuid() <= 0 {
-		t.Skip("everything is permitted to this user")
+		t.Skip("this user may read everything")
 	}
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()

@@ -63,7 +63,7 @@ func TestGitListsTheModule(t *testing.T) {
 	want := gitLists(t, "../../..")
 	v.update()
 	if diff := cmp.Diff(want, v.paths()); diff != "" && !slices.Equal(want, gitLists(t, "../../..")) {
-		t.Skip("somebody works in it")
+		t.Skip("the checkout is being changed")
 	} else if diff != "" {
 		t.Errorf("(-git +tree):\n%s", diff)
 	}
@@ -98,7 +98,7 @@ func TestGitListsNastyTree(t *testing.T) {
 		compare("rules")
 		write(t, root, "src/"+gitignore, "gen/*\n!gen/z\n!a.log\n")
 		write(t, root, "deep/1/"+gitignore, "**/4/*.tmp\n")
-		compare("rules beneath")
+		compare("rules below")
 		runGit(t, root, "add", "-f", "tracked/in/ignored", "a.log", "vendor/n")
 		compare("tracked in spite of the rules")
 		write(t, root, "tracked/in/another", "")
@@ -107,7 +107,7 @@ func TestGitListsNastyTree(t *testing.T) {
 		compare("rules of the repository")
 		write(t, root, "deep/1/"+gitignore, "x\n")
 		os.Remove(filepath.Join(root, "src", gitignore))
-		compare("other rules beneath")
+		compare("other rules below")
 		runGit(t, root, "rm", "-q", "--cached", "a.log", "tracked/in/ignored")
 		compare("not tracked any more")
 		os.Remove(filepath.Join(root, gitignore))

@@ -67,20 +67,20 @@ func (v *view) take(c Change) {
 	v.Helper()
 	for _, f := range c.Removed {
 		if v.files[f.Path] != f {
-			v.Fatalf("%q was removed and was not there", f.Path)
+			v.Fatalf("%q was removed but did not exist", f.Path)
 		}
 		delete(v.files, f.Path)
 		delete(v.texts, f.Path)
 	}
 	for _, f := range c.Added {
 		if v.files[f.Path] != nil {
-			v.Fatalf("%q was added and was there", f.Path)
+			v.Fatalf("%q was added but already existed", f.Path)
 		}
 		v.files[f.Path] = f
 	}
 	for _, f := range c.Changed {
 		if v.files[f.Path] != f {
-			v.Fatalf("%q was changed and was not there", f.Path)
+			v.Fatalf("%q was changed but did not exist", f.Path)
 		}
 		delete(v.texts, f.Path)
 	}

@@ -67,8 +67,8 @@ func TestKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestQueueRunsOver causes more events than the kernel's queue can hold.
-func TestQueueRunsOver(t *testing.T) {
+// TestQueueOverflow causes more events than the kernel's queue can hold.
+func TestQueueOverflow(t *testing.T) {
 	limit := 0
 	if text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events"); err == nil {
 		fmt.Sscan(string(text), &limit)
