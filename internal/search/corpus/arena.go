@@ -6,39 +6,39 @@ import (
 )
 
 const (
-	smallArena = 256 << 10 // the first that an allocator takes; each is twice the one before,
-	largeArena = 4 << 20   // up to this one
+	smallArena = 256 << 10 // size of an allocator's first arena; each is twice as large as the one before,
+	largeArena = 4 << 20   // up to this size
 )
 
-// An arena is memory outside the heap, which the garbage collector neither counts nor reads. Whoever uses what is in it holds
-// it; the last to let go gives it back to the system.
+// An arena is memory outside the heap, which the garbage collector neither counts nor scans. It has
+// a reference count; the last release returns it to the system.
 type arena struct {
 	data    []byte
 	outside bool
-	holds   atomic.Int32
-	live    int64 // bytes of it that the newest view uses; guarded by Corpus.mu
-	index   bool  // it is for trigrams, not for texts
-	filling bool  // it has texts that are not in the view yet, or gets more; guarded by Corpus.mu
+	refs    atomic.Int32
+	live    int64 // bytes that the newest view uses; guarded by Corpus.mu
+	index   bool  // it holds trigrams, not texts
+	filling bool  // it has texts that are not in the view yet, or will get more; guarded by Corpus.mu
 }
 
-// newArena returns one that the caller holds.
+// newArena returns an arena with one reference, which belongs to the caller.
 func newArena(size int, atOnce bool) *arena {
 	a := &arena{}
 	a.data, a.outside = mapMemory(max(size, 1), atOnce)
-	a.holds.Store(1)
+	a.refs.Store(1)
 	return a
 }
 
-func (a *arena) hold() { a.holds.Add(1) }
+func (a *arena) acquire() { a.refs.Add(1) }
 
-// letGo ends a hold. After the last one nothing in the arena may be touched.
-func (a *arena) letGo() {
-	if a.holds.Add(-1) == 0 && a.outside {
+// release drops a reference. After the last one nothing in the arena may be accessed.
+func (a *arena) release() {
+	if a.refs.Add(-1) == 0 && a.outside {
 		unmapMemory(a.data)
 	}
 }
 
-// numbers returns size numbers of 32 bits that begin at an offset which is a multiple of four.
+// numbers returns size 32-bit numbers that begin at offset, which must be a multiple of four.
 func (a *arena) numbers(offset, size int) []uint32 {
 	b := a.data[offset : offset+4*size]
 	if size == 0 {
@@ -47,57 +47,58 @@ func (a *arena) numbers(offset, size int) []uint32 {
 	return unsafe.Slice((*uint32)(unsafe.Pointer(unsafe.SliceData(b))), size)
 }
 
-// An allocator puts texts one after another into arenas; a large one gets an arena of its own. It is used by one goroutine
-// at a time.
+// An allocator places texts one after another in arenas. A large text gets an arena of its own. It
+// must be used by one goroutine at a time.
 type allocator struct {
-	begun func(*arena) // is told of every arena that is begun
-	ended func(*arena) // is told of every arena that is full, once its texts are in the view
-	full  []*arena
-	at    *arena // is being filled
-	used  int    // bytes of it
-	next  int    // the size of the next one
-	given *arena // that the last room is in
+	onNew     func(*arena) // called for every new arena
+	onFull    func(*arena) // called for every full arena, once its texts are in the view
+	full      []*arena
+	at        *arena // the arena being filled
+	used      int    // bytes used of it
+	next      int    // size of the next arena
+	lastArena *arena // the arena of the last alloc
 }
 
-// room returns size bytes that nobody uses. They are given again unless they are kept.
-func (l *allocator) room(size int) []byte {
+// alloc returns size unused bytes. The next call returns the same bytes again unless keep is
+// called.
+func (l *allocator) alloc(size int) []byte {
 	switch {
 	case l.has(int64(size)):
-		l.given = l.at
+		l.lastArena = l.at
 		return l.at.data[l.used : l.used+size]
 	case size > largeArena/4:
-		l.given = newArena(size, true)
-		l.begun(l.given)
-		l.full = append(l.full, l.given)
-		return l.given.data
+		l.lastArena = newArena(size, true)
+		l.onNew(l.lastArena)
+		l.full = append(l.full, l.lastArena)
+		return l.lastArena.data
 	}
 	l.retire()
-	l.at = newArena(int(l.takes(int64(size))), true)
+	l.at = newArena(int(l.arenaSize(int64(size))), true)
 	l.next = min(2*max(l.next, smallArena), largeArena)
-	l.begun(l.at)
-	return l.room(size)
+	l.onNew(l.at)
+	return l.alloc(size)
 }
 
-// has tells whether there are so many bytes in the arena that is being filled.
+// has reports whether the arena being filled has size bytes left.
 func (l *allocator) has(size int64) bool { return l.at != nil && int64(len(l.at.data)-l.used) >= size }
 
-// takes returns the size of the arena that is begun for so many bytes.
-func (l *allocator) takes(size int64) int64 {
+// arenaSize returns the size of the arena that alloc would create for size bytes.
+func (l *allocator) arenaSize(size int64) int64 {
 	if size > largeArena/4 {
 		return size
 	}
 	return max(int64(l.next), smallArena, size)
 }
 
-// keep takes the first bytes of the room that was given last. They are never given again.
+// keep reserves the first size bytes of the last alloc. They are never returned again.
 func (l *allocator) keep(size int) *arena {
-	if l.given == l.at {
+	if l.lastArena == l.at {
 		l.used += size
 	}
-	return l.given
+	return l.lastArena
 }
 
-// retire ends the arena that is being filled.
+// retire ends the arena being filled.
 func (l *allocator) retire() {
 	if l.at != nil {
 		l.full = append(l.full, l.at)
@@ -105,16 +106,16 @@ func (l *allocator) retire() {
 	l.at, l.used = nil, 0
 }
 
-// settle must be called when the texts that were kept are in the view, or never will be.
-func (l *allocator) settle() {
+// publish must be called when the kept texts are in the view, or will never be.
+func (l *allocator) publish() {
 	for _, a := range l.full {
-		l.ended(a)
+		l.onFull(a)
 	}
-	l.full, l.given = nil, nil
+	l.full, l.lastArena = nil, nil
 }
 
-// close is settle for an allocator that is used no more.
+// close ends the last arena and calls publish. The allocator must not be used afterwards.
 func (l *allocator) close() {
 	l.retire()
-	l.settle()
+	l.publish()
 }

@@ -7,11 +7,12 @@ import (
 	"remit/internal/search/tree"
 )
 
-// BenchmarkSearch measures searches of texts in memory, with trigrams, for what was not searched for before.
+// BenchmarkSearch measures searches of texts in memory, with trigrams, for patterns without cached
+// counts.
 func BenchmarkSearch(b *testing.B) {
 	c := open(b, goSource(b), Options{})
 	c.search(b, Query{Pattern: pattern(b, "quixotic", false), Limit: 50})
-	c.tended()
+	c.maintained()
 	for _, k := range []struct {
 		name, expression string
 		ignoreCase       bool
@@ -33,7 +34,7 @@ func BenchmarkSearch(b *testing.B) {
 	} {
 		b.Run(k.name, func(b *testing.B) {
 			for b.Loop() {
-				c.forget()
+				c.forgetCounts()
 				c.search(b, Query{Pattern: pattern(b, k.expression, k.ignoreCase), Limit: 50})
 			}
 		})
@@ -45,7 +46,7 @@ func BenchmarkSearch(b *testing.B) {
 	})
 	b.Run("all lines", func(b *testing.B) {
 		for b.Loop() {
-			c.forget()
+			c.forgetCounts()
 			_, err := c.Search(b.Context(), Query{Pattern: pattern(b, "return", false)}, func(Found) bool { return true })
 			if err != nil {
 				b.Fatal(err)
@@ -54,35 +55,36 @@ func BenchmarkSearch(b *testing.B) {
 	})
 }
 
-// forget leaves no counts of earlier searches.
-func (c *Corpus) forget() {
-	v := c.hold()
-	defer v.letGo()
+// forgetCounts removes the cached counts of earlier searches.
+func (c *Corpus) forgetCounts() {
+	v := c.acquireView()
+	defer v.release()
 	for _, p := range v.parts {
-		p.shelf.recall("", 0, false)
+		p.segment.countSlots("", 0, false)
 	}
 }
 
-// BenchmarkFirst measures what the first search takes.
+// BenchmarkFirst measures the first search.
 func BenchmarkFirst(b *testing.B) {
 	for b.Loop() {
-		once(b, func(*Corpus) {})
+		searchOnce(b, func(*Corpus) {})
 	}
 }
 
-// BenchmarkTend measures the same, and what it takes to bring all texts into memory and to make their trigrams.
-func BenchmarkTend(b *testing.B) {
+// BenchmarkMaintain measures the first search and the maintenance after it, which loads all texts
+// and builds their trigrams.
+func BenchmarkMaintain(b *testing.B) {
 	for b.Loop() {
-		once(b, func(c *Corpus) {
-			c.tended()
+		searchOnce(b, func(c *Corpus) {
+			c.maintained()
 			b.ReportMetric(float64(c.textBytes.Load())/(1<<20), "textMB")
 			b.ReportMetric(float64(c.indexBytes.Load())/(1<<20), "indexMB")
 		})
 	}
 }
 
-// once searches in a corpus that is made for it.
-func once(b *testing.B, then func(*Corpus)) {
+// searchOnce searches a corpus that is created for it.
+func searchOnce(b *testing.B, then func(*Corpus)) {
 	files, err := tree.Open(tree.Options{Root: goSource(b), Env: noEnvironment})
 	if err != nil {
 		b.Fatal(err)

@@ -6,9 +6,11 @@ import (
 	"strconv"
 )
 
-func (c *Corpus) newAllocator() *allocator { return &allocator{begun: c.beginArena, ended: c.endArena} }
+func (c *Corpus) newAllocator() *allocator {
+	return &allocator{onNew: c.beginArena, onFull: c.endArena}
+}
 
-// beginArena keeps an arena for texts, which the corpus holds from now on.
+// beginArena adds an arena for texts to the corpus, which then owns its reference.
 func (c *Corpus) beginArena(a *arena) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -16,32 +18,33 @@ func (c *Corpus) beginArena(a *arena) {
 	c.keepArena(a)
 }
 
-// keepArena must be called with mu locked.
+// keepArena adds an arena to the corpus. mu must be locked.
 func (c *Corpus) keepArena(a *arena) {
 	c.arenas = append(c.arenas, a)
 	c.bytesOf(a).Add(int64(len(a.data)))
 }
 
-// endArena says that nothing more is put into an arena: it can go when its last text has.
+// endArena marks an arena as full, so that it can be released with its last text.
 func (c *Corpus) endArena(a *arena) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a.filling = false
 }
 
-// dropArenas lets go of arenas that the newest view does not need. mu must be locked.
+// dropArenas releases arenas that the newest view does not need. mu must be locked.
 func (c *Corpus) dropArenas() {
 	c.arenas = slices.DeleteFunc(c.arenas, func(a *arena) bool {
 		idle := a.live == 0 && !a.filling
 		if idle {
 			c.bytesOf(a).Add(-int64(len(a.data)))
-			a.letGo()
+			a.release()
 		}
 		return idle
 	})
 }
 
-// apply makes a view in which changes, which are sorted and one a path, are done. complete says that they are all there are.
+// apply installs a view with the changes, which must be sorted and unique by path. complete says
+// that there are no other changes.
 func (c *Corpus) apply(changes []doc, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,54 +64,56 @@ func (c *Corpus) apply(changes []doc, complete bool) {
 	c.install(append(parts, c.view.parts[at:]...), complete || c.view.complete)
 }
 
-// changed returns what becomes of a part; it is made anew if it is mostly another one now.
+// changed returns the part with the changes applied. It rebuilds the part if most of it has
+// changed.
 func (p *part) changed(changes []doc) []*part {
 	next := p.with(changes, func(d *doc) { d.use(-1) })
-	if size := len(p.shelf.docs); size > 0 && len(next.fresh) <= 1024+size/2 {
+	if size := len(p.segment.docs); size > 0 && len(next.fresh) <= 1024+size/2 {
 		return []*part{next}
 	}
 	if memory := p.index.arena(); memory != nil {
 		memory.live = 0
 	}
-	return cut(next.merged(), p.low)
+	return splitParts(next.merged(), p.low)
 }
 
-// use notes that the newest view needs the text of a doc once more; -1 that it does so no more.
+// use records that the newest view uses the text of a doc once more, or with -1 once less.
 func (d *doc) use(times int64) {
 	if d.arena != nil {
 		d.arena.live += times * int64(d.length)
 	}
 }
 
-// install makes parts the newest view. mu must be locked.
+// install makes a view of the parts and makes it the newest. mu must be locked.
 func (c *Corpus) install(parts []*part, complete bool) {
 	v := &view{parts: parts, complete: complete}
 	c.dropArenas()
 	v.arenas = slices.Clone(c.arenas)
 	for _, a := range v.arenas {
-		a.hold()
+		a.acquire()
 	}
-	v.holds.Store(1)
-	c.view.letGo()
+	v.refs.Store(1)
+	c.view.release()
 	c.view = v
 }
 
-// glimpse makes a view of what has been read so far by an update that takes long, and says that it does.
-func (c *Corpus) glimpse() (why string) {
+// publishPartial installs a view of what a long update has read so far, and returns a message that
+// says so.
+func (c *Corpus) publishPartial() (why string) {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	c.mu.Lock()
-	n := c.intake
+	n := c.ingest
 	c.mu.Unlock()
 	if n != nil {
-		c.apply(latest(n.taken()), false)
+		c.apply(latest(n.takeLoaded()), false)
 	}
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	return fmt.Sprintf("the files are still being read: %s so far", grouped(v.docs()))
 }
 
-// grouped writes a number for people.
+// grouped formats a number with commas.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

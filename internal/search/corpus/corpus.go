@@ -1,11 +1,14 @@
-// Package corpus keeps the texts of a tree in memory and searches them.
+// Package corpus keeps the texts of a file tree in memory and searches them. It does not watch or
+// list files itself: package tree does.
 //
-// A Corpus has a view: all its docs, in parts by path (view.go). A part is a shelf of docs with trigrams (trigrams.go), which
-// are made in the background (tend.go), and what has changed since. Before a search looks at the view, the tree is brought up
-// to date and what was changed is read (intake.go). Texts are outside the heap (arena.go), as many as the budget allows; the
-// others are read when they are searched (read.go). A search is cut into units that several workers take in the order of paths
-// (plan.go, scan.go) and whose results are given in that order (merge.go). How many lines it found in each doc is kept for a
-// while (shelf.go), as the same is often searched for again, to see more of it.
+// A Corpus has a view: all its docs, in parts by path (view.go). A part consists of a segment of
+// docs with trigrams (trigrams.go), which are built in the background (maintain.go), and of the
+// changes since. Before a search reads the view, the tree is brought up to date and changed files
+// are read (ingest.go). Texts are kept outside the heap (arena.go), as many as the budget allows;
+// the others are read when they are searched (read.go). A search is split into units, which several
+// workers process in the order of paths (plan.go, scan.go) and whose results are delivered in that
+// order (merge.go). The number of lines found in each doc is cached for a while (segment.go),
+// because the same search is often repeated to page through its results.
 package corpus
 
 import (
@@ -23,97 +26,99 @@ import (
 	"remit/internal/search/tree"
 )
 
-// Options say what a corpus may use. The zero value is fine.
+// Options limit what a corpus uses. The zero value selects the defaults.
 type Options struct {
-	Budget  int64 // bytes of memory for texts and trigrams; 512 MiB if it is 0
-	Workers int   // that search at the same time; as many as Go uses cores if it is 0
+	Budget  int64 // bytes of memory for texts and trigrams; 0 means 512 MiB
+	Workers int   // number of concurrent workers of a search; 0 means GOMAXPROCS
 	Log     *slog.Logger
 }
 
-// ErrClosed is what a search gets after Close.
+// ErrClosed is returned by searches after Close.
 var ErrClosed = errors.New("the corpus is closed")
 
-// A Corpus is the texts of a tree. It is safe for concurrent use.
+// A Corpus holds the texts of a tree. It is safe for concurrent use.
 type Corpus struct {
 	tree    *tree.Tree
 	o       Options
 	classes func() *classTable
 
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	wake   chan struct{}  // tells the updater that somebody waits
-	work   sync.WaitGroup // the updater
-	care   sync.WaitGroup // the one who tends
-	users  sync.WaitGroup // searches
+	ctx         context.Context // canceled by Close
+	cancel      context.CancelFunc
+	wake        chan struct{}  // wakes the updater
+	work        sync.WaitGroup // the updater
+	maintenance sync.WaitGroup // the maintenance goroutine
+	users       sync.WaitGroup // searches
 
-	allocators []*allocator  // one for each loader; used by the updater and its loaders alone
-	serial     atomic.Uint32 // the last one of a doc
-	textBytes  atomic.Int64  // of arenas for texts
-	indexBytes atomic.Int64  // of arenas for trigrams
+	allocators []*allocator  // one per loader; used only by the updater and its loaders
+	serial     atomic.Uint32 // the last serial number given to a doc
+	textBytes  atomic.Int64  // size of the arenas for texts
+	indexBytes atomic.Int64  // size of the arenas for trigrams
 
-	applying sync.Mutex // held while what an intake has read is put into the view
-	reading  sync.Mutex // held while files are read for the view, until it is known whether they are in it
+	applying sync.Mutex // held while the results of an ingest are put into the view
+	reading  sync.Mutex // held while files are read for the view, until their docs are in it or discarded
 
-	mu      sync.Mutex // guards the rest
-	view    *view
-	arenas  []*arena // of the view, and those being filled
-	next    *round   // that searches wait for and that has not begun
-	intake  *intake  // of the update that runs
-	stuck   int64    // what the last tidying could not give back
-	started bool
-	tending bool
-	closed  bool
+	mu          sync.Mutex // guards the fields below
+	view        *view
+	arenas      []*arena // those of the view, and those being filled
+	nextRefresh *refresh // the refresh that searches wait for and that has not begun
+	ingest      *ingest  // of the running update
+	unreclaimed int64    // bytes that the last compaction could not release
+	started     bool
+	maintaining bool
+	closed      bool
 }
 
-// A round is one update of the tree, shared by all who came before it began.
-type round struct {
+// A refresh is one update of the tree, shared by all searches that asked before it began.
+type refresh struct {
 	done chan struct{}
-	err  error // to be read after done
+	err  error // valid after done is closed
 }
 
-// New returns the corpus of a tree. Nothing is read before the first search. The tree must stay open until Close has returned.
+// New returns the corpus of a tree. It reads nothing before the first search. The tree must stay
+// open until Close has returned.
 func New(t *tree.Tree, o Options) *Corpus {
 	o.Budget = cmp.Or(max(o.Budget, 0), 512<<20)
 	o.Workers = cmp.Or(max(o.Workers, 0), runtime.GOMAXPROCS(0))
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c := &Corpus{tree: t, o: o, classes: sync.OnceValue(newClassTable), wake: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.view = &view{parts: cut(nil, "")}
-	c.view.holds.Store(1)
+	c.view = &view{parts: splitParts(nil, "")}
+	c.view.refs.Store(1)
 	for range loaders {
 		c.allocators = append(c.allocators, c.newAllocator())
 	}
 	return c
 }
 
-// Files returns the paths of all files that a glob matches, or of all: what git would list, links too, sorted by their
-// bytes. It is not complete if the context's deadline came before all files were found.
+// Files returns the paths of all files that match the glob, or of all files if it is nil: what git
+// would list, including links, sorted by bytes. complete is false if the context's deadline passed
+// before all files were found.
 func (c *Corpus) Files(ctx context.Context, only *glob.Pattern) (paths []string, complete bool, err error) {
 	if err := c.enter(); err != nil {
 		return nil, false, err
 	}
 	defer c.users.Done()
-	late, err := c.await(ctx, newClock(ctx, time.Now()))
+	late, err := c.awaitRefresh(ctx, newTimeBudget(ctx, time.Now()))
 	if err != nil {
 		return nil, false, err
 	}
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	return v.paths(only), late == "" && v.complete, nil
 }
 
-// Named returns the paths whose last element is name, sorted, of the files that are known by now.
+// Named returns the sorted paths of the files known so far whose last element is name.
 func (c *Corpus) Named(name string) []string {
 	if c.enter() != nil {
 		return nil
 	}
 	defer c.users.Done()
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	return v.named(name)
 }
 
-// Close ends searches that run, waits for them and for whatever works in the background, and gives memory back.
+// Close stops running searches, waits for them and for background work, and releases all memory.
 func (c *Corpus) Close() {
 	c.mu.Lock()
 	again := c.closed
@@ -121,19 +126,19 @@ func (c *Corpus) Close() {
 	c.mu.Unlock()
 	c.cancel()
 	c.work.Wait()
-	c.care.Wait()
+	c.maintenance.Wait()
 	c.users.Wait()
 	if again {
 		return
 	}
-	c.view.letGo()
+	c.view.release()
 	for _, a := range c.arenas {
-		a.letGo()
+		a.release()
 	}
 	c.arenas = nil
 }
 
-// enter must be followed by users.Done if it gives no error.
+// enter registers a user. If it returns nil, the caller must call users.Done.
 func (c *Corpus) enter() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,7 +149,7 @@ func (c *Corpus) enter() error {
 	return nil
 }
 
-// bytesOf counts the arenas of a's kind.
+// bytesOf returns the byte counter for the kind of arena that a is.
 func (c *Corpus) bytesOf(a *arena) *atomic.Int64 {
 	if a.index {
 		return &c.indexBytes
@@ -152,26 +157,27 @@ func (c *Corpus) bytesOf(a *arena) *atomic.Int64 {
 	return &c.textBytes
 }
 
-// hold returns the newest view, for a caller who lets it go.
-func (c *Corpus) hold() *view {
+// acquireView returns the newest view. The caller must release it.
+func (c *Corpus) acquireView() *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.view.holds.Add(1)
+	c.view.refs.Add(1)
 	return c.view
 }
 
-// await waits for an update that begins now or later, so that the view has all that was done to the files before. It
-// waits only for a part of the time there is; late then says why the view is not the newest.
-func (c *Corpus) await(ctx context.Context, k clock) (late string, err error) {
+// awaitRefresh waits for an update that begins now or later, so that the view reflects all earlier
+// changes to the files. It uses only part of the available time. If that runs out, late says why
+// the view is not up to date.
+func (c *Corpus) awaitRefresh(ctx context.Context, k timeBudget) (late string, err error) {
 	if c.isCurrent() {
 		return "", nil
 	}
-	r := c.nextRound()
-	var patience <-chan time.Time
+	r := c.requestRefresh()
+	var timeout <-chan time.Time
 	if k.limited {
 		timer := time.NewTimer(k.wait)
 		defer timer.Stop()
-		patience = timer.C
+		timeout = timer.C
 	}
 	select {
 	case <-r.done:
@@ -179,11 +185,11 @@ func (c *Corpus) await(ctx context.Context, k clock) (late string, err error) {
 			return "", fmt.Errorf("bring the files up to date: %w", r.err)
 		}
 		return "", nil
-	case <-patience:
-		return c.glimpse(), nil
+	case <-timeout:
+		return c.publishPartial(), nil
 	case <-ctx.Done():
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return c.glimpse(), nil
+			return c.publishPartial(), nil
 		}
 		return "", ctx.Err()
 	case <-c.ctx.Done():
@@ -191,8 +197,9 @@ func (c *Corpus) await(ctx context.Context, k clock) (late string, err error) {
 	}
 }
 
-// isCurrent tells whether the view has all that was done to the files already, which is so most of the time: then nobody has to
-// be woken to find out. The tree is asked first, because what an update has learnt and not put into the view yet is seen after.
+// isCurrent reports whether the view already reflects all changes to the files. That is usually so,
+// and then the updater need not be woken. It asks the tree first: changes that an update has
+// learned of but not yet put into the view are detected by the checks that follow.
 func (c *Corpus) isCurrent() bool {
 	if !c.tree.Quiet() || !c.applying.TryLock() {
 		return false
@@ -200,15 +207,15 @@ func (c *Corpus) isCurrent() bool {
 	defer c.applying.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.view.complete && c.intake == nil && !c.closed
+	return c.view.complete && c.ingest == nil && !c.closed
 }
 
-// nextRound returns a round that has not begun, and sees to it that it does.
-func (c *Corpus) nextRound() *round {
+// requestRefresh returns a refresh that has not begun, and wakes the updater.
+func (c *Corpus) requestRefresh() *refresh {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.next == nil {
-		c.next = &round{done: make(chan struct{})}
+	if c.nextRefresh == nil {
+		c.nextRefresh = &refresh{done: make(chan struct{})}
 	}
 	if !c.started && !c.closed {
 		c.started = true
@@ -218,10 +225,10 @@ func (c *Corpus) nextRound() *round {
 	case c.wake <- struct{}{}:
 	default:
 	}
-	return c.next
+	return c.nextRefresh
 }
 
-// run updates the view whenever somebody waits for it.
+// run updates the view on request.
 func (c *Corpus) run() {
 	for {
 		select {
@@ -230,8 +237,8 @@ func (c *Corpus) run() {
 			return
 		}
 		c.mu.Lock()
-		r := c.next
-		c.next = nil
+		r := c.nextRefresh
+		c.nextRefresh = nil
 		c.mu.Unlock()
 		if r != nil {
 			r.err = c.update()

@@ -11,7 +11,8 @@ import (
 	"remit/internal/search/tree"
 )
 
-// TestFresh: a file that is written, changed, renamed or deleted is seen as it is by the next search, many times in a row.
+// TestFresh checks, many times in a row, that the next search sees a file that was written,
+// changed, renamed or deleted.
 func TestFresh(t *testing.T) {
 	rounds := 100
 	if os.Getenv("REMIT_FULL") == "true" {
@@ -50,8 +51,8 @@ func expect(t *testing.T, c *Corpus, q Query, want ...string) {
 	same(t, "fresh", got, want)
 }
 
-// TestStrangeLetters: with trigrams too, a k is found as the Kelvin sign, and an s as the long s.
-func TestStrangeLetters(t *testing.T) {
+// TestFoldedLetters checks that with trigrams too, k finds the Kelvin sign and s the long s.
+func TestFoldedLetters(t *testing.T) {
 	root := t.TempDir()
 	for i := range 20 {
 		write(t, root, fmt.Sprintf("%02d", i), strings.Repeat(fmt.Sprintf("a line of file %d\n", i), 1000))
@@ -63,22 +64,23 @@ func TestStrangeLetters(t *testing.T) {
 		expect(t, c, Query{Pattern: pattern(t, "kelvin", true)}, "kelvin:1:\u212aelvin")
 		expect(t, c, Query{Pattern: pattern(t, "gras", true)}, "long:1:gra\u017f")
 		expect(t, c, Query{Pattern: pattern(t, "kelvin|gras", false)})
-		c.tended()
+		c.maintained()
 	}
 	if c.view.parts[0].index == nil {
 		t.Error("there should be trigrams")
 	}
 }
 
-// TestOlderRead: what was read earlier never takes the place of what was read later, in whichever order it arrives.
+// TestOlderRead checks that an earlier read never replaces a later one, in whatever order they
+// arrive.
 func TestOlderRead(t *testing.T) {
 	file := func(path string) *tree.File { return &tree.File{Path: path} }
-	p := newPart(newShelf([]doc{{file: file("a"), serial: 5}, {file: file("b"), serial: 5}}), "")
+	p := newPart(newSegment([]doc{{file: file("a"), serial: 5}, {file: file("b"), serial: 5}}), "")
 	var lost []uint32
-	note := func(d *doc) { lost = append(lost, d.serial) }
-	p = p.with([]doc{{file: file("a"), serial: 4, kind: binary}, {file: file("b"), serial: 9}}, note)
-	p = p.with([]doc{{file: file("b"), serial: 8, kind: removed}, {file: file("c"), serial: 6}}, note)
-	p = p.with([]doc{{file: file("c"), serial: 7, kind: removed}}, note)
+	record := func(d *doc) { lost = append(lost, d.serial) }
+	p = p.with([]doc{{file: file("a"), serial: 4, kind: binary}, {file: file("b"), serial: 9}}, record)
+	p = p.with([]doc{{file: file("b"), serial: 8, kind: removed}, {file: file("c"), serial: 6}}, record)
+	p = p.with([]doc{{file: file("c"), serial: 7, kind: removed}}, record)
 	var got []string
 	for _, d := range p.merged() {
 		got = append(got, fmt.Sprintf("%s %d %d", d.file.Path, d.serial, d.kind))
@@ -93,8 +95,8 @@ func TestOlderRead(t *testing.T) {
 	}
 }
 
-// TestReadMeanwhile: a file that has changed while a shelf is filled from an older view is not read for that: the tree would
-// think that the view has what was read last.
+// TestReadMeanwhile checks that a file that changed while a segment is built from an older view is
+// not read for that segment. Otherwise the tree would assume that the view has what was read last.
 func TestReadMeanwhile(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a", "one")
@@ -103,7 +105,7 @@ func TestReadMeanwhile(t *testing.T) {
 	if err := c.update(); err != nil {
 		t.Fatal(err)
 	}
-	k := &stock{corpus: c, texts: c.newAllocator(), docs: c.view.parts[0].merged()}
+	k := &segmentBuilder{corpus: c, texts: c.newAllocator(), docs: c.view.parts[0].merged()}
 	defer k.texts.close()
 	c.apply([]doc{{file: k.docs[0].file, serial: c.serial.Add(1)}}, true)
 	if text := k.read(0, true); text != nil || k.docs[0].kind != unread {
@@ -114,16 +116,17 @@ func TestReadMeanwhile(t *testing.T) {
 	}
 }
 
-// TestLineUp: trays come in the order of units, and a worker waits with those that are not wanted yet.
-func TestLineUp(t *testing.T) {
+// TestOrderedQueue checks that results arrive in the order of units, and that a worker blocks with
+// results that are not needed yet.
+func TestOrderedQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lineUp{window: 2, trays: map[int][]*tray{}, done: map[int]bool{}, workers: 3}
+		l := &orderedQueue{window: 2, results: map[int][]*unitResult{}, done: map[int]bool{}, workers: 3}
 		l.changed.L = &l.mu
 		handed := make(chan int, 10)
 		work := func(hand func(hand func(unit, matches int, last bool))) {
-			defer l.leave()
+			defer l.workerDone()
 			hand(func(unit, matches int, last bool) {
-				l.hand(unit, &tray{matches: matches}, last)
+				l.put(unit, &unitResult{matches: matches}, last)
 				handed <- matches
 			})
 		}
@@ -143,6 +146,6 @@ func TestLineUp(t *testing.T) {
 			synctest.Wait()
 			got = append(got, fmt.Sprint(tr.matches))
 		}
-		same(t, "trays", got, []string{"0", "10", "11", "20", "30"})
+		same(t, "results", got, []string{"0", "10", "11", "20", "30"})
 	})
 }

@@ -8,17 +8,17 @@ import (
 )
 
 const (
-	mostBytes = 1000 // of a line that are given
-	lead      = 200  // of which so many may stand before the match
+	maxLineBytes = 1000 // maximum length of a returned line
+	maxLead      = 200  // maximum number of bytes before the match
 )
 
-// lines makes the lines of hits: data is the text, and so many lines come before it in the file. Their texts are parts of
-// one string, which is made faster than many.
+// lines returns the lines of hits in data. before is the number of lines that precede data in the
+// file. The texts of the lines are substrings of one string, which is faster than allocating many.
 func (s *search) lines(data []byte, hits []hit, before int) []Line {
 	all := make([]Line, len(hits))
 	size := 0
 	for i := range hits {
-		size += min(hits[i].end-hits[i].start, mostBytes) + 1
+		size += min(hits[i].end-hits[i].start, maxLineBytes) + 1
 	}
 	joined := make([]byte, 0, size)
 	for i, h := range hits {
@@ -35,12 +35,12 @@ func (s *search) lines(data []byte, hits []hit, before int) []Line {
 			l.After = linesAfter(data[h.end:], s.query.Context)
 		}
 	}
-	share(all, string(joined))
+	splitJoined(all, string(joined))
 	return all
 }
 
-// share gives each line that is not cut its part of the joined texts.
-func share(all []Line, joined string) {
+// splitJoined assigns each line that is not cut its part of the joined texts.
+func splitJoined(all []Line, joined string) {
 	isValid := utf8.ValidString(joined)
 	for i := range all {
 		l := &all[i]
@@ -54,67 +54,67 @@ func share(all []Line, joined string) {
 	}
 }
 
-// window returns a line, or the part of it that has the place at, if it is too long.
+// window returns a line or, if it is too long, the part around offset at.
 func window(line []byte, at int) (text []byte, isCut bool) {
-	if len(line) <= mostBytes {
+	if len(line) <= maxLineBytes {
 		return line, false
 	}
-	from := max(0, min(at-lead, len(line)-mostBytes))
+	from := max(0, min(at-maxLead, len(line)-maxLineBytes))
 	for from > 0 && from < at && !utf8.RuneStart(line[from]) {
 		from++
 	}
 	return shorten(line[from:]), true
 }
 
-// validate replaces what is no UTF-8, and cuts the line if that makes it too long.
+// validate replaces invalid UTF-8, and cuts the line if that makes it too long.
 func validate(line string) (text string, isCut bool) {
 	text = strings.ToValidUTF8(line, string(utf8.RuneError))
-	if len(text) > mostBytes {
+	if len(text) > maxLineBytes {
 		return string(shorten([]byte(text))), true
 	}
 	return text, false
 }
 
-// shown is what is given of a line that is context.
-func shown(line []byte) string {
+// contextLine returns the text of a line of context.
+func contextLine(line []byte) string {
 	line, _ = window(bytes.TrimSuffix(line, []byte{'\r'}), 0)
 	text, _ := validate(string(line))
 	return text
 }
 
-// shorten returns the beginning of a line, without half a character at its end.
+// shorten cuts a line at its maximum length, without splitting a character.
 func shorten(line []byte) []byte {
-	if len(line) <= mostBytes {
+	if len(line) <= maxLineBytes {
 		return line
 	}
-	end := mostBytes
-	for end > mostBytes-utf8.UTFMax && !utf8.RuneStart(line[end]) {
+	end := maxLineBytes
+	for end > maxLineBytes-utf8.UTFMax && !utf8.RuneStart(line[end]) {
 		end--
 	}
 	return line[:end]
 }
 
-// linesBefore returns the last lines of data, which ends with a line's end, if it is not empty.
+// linesBefore returns the last count lines of data. If data is not empty, it must end with \n.
 func linesBefore(data []byte, count int) []string {
 	var all []string
 	for ; count > 0 && len(data) > 0; count-- {
 		data = data[:len(data)-1]
 		start := bytes.LastIndexByte(data, '\n') + 1
-		all = append(all, shown(data[start:]))
+		all = append(all, contextLine(data[start:]))
 		data = data[:start]
 	}
 	slices.Reverse(all)
 	return all
 }
 
-// linesAfter returns the lines that follow the one whose end data begins with.
+// linesAfter returns the lines that follow the first line end in data.
 func linesAfter(data []byte, count int) []string {
 	var all []string
 	_, data, _ = bytes.Cut(data, []byte{'\n'})
 	for ; count > 0 && len(data) > 0; count-- {
 		var line []byte
 		line, data, _ = bytes.Cut(data, []byte{'\n'})
-		all = append(all, shown(line))
+		all = append(all, contextLine(line))
 	}
 	return all
 }

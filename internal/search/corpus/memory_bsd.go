@@ -2,5 +2,5 @@
 
 package corpus
 
-// prepared is not known to these systems: pages come when they are touched.
-const prepared = 0
+// populate has no equivalent on these systems: pages are allocated on first access.
+const populate = 0

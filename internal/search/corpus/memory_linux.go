@@ -2,5 +2,6 @@ package corpus
 
 import "golang.org/x/sys/unix"
 
-// prepared makes the kernel give the pages of a mapping at once, which is cheaper than one by one.
-const prepared = unix.MAP_POPULATE
+// populate makes the kernel allocate all pages of a mapping at once, which is cheaper than one by
+// one.
+const populate = unix.MAP_POPULATE

@@ -2,7 +2,8 @@
 
 package corpus
 
-// mapMemory takes memory from the heap, where the system has no other that is given back as easily.
+// mapMemory allocates on the heap, because this system has no memory mappings that are as easy to
+// release.
 func mapMemory(size int, _ bool) (data []byte, outside bool) { return make([]byte, size), false }
 
 func unmapMemory([]byte) {}

@@ -4,12 +4,12 @@ package corpus
 
 import "golang.org/x/sys/unix"
 
-// mapMemory returns zeroed memory outside the heap; at once is for memory that is going to be used whole. outside is false
-// if the system has none to give, and the memory is from the heap.
+// mapMemory returns zeroed memory outside the heap. Set atOnce for memory that will be used as a
+// whole. outside is false if the mapping failed and the memory is from the heap.
 func mapMemory(size int, atOnce bool) (data []byte, outside bool) {
 	flags := unix.MAP_ANON | unix.MAP_PRIVATE
 	if atOnce {
-		flags |= prepared
+		flags |= populate
 	}
 	data, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, flags)
 	if err != nil {
@@ -18,5 +18,5 @@ func mapMemory(size int, atOnce bool) (data []byte, outside bool) {
 	return data, true
 }
 
-// unmapMemory gives back what mapMemory has mapped.
+// unmapMemory releases memory that mapMemory mapped.
 func unmapMemory(data []byte) { _ = unix.Munmap(data) }

@@ -2,7 +2,7 @@ package corpus
 
 import "sync"
 
-// run searches a view: in this goroutine if there is little to do, with workers otherwise.
+// run searches a view: in this goroutine if there is little to do, otherwise with workers.
 func (s *search) run(v *view) {
 	s.plan = newPlan(s.corpus, v, &s.query)
 	s.summary.Files = s.plan.texts
@@ -10,20 +10,21 @@ func (s *search) run(v *view) {
 	switch {
 	case !s.plan.next(&first):
 	case s.plan.more():
-		s.together(first)
+		s.runParallel(first)
 	default:
-		w := &worker{search: s, hand: func(_ int, t *tray, _ bool) { s.give(t) }}
+		w := &worker{search: s, put: func(_ int, t *unitResult, _ bool) { s.deliver(t) }}
 		w.do(&first)
 		w.scratch.close()
 	}
-	s.give(&s.plan.recalled)
+	s.deliver(&s.plan.known)
 }
 
-// together lets several workers search, and gives what they find in order. One of them begins with a unit that was taken already.
-func (s *search) together(first unit) {
-	l := &lineUp{
+// runParallel searches with several workers, and delivers their results in order. One worker begins
+// with first, which was taken already.
+func (s *search) runParallel(first unit) {
+	l := &orderedQueue{
 		window:  16 * s.corpus.o.Workers,
-		trays:   map[int][]*tray{},
+		results: map[int][]*unitResult{},
 		done:    map[int]bool{},
 		workers: s.corpus.o.Workers,
 	}
@@ -31,8 +32,8 @@ func (s *search) together(first unit) {
 	var working sync.WaitGroup
 	for i := range s.corpus.o.Workers {
 		working.Go(func() {
-			defer l.leave()
-			w := &worker{search: s, hand: l.hand}
+			defer l.workerDone()
+			w := &worker{search: s, put: l.put}
 			defer w.scratch.close()
 			var u unit
 			if i == 0 {
@@ -45,7 +46,7 @@ func (s *search) together(first unit) {
 		})
 	}
 	for t := l.take(); t != nil; t = l.take() {
-		s.give(t)
+		s.deliver(t)
 		if s.ended {
 			l.abandon()
 		}
@@ -53,8 +54,8 @@ func (s *search) together(first unit) {
 	working.Wait()
 }
 
-// give takes up what was found in a unit.
-func (s *search) give(t *tray) {
+// deliver delivers the results of a unit.
+func (s *search) deliver(t *unitResult) {
 	sum := &s.summary
 	sum.Matches += t.matches
 	sum.Skipped += t.skipped
@@ -62,31 +63,31 @@ func (s *search) give(t *tray) {
 	sum.Files += t.files
 	s.missed = s.missed || t.missed
 	for i := range t.found {
-		if s.ended || s.query.Limit > 0 && s.given >= s.query.Limit {
+		if s.ended || s.query.Limit > 0 && s.delivered >= s.query.Limit {
 			return
 		}
-		s.giveFile(&t.found[i])
+		s.deliverFile(&t.found[i])
 	}
 }
 
-// giveFile gives a file, with as many of its lines as are still wanted.
-func (s *search) giveFile(f *finding) {
+// deliverFile delivers a file with as many of its lines as the limit still allows.
+func (s *search) deliverFile(f *fileResult) {
 	found := Found{Path: f.doc.file.Path, Count: f.count, Lines: f.lines}
 	if s.query.Tally {
-		s.given++
+		s.delivered++
 	} else {
 		wanted := len(f.hits) + len(f.lines)
 		if s.query.Limit > 0 {
-			wanted = min(wanted, s.query.Limit-s.given)
+			wanted = min(wanted, s.query.Limit-s.delivered)
 		}
 		if f.lines == nil {
 			found.Lines = s.lines(f.doc.text(), f.hits[:wanted], 0)
 		} else {
 			found.Lines = f.lines[:wanted]
 		}
-		s.given += wanted
+		s.delivered += wanted
 	}
-	if s.query.Limit > 0 && s.given >= s.query.Limit {
+	if s.query.Limit > 0 && s.delivered >= s.query.Limit {
 		s.full.Store(true)
 	}
 	if !s.each(found) {
@@ -95,53 +96,54 @@ func (s *search) giveFile(f *finding) {
 	}
 }
 
-// A lineUp hands what workers find to the one who gives it, in the order of units. Nobody gets far ahead, so that little waits.
-type lineUp struct {
-	window int // how many units may be ahead
+// An orderedQueue passes the results of workers to the consumer in the order of units. It limits
+// how far workers can run ahead, so that few results are buffered.
+type orderedQueue struct {
+	window int // how many units workers may be ahead
 
 	mu        sync.Mutex
 	changed   sync.Cond
-	turn      int             // the unit that is given now
-	trays     map[int][]*tray // of units that are not given yet
-	done      map[int]bool    // all trays of the unit have been handed
-	workers   int             // that still work
-	abandoned bool            // nothing more is given
+	current   int                   // the unit being delivered
+	results   map[int][]*unitResult // results of units that are not delivered yet
+	done      map[int]bool          // the unit has no more results
+	workers   int                   // number of running workers
+	abandoned bool                  // no more results are delivered
 }
 
-// hand takes a tray. One that is not the last of its unit waits until it is wanted.
-func (l *lineUp) hand(unit int, t *tray, last bool) {
+// put adds a result. If it is not the last of its unit, put blocks until the consumer needs it.
+func (l *orderedQueue) put(unit int, t *unitResult, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.abandoned && (unit >= l.turn+l.window || !last && (unit != l.turn || len(l.trays[unit]) > 0)) {
+	for !l.abandoned && (unit >= l.current+l.window || !last && (unit != l.current || len(l.results[unit]) > 0)) {
 		l.changed.Wait()
 	}
 	if l.abandoned {
 		return
 	}
-	l.trays[unit] = append(l.trays[unit], t)
+	l.results[unit] = append(l.results[unit], t)
 	if last {
 		l.done[unit] = true
 	}
-	if unit == l.turn {
+	if unit == l.current {
 		l.changed.Broadcast()
 	}
 }
 
-// take returns the next tray, or nil after the last one.
-func (l *lineUp) take() *tray {
+// take returns the next result, or nil after the last one.
+func (l *orderedQueue) take() *unitResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for !l.abandoned {
-		if trays := l.trays[l.turn]; len(trays) > 0 {
-			l.trays[l.turn] = trays[1:]
+		if results := l.results[l.current]; len(results) > 0 {
+			l.results[l.current] = results[1:]
 			l.changed.Broadcast()
-			return trays[0]
+			return results[0]
 		}
 		switch {
-		case l.done[l.turn]:
-			delete(l.trays, l.turn)
-			delete(l.done, l.turn)
-			l.turn++
+		case l.done[l.current]:
+			delete(l.results, l.current)
+			delete(l.done, l.current)
+			l.current++
 			l.changed.Broadcast()
 		case l.workers == 0:
 			return nil
@@ -152,16 +154,16 @@ func (l *lineUp) take() *tray {
 	return nil
 }
 
-// leave says that a worker has ended.
-func (l *lineUp) leave() {
+// workerDone records that a worker has finished.
+func (l *orderedQueue) workerDone() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.workers--
 	l.changed.Broadcast()
 }
 
-// abandon lets workers go on to their end without handing anything.
-func (l *lineUp) abandon() {
+// abandon lets workers finish without storing results.
+func (l *orderedQueue) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.abandoned = true

@@ -12,19 +12,19 @@ import (
 	"remit/internal/search/tree"
 )
 
-// A garden is a folder in which files come, change and go at random.
-type garden struct {
+// A randomTree is a folder whose files are created, changed and removed at random.
+type randomTree struct {
 	t      *testing.T
 	root   string
 	random *rand.Rand
 }
 
 var (
-	gardenPatterns = []string{"kraut", "unkraut|rose", `\brose\b`, "(?i)TULPE", "(?i)kirsche", "o", "^$", ".", `[a-z]+\d{2}`, "nirgends", "ö", "(?i)ſ"}
-	gardenGlobs    = []string{"", "", "", "**/*.md", "beet/**", "*.txt", "keine/**"}
+	treePatterns = []string{"kraut", "unkraut|rose", `\brose\b`, "(?i)TULPE", "(?i)kirsche", "o", "^$", ".", `[a-z]+\d{2}`, "nirgends", "ö", "(?i)ſ"}
+	treeGlobs    = []string{"", "", "", "**/*.md", "beet/**", "*.txt", "keine/**"}
 )
 
-func (g *garden) text() string {
+func (g *randomTree) text() string {
 	words := strings.Fields("kraut unkraut rose Rosen Tulpe kirsche KIRSCHE \u212airsche o42 möhre auſ x y z")
 	var b strings.Builder
 	for range g.random.IntN(40) {
@@ -39,13 +39,13 @@ func (g *garden) text() string {
 	return b.String()
 }
 
-func (g *garden) path() string {
+func (g *randomTree) path() string {
 	folders := []string{"", "beet/", "beet/nord/", "beet-rand/", "haus/"}
 	return folders[g.random.IntN(len(folders))] + fmt.Sprintf("f%02d", g.random.IntN(30)) + []string{".txt", ".md", ""}[g.random.IntN(3)]
 }
 
-// change does one thing to the files.
-func (g *garden) change() {
+// change makes one change to the files.
+func (g *randomTree) change() {
 	path := g.path()
 	name := filepath.Join(g.root, path)
 	switch g.random.IntN(6) {
@@ -68,7 +68,7 @@ func (g *garden) change() {
 	}
 }
 
-// TestModel: whatever is done to files, a search finds what reading all of them finds.
+// TestModel checks that after any changes a search finds what reading all files finds.
 func TestModel(t *testing.T) {
 	for seed := range 2 {
 		for _, noWatch := range []bool{false, true} {
@@ -81,18 +81,18 @@ func TestModel(t *testing.T) {
 }
 
 func testModel(t *testing.T, seed uint64, noWatch bool, budget int64) {
-	g := &garden{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1))}
+	g := &randomTree{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(seed, 1))}
 	c := openTree(t, tree.Options{Root: g.root, NoWatch: noWatch, Env: noEnvironment}, Options{Budget: budget})
 	for range 40 {
 		for range g.random.IntN(8) {
 			g.change()
 		}
-		expression := gardenPatterns[g.random.IntN(len(gardenPatterns))]
-		only := gardenGlobs[g.random.IntN(len(gardenGlobs))]
+		expression := treePatterns[g.random.IntN(len(treePatterns))]
+		only := treeGlobs[g.random.IntN(len(treeGlobs))]
 		g.compare(c, expression, only)
-		g.again(c, expression, 2)
+		g.searchAgain(c, expression, 2)
 		if g.random.IntN(4) == 0 {
-			c.tended()
+			c.maintained()
 		}
 	}
 	paths, complete, err := c.Files(t.Context(), nil)
@@ -100,13 +100,13 @@ func testModel(t *testing.T, seed uint64, noWatch bool, budget int64) {
 		t.Fatal(complete, err)
 	}
 	same(t, "files", paths, listed(t, g.root))
-	c.tended()
+	c.maintained()
 	checkMemory(t, c)
 }
 
-func (g *garden) compare(c *Corpus, expression, only string) {
+func (g *randomTree) compare(c *Corpus, expression, only string) {
 	g.t.Helper()
-	want, all := naively(g.t, g.root, expression, only)
+	want, all := bruteForce(g.t, g.root, expression, only)
 	got, sum := c.search(g.t, Query{Pattern: pattern(g.t, expression, false), Only: globbing(g.t, only)})
 	what := fmt.Sprintf("%q in %q", expression, only)
 	same(g.t, what, got, want)
@@ -130,7 +130,7 @@ func (g *garden) compare(c *Corpus, expression, only string) {
 	}
 }
 
-// place takes path and line out of what grepped makes.
+// place parses the path and line of a line that grepped returns.
 func place(line string) (path string, number int) {
 	path, rest, _ := strings.Cut(line, ":")
 	digits, _, _ := strings.Cut(rest, ":")
@@ -138,26 +138,27 @@ func place(line string) (path string, number int) {
 	return path, number
 }
 
-// TestRebuilt: the same holds when parts are filled anew, cut and tidied, while only a few files differ.
+// TestRebuilt checks the same while parts are rebuilt, split and compacted and only a few files
+// change.
 func TestRebuilt(t *testing.T) {
-	g := &garden{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(7, 7))}
+	g := &randomTree{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(7, 7))}
 	for i := range 300 {
 		write(t, g.root, fmt.Sprintf("wiese/%03d.txt", i), strings.Repeat(g.text(), 3))
 	}
 	c := open(t, g.root, Options{})
-	for round := range 4 {
-		for i := range 30 * round {
-			write(t, g.root, fmt.Sprintf("wiese/%03d.txt", (i*7+round)%300), strings.Repeat(g.text(), 3))
-			write(t, g.root, fmt.Sprintf("acker/%d-%03d.txt", round, i), g.text())
+	for refresh := range 4 {
+		for i := range 30 * refresh {
+			write(t, g.root, fmt.Sprintf("wiese/%03d.txt", (i*7+refresh)%300), strings.Repeat(g.text(), 3))
+			write(t, g.root, fmt.Sprintf("acker/%d-%03d.txt", refresh, i), g.text())
 		}
 		g.compare(c, "unkraut", "")
-		if round%2 == 0 {
-			c.tended()
+		if refresh%2 == 0 {
+			c.maintained()
 		}
 		g.compare(c, `(?i)kirsche\s`, "wiese/**")
 	}
-	c.tended()
-	if c.neglected() >= 0 || !slices.ContainsFunc(c.view.parts, func(p *part) bool { return p.index != nil }) {
+	c.maintained()
+	if c.staleSegment() >= 0 || !slices.ContainsFunc(c.view.parts, func(p *part) bool { return p.index != nil }) {
 		t.Error("there should be trigrams by now")
 	}
 	checkMemory(t, c)

@@ -7,54 +7,56 @@ import (
 )
 
 const (
-	unitBytes = 256 << 10 // of texts in a unit, about
-	unitDocs  = 512
-	farBytes  = 32 << 10 // what a doc counts for that must be read first
+	unitBytes  = 256 << 10 // approximate size of the texts in a unit
+	unitDocs   = 512
+	onDiskCost = 32 << 10 // assumed size of a doc that must be read from disk
 )
 
-// A unit is docs that follow each other in a search.
+// A unit is a run of consecutive docs of a search.
 type unit struct {
 	number int // counted from 0
 	jobs   []job
 }
 
-// A job is a doc that is to be searched.
+// A job is a doc to search.
 type job struct {
 	*doc
-	from int   // the line after which lines are given; never if none are
-	slot *slot // for its count; nil if that is not kept
+	from int   // deliver lines after this one; noLines to deliver none
+	slot *slot // cache for its count; nil if it is not cached
 }
 
-// A plan gives out what there is to search, in the order of paths.
+// A plan hands out the docs to search, in the order of paths.
 type plan struct {
-	texts int // files that are known to be texts and may be searched
+	texts int // number of files that are known to be texts and may be searched
 	query *Query
 
-	mu       sync.Mutex
-	cursors  []cursor
-	units    int  // given out
-	ahead    job  // is the next one, if it is known already
-	recalled tray // docs of which only counts are wanted, and those are known
-	certain  int  // lines, or files if the query is for those, that will be found in docs given out so far; there may be more
+	mu      sync.Mutex
+	cursors []cursor
+	units   int        // number of units handed out
+	ahead   job        // the next job, if it is known already
+	known   unitResult // docs of which only the counts are wanted, and those are cached
+	// certain is the minimum number of lines (or files if the query counts files) in the docs
+	// handed out so far.
+	certain int
 }
 
-// newPlan leaves out what cannot match.
+// newPlan returns a plan that excludes docs that cannot match.
 func newPlan(c *Corpus, v *view, q *Query) *plan {
 	p := &plan{query: q, cursors: make([]cursor, len(v.parts))}
-	d := newDemand(c.classes(), q.Pattern.Needs())
-	patterns := v.recalled()
+	d := newTrigramQuery(c.classes(), q.Pattern.Needs())
+	patterns := v.maxPatterns()
 	for i, part := range v.parts {
 		k := &p.cursors[i]
 		*k = newCursor(part, q)
 		p.texts += k.texts
 		k.narrow(d)
-		many := len(k.some)+len(part.shelf.docs)-k.at >= len(part.shelf.docs)/16
-		k.slots = part.shelf.recall(q.Pattern.Key(), patterns, many)
+		many := len(k.some)+len(part.segment.docs)-k.at >= len(part.segment.docs)/16
+		k.slots = part.segment.countSlots(q.Pattern.Key(), patterns, many)
 	}
 	return p
 }
 
-// next fills a unit. It returns false if nothing is left.
+// next fills a unit. It returns false if there are no docs left.
 func (p *plan) next(u *unit) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,18 +77,18 @@ func (p *plan) next(u *unit) bool {
 	return true
 }
 
-// cost returns how many bytes of text a job is like.
+// cost estimates the work of a job in bytes of text.
 func (p *plan) cost(j *job) int {
 	if _, known := j.slot.known(); known && p.query.Tally {
 		return 0
 	}
-	if j.far() {
-		return farBytes
+	if j.onDisk() {
+		return onDiskCost
 	}
 	return int(j.length)
 }
 
-// nextJob returns a job without a doc if none is left.
+// nextJob returns the next job, or one without a doc if none is left.
 func (p *plan) nextJob() job {
 	if j := p.ahead; j.doc != nil {
 		p.ahead = job{}
@@ -97,21 +99,22 @@ func (p *plan) nextJob() job {
 		switch {
 		case j.doc == nil:
 			p.cursors = p.cursors[1:]
-		case !p.recall(&j):
+		case !p.skipKnown(&j):
 			return j
 		}
 	}
 	return job{}
 }
 
-// recall tells whether nobody has to look at a doc, as it is known how many lines match and none of them are given.
-func (p *plan) recall(j *job) bool {
+// skipKnown reports whether a doc need not be searched, because the number of matching lines is
+// cached and none of them will be delivered.
+func (p *plan) skipKnown(j *job) bool {
 	count, known := j.slot.known()
 	if !known || count == 0 {
 		return known
 	}
 	q := p.query
-	past := j.from == never
+	past := j.from == noLines
 	if !past && (q.Limit == 0 || p.certain < q.Limit) {
 		if q.Tally {
 			p.certain++
@@ -120,15 +123,15 @@ func (p *plan) recall(j *job) bool {
 		}
 		return false
 	}
-	p.recalled.matches += count
-	p.recalled.matched++
+	p.known.matches += count
+	p.known.matched++
 	if past {
-		p.recalled.skipped += count
+		p.known.skipped += count
 	}
 	return true
 }
 
-// more tells whether another unit follows.
+// more reports whether another unit follows.
 func (p *plan) more() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,33 +141,33 @@ func (p *plan) more() bool {
 	return p.ahead.doc != nil
 }
 
-// A cursor goes through the docs of a part.
+// A cursor iterates over the docs of a part.
 type cursor struct {
 	*part
-	query  *Query
-	only   *glob.Pattern
-	chosen bitset   // docs of the shelf that only lets through
-	texts  int      // docs known to be texts that only lets through
-	some   []uint32 // docs of the shelf to look at, and then
-	at     int      // all from this one
-	rest   []doc    // what is left of the fresh ones
-	slots  []slot   // for the counts of the shelf; nil if they are not kept
-	past   int      // docs of the shelf before this one are not after Query.After
+	query       *Query
+	only        *glob.Pattern
+	globMatches bitset   // docs of the segment that match only
+	texts       int      // number of docs that match only and are known to be texts
+	some        []uint32 // docs of the segment to search first, and then
+	at          int      // all docs of the segment from this one
+	rest        []doc    // the remaining fresh docs
+	slots       []slot   // cached counts of the segment; nil if they are not cached
+	past        int      // docs of the segment before this one are not after Query.After
 }
 
 func newCursor(p *part, q *Query) cursor {
 	only := q.Only
 	k := cursor{part: p, query: q, only: only, texts: p.texts, rest: p.fresh}
 	if q.After.Path != "" {
-		k.past, _ = find(p.shelf.docs, q.After.Path)
+		k.past, _ = find(p.segment.docs, q.After.Path)
 	}
 	if only == nil {
 		return k
 	}
-	c := p.shelf.choose(only)
-	k.chosen, k.texts = c.docs, c.texts
+	c := p.segment.matchGlob(only)
+	k.globMatches, k.texts = c.docs, c.texts
 	p.gone.each(func(i int) {
-		if c.docs.has(i) && p.shelf.docs[i].kind == textual {
+		if c.docs.has(i) && p.segment.docs[i].kind == textual {
 			k.texts--
 		}
 	})
@@ -176,8 +179,8 @@ func newCursor(p *part, q *Query) cursor {
 	return k
 }
 
-// narrow leaves out docs that have not the trigrams.
-func (k *cursor) narrow(d *demand) {
+// narrow excludes docs that lack the trigrams.
+func (k *cursor) narrow(d *trigramQuery) {
 	if d == nil || k.index == nil || k.index.covered == 0 {
 		return
 	}
@@ -186,50 +189,51 @@ func (k *cursor) narrow(d *demand) {
 	}
 }
 
-// next returns the next doc that is to be searched, or none.
+// next returns the next job, or one without a doc.
 func (k *cursor) next() job {
-	var shelved *doc
+	var segmentDoc *doc
 	i := k.peek()
-	if i < len(k.shelf.docs) {
-		shelved = &k.shelf.docs[i]
+	if i < len(k.segment.docs) {
+		segmentDoc = &k.segment.docs[i]
 	}
-	for len(k.rest) > 0 && (shelved == nil || k.rest[0].file.Path < shelved.file.Path) {
+	for len(k.rest) > 0 && (segmentDoc == nil || k.rest[0].file.Path < segmentDoc.file.Path) {
 		d := &k.rest[0]
 		k.rest = k.rest[1:]
 		if d.searchable() && (k.only == nil || k.only.Match(d.file.Path)) {
 			return job{doc: d, from: k.query.from(d.file.Path)}
 		}
 	}
-	if shelved == nil {
+	if segmentDoc == nil {
 		return job{}
 	}
 	k.skip()
-	return k.shelved(i)
+	return k.segmentJob(i)
 }
 
-// shelved returns the job of a doc of the shelf. The text of one that is far may be another one the next time.
-func (k *cursor) shelved(i int) job {
-	j := job{doc: &k.shelf.docs[i]}
-	if k.slots != nil && !j.far() {
+// segmentJob returns the job of a doc of the segment. It does not use cached counts for a doc on
+// disk, because its text may change between searches.
+func (k *cursor) segmentJob(i int) job {
+	j := job{doc: &k.segment.docs[i]}
+	if k.slots != nil && !j.onDisk() {
 		j.slot = &k.slots[i]
 	}
 	switch {
 	case i < k.past:
-		j.from = never
+		j.from = noLines
 	case i == k.past:
 		j.from = k.query.from(j.file.Path)
 	}
 	return j
 }
 
-// peek returns the place of the next doc on the shelf that is to be searched; the end of the shelf, if there is none.
+// peek returns the index of the segment's next doc to search, or the length of the segment.
 func (k *cursor) peek() int {
 	for {
 		i := k.at
 		if len(k.some) > 0 {
 			i = int(k.some[0])
 		}
-		if i >= len(k.shelf.docs) || k.wants(i) {
+		if i >= len(k.segment.docs) || k.wants(i) {
 			return i
 		}
 		k.skip()
@@ -245,5 +249,5 @@ func (k *cursor) skip() {
 }
 
 func (k *cursor) wants(i int) bool {
-	return !k.gone.has(i) && (k.only == nil || k.chosen.has(i)) && k.shelf.docs[i].searchable()
+	return !k.gone.has(i) && (k.only == nil || k.globMatches.has(i)) && k.segment.docs[i].searchable()
 }

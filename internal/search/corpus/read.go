@@ -10,33 +10,34 @@ import (
 
 const (
 	wholeSize   = 128 << 10 // larger files are read in full only if they do not begin like a binary
-	mostText    = 64 << 20  // larger files are never kept
-	mostScratch = 4 << 20   // a file that is not kept is read in pieces if it is larger
+	maxTextSize = 64 << 20  // larger files are never kept in memory
+	maxScratch  = 4 << 20   // a larger file that is not kept is read in chunks
 )
 
-// read reads a file into what room gives for a size, unless it is larger than most or begins like a binary. The content must
-// be judged if it is unread and there is any; if there is none, the file was too large, or room gave nil.
-func (c *Corpus) read(f *tree.File, most int64, room func(size int) []byte) (data []byte, is kind) {
+// read reads a file into the buffer that alloc returns for its size, unless the file is larger than
+// limit or begins like a binary. If the kind is unread, the caller must classify the data. If there
+// is no data then, the file was too large or alloc returned nil.
+func (c *Corpus) read(f *tree.File, limit int64, alloc func(size int) []byte) (data []byte, is kind) {
 	var size int64
 	data, err := c.tree.Read(f, func(n int64) []byte {
 		if size = n; n > wholeSize {
 			return nil
 		}
-		return room(int(n) + 1)
+		return alloc(int(n) + 1)
 	})
 	switch {
 	case err != nil:
 		return nil, unreadable
 	case size <= wholeSize:
 		return data, unread
-	case size > most:
+	case size > limit:
 		return nil, unread
 	}
-	return c.readLarge(f, int(size), room)
+	return c.readLarge(f, int(size), alloc)
 }
 
 // readLarge reads the beginning of a file first.
-func (c *Corpus) readLarge(f *tree.File, size int, room func(size int) []byte) (data []byte, is kind) {
+func (c *Corpus) readLarge(f *tree.File, size int, alloc func(size int) []byte) (data []byte, is kind) {
 	file, err := c.tree.Open(f)
 	if err != nil {
 		return nil, unreadable
@@ -50,7 +51,7 @@ func (c *Corpus) readLarge(f *tree.File, size int, room func(size int) []byte) (
 	if begunBinary(head[:n]) {
 		return nil, binary
 	}
-	data = room(max(size+1, n))
+	data = alloc(max(size+1, n))
 	if data == nil {
 		return nil, unread
 	}
@@ -62,7 +63,7 @@ func (c *Corpus) readLarge(f *tree.File, size int, room func(size int) []byte) (
 	return data[:n+more], unread
 }
 
-// begunBinary tells whether a file that begins so is binary.
+// begunBinary reports whether a file with this beginning is binary.
 func begunBinary(head []byte) bool {
 	e, _ := detect(head)
 	return e == plain && bytes.IndexByte(head, 0) >= 0
@@ -77,26 +78,26 @@ func fill(r io.Reader, data []byte) (int, error) {
 	return n, err
 }
 
-// decoded returns what is searched of the content of a file.
+// decoded returns the searchable text of a file's content.
 func decoded(data []byte) ([]byte, kind) {
 	e, mark := detect(data)
 	data = data[mark:]
 	if e != plain {
 		data, _ = e.decode(nil, data, true)
 	}
-	return judge(data)
+	return classify(data)
 }
 
-// load reads the file of a doc into memory, if there is room for its text.
+// load reads the file of a doc into memory if its text fits into the budget.
 func (c *Corpus) load(d *doc, l *allocator) {
 	if d.kind == link {
 		return
 	}
-	data, is := c.read(d.file, mostText, func(size int) []byte {
+	data, is := c.read(d.file, maxTextSize, func(size int) []byte {
 		if !c.fits(int64(size), l) {
 			return nil
 		}
-		return l.room(size)
+		return l.alloc(size)
 	})
 	d.kind = is
 	if data == nil {
@@ -110,25 +111,25 @@ func (c *Corpus) load(d *doc, l *allocator) {
 	if &text[0] == &data[len(data)-len(text)] || &text[0] == &data[0] {
 		d.arena = l.keep(len(data))
 	} else {
-		room := l.room(len(text))
-		copy(room, text)
-		text, d.arena = room, l.keep(len(room))
+		space := l.alloc(len(text))
+		copy(space, text)
+		text, d.arena = space, l.keep(len(space))
 	}
 	d.base, d.length = &text[0], uint32(len(text))
 }
 
-// fits tells whether so many bytes more are within the budget for texts.
+// fits reports whether size more bytes are within the budget for texts.
 func (c *Corpus) fits(size int64, l *allocator) bool {
-	return l.has(size) || c.textBytes.Load()+l.takes(size) <= c.textShare()
+	return l.has(size) || c.textBytes.Load()+l.arenaSize(size) <= c.textShare()
 }
 
-// textShare is what texts may take of the budget.
+// textShare returns the share of the budget that texts may use.
 func (c *Corpus) textShare() int64 { return c.o.Budget / 4 * 3 }
 
-// A scratch is memory that is used for one file after another.
+// A scratch is a buffer that is reused for one file after another.
 type scratch struct{ memory *arena }
 
-func (s *scratch) room(size int) []byte {
+func (s *scratch) alloc(size int) []byte {
 	if s.memory == nil || len(s.memory.data) < size {
 		s.close()
 		s.memory = newArena(max(size, smallArena), false)
@@ -138,63 +139,63 @@ func (s *scratch) room(size int) []byte {
 
 func (s *scratch) close() {
 	if s.memory != nil {
-		s.memory.letGo()
+		s.memory.release()
 	}
 	s.memory = nil
 }
 
-// lookFar searches a doc whose text is not in memory.
+// searchOnDisk searches a doc whose text is not in memory.
 //
-// What the tree knows of a file is when it was last read, to tell what has changed since. That is for those who read files for
-// the view: what a search reads is forgotten, and must not make the view's texts or trigrams look newer than they are. So it
-// reads under a name of its own.
-func (w *worker) lookFar(j *job) {
+// The tree records when each file was last read, to detect later changes. That record belongs to
+// the readers that fill the view. A search discards what it reads, so it must not make the view's
+// texts or trigrams look newer than they are. It therefore reads through a tree.File of its own.
+func (w *worker) searchOnDisk(j *job) {
 	w.file = &tree.File{Path: j.file.Path}
-	data, is := w.corpus.read(w.file, mostScratch, w.scratch.room)
+	data, is := w.corpus.read(w.file, maxScratch, w.scratch.alloc)
 	if is == unread && data == nil {
-		w.lookLarge(j)
+		w.searchLarge(j)
 		return
 	}
 	var text []byte
 	if is == unread {
 		text, is = decoded(data)
 	}
-	w.reckon(j.doc, is == textual)
+	w.adjustFileCount(j.doc, is == textual)
 	if is == textual {
-		w.look(j, text, sheet{})
+		w.searchText(j, text, textRange{})
 	}
 }
 
-// reckon corrects how many files are searched by what a doc has proved to be.
-func (w *worker) reckon(d *doc, isText bool) {
+// adjustFileCount corrects the number of searched files once it is known whether a doc is a text.
+func (w *worker) adjustFileCount(d *doc, isText bool) {
 	switch {
 	case isText && d.kind != textual:
-		w.tray.files++
+		w.unitResult.files++
 	case !isText && d.kind == textual:
-		w.tray.files--
+		w.unitResult.files--
 	}
 }
 
-// lookLarge searches a doc piece by piece.
-func (w *worker) lookLarge(j *job) {
+// searchLarge searches a doc chunk by chunk.
+func (w *worker) searchLarge(j *job) {
 	f, err := w.corpus.tree.Open(w.file)
 	if err != nil {
-		w.reckon(j.doc, false)
+		w.adjustFileCount(j.doc, false)
 		return
 	}
 	defer f.Close()
-	p := newPieces(f, w.query.Context, &w.stop, pieceSize, longestLine)
-	w.reckon(j.doc, p != nil)
+	p := newChunkReader(f, w.query.Context, &w.stop, chunkSize, maxLineLength)
+	w.adjustFileCount(j.doc, p != nil)
 	if p == nil {
 		return
 	}
 	matched, whole := false, true
 	for whole && p.next() {
 		var count int
-		count, whole = w.look(j, p.data, sheet{lines: p.lines, before: p.from, end: p.to, again: matched})
+		count, whole = w.searchText(j, p.data, textRange{lines: p.lines, before: p.from, end: p.to, again: matched})
 		matched = matched || count > 0
 	}
 	if whole && w.stop.Load() {
-		w.miss(j.doc)
+		w.markMissed(j.doc)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// ripgrep returns where ripgrep is, which the benchmarks bring with them.
+// ripgrep returns the path of ripgrep, which comes with the benchmarks.
 func ripgrep(t testing.TB) string {
 	t.Helper()
 	name, err := filepath.Abs("../../../bench/peers/node_modules/@vscode/ripgrep-linux-x64/bin/rg")
@@ -25,7 +25,7 @@ func ripgrep(t testing.TB) string {
 	return name
 }
 
-// grep returns the lines that ripgrep finds, in our order.
+// grep returns the lines that ripgrep finds, in the order of Search.
 func grep(t testing.TB, root, expression string, ignoreCase bool) []string {
 	t.Helper()
 	args := []string{"--no-config", "--hidden", "--no-heading", "--no-require-git", "--color=never", "-n", "-s"}
@@ -63,15 +63,16 @@ type ripgrepped struct {
 	text   string
 }
 
-// parseHit takes a line of ripgrep apart. What it says about binaries is no hit.
+// parseHit parses a line of ripgrep's output. Messages about binary files are not hits.
 func parseHit(line string) (h ripgrepped, ok bool) {
 	path, rest, _ := strings.Cut(strings.TrimPrefix(line, "./"), ":")
 	number, text, _ := strings.Cut(rest, ":")
 	n, err := strconv.Atoi(number)
-	return ripgrepped{path, n, shown([]byte(strings.TrimSuffix(text, "\n")))}, err == nil
+	return ripgrepped{path, n, contextLine([]byte(strings.TrimSuffix(text, "\n")))}, err == nil
 }
 
-// oraclePatterns are of all classes, where our syntax and that of ripgrep mean the same.
+// oraclePatterns covers all kinds of patterns whose meaning is the same in our syntax and in
+// ripgrep's.
 var oraclePatterns = []struct {
 	expression string
 	ignoreCase bool
@@ -118,7 +119,8 @@ var oraclePatterns = []struct {
 	{`s[eé]`, true},
 }
 
-// TestLikeRipgrep: on the source of Go the same lines are found as by ripgrep, before and after there are trigrams.
+// TestLikeRipgrep checks that on Go's source a search finds the same lines as ripgrep, before and
+// after the trigrams are built.
 func TestLikeRipgrep(t *testing.T) {
 	root := filepath.Join(goSource(t), "text", "template")
 	if os.Getenv("REMIT_FULL") == "true" {
@@ -133,19 +135,19 @@ func TestLikeRipgrep(t *testing.T) {
 			if sum.Matches != len(want) {
 				t.Errorf("%d matches, wanted %d", sum.Matches, len(want))
 			}
-			c.tended()
+			c.maintained()
 			got, _ = c.search(t, Query{Pattern: pattern(t, p.expression, p.ignoreCase)})
 			same(t, "with trigrams", firstBytes(got), firstBytes(want))
 		})
 	}
 }
 
-// firstBytes leaves of very long lines what does not depend on where the match is.
+// firstBytes cuts very long lines to a prefix that does not depend on the place of the match.
 func firstBytes(lines []string) []string {
 	short := make([]string, len(lines))
 	for i, l := range lines {
 		short[i] = l
-		if len(l) >= mostBytes {
+		if len(l) >= maxLineBytes {
 			path, number := place(l)
 			short[i] = path + ":" + strconv.Itoa(number) + ": a long line"
 		}
@@ -153,9 +155,10 @@ func firstBytes(lines []string) []string {
 	return short
 }
 
-// TestStrangeTextsLikeRipgrep: what has byte order marks, or NULs early or late, is searched as ripgrep does. Files with long
-// lines have folders of their own: ripgrep keeps the room it made for one of those, and reads on with larger pieces.
-func TestStrangeTextsLikeRipgrep(t *testing.T) {
+// TestUnusualTextsLikeRipgrep checks that texts with byte order marks, or with NULs early or late,
+// are searched as ripgrep does. Files with long lines have folders of their own, because ripgrep
+// keeps the buffer that it enlarged for one and reads larger blocks afterwards.
+func TestUnusualTextsLikeRipgrep(t *testing.T) {
 	line := "a needle in a line of text" + strings.Repeat(" of some length", 10) + "\n"
 	long := strings.Repeat("x", 100<<10) + "\n"
 	zeros := map[string]string{}
@@ -197,11 +200,11 @@ func compareTexts(t *testing.T, files map[string]string, budget int64) {
 	for _, when := range []string{"at first", "again"} {
 		got, _ := c.search(t, Query{Pattern: pattern(t, "^.?(a )?needle", false)})
 		same(t, when, got, want)
-		c.tended()
+		c.maintained()
 	}
 }
 
-// utf16 encodes a text both ways.
+// utf16 encodes a text in both byte orders.
 func utf16(text string) (little, big string) {
 	var l, b []byte
 	for _, r := range text {

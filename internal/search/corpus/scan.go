@@ -7,99 +7,100 @@ import (
 	"remit/internal/search/tree"
 )
 
-// A tray is what was found in a unit, or in a part of it.
-type tray struct {
-	found   []finding // the files of which something is given, in order
+// A unitResult is what was found in a unit, or in a part of it.
+type unitResult struct {
+	found   []fileResult // files to deliver, in order
 	matches int
 	skipped int  // matches that are not after Query.After
 	matched int  // files with matches
-	files   int  // files that proved to be texts, less those that were known as texts and were not searched
-	missed  bool // not all was looked at
+	files   int  // files found to be texts, minus known texts that were not searched
+	missed  bool // something was not searched
 }
 
-// A finding is matching lines of one file.
-type finding struct {
+// A fileResult holds the matching lines of one file.
+type fileResult struct {
 	doc   *doc
 	count int
-	hits  []hit  // where lines are in the text, if that stays,
-	lines []Line // and the lines, if it does not
+	hits  []hit  // places of lines in the text, if that stays in memory
+	lines []Line // the lines, if it does not
 }
 
-// A hit is a matching line: its number, and where it begins and ends in the text.
+// A hit is a matching line: its number, and the offsets of its start and end in the text.
 type hit struct{ number, start, end int }
 
-// mostLines is how many lines are kept before they are handed on, if all are wanted.
-const mostLines = 1024
+// maxBatchLines is the number of lines that are collected before they are passed on, if the query
+// has no limit.
+const maxBatchLines = 1024
 
 // A worker searches one unit after another.
 type worker struct {
 	*search
-	hand    func(unit int, t *tray, last bool)
-	unit    int
-	tray    *tray
-	kept    int   // lines in the tray
-	hits    []hit // room for those that are made lines at once
-	scratch scratch
-	file    *tree.File // that is read for this search alone
+	put        func(unit int, t *unitResult, last bool)
+	unit       int
+	unitResult *unitResult
+	kept       int   // lines in the result
+	hits       []hit // buffer for hits that are converted to lines at once
+	scratch    scratch
+	file       *tree.File // a file that is read for this search alone
 }
 
 // do searches a unit.
 func (w *worker) do(u *unit) {
-	w.unit, w.tray, w.kept = u.number, &tray{}, 0
+	w.unit, w.unitResult, w.kept = u.number, &unitResult{}, 0
 	for i := range u.jobs {
 		switch j := &u.jobs[i]; {
 		case w.stop.Load():
-			w.miss(j.doc)
-		case j.far():
-			w.lookFar(j)
+			w.markMissed(j.doc)
+		case j.onDisk():
+			w.searchOnDisk(j)
 		default:
-			w.look(j, j.text(), sheet{stays: true})
+			w.searchText(j, j.text(), textRange{stays: true})
 		}
 	}
-	w.hand(w.unit, w.tray, true)
+	w.put(w.unit, w.unitResult, true)
 }
 
-// miss notes that a doc was not searched, or not to its end.
-func (w *worker) miss(d *doc) {
-	w.tray.missed = true
+// markMissed records that a doc was not searched, or not to its end.
+func (w *worker) markMissed(d *doc) {
+	w.unitResult.missed = true
 	if d.kind == textual {
-		w.tray.files--
+		w.unitResult.files--
 	}
 }
 
-// A sheet says what a text is of which a part, or all, is searched.
-type sheet struct {
-	stays  bool // the text is there until the search has ended
-	lines  int  // that come before it in the file
-	before int  // bytes of it that were searched before, and are there for context
-	end    int  // what comes after this is there for context; 0: nothing is
-	again  bool // there were matches in the file before
+// A textRange describes a text and the part of it to search.
+type textRange struct {
+	stays  bool // the text stays in memory until the search has ended
+	lines  int  // number of lines before it in the file
+	before int  // bytes at its start that are only context
+	end    int  // bytes after this offset are only context; 0 if there are none
+	again  bool // an earlier part of the file had matches
 }
 
-// look searches a text, and returns false if it was stopped, and how many lines matched.
-func (w *worker) look(j *job, data []byte, s sheet) (count int, whole bool) {
+// searchText searches a text. It returns the number of matching lines, and false if it was stopped.
+func (w *worker) searchText(j *job, data []byte, s textRange) (count int, whole bool) {
 	text := data[s.before:cmp.Or(s.end, len(data))]
 	var skipped int
-	f := finding{doc: j.doc}
-	if j.from == never || w.query.Tally || w.room() == 0 {
+	f := fileResult{doc: j.doc}
+	if j.from == noLines || w.query.Tally || w.remaining() == 0 {
 		count, whole = w.count(j, text)
 	} else {
 		count, skipped, whole = w.collect(&f, j, data, text, s)
 	}
-	if j.from == never {
+	if j.from == noLines {
 		skipped = count
 	}
-	w.settle(&f, data, s)
-	w.note(&f, count, skipped, s.again)
+	w.makeLines(&f, data, s)
+	w.record(&f, count, skipped, s.again)
 	if whole {
 		j.slot.keep(count)
 	} else {
-		w.miss(j.doc)
+		w.markMissed(j.doc)
 	}
 	return count, whole
 }
 
-// count counts the lines that match, unless it is known how many there are.
+// count counts the matching lines, unless the count is cached.
 func (w *worker) count(j *job, text []byte) (count int, whole bool) {
 	if count, known := j.slot.known(); known {
 		return count, true
@@ -107,10 +108,10 @@ func (w *worker) count(j *job, text []byte) (count int, whole bool) {
 	return w.query.Pattern.Count(text, &w.stop)
 }
 
-// never is the line after which lines of a file are given of which none are.
-const never = int(^uint(0) >> 1)
+// noLines is a line number after which no file has lines.
+const noLines = int(^uint(0) >> 1)
 
-// from returns the line after which lines of a file are given.
+// from returns the line of the file after which lines are delivered.
 func (q *Query) from(path string) int {
 	if q.After.Path == "" {
 		return 0
@@ -119,39 +120,39 @@ func (q *Query) from(path string) int {
 	case order > 0:
 		return 0
 	case order < 0 || q.Tally:
-		return never
+		return noLines
 	}
 	return q.After.Line
 }
 
-// room returns how many lines more are collected.
-func (w *worker) room() int {
+// remaining returns how many more lines to collect.
+func (w *worker) remaining() int {
 	switch {
 	case w.full.Load() || int64(w.unit) > w.enough.Load():
 		return 0
 	case w.query.Limit == 0:
-		return never
+		return noLines
 	}
 	return max(0, w.query.Limit-w.kept)
 }
 
-// collect notes the lines that are wanted, and counts the others.
-func (w *worker) collect(f *finding, j *job, data, text []byte, s sheet) (count, skipped int, whole bool) {
-	room := w.room()
-	rest := -1 // where lines begin that are only counted
+// collect keeps the lines to deliver and counts the others.
+func (w *worker) collect(f *fileResult, j *job, data, text []byte, s textRange) (count, skipped int, whole bool) {
+	left := w.remaining()
+	rest := -1 // offset from which lines are only counted
 	whole = w.query.Pattern.Scan(text, &w.stop, func(number, start, end int) bool {
 		if s.lines+number <= j.from {
 			skipped++
 			count++
 			return true
 		}
-		if room == 0 {
+		if left == 0 {
 			rest = start
 			return false
 		}
-		room--
+		left--
 		count++
-		w.keep(f, data, s, hit{number, s.before + start, s.before + end})
+		w.keepLine(f, data, s, hit{number, s.before + start, s.before + end})
 		return true
 	})
 	if rest < 0 {
@@ -167,28 +168,28 @@ func (w *worker) collect(f *finding, j *job, data, text []byte, s sheet) (count,
 	return count, skipped, whole
 }
 
-// keep puts a line into the finding. If there are very many, they are handed on.
-func (w *worker) keep(f *finding, data []byte, s sheet, h hit) {
+// keepLine adds a line to the result. If there are very many, it passes them on.
+func (w *worker) keepLine(f *fileResult, data []byte, s textRange, h hit) {
 	if w.kept++; w.kept == w.query.Limit {
-		w.suffices()
+		w.markEnough()
 	}
-	if f.hits == nil && w.forgets(s) {
+	if f.hits == nil && w.linesNow(s) {
 		f.hits = w.hits[:0]
 	}
 	f.hits = append(f.hits, h)
-	if w.kept < mostLines || w.query.Limit > 0 {
+	if w.kept < maxBatchLines || w.query.Limit > 0 {
 		return
 	}
-	w.settle(f, data, s)
+	w.makeLines(f, data, s)
 	f.count = len(f.lines)
-	w.tray.found = append(w.tray.found, *f)
-	w.hand(w.unit, w.tray, false)
-	w.tray, w.kept = &tray{}, 0
-	*f = finding{doc: f.doc}
+	w.unitResult.found = append(w.unitResult.found, *f)
+	w.put(w.unit, w.unitResult, false)
+	w.unitResult, w.kept = &unitResult{}, 0
+	*f = fileResult{doc: f.doc}
 }
 
-// suffices notes that nothing is given of the units after this one.
-func (w *worker) suffices() {
+// markEnough records that the units after this one need not deliver anything.
+func (w *worker) markEnough() {
 	for {
 		before := w.enough.Load()
 		if int64(w.unit) >= before || w.enough.CompareAndSwap(before, int64(w.unit)) {
@@ -197,24 +198,24 @@ func (w *worker) suffices() {
 	}
 }
 
-// forgets tells whether lines must be made at once: because the text goes away, or because so many are wanted that all
-// workers should make some.
-func (w *worker) forgets(s sheet) bool { return !s.stays || w.query.Limit == 0 }
+// linesNow reports whether hits must be converted to lines at once: because the text goes away, or
+// because there are so many lines that all workers should share the work.
+func (w *worker) linesNow(s textRange) bool { return !s.stays || w.query.Limit == 0 }
 
-// settle makes the lines that must be made at once.
-func (w *worker) settle(f *finding, data []byte, s sheet) {
-	if len(f.hits) > 0 && w.forgets(s) {
+// makeLines converts hits to lines if that must be done at once.
+func (w *worker) makeLines(f *fileResult, data []byte, s textRange) {
+	if len(f.hits) > 0 && w.linesNow(s) {
 		f.lines = w.lines(data, f.hits, s.lines)
 		w.hits, f.hits = f.hits, nil
 	}
 }
 
-// note adds what was found in a file to the tray.
-func (w *worker) note(f *finding, count, skipped int, again bool) {
-	w.tray.matches += count
-	w.tray.skipped += skipped
+// record adds what was found in a file to the unit's result.
+func (w *worker) record(f *fileResult, count, skipped int, again bool) {
+	w.unitResult.matches += count
+	w.unitResult.skipped += skipped
 	if count > 0 && !again {
-		w.tray.matched++
+		w.unitResult.matched++
 	}
 	switch {
 	case w.query.Limit == 0 && !w.query.Tally:
@@ -222,8 +223,8 @@ func (w *worker) note(f *finding, count, skipped int, again bool) {
 	default:
 		f.count = count
 	}
-	given := len(f.hits)+len(f.lines) > 0 || w.query.Tally && count > skipped && !w.full.Load()
-	if given {
-		w.tray.found = append(w.tray.found, *f)
+	delivers := len(f.hits)+len(f.lines) > 0 || w.query.Tally && count > skipped && !w.full.Load()
+	if delivers {
+		w.unitResult.found = append(w.unitResult.found, *f)
 	}
 }

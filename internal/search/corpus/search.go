@@ -10,86 +10,90 @@ import (
 	"remit/internal/search/text"
 )
 
-// A Query is what to look for, and how much of it to give.
+// A Query describes a search and how much of its result to deliver.
 type Query struct {
 	Pattern *text.Pattern
 	Only    *glob.Pattern // nil: all files
-	After   Place         // only what comes after it is given
-	Limit   int           // so many lines are given (files, if Tally); those beyond are only counted. 0: all are given
-	Context int           // lines given before and after each
-	Tally   bool          // no lines: only how many each file has
+	After   Place         // deliver only what comes after this place
+	// Limit is the maximum number of lines (files, if Tally is set) to deliver. Those beyond it are
+	// only counted. 0 means no limit.
+	Limit   int
+	Context int  // lines of context before and after each match
+	Tally   bool // deliver no lines, only the count of each file
 }
 
-// A Place is a line of a file; all of the file, if Line is 0.
+// A Place is a line of a file, or the whole file if Line is 0.
 type Place struct {
 	Path string
 	Line int
 }
 
-// Found is a file with matching lines. Count is how many there are in it; without a limit a file with very many comes in
-// several pieces, and Count is of each piece.
+// Found is a file with matching lines. Count is the number of matching lines in the file. Without a
+// limit, a file with very many is delivered in several pieces, and Count is the number of lines in
+// the piece.
 type Found struct {
 	Path  string
 	Count int
 	Lines []Line
 }
 
-// A Line is a line that matches, without its end, as valid UTF-8.
+// A Line is a matching line, without its line end, as valid UTF-8.
 type Line struct {
-	Number, Column int    // counted from 1; Column in bytes, where the first match begins
+	Number, Column int    // counted from 1; Column is the byte at which the first match begins
 	Text           string // at most 1,000 bytes, around the match
 	Cut            bool   // Text is not the whole line
 	Before, After  []string
 }
 
-// A Summary is what a search came to.
+// A Summary is the result of a search as a whole.
 type Summary struct {
-	Matches    int    // all matching lines
-	Skipped    int    // those of them that are not after Query.After
-	Files      int    // files searched: of those that Only lets through, all that are texts
-	Matched    int    // files with matching lines
-	Incomplete bool   // not everything was looked at
-	Reason     string // why not
+	Matches    int    // number of matching lines
+	Skipped    int    // number of those that are not after Query.After
+	Files      int    // number of files searched: all texts that match Only
+	Matched    int    // number of files with matching lines
+	Incomplete bool   // not everything was searched
+	Reason     string // why Incomplete is set
 }
 
-// Search calls each for every file with matching lines, in the order of paths by their bytes, until each returns false.
-// Whatever was done to the files before it was called is seen. When the time that ctx allows is nearly over, it ends with what
-// was found by then, and says that it is incomplete; an error is given if ctx was cancelled.
+// Search calls each for every file with matching lines, in the order of paths by bytes, until each
+// returns false. It sees all changes made to the files before the call. When the deadline of ctx is
+// near, it stops with what it has found and reports that as incomplete. It returns an error if ctx
+// was canceled.
 func (c *Corpus) Search(ctx context.Context, q Query, each func(Found) bool) (Summary, error) {
 	if err := c.enter(); err != nil {
 		return Summary{}, err
 	}
 	defer c.users.Done()
-	k := newClock(ctx, time.Now())
-	late, err := c.await(ctx, k)
+	k := newTimeBudget(ctx, time.Now())
+	late, err := c.awaitRefresh(ctx, k)
 	if err != nil {
 		return Summary{}, err
 	}
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	s := &search{corpus: c, query: q, each: each}
-	s.enough.Store(int64(never))
+	s.enough.Store(int64(noLines))
 	defer s.watch(ctx, k)()
 	s.run(v)
-	c.tendSoon()
-	return s.conclude(ctx, late)
+	c.scheduleMaintenance()
+	return s.result(ctx, late)
 }
 
-// A clock says how the time for a search is divided.
-type clock struct {
+// A timeBudget divides the time for a search.
+type timeBudget struct {
 	limited bool
-	wait    time.Duration // for files to be read
-	end     time.Time     // when texts are no longer searched
+	wait    time.Duration // maximum wait for files to be read
+	end     time.Time     // when to stop searching
 }
 
-func newClock(ctx context.Context, now time.Time) clock {
+func newTimeBudget(ctx context.Context, now time.Time) timeBudget {
 	end, ok := ctx.Deadline()
 	if !ok {
-		return clock{}
+		return timeBudget{}
 	}
 	const toAnswer = 50 * time.Millisecond
 	all := end.Sub(now)
-	return clock{limited: true, wait: all / 2, end: end.Add(-min(all/10, toAnswer))}
+	return timeBudget{limited: true, wait: all / 2, end: end.Add(-min(all/10, toAnswer))}
 }
 
 // A search is one call of Search.
@@ -99,19 +103,19 @@ type search struct {
 	each   func(Found) bool
 	plan   *plan
 
-	stop atomic.Bool // nothing more is looked at
-	full atomic.Bool // nothing more is given: what comes is counted
+	stop atomic.Bool // stop searching
+	full atomic.Bool // stop delivering: only count from now on
 
-	enough atomic.Int64 // the first unit that has by itself as many lines as are given
+	enough atomic.Int64 // the first unit that alone has as many lines as the limit
 
-	given   int // lines, or files
-	summary Summary
-	ended   bool // each wanted no more
-	missed  bool // something was not looked at
+	delivered int // number of lines, or files
+	summary   Summary
+	ended     bool // each returned false
+	missed    bool // something was not searched
 }
 
-// watch stops the search when its time is over. What it returns ends that.
-func (s *search) watch(ctx context.Context, k clock) func() {
+// watch stops the search when its time is over. The returned function ends the watch.
+func (s *search) watch(ctx context.Context, k timeBudget) func() {
 	halt := func() { s.stop.Store(true) }
 	cancelled := context.AfterFunc(ctx, halt)
 	closed := context.AfterFunc(s.corpus.ctx, halt)
@@ -128,8 +132,8 @@ func (s *search) watch(ctx context.Context, k clock) func() {
 	}
 }
 
-// conclude says what the search came to.
-func (s *search) conclude(ctx context.Context, late string) (Summary, error) {
+// result returns the summary of the search.
+func (s *search) result(ctx context.Context, late string) (Summary, error) {
 	sum := &s.summary
 	sum.Incomplete = s.missed || s.ended || late != ""
 	switch {

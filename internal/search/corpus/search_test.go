@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLines: what is given of a line.
+// TestLines checks the fields of a Line.
 func TestLines(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a.txt", "one\ntwo\r\nthree needle here\nfour\r\nfive")
@@ -43,11 +43,11 @@ func TestLines(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Error(d)
 		}
-		c.tended()
+		c.maintained()
 	}
 }
 
-// TestTally: files are counted instead of lines.
+// TestTally checks that files are counted instead of lines.
 func TestTally(t *testing.T) {
 	root := t.TempDir()
 	for i := range 5 {
@@ -75,10 +75,11 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestMany: a file with very many lines comes in pieces, in order, and everything stops when it is told to.
+// TestMany checks that a file with very many lines is delivered in pieces, in order, and that the
+// search stops on request.
 func TestMany(t *testing.T) {
 	root := t.TempDir()
-	const count = 3*mostLines + 17
+	const count = 3*maxBatchLines + 17
 	for _, path := range []string{"a", "b", "c"} {
 		write(t, root, path, strings.Repeat("needle\n", count))
 	}
@@ -87,7 +88,7 @@ func TestMany(t *testing.T) {
 		numbers := map[string]int{}
 		counts := 0
 		sum, err := c.Search(t.Context(), Query{Pattern: pattern(t, "needle", false)}, func(f Found) bool {
-			if len(f.Lines) > mostLines {
+			if len(f.Lines) > maxBatchLines {
 				t.Errorf("%d lines at once", len(f.Lines))
 			}
 			for _, l := range f.Lines {
@@ -110,12 +111,12 @@ func TestMany(t *testing.T) {
 		if err != nil || pieces != 2 || !sum.Incomplete {
 			t.Errorf("%d pieces, %+v, %v", pieces, sum, err)
 		}
-		c.tended()
+		c.maintained()
 	}
 }
 
-// TestTiers: with a small budget some texts are in memory, some have only trigrams, and some have nothing; what is found is
-// the same.
+// TestTiers checks that results are the same with a small budget, where some texts are in memory,
+// some only have trigrams, and some have neither.
 func TestTiers(t *testing.T) {
 	root := t.TempDir()
 	for i := range 300 {
@@ -131,7 +132,7 @@ func TestTiers(t *testing.T) {
 	var all [][]string
 	for _, tc := range []struct {
 		budget int64
-		kinds  string // r: in memory, i: with trigrams alone, u: neither
+		kinds  string // r: in memory, i: only trigrams, u: neither
 	}{
 		{0, "r"}, {5 << 20, "riu"}, {4_500_000, "ri"}, {1 << 20, "ru"}, {1, "u"},
 	} {
@@ -140,7 +141,7 @@ func TestTiers(t *testing.T) {
 			var lines []string
 			for _, expression := range []string{"w7w", `w7[0-9]w and`, "nowhere", "(?i)W990W", "alone3alone", "alone155alone", "alone299alone"} {
 				got, sum := c.search(t, Query{Pattern: pattern(t, expression, false)})
-				c.tended()
+				c.maintained()
 				again, sumAgain := c.search(t, Query{Pattern: pattern(t, expression, false)})
 				same(t, expression, again, got)
 				if sum != sumAgain || sum.Files != 301 || sum.Matches != len(got) || sum.Matched != filesOf(got) {
@@ -155,7 +156,7 @@ func TestTiers(t *testing.T) {
 	}
 }
 
-// filesOf counts the files that lines are in.
+// filesOf returns the number of files that the lines are in.
 func filesOf(lines []string) int {
 	files := map[string]bool{}
 	for _, l := range lines {
@@ -165,7 +166,7 @@ func filesOf(lines []string) int {
 	return len(files)
 }
 
-// checkTiers fails if a corpus takes more than its budget, or has other kinds of docs than it should.
+// checkTiers fails if a corpus exceeds its budget or has unexpected kinds of docs.
 func checkTiers(t *testing.T, c *Corpus, want string) {
 	t.Helper()
 	kinds := map[string]int{}
@@ -189,7 +190,7 @@ func checkTiers(t *testing.T, c *Corpus, want string) {
 	}
 }
 
-// TestCancelled: a search ends when its context does.
+// TestCancelled checks that a search ends with its context.
 func TestCancelled(t *testing.T) {
 	root := t.TempDir()
 	for i := range 20 {
@@ -210,7 +211,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestDeadline: when the time is over, what was found so far is given, and why that is not all.
+// TestDeadline checks that at the deadline a search returns what it has found, with the reason why
+// that is not all.
 func TestDeadline(t *testing.T) {
 	root := t.TempDir()
 	for i := range 20 {
@@ -218,7 +220,7 @@ func TestDeadline(t *testing.T) {
 	}
 	c := open(t, root, Options{})
 	_, _ = c.search(t, Query{Pattern: pattern(t, "nothing", false)})
-	c.tended()
+	c.maintained()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	<-ctx.Done()
@@ -228,16 +230,16 @@ func TestDeadline(t *testing.T) {
 	}
 	s := &search{corpus: c, query: Query{Pattern: pattern(t, "needle", false), Limit: 1}, each: func(Found) bool { return true }}
 	s.stop.Store(true)
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	s.run(v)
-	if sum, err := s.conclude(t.Context(), ""); err != nil || !sum.Incomplete || sum.Reason != "the deadline passed" || sum.Files != 0 {
+	if sum, err := s.result(t.Context(), ""); err != nil || !sum.Incomplete || sum.Reason != "the deadline passed" || sum.Files != 0 {
 		t.Errorf("%+v, %v", sum, err)
 	}
 }
 
-// TestGlimpse: while a first walk goes on, what it has found can be searched.
-func TestGlimpse(t *testing.T) {
+// TestPublishPartial checks that what the first walk has found can be searched while it continues.
+func TestPublishPartial(t *testing.T) {
 	root := t.TempDir()
 	for i := range 300 {
 		write(t, root, fmt.Sprintf("%03d", i), "needle\n")
@@ -247,26 +249,26 @@ func TestGlimpse(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := c.view.parts[0].merged()
-	c.install(cut(nil, ""), false)
-	c.intake = &intake{corpus: c, lazy: true}
-	c.intake.piles[0].add(docs[100:200])
-	if why := c.glimpse(); why != "the files are still being read: 100 so far" {
+	c.install(splitParts(nil, ""), false)
+	c.ingest = &ingest{corpus: c, lazy: true}
+	c.ingest.loaded[0].add(docs[100:200])
+	if why := c.publishPartial(); why != "the files are still being read: 100 so far" {
 		t.Error(why)
 	}
-	c.intake.piles[0].add(docs[:100])
-	if why := c.glimpse(); why != "the files are still being read: 200 so far" {
+	c.ingest.loaded[0].add(docs[:100])
+	if why := c.publishPartial(); why != "the files are still being read: 200 so far" {
 		t.Error(why)
 	}
 	if got := c.view.paths(nil); len(got) != 200 || !slices.IsSorted(got) || c.view.complete {
 		t.Errorf("%d paths, complete: %v", len(got), c.view.complete)
 	}
-	c.intake = nil
+	c.ingest = nil
 	if grouped(1234567) != "1,234,567" || grouped(12) != "12" || grouped(123456) != "123,456" {
 		t.Error(grouped(1234567), grouped(12), grouped(123456))
 	}
 }
 
-// TestLongLine: a line of ten megabytes is found, and a part of it is given.
+// TestLongLine checks that a line of ten megabytes is found and cut.
 func TestLongLine(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "long", "first\n"+strings.Repeat("x", 10_000_000)+" needle "+strings.Repeat("y", 100)+"\nlast")
@@ -278,13 +280,14 @@ func TestLongLine(t *testing.T) {
 				if sum.Matches != 1 || len(got) != 1 || !strings.HasPrefix(got[0], "long:2:xxx") || !strings.Contains(got[0], "needle yyy") {
 					t.Errorf("%+v, %.100q", sum, got)
 				}
-				c.tended()
+				c.maintained()
 			}
 		})
 	}
 }
 
-// TestVanished: files that are gone or closed to us while they are searched are left out.
+// TestVanished checks that files that are removed or become unreadable during a search are left
+// out.
 func TestVanished(t *testing.T) {
 	root := t.TempDir()
 	for _, path := range []string{"a", "b", "c"} {
@@ -295,8 +298,8 @@ func TestVanished(t *testing.T) {
 	if sum.Files != 3 {
 		t.Fatalf("%+v", sum)
 	}
-	v := c.hold()
-	defer v.letGo()
+	v := c.acquireView()
+	defer v.release()
 	if err := os.Remove(filepath.Join(root, "b")); err != nil {
 		t.Fatal(err)
 	}
@@ -307,7 +310,7 @@ func TestVanished(t *testing.T) {
 	}
 }
 
-// TestNamed: paths are found by their last element.
+// TestNamed checks that paths are found by their last element.
 func TestNamed(t *testing.T) {
 	root := t.TempDir()
 	for _, path := range []string{"x/a.go", "a.go", "x-y/a.go", "x/ba.go", "x/y/a.go", "a.go.txt"} {
@@ -331,7 +334,7 @@ func TestNamed(t *testing.T) {
 	same(t, "named", c.Named("a.go"), paths)
 }
 
-// TestClosed: after Close nothing is searched, and those who search are told.
+// TestClosed checks that searches after Close, and those running during it, return ErrClosed.
 func TestClosed(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "a", strings.Repeat("needle\n", 100_000))

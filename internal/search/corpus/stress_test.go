@@ -14,9 +14,9 @@ import (
 	"remit/internal/search/tree"
 )
 
-// TestTogether: many search while files change, parts are filled anew and texts are moved, until the corpus is closed under
-// them. Each file always has its own name in it, so that what is found can be checked.
-func TestTogether(t *testing.T) {
+// TestConcurrentUse runs many searches while files change, parts are rebuilt and texts are moved, until
+// the corpus is closed. Each file always contains its own name, so that results can be checked.
+func TestConcurrentUse(t *testing.T) {
 	root := t.TempDir()
 	body := strings.Repeat("some text to fill the file with\n", 300)
 	for i := range 150 {
@@ -72,8 +72,8 @@ func searchOn(t *testing.T, c *Corpus, n int) {
 	}
 }
 
-// TestTidied: texts are moved out of arenas that are mostly needed no more, and those are given back.
-func TestTidied(t *testing.T) {
+// TestCompact checks that texts are moved out of sparse arenas and that these are released.
+func TestCompact(t *testing.T) {
 	root := t.TempDir()
 	for i := range 200 {
 		write(t, root, fmt.Sprintf("%03d", i), fmt.Sprintf("%sname=%03d.\n", strings.Repeat("some text\n", 500), i))
@@ -81,33 +81,34 @@ func TestTidied(t *testing.T) {
 	c := open(t, root, Options{})
 	p := pattern(t, "name=", false)
 	want, _ := c.search(t, Query{Pattern: p})
-	c.tended()
+	c.maintained()
 	for i := range 200 {
 		if i%10 > 1 {
 			write(t, root, fmt.Sprintf("%03d", i), fmt.Sprintf("%sname=%03d.\n", strings.Repeat("some text\n", 500), i))
 		}
 	}
 	held, _ := c.search(t, Query{Pattern: p})
-	c.tended()
+	c.maintained()
 	same(t, "before", held, want)
 	before := c.textBytes.Load()
-	if c.lost() == 0 {
-		t.Fatal("nothing is lost")
+	if c.wastedBytes() == 0 {
+		t.Fatal("nothing is wasted")
 	}
 	l := c.newAllocator()
-	v := c.hold()
-	c.tidy(v, l)
-	v.letGo()
+	v := c.acquireView()
+	c.compact(v, l)
+	v.release()
 	l.close()
-	if c.lost() > 0 || c.textBytes.Load() >= before {
-		t.Errorf("%d of %d bytes are lost, then %d of %d", c.stuck, before, c.lost(), c.textBytes.Load())
+	if c.wastedBytes() > 0 || c.textBytes.Load() >= before {
+		t.Errorf("%d of %d bytes are wasted, then %d of %d", c.unreclaimed, before, c.wastedBytes(), c.textBytes.Load())
 	}
 	got, _ := c.search(t, Query{Pattern: p})
 	same(t, "after", got, want)
 	checkMemory(t, c)
 }
 
-// checkMemory fails if it is not known exactly what of each arena is in use: it would be given back too early, or never.
+// checkMemory fails if the recorded use of an arena is not exact. Such an arena would be released
+// too early, or never.
 func checkMemory(t *testing.T, c *Corpus) {
 	t.Helper()
 	live := map[*arena]int64{}
@@ -125,6 +126,6 @@ func checkMemory(t *testing.T, c *Corpus) {
 		delete(live, a)
 	}
 	if len(live) > 0 {
-		t.Errorf("%d arenas are in use that are not kept", len(live))
+		t.Errorf("%d arenas are in use but not recorded", len(live))
 	}
 }

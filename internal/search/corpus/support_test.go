@@ -19,7 +19,8 @@ import (
 	"remit/internal/search/tree"
 )
 
-// open returns the corpus of a folder. When the test has ended it is closed, and nothing of it may run.
+// open returns the corpus of a folder. It is closed at the end of the test, and must leave no
+// goroutines.
 func open(t testing.TB, root string, o Options) *Corpus {
 	t.Helper()
 	return openTree(t, tree.Options{Root: root, Env: noEnvironment}, o)
@@ -37,7 +38,7 @@ func openTree(t testing.TB, of tree.Options, o Options) *Corpus {
 		if err := files.Close(); err != nil {
 			t.Error(err)
 		}
-		noneLeft(t)
+		checkNoGoroutines(t)
 	})
 	return c
 }
@@ -54,8 +55,9 @@ func goSource(t testing.TB) string {
 
 func noEnvironment(string) (string, bool) { return "", false }
 
-// noneLeft fails if a goroutine of the package still runs. Only those that are about to end by themselves are waited for.
-func noneLeft(t testing.TB) {
+// checkNoGoroutines fails if a goroutine of the package is still running. It waits only for those
+// that are about to end by themselves.
+func checkNoGoroutines(t testing.TB) {
 	t.Helper()
 	for range 1000 {
 		stacks := make([]byte, 1<<20)
@@ -68,8 +70,8 @@ func noneLeft(t testing.TB) {
 	t.Error("a goroutine of the corpus is left")
 }
 
-// tended waits until everything that is done in the background is done.
-func (c *Corpus) tended() { c.care.Wait() }
+// maintained waits until the background maintenance has finished.
+func (c *Corpus) maintained() { c.maintenance.Wait() }
 
 func pattern(t testing.TB, expression string, ignoreCase bool) *text.Pattern {
 	t.Helper()
@@ -92,7 +94,7 @@ func globbing(t testing.TB, expression string) *glob.Pattern {
 	return p
 }
 
-// search returns what is given, as lines like those of grep, and the summary.
+// search returns the delivered lines in grep's format, and the summary.
 func (c *Corpus) search(t testing.TB, q Query) ([]string, Summary) {
 	t.Helper()
 	var lines []string
@@ -114,7 +116,7 @@ func grepped(f Found) []string {
 	return lines
 }
 
-// write makes a file beneath a folder.
+// write creates a file in a folder.
 func write(t testing.TB, root, path, content string) {
 	t.Helper()
 	name := filepath.Join(root, filepath.FromSlash(path))
@@ -126,8 +128,9 @@ func write(t testing.TB, root, path, content string) {
 	}
 }
 
-// naively finds what Search should, in texts without byte order marks: every file is read, every line is matched.
-func naively(t testing.TB, root, expression, only string) (lines []string, sum Summary) {
+// bruteForce finds what Search should find in texts without byte order marks: it reads every file
+// and matches every line.
+func bruteForce(t testing.TB, root, expression, only string) (lines []string, sum Summary) {
 	t.Helper()
 	re, g := regexp.MustCompile(expression), globbing(t, only)
 	for _, path := range listed(t, root) {
@@ -156,7 +159,7 @@ func naively(t testing.TB, root, expression, only string) (lines []string, sum S
 	return lines, sum
 }
 
-// listed returns the regular files beneath a folder, sorted by their bytes.
+// listed returns the regular files in a folder, sorted by bytes.
 func listed(t testing.TB, root string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -185,7 +188,7 @@ func same(t testing.TB, what string, got, want []string) {
 			w = want[i]
 		}
 		if g != w {
-			t.Fatalf("%s: of %d lines, %d wanted, number %d is\n%.300q, wanted\n%.300q", what, len(got), len(want), i+1, g, w)
+			t.Fatalf("%s: got %d lines, want %d; line %d is\n%.300q, wanted\n%.300q", what, len(got), len(want), i+1, g, w)
 		}
 	}
 }

@@ -5,35 +5,35 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what is known of the content of a file.
+// kind is the kind of a file's content.
 type kind uint8
 
 const (
-	unread     kind = iota // nobody has looked yet, or it is looked at in every search
-	textual                // it is searched
-	binary                 // it is not
-	unreadable             // it could not be opened, or is no regular file
+	unread     kind = iota // not read yet, or read anew by every search
+	textual                // searched
+	binary                 // not searched
+	unreadable             // cannot be opened, or is not a regular file
 	link                   // a symbolic link, which is listed but never read
 	removed                // the file is gone; only in lists of changes
 )
 
 const (
-	headSize  = 8 << 10  // a NUL within so many bytes makes a file binary
-	readAhead = 64 << 10 // what ripgrep reads at a time
+	headSize  = 8 << 10  // a NUL within this many bytes makes a file binary
+	readAhead = 64 << 10 // ripgrep's buffer size
 
-	longestMark = 3 // bytes of a byte order mark
+	maxMarkSize = 3 // maximum size of a byte order mark
 )
 
-// An encoding is how the bytes of a file stand for characters.
+// An encoding is the character encoding of a file.
 type encoding uint8
 
 const (
-	plain        encoding = iota // as they are: UTF-8, or whatever it may be
+	plain        encoding = iota // used as is: UTF-8 or any other
 	littleEndian                 // UTF-16
 	bigEndian                    // UTF-16
 )
 
-// detect looks at the byte order mark, and returns how many bytes it takes.
+// detect determines the encoding by the byte order mark, and returns the size of the mark.
 func detect(data []byte) (e encoding, mark int) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xEF, 0xBB, 0xBF}):
@@ -46,8 +46,8 @@ func detect(data []byte) (e encoding, mark int) {
 	return plain, 0
 }
 
-// judge returns the part of a text that is searched: all of it, if there is no NUL in it.
-func judge(text []byte) ([]byte, kind) {
+// classify returns the searchable part of a text: all of it if it contains no NUL.
+func classify(text []byte) ([]byte, kind) {
 	zero := bytes.IndexByte(text, 0)
 	if zero < 0 {
 		return text, textual
@@ -62,10 +62,10 @@ func judge(text []byte) ([]byte, kind) {
 	return text, textual
 }
 
-// beforeZero returns how much of a text ripgrep searches that has a NUL: it reads piece by piece, searches whole lines, and
-// ends with the piece before the one that the NUL is in.
+// beforeZero returns how much of a text with a NUL ripgrep searches: it reads block by block,
+// searches whole lines, and stops with the block before the one that contains the NUL.
 func beforeZero(text []byte, zero int) int {
-	lines, room := 0, readAhead // the lines before are searched, and so many bytes after them are read
+	lines, room := 0, readAhead // end of the searched lines, and size of the buffer after them
 	for read := 0; ; {
 		end := lines + room
 		if zero < end {
@@ -74,14 +74,14 @@ func beforeZero(text []byte, zero int) int {
 		if n := bytes.LastIndexByte(text[read:end], '\n'); n >= 0 {
 			lines = read + n + 1
 		} else {
-			room *= 3 // for a line that is longer
+			room *= 3 // make room for a longer line
 		}
 		read = end
 	}
 }
 
-// decode appends UTF-16 as UTF-8 to b. What is no character becomes U+FFFD; an odd byte at the end does so if it is the last
-// of all, and is left to the caller otherwise.
+// decode appends UTF-16 as UTF-8 to b. Invalid characters become U+FFFD. So does an odd byte at the
+// end if last is set; otherwise it is returned in rest.
 func (e encoding) decode(b, data []byte, last bool) (text []byte, rest []byte) {
 	for len(data) >= 2 {
 		r, size := e.character(data)
@@ -97,7 +97,8 @@ func (e encoding) decode(b, data []byte, last bool) (text []byte, rest []byte) {
 	return b, data
 }
 
-// character returns the character that data begins with, and its size. A size beyond the data says that its second half is missing.
+// character returns the first character of data and its size. A size beyond the data means that the
+// second half of a surrogate pair is missing.
 func (e encoding) character(data []byte) (rune, int) {
 	first := e.unit(data)
 	if first < 0xD800 || first >= 0xE000 {

@@ -9,31 +9,33 @@ import (
 	"remit/internal/search/text"
 )
 
-// Trigrams tell which texts may contain a literal: those that have all of its runs of three bytes. Bytes are put into 64
-// classes, in which letters have no case, so that there are 2^18 trigrams, each with a list of the texts that have it.
-// A list has numbers of texts, ascending, each as its distance from the one before in as few bytes as it takes.
+// trigrams is an index that finds the texts that may contain a literal: those that have all of its
+// runs of three bytes. It maps bytes to 64 classes and ignores the case of letters, so there are
+// 2^18 trigrams. Each has a list of the texts that contain it: ascending text numbers, encoded as
+// varints of the differences.
 type trigrams struct {
-	memory  *arena
-	starts  []uint32 // of each list in lists, and where the last one ends
-	common  []uint32 // a bit for each trigram that is in most texts and has no list
-	lists   []byte
-	covered int      // the texts before this one are in it
-	strange []uint32 // texts with a letter that is no k or s but is the same as one where case does not matter
-	always  []uint32 // texts of which nothing is known
+	memory    *arena
+	starts    []uint32 // start of each list in lists, and the end of the last one
+	common    []uint32 // one bit per trigram that is in most texts and has no list
+	lists     []byte
+	covered   int      // texts with lower numbers are indexed
+	foldTexts []uint32 // texts with non-ASCII letters that match k or s if case is ignored
+	always    []uint32 // texts that are not indexed and always match
 }
 
 const (
 	classBits    = 6
 	trigramCount = 1 << (3 * classBits)
 	trigramMask  = trigramCount - 1
-	trigramTable = 4*(trigramCount+1) + trigramCount/8 // the bytes of starts and common
+	trigramTable = 4*(trigramCount+1) + trigramCount/8 // bytes of starts and common
 )
 
-// A classTable has the class of each byte.
+// A classTable holds the class of each byte.
 type classTable [256]uint8
 
-// newClassTable gives letters, digits and the signs that are common in source a class of their own. The bytes of
-// characters beyond ASCII have as many classes as there are, so that the scripts of the world are told apart too.
+// newClassTable gives letters, digits and the punctuation that is common in source a class of their
+// own. It spreads the bytes of non-ASCII characters over all classes, so that texts in other
+// scripts are distinguished too.
 func newClassTable() *classTable {
 	const alone = "abcdefghijklmnopqrstuvwxyz0123456789 _.,()=\"/\t:;*-{}[]&'<>+#!|$"
 	var t classTable
@@ -52,7 +54,7 @@ func newClassTable() *classTable {
 	return &t
 }
 
-// of returns the different trigrams of a literal.
+// of returns the distinct trigrams of a literal.
 func (t *classTable) of(literal string) []uint32 {
 	var all []uint32
 	gram := uint32(0)
@@ -65,32 +67,33 @@ func (t *classTable) of(literal string) []uint32 {
 	return all
 }
 
-// A demand is what trigrams can tell of a pattern: a text that has a match has all the trigrams of one of the alternatives.
-type demand struct {
+// A trigramQuery describes the texts that may match a pattern: a text with a match has all trigrams
+// of one of the alternatives.
+type trigramQuery struct {
 	alternatives [][]uint32
-	strange      bool // texts with strange letters may match whatever trigrams they have
+	foldTexts    bool // texts in trigrams.foldTexts may match whatever their trigrams are
 }
 
-// newDemand returns nil if trigrams can tell nothing.
-func newDemand(classes *classTable, needs []text.Literal) *demand {
+// newTrigramQuery returns nil if trigrams cannot narrow the search.
+func newTrigramQuery(classes *classTable, needs []text.Literal) *trigramQuery {
 	if len(needs) == 0 {
 		return nil
 	}
-	d := &demand{}
+	d := &trigramQuery{}
 	for _, l := range needs {
 		grams := classes.of(l.Text)
 		if len(grams) == 0 {
 			return nil
 		}
 		d.alternatives = append(d.alternatives, grams)
-		d.strange = d.strange || l.Fold && strings.ContainsAny(l.Text, "ks")
+		d.foldTexts = d.foldTexts || l.Fold && strings.ContainsAny(l.Text, "ks")
 	}
 	return d
 }
 
-// candidates returns the texts, of those that are covered, that may match, ascending. It returns false if those are so many
-// that asking was of no use.
-func (x *trigrams) candidates(d *demand) ([]uint32, bool) {
+// candidates returns the numbers of indexed texts that may match, ascending. It returns false if
+// there are so many that the index is of no use.
+func (x *trigrams) candidates(d *trigramQuery) ([]uint32, bool) {
 	var all []uint32
 	for _, grams := range d.alternatives {
 		some, ok := x.withAll(grams)
@@ -99,16 +102,17 @@ func (x *trigrams) candidates(d *demand) ([]uint32, bool) {
 		}
 		all = union(all, some)
 	}
-	if d.strange {
-		all = union(all, x.strange)
+	if d.foldTexts {
+		all = union(all, x.foldTexts)
 	}
 	all = union(all, x.always)
 	return all, len(all) <= x.covered/4*3
 }
 
-// withAll returns the texts that have all of these trigrams, or false if all of them are common.
+// withAll returns the texts that have all of these trigrams. It returns false if all of the
+// trigrams are common.
 func (x *trigrams) withAll(grams []uint32) ([]uint32, bool) {
-	const worth = 256 // a text that need not be searched is worth reading so many bytes of a list
+	const worth = 256 // read up to this many bytes of a list to exclude one text
 	var rare []uint32
 	for _, g := range grams {
 		if x.common[g/32]>>(g%32)&1 == 0 {
@@ -132,10 +136,10 @@ func (x *trigrams) withAll(grams []uint32) ([]uint32, bool) {
 
 func (x *trigrams) list(gram uint32) []byte { return x.lists[x.starts[gram]:x.starts[gram+1]] }
 
-// numbersOf returns the numbers of a list.
+// numbersOf decodes a list.
 func numbersOf(list []byte) []uint32 {
 	all := make([]uint32, 0, len(list))
-	at := ^uint32(0) // the first distance is counted from before the first text
+	at := ^uint32(0) // so that the first difference leads to text 0 or later
 	for len(list) > 0 {
 		var distance uint32
 		distance, list = cutNumber(list)
@@ -145,7 +149,7 @@ func numbersOf(list []byte) []uint32 {
 	return all
 }
 
-// intersect leaves in some what is also in the list.
+// intersect returns the numbers in some that are also in the list. It overwrites some.
 func intersect(some []uint32, list []byte) []uint32 {
 	kept := some[:0]
 	at := ^uint32(0)
@@ -190,10 +194,10 @@ func union(a, b []uint32) []uint32 {
 	return append(append(both, a...), b...)
 }
 
-// sizeOf returns how many bytes a number takes in a list.
+// sizeOf returns the encoded size of a number.
 func sizeOf(n uint32) uint32 { return uint32(bits.Len32(n|1)+6) / 7 }
 
-// cutNumber takes the number that a list begins with.
+// cutNumber decodes the first number of a list.
 func cutNumber(list []byte) (n uint32, rest []byte) {
 	if n = uint32(list[0]); n < 0x80 {
 		return n, list[1:]

@@ -11,7 +11,8 @@ import (
 	"remit/internal/search/text"
 )
 
-// TestTrigrams: no text that contains a literal is left out, and of those without it most are.
+// TestTrigrams checks that every text that contains a literal is a candidate, and that most others
+// are not.
 func TestTrigrams(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	texts := make([][]byte, 200)
@@ -28,9 +29,9 @@ func TestTrigrams(t *testing.T) {
 		b.add(texts[i])
 	}
 	x := b.finish()
-	defer x.letGo()
+	defer x.release()
 	if x.covered != len(texts) {
-		t.Fatalf("%d are covered", x.covered)
+		t.Fatalf("%d texts are indexed", x.covered)
 	}
 	kept, searched := 0, 0
 	for range 500 {
@@ -40,7 +41,7 @@ func TestTrigrams(t *testing.T) {
 		}
 		at := random.IntN(len(from) - 8)
 		literal := string(from[at : at+3+random.IntN(5)])
-		some, ok := x.candidates(newDemand(newClassTable(), []text.Literal{{Text: literal}}))
+		some, ok := x.candidates(newTrigramQuery(newClassTable(), []text.Literal{{Text: literal}}))
 		if !ok {
 			continue
 		}
@@ -48,7 +49,7 @@ func TestTrigrams(t *testing.T) {
 		kept += len(some)
 		for i, content := range texts {
 			if bytes.Contains(content, []byte(literal)) && !slices.Contains(some, uint32(i)) {
-				t.Fatalf("text %d has %q but is no candidate", i, literal)
+				t.Fatalf("text %d has %q but is not a candidate", i, literal)
 			}
 		}
 	}
@@ -57,12 +58,12 @@ func TestTrigrams(t *testing.T) {
 	}
 }
 
-// TestDemand: what cannot be told by trigrams is not asked.
-func TestDemand(t *testing.T) {
+// TestTrigramQuery checks which literals trigrams can narrow.
+func TestTrigramQuery(t *testing.T) {
 	for _, tc := range []struct {
 		needs        []text.Literal
 		alternatives int
-		strange      bool
+		foldTexts    bool
 	}{
 		{nil, 0, false},
 		{[]text.Literal{{Text: "ab"}}, 0, false},
@@ -71,17 +72,17 @@ func TestDemand(t *testing.T) {
 		{[]text.Literal{{Text: "ask"}}, 1, false},
 		{[]text.Literal{{Text: "abc"}, {Text: "ask", Fold: true}}, 2, true},
 	} {
-		d := newDemand(newClassTable(), tc.needs)
+		d := newTrigramQuery(newClassTable(), tc.needs)
 		if d == nil {
-			d = &demand{}
+			d = &trigramQuery{}
 		}
-		if len(d.alternatives) != tc.alternatives || d.strange != tc.strange {
+		if len(d.alternatives) != tc.alternatives || d.foldTexts != tc.foldTexts {
 			t.Errorf("%v: %+v", tc.needs, d)
 		}
 	}
 }
 
-// TestNumbers: what is written to lists is read from them.
+// TestNumbers checks that lists are decoded as they were encoded.
 func TestNumbers(t *testing.T) {
 	var b []byte
 	want := []uint32{0, 1, 2, 127, 128, 129, 255, 300, 16383, 16384, 16600, 1 << 20, 1<<20 + 1, 1 << 28, 1<<32 - 2}

@@ -8,39 +8,41 @@ import (
 	"remit/internal/search/glob"
 )
 
-// A view is all docs at one moment. It never changes. Whoever searches in it holds it, and with it the arenas of its texts.
+// A view is an immutable snapshot of all docs. It has a reference count, and holds references to
+// the arenas of its texts.
 type view struct {
 	parts    []*part // at least one, in the order of paths
-	complete bool    // every file of the tree has been looked at
+	complete bool    // every file of the tree is in it
 	arenas   []*arena
-	holds    atomic.Int32
+	refs     atomic.Int32
 }
 
-// A part is the docs of a range of paths: a shelf, which may have trigrams, and what has changed since that was filled.
+// A part holds the docs of a range of paths: a segment, which may have trigrams, and the changes
+// since the segment was built.
 type part struct {
-	low   string // the paths of the part are not before this one
-	shelf *shelf
-	index *trigrams // of the shelf; nil if there are none
-	gone  bitset    // docs of the shelf that are not what they were
-	fresh []doc     // sorted; what there is besides the shelf
-	texts int       // docs known to be texts
+	low     string // lower bound of the paths of the part
+	segment *segment
+	index   *trigrams // trigrams of the segment; nil if there are none
+	gone    bitset    // docs of the segment that were changed or removed since
+	fresh   []doc     // docs that are not in the segment, sorted
+	texts   int       // number of docs known to be texts
 
 	freshBytes int64
 }
 
 const (
-	partBytes = 32 << 20 // of texts, about, in one part
+	partBytes = 32 << 20 // approximate size of the texts in one part
 	partDocs  = 1 << 16
 )
 
-// cut makes parts of sorted docs.
-func cut(docs []doc, low string) []*part {
+// splitParts splits sorted docs into parts.
+func splitParts(docs []doc, low string) []*part {
 	var parts []*part
 	from, size := 0, int64(0)
 	for i := range docs {
 		size += int64(docs[i].length)
 		if i+1 == len(docs) || size >= partBytes || i+1-from >= partDocs {
-			parts = append(parts, newPart(newShelf(docs[from:i+1:i+1]), low))
+			parts = append(parts, newPart(newSegment(docs[from:i+1:i+1]), low))
 			if i+1 < len(docs) {
 				low = docs[i+1].file.Path
 			}
@@ -48,26 +50,26 @@ func cut(docs []doc, low string) []*part {
 		}
 	}
 	if len(parts) == 0 {
-		return []*part{newPart(newShelf(nil), low)}
+		return []*part{newPart(newSegment(nil), low)}
 	}
 	return parts
 }
 
-func newPart(s *shelf, low string) *part { return &part{low: low, shelf: s, texts: s.texts} }
+func newPart(s *segment, low string) *part { return &part{low: low, segment: s, texts: s.texts} }
 
-// letGo ends a hold of the view.
-func (v *view) letGo() {
-	if v.holds.Add(-1) == 0 {
+// release drops a reference to the view.
+func (v *view) release() {
+	if v.refs.Add(-1) == 0 {
 		for _, a := range v.arenas {
-			a.letGo()
+			a.release()
 		}
 	}
 }
 
-// docs counts the docs.
+// docs returns the number of docs.
 func (v *view) docs() (n int) {
 	for _, p := range v.parts {
-		n += len(p.shelf.docs) - p.gone.count() + len(p.fresh)
+		n += len(p.segment.docs) - p.gone.count() + len(p.fresh)
 	}
 	return n
 }
@@ -82,13 +84,14 @@ func (v *view) find(path string) *doc {
 	if n, ok := find(p.fresh, path); ok {
 		return &p.fresh[n]
 	}
-	if n, ok := find(p.shelf.docs, path); ok && !p.gone.has(n) {
-		return &p.shelf.docs[n]
+	if n, ok := find(p.segment.docs, path); ok && !p.gone.has(n) {
+		return &p.segment.docs[n]
 	}
 	return nil
 }
 
-// split gives each part those of the changes, which are sorted by path, that are in its range.
+// split calls each for every part with the changes in its range. The changes must be sorted by
+// path.
 func (v *view) split(changes []doc, each func(i int, changes []doc)) {
 	for i := range v.parts {
 		n := len(changes)
@@ -102,11 +105,12 @@ func (v *view) split(changes []doc, each func(i int, changes []doc)) {
 	}
 }
 
-// with returns the part after changes: sorted docs, one a path, of which some may be removed. lost is called for each doc
-// that the part no longer has, and for changes that are older than what it has.
+// with returns the part with the changes applied: sorted docs, unique by path, of which some may be
+// removed. It calls lost for each doc that the part no longer has, and for changes that are older
+// than what it has.
 func (p *part) with(changes []doc, lost func(*doc)) *part {
 	next := *p
-	next.gone = newBitset(len(p.shelf.docs))
+	next.gone = newBitset(len(p.segment.docs))
 	copy(next.gone, p.gone)
 	next.fresh = make([]doc, 0, len(p.fresh)+len(changes))
 	old := p.fresh
@@ -118,8 +122,8 @@ func (p *part) with(changes []doc, lost func(*doc)) *part {
 		if ok {
 			change = newer(&old[0], change, lost)
 			old = old[1:]
-		} else if i, ok := find(p.shelf.docs, change.file.Path); ok && !next.gone.has(i) {
-			if newer(&p.shelf.docs[i], change, lost) != change {
+		} else if i, ok := find(p.segment.docs, change.file.Path); ok && !next.gone.has(i) {
+			if newer(&p.segment.docs[i], change, lost) != change {
 				continue
 			}
 			next.gone.add(i)
@@ -129,11 +133,11 @@ func (p *part) with(changes []doc, lost func(*doc)) *part {
 		}
 	}
 	next.fresh = append(next.fresh, old...)
-	next.tally()
+	next.recount()
 	return &next
 }
 
-// newer returns the one of two docs of the same file that was read later; the other one is lost.
+// newer returns the later read of two docs of the same file, and calls lost for the other.
 func newer(a, b *doc, lost func(*doc)) *doc {
 	if a.serial > b.serial {
 		a, b = b, a
@@ -142,11 +146,11 @@ func newer(a, b *doc, lost func(*doc)) *doc {
 	return b
 }
 
-// tally counts what the part has.
-func (p *part) tally() {
-	p.texts, p.freshBytes = p.shelf.texts, 0
+// recount updates the counts of the part.
+func (p *part) recount() {
+	p.texts, p.freshBytes = p.segment.texts, 0
 	p.gone.each(func(i int) {
-		if p.shelf.docs[i].kind == textual {
+		if p.segment.docs[i].kind == textual {
 			p.texts--
 		}
 	})
@@ -158,14 +162,14 @@ func (p *part) tally() {
 	}
 }
 
-// each calls found for every doc, in order, with its place on the shelf, or -1.
+// each calls found for every doc, in order, with its index in the segment, or -1.
 func (p *part) each(found func(i int, d *doc)) {
 	fresh := p.fresh
-	for i := range p.shelf.docs {
+	for i := range p.segment.docs {
 		if p.gone.has(i) {
 			continue
 		}
-		d := &p.shelf.docs[i]
+		d := &p.segment.docs[i]
 		for len(fresh) > 0 && fresh[0].file.Path < d.file.Path {
 			found(-1, &fresh[0])
 			fresh = fresh[1:]
@@ -177,17 +181,18 @@ func (p *part) each(found func(i int, d *doc)) {
 	}
 }
 
-// merged returns all docs of the part in one slice.
+// merged returns all docs of the part as one slice.
 func (p *part) merged() []doc {
-	docs := make([]doc, 0, len(p.shelf.docs)+len(p.fresh))
+	docs := make([]doc, 0, len(p.segment.docs)+len(p.fresh))
 	p.each(func(_ int, d *doc) { docs = append(docs, *d) })
 	return docs
 }
 
-// over returns a part with the docs of p, from one path to another, on another shelf: what that has not, or has as it no
-// longer is, is fresh or gone. The shelf was filled from an earlier state of p. The last part has no end.
-func (p *part) over(s *shelf, index *trigrams, low, end string) *part {
-	next := &part{low: low, shelf: s, index: index, gone: newBitset(len(s.docs))}
+// rebase returns a part with those docs of p that are in the range from low to end, on another
+// segment. Docs that the segment lacks or has in an older state become fresh or gone. The segment
+// must have been built from an earlier state of p. An empty end means no upper bound.
+func (p *part) rebase(s *segment, index *trigrams, low, end string) *part {
+	next := &part{low: low, segment: s, index: index, gone: newBitset(len(s.docs))}
 	i := 0
 	p.each(func(_ int, d *doc) {
 		path := d.file.Path
@@ -211,17 +216,17 @@ func (p *part) over(s *shelf, index *trigrams, low, end string) *part {
 	for ; i < len(s.docs); i++ {
 		next.gone.add(i)
 	}
-	next.tally()
+	next.recount()
 	return next
 }
 
-// paths returns the paths that a glob matches, or all.
+// paths returns the paths that match the glob, or all.
 func (v *view) paths(only *glob.Pattern) []string {
 	all := make([]string, 0, v.docs())
 	for _, p := range v.parts {
-		var c chosen
+		var c globMatches
 		if only != nil {
-			c = p.shelf.choose(only)
+			c = p.segment.matchGlob(only)
 		}
 		p.each(func(i int, d *doc) {
 			if only == nil || c.docs.has(i) || i < 0 && only.Match(d.file.Path) {
@@ -232,13 +237,13 @@ func (v *view) paths(only *glob.Pattern) []string {
 	return all
 }
 
-// named returns the paths that end with a name, sorted.
+// named returns the sorted paths whose last element is name.
 func (v *view) named(name string) []string {
 	var all []string
 	for _, p := range v.parts {
-		p.shelf.named(name, func(i int) {
+		p.segment.named(name, func(i int) {
 			if !p.gone.has(i) {
-				all = append(all, p.shelf.docs[i].file.Path)
+				all = append(all, p.segment.docs[i].file.Path)
 			}
 		})
 		for i := range p.fresh {

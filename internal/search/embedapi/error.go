@@ -11,41 +11,43 @@ import (
 	"time"
 )
 
-// Error is why there are no embeddings, in words for whoever asked: without addresses, keys and what the service said.
+// Error is the reason why there are no embeddings, in words for the caller: without addresses, keys
+// and the text of the service's response.
 type Error struct {
 	Reason  string
-	Refused bool  // the service does not take this text, or this model
+	Refused bool  // the service does not accept this text, or this model
 	Cause   error // for the log; may be nil
 
-	again bool          // another attempt may help
-	after time.Duration // as the service asks
+	retryable bool          // another attempt may succeed
+	delay     time.Duration // requested by the service
 }
 
 func (e *Error) Error() string { return e.Reason }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-func garbled(cause error) error {
-	return &Error{Reason: "the service answered with something that is no embedding", Cause: cause}
+func invalidResponse(cause error) error {
+	return &Error{Reason: "the service returned an invalid response", Cause: cause}
 }
 
-// unreachable is a request without an answer. What the HTTP client says is left out as far as it has the address in it.
+// unreachable returns the error of a request without a response. It leaves out the part of the HTTP
+// client's error that contains the address.
 func unreachable(err error) error {
 	if asked, ok := errors.AsType[*url.Error](err); ok {
 		err = asked.Err
 	}
-	return &Error{Reason: "the service cannot be reached", Cause: err, again: true}
+	return &Error{Reason: "the service cannot be reached", Cause: err, retryable: true}
 }
 
-// refusal is an answer with another status than OK.
-func refusal(answer *http.Response, now time.Time) error {
-	status := answer.StatusCode
+// statusError returns the error of a response with a status other than 200.
+func statusError(response *http.Response, now time.Time) error {
+	status := response.StatusCode
 	switch {
 	case status == http.StatusTooManyRequests:
-		return &Error{Reason: "API rate limit exceeded", again: true, after: retryAfter(answer.Header, now)}
+		return &Error{Reason: "API rate limit exceeded", retryable: true, delay: retryAfter(response.Header, now)}
 	case status >= 500 || status == http.StatusRequestTimeout:
-		return &Error{Reason: fmt.Sprintf("the service answered %d", status), again: true, after: retryAfter(answer.Header, now)}
+		return &Error{Reason: fmt.Sprintf("the service answered %d", status), retryable: true, delay: retryAfter(response.Header, now)}
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return &Error{Reason: fmt.Sprintf("the service refused the key (%d)", status)}
 	case status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge || status == http.StatusUnprocessableEntity:
@@ -54,7 +56,7 @@ func refusal(answer *http.Response, now time.Time) error {
 	return &Error{Reason: fmt.Sprintf("the service answered %d", status)}
 }
 
-// retryAfter is how long the service asks to be left alone: seconds, or a date.
+// retryAfter returns the delay that the service requests, in seconds or as a date.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	value := header.Get("Retry-After")
 	if value == "" {
@@ -73,18 +75,18 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 	return min(max(0, at.Sub(now)), 24*time.Hour)
 }
 
-// explain says of a failure what the caller is told.
-func (c *Client) explain(ctx context.Context, err error, patience time.Duration) error {
+// explain converts a failure to the error that the caller gets.
+func (c *Client) explain(ctx context.Context, err error, timeout time.Duration) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return &Error{Reason: "canceled", Cause: context.Canceled}
 	}
 	if late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded); late {
-		return &Error{Reason: "timed out after " + rounded(patience), Cause: context.DeadlineExceeded}
+		return &Error{Reason: "timed out after " + rounded(timeout), Cause: context.DeadlineExceeded}
 	}
 	if failed, ok := errors.AsType[*Error](err); ok {
 		return failed
 	}
-	return &Error{Reason: "the service cannot be asked", Cause: err}
+	return &Error{Reason: "the request for embeddings failed", Cause: err}
 }
 
 func rounded(d time.Duration) string {

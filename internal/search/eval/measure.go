@@ -10,26 +10,28 @@ import (
 	"remit/internal/search/hybrid"
 )
 
-// depth is how many hits are looked at.
+// depth is the number of hits that are evaluated.
 const depth = 10
 
-// Score says how well a method answers the questions of a set.
+// Score is how well a method answers the questions of a set.
 type Score struct {
-	// Method is bm25 (by words alone), model (by meaning alone) or hybrid (by both).
+	// Method is bm25 (words alone), model (meaning alone) or hybrid (both).
 	Method string
-	// NDCG is the mean of nDCG@10, with the grades as gains: one of 2 is worth two of 1.
+	// NDCG is the mean nDCG@10, with the grades as gains: a grade of 2 counts as much as two grades
+	// of 1.
 	NDCG float64
-	// Recall is the mean of recall@10: the share of a question's answers that are among the first ten.
+	// Recall is the mean recall@10: the fraction of a question's answers among the first ten hits.
 	Recall float64
-	// Questions is how many were asked.
+	// Questions is the number of questions asked.
 	Questions int
 }
 
-// Measure asks all questions of a set by each method, with an index of its documents as it is served to people. embed makes
-// vectors with so many dimensions; without it only bm25 is measured. progress, which may be nil, is told how many texts of
-// all are done. The error is that of the context.
+// Measure asks all questions of a set with each method, using an index of its documents as it is
+// used in production. embed returns vectors with dim dimensions; if it is nil, only bm25 is
+// measured. progress, which may be nil, is called with the number of texts done and in total.
+// Measure returns an error if the context ends.
 func Measure(ctx context.Context, set *Set, embed func(text string) []float32, dim int, progress func(done, total int)) ([]Score, error) {
-	m := measuring{set: set, embed: embed, index: hybrid.New(dim), progress: progress}
+	m := measurement{set: set, embed: embed, index: hybrid.New(dim), progress: progress}
 	if embed == nil {
 		m.embed = func(string) []float32 { return nil }
 	}
@@ -56,8 +58,8 @@ func Measure(ctx context.Context, set *Set, embed func(text string) []float32, d
 	return scores, nil
 }
 
-// measuring is a measurement on its way.
-type measuring struct {
+// measurement is the state of one Measure.
+type measurement struct {
 	set      *Set
 	embed    func(string) []float32
 	index    *hybrid.Index
@@ -66,8 +68,8 @@ type measuring struct {
 	done     int
 }
 
-// step tells of progress, and whether to go on.
-func (m *measuring) step(ctx context.Context) error {
+// step reports progress, and returns an error if the context has ended.
+func (m *measurement) step(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -78,8 +80,8 @@ func (m *measuring) step(ctx context.Context) error {
 	return nil
 }
 
-// fill puts the documents into the index, by their number.
-func (m *measuring) fill(ctx context.Context) error {
+// fill adds the documents to the index. A document's ID is its index in the set.
+func (m *measurement) fill(ctx context.Context) error {
 	var items []hybrid.Item
 	for i, d := range m.set.Documents {
 		if err := m.step(ctx); err != nil {
@@ -92,8 +94,8 @@ func (m *measuring) fill(ctx context.Context) error {
 	return nil
 }
 
-// ask adds what each method is worth for a question to its score.
-func (m *measuring) ask(q Question, scores []Score) error {
+// ask adds the results of each method for a question to its score.
+func (m *measurement) ask(q Question, scores []Score) error {
 	vector := m.embed(q.Text)
 	for i := range scores {
 		query := hybrid.Query{Text: q.Text, Vector: vector, Fine: m.fine, Limit: depth}
@@ -117,7 +119,7 @@ func (m *measuring) ask(q Question, scores []Score) error {
 	return nil
 }
 
-func (m *measuring) fine(ids []hybrid.ID) ([][]float32, error) {
+func (m *measurement) fine(ids []hybrid.ID) ([][]float32, error) {
 	var vectors [][]float32
 	for _, id := range ids {
 		vectors = append(vectors, m.vectors[id])
@@ -125,8 +127,8 @@ func (m *measuring) fine(ids []hybrid.ID) ([][]float32, error) {
 	return vectors, nil
 }
 
-// ndcg returns the normalised discounted cumulative gain of the first ten ids: what the grades of the answers among them are
-// worth, less the later they come, as a share of what the best order would give.
+// ndcg returns the normalized discounted cumulative gain of the first ten ids: the sum of the
+// answers' grades, discounted by rank, as a fraction of the sum for the best order.
 func ndcg(ids []string, answers map[string]float64) float64 {
 	var gain, best float64
 	for i, id := range ids[:min(len(ids), depth)] {
@@ -144,7 +146,7 @@ func ndcg(ids []string, answers map[string]float64) float64 {
 
 func discount(place int) float64 { return 1 / math.Log2(float64(place)+2) }
 
-// recall returns the share of the answers that are among the first ten ids.
+// recall returns the fraction of the answers that are among the first ten ids.
 func recall(ids []string, answers map[string]float64) float64 {
 	if len(answers) == 0 {
 		return 0

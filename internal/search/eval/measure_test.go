@@ -38,23 +38,23 @@ func TestNDCGAndRecall(t *testing.T) {
 	}
 }
 
-// TestMeasure has one question that only the words answer, and one that only the meaning does.
+// TestMeasure has one question that only words answer, and one that only meaning answers.
 func TestMeasure(t *testing.T) {
 	set := &Set{
 		Documents: []Document{{"a", "apples"}, {"b", "pears"}, {"c", "ships"}},
 		Questions: []Question{{"1", "apples", map[string]float64{"a": 1}}, {"2", "boats", map[string]float64{"c": 1}}},
 	}
 	meaning := map[string][]float32{"ships": {1, 0}, "boats": {1, 0}, "pears": {0, 1}}
-	var told []int
+	var reported []int
 	got, err := Measure(context.Background(), set, func(text string) []float32 { return meaning[text] }, 2, func(done, total int) {
-		told = append(told, done, total)
+		reported = append(reported, done, total)
 	})
 	want := []Score{{"bm25", 0.5, 0.5, 2}, {"model", 0.5, 0.5, 2}, {"hybrid", 1, 1, 2}}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}
-	if want := []int{1, 5, 2, 5, 3, 5, 4, 5, 5, 5}; !cmp.Equal(told, want) {
-		t.Errorf("told %v, want %v", told, want)
+	if want := []int{1, 5, 2, 5, 3, 5, 4, 5, 5, 5}; !cmp.Equal(reported, want) {
+		t.Errorf("reported %v, want %v", reported, want)
 	}
 	got, err = Measure(context.Background(), set, nil, 0, nil)
 	if err != nil || len(got) != 1 || got[0].Method != "bm25" {

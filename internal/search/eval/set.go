@@ -1,4 +1,5 @@
-// Package eval measures how well questions find their answers: sets of questions, nDCG@10 and recall@10.
+// Package eval measures how well a search answers questions: it reads sets of questions and
+// computes nDCG@10 and recall@10.
 package eval
 
 import (
@@ -16,15 +17,15 @@ import (
 	"sync"
 )
 
-// Set is a collection of documents and the questions about it.
+// Set is a collection of documents and questions about them.
 type Set struct {
 	Name      string
 	Documents []Document
-	// Questions are those that have an answer.
+	// Questions are the questions that have an answer.
 	Questions []Question
-	// Unanswered is how many questions were left out because they have none.
+	// Unanswered is the number of questions that were left out because they have no answer.
 	Unanswered int
-	// Missing is how many answers are no documents of the set. They count as not found.
+	// Missing is the number of answers that are not documents of the set. They count as not found.
 	Missing int
 }
 
@@ -38,11 +39,11 @@ type Document struct {
 type Question struct {
 	ID   string
 	Text string
-	// Answers has a grade above 0 for the ID of each document that answers the question.
+	// Answers maps the ID of each document that answers the question to a grade above 0.
 	Answers map[string]float64
 }
 
-// maxLine is how long a line may be.
+// maxLine is the maximum length of a line.
 const maxLine = 16 << 20
 
 // entry is a line of a set.
@@ -53,38 +54,38 @@ type entry struct {
 	Answer answers `json:"answer"`
 }
 
-// Read reads a set from lines of JSON, each of which has a kind ("d" for a document, "q" for a question), an id, a text, and
-// for a question the ids of its answers, as a list or as an object with grades. Other fields are left alone. An error names
-// the line and what is wrong with it.
+// Read reads a set from lines of JSON. Each line has a kind ("d" for a document, "q" for a
+// question), an id, a text, and for a question the ids of its answers, as a list or as an object
+// with grades. Other fields are ignored. An error contains the line and what is wrong with it.
 func Read(name string, r io.Reader) (*Set, error) {
-	reading := reading{set: &Set{Name: name}, lines: map[key]int{}}
+	reader := reader{set: &Set{Name: name}, lines: map[key]int{}}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
 	number := 0
 	for lines.Scan() {
 		number++
-		if err := reading.line(number, lines.Bytes()); err != nil {
+		if err := reader.line(number, lines.Bytes()); err != nil {
 			return nil, fmt.Errorf("set %s, line %d: %w", name, number, err)
 		}
 	}
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("set %s, line %d: %w", name, number+1, err)
 	}
-	if err := reading.check(); err != nil {
+	if err := reader.check(); err != nil {
 		return nil, fmt.Errorf("set %s%w", name, err)
 	}
-	return reading.set, nil
+	return reader.set, nil
 }
 
-// reading is a set on its way, with the line of each thing in it.
-type reading struct {
+// reader holds a set while it is read, with the line of each document and question.
+type reader struct {
 	set   *Set
 	lines map[key]int
 }
 
 type key struct{ kind, id string }
 
-func (r *reading) line(number int, line []byte) error {
+func (r *reader) line(number int, line []byte) error {
 	if len(trim(line)) == 0 {
 		return nil
 	}
@@ -100,14 +101,14 @@ func (r *reading) line(number int, line []byte) error {
 	}
 	k := key{e.Kind, string(e.ID)}
 	if first, ok := r.lines[k]; ok {
-		return fmt.Errorf("id %q is that of line %d, too", e.ID, first)
+		return fmt.Errorf("id %q was already used in line %d", e.ID, first)
 	}
 	r.lines[k] = number
 	r.add(e)
 	return nil
 }
 
-func (r *reading) add(e entry) {
+func (r *reader) add(e entry) {
 	switch {
 	case e.Kind == "d":
 		r.set.Documents = append(r.set.Documents, Document{ID: string(e.ID), Text: e.Text})
@@ -118,10 +119,10 @@ func (r *reading) add(e entry) {
 	}
 }
 
-// check looks at what only the whole set can tell.
-func (r *reading) check() error {
+// check validates the set as a whole.
+func (r *reader) check() error {
 	if len(r.set.Documents) == 0 {
-		return errors.New(": it has no documents")
+		return errors.New(": no documents")
 	}
 	for _, q := range r.set.Questions {
 		for id := range q.Answers {
@@ -131,12 +132,12 @@ func (r *reading) check() error {
 		}
 	}
 	if len(r.set.Questions) == 0 {
-		return fmt.Errorf(": it has no questions with an answer, and %d without", r.set.Unanswered)
+		return fmt.Errorf(": no questions with an answer (%d without)", r.set.Unanswered)
 	}
 	return nil
 }
 
-// name is the name of a document or question: a string, or a number that stands for one.
+// name is the id of a document or question: a string, or a number that is used as one.
 type name string
 
 func (n *name) UnmarshalJSON(data []byte) error {
@@ -153,7 +154,7 @@ func (n *name) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// answers are grades by document. A list of documents gives each the grade 1.
+// answers maps documents to grades. In a list of documents each has the grade 1.
 type answers map[string]float64
 
 func (a *answers) UnmarshalJSON(data []byte) error {
@@ -173,17 +174,17 @@ func (a *answers) UnmarshalJSON(data []byte) error {
 		if grade > maxGrade {
 			return fmt.Errorf("grade %v of answer %q must be at most %d", grade, id, maxGrade)
 		}
-		if grade > 0 { // less means that it is no answer, as some judges write it
+		if grade > 0 { // some data sets mark documents that are not answers this way
 			(*a)[id] = grade
 		}
 	}
 	return nil
 }
 
-// maxGrade is the best grade there can be.
+// maxGrade is the maximum grade.
 const maxGrade = 1000
 
-// trim removes white space around a line, and the mark that some editors put before the first.
+// trim removes white space around a line, and a byte order mark before the first.
 func trim(line []byte) []byte {
 	return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\ufeff")))
 }
@@ -193,8 +194,8 @@ var files embed.FS
 
 var builtin = sync.OnceValues(readBuiltin)
 
-// Builtin returns the sets that are part of the program, by name. They are read when they are first asked for, and belong to
-// all callers.
+// Builtin returns the embedded sets, sorted by name. They are read on first use and shared by all
+// callers, which must not modify them.
 func Builtin() ([]*Set, error) {
 	sets, err := builtin()
 	return slices.Clone(sets), err

@@ -36,9 +36,9 @@ func TestRead(t *testing.T) {
 func TestReadErrors(t *testing.T) {
 	const good = `{"kind":"d","id":"a","text":"x"}` + "\n"
 	for _, c := range []struct{ name, text, want string }{
-		{"empty", "", "set s: it has no documents"},
-		{"no question", good, "set s: it has no questions with an answer, and 0 without"},
-		{"no answers", good + `{"kind":"q","id":"1"}`, "set s: it has no questions with an answer, and 1 without"},
+		{"empty", "", "set s: no documents"},
+		{"no question", good, "set s: no questions with an answer (0 without)"},
+		{"no answers", good + `{"kind":"q","id":"1"}`, "set s: no questions with an answer (1 without)"},
 		{"no JSON", good + "nonsense", "set s, line 2: read JSON: invalid character"},
 		{"two values", good + good[:len(good)-1] + good, "set s, line 2: read JSON: invalid character"},
 		{"a list", "[]", "set s, line 1: read JSON: json: cannot unmarshal array"},
@@ -46,9 +46,9 @@ func TestReadErrors(t *testing.T) {
 		{"no kind", `{"id":"a"}`, `set s, line 1: kind is ""; it must be "d" or "q"`},
 		{"no id", `{"kind":"d"}`, "set s, line 1: id is missing"},
 		{"a list for an id", `{"kind":"d","id":[1]}`, "set s, line 1: read JSON: an id must be a string or a number"},
-		{"twice", good + "\n" + good, `set s, line 3: id "a" is that of line 1, too`},
-		{"asked twice", strings.Repeat(`{"kind":"q","id":"a"}`+"\n", 2), `set s, line 2: id "a" is that of line 1, too`},
-		{"grades below 0 alone", good + `{"kind":"q","id":"1","answer":{"a":-1}}`, "set s: it has no questions with an answer, and 1 without"},
+		{"twice", good + "\n" + good, `set s, line 3: id "a" was already used in line 1`},
+		{"asked twice", strings.Repeat(`{"kind":"q","id":"a"}`+"\n", 2), `set s, line 2: id "a" was already used in line 1`},
+		{"grades below 0 alone", good + `{"kind":"q","id":"1","answer":{"a":-1}}`, "set s: no questions with an answer (1 without)"},
 		{"great grade", good + `{"kind":"q","id":"1","answer":{"a":1e300}}`, `grade 1e+300 of answer "a" must be at most 1000`},
 		{"answer", good + `{"kind":"q","id":"1","answer":"a"}`, "answer must be a list of ids or an object of ids with numbers"},
 		{"endless", `{"kind":"d","id":"` + strings.Repeat("a", maxLine), "set s, line 1: bufio.Scanner: token too long"},
@@ -118,7 +118,7 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		if missing != set.Missing {
-			t.Errorf("%d answers are no documents, and %d are said to be none", missing, set.Missing)
+			t.Errorf("%d answers are missing, but Missing is %d", missing, set.Missing)
 		}
 	})
 }

@@ -2,9 +2,9 @@ package glob
 
 import "slices"
 
-// withoutBraces are the patterns that the braces of a valid one stand for. They are taken
-// out beforehand: matching would go back to each of them for every way through those
-// before it, which can take for ever. It is false if they are too many.
+// withoutBraces expands the braces of a valid pattern. Braces are expanded in advance, because a
+// matcher would backtrack to each of them for every combination of those before it, which can take
+// exponential time. It returns false if there are too many patterns.
 func withoutBraces(pattern string) ([]string, bool) {
 	b := braces{pattern: pattern}
 	all := b.sequence(0)
@@ -15,15 +15,15 @@ func withoutBraces(pattern string) ([]string, bool) {
 	return plain, !b.tooMany
 }
 
-// braces reads a valid pattern from its beginning to its end.
+// braces expands a valid pattern from left to right.
 type braces struct {
 	pattern string
 	at      int
 	tooMany bool
 }
 
-// sequence reads up to the end of an option, or of the pattern if it is in no braces: all
-// that it stands for.
+// sequence reads up to the end of an option, or of the pattern if it is not in braces, and returns
+// its expansions.
 func (b *braces) sequence(depth int) [][]byte {
 	all, start := [][]byte{nil}, b.at
 	for b.at < len(b.pattern) && !b.tooMany {
@@ -32,17 +32,17 @@ func (b *braces) sequence(depth int) [][]byte {
 			b.at = afterGlyph(b.pattern, b.at)
 			continue
 		}
-		all = b.times(all, [][]byte{[]byte(b.pattern[start:b.at])})
+		all = b.product(all, [][]byte{[]byte(b.pattern[start:b.at])})
 		if c != '{' {
 			return all
 		}
-		all = b.times(all, b.options(depth+1))
+		all = b.product(all, b.options(depth+1))
 		start = b.at
 	}
-	return b.times(all, [][]byte{[]byte(b.pattern[start:b.at])})
+	return b.product(all, [][]byte{[]byte(b.pattern[start:b.at])})
 }
 
-// options reads from a { to after its }.
+// options reads from a { to after its }, and returns the expansions of all options.
 func (b *braces) options(depth int) [][]byte {
 	var all [][]byte
 	for b.pattern[b.at] != '}' && !b.tooMany {
@@ -54,8 +54,8 @@ func (b *braces) options(depth int) [][]byte {
 	return all
 }
 
-// times is each of the former followed by each of the latter.
-func (b *braces) times(before, after [][]byte) [][]byte {
+// product joins each of before with each of after.
+func (b *braces) product(before, after [][]byte) [][]byte {
 	if len(before)*len(after) > Most {
 		b.tooMany = true
 	}
@@ -66,7 +66,7 @@ func (b *braces) times(before, after [][]byte) [][]byte {
 	for _, start := range before {
 		for i, end := range after {
 			if i < len(after)-1 {
-				start = slices.Clip(start) // others need it as it is
+				start = slices.Clip(start) // others need it unchanged
 			}
 			all = append(all, append(start, end...))
 		}
@@ -74,8 +74,8 @@ func (b *braces) times(before, after [][]byte) [][]byte {
 	return all
 }
 
-// afterGlyph is where the next character of a valid pattern begins, of which an escaped
-// one and a class are one each.
+// afterGlyph returns the offset after the next character of a valid pattern. An escaped character
+// and a class count as one.
 func afterGlyph(pattern string, at int) int {
 	switch pattern[at] {
 	case '\\':

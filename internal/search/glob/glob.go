@@ -1,9 +1,10 @@
-// Package glob tells which paths match a glob, such as src/**/*.{ts,tsx}.
+// Package glob matches paths against globs such as src/**/*.{ts,tsx}. It does not read folders.
 //
-// `**` as a whole element stands for any number of folders, `*` and `?` for characters of one element (also for a dot at
-// its beginning), [a-z] and [!a-z] for a character, {a,b} for either; a backslash takes the meaning of what follows. It
-// is what doublestar understands, but faster, and the time that a path takes is never more than its length times that of the
-// pattern. A byte that belongs to no character counts as U+FFFD.
+// `**` as a whole path element matches any number of folders, `*` and `?` match characters of one
+// element (also a leading dot), [a-z] and [!a-z] match a character, {a,b} matches either, and a
+// backslash escapes the next character. The syntax is that of doublestar, but matching is faster,
+// and takes at most time proportional to the length of the path times that of the pattern. An
+// invalid UTF-8 byte counts as U+FFFD.
 package glob
 
 import (
@@ -12,35 +13,35 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Most is how many patterns the braces of one may stand for.
+// Most is the maximum number of patterns to which the braces of a pattern may expand.
 const Most = 64
 
-// A SyntaxError says that a pattern is none.
+// A SyntaxError is returned for an invalid pattern.
 type SyntaxError struct {
 	Pattern string
 	Why     string
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("%q is no glob pattern: %s", e.Pattern, e.Why)
+	return fmt.Sprintf("invalid glob pattern %q: %s", e.Pattern, e.Why)
 }
 
-// A TooManyError says that the braces of a pattern stand for more than Most patterns.
+// A TooManyError is returned if the braces of a pattern expand to more than Most patterns.
 type TooManyError struct {
 	Pattern string
 }
 
 func (e *TooManyError) Error() string {
-	return fmt.Sprintf("%q stands for more than %d patterns, with all that its braces allow", e.Pattern, Most)
+	return fmt.Sprintf("glob pattern %q expands to more than %d patterns; use fewer braces", e.Pattern, Most)
 }
 
-// A Pattern is compiled once and used for many paths. It is safe for concurrent use.
+// A Pattern is a compiled glob. It is safe for concurrent use.
 type Pattern struct {
 	source string
-	plain  []matcher // one for each pattern without braces
+	plain  []matcher // one for each expanded pattern
 }
 
-// Compile understands a pattern. An error is a *SyntaxError or a *TooManyError.
+// Compile compiles a pattern. A returned error is a *SyntaxError or a *TooManyError.
 func Compile(pattern string) (*Pattern, error) {
 	if !doublestar.ValidatePattern(pattern) {
 		return nil, &SyntaxError{Pattern: pattern, Why: "a [ or { is not closed, or it ends with a backslash"}
@@ -56,10 +57,10 @@ func Compile(pattern string) (*Pattern, error) {
 	return p, nil
 }
 
-// String is the pattern as it was given.
+// String returns the pattern that was passed to Compile.
 func (p *Pattern) String() string { return p.source }
 
-// Match tells whether a path matches: all of it, with / between its elements.
+// Match reports whether the whole path matches. Its elements must be separated by /.
 func (p *Pattern) Match(path string) bool {
 	for i := range p.plain {
 		if p.plain[i].match(path) {

@@ -10,7 +10,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// TestMatch is what people expect, whatever doublestar may think.
+// TestMatch checks what users expect, independent of doublestar.
 func TestMatch(t *testing.T) {
 	for _, tc := range []struct {
 		pattern string
@@ -41,12 +41,12 @@ func TestMatch(t *testing.T) {
 			}
 		}
 		if p.String() != tc.pattern {
-			t.Errorf("%s is told as %s", tc.pattern, p)
+			t.Errorf("%s has the string %s", tc.pattern, p)
 		}
 	}
 }
 
-// TestForms: the common patterns are matched without their tokens.
+// TestForms checks that common patterns are matched without their tokens.
 func TestForms(t *testing.T) {
 	for pattern, want := range map[string]form{
 		"**/*.ts": deep, "src/**/*.ts": deep, "**/*": deep, "src/**": beneath, "*.go": one, "src/*.go": one, "*": one,
@@ -58,7 +58,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBraces: taken out, they mean what they meant.
+// TestBraces checks the expansion of braces.
 func TestBraces(t *testing.T) {
 	for _, tc := range []struct {
 		pattern string
@@ -74,12 +74,12 @@ func TestBraces(t *testing.T) {
 		{`[{]{a\,b,}`, []string{`[{]a\,b`, "[{]"}},
 	} {
 		if got, ok := withoutBraces(tc.pattern); !ok || !slices.Equal(got, tc.want) {
-			t.Errorf("%s stands for %q, want %q", tc.pattern, got, tc.want)
+			t.Errorf("%s expands to %q, want %q", tc.pattern, got, tc.want)
 		}
 	}
 	for _, pattern := range []string{strings.Repeat("{", 50_000) + strings.Repeat("}", 50_000), strings.Repeat("{}", 50_000), strings.Repeat("{a}", 50_000)} {
 		if got, ok := withoutBraces(pattern); !ok || len(got) != 1 {
-			t.Errorf("%.10s stands for %d patterns", pattern, len(got))
+			t.Errorf("%.10s expands to %d patterns", pattern, len(got))
 		}
 	}
 }
@@ -93,16 +93,15 @@ func TestErrors(t *testing.T) {
 	}
 	var many *TooManyError
 	if p, err := Compile(strings.Repeat("{a,b}", 6)); err != nil || len(p.plain) != Most {
-		t.Errorf("as many as may be: %v", err)
+		t.Errorf("maximum number of patterns: %v", err)
 	}
 	if _, err := Compile(strings.Repeat("{a,b}", 7)); !errors.As(err, &many) || !strings.Contains(err.Error(), "more than 64") {
 		t.Errorf("too many: %v", err)
 	}
 }
 
-// TestNeverLong: each of these keeps a matcher that tries all ways busy for longer than
-// anybody waits.
-func TestNeverLong(t *testing.T) {
+// TestMatchTimeIsBounded uses patterns that take exponential time in a matcher that tries all combinations.
+func TestMatchTimeIsBounded(t *testing.T) {
 	paths := []string{strings.Repeat("aaa/", 1000) + "a.md", strings.Repeat("a", 4000), strings.Repeat("a/", 2000), strings.Repeat("\xff", 4000)}
 	for _, pattern := range []string{
 		"**/**/**/*a*a*a*b", strings.Repeat("**/", 300) + "z", strings.Repeat("*a", 500) + "z", strings.Repeat("**/*a", 300) + "z",
@@ -136,21 +135,21 @@ func TestAgainstDoublestar(t *testing.T) {
 	parts := []string{"a", "b", "/", "*", "**", "**/", "/**", "?", "[a-b]", "[!a]", "[^/]", `\*`, "é", "\xff", "\ufffd", `\/`, "[b-a-]", `[\]a]`, "."}
 	letters := []string{"a", "b", "/", "*", "é", "\xff", "\ufffd", ".", "]"}
 	for range 40_000 {
-		pattern := some(random, parts, 7)
+		pattern := randomParts(random, parts, 7)
 		p, err := Compile(pattern)
 		if err != nil {
 			t.Fatalf("%q: %v", pattern, err)
 		}
 		for range 6 {
-			compare(t, p, some(random, letters, 8))
+			compare(t, p, randomParts(random, letters, 8))
 		}
 	}
 }
 
-// some is up to most parts, in a row.
-func some(random *rand.Rand, parts []string, most int) string {
+// randomParts returns a concatenation of up to limit parts.
+func randomParts(random *rand.Rand, parts []string, limit int) string {
 	var b strings.Builder
-	for range random.IntN(most + 1) {
+	for range random.IntN(limit + 1) {
 		b.WriteString(parts[random.IntN(len(parts))])
 	}
 	return b.String()
@@ -172,7 +171,7 @@ func FuzzGlob(f *testing.F) {
 	f.Fuzz(func(t *testing.T, pattern, path string) {
 		p, err := Compile(pattern)
 		if valid := doublestar.ValidatePattern(pattern); !valid && err == nil {
-			t.Errorf("%q is taken", pattern)
+			t.Errorf("%q is accepted", pattern)
 		}
 		if err == nil {
 			compare(t, p, path)

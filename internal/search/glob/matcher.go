@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// A matcher matches one pattern without braces. Most patterns are of a form that needs no
-// more than a look at both ends of a path.
+// A matcher matches one pattern without braces. Most patterns have a form for which comparing both
+// ends of a path is enough.
 type matcher struct {
 	form   form
-	prefix string // every path that matches begins with it
-	suffix string // and ends with it
+	prefix string // prefix of every path that matches
+	suffix string // suffix of every path that matches
 	tokens []token
-	leaf   int // the token from which on only the last element of a path is matched, or -1
+	leaf   int // the first token that matches only the last path element, or -1
 }
 
 type form byte
 
 const (
-	other   form = iota // the tokens say
+	other   form = iota // matched by the tokens
 	exact               // prefix
 	one                 // prefix*suffix
 	deep                // prefix**/*suffix
@@ -43,7 +43,8 @@ func newMatcher(pattern string) matcher {
 	return m
 }
 
-// leafOf is the first of the tokens after the last **/ if they match no slash. Only the last element of a path can be what they match.
+// leafOf returns the index of the first token after the last **/ if these tokens match no slash, so
+// that they can match the last path element only. Otherwise it returns -1.
 func leafOf(all []token) int {
 	for i := len(all) - 1; i >= 0; i-- {
 		switch t := &all[i]; {
@@ -56,7 +57,7 @@ func leafOf(all []token) int {
 	return -1
 }
 
-// formOf tells which form tokens have, by those between a prefix and a suffix.
+// formOf returns the form of the tokens, given by those between a prefix and a suffix.
 func formOf(all []token) form {
 	if len(all) == 3 && all[0].kind == literal && !all[0].empty && all[1].text == "/" && all[2].kind == everything {
 		return beneath
@@ -104,13 +105,13 @@ func (m *matcher) match(path string) bool {
 	return m.walk(path)
 }
 
-// mark is a place to come back to: what stands before it may take more of the path.
-type mark struct{ token, path int }
+// A backtrack is a point to return to: the star before it may take more of the path.
+type backtrack struct{ token, path int }
 
-// walk matches token by token. It only ever comes back to the last * and the last **/:
-// whatever could be had by coming back to one before, these can have as well.
+// walk matches token by token. It only backtracks to the last * and the last **/, because these can
+// match whatever an earlier one could.
 func (m *matcher) walk(path string) bool {
-	lastStar, lastFolders := mark{token: -1}, mark{token: -1}
+	lastStar, lastFolders := backtrack{token: -1}, backtrack{token: -1}
 	at, i := 0, 0
 	for at < len(path) {
 		if i < len(m.tokens) {
@@ -119,11 +120,11 @@ func (m *matcher) walk(path string) bool {
 				return true
 			case folders:
 				i++
-				lastFolders, lastStar.token = mark{i, at}, -1
+				lastFolders, lastStar.token = backtrack{i, at}, -1
 				continue
 			case star:
 				i++
-				lastStar = mark{i, at}
+				lastStar = backtrack{i, at}
 				continue
 			}
 			if size := m.tokens[i].size(path[at:]); size > 0 {
@@ -132,7 +133,7 @@ func (m *matcher) walk(path string) bool {
 				continue
 			}
 		}
-		if !lastStar.further(path) && !lastFolders.nextFolder(path, m.leaf) {
+		if !lastStar.extend(path) && !lastFolders.extendFolder(path, m.leaf) {
 			return false
 		}
 		if lastStar.token < 0 {
@@ -144,7 +145,7 @@ func (m *matcher) walk(path string) bool {
 	return i == len(m.tokens) || m.tokens[i].empty
 }
 
-// size is how much of a path a token takes at its beginning, 0 if it does not match.
+// size returns how many bytes at the start of the path the token matches, or 0.
 func (t *token) size(path string) int {
 	if t.kind == literal {
 		if strings.HasPrefix(path, t.text) {
@@ -160,8 +161,8 @@ func (t *token) size(path string) int {
 	return 0
 }
 
-// further lets a star take one more character. If there is none, the star is done with.
-func (m *mark) further(path string) bool {
+// extend lets a star match one more character. If that is impossible, it discards the star.
+func (m *backtrack) extend(path string) bool {
 	if m.token < 0 || path[m.path] == '/' {
 		m.token = -1
 		return false
@@ -171,8 +172,8 @@ func (m *mark) further(path string) bool {
 	return true
 }
 
-// nextFolder lets **/ take one more element, or all up to the leaf.
-func (m *mark) nextFolder(path string, leaf int) bool {
+// extendFolder lets **/ match one more path element, or all up to the last one if that is enough.
+func (m *backtrack) extendFolder(path string, leaf int) bool {
 	if m.token < 0 {
 		return false
 	}

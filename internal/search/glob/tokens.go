@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a token stands for.
+// kind is the kind of a token.
 type kind byte
 
 const (
 	literal    kind = iota // its text
-	char                   // one rune, compared as such: U+FFFD, which is also any byte that is no UTF-8
+	char                   // U+FFFD, which also matches any invalid UTF-8 byte
 	any1                   // ?
 	class                  // [a-z]
 	star                   // *
@@ -18,25 +18,25 @@ const (
 	everything             // ** at the end
 )
 
-// A token is a part of a pattern that is matched at once.
+// A token is a part of a pattern.
 type token struct {
 	kind  kind
-	empty bool   // nothing is needed of the path for this token and all that follow
-	not   bool   // of a class
+	empty bool   // this token and all that follow match the empty string
+	not   bool   // the class is negated
 	text  string // of a literal
-	class []span
+	class []runeRange
 }
 
-// span is a part of a class, from one rune to another.
-type span struct{ low, high rune }
+// runeRange is a range of a class.
+type runeRange struct{ low, high rune }
 
-// tokens takes a valid pattern without braces apart.
+// tokens splits a valid pattern without braces.
 func tokens(pattern string) []token {
 	var all []token
-	first := true // of an element of the path
+	first := true // at the start of a path element
 	for i := 0; i < len(pattern); {
 		t, size := nextToken(pattern[i:], first)
-		t.empty = nothing(pattern[i:])
+		t.empty = matchesEnd(pattern[i:])
 		i += size
 		first = t.kind == folders || t.kind == literal && t.text == "/"
 		if last := len(all) - 1; t.kind == literal && !t.empty && last >= 0 && all[last].kind == literal {
@@ -48,9 +48,9 @@ func tokens(pattern string) []token {
 	return all
 }
 
-// nothing tells whether what is left of a pattern matches the end of a path. A folder is
-// meant by dir/** as well as what is in it.
-func nothing(pattern string) bool {
+// matchesEnd reports whether the rest of a pattern matches the end of a path. dir/** matches the
+// folder itself as well as its contents.
+func matchesEnd(pattern string) bool {
 	switch pattern {
 	case "", "*", "**", "/**", "**/", "/**/":
 		return true
@@ -73,7 +73,7 @@ func nextToken(pattern string, first bool) (t token, size int) {
 	return oneRune(pattern)
 }
 
-// stars reads one star, or two. Two are one where they are not a whole element.
+// stars reads one star or two. Two count as one unless they are a whole path element.
 func stars(pattern string, first bool) (token, int) {
 	rest, two := strings.CutPrefix(pattern, "**")
 	switch {
@@ -95,8 +95,8 @@ func oneRune(pattern string) (token, int) {
 	return token{kind: literal, text: pattern[:size]}, size
 }
 
-// newClass reads a class from its [ on. A range begins with a rune that is not the end of
-// another one, and a - that is escaped makes none.
+// newClass parses the class at the start of pattern. The end of a range cannot begin another one,
+// and an escaped - does not form a range.
 func newClass(pattern string) (t token, size int) {
 	t.kind = class
 	i := 1
@@ -109,12 +109,12 @@ func newClass(pattern string) (t token, size int) {
 		r, next := classRune(pattern, i)
 		if before >= 0 && r == '-' && !escaped && pattern[next] != ']' {
 			r, i = classRune(pattern, next)
-			t.class = append(t.class, span{before, r})
+			t.class = append(t.class, runeRange{before, r})
 			before = -1
 			continue
 		}
 		i = next
-		t.class = append(t.class, span{r, r})
+		t.class = append(t.class, runeRange{r, r})
 		if before = r; r == utf8.MaxRune {
 			before = -1
 		}
@@ -122,7 +122,7 @@ func newClass(pattern string) (t token, size int) {
 	return t, i + 1
 }
 
-// classRune reads a rune of a class, and tells where the next one is.
+// classRune reads a rune of a class, and returns the offset of the next one.
 func classRune(pattern string, at int) (rune, int) {
 	if pattern[at] == '\\' {
 		at++
@@ -131,7 +131,7 @@ func classRune(pattern string, at int) (rune, int) {
 	return r, at + size
 }
 
-// has tells whether a class has a rune. That may be a slash.
+// has reports whether a class contains a rune, which may be a slash.
 func (t *token) has(r rune) bool {
 	for _, s := range t.class {
 		if s.low <= r && r <= s.high {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// randomItems returns pieces of some 60 different words each, which are as rare as words are.
+// randomItems returns chunks of about 60 distinct words each, with a realistic distribution of
+// frequencies.
 func randomItems(r *rand.Rand, count, dim int) []Item {
 	zipf := rand.NewZipf(r, 1.05, 20, 60_000)
 	var items []Item
@@ -22,7 +23,7 @@ func randomItems(r *rand.Rand, count, dim int) []Item {
 	return items
 }
 
-// letters writes a number as a word.
+// letters converts a number to a word.
 func letters(n uint64) string {
 	var word []byte
 	for ; n > 0; n /= 20 {
@@ -80,10 +81,10 @@ func BenchmarkPut(b *testing.B) {
 			x.Put(items[at : at+50])
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(items)), "us/piece")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(items)), "us/chunk")
 }
 
-// BenchmarkMemory says how much room an index needs without its vectors.
+// BenchmarkMemory measures the memory of an index without its vectors.
 func BenchmarkMemory(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -7,11 +7,12 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// shortestPart is how many letters a part of a compound has at least.
-const shortestPart = 2
+// minPartLength is the minimum number of letters in a part of a compound.
+const minPartLength = 2
 
-// compounds makes up for names that some write as one word and others as several, as duckdb and DuckDB: a word that no piece
-// has gives way to two that pieces have, and words of a name that no piece has are joined.
+// compounds handles names that are written as one word by some and as several by others, such as
+// duckdb and DuckDB. It replaces a word that is in no chunk by two that are, and adds the joined
+// words of a name if that is in a chunk.
 func (v *view) compounds(text string, terms []term) []term {
 	for i := 0; i < len(terms); i++ {
 		if v.has(terms[i].hash) || terms[i].word == "" {
@@ -34,17 +35,17 @@ func (v *view) compounds(text string, terms []term) []term {
 	return terms
 }
 
-// has tells whether any piece that is there has a word.
+// has reports whether any live chunk contains a word.
 func (v *view) has(word uint64) bool {
 	return slices.ContainsFunc(v.segments, func(s segment) bool {
 		l, ok := s.list(word)
-		return ok && s.holds(l) > 0
+		return ok && s.liveCount(l) > 0
 	})
 }
 
-// parts takes a word apart into two that pieces have, the first as long as can be.
+// parts splits a word into two that chunks contain, the first as long as possible.
 func (v *view) parts(word string) (first, second term, ok bool) {
-	for at := len(word) - shortestPart; at >= shortestPart; at-- {
+	for at := len(word) - minPartLength; at >= minPartLength; at-- {
 		first.hash, second.hash = hash(tokenize.Stem([]byte(word[:at]))), hash(tokenize.Stem([]byte(word[at:])))
 		if v.has(first.hash) && v.has(second.hash) {
 			return first, second, true

@@ -2,7 +2,7 @@ package hybrid
 
 import "testing"
 
-// TestCompounds: a name is found whether it is written as one word or as several.
+// TestCompounds checks that a name is found whether it is written as one word or as several.
 func TestCompounds(t *testing.T) {
 	x := New(8)
 	x.Put([]Item{
@@ -20,7 +20,7 @@ func TestCompounds(t *testing.T) {
 	}
 	x.Drop([]ID{5})
 	if found, _ := x.Search(Query{Text: "duckdb"}); len(found.Hits) == 0 || found.Hits[0].ID != 1 {
-		t.Errorf("a piece that is gone hides others: %+v", found)
+		t.Errorf("a deleted chunk hides others: %+v", found)
 	}
 	if found, _ := x.Search(Query{Text: "xyzzyplugh"}); len(found.Hits) != 0 {
 		t.Errorf("gibberish finds %+v", found)

@@ -1,4 +1,5 @@
-// Package hybrid ranks pieces of text by their words and by their meaning.
+// Package hybrid ranks chunks of text by their words (BM25) and by their meaning (vectors). It
+// stores neither the texts nor the exact vectors, and computes no embeddings.
 package hybrid
 
 import (
@@ -6,109 +7,111 @@ import (
 	"sync/atomic"
 )
 
-// ID is the caller's number of a piece. Numbers may be used again after Drop.
+// ID is the caller's number of a chunk. Numbers may be reused after Drop.
 type ID uint32
 
-// Item is a piece of text as the index takes it. Neither the text nor the vector is kept.
+// Item is a chunk of text to index. The index keeps neither the text nor the vector.
 type Item struct {
 	ID   ID
 	Text string
-	// Vector is what the text means, of any length above 0. One that is nil, all zeros, not finite or not of the index's
-	// dimensions says nothing: the piece is ranked by its words alone.
+	// Vector is the embedding of the text, of any length above 0. A vector that is nil, all zeros,
+	// not finite or not of the index's dimensions is ignored: the chunk is ranked by its words
+	// alone.
 	Vector []float32
 }
 
-// Index holds pieces and finds them. All methods are safe for concurrent use, and a Search waits for nobody: it sees the
-// index as it was at one moment, while others put and drop.
+// Index stores chunks and searches them. All methods are safe for concurrent use. Search never
+// blocks: it sees a snapshot of the index while others call Put and Drop.
 type Index struct {
-	// Pause is called between one piece and the next by those who put them, to let others go first; nil for nobody. It is
-	// set before anything else is done.
+	// Pause is called by Put before each chunk, to let more urgent work go first. It may be nil,
+	// and must be set before any other use.
 	Pause func()
 
-	dim     int
-	now     atomic.Pointer[view]
-	scratch sync.Pool // of *room
-	tallies sync.Pool // of *tally
+	dim      int
+	now      atomic.Pointer[view]
+	scratch  sync.Pool // of *room
+	counters sync.Pool // of *tally
 
-	// writing is held by who changes the index, and guards where.
+	// writing serializes changes of the index, and guards where.
 	writing sync.Mutex
 	where   map[ID]place
 }
 
-// view is the index at one moment. It never changes.
+// view is an immutable snapshot of the index.
 type view struct {
 	segments []segment
-	// live is how many pieces there are, and words how many words they have.
+	// live is the number of chunks, and words the number of words in them.
 	live  int
 	words int64
 }
 
-// place is where a piece is kept.
+// place is where a chunk is stored.
 type place struct {
 	in   *core
 	slot uint16
 }
 
-// batch is how many pieces become visible at once, at most, when many are put.
+// batch is the maximum number of chunks that become visible at once in a large Put.
 const batch = maxSegment
 
-// New returns an empty index of vectors with so many dimensions.
+// New returns an empty index of vectors with dim dimensions.
 func New(dim int) *Index {
 	x := &Index{dim: dim, where: map[ID]place{}}
 	x.now.Store(&view{})
 	return x
 }
 
-// Len returns how many pieces there are.
+// Len returns the number of chunks.
 func (x *Index) Len() int { return x.now.Load().live }
 
-// Put adds pieces, each in the place of the one with the same ID. Of two items with one ID the later one stays.
+// Put adds chunks. A chunk replaces an earlier one with the same ID. Of two items with the same ID
+// the later one wins.
 func (x *Index) Put(items []Item) {
-	t, _ := x.tallies.Get().(*tally)
+	t, _ := x.counters.Get().(*termCounter)
 	if t == nil {
-		t = newTally()
+		t = newTermCounter()
 	}
 	for len(items) > 0 {
 		n := min(batch, len(items))
 		x.put(x.build(lastOfEach(items[:n]), t))
 		items = items[n:]
 	}
-	x.tallies.Put(t)
+	x.counters.Put(t)
 }
 
 func (x *Index) put(c *core) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	segments := x.without(c.ids)
-	x.settle(c)
-	x.publish(tidy(append(segments, whole(c)), x.settle))
+	x.recordPlaces(c)
+	x.publish(compact(append(segments, whole(c)), x.recordPlaces))
 }
 
-// Drop removes pieces. Those that are not there are left alone.
+// Drop removes chunks. It ignores unknown IDs.
 func (x *Index) Drop(ids []ID) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	x.publish(tidy(x.without(ids), x.settle))
+	x.publish(compact(x.without(ids), x.recordPlaces))
 }
 
-// without returns the present segments with some pieces marked as gone.
+// without returns the current segments with some chunks marked as deleted.
 func (x *Index) without(ids []ID) []segment {
-	gone := map[*core][]uint16{}
+	deleted := map[*core][]uint16{}
 	for _, id := range ids {
 		if at, ok := x.where[id]; ok {
-			gone[at.in] = append(gone[at.in], at.slot)
+			deleted[at.in] = append(deleted[at.in], at.slot)
 			delete(x.where, id)
 		}
 	}
 	var segments []segment
 	for _, s := range x.now.Load().segments {
-		segments = append(segments, s.without(gone[s.core]))
+		segments = append(segments, s.without(deleted[s.core]))
 	}
 	return segments
 }
 
-// settle notes where the pieces of a core are.
-func (x *Index) settle(c *core) {
+// recordPlaces records where the chunks of a core are.
+func (x *Index) recordPlaces(c *core) {
 	for slot, id := range c.ids {
 		x.where[id] = place{in: c, slot: uint16(slot)}
 	}
@@ -123,7 +126,7 @@ func (x *Index) publish(segments []segment) {
 	x.now.Store(v)
 }
 
-// lastOfEach leaves out items whose ID comes again.
+// lastOfEach removes items whose ID occurs again later.
 func lastOfEach(items []Item) []Item {
 	last := make(map[ID]int, len(items))
 	for i, item := range items {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestSearchWhileChanging replaces one piece again and again, among others that come and go: each search finds it once.
+// TestSearchWhileChanging replaces one chunk repeatedly while others are added and dropped, and
+// checks that each search finds it once.
 func TestSearchWhileChanging(t *testing.T) {
 	x := New(testDim)
 	vector := []float32{3: 1, testDim - 1: 2}
@@ -38,7 +39,7 @@ func TestSearchWhileChanging(t *testing.T) {
 		}
 	}
 	if x.Len() != 101 {
-		t.Errorf("%d pieces are left, want 101", x.Len())
+		t.Errorf("%d chunks are left, want 101", x.Len())
 	}
 }
 
@@ -52,7 +53,7 @@ func TestFine(t *testing.T) {
 	for limit, want := range map[int]int{1: 40, 10: 40, 20: 80, 90: 100} {
 		found, err := x.Search(Query{Text: "word", Vector: []float32{1, 0}, Limit: limit, Fine: func(ids []ID) ([][]float32, error) {
 			if slices.Sort(ids); len(slices.Compact(ids)) != want {
-				t.Errorf("limit %d: asked for %d, want %d", limit, len(ids), want)
+				t.Errorf("limit %d: rescored %d, want %d", limit, len(ids), want)
 			}
 			return make([][]float32, 3), nil
 		}})
@@ -82,10 +83,10 @@ func TestEmptyThings(t *testing.T) {
 	}
 	x.Put([]Item{{ID: 1}, {ID: 1, Text: "word"}, {ID: 2}})
 	if found, err := x.Search(Query{Text: "word words ... WORD"}); err != nil || len(found.Hits) != 1 || x.Len() != 2 {
-		t.Errorf("%d pieces, %+v, %v", x.Len(), found, err)
+		t.Errorf("%d chunks, %+v, %v", x.Len(), found, err)
 	}
 	if found, err := x.Search(Query{}); err != nil || found.Total != 0 {
-		t.Errorf("nothing asked: %+v, %v", found, err)
+		t.Errorf("empty query: %+v, %v", found, err)
 	}
 }
 
@@ -109,7 +110,7 @@ func TestLimitAndTies(t *testing.T) {
 	}
 }
 
-// TestLongTexts has a piece and a question of more words than are counted.
+// TestLongTexts has a chunk and a query with more words than are counted.
 func TestLongTexts(t *testing.T) {
 	var many strings.Builder
 	for i := range maxLength + 10 {
@@ -128,7 +129,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// TestBalance has questions of which the pieces know more and more words.
+// TestBalance has queries with an increasing number of known words.
 func TestBalance(t *testing.T) {
 	for _, c := range []struct {
 		name, text   string
@@ -152,7 +153,7 @@ func TestBalance(t *testing.T) {
 			terms[i] = term{idf: 1 / (saturation + 1), known: i < c.known}
 		}
 		b := balanceOf(c.text, terms, c.vector)
-		if math.Abs(float64(b.words-c.share)) > 1e-6 || b.words+b.meaning != 1 || math.Abs(float64(b.most)-float64(c.words)) > 1e-4 {
+		if math.Abs(float64(b.words-c.share)) > 1e-6 || b.words+b.meaning != 1 || math.Abs(float64(b.maxBM25)-float64(c.words)) > 1e-4 {
 			t.Errorf("%s: %+v, want a share of %v", c.name, b, c.share)
 		}
 	}
@@ -178,8 +179,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestWordsThatAllHave asks with words that say nothing, and with one that does.
-func TestWordsThatAllHave(t *testing.T) {
+// TestCommonWords searches for words that every chunk contains, and for one that is rare.
+func TestCommonWords(t *testing.T) {
 	x := New(testDim)
 	var items []Item
 	for i := range 1000 {
@@ -197,7 +198,7 @@ func TestWordsThatAllHave(t *testing.T) {
 	}
 }
 
-// TestViewsDoNotChange drops pieces while somebody may still look at what was before.
+// TestViewsDoNotChange checks that dropping chunks does not change earlier views.
 func TestViewsDoNotChange(t *testing.T) {
 	x := New(1)
 	var items []Item
@@ -207,7 +208,7 @@ func TestViewsDoNotChange(t *testing.T) {
 	x.Put(items)
 	for id := range ID(4) {
 		before := x.now.Load()
-		gone := before.segments[0].gone
+		deleted := before.segments[0].deleted
 		x.Drop([]ID{id})
 		dead := 0
 		for slot := range before.segments[0].ids {
@@ -215,13 +216,13 @@ func TestViewsDoNotChange(t *testing.T) {
 				dead++
 			}
 		}
-		if dead != gone {
-			t.Errorf("after dropping %d, a view from before has %d dead pieces, not %d", id, dead, gone)
+		if dead != deleted {
+			t.Errorf("after dropping %d, a view from before has %d deleted chunks, not %d", id, dead, deleted)
 		}
 	}
 }
 
-// TestPastedText asks with a text of which a piece has but a few words.
+// TestPastedText searches for a long text of which a chunk contains only a few words.
 func TestPastedText(t *testing.T) {
 	var pasted strings.Builder
 	for i := range 300 {

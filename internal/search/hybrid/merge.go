@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// fanIn is how many segments of about one size are joined.
+// fanIn is the number of segments of about the same size that are merged.
 const fanIn = 4
 
-// tidy joins small segments and rewrites those of which a third is gone. moved is told of each core that is made.
-func tidy(segments []segment, moved func(*core)) []segment {
+// compact merges small segments and rewrites those of which a third is deleted. It calls moved for
+// each core that it creates.
+func compact(segments []segment, moved func(*core)) []segment {
 	for {
-		group := untidy(segments)
+		group := mergeCandidates(segments)
 		if group == nil {
 			return segments
 		}
@@ -27,11 +28,11 @@ func tidy(segments []segment, moved func(*core)) []segment {
 	}
 }
 
-// untidy returns the numbers, in order, of segments that should become one.
-func untidy(segments []segment) []int {
+// mergeCandidates returns the sorted indexes of segments that should be merged.
+func mergeCandidates(segments []segment) []int {
 	var classes [16][]int
 	for i, s := range segments {
-		if s.gone*3 >= len(s.ids) {
+		if s.deleted*3 >= len(s.ids) {
 			return []int{i}
 		}
 		class := sizeClass(s.live())
@@ -43,7 +44,7 @@ func untidy(segments []segment) []int {
 	return pair(segments)
 }
 
-// sizeClass is the same for numbers that differ by less than fanIn times.
+// sizeClass returns the same class for numbers that differ by less than a factor of fanIn.
 func sizeClass(n int) int { return bits.Len(uint(n)) / 2 }
 
 // pair returns two large segments that fit into one.
@@ -63,7 +64,7 @@ func pair(segments []segment) []int {
 	return nil
 }
 
-// join makes one core of what is there of some segments.
+// join merges the live chunks of segments into one core.
 func join(segments []segment) *core {
 	size, dim := 0, segments[0].width
 	for _, s := range segments {
@@ -78,7 +79,8 @@ func join(segments []segment) *core {
 	return c
 }
 
-// take adds what is there of a segment, but for the postings, and returns the new slots; -1 is a piece that is gone.
+// take adds the live chunks of a segment, except for their postings, and returns their new slots;
+// -1 for a deleted chunk.
 func (c *core) take(s segment) []int32 {
 	slots := make([]int32, len(s.ids))
 	for slot, id := range s.ids {
@@ -95,12 +97,12 @@ func (c *core) take(s segment) []int32 {
 	return slots
 }
 
-// joinPostings goes through the terms of all segments in order, at once.
+// joinPostings merges the sorted terms of all segments.
 func joinPostings(c *core, segments []segment, moved [][]int32) {
 	var w writer
 	at := make([]int, len(segments))
 	for {
-		term, found := least(segments, at)
+		term, found := smallestTerm(segments, at)
 		if !found {
 			break
 		}
@@ -123,8 +125,8 @@ func joinPostings(c *core, segments []segment, moved [][]int32) {
 	w.into(c)
 }
 
-// least returns the first of the terms that come next.
-func least(segments []segment, at []int) (term uint64, found bool) {
+// smallestTerm returns the smallest of the next terms.
+func smallestTerm(segments []segment, at []int) (term uint64, found bool) {
 	for i, s := range segments {
 		if at[i] < len(s.terms) && (!found || s.terms[at[i]] < term) {
 			term, found = s.terms[at[i]], true

@@ -13,10 +13,10 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// plain is what an index should be: a map that is searched from end to end.
-type plain map[ID]stemmed
+// referenceIndex is a simple implementation of the index: a map that is searched as a whole.
+type referenceIndex map[ID]stemmed
 
-// stemmed is an item with its words, so that they are found once.
+// stemmed is an item with its stemmed words.
 type stemmed struct {
 	Item
 	stems []string
@@ -49,7 +49,7 @@ func count(all []string, word string) (n float64) {
 	return n
 }
 
-func (p plain) average() float64 {
+func (p referenceIndex) average() float64 {
 	total := 0
 	for _, item := range p {
 		total += len(item.stems)
@@ -57,7 +57,7 @@ func (p plain) average() float64 {
 	return float64(total) / float64(max(1, len(p)))
 }
 
-func (p plain) terms(text string) []term {
+func (p referenceIndex) terms(text string) []term {
 	var terms []term
 	holders := map[string]int{}
 	for _, item := range p {
@@ -67,7 +67,7 @@ func (p plain) terms(text string) []term {
 	}
 	for _, word := range distinct(stems(text)) {
 		holders := holders[word]
-		terms = append(terms, term{hash: hash([]byte(word)), idf: inverse(holders, len(p)), known: holders > 0})
+		terms = append(terms, term{hash: hash([]byte(word)), idf: inverseFrequency(holders, len(p)), known: holders > 0})
 	}
 	return terms
 }
@@ -75,7 +75,7 @@ func (p plain) terms(text string) []term {
 func bm25(terms []term, all, question []string, average float64) (sum float64) {
 	for i, word := range question {
 		n := count(all, word)
-		norm := 1 - byLength + byLength*float64(len(all))/average
+		norm := 1 - lengthWeight + lengthWeight*float64(len(all))/average
 		if n > 0 {
 			sum += float64(terms[i].idf) * n * (saturation + 1) / (n + saturation*norm)
 		}
@@ -84,8 +84,8 @@ func bm25(terms []term, all, question []string, average float64) (sum float64) {
 }
 
 func cosine(a, b []float32) float64 {
-	_, la, okA := extent(a, len(b))
-	_, lb, okB := extent(b, len(a))
+	_, la, okA := measure(a, len(b))
+	_, lb, okB := measure(b, len(a))
 	if !okA || !okB {
 		return 0
 	}
@@ -96,13 +96,13 @@ func cosine(a, b []float32) float64 {
 	return sum / la / lb
 }
 
-// all returns every relevant piece with its score, and those so close to the border that 8 bits a number may decide either
-// way.
-func (p plain) all(q Query) (all, edge map[ID]Hit) {
+// all returns every relevant chunk with its score, and those so close to the threshold that
+// quantization may decide either way.
+func (p referenceIndex) all(q Query) (all, edge map[ID]Hit) {
 	const slack = 0.02
 	all, edge = map[ID]Hit{}, map[ID]Hit{}
 	terms, question, average := p.terms(q.Text), distinct(stems(q.Text)), p.average()
-	b := balanceOf(q.Text, terms, newNeedle(q.Vector, testDim) != nil)
+	b := balanceOf(q.Text, terms, newQueryVector(q.Vector, testDim) != nil)
 	for id, item := range p {
 		if q.Keep != nil && !q.Keep(id) {
 			continue
@@ -144,7 +144,7 @@ func someIDs() *rapid.Generator[[]ID] {
 	return rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 40), func(n int) ID { return ID(n) }), 0, 12)
 }
 
-func someQuery(t *rapid.T, p plain) Query {
+func someQuery(t *rapid.T, p referenceIndex) Query {
 	q := Query{Text: someText().Draw(t, "question"), Vector: someVector().Draw(t, "meaning"), Limit: rapid.IntRange(1, 12).Draw(t, "limit")}
 	if rapid.Bool().Draw(t, "filtered") {
 		keep := rapid.Uint64().Draw(t, "keep")
@@ -163,8 +163,8 @@ func someQuery(t *rapid.T, p plain) Query {
 	return q
 }
 
-// check compares what was found with all there is to find.
-func check(t *rapid.T, p plain, q Query, found Found) {
+// check compares the result of a search with the reference.
+func check(t *rapid.T, p referenceIndex, q Query, found Found) {
 	const slack = 1e-4
 	all, edge := p.all(q)
 	if found.Total < len(all) || found.Total > len(all)+len(edge) {
@@ -194,14 +194,14 @@ func check(t *rapid.T, p plain, q Query, found Found) {
 	}
 }
 
-// TestModel does anything in any order to an index and to a map.
+// TestModel applies random operations to an index and to the reference.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x, p := New(testDim), plain{}
+		x, p := New(testDim), referenceIndex{}
 		t.Repeat(map[string]func(*rapid.T){
 			"": func(t *rapid.T) {
 				if x.Len() != len(p) || len(x.where) != len(p) {
-					t.Fatalf("%d pieces, at %d places, want %d", x.Len(), len(x.where), len(p))
+					t.Fatalf("%d chunks, at %d places, want %d", x.Len(), len(x.where), len(p))
 				}
 			},
 			"put": func(t *rapid.T) {
@@ -231,7 +231,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestManyAndFewAgain fills an index beyond one segment and empties it: nothing of what is gone stays.
+// TestManyAndFewAgain fills an index beyond one segment and empties it, and checks that nothing of
+// the dropped chunks remains.
 func TestManyAndFewAgain(t *testing.T) {
 	const many = maxSegment*2 + 1000
 	x := New(testDim)
@@ -241,12 +242,12 @@ func TestManyAndFewAgain(t *testing.T) {
 	}
 	x.Put(items)
 	if n := len(x.now.Load().segments); x.Len() != many || n > 12 {
-		t.Fatalf("%d pieces in %d segments", x.Len(), n)
+		t.Fatalf("%d chunks in %d segments", x.Len(), n)
 	}
 	for _, i := range []int{0, 1, 511, 512, maxSegment, many - 1} {
 		found, err := x.Search(Query{Text: fmt.Sprintf("number%d", i)})
 		if err != nil || found.Hits[0].ID != ID(i) {
-			t.Errorf("piece %d: %+v, %v", i, found, err)
+			t.Errorf("chunk %d: %+v, %v", i, found, err)
 		}
 	}
 	var ids []ID
@@ -263,7 +264,7 @@ func TestManyAndFewAgain(t *testing.T) {
 		kept, rows = kept+s.live(), rows+cap(s.ids)
 	}
 	if want := (many + 99) / 100; x.Len() != want || kept != want || rows > 2*want {
-		t.Errorf("%d pieces, %d live, %d rows; want %d", x.Len(), kept, rows, want)
+		t.Errorf("%d chunks, %d live, %d rows; want %d", x.Len(), kept, rows, want)
 	}
 	found, err := x.Search(Query{Text: "kind3", Limit: 1})
 	if err != nil || len(found.Hits) != 1 || found.Total == 0 {

@@ -5,14 +5,15 @@ import (
 	"slices"
 )
 
-// maxLength and maxTimes are where a piece's words, and the times a word occurs in it, stop being counted.
+// maxLength and maxTimes limit the counts of a chunk's words and of the occurrences of a word in
+// it.
 const (
 	maxLength = 1<<16 - 1
 	maxTimes  = 255
 )
 
-// hash is FNV-1a. Words that share a hash by chance would be taken for one another: with a million words, one chance in
-// thirty million.
+// hash returns the FNV-1a hash of a word. Words with the same hash are treated as one; with a
+// million words the chance of that is one in thirty million.
 func hash(word []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, b := range word {
@@ -21,17 +22,19 @@ func hash(word []byte) uint64 {
 	return h
 }
 
-// list says in which pieces a word occurs: how many there are, then for each the step from the one before, twice, plus 1 if
-// it occurs more than once, in which case a byte says how often.
+// list is the encoded postings of a word: the number of chunks, then for each chunk the difference
+// from the previous slot times two, plus 1 if the word occurs more than once, in which case a byte
+// with the number of occurrences follows.
 type list []byte
 
-// count returns how many pieces there are, and the postings that next reads.
+// count returns the number of chunks, and the postings that next reads.
 func (l list) count() (int, list) {
 	n, size := binary.Uvarint(l)
 	return int(n), l[size:]
 }
 
-// next returns the piece that comes after a slot, -1 for the first, how often the word occurs in it, and what follows.
+// next decodes the posting after slot, which is -1 for the first. It returns its slot, the number
+// of occurrences, and the remaining postings.
 func (l list) next(slot int) (at, times int, rest list) {
 	step, size := int(l[0]), 1
 	if step >= 0x80 {
@@ -44,7 +47,8 @@ func (l list) next(slot int) (at, times int, rest list) {
 	return slot + step>>1, int(l[size]), l[size+1:]
 }
 
-// writer makes the postings of a core: the terms in order, the pieces of each in order.
+// writer encodes the postings of a core. Terms, and the chunks of each term, must be added in
+// order.
 type writer struct {
 	terms    []uint64
 	starts   []uint32
@@ -55,7 +59,7 @@ type writer struct {
 	last    int
 }
 
-// add says that the term that ends next occurs in a piece.
+// add adds a chunk to the current term.
 func (w *writer) add(slot, times int) {
 	step := uint64(slot+1-w.last) << 1
 	if times > 1 {
@@ -67,7 +71,7 @@ func (w *writer) add(slot, times int) {
 	w.count++
 }
 
-// end finishes a term, which is left out if it occurs nowhere.
+// end completes the current term. It is left out if it occurs nowhere.
 func (w *writer) end(term uint64) {
 	if w.count > 0 {
 		w.terms = append(w.terms, term)
@@ -77,7 +81,7 @@ func (w *writer) end(term uint64) {
 	w.entries, w.count, w.last = w.entries[:0], 0, 0
 }
 
-// into hands over what was written, in no more room than it needs.
+// into stores what was written in the core, without spare capacity.
 func (w *writer) into(c *core) {
 	c.terms = slices.Clone(w.terms)
 	c.starts = slices.Clone(append(w.starts, uint32(len(w.postings))))

@@ -5,47 +5,47 @@ import (
 	"slices"
 )
 
-// Query is what is looked for. The functions are called by the goroutine that searches, and no lock is held meanwhile; they
-// may be asked about pieces that were dropped a moment ago.
+// Query describes a search. Its functions are called by the goroutine that searches, without any
+// lock held. They may be called for chunks that were dropped a moment ago.
 type Query struct {
 	Text string
-	// Vector is what the text means. One that is nil, all zeros, not finite or not of the index's dimensions says nothing:
-	// the pieces are ranked by their words alone.
+	// Vector is the embedding of the text. A vector that is nil, all zeros, not finite or not of
+	// the index's dimensions is ignored: the chunks are ranked by their words alone.
 	Vector []float32
-	// Keep is the filter, which is applied first. Nil keeps all.
+	// Keep is a filter that is applied first. Nil keeps all chunks.
 	Keep func(ID) bool
-	// Weigh says what the score of a piece is multiplied by. Nil is 1 for all.
+	// Weigh returns the factor by which the score of a chunk is multiplied. Nil means 1 for all.
 	Weigh func(ID) float32
-	// Fine returns the vectors of the best candidates, at least 40 and four times the limit if there are so many, in their
-	// order, to compare them once more and closely. A vector that is nil leaves its piece as it is, and so does a nil Fine
-	// all of them.
+	// Fine returns the exact vectors of the best candidates, in their order, for rescoring. It is
+	// called with 40 and four times the limit, whichever is more, if there are that many. A nil
+	// vector leaves the score of its chunk unchanged, and a nil Fine leaves all scores unchanged.
 	Fine func([]ID) ([][]float32, error)
-	// Limit is how many pieces are returned at most; 0 is 10.
+	// Limit is the maximum number of hits; 0 means 10.
 	Limit int
 }
 
-// Found is what a search found.
+// Found is the result of a search.
 type Found struct {
-	// Hits are the best pieces, the best one first.
+	// Hits are the best chunks, the best first.
 	Hits []Hit
-	// Total is how many pieces are relevant at all.
+	// Total is the number of relevant chunks.
 	Total int
 }
 
-// leastCandidates is how many of the best are compared closely at least.
-const leastCandidates = 40
+// minCandidates is the minimum number of candidates that are rescored.
+const minCandidates = 40
 
-// Search returns the pieces that fit a query best. The only error is that of Query.Fine.
+// Search returns the chunks that match a query best. It returns an error only if Query.Fine does.
 func (x *Index) Search(q Query) (Found, error) {
 	if q.Limit <= 0 {
 		q.Limit = 10
 	}
 	s := x.newSearch(q)
 	for i := range s.view.segments {
-		s.through(&s.view.segments[i])
+		s.scoreSegment(&s.view.segments[i])
 	}
-	x.scratch.Put(s.room)
-	if err := s.compareClosely(); err != nil {
+	x.scratch.Put(s.buffers)
+	if err := s.rescore(); err != nil {
 		return Found{}, err
 	}
 	hits := s.best.hits
@@ -63,84 +63,84 @@ func (x *Index) Search(q Query) (Found, error) {
 	return Found{Hits: hits, Total: s.total}, nil
 }
 
-// search is one search on its way.
+// search is the state of one search.
 type search struct {
 	Query
-	view    *view
-	terms   []term
-	needle  *needle
-	balance balance
-	average float32
-	room    *room
-	best    top
-	total   int
+	view        *view
+	terms       []term
+	queryVector *queryVector
+	balance     balance
+	average     float32
+	buffers     *buffers
+	best        top
+	total       int
 }
 
-// room is what a search needs for a segment.
-type room struct {
+// buffers is the memory that a search needs for a segment.
+type buffers struct {
 	kept     [maxSegment]bool
 	sums     [maxSegment]float32
 	products [maxSegment]int32
 }
 
 func (x *Index) newSearch(q Query) *search {
-	s := &search{Query: q, view: x.now.Load(), terms: questionTerms(q.Text), needle: newNeedle(q.Vector, x.dim)}
+	s := &search{Query: q, view: x.now.Load(), terms: queryTerms(q.Text), queryVector: newQueryVector(q.Vector, x.dim)}
 	s.terms = s.view.compounds(q.Text, s.terms)
 	s.view.weigh(s.terms)
-	s.balance = balanceOf(q.Text, s.terms, s.needle != nil)
+	s.balance = balanceOf(q.Text, s.terms, s.queryVector != nil)
 	s.average = float32(s.view.words) / float32(max(1, s.view.live))
 	s.best.size = min(q.Limit, s.view.live)
-	if s.closely() {
-		s.best.size = max(leastCandidates, 4*s.best.size)
+	if s.rescores() {
+		s.best.size = max(minCandidates, 4*s.best.size)
 	}
-	s.room, _ = x.scratch.Get().(*room)
-	if s.room == nil {
-		s.room = new(room)
+	s.buffers, _ = x.scratch.Get().(*buffers)
+	if s.buffers == nil {
+		s.buffers = new(buffers)
 	}
 	return s
 }
 
-// closely tells whether the best are compared once more.
-func (s *search) closely() bool { return s.Fine != nil && s.needle != nil }
+// rescores reports whether the best hits are rescored with exact vectors.
+func (s *search) rescores() bool { return s.Fine != nil && s.queryVector != nil }
 
-// through looks at all pieces of a segment.
-func (s *search) through(g *segment) {
-	if !s.sift(g) {
+// scoreSegment scores all chunks of a segment.
+func (s *search) scoreSegment(g *segment) {
+	if !s.filter(g) {
 		return
 	}
-	sums := s.room.sums[:len(g.ids)]
+	sums := s.buffers.sums[:len(g.ids)]
 	clear(sums)
-	g.rate(s.terms, s.average, sums)
+	g.addBM25(s.terms, s.average, sums)
 	s.multiply(g)
 	for slot, id := range g.ids {
-		if !s.room.kept[slot] {
+		if !s.buffers.kept[slot] {
 			continue
 		}
 		h := Hit{ID: id, Words: s.balance.share(sums[slot])}
-		if s.needle != nil {
-			h.Meaning = float32(s.room.products[slot]) * g.scales[slot] * s.needle.scale
+		if s.queryVector != nil {
+			h.Meaning = float32(s.buffers.products[slot]) * g.scales[slot] * s.queryVector.scale
 		}
 		s.consider(h)
 	}
 }
 
-// sift notes which pieces are there and pass the filter, and tells whether there are any.
-func (s *search) sift(g *segment) bool {
+// filter marks the live chunks that pass the filter, and reports whether there are any.
+func (s *search) filter(g *segment) bool {
 	found := false
 	for slot, id := range g.ids {
 		kept := !g.isDead(slot) && (s.Keep == nil || s.Keep(id))
-		s.room.kept[slot] = kept
+		s.buffers.kept[slot] = kept
 		found = found || kept
 	}
 	return found
 }
 
-// multiply compares the vectors of the pieces that are kept: as many at once as follow each other.
+// multiply computes the dot products of the chunks that are kept, in runs of consecutive chunks.
 func (s *search) multiply(g *segment) {
-	if s.needle == nil {
+	if s.queryVector == nil {
 		return
 	}
-	kept := s.room.kept[:len(g.ids)]
+	kept := s.buffers.kept[:len(g.ids)]
 	for at := 0; at < len(kept); {
 		if !kept[at] {
 			at++
@@ -150,12 +150,12 @@ func (s *search) multiply(g *segment) {
 		for end < len(kept) && kept[end] {
 			end++
 		}
-		s.needle.products(g.vectors[at*g.width:end*g.width], s.room.products[at:end])
+		s.queryVector.products(g.vectors[at*g.width:end*g.width], s.buffers.products[at:end])
 		at = end
 	}
 }
 
-// consider counts a piece if it is relevant, and keeps it if it is among the best.
+// consider counts a chunk if it is relevant, and keeps it if it is among the best.
 func (s *search) consider(h Hit) {
 	h.Score = s.balance.fuse(h.Words, h.Meaning)
 	if !s.balance.relevant(h.Score, h.Words) {
@@ -166,7 +166,7 @@ func (s *search) consider(h Hit) {
 	s.best.add(h)
 }
 
-// weigh applies what the caller says about a piece.
+// weigh applies the caller's factor to a hit.
 func (s *search) weigh(h *Hit) {
 	if s.Weigh != nil {
 		h.Score *= s.Weigh(h.ID)
@@ -176,10 +176,11 @@ func (s *search) weigh(h *Hit) {
 	}
 }
 
-// compareClosely computes the scores of the best anew, with the vectors as they were before they were made small.
-func (s *search) compareClosely() error {
+// rescore computes the scores of the best hits again, with the exact vectors instead of the
+// quantized ones.
+func (s *search) rescore() error {
 	hits := s.best.hits
-	if !s.closely() || len(hits) == 0 {
+	if !s.rescores() || len(hits) == 0 {
 		return nil
 	}
 	ids := make([]ID, len(hits))
@@ -191,7 +192,7 @@ func (s *search) compareClosely() error {
 		return fmt.Errorf("read vectors: %w", err)
 	}
 	for i := range min(len(hits), len(vectors)) {
-		if cosine, ok := s.needle.cosine(vectors[i]); ok {
+		if cosine, ok := s.queryVector.cosine(vectors[i]); ok {
 			hits[i].Meaning = cosine
 			hits[i].Score = s.balance.fuse(hits[i].Words, cosine)
 			s.weigh(&hits[i])

@@ -2,46 +2,48 @@ package hybrid
 
 import "slices"
 
-// maxSegment is how many pieces a segment has at most, so that joining segments is short work and needs little room.
+// maxSegment is the maximum number of chunks in a segment. It bounds the time and memory of a
+// merge.
 const maxSegment = 8192
 
-// core holds pieces as they were put. It never changes.
+// core holds chunks as they were added. It is immutable.
 type core struct {
 	ids     []ID
 	lengths []uint16
 	length  int64
 
-	// terms are the hashes of all words, in order; those of number i have their postings at starts[i]:starts[i+1].
-	// Hashes stand for the words, so that nothing is left of words that are gone.
+	// terms holds the sorted hashes of all words. The postings of term i are at
+	// starts[i]:starts[i+1]. Only hashes are stored, so that nothing remains of words whose chunks
+	// are dropped.
 	terms    []uint64
 	starts   []uint32
 	postings []byte
 
-	// vectors has a row of width bytes for each piece; times its scale it is the vector, of length 1. A scale of 0 is a
-	// piece without a vector.
+	// vectors has a row of width bytes for each chunk. A row times its scale is the vector,
+	// normalized to length 1. A chunk without a vector has a scale of 0.
 	width   int
 	vectors []int8
 	scales  []float32
 }
 
-// segment is a core without the pieces that are gone since.
+// segment is a core without the chunks that were deleted since.
 type segment struct {
 	*core
-	// dead has a bit for each piece; nil if all are there.
-	dead  []uint64
-	gone  int
-	words int64
+	// dead has a bit for each deleted chunk; nil if there are none.
+	dead    []uint64
+	deleted int
+	words   int64
 }
 
 func whole(c *core) segment { return segment{core: c, words: c.length} }
 
-func (s *segment) live() int { return len(s.ids) - s.gone }
+func (s *segment) live() int { return len(s.ids) - s.deleted }
 
 func (s *segment) isDead(slot int) bool {
 	return s.dead != nil && s.dead[slot>>6]&(1<<(slot&63)) != 0
 }
 
-// without returns a segment in which some more pieces are gone, all of which were there.
+// without returns a segment in which more chunks are deleted. All of them must be live.
 func (s segment) without(slots []uint16) segment {
 	if len(slots) == 0 {
 		return s
@@ -51,13 +53,13 @@ func (s segment) without(slots []uint16) segment {
 	s.dead = dead
 	for _, slot := range slots {
 		dead[slot>>6] |= 1 << (slot & 63)
-		s.gone++
+		s.deleted++
 		s.words -= int64(s.lengths[slot])
 	}
 	return s
 }
 
-// list returns the postings of a word.
+// list returns the postings of a term.
 func (c *core) list(term uint64) (list, bool) {
 	i, ok := slices.BinarySearch(c.terms, term)
 	if !ok {
@@ -66,8 +68,8 @@ func (c *core) list(term uint64) (list, bool) {
 	return c.postings[c.starts[i]:c.starts[i+1]], true
 }
 
-// holds returns in how many pieces that are there a list's word occurs.
-func (s *segment) holds(l list) int {
+// liveCount returns the number of live chunks in a list.
+func (s *segment) liveCount(l list) int {
 	count, rest := l.count()
 	if s.dead == nil {
 		return count
@@ -82,8 +84,8 @@ func (s *segment) holds(l list) int {
 	return live
 }
 
-// build makes a core of items with different IDs, at most maxSegment of them.
-func (x *Index) build(items []Item, t *tally) *core {
+// build builds a core of at most maxSegment items with different IDs.
+func (x *Index) build(items []Item, t *termCounter) *core {
 	c := newCore(len(items), x.dim)
 	t.reset()
 	for slot, item := range items {

@@ -6,28 +6,29 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// The parameters of BM25: how soon more of one word counts no more, and how much a long text is held against a piece.
+// The parameters of BM25: how quickly repetitions of a word lose effect (k1), and how much a long
+// text lowers a score (b).
 const (
-	saturation = 1.2
-	byLength   = 0.75
+	saturation   = 1.2
+	lengthWeight = 0.75
 )
 
-// maxTerms is how many different words of a question count.
+// maxTerms is the maximum number of distinct words of a query.
 const maxTerms = 512
 
-// term is a word of a question.
+// term is a word of a query.
 type term struct {
 	hash uint64
-	// idf is how much the word says: more, the fewer pieces have it.
+	// idf is the inverse document frequency of the word.
 	idf float32
-	// known tells whether any piece has it.
+	// known reports whether any chunk contains it.
 	known bool
-	// word is how it is written; empty if it is only a part of how it was.
+	// word is the word as written; empty for a part of a compound.
 	word string
 }
 
-// questionTerms returns the different words of a question, in order.
-func questionTerms(text string) []term {
+// queryTerms returns the distinct words of a query, in order.
+func queryTerms(text string) []term {
 	var terms []term
 	seen := map[uint64]bool{}
 	for word := range tokenize.In(text) {
@@ -43,27 +44,28 @@ func questionTerms(text string) []term {
 	return terms
 }
 
-// weigh finds out how much each word says among the pieces of a view.
+// weigh computes the inverse document frequency of each term in a view.
 func (v *view) weigh(terms []term) {
 	for i := range terms {
 		holders := 0
 		for _, s := range v.segments {
 			if l, ok := s.list(terms[i].hash); ok {
-				holders += s.holds(l)
+				holders += s.liveCount(l)
 			}
 		}
 		terms[i].known = holders > 0
-		terms[i].idf = inverse(holders, v.live)
+		terms[i].idf = inverseFrequency(holders, v.live)
 	}
 }
 
-// inverse is the inverse document frequency of a word that some of all pieces have.
-func inverse(holders, all int) float32 {
+// inverseFrequency returns the inverse document frequency of a word that occurs in holders of all
+// chunks.
+func inverseFrequency(holders, all int) float32 {
 	return float32(math.Log1p((float64(all-holders) + 0.5) / (float64(holders) + 0.5)))
 }
 
-// rate adds up BM25 for the pieces of a segment. The sums are 0 before.
-func (s *segment) rate(terms []term, average float32, sums []float32) {
+// addBM25 adds the BM25 scores of a segment's chunks to sums.
+func (s *segment) addBM25(terms []term, average float32, sums []float32) {
 	for _, t := range terms {
 		l, ok := s.list(t.hash)
 		if !ok {
@@ -74,7 +76,7 @@ func (s *segment) rate(terms []term, average float32, sums []float32) {
 			var times int
 			slot, times, rest = rest.next(slot)
 			n := float32(times)
-			size := 1 - byLength + byLength*float32(s.lengths[slot])/average
+			size := 1 - lengthWeight + lengthWeight*float32(s.lengths[slot])/average
 			sums[slot] += t.idf * n * (saturation + 1) / (n + saturation*size)
 		}
 	}

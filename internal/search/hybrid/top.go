@@ -1,17 +1,18 @@
 package hybrid
 
-// Hit is a piece that was found.
+// Hit is a chunk that was found.
 type Hit struct {
 	ID ID
-	// Score is from 0 to 1: Words and Meaning together, times what Query.Weigh says.
+	// Score is from 0 to 1: Words and Meaning combined, times the factor from Query.Weigh.
 	Score float32
-	// Words is how much of what the words could give they do give, from 0 to 1.
+	// Words is the BM25 score as a fraction of its upper bound, from 0 to 1.
 	Words float32
 	// Meaning is the cosine of the vectors.
 	Meaning float32
 }
 
-// before is the order of hits: the better one first, of equals that with the lower ID.
+// before reports whether h ranks before other: by a higher score, or with equal scores by a lower
+// ID.
 func (h *Hit) before(other *Hit) bool {
 	if h.Score != other.Score {
 		return h.Score > other.Score
@@ -19,7 +20,7 @@ func (h *Hit) before(other *Hit) bool {
 	return h.ID < other.ID
 }
 
-// top keeps the best hits of any number: a heap with the worst of them at the root.
+// top keeps the best hits in a heap with the worst of them at the root.
 type top struct {
 	hits []Hit
 	size int
@@ -28,16 +29,16 @@ type top struct {
 func (t *top) add(h Hit) {
 	if len(t.hits) < t.size {
 		t.hits = append(t.hits, h)
-		t.rise(len(t.hits) - 1)
+		t.siftUp(len(t.hits) - 1)
 		return
 	}
 	if h.before(&t.hits[0]) {
 		t.hits[0] = h
-		t.sink()
+		t.siftDown()
 	}
 }
 
-func (t *top) rise(at int) {
+func (t *top) siftUp(at int) {
 	for at > 0 {
 		above := (at - 1) / 2
 		if !t.hits[above].before(&t.hits[at]) {
@@ -48,7 +49,7 @@ func (t *top) rise(at int) {
 	}
 }
 
-func (t *top) sink() {
+func (t *top) siftDown() {
 	for at := 0; ; {
 		worst := at
 		for below := 2*at + 1; below <= 2*at+2 && below < len(t.hits); below++ {

@@ -1,10 +1,11 @@
 #include "textflag.h"
 
-// func multiplyAVX2(needle *int16, rows *int8, width, count int, out *int32)
+// func multiplyAVX2(query *int16, rows *int8, width, count int, out *int32)
 //
-// Four rows at a time share what is loaded of the needle; the rows that are left are taken one by one.
+// It processes four rows at a time, which share the loads of the query. The remaining rows follow
+// one by one.
 TEXT ·multiplyAVX2(SB), NOSPLIT, $0-40
-	MOVQ needle+0(FP), DI
+	MOVQ query+0(FP), DI
 	MOVQ rows+8(FP), SI
 	MOVQ width+16(FP), CX
 	MOVQ count+24(FP), BX

@@ -2,5 +2,5 @@
 
 package hybrid
 
-// multiply is there for machines with instructions for it.
+// multiply is only implemented for CPUs with vector instructions.
 func multiply([]int16, []int8, []int32) bool { return false }

@@ -11,20 +11,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMultiply compares the instructions of this machine with plain Go, at the extremes too.
+// TestMultiply compares the vector instructions with portable Go, including extreme values.
 func TestMultiply(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		width := rowUnit * rapid.IntRange(1, 20).Draw(t, "width")
 		count := rapid.IntRange(1, 11).Draw(t, "count")
 		limit := min(math.MaxInt16, math.MaxInt32/(math.MaxInt8*width))
-		needle := make([]int16, width)
+		query := make([]int16, width)
 		rows := make([]int8, width*count)
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		steep := rapid.Bool().Draw(t, "steep")
-		for i := range needle {
-			needle[i] = int16(r.IntN(2*limit+1) - limit)
+		for i := range query {
+			query[i] = int16(r.IntN(2*limit+1) - limit)
 			if steep {
-				needle[i] = int16(limit)
+				query[i] = int16(limit)
 			}
 		}
 		for i := range rows {
@@ -34,10 +34,10 @@ func TestMultiply(t *testing.T) {
 			}
 		}
 		got, want := make([]int32, count), make([]int32, count)
-		if !multiply(needle, rows, got) {
-			t.Skip("no instructions for it")
+		if !multiply(query, rows, got) {
+			t.Skip("this CPU has no vector instructions")
 		}
-		multiplyPlainly(needle, rows, want)
+		multiplyGeneric(query, rows, want)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%v, want %v", got, want)
 		}
@@ -47,8 +47,8 @@ func TestMultiply(t *testing.T) {
 	})
 }
 
-// TestVectorsThatSayNothing puts and looks for vectors that are no direction.
-func TestVectorsThatSayNothing(t *testing.T) {
+// TestIgnoredVectors adds and searches vectors without a direction.
+func TestIgnoredVectors(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	good := []float32{1, 2, 3}
 	for _, v := range [][]float32{nil, {}, {0, 0, 0}, {1, 2}, {1, 2, 3, 4}, {nan, 1, 2}, {1, inf, 2}, {-inf, inf, nan}} {
@@ -62,7 +62,7 @@ func TestVectorsThatSayNothing(t *testing.T) {
 		}
 		found, err = x.Search(Query{Text: "word", Vector: v})
 		if err != nil || len(found.Hits) != 2 || found.Hits[0].Score != found.Hits[1].Score {
-			t.Errorf("look for %v: %+v, %v", v, found, err)
+			t.Errorf("search for %v: %+v, %v", v, found, err)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestLengthDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestManyDimensions has vectors whose product is as large as it can be.
+// TestManyDimensions has vectors with the largest possible dot product.
 func TestManyDimensions(t *testing.T) {
 	const dim = 4000
 	v := make([]float32, dim)
@@ -97,7 +97,8 @@ func TestManyDimensions(t *testing.T) {
 	}
 }
 
-// randomVectors returns vectors in all directions, or around a few of them. As those of any model, they lean to one side.
+// randomVectors returns vectors in all directions, or around a few of them. Like those of real
+// models, they have a common bias.
 func randomVectors(r *rand.Rand, count, dim, clusters int) [][]float32 {
 	draw := func(around []float32, spread float64) []float32 {
 		v := make([]float32, dim)
@@ -134,7 +135,7 @@ func nearest(all [][]float32, query []float32, count int) []ID {
 	return ids[:count]
 }
 
-// TestRecall compares the best ten with those of an exact search.
+// TestRecall compares the best ten hits with those of an exact search.
 func TestRecall(t *testing.T) {
 	const dim, questions = 256, 10
 	count := 1200

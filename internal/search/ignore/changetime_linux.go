@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// changeTime is when a file, or what is known of it, was changed, in nanoseconds.
+// changeTime returns when a file or its metadata was last changed, in nanoseconds.
 func changeTime(info os.FileInfo) int64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return stat.Ctim.Nano()

@@ -4,5 +4,5 @@ package ignore
 
 import "os"
 
-// changeTime is 0: this system does not tell in a way that is the same everywhere.
+// changeTime returns 0, because there is no portable way to get the change time on these systems.
 func changeTime(os.FileInfo) int64 { return 0 }

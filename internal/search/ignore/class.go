@@ -2,7 +2,7 @@ package ignore
 
 import "strings"
 
-// classReader reads a class of a pattern, such as [!a-z[:digit:]], as git does.
+// classReader parses a character class of a pattern, such as [!a-z[:digit:]], as git does.
 type classReader struct {
 	source string
 	at     int
@@ -10,8 +10,9 @@ type classReader struct {
 	set    [4]uint64
 }
 
-// newClass reads a class from its [ on: the bytes that are in it, and its size. That is 0 if it is not closed, or names a
-// class that there is not.
+// newClass parses the class at the start of source, which begins with [. It returns the set of
+// bytes in the class and the length of the class. The length is 0 if the class is not closed or
+// contains an unknown named class.
 func newClass(source string, fold bool) (*[4]uint64, int) {
 	r := classReader{source: source, at: 1, fold: fold}
 	not := r.peek() == '!' || r.peek() == '^'
@@ -20,7 +21,7 @@ func newClass(source string, fold bool) (*[4]uint64, int) {
 	}
 	before := -1
 	for first := true; first || r.peek() != ']'; first = false {
-		next, ok := r.item(before)
+		next, ok := r.readItem(before)
 		if !ok {
 			return &r.set, 0
 		}
@@ -34,7 +35,7 @@ func newClass(source string, fold bool) (*[4]uint64, int) {
 	return &r.set, r.at + 1
 }
 
-// peek is the byte that is read next, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (r *classReader) peek() byte {
 	if r.at < len(r.source) {
 		return r.source[r.at]
@@ -42,17 +43,17 @@ func (r *classReader) peek() byte {
 	return 0
 }
 
-// item reads a byte, a range that goes on from the byte before, or a class by its name. It tells which byte a range may begin with, -1 if none,
-// and is false if the class is broken.
-func (r *classReader) item(before int) (int, bool) {
+// readItem reads a byte, a range that continues from the byte before, or a named class. It returns
+// the byte that a range may begin with, or -1, and false if the class is invalid.
+func (r *classReader) readItem(before int) (int, bool) {
 	rest := r.source[min(r.at, len(r.source)):]
 	switch {
 	case rest == "":
 		return 0, false
 	case rest[0] == '-' && before > 0 && len(rest) > 1 && rest[1] != ']':
 		r.at++
-		last, ok := r.one()
-		r.span(byte(before), last)
+		last, ok := r.readByte()
+		r.addRange(byte(before), last)
 		return -1, ok
 	case strings.HasPrefix(rest, "[:"):
 		name, _, closed := strings.Cut(rest[2:], "]")
@@ -61,16 +62,16 @@ func (r *classReader) item(before int) (int, bool) {
 		}
 		if name, ok := strings.CutSuffix(name, ":"); ok {
 			r.at += len("[::]") + len(name)
-			return -1, r.named(name)
+			return -1, r.addNamed(name)
 		}
 	}
-	c, ok := r.one()
-	r.put(c)
+	c, ok := r.readByte()
+	r.add(c)
 	return int(c), ok
 }
 
-// one reads a byte that may be escaped.
-func (r *classReader) one() (byte, bool) {
+// readByte reads a byte that may be escaped.
+func (r *classReader) readByte() (byte, bool) {
 	if r.peek() == '\\' {
 		r.at++
 	}
@@ -79,30 +80,32 @@ func (r *classReader) one() (byte, bool) {
 	return c, c != 0
 }
 
-// put adds a byte, as it is: git compares it with what is folded, so that [A] has nothing if case does not count.
-func (r *classReader) put(c byte) { r.set[c/64] |= 1 << (c % 64) }
+// add adds a byte as it is. Like git, it does not fold it, although paths are folded if case is
+// ignored: then [A] matches nothing.
+func (r *classReader) add(c byte) { r.set[c/64] |= 1 << (c % 64) }
 
-// span adds all from one byte to another, where a letter is also looked for as a capital if case does not count.
-func (r *classReader) span(low, high byte) {
+// addRange adds all bytes from low to high. If case is ignored, it adds the lower case of capitals
+// too.
+func (r *classReader) addRange(low, high byte) {
 	for c := int(low); c <= int(high); c++ {
-		r.put(byte(c))
+		r.add(byte(c))
 		if r.fold && 'A' <= c && c <= 'Z' {
-			r.put(byte(c + 'a' - 'A'))
+			r.add(byte(c + 'a' - 'A'))
 		}
 	}
 }
 
-// named adds a class by its name, and is false if there is none of that name.
-func (r *classReader) named(name string) bool {
+// addNamed adds a named class. It returns false if there is no class of that name.
+func (r *classReader) addNamed(name string) bool {
 	ranges, ok := classes[name]
 	for ; ranges != ""; ranges = ranges[2:] {
-		r.span(ranges[0], ranges[1])
+		r.addRange(ranges[0], ranges[1])
 	}
 	return ok
 }
 
-// classes are those that have a name, as ranges: the first byte of each, and its last. They are those of ASCII, with git's
-// idea of a space.
+// classes holds the named classes as ranges: the first byte of each and its last. They are those of
+// ASCII, with git's definition of a space.
 var classes = map[string]string{
 	"alnum":  "09AZaz",
 	"alpha":  "AZaz",

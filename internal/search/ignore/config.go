@@ -6,23 +6,25 @@ import (
 	"strings"
 )
 
-// mostIncludes is how deep files of configuration may include others, as for git. mostFiles is how many may be read in all.
+// maxIncludeDepth is git's limit on the depth of included configuration files. maxConfigFiles
+// limits their total number.
 const (
-	mostIncludes = 10
-	mostFiles    = 200
+	maxIncludeDepth = 10
+	maxConfigFiles  = 200
 )
 
-// config is what the files of git's configuration say about ignoring. Of two values the one that is read later counts.
+// config holds the values of git's configuration files. Later values override earlier ones.
 type config struct {
-	read   func(path string) []byte // nil: there is none
+	read   func(path string) []byte // returns nil if there is no such file
 	home   string                   // "" if it is not known
-	files  int                      // that were read
-	values map[string]string        // by section.name in lower case; only those without a subsection
+	files  int                      // number of files read
+	values map[string]string        // by section.name in lower case; values in subsections are left out
 }
 
-// load reads a file and those that it includes. Conditions for including are not understood: such files are left out.
+// load reads a file and those that it includes. Conditional includes are not supported and left
+// out.
 func (c *config) load(path string, depth int) {
-	if c.files++; depth > mostIncludes || c.files > mostFiles {
+	if c.files++; depth > maxIncludeDepth || c.files > maxConfigFiles {
 		return
 	}
 	content := c.read(path)
@@ -43,8 +45,8 @@ func (c *config) load(path string, depth int) {
 	}
 }
 
-// expand gives the path that a value means, where ~/ is the home and another that is not absolute is in a folder. It is false
-// if that is not known.
+// expand returns the path that a value stands for. It expands ~/ to the home folder and resolves a
+// relative path from folder. It returns false if the base is not known.
 func (c *config) expand(value, folder string) (string, bool) {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
 		return filepath.Join(c.home, rest), c.home != ""
@@ -58,13 +60,13 @@ func (c *config) expand(value, folder string) (string, bool) {
 	return filepath.Join(folder, value), folder != ""
 }
 
-// yes tells whether a value is true, in one of the ways that git knows.
-func (c *config) yes(key string) bool {
+// isTrue reports whether a value is true in one of git's notations.
+func (c *config) isTrue(key string) bool {
 	value, ok := c.values[key]
-	return ok && truth(value)
+	return ok && parseBool(value)
 }
 
-func truth(value string) bool {
+func parseBool(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "yes", "on":
 		return true
@@ -73,14 +75,14 @@ func truth(value string) bool {
 	return err == nil && number != 0
 }
 
-// configParser reads a file of configuration from its beginning to its end, or to where it is broken.
+// configParser parses a configuration file up to its end or the first error.
 type configParser struct {
 	text    string
-	section string // with a dot at its end; not of interest if it has a subsection
-	bare    bool   // no value follows the key
+	section string // with a dot at its end; values in subsections get a key that nothing reads
+	bare    bool   // the key has no value
 }
 
-// next gives a key, in lower case, with its value.
+// next returns a key, in lower case, and its value.
 func (p *configParser) next() (key, value string, ok bool) {
 	for {
 		p.text = strings.TrimLeft(p.text, " \t\r\n")
@@ -102,7 +104,7 @@ func (p *configParser) next() (key, value string, ok bool) {
 	}
 }
 
-// header reads [section] or [section "subsection"]. The latter may have brackets and quotes in it.
+// header reads [section] or [section "subsection"]. A subsection may contain brackets and quotes.
 func (p *configParser) header() bool {
 	inside := false
 	for i := 1; i < len(p.text); i++ {
@@ -122,7 +124,7 @@ func (p *configParser) header() bool {
 	return false
 }
 
-// key reads a name and the = after it, if there is one. A name alone is as good as = true.
+// key reads a name and the = after it, if there is one. A name alone means true.
 func (p *configParser) key() (string, bool) {
 	end := 0
 	for end < len(p.text) && (p.text[end] == '-' || isLetter(p.text[end]) || end > 0 && isDigit(p.text[end])) {
@@ -147,8 +149,8 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// value reads up to the end of the line. Spaces count within quotes, or between words; a backslash at the end of the line goes
-// on in the next one.
+// value reads up to the end of the line. It keeps spaces within quotes and between words. A
+// backslash at the end of the line continues the value in the next line.
 func (p *configParser) value() (string, bool) {
 	if p.bare {
 		p.bare = false
@@ -191,7 +193,7 @@ func (p *configParser) value() (string, bool) {
 	return b.String(), !quoted
 }
 
-// escaped is what a byte stands for after a backslash, 0 if nothing.
+// escaped returns the byte for an escape sequence, or 0 if there is none.
 func escaped(c byte) byte {
 	switch c {
 	case 't':

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// loadText reads a configuration that is a text.
+// loadText parses a configuration.
 func loadText(text string) map[string]string {
 	c := config{values: map[string]string{}, home: "/home", read: func(string) []byte { return []byte(text) }}
-	c.load("/x", mostIncludes) // so that including ends
+	c.load("/x", maxIncludeDepth) // disables includes
 	return c.values
 }
 
-// TestConfigAgainstGit compares what git reads in a file, of which it says the last of each.
+// TestConfigAgainstGit compares the last value of each key with git's.
 func TestConfigAgainstGit(t *testing.T) {
 	needGit(t)
 	random := rand.New(rand.NewPCG(7, 8))
@@ -25,7 +25,7 @@ func TestConfigAgainstGit(t *testing.T) {
 	texts := slices.Clone(configs)
 	parts := []string{"[core]", "\n", "\n", "a = b", "excludesFile = ", "ignoreCase", " ", "\t", "\"", "\\\"", "\\n", "\\t", "\\\\", "#", ";", "x y", "=", "\r\n", "\\\n", "[core \"s]\"]", "é", "\xff", "[x.y]", "\\x", "k-1 = 2", "-"}
 	for range 60 {
-		texts = append(texts, "[core]\n"+some(random, parts, 10)+"\n")
+		texts = append(texts, "[core]\n"+randomParts(random, parts, 10)+"\n")
 	}
 	same := 0
 	for i, text := range texts {
@@ -33,7 +33,7 @@ func TestConfigAgainstGit(t *testing.T) {
 		write(t, path, text)
 		out, err := tryGit(t, home, dir, nil, "config", "--no-includes", "-f", path, "--list", "-z")
 		if err != nil {
-			continue // git refuses to work at all
+			continue // git rejects the file
 		}
 		want := map[string]string{}
 		for entry := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
@@ -53,11 +53,11 @@ func TestConfigAgainstGit(t *testing.T) {
 		}
 	}
 	if same < len(configs) {
-		t.Errorf("git takes only %d of %d", same, len(texts))
+		t.Errorf("git accepts only %d of %d", same, len(texts))
 	}
 }
 
-// configs are files that somebody thought of.
+// configs are handwritten files.
 var configs = []string{
 	"", "\n", "[core]\n", "[core]ignoreCase=true", "[core]\n\tignorecase\n", "[CORE]\nIgnoreCase = Yes\n", "[core]\r\n\ta = b\r\n", "\xef\xbb\xbf[core]\na=b\n",
 	"[core]\na = b # c\nb = \"c # d\" ; e\nc = d  e  \n", "[core]\na = \"b\nb=c\"\n"[:9] + "\n", "[core]\na = b\\\n  c\n", "[core \"x\"]\na=b\n[core]\na=c\n", "# x\n; y\n[core] # z\na=b\n",
@@ -69,7 +69,7 @@ func TestIncludes(t *testing.T) {
 		"/home/.gitconfig": "[core]\na=1\nb=1\n[include]\npath = more/x\npath = ~/y\npath = /abs\npath = ~other/z\npath\n[includeIf \"gitdir:/\"]\npath=/never\n[core]\nb=2\n",
 		"/home/more/x":     "[core]\na=x\nb=x\n[include]\npath=z\n",
 		"/home/more/z":     "[core]\nz=z\n",
-		"/home/y":          "[core]\ny=y\n[include]\npath=y\n", // itself
+		"/home/y":          "[core]\ny=y\n[include]\npath=y\n", // includes itself
 		"/abs":             "[core]\nabs=abs\n",
 		"/never":           "[core]\na=never\n",
 	}
@@ -90,19 +90,19 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// TestIncludesEnd: files that include each other many times are not read for ever.
+// TestIncludesEnd checks that reading files that include each other ends.
 func TestIncludesEnd(t *testing.T) {
 	read := 0
 	text := "[include]\n" + strings.Repeat("path = x\n", 100)
 	c := config{values: map[string]string{}, read: func(string) []byte { read++; return []byte(text) }}
-	if c.load("/x", 0); read > mostFiles {
+	if c.load("/x", 0); read > maxConfigFiles {
 		t.Errorf("%d files were read", read)
 	}
 }
 
-func TestTruth(t *testing.T) {
+func TestParseBool(t *testing.T) {
 	for value, want := range map[string]bool{"true": true, "Yes": true, "ON": true, "1": true, "-1": true, "0": false, "": false, "no": false, "off": false, "false": false, "maybe": false} {
-		if truth(value) != want {
+		if parseBool(value) != want {
 			t.Errorf("%q is true: %v", value, !want)
 		}
 	}

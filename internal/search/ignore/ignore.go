@@ -1,28 +1,30 @@
-// Package ignore tells which files git would not list: its ignore rules, and what its index tracks in spite of them.
+// Package ignore determines which files git would not list: it implements git's ignore rules, and
+// reads git's index for files that are tracked in spite of them. It does not walk folders.
 //
-// Rules are git's to the letter (gitignore(5), and where that says nothing, what git does): they work on bytes, `{` means
-// nothing, and a rule that git could never match is none. The time that a path takes is never more than its length times
-// that of the rules.
+// Rules have exactly git's meaning (gitignore(5), and where that is silent, what git does): they
+// match bytes, `{` has no special meaning, and a rule that git could never match has no effect.
+// Matching a path takes at most time proportional to its length times that of the rules.
 package ignore
 
 import "strings"
 
-// Rules are the ignore rules that hold in one folder of a tree: its own, and those of the folders above. They do not change,
-// and are safe for concurrent use. A nil *Rules ignores nothing.
+// Rules are the ignore rules that apply in one folder of a tree: its own, and those of the folders
+// above. They are immutable and safe for concurrent use. A nil *Rules ignores nothing.
 type Rules struct {
 	up    *Rules
-	list  *list  // nil: there are none here
-	fold  bool   // A-Z are a-z, as core.ignoreCase says
-	base  int    // where the path from the folder of the rules begins in the path from the root
-	above string // what stands before the path from the root to make it one from the folder of the rules
+	list  *list  // nil if there are none here
+	fold  bool   // A-Z match a-z, as core.ignoreCase says
+	base  int    // offset in a path from the root at which the path from the rules' folder begins
+	above string // prefix that turns a path from the root into one from the rules' folder
 }
 
-// Enter gives the rules that hold in a folder beneath, by its path from the root (with / between its elements, no / at the
-// end; "" is the root itself), with the content of its .gitignore; nil if it has none, and then r itself is given. Git follows no
-// symbolic link that is named .gitignore: pass nil for those. The content may change afterwards.
+// Enter returns the rules that apply in a folder below, given by its path from the root (with /
+// between elements and no / at the end; "" is the root itself). gitignore is the content of its
+// .gitignore, or nil if it has none; then Enter returns r itself. Git does not follow a symbolic
+// link named .gitignore: pass nil for those. The caller may modify the content afterwards.
 //
-// The rules know no ignored folders: whoever walks does not enter what Ignores tells, since git does not include again what is
-// beneath an ignored folder.
+// Rules do not record ignored folders. A caller that walks a tree must not enter folders for which
+// Ignores returns true, because git does not include again what is in an ignored folder.
 func (r *Rules) Enter(folder string, gitignore []byte) *Rules {
 	base := len(folder)
 	if base > 0 {
@@ -31,7 +33,7 @@ func (r *Rules) Enter(folder string, gitignore []byte) *Rules {
 	return r.with(Rules{base: base}, gitignore)
 }
 
-// with gives rules that go before those of r.
+// with returns r extended by rules that take precedence over it.
 func (r *Rules) with(added Rules, content []byte) *Rules {
 	if r != nil {
 		added.fold = r.fold
@@ -44,8 +46,8 @@ func (r *Rules) with(added Rules, content []byte) *Rules {
 	return &added
 }
 
-// Ignores tells whether the rules ignore an entry that is directly in their folder, by its path from the root. Symbolic links
-// are no folders.
+// Ignores reports whether the rules ignore an entry directly in their folder, given by its path
+// from the root. folder must be false for symbolic links.
 func (r *Rules) Ignores(path string, folder bool) bool {
 	if r == nil {
 		return false
@@ -63,7 +65,7 @@ func (r *Rules) Ignores(path string, folder bool) bool {
 	return false
 }
 
-// folded is s as it is compared: with letters of the lower case, if case does not count.
+// folded returns s in the form in which it is compared: in lower case if case is ignored.
 func folded(s string, fold bool) string {
 	if !fold {
 		return s

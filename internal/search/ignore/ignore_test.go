@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestLast: whatever kinds they are of, the last rule that matches is the one that counts, and the folder's own count more than those above.
+// TestLast checks that the last matching rule decides, whatever the kinds of the rules, and that a
+// folder's own rules take precedence over those above.
 func TestLast(t *testing.T) {
 	forms := []string{"name.x", "*.x", "*e.x", "n*.x", "/in/name.x", "in/*.x", "in/**", "name.?"}
 	for _, a := range forms {
@@ -27,7 +28,7 @@ func TestLast(t *testing.T) {
 	}
 }
 
-// TestEnter: what has no rules costs nothing.
+// TestEnter checks that a folder without rules costs nothing.
 func TestEnter(t *testing.T) {
 	rules := (*Rules)(nil).Enter("", []byte("a\n"))
 	for _, nothing := range []string{"", "\n", "# a\n", "[\n", "!\n/\n", "\\\n"} {
@@ -39,15 +40,15 @@ func TestEnter(t *testing.T) {
 	inner := rules.Enter("x", content)
 	content[0] = 'c'
 	if !inner.Ignores("x/b", false) || !inner.Ignores("x/a", true) || inner.Ignores("x/c", false) {
-		t.Error("rules changed with what they were made from")
+		t.Error("changing the content changed the rules")
 	}
 	if n := testing.AllocsPerRun(100, func() { inner.Ignores("x/some.go", false) }); n > 0 {
-		t.Errorf("%v allocations a path", n)
+		t.Errorf("%v allocations per path", n)
 	}
 }
 
-// TestNeverLong: each of these keeps a matcher that tries all ways busy for longer than anybody waits.
-func TestNeverLong(t *testing.T) {
+// TestMatchTimeIsBounded uses rules that take exponential time in a matcher that tries all combinations.
+func TestMatchTimeIsBounded(t *testing.T) {
 	paths := []string{strings.Repeat("aaa/", 1000) + "a.md", strings.Repeat("a", 4000), strings.Repeat("a/", 1999) + "a"}
 	for _, rule := range []string{
 		strings.Repeat("*a", 500) + "z", strings.Repeat("**/", 300) + "z", strings.Repeat("**/*a", 300) + "/z", strings.Repeat("?*", 200) + "z",
@@ -63,9 +64,10 @@ func TestNeverLong(t *testing.T) {
 	}
 }
 
-// FuzzIgnore: no file of rules breaks anything, and every one means the same whether its rules are looked up or matched.
+// FuzzIgnore checks that no file of rules causes a panic, and that lookups and pattern matching
+// agree.
 func FuzzIgnore(f *testing.F) {
-	for _, rule := range written {
+	for _, rule := range handWritten {
 		f.Add(rule, "a/b", false)
 	}
 	f.Fuzz(func(t *testing.T, content, path string, fold bool) {
@@ -73,20 +75,21 @@ func FuzzIgnore(f *testing.F) {
 		folder := len(path)%2 == 0
 		got := rules.Ignores(path, folder)
 		if path == "" || strings.HasPrefix(path, "/") || strings.HasSuffix(path, "/") || strings.Contains(path, "//") || strings.Contains(path, "\x00") {
-			return // there is none
+			return // not a valid path
 		}
-		if want := plainly(content, path, folder, fold); got != want {
+		if want := matchOneByOne(content, path, folder, fold); got != want {
 			t.Errorf("by %q %q is ignored: %v, want %v", content, path, got, want)
 		}
 	})
 }
 
-// plainly tells whether a path is ignored by asking one rule after another, each as a pattern for the path.
-func plainly(content, path string, folder, fold bool) (ignored bool) {
+// matchOneByOne reports whether a path is ignored by matching one rule after another, each as a
+// pattern for the path.
+func matchOneByOne(content, path string, folder, fold bool) (ignored bool) {
 	path = folded(path, fold)
 	for line := range lines(content) {
 		line, include := strings.CutPrefix(line, "!")
-		line, only := strings.CutSuffix(line, "/")
+		line, existsOnly := strings.CutSuffix(line, "/")
 		text, isPath := path, strings.Contains(line, "/")
 		if !isPath {
 			text = path[strings.LastIndexByte(path, '/')+1:]
@@ -95,14 +98,15 @@ func plainly(content, path string, folder, fold bool) (ignored bool) {
 		plain := plainLength(line)
 		rest, ok := strings.CutPrefix(text, folded(line[:plain], fold))
 		var p pattern
-		if ok && p.compile(line[plain:], isPath, fold) && p.match(rest) && (folder || !only) {
+		if ok && p.compile(line[plain:], isPath, fold) && p.match(rest) && (folder || !existsOnly) {
 			ignored = !include
 		}
 	}
 	return ignored
 }
 
-// BenchmarkWalk enters 1,500 folders, five deep, each of which has twenty rules, and asks for ten files in each.
+// BenchmarkWalk enters 1,500 folders, five deep, with twenty rules each, and matches ten files in
+// each.
 func BenchmarkWalk(b *testing.B) {
 	var content []byte
 	for i := range 5 {
@@ -126,7 +130,7 @@ func BenchmarkWalk(b *testing.B) {
 	}
 }
 
-// BenchmarkIgnores asks for 15,000 files in a folder with five times twenty rules above it.
+// BenchmarkIgnores matches 15,000 files in a folder with five times twenty rules above it.
 func BenchmarkIgnores(b *testing.B) {
 	var content []byte
 	for i := range 5 {

@@ -10,14 +10,15 @@ import (
 	"strings"
 )
 
-// Tracked are files that git tracks, by their paths from the root. A nil *Tracked has none. It is safe for concurrent use.
+// Tracked is the set of files that git tracks, by their paths from the root. A nil *Tracked is
+// empty. It is safe for concurrent use.
 type Tracked struct {
-	fold bool     // they are folded
-	text string   // the paths, one after another, in the order of bytes
-	ends []uint32 // where each of them ends
+	fold bool     // the paths are folded
+	text string   // the sorted paths, concatenated
+	ends []uint32 // the end of each path in text
 }
 
-// Has tells whether a file is tracked, by its path from the root.
+// Has reports whether the file with this path from the root is tracked.
 func (t *Tracked) Has(path string) bool {
 	if t == nil {
 		return false
@@ -27,7 +28,8 @@ func (t *Tracked) Has(path string) bool {
 	return i < len(t.ends) && t.path(i) == path
 }
 
-// Beneath tells whether a tracked file is beneath a folder, by its path from the root; "" is the root.
+// Beneath reports whether the folder with this path from the root contains tracked files. "" is the
+// root.
 func (t *Tracked) Beneath(folder string) bool {
 	if t == nil || folder == "" {
 		return t.Len() > 0
@@ -37,7 +39,7 @@ func (t *Tracked) Beneath(folder string) bool {
 	return i < len(t.ends) && strings.HasPrefix(t.path(i), prefix)
 }
 
-// Len is how many there are.
+// Len returns the number of tracked files.
 func (t *Tracked) Len() int {
 	if t == nil {
 		return 0
@@ -57,7 +59,7 @@ func (t *Tracked) path(i int) string {
 	return t.text[start:t.ends[i]]
 }
 
-// same tells whether two are of the same files.
+// same reports whether both contain the same files.
 func (t *Tracked) same(other *Tracked) bool {
 	if t.Len() == 0 || other.Len() == 0 {
 		return t.Len() == other.Len()
@@ -69,23 +71,24 @@ const (
 	modeKind    = 0o170000
 	modeFile    = 0o100000
 	modeLink    = 0o120000
-	entryHeader = 40 // before the id of an entry: times, device, inode, mode, owner, size
+	entryHeader = 40 // size of an entry before the object id: times, device, inode, mode, owner, size
 	entryMode   = 24
 	extended    = 0x4000
 )
 
-// indexReader reads git's index, of version 2, 3 or 4, whose extensions are of no interest.
+// indexReader reads git's index of version 2, 3 or 4. It ignores extensions.
 type indexReader struct {
 	data    []byte
 	at      int
 	version uint32
-	id      int // the size of an object's id
+	id      int // size of an object id
 	name    []byte
 	mode    uint32
 }
 
-// readIndex gives the files of an index that are beneath a folder, which ends with / if it is not "". A broken index has none.
-// shared gives another that it is a part of, by its name: what is in either is tracked.
+// readIndex returns the files of an index that are in a folder, which must end with / unless it is
+// "". It returns nil if the index is invalid. shared returns the content of a shared index that a
+// split index refers to; files in either are tracked.
 func readIndex(data []byte, id int, folder string, fold bool, shared func(name string) []byte) *Tracked {
 	paths := pathList{fold: fold}
 	rest, ok := paths.addIndex(data, id, folded(folder, fold))
@@ -100,7 +103,8 @@ func readIndex(data []byte, id int, folder string, fold bool, shared func(name s
 	return paths.tracked()
 }
 
-// addIndex adds the files of an index, and gives what follows them. It is false if the index is broken.
+// addIndex adds the files of an index, and returns what follows them. It returns false if the index
+// is invalid.
 func (l *pathList) addIndex(data []byte, id int, folder string) (rest []byte, ok bool) {
 	r := indexReader{data: data, at: 12, id: id}
 	if len(data) < r.at || string(data[:4]) != "DIRC" {
@@ -116,7 +120,7 @@ func (l *pathList) addIndex(data []byte, id int, folder string) (rest []byte, ok
 			return nil, false
 		}
 		if kind := r.mode & modeKind; kind != modeFile && kind != modeLink {
-			continue // another repository, or a folder that a sparse index holds as one
+			continue // a submodule, or a folder in a sparse index
 		}
 		if path, ok := cutFolder(r.name, folder, l.fold); ok && !l.add(path) {
 			return nil, false
@@ -125,7 +129,7 @@ func (l *pathList) addIndex(data []byte, id int, folder string) (rest []byte, ok
 	return data[r.at:], true
 }
 
-// sharedIndex is the name of the index that extensions say another is a part of, "" if none.
+// sharedIndex returns the name of the shared index that the extensions refer to, or "".
 func sharedIndex(extensions []byte, id int) string {
 	for len(extensions) >= 8+id {
 		size := int64(binary.BigEndian.Uint32(extensions[4:]))
@@ -137,7 +141,7 @@ func sharedIndex(extensions []byte, id int) string {
 	return ""
 }
 
-// next reads an entry. It is false if that is broken.
+// next reads an entry. It returns false if the entry is invalid.
 func (r *indexReader) next() bool {
 	start := r.at
 	header := entryHeader + r.id + 2
@@ -161,13 +165,14 @@ func (r *indexReader) next() bool {
 	}
 	r.name = append(r.name, r.data[r.at:r.at+end]...)
 	r.at += end + 1
-	if r.version < 4 { // up to eight zeros, so that the next entry begins at a multiple of eight
+	if r.version < 4 { // up to eight zeros pad the entry to a multiple of eight
 		r.at = min(start+(r.at-start+7)/8*8, len(r.data))
 	}
 	return true
 }
 
-// cut takes from the end of the name before as much as an entry of version 4 says, in git's way to write a number.
+// cut removes as many bytes from the end of the previous name as an entry of version 4 says. The
+// number is in git's variable-width encoding.
 func (r *indexReader) cut() bool {
 	size := 0
 	for first := true; ; first = false {
@@ -191,7 +196,7 @@ func (r *indexReader) cut() bool {
 	return true
 }
 
-// cutFolder gives the path from a folder, which is folded as the path has to be.
+// cutFolder returns the path relative to a folder. The folder must already be folded.
 func cutFolder(path []byte, folder string, fold bool) ([]byte, bool) {
 	if fold {
 		path = []byte(folded(string(path), true))
@@ -208,7 +213,7 @@ type pathList struct {
 	unsorted bool
 }
 
-// add takes a path, once. It is false if there are too many.
+// add adds a path unless it repeats the last one. It returns false if the list is too large.
 func (l *pathList) add(path []byte) bool {
 	if n := len(l.ends); n > 0 {
 		start := uint32(0)
@@ -217,7 +222,7 @@ func (l *pathList) add(path []byte) bool {
 		}
 		switch order := bytes.Compare(l.text[start:], path); {
 		case order == 0:
-			return true // in a conflict there are several of one
+			return true // a conflict has several entries of one path
 		case order > 0:
 			l.unsorted = true
 		}
@@ -227,7 +232,8 @@ func (l *pathList) add(path []byte) bool {
 	return len(l.text) < math.MaxUint32
 }
 
-// tracked gives the paths in order, in which git has them unless the index is broken or a part of it is elsewhere.
+// tracked returns the paths in order. They are in order already, unless the index is invalid or
+// split.
 func (l *pathList) tracked() *Tracked {
 	t := &Tracked{fold: l.fold, text: string(l.text), ends: slices.Clip(l.ends)}
 	if !l.unsorted {

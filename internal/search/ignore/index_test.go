@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// paths are those that are tracked.
+// paths returns the tracked paths.
 func (t *Tracked) paths() []string {
 	var all []string
 	for i := range t.Len() {
@@ -20,7 +20,7 @@ func (t *Tracked) paths() []string {
 	return all
 }
 
-// TestIndexes reads what git writes, in each of its ways.
+// TestIndexes reads indexes that git writes, in each of their formats.
 func TestIndexes(t *testing.T) {
 	needGit(t)
 	long := strings.Repeat("long/", 40) + strings.Repeat("n", 200)
@@ -72,17 +72,17 @@ func compareTracked(t *testing.T, home, root string) {
 	}
 	for _, path := range want {
 		if !tracked.Has(path) || tracked.Has(path+"x") || tracked.Has(path+"/") || tracked.Beneath(path+"/x") {
-			t.Errorf("%.50q is not tracked, or what is not there", path)
+			t.Errorf("%.50q is not tracked, or a missing file is", path)
 		}
 		for dir := filepath.Dir(path); dir != "."; dir = filepath.Dir(dir) {
 			if !tracked.Beneath(filepath.ToSlash(dir)) || tracked.Has(dir) {
-				t.Errorf("nothing is beneath %.50q", dir)
+				t.Errorf("no tracked file is in %.50q", dir)
 			}
 		}
 	}
 }
 
-// TestSparseIndex: a folder that an index holds as one entry has no files here.
+// TestSparseIndex checks that a folder that is a single entry of an index has no files.
 func TestSparseIndex(t *testing.T) {
 	needGit(t)
 	home, top := realDir(t), realDir(t)
@@ -103,7 +103,7 @@ func TestSparseIndex(t *testing.T) {
 	}
 }
 
-// anIndex makes one of version 2, as plain as can be.
+// anIndex returns a minimal index of version 2.
 func anIndex(names ...string) []byte {
 	data := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(len(names)))
 	for _, name := range names {
@@ -117,16 +117,16 @@ func anIndex(names ...string) []byte {
 
 func noShared(string) []byte { return nil }
 
-// TestBrokenIndex: whatever is wrong with an index, it has no files.
+// TestBrokenIndex checks that an invalid index has no files.
 func TestBrokenIndex(t *testing.T) {
 	whole := anIndex("a", "b/c", "b/c", "d")
 	if got := readIndex(whole, 20, "", false, noShared).paths(); !slices.Equal(got, []string{"a", "b/c", "d"}) {
 		t.Fatalf("tracked are %q", got)
 	}
 	if got := readIndex(anIndex("B", "a", "C"), 20, "", true, noShared); !slices.Equal(got.paths(), []string{"a", "b", "c"}) || !got.Has("A") || got.Has("d") {
-		t.Errorf("where case does not count, tracked are %q", got.paths())
+		t.Errorf("ignoring case, tracked are %q", got.paths())
 	}
-	for size := range len(whole) - 20 - 7 { // without the last zeros it could still be read
+	for size := range len(whole) - 20 - 7 { // without its padding the last entry could still be read
 		if got := readIndex(whole[:size], 20, "", false, noShared); got != nil {
 			t.Errorf("%d bytes of an index have %q", size, got.paths())
 		}

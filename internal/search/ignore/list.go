@@ -5,30 +5,32 @@ import (
 	"strings"
 )
 
-// A verdict is the number of the rule that decided, from 1, less than 0 if it includes again. 0 is none.
+// A verdict is the number of the rule that decided, counted from 1. It is negative if the rule
+// includes the entry again, and 0 if no rule matched.
 type verdict int32
 
 func (v verdict) number() int32 { return max(int32(v), -int32(v)) }
 
-// later is the verdict of the rule that stands further down, which is the one that counts.
-func later(a, b verdict) verdict {
+// lastOf returns the verdict of the rule further down, which takes precedence.
+func lastOf(a, b verdict) verdict {
 	if b.number() > a.number() {
 		return b
 	}
 	return a
 }
 
-// A list has the rules of one file, by what has to be looked at to see whether they match. Most are looked up.
+// A list holds the rules of one file, grouped by how they are matched. Most are found by a lookup.
 type list struct {
-	names   table // of entries, wherever they are
-	endings table // what names end with, from their last dot on
-	paths   table // from the folder of the rules
-	wild    []rule
-	onPath  bool      // some of wild look at the path
-	lasts   [4]uint64 // the bytes with which names end that wild can match
+	names     table // rules for names of entries in any folder
+	endings   table // rules for the extension of names, from the last dot on
+	paths     table // rules for paths from the rules' folder
+	wild      []rule
+	onPath    bool      // some rules in wild match the path
+	lastBytes [4]uint64 // set of last bytes of the names that wild can match
 }
 
-// newList reads the rules of a file, nil if there are none. above is what goes before a path that last is asked for.
+// newList parses the rules of a file. It returns nil if there are none. above is the prefix of
+// paths passed to last.
 func newList(content string, fold bool, above string) *list {
 	l, any := &list{}, false
 	number := verdict(0)
@@ -46,12 +48,12 @@ func newList(content string, fold bool, above string) *list {
 		return nil
 	}
 	for _, t := range []*table{&l.names, &l.endings, &l.paths} {
-		t.arrange()
+		t.buildIndex()
 	}
 	return l
 }
 
-// add takes a rule, and tells whether it can ever match.
+// add adds a rule, and reports whether it can ever match.
 func (l *list) add(r rule, above string) bool {
 	switch {
 	case r.kind == byName:
@@ -72,28 +74,28 @@ func (l *list) add(r rule, above string) bool {
 	return true
 }
 
-// addLast notes the byte that a rule needs at the end of a name.
+// addLast records the byte that a rule needs at the end of a name.
 func (l *list) addLast(r *rule) {
 	end := r.text
 	if r.kind != byEnding {
 		end = r.pattern[len(r.pattern)-1].text
 	}
 	if end == "" {
-		l.lasts = [4]uint64{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
+		l.lastBytes = [4]uint64{math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64}
 		return
 	}
 	last := end[len(end)-1]
-	l.lasts[last/64] |= 1 << (last % 64)
+	l.lastBytes[last/64] |= 1 << (last % 64)
 }
 
-// An entry is what is looked for in a list.
+// An entry is a file or folder to match against a list.
 type entry struct {
 	name      string
 	nameBit   uint64
-	ending    string // of the name, from its last dot on, "" if there is none
+	ending    string // extension of the name, from the last dot on, or ""
 	endingBit uint64
-	folder    int  // 1 if it is one
-	last      byte // of the name
+	folder    int  // 1 if it is a folder
+	last      byte // last byte of the name
 }
 
 func newEntry(path string, folder bool) entry {
@@ -112,19 +114,19 @@ func newEntry(path string, folder bool) entry {
 	return e
 }
 
-// last is the verdict of the last rule that matches. path is that of the entry, above what stands before it to make it one
-// from the folder of the rules.
+// last returns the verdict of the last rule that matches. path is the path of the entry, and above
+// the prefix that makes it a path from the rules' folder.
 func (l *list) last(e *entry, path, above string) (v verdict) {
-	if l.names.seen&e.nameBit != 0 {
+	if l.names.bits&e.nameBit != 0 {
 		v = l.names.last(e.name, e.folder)
 	}
-	if l.endings.seen&e.endingBit != 0 {
-		v = later(v, l.endings.last(e.ending, e.folder))
+	if l.endings.bits&e.endingBit != 0 {
+		v = lastOf(v, l.endings.last(e.ending, e.folder))
 	}
-	if l.paths.seen&e.nameBit != 0 {
-		v = later(v, l.paths.last(path, e.folder))
+	if l.paths.bits&e.nameBit != 0 {
+		v = lastOf(v, l.paths.last(path, e.folder))
 	}
-	if l.lasts[e.last/64]>>(e.last%64)&1 == 0 {
+	if l.lastBytes[e.last/64]>>(e.last%64)&1 == 0 {
 		return v
 	}
 	if l.onPath && above != "" {
@@ -142,14 +144,15 @@ func (l *list) last(e *entry, path, above string) (v verdict) {
 	return v
 }
 
-// few is how many words are looked up one after another.
-const few = 12
+// maxLinear is the number of words up to which a table is searched linearly.
+const maxLinear = 12
 
-// A table has the last rules for a word: for an entry that is no folder, and for one that is.
+// A table holds, for each word, the last rule for an entry that is not a folder, and the last rule
+// for a folder.
 type table struct {
 	words []word
-	index map[string]int // nil if there are few
-	seen  uint64         // bits of the words that are there: most names need no further look
+	index map[string]int // nil if there are few words
+	bits  uint64         // bits of all words: most names need no further lookup
 }
 
 type word struct {
@@ -166,12 +169,12 @@ func (t *table) add(text string, bit uint64, r *rule) {
 		t.words = make([]word, 0, 8)
 	}
 	t.words = append(t.words, w)
-	t.seen |= bit
+	t.bits |= bit
 }
 
-// arrange is called when all words are there.
-func (t *table) arrange() {
-	if len(t.words) <= few {
+// buildIndex must be called after all words are added.
+func (t *table) buildIndex() {
+	if len(t.words) <= maxLinear {
 		return
 	}
 	t.index = make(map[string]int, len(t.words))
@@ -184,7 +187,8 @@ func (t *table) arrange() {
 	}
 }
 
-// last looks a word up. What is said of folders alone leaves to an earlier rule what is none.
+// last looks up a word. A rule for folders alone does not apply to a file, so an earlier rule for
+// the same word decides.
 func (t *table) last(text string, folder int) verdict {
 	if t.index != nil {
 		if i, ok := t.index[text]; ok {
@@ -200,7 +204,8 @@ func (t *table) last(text string, folder int) verdict {
 	return 0
 }
 
-// bit is one of 64, by the length and both ends of a word; none for no word.
+// bit returns a hash of a word as one of 64 bits, by its length and both ends. It returns 0 for an
+// empty word.
 func bit(text string) uint64 {
 	if text == "" {
 		return 0

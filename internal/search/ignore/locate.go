@@ -6,33 +6,34 @@ import (
 	"strings"
 )
 
-// A place is where a repository is.
-type place struct {
-	top    string // the folder of its working tree
-	git    string // its own files: a folder .git, or what a file .git points to
-	common string // the files that it shares with other working trees
+// A location says where a repository is.
+type location struct {
+	top    string // folder of its working tree
+	git    string // its git folder: a folder .git, or the target of a file .git
+	common string // folder with the files that it shares with other working trees
 }
 
-// locate finds the repository that a folder is in, and none if top is "". As for git, a .git that is none is passed by.
-func locate(folder string, seen *seen) place {
+// locate finds the repository that contains a folder. top is "" if there is none. Like git, it
+// ignores a .git that is not a repository.
+func locate(folder string, snapshot *snapshot) location {
 	for {
 		dotGit := filepath.Join(folder, ".git")
-		seen.exists(dotGit)
-		if git := resolve(dotGit, seen); git != "" {
+		snapshot.exists(dotGit)
+		if git := resolve(dotGit, snapshot); git != "" {
 			if common := commonFolder(git); isRepository(git, common) {
-				return place{top: folder, git: git, common: common}
+				return location{top: folder, git: git, common: common}
 			}
 		}
 		up := filepath.Dir(folder)
 		if up == folder {
-			return place{}
+			return location{}
 		}
 		folder = up
 	}
 }
 
-// resolve gives the folder that a .git is, or points to if it is a file.
-func resolve(dotGit string, seen *seen) string {
+// resolve returns the git folder: the .git itself, or its target if it is a file.
+func resolve(dotGit string, snapshot *snapshot) string {
 	info, err := os.Stat(dotGit)
 	switch {
 	case err != nil:
@@ -40,15 +41,15 @@ func resolve(dotGit string, seen *seen) string {
 	case info.IsDir():
 		return dotGit
 	}
-	target, ok := strings.CutPrefix(string(seen.read(dotGit)), "gitdir: ")
+	target, ok := strings.CutPrefix(string(snapshot.read(dotGit)), "gitdir: ")
 	if !ok {
 		return ""
 	}
-	return beside(filepath.Dir(dotGit), target)
+	return resolveFrom(filepath.Dir(dotGit), target)
 }
 
-// beside is a path that a file in a folder tells, without the end of its line.
-func beside(folder, path string) string {
+// resolveFrom resolves a path that was read from a file in folder. It removes the line end.
+func resolveFrom(folder, path string) string {
 	path = filepath.FromSlash(strings.TrimRight(path, "\r\n"))
 	if filepath.IsAbs(path) {
 		return path
@@ -56,16 +57,16 @@ func beside(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// commonFolder is where the files are that all working trees of a repository share.
+// commonFolder returns the folder with the files that all working trees of a repository share.
 func commonFolder(git string) string {
 	content, err := os.ReadFile(filepath.Join(git, "commondir"))
 	if err != nil {
 		return git
 	}
-	return beside(git, string(content))
+	return resolveFrom(git, string(content))
 }
 
-// isRepository tells whether git would take a folder for one of its own.
+// isRepository reports whether git would accept a folder as a git folder.
 func isRepository(git, common string) bool {
 	if _, err := os.Lstat(filepath.Join(git, "HEAD")); err != nil {
 		return false
@@ -78,30 +79,30 @@ func isRepository(git, common string) bool {
 	return true
 }
 
-// configuration reads what holds for all repositories of the system, for those of the user, and for this one.
-func (r *Repository) configuration(place place, env func(string) (string, bool)) *config {
+// configuration reads git's configuration: of the system, of the user, and of this repository.
+func (r *Repository) configuration(location location, env func(string) (string, bool)) *config {
 	home, _ := env("HOME")
-	c := &config{read: r.seen.read, home: home, values: map[string]string{}}
-	for _, path := range outside(env, c.xdg(env)) {
+	c := &config{read: r.snapshot.read, home: home, values: map[string]string{}}
+	for _, path := range globalConfigs(env, c.xdg(env)) {
 		c.load(path, 0)
 	}
-	// Only the repository itself can say what it is like.
+	// Only the repository's own configuration may set these.
 	delete(c.values, "extensions.objectformat")
 	delete(c.values, "extensions.worktreeconfig")
-	if place.top == "" {
+	if location.top == "" {
 		return c
 	}
-	c.load(filepath.Join(place.common, "config"), 0)
-	if c.yes("extensions.worktreeconfig") {
-		c.load(filepath.Join(place.git, "config.worktree"), 0)
+	c.load(filepath.Join(location.common, "config"), 0)
+	if c.isTrue("extensions.worktreeconfig") {
+		c.load(filepath.Join(location.git, "config.worktree"), 0)
 	}
 	return c
 }
 
-// outside are the files of configuration that are in no repository.
-func outside(env func(string) (string, bool), xdg string) []string {
+// globalConfigs returns the configuration files that are not in a repository.
+func globalConfigs(env func(string) (string, bool), xdg string) []string {
 	var paths []string
-	if no, _ := env("GIT_CONFIG_NOSYSTEM"); !truth(no) {
+	if no, _ := env("GIT_CONFIG_NOSYSTEM"); !parseBool(no) {
 		system, set := env("GIT_CONFIG_SYSTEM")
 		if !set {
 			system = "/etc/gitconfig"
@@ -120,7 +121,7 @@ func outside(env func(string) (string, bool), xdg string) []string {
 	return paths
 }
 
-// xdg is the user's folder for git, "" if it is not known.
+// xdg returns the user's folder for git's configuration, or "" if it is not known.
 func (c *config) xdg(env func(string) (string, bool)) string {
 	if folder, _ := env("XDG_CONFIG_HOME"); folder != "" {
 		return filepath.Join(folder, "git")
@@ -131,7 +132,7 @@ func (c *config) xdg(env func(string) (string, bool)) string {
 	return ""
 }
 
-// excludesFile is the file with rules for all repositories, "" if there is none.
+// excludesFile returns the file with rules for all repositories, or "" if there is none.
 func (c *config) excludesFile(top string, env func(string) (string, bool)) string {
 	value, set := c.values["core.excludesfile"]
 	if set {

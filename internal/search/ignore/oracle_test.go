@@ -14,15 +14,16 @@ import (
 	"testing"
 )
 
-// gitEnv is an environment in which git knows nothing but what a test says: its home is a folder of the test.
+// gitEnv returns an environment in which git reads no configuration but that of the test, in its
+// home folder.
 func gitEnv(home string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "XDG_CONFIG_HOME=" + filepath.Join(home, "xdg"), "LC_ALL=C",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "config"), "GIT_TEST_FSYNC=0", // nothing here has to last
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + filepath.Join(home, "config"), "GIT_TEST_FSYNC=0", // no need to sync to disk
 	}
 }
 
-// lookup is the same for Open.
+// lookup returns the same environment for Open.
 func lookup(environment []string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		for _, pair := range environment {
@@ -34,7 +35,7 @@ func lookup(environment []string) func(string) (string, bool) {
 	}
 }
 
-// git runs it in a folder, with its home beside.
+// git runs git in a folder, with the given home.
 func git(t testing.TB, home, dir string, stdin []byte, args ...string) []byte {
 	t.Helper()
 	out, err := tryGit(t, home, dir, stdin, args...)
@@ -65,7 +66,7 @@ func needGit(t testing.TB) {
 	}
 }
 
-// write makes a file and the folders above it.
+// write writes a file and creates the folders above it.
 func write(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -76,7 +77,7 @@ func write(t testing.TB, path, content string) {
 	}
 }
 
-// newGit makes an empty repository, as git init does but sooner.
+// newGit creates an empty repository. It is faster than git init.
 func newGit(t testing.TB, dir, config string) {
 	t.Helper()
 	write(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n")
@@ -88,10 +89,10 @@ func newGit(t testing.TB, dir, config string) {
 	}
 }
 
-// some is up to most parts, in a row.
-func some(random *rand.Rand, parts []string, most int) string {
+// randomParts returns a concatenation of up to limit parts.
+func randomParts(random *rand.Rand, parts []string, limit int) string {
 	var b strings.Builder
-	for range 1 + random.IntN(most) {
+	for range 1 + random.IntN(limit) {
 		b.WriteString(parts[random.IntN(len(parts))])
 	}
 	return b.String()
@@ -102,7 +103,7 @@ var ruleParts = []string{
 	`\*`, `\a`, `\A`, `\/`, `\`, `\ `, " ", "!", "#", "{a,b}", "é", "\xff", ".", ".b", "\r", "\t", "-", "***", "a/b", "b*",
 }
 
-// pathOf is a path that has a chance to be ignored.
+// pathOf returns a random path that has a chance to be ignored.
 func pathOf(random *rand.Rand) string {
 	parts := []string{"a", "b", "A", "aa", "ab", "b.b", "a b", "a ", " ", "*", "!", "#", "{a,b}", "é", "\xff", ".b", "a\r", "-", "[ab]", `a\`, "a/b"}
 	if os.PathSeparator == '\\' {
@@ -115,7 +116,7 @@ func pathOf(random *rand.Rand) string {
 	return strings.Join(elements, "/")
 }
 
-// ignored asks for a path as somebody who walks down to it would, without any rules on the way.
+// ignored matches a path as a walk would, with no rules in the folders on the way.
 func ignored(r *Rules, path string) bool {
 	for i := range len(path) {
 		if path[i] == '/' && r.Ignores(path[:i], true) {
@@ -125,20 +126,21 @@ func ignored(r *Rules, path string) bool {
 	return r.Ignores(path, false)
 }
 
-// TestAgainstCheckIgnore asks git about many paths for each of many rules, each of which has a folder.
+// TestAgainstCheckIgnore compares many rules, each in a folder of its own, with git check-ignore on
+// many paths.
 func TestAgainstCheckIgnore(t *testing.T) {
 	for _, fold := range []bool{false, true} {
 		t.Run("ignorecase="+strconv.FormatBool(fold), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
-			files := slices.Clone(written)
+			files := slices.Clone(handWritten)
 			count := 700
 			if os.Getenv("REMIT_FULL") == "true" {
 				count = 30_000
 			}
 			for len(files) < count {
-				file := some(random, ruleParts, 6)
+				file := randomParts(random, ruleParts, 6)
 				if random.IntN(4) == 0 {
-					file += "\n" + some(random, ruleParts, 4) + "\n!" + some(random, ruleParts, 4)
+					file += "\n" + randomParts(random, ruleParts, 4) + "\n!" + randomParts(random, ruleParts, 4)
 				}
 				files = append(files, file)
 			}
@@ -153,7 +155,7 @@ func TestAgainstCheckIgnore(t *testing.T) {
 	}
 }
 
-// compareRules asks git and Rules about the paths for each of the files of rules.
+// compareRules compares git and Rules on the paths for each of the files of rules.
 func compareRules(t *testing.T, files []string, fold bool, paths func(file int) []string) {
 	t.Helper()
 	home, dir := t.TempDir(), t.TempDir()
@@ -170,12 +172,12 @@ func compareRules(t *testing.T, files []string, fold bool, paths func(file int) 
 		}
 	}
 	out, err := tryGit(t, home, dir, asked.Bytes(), "check-ignore", "-v", "-n", "-z", "--no-index", "--stdin")
-	if _, nothing := errors.AsType[*exec.ExitError](err); err != nil && !nothing { // it says 1 if nothing is ignored
+	if _, nothing := errors.AsType[*exec.ExitError](err); err != nil && !nothing { // the exit code is 1 if nothing is ignored
 		t.Fatal(err)
 	}
 	fields := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 	if len(fields) != 4*len(ours) {
-		t.Fatalf("git tells %d fields for %d paths", len(fields), len(ours))
+		t.Fatalf("git printed %d fields for %d paths", len(fields), len(ours))
 	}
 	for i := range ours {
 		pattern, path := fields[4*i+2], fields[4*i+3]
@@ -187,15 +189,15 @@ func compareRules(t *testing.T, files []string, fold bool, paths func(file int) 
 	}
 }
 
-// written are rules that somebody thought of.
-var written = []string{
+// handWritten are handwritten rules.
+var handWritten = []string{
 	"a", "/a", "a/", "/a/", "a/b", "a/b/", "/a/b", "**/a", "a/**", "a/**/b", "**", "*", "/*", "*/", "a*", "*a", "*.b", "?", "a?b", "[ab]", "a/[!b]", "\\a", "a\\", "a ", "a\\ ", "a  ", "a\\  ", "a \\ ", " a", "a\r\n", "a \r\n", "a\r", "a\r\r\n",
 	"#a", "\\#", "!a", "\\!", "a\n!a", "a/\n!a", "*\n!*/\n!a", "/*\n!/a", "a/*\n!a/b", "a\n!a/b", "\xef\xbb\xbfa", "\xef\xbb\xbf#a\nb", "a\x00b", "", "\n", "\r\n", "/", "//", "///", "!", "!/", "a//", "//a", "a//b", "{a,b}", "a/b**", "a/a**/b", "a/a**b", "a/***/b", "a/**b", "a**/b", "**a/b", "a/**\\/b", "**/**", "**/a/**", "a\\/b", "\\/a",
 	"[", "[a", "[]", "[]]", "[]a]", "[!]", "[!]a]", "[^a]", "[a-]", "[-a]", "[a-b-c]", "[b-a]", "[\\]]", "[\\a-\\b]", "[a-\\", "[[:alpha:]]", "[[:alpha:]", "[[:alpha]", "[[:", "[[:]", "[[:]]", "[[::]]", "[[:foo:]]", "[![:alpha:]]", "[a-[:alpha:]]", "[/]", "a[/]b", "a[!x]b", "[A-Z]", "[A]", "\\A", "A", "*A", "A*", "[[:upper:]]", "[[:lower:]]", "É",
 	strings.Repeat("a", 5000), strings.Repeat("*a", 100) + "b", strings.Repeat("**/", 50) + "a",
 }
 
-// TestClasses compares every byte that a name can have with every class.
+// TestClasses compares every byte that a name can contain with every class.
 func TestClasses(t *testing.T) {
 	var files, names []string
 	for _, name := range []string{"alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "xdigit"} {

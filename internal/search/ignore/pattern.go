@@ -2,14 +2,14 @@ package ignore
 
 import "strings"
 
-// A pattern is what git's wildmatch understands, as far as it is more than plain text.
+// A pattern is a compiled pattern of git's wildmatch.
 type pattern []token
 
-// A token is a part of a pattern that is matched at once.
+// A token is a part of a pattern.
 type token struct {
 	kind tokenKind
 	text string     // of a literal
-	set  *[4]uint64 // of a class: a bit for each byte
+	set  *[4]uint64 // of a class: one bit per byte value
 }
 
 type tokenKind byte
@@ -19,15 +19,15 @@ const (
 	any1                 // ?
 	class                // [a-z]
 	star                 // *: anything but a slash
-	folders              // **/: nothing, or anything up to a slash and that
-	upToSlash            // **\/: anything up to a slash and that
+	folders              // **/: nothing, or anything up to and including a slash
+	upToSlash            // **\/: anything up to and including a slash
 	everything           // ** at the end
 )
 
-// compile reads a pattern, of a path or of a name alone. It is false if the pattern can match nothing, since a class is not
-// closed or nothing follows its last backslash.
+// compile parses a pattern of a path or of a name alone. It returns false if the pattern cannot
+// match anything, because a class is not closed or nothing follows the last backslash.
 func (p *pattern) compile(source string, path, fold bool) bool {
-	first := true // of an element of a path
+	first := true // at the start of a path element
 	for len(source) > 0 {
 		t, size := nextToken(source, first && path, path, fold)
 		if size == 0 {
@@ -40,7 +40,7 @@ func (p *pattern) compile(source string, path, fold bool) bool {
 	return true
 }
 
-// add puts a token to the end, or two literals together.
+// add appends a token. It merges consecutive literals.
 func (p *pattern) add(t token) {
 	if last := len(*p) - 1; t.kind == literal && last >= 0 && (*p)[last].kind == literal {
 		(*p)[last].text += t.text
@@ -49,7 +49,8 @@ func (p *pattern) add(t token) {
 	*p = append(*p, t)
 }
 
-// nextToken reads one, and tells its size, 0 if it is broken. Two stars are more than one if they are a whole element.
+// nextToken parses the first token, and returns its length, or 0 if it is invalid. Two stars have
+// their special meaning only as a whole path element.
 func nextToken(source string, first, path, fold bool) (token, int) {
 	switch source[0] {
 	case '*':
@@ -62,7 +63,7 @@ func nextToken(source string, first, path, fold bool) (token, int) {
 			set['/'/64] &^= 1 << ('/' % 64)
 		}
 		return token{kind: class, set: set}, size
-	case '\\': // what follows is not folded, so that git does not find A by \A if case does not count
+	case '\\': // the next byte is not folded: like git, \A does not match A if case is ignored
 		if len(source) == 1 {
 			return token{}, 0
 		}
@@ -87,13 +88,13 @@ func stars(source string, first bool) (token, int) {
 	return token{kind: star}, size
 }
 
-// mark is a place to come back to: what stands before it may take more of the text.
-type mark struct{ token, text int }
+// A backtrack is a point to return to: the star before it may take more of the text.
+type backtrack struct{ token, text int }
 
-// match tells whether the whole of a text matches. It only ever comes back to the last star and to the last of those that take
-// slashes: whatever could be had by coming back to one before, these can have as well.
+// match reports whether the whole text matches. It only backtracks to the last star and to the last
+// token that takes slashes, because these can match whatever an earlier one could.
 func (p pattern) match(text string) bool {
-	lastStar, lastFolders := mark{token: -1}, mark{token: -1}
+	lastStar, lastFolders := backtrack{token: -1}, backtrack{token: -1}
 	for at, i := 0, 0; ; {
 		if i == len(p) {
 			if at == len(text) {
@@ -105,14 +106,14 @@ func (p pattern) match(text string) bool {
 				return true
 			case star:
 				i++
-				lastStar = mark{i, at}
+				lastStar = backtrack{i, at}
 				continue
 			case folders:
 				i++
-				lastFolders, lastStar.token = mark{i, at}, -1
+				lastFolders, lastStar.token = backtrack{i, at}, -1
 				continue
 			case upToSlash:
-				lastFolders, lastStar.token = mark{i + 1, at}, -1
+				lastFolders, lastStar.token = backtrack{i + 1, at}, -1
 			default:
 				if size := t.size(text[at:]); size > 0 {
 					at += size
@@ -122,9 +123,9 @@ func (p pattern) match(text string) bool {
 			}
 		}
 		switch {
-		case lastStar.further(text):
+		case lastStar.extend(text):
 			at, i = lastStar.text, lastStar.token
-		case lastFolders.nextFolder(text):
+		case lastFolders.extendFolder(text):
 			at, i, lastStar.token = lastFolders.text, lastFolders.token, -1
 		default:
 			return false
@@ -132,7 +133,7 @@ func (p pattern) match(text string) bool {
 	}
 }
 
-// size is how much of a text a token takes at its beginning, 0 if it does not match.
+// size returns how many bytes at the start of the text the token matches, or 0.
 func (t *token) size(text string) int {
 	switch {
 	case text == "":
@@ -148,8 +149,8 @@ func (t *token) size(text string) int {
 	return 0
 }
 
-// further lets a star take one byte more.
-func (m *mark) further(text string) bool {
+// extend lets a star match one more byte.
+func (m *backtrack) extend(text string) bool {
 	if m.token < 0 || m.text == len(text) || text[m.text] == '/' {
 		return false
 	}
@@ -157,8 +158,8 @@ func (m *mark) further(text string) bool {
 	return true
 }
 
-// nextFolder lets **/ take one element more.
-func (m *mark) nextFolder(text string) bool {
+// extendFolder lets **/ match one more path element.
+func (m *backtrack) extendFolder(text string) bool {
 	if m.token < 0 {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// open is Open with the environment of a home.
+// open calls Open with the environment of a home folder.
 func open(t testing.TB, root, home string) *Repository {
 	t.Helper()
 	r, err := Open(root, lookup(gitEnv(home)))
@@ -28,28 +28,28 @@ func TestNoRepository(t *testing.T) {
 		t.Errorf("a repository at %q", r.Top())
 	}
 	if rules := r.Rules().Enter("", []byte("/a\n")); !rules.Ignores("a", false) || !rules.Ignores("b.log", false) || rules.Ignores("b", false) {
-		t.Error("rules do not hold without a repository")
+		t.Error("rules do not apply without a repository")
 	}
 	if _, err := Open(filepath.Join(dir, "none"), lookup(nil)); err == nil {
-		t.Error("a folder that is not there is opened")
+		t.Error("a missing folder was opened")
 	}
 	write(t, filepath.Join(dir, "file"), "")
 	if _, err := Open(filepath.Join(dir, "file"), lookup(nil)); err == nil {
-		t.Error("a file is opened")
+		t.Error("a file was opened")
 	}
 }
 
 func TestNilRules(t *testing.T) {
 	var none *Rules
 	if zero := new(Repository); !zero.Stale() || zero.Rules() != nil || zero.Tracked().Has("a") || zero.Top() != "" {
-		t.Error("a repository that is zero knows something")
+		t.Error("the zero Repository is not empty")
 	}
 	if none.Ignores("a", false) || none.Enter("", nil) != nil || !none.Enter("a", []byte("/b")).Ignores("a/b", false) {
-		t.Error("no rules are not none")
+		t.Error("nil rules ignore something")
 	}
 }
 
-// TestFolders: rules of folders above hold in one that is the root, with their own idea of where they begin.
+// TestFolders checks that rules of folders above apply in the root, relative to their own folders.
 func TestFolders(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
@@ -66,7 +66,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// TestIgnoredRoot: what is asked for is shown, though git would list nothing of it.
+// TestIgnoredRoot checks that an ignored root is listed, although git would list nothing in it.
 func TestIgnoredRoot(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
@@ -81,13 +81,13 @@ func TestIgnoredRoot(t *testing.T) {
 	}
 }
 
-// TestWorktreesAndSubmodules: a .git may be a file that points elsewhere.
+// TestWorktreesAndSubmodules checks that a .git file that points elsewhere is followed.
 func TestWorktreesAndSubmodules(t *testing.T) {
 	needGit(t)
 	home, dir := realDir(t), realDir(t)
 	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
 	write(t, filepath.Join(home, "config"), "[user]\nname=x\nemail=x@example.org\n[protocol \"file\"]\nallow=always\n[core]\nexcludesFile=\n")
-	write(t, filepath.Join(home, "xdg/git/ignore"), "*.txt\n") // not the one that is set
+	write(t, filepath.Join(home, "xdg/git/ignore"), "*.txt\n") // not the one that is configured
 	write(t, filepath.Join(main, "kept.log"), "")
 	git(t, home, main, nil, "init", "-q")
 	write(t, filepath.Join(main, ".git/info/exclude"), "*.log\n")
@@ -104,15 +104,15 @@ func TestWorktreesAndSubmodules(t *testing.T) {
 		}
 	}
 	if open(t, main, home).Tracked().Has("module") {
-		t.Error("a submodule is a file")
+		t.Error("a submodule is tracked as a file")
 	}
 	if open(t, tree, home).Rules().Ignores("a.log", false) != true {
-		t.Error("the rules that working trees share do not hold")
+		t.Error("the shared rules of working trees do not apply")
 	}
 }
 
-// TestNoneOfGit: what is named .git but is none is passed by.
-func TestNoneOfGit(t *testing.T) {
+// TestInvalidDotGit checks that a .git that is not a repository is ignored.
+func TestInvalidDotGit(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
 	for folder, content := range map[string]string{"a/.git": "nothing", "b/.git": "gitdir: nowhere\n", "c/.git/x": "", "d/.git": "gitdir: ../.git\n"} {
@@ -125,10 +125,11 @@ func TestNoneOfGit(t *testing.T) {
 	}
 }
 
-// TestLinkedRules: git follows no link that is named .gitignore, but any other file may be one.
+// TestLinkedRules checks that a symbolic link named .gitignore is not followed, but links to other
+// files are.
 func TestLinkedRules(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
+		t.Skip("creating links needs a privilege")
 	}
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
@@ -142,12 +143,12 @@ func TestLinkedRules(t *testing.T) {
 		needGit(t)
 		compareListing(t, home, filepath.Join(top, "in"))
 		if got := open(t, filepath.Join(top, "in"), home).Rules().Ignores("a", false); got != (link != ".gitignore") {
-			t.Errorf("rules behind %s hold: %v", link, got)
+			t.Errorf("rules behind %s apply: %v", link, got)
 		}
 	}
 }
 
-// TestStale: whatever changes, it is noticed, also if it is changed at once and to something as long.
+// TestStale checks that every change is detected, also if it is immediate and keeps the size.
 func TestStale(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "")
@@ -177,7 +178,7 @@ func TestStale(t *testing.T) {
 		}
 		write(t, step.path, step.content)
 		if !r.Stale() {
-			t.Errorf("%d: %s changed unnoticed", i, step.path)
+			t.Errorf("%d: %s changed, not detected", i, step.path)
 		}
 		after := open(t, root, home)
 		if after.Same(r) != step.same {
@@ -186,40 +187,41 @@ func TestStale(t *testing.T) {
 		r = after
 	}
 	if err := os.Remove(filepath.Join(home, "config")); err != nil || !r.Stale() {
-		t.Errorf("a file went unnoticed (%v)", err)
+		t.Errorf("a removed file was not detected (%v)", err)
 	}
 }
 
-// TestYoung: a file that has the times and the size that it had is read again while it is young, and never after.
-func TestYoung(t *testing.T) {
+// TestRacy checks that a file with unchanged times and size is read again while its state is racy,
+// and not afterwards.
+func TestRacy(t *testing.T) {
 	path := filepath.Join(realDir(t), "x")
 	changed := time.Now()
-	for _, later := range []time.Duration{-time.Hour, 0, time.Second} {
+	for _, elapsed := range []time.Duration{-time.Hour, 0, time.Second} {
 		write(t, path, "a")
-		s := newSeen()
-		s.now = func() time.Time { return changed.Add(later) }
+		s := newSnapshot()
+		s.now = func() time.Time { return changed.Add(elapsed) }
 		s.read(path)
 		g := &s.files[0]
-		if !g.young() || s.stale() {
-			t.Errorf("%v later it is young: %v", later, g.young())
+		if !g.isRacy() || s.stale() {
+			t.Errorf("%v later it is racy: %v", elapsed, g.isRacy())
 		}
 		g.content++
 		if !s.stale() {
-			t.Error("its content is not looked at")
+			t.Error("its content is not compared")
 		}
 		g.content--
 		s.now = func() time.Time { return time.Now().Add(time.Hour) }
-		if s.stale() || g.young() {
-			t.Error("it stays young for ever")
+		if s.stale() || g.isRacy() {
+			t.Error("it stays racy for ever")
 		}
 		g.content++
 		if s.stale() {
-			t.Error("it is read though it is old")
+			t.Error("it is read although it is not racy")
 		}
 	}
 }
 
-// TestSame: tracking something else is a difference.
+// TestSame checks that repositories that track different files are not the same.
 func TestSame(t *testing.T) {
 	needGit(t)
 	home, top := realDir(t), realDir(t)
@@ -239,7 +241,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnotherKind: no file that is something else keeps anybody waiting.
+// TestFilesOfAnotherKind checks that reading does not block on files that are not regular.
 func TestFilesOfAnotherKind(t *testing.T) {
 	home, top := realDir(t), realDir(t)
 	newGit(t, top, "\texcludesFile = "+filepath.ToSlash(os.DevNull)+"\n")
@@ -248,7 +250,7 @@ func TestFilesOfAnotherKind(t *testing.T) {
 	}
 	r := open(t, filepath.Join(top, "in"), home)
 	if r.Rules().Ignores("x", false) || r.Tracked().Len() > 0 || r.Stale() {
-		t.Error("folders are files")
+		t.Error("folders were read as files")
 	}
 }
 
@@ -273,11 +275,11 @@ func TestEnvironment(t *testing.T) {
 		}
 		for _, name := range []string{"a", "b", "xdg-git-ignore", ".config-git-ignore"} {
 			if got := r.Rules().Ignores(name, false); got != (name == want) {
-				t.Errorf("%q: the rules of %s hold: %v", env, name, got)
+				t.Errorf("%q: the rules of %s apply: %v", env, name, got)
 			}
 		}
 		if upper := r.Rules().Ignores(strings.ToUpper(want), false); upper != (want == "a") {
-			t.Errorf("%q: case does not count: %v", env, upper)
+			t.Errorf("%q: case is ignored: %v", env, upper)
 		}
 	}
 }

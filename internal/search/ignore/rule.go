@@ -9,25 +9,25 @@ import (
 type rule struct {
 	verdict verdict
 	include bool // it begins with !
-	folder  bool // it is for folders alone
+	folder  bool // it applies to folders only
 	kind    kind
-	text    string // what the kind needs to know
+	text    string // depends on the kind
 	pattern pattern
 }
 
-// kind is what a rule looks at.
+// kind says how a rule is matched.
 type kind byte
 
 const (
-	byName        kind = iota // the name is the text
+	byName        kind = iota // the name equals the text
 	byEnding                  // the name ends with the text
 	byPattern                 // the name matches the pattern
-	byPath                    // the path is the text
+	byPath                    // the path equals the text
 	byPathPattern             // the path begins with the text, and the pattern matches what follows
 )
 
-// lines are those of an ignore file that are no comments, with neither the end of the line nor spaces at it. As for git, a
-// zero byte ends a line early.
+// lines returns the lines of an ignore file, except comments, without line ends and trailing
+// spaces. Like git, it ends a line early at a zero byte.
 func lines(content string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		content := strings.TrimPrefix(content, "\xef\xbb\xbf")
@@ -45,8 +45,8 @@ func lines(content string) iter.Seq[string] {
 	}
 }
 
-// withoutSpaces is how long a line is without the spaces at its end, of which one after a backslash is none. If there is
-// nothing after the last backslash, git leaves the line as it is.
+// withoutSpaces returns the length of a line without trailing spaces. A space after a backslash is
+// kept. If nothing follows the last backslash, the line stays as it is, like in git.
 func withoutSpaces(line string) int {
 	if !strings.HasSuffix(line, " ") {
 		return len(line)
@@ -66,7 +66,7 @@ func withoutSpaces(line string) int {
 	return end
 }
 
-// newRule understands a line. It is false for one that never matches anything.
+// newRule parses a line. It returns false for a line that never matches anything.
 func newRule(line string, fold bool) (rule, bool) {
 	var r rule
 	line, r.include = strings.CutPrefix(line, "!")
@@ -84,13 +84,14 @@ func newRule(line string, fold bool) (rule, bool) {
 		r.kind = byPath
 		return r, line != ""
 	}
-	// What follows the plain part is a pattern by itself, as if it began there: a/b**/c matches a/bc.
+	// The part after the plain prefix is a pattern of its own, as if it began there: a/b**/c
+	// matches a/bc.
 	r.kind = byPathPattern
 	ok := r.pattern.compile(line[plain:], true, fold)
 	return r, ok
 }
 
-// nameRule makes a rule of a line that holds for a name in any folder.
+// nameRule parses a line that matches names in any folder.
 func (r rule) nameRule(line string, fold bool) (rule, bool) {
 	if plainLength(line) == len(line) {
 		r.text = folded(line, fold)
@@ -105,7 +106,7 @@ func (r rule) nameRule(line string, fold bool) (rule, bool) {
 	return r, ok
 }
 
-// plainLength is how much of a line means itself.
+// plainLength returns the length of the prefix of a line without special characters.
 func plainLength(line string) int {
 	if i := strings.IndexAny(line, `*?[\`); i >= 0 {
 		return i
@@ -113,7 +114,8 @@ func plainLength(line string) int {
 	return len(line)
 }
 
-// matches tells whether a rule that cannot be looked up matches. The path is one from the folder of the rule.
+// matches reports whether a rule that cannot be looked up matches. path is relative to the folder
+// of the rule.
 func (r *rule) matches(name, path string) bool {
 	switch r.kind {
 	case byEnding:

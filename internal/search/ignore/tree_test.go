@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// listing is what somebody lists who walks through a folder with what Open tells.
+// listing returns the files that a walk with the results of Open lists.
 func listing(t testing.TB, root string, environment []string) []string {
 	t.Helper()
 	repository, err := Open(root, lookup(environment))
@@ -31,7 +31,7 @@ type walker struct {
 	found   []string
 }
 
-// walk lists a folder. In an ignored one only what is tracked counts.
+// walk lists a folder. In an ignored one it lists tracked files only.
 func (w *walker) walk(folder string, rules *Rules, ignored bool) {
 	if !ignored {
 		rules = rules.Enter(folder, gitignore(w.t, filepath.Join(w.root, folder, ".gitignore")))
@@ -65,7 +65,7 @@ func gitignore(t testing.TB, path string) []byte {
 	return content
 }
 
-// gitListing is what git lists in a folder.
+// gitListing returns the files that git lists in a folder.
 func gitListing(t testing.TB, home, root string) []string {
 	t.Helper()
 	out := git(t, home, root, nil, "-c", "core.quotePath=false", "ls-files", "-z", "-co", "--exclude-standard")
@@ -90,8 +90,8 @@ func compareListing(t testing.TB, home, root string) (listed int) {
 	return len(ours)
 }
 
-// nasty makes trees that are hard to list.
-type nasty struct {
+// hardTree creates trees that are hard to list.
+type hardTree struct {
 	t      *testing.T
 	random *rand.Rand
 	files  []string
@@ -99,8 +99,8 @@ type nasty struct {
 	top    string
 }
 
-// rules are those of a file: some at random, some that name what there is.
-func (n *nasty) rules() string {
+// rules returns a file of rules: some random ones, and some that match existing files.
+func (n *hardTree) rules() string {
 	ends := []string{"\n", "\n", "\n", "\r\n", " \n", "\n\n"}
 	var b strings.Builder
 	if n.random.IntN(10) == 0 {
@@ -111,7 +111,7 @@ func (n *nasty) rules() string {
 			b.WriteString("!")
 		}
 		if n.random.IntN(3) == 0 {
-			b.WriteString(some(n.random, ruleParts, 5))
+			b.WriteString(randomParts(n.random, ruleParts, 5))
 		} else {
 			b.WriteString([]string{"", "/", "**/", "*"}[n.random.IntN(4)] + pathOf(n.random) + []string{"", "/", "*", "/**", "/*"}[n.random.IntN(5)])
 		}
@@ -120,7 +120,7 @@ func (n *nasty) rules() string {
 	return b.String()
 }
 
-func (n *nasty) write(path string) {
+func (n *hardTree) write(path string) {
 	full := filepath.Join(n.top, path)
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
 		return // one of the folders is a file already
@@ -130,7 +130,7 @@ func (n *nasty) write(path string) {
 	}
 }
 
-func (n *nasty) make(config string) {
+func (n *hardTree) make(config string) {
 	newGit(n.t, n.top, config)
 	write(n.t, filepath.Join(n.home, "config"), "[core]\n\texcludesFile = \"~/global ignore\" ; of all\n")
 	write(n.t, filepath.Join(n.home, "global ignore"), n.rules())
@@ -153,12 +153,12 @@ func (n *nasty) make(config string) {
 	}
 	for range n.random.IntN(5) {
 		path := filepath.Join(n.top, folders[n.random.IntN(len(folders))], ".gitignore")
-		_ = os.WriteFile(path, []byte(n.rules()), 0o644) // where there is a folder of that name
+		_ = os.WriteFile(path, []byte(n.rules()), 0o644) // fails if there is a folder of that name
 	}
 }
 
-// track makes git track some of the files, whatever the rules say.
-func (n *nasty) track() {
+// track makes git track some of the files, whatever the rules.
+func (n *hardTree) track() {
 	var chosen bytes.Buffer
 	for _, path := range n.files {
 		if n.random.IntN(3) == 0 {
@@ -171,7 +171,7 @@ func (n *nasty) track() {
 	}
 }
 
-// realDir is a folder for a test, with no symbolic link in its path.
+// realDir returns a temporary folder with no symbolic link in its path.
 func realDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -181,7 +181,7 @@ func realDir(t testing.TB) string {
 	return dir
 }
 
-// TestAgainstLsFiles compares listings of trees that are hard to list, from their top and from a folder.
+// TestAgainstLsFiles compares listings of hard trees with git's, from their top and from a folder.
 func TestAgainstLsFiles(t *testing.T) {
 	needGit(t)
 	count := 40
@@ -189,11 +189,11 @@ func TestAgainstLsFiles(t *testing.T) {
 		count = 1500
 	}
 	for i := range count {
-		n := nasty{t: t, random: rand.New(rand.NewPCG(5, uint64(i))), home: realDir(t), top: realDir(t)}
+		n := hardTree{t: t, random: rand.New(rand.NewPCG(5, uint64(i))), home: realDir(t), top: realDir(t)}
 		if i%2 == 0 {
 			n.make("\tignorecase = false\n")
 			n.track()
-		} else { // and tracks none: git would take files for the same that are not, on this file system
+		} else { // tracks nothing: on this file system git would confuse files whose names differ in case
 			n.make([]string{"\tignorecase = true\n", "\tignorecase\n"}[i/2%2])
 		}
 		compareListing(t, n.home, n.top)
@@ -203,15 +203,15 @@ func TestAgainstLsFiles(t *testing.T) {
 	}
 }
 
-// TestOwnCheckout lists the repository that this is a part of, from its top and from a folder.
+// TestOwnCheckout lists the repository that contains this package, from its top and from a folder.
 func TestOwnCheckout(t *testing.T) {
 	needGit(t)
 	home := realDir(t)
-	here, err := Open(".", lookup(gitEnv(home)))
-	if err != nil || here.Top() == "" {
+	noFollow, err := Open(".", lookup(gitEnv(home)))
+	if err != nil || noFollow.Top() == "" {
 		t.Skipf("this is no checkout (%v)", err)
 	}
-	for _, root := range []string{here.Top(), filepath.Join(here.Top(), "internal", "search")} {
+	for _, root := range []string{noFollow.Top(), filepath.Join(noFollow.Top(), "internal", "search")} {
 		for try := 0; ; try++ { // others may be writing
 			before, theirs, after := listing(t, root, gitEnv(home)), gitListing(t, home, root), listing(t, root, gitEnv(home))
 			theirs = slices.DeleteFunc(theirs, func(path string) bool { _, err := os.Lstat(filepath.Join(root, path)); return err != nil })
@@ -226,7 +226,7 @@ func TestOwnCheckout(t *testing.T) {
 	}
 }
 
-// TestGoRoot lists the sources of Go, of which some are ignored and some tracked all the same.
+// TestGoRoot lists the sources of Go, some of which are ignored but tracked.
 func TestGoRoot(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("takes long: set REMIT_FULL=true")

@@ -1,47 +1,47 @@
 package lexical
 
-// A language says what its comments and literals look like.
+// A language describes the comments and literals of a programming language.
 type language struct {
-	line    []string    // what begins a comment that ends with the line
-	block   [][2]string // what begins and ends any other
-	nested  bool        // such comments stand within each other
-	spliced bool        // a backslash at a line's end makes the next line a part of a comment
-	spaced  bool        // a comment to the end of the line has a blank before it
-	quotes  string      // strings of these end on their line; a quote that is not closed there is none
-	long    []string    // strings of these go on over lines, up to the same again
-	escapes bool        // in those, a backslash takes the meaning from what follows it
-	chars   bool        // 'x' is a character, while a single quote that is not closed like that is none
-	// Preprocessed tells that a line that begins with # is for the preprocessor.
+	line    []string    // beginnings of comments to the end of the line
+	block   [][2]string // beginnings and ends of other comments
+	nested  bool        // block comments can be nested
+	spliced bool        // a backslash at the end of a line comment continues it in the next line
+	spaced  bool        // a line comment needs a blank before it
+	quotes  string      // quotes of strings that end on their line; an unclosed quote is not a string
+	long    []string    // quotes of strings that may span lines
+	escapes bool        // a backslash in those escapes the next byte
+	chars   bool        // 'x' is a character literal; any other single quote is not a literal
+	// Preprocessed says that a line that begins with # is for the preprocessor.
 	Preprocessed bool
-	// backslash tells that one takes the meaning from what follows it outside of strings as well.
+	// backslash says that a backslash escapes the next byte outside of strings too.
 	backslash bool
-	wordQuote byte // what may stand around a name, if anything
-	separator byte // what may stand between the digits of a number besides _, if anything
-	// begin moves past what is before the first token.
+	wordQuote byte // quote around names, or 0
+	separator byte // separator between the digits of a number besides _, or 0
+	// begin moves past what precedes the first token.
 	begin func(s *Scanner)
-	// special reads what is like nothing in the table, and is asked first where a token begins with one of the bytes of asked. It
-	// gives End if nothing of the kind is there.
-	special func(s *Scanner) Kind
-	asked   string
+	// special reads tokens that the table cannot describe. It is called first if a token begins
+	// with one of the bytes of specialStart. It returns End if there is no such token.
+	special      func(s *Scanner) Kind
+	specialStart string
 
-	class [256]uint8 // what each byte may be
+	class [256]uint8 // flags of each byte
 }
 
 const (
-	inWord = 1 << iota // part of a word
-	begins             // the beginning of a comment, a literal or a name in quotes
-	asks               // the beginning of something special
+	inWord        = 1 << iota // part of a word
+	startsToken               // start of a comment, a literal or a quoted name
+	startsSpecial             // start of a special token
 )
 
-// classify notes what each byte may be.
+// classify sets the flags of each byte.
 func (l *language) classify() {
 	for c := range l.class {
 		if IsWordByte(byte(c)) {
 			l.class[c] = inWord
 		}
 	}
-	for i := range len(l.asked) {
-		l.class[l.asked[i]] |= asks
+	for i := range len(l.specialStart) {
+		l.class[l.specialStart[i]] |= startsSpecial
 	}
 	marks := append(append([]string{l.quotes, "'\\", string(rune(l.wordQuote))}, l.line...), l.long...)
 	for _, pair := range l.block {
@@ -50,14 +50,14 @@ func (l *language) classify() {
 	for i, mark := range marks {
 		for j := range len(mark) {
 			if i == 0 || i == 1 || j == 0 {
-				l.class[mark[j]] |= begins
+				l.class[mark[j]] |= startsToken
 			}
 		}
 	}
 }
 
-// languageOf gives what is known of a language by the name that package source gives it. One that is not known has the
-// commonest comments and strings.
+// languageOf returns the description of a language, by its name in package source. An unknown
+// language has the most common comments and strings.
 func languageOf(name string) *language {
 	slashes := language{line: []string{"//"}, block: [][2]string{{"/*", "*/"}}, quotes: `"'`}
 	l := slashes
@@ -65,13 +65,13 @@ func languageOf(name string) *language {
 	case "go":
 		l.long = []string{"`"}
 	case "javascript", "typescript":
-		l.quotes, l.special, l.asked, l.begin = "", scriptToken, "\"'`}/<+-\\", beginElements
+		l.quotes, l.special, l.specialStart, l.begin = "", scriptToken, "\"'`}/<+-\\", beginElements
 	case "plainscript":
-		l.quotes, l.special, l.asked, l.begin = "", scriptToken, "\"'`}/<+-\\", beginScript
+		l.quotes, l.special, l.specialStart, l.begin = "", scriptToken, "\"'`}/<+-\\", beginScript
 	case "c", "cpp", "objectivec", "cuda":
-		l.spliced, l.separator, l.special, l.asked, l.Preprocessed = true, '\'', rawStringOfC, "RLuU", true
+		l.spliced, l.separator, l.special, l.specialStart, l.Preprocessed = true, '\'', rawStringOfC, "RLuU", true
 	case "csharp":
-		l.special, l.asked, l.Preprocessed = textOfCSharp, `"#@$`, true
+		l.special, l.specialStart, l.Preprocessed = textOfCSharp, `"#@$`, true
 	case "java", "groovy", "dart":
 		l.long = []string{`"""`}
 	case "kotlin", "swift":
@@ -80,13 +80,13 @@ func languageOf(name string) *language {
 		l.long, l.nested, l.wordQuote, l.quotes, l.chars = []string{`"""`}, true, '`', `"`, true
 	case "rust":
 		l.nested, l.quotes, l.long, l.escapes, l.chars = true, "", []string{`"`}, true, true
-		l.special, l.asked = rawStringOfRust, "rbc'"
+		l.special, l.specialStart = rawStringOfRust, "rbc'"
 	case "php":
-		l = language{block: l.block, special: tokenOfPHP, asked: "?/#'\"`<", begin: outsidePHP}
+		l = language{block: l.block, special: tokenOfPHP, specialStart: "?/#'\"`<", begin: outsidePHP}
 	case "css":
 		l.line = nil
 	case "scss", "less":
-		l.line, l.special, l.asked = nil, commentOfSCSS, "/"
+		l.line, l.special, l.specialStart = nil, commentOfSCSS, "/"
 	case "vue", "svelte", "astro":
 		l.block = append(l.block, [2]string{"<!--", "-->"})
 	case "json":
@@ -98,18 +98,18 @@ func languageOf(name string) *language {
 	return &l
 }
 
-// hashLanguage knows the languages whose comments begin with a hash.
+// hashLanguage returns the description of a language whose comments begin with a hash.
 func hashLanguage(name string, slashes language) language {
 	l := language{line: []string{"#"}, quotes: `"'`, spaced: true, backslash: true}
 	switch name {
 	case "python":
-		return language{line: []string{"#"}, special: textOfPython, asked: `"'rRuUbBfFtT`}
+		return language{line: []string{"#"}, special: textOfPython, specialStart: `"'rRuUbBfFtT`}
 	case "ruby":
-		return language{line: []string{"#"}, special: tokenOfRuby, asked: "=_'\"`/%<?!$"}
+		return language{line: []string{"#"}, special: tokenOfRuby, specialStart: "=_'\"`/%<?!$"}
 	case "graphql":
 		return language{line: []string{"#"}, quotes: `"`, long: []string{`"""`}}
 	case "shell":
-		l.special, l.asked = hereDocumentOfShell, "<"
+		l.special, l.specialStart = hereDocumentOfShell, "<"
 	case "elixir", "julia", "toml", "nim", "starlark":
 		l.long = []string{`"""`}
 	case "fish", "yaml", "makefile", "dockerfile", "perl", "r", "cmake", "awk", "tcl", "crystal", "meson", "nix", "dotenv":
@@ -124,14 +124,14 @@ func hashLanguage(name string, slashes language) language {
 	return l
 }
 
-// otherLanguage knows the languages that are like few others.
+// otherLanguage returns the description of a language unlike the others.
 func otherLanguage(name string, slashes language) language {
 	switch name {
 	case "text", "csv", "diff":
 		return language{}
 	case "sql":
 		return language{
-			line: []string{"--"}, block: slashes.block, nested: true, long: []string{"'"}, special: dollarsOfSQL, asked: "$",
+			line: []string{"--"}, block: slashes.block, nested: true, long: []string{"'"}, special: dollarsOfSQL, specialStart: "$",
 		}
 	case "ada", "vhdl":
 		return language{line: []string{"--"}, block: slashes.block, quotes: "'"}
@@ -156,7 +156,7 @@ func otherLanguage(name string, slashes language) language {
 	case "fortran":
 		return language{line: []string{"!"}, quotes: `"'`}
 	case "batch":
-		return language{line: []string{"::"}, spaced: true, special: commentOfBatch, asked: "rR"}
+		return language{line: []string{"::"}, spaced: true, special: commentOfBatch, specialStart: "rR"}
 	}
 	return slashes
 }

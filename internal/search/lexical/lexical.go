@@ -1,5 +1,6 @@
-// Package lexical knows how languages write comments, strings, here-documents and regular expressions. Its one scanner takes
-// source text apart for whoever looks for declarations, imports or comments.
+// Package lexical splits source text into tokens. Its one scanner supports the comments, strings,
+// here-documents and regular expressions of many languages. It does not parse: other packages use
+// it to find declarations, imports and comments.
 package lexical
 
 import (
@@ -7,64 +8,66 @@ import (
 	"strings"
 )
 
-// A Kind tells what a token is.
+// A Kind is the kind of a token.
 type Kind uint8
 
-// These are the kinds of tokens.
+// The kinds of tokens.
 const (
 	End     Kind = iota // the end of the text
-	Word                // letters, digits, _, $ and whatever is not ASCII; or a name in quotes
+	Word                // letters, digits, _, $ and non-ASCII characters; or a quoted name
 	Text                // a literal
 	Mark                // a byte of anything else
-	Comment             // given only to those who ask for it
+	Comment             // returned only if Scanner.Comments is set
 )
 
-// A Token is a piece of source text.
+// A Token is a part of the source text.
 type Token struct {
 	Kind Kind
-	// Text is the token as written; of a literal, a comment or a name in quotes what is within its marks.
+	// Text is the token as written. For a literal, a comment or a quoted name it is what is between
+	// the delimiters.
 	Text string
-	// Start and End are its place in the text.
+	// Start and End are its offsets in the source.
 	Start, End int
-	// Line is that of its first byte, counted from 1.
+	// Line is the line of its first byte, counted from 1.
 	Line int
-	// Quote is the byte that a literal is quoted with; 0 if its text is not what it means: something is filled in, or escaped
-	// in a way that matters.
+	// Quote is the quote of a literal. It is 0 if Text is not the literal's value, because of
+	// interpolation or of escapes that matter.
 	Quote byte
-	// Fresh tells that nothing but comments stands before it on its line.
+	// Fresh is true if only comments precede the token on its line.
 	Fresh bool
 }
 
-// An Error says what is not closed.
+// An Error describes something that is not closed.
 type Error struct {
 	Line int
 	Why  string
 }
 
-// A Scanner walks over source text token by token, once, in time linear in its size. It takes every text as it comes: the first
-// thing that is not closed is noted, and reaches as far as it may.
+// A Scanner splits source text into tokens, in one pass and in linear time. It accepts any text. It
+// records the first construct that is not closed, and lets it extend as far as it can.
 type Scanner struct {
 	*language
-	// Src is the text without a byte order mark, At where the next token is looked for, and Line the line of that place.
+	// Src is the text without a byte order mark, At the offset at which the next token is searched,
+	// and Line the line of that offset.
 	Src      string
 	At, Line int
-	// Tok is the present token.
+	// Tok is the current token.
 	Tok Token
 	// Err is the first error.
 	Err *Error
-	// Comments makes comments tokens; they never become Tok.
+	// Comments makes Next return comments. They never become Tok.
 	Comments bool
 
-	last     int      // the line on which the token before ended
-	from, to int      // what is within the marks of the token that is being read
+	last     int      // line on which the previous token ended
+	from, to int      // the token's text without delimiters
 	quote    byte     // see Token.Quote
-	depth    int      // how deep the strings stand that are being read
-	pending  []string // what ends the here-documents that begin with the next line
-	unclosed [3]int   // before there a quote (', " or another) is known to have no end
-	script   *script  // what is known of a script
+	depth    int      // nesting depth of the strings being read
+	pending  []string // names of here-documents that begin on the next line
+	unclosed [3]int   // offsets before which a quote (', " or another) is known to be unclosed
+	script   *script  // state for scripts
 }
 
-// New makes a scanner that is at no token yet. A line that begins with #! is passed over.
+// New returns a scanner before the first token. It skips a first line that begins with #!.
 func New(languageName string, content []byte) *Scanner {
 	s := &Scanner{language: languageOf(languageName), Src: strings.TrimPrefix(string(content), "\ufeff"), Line: 1}
 	if s.Has("#!") && !s.Has("#![") {
@@ -76,7 +79,7 @@ func New(languageName string, content []byte) *Scanner {
 	return s
 }
 
-// Next moves to the next token, and returns it.
+// Next advances to the next token and returns it.
 func (s *Scanner) Next() Token {
 	for {
 		s.space()
@@ -105,11 +108,11 @@ func (s *Scanner) Next() Token {
 	}
 }
 
-// token reads what begins here.
+// token reads the token at this place.
 func (s *Scanner) token() Kind {
 	c := s.Src[s.At]
 	class := s.class[c]
-	if class&asks != 0 {
+	if class&startsSpecial != 0 {
 		if kind := s.special(s); kind != End {
 			return kind
 		}
@@ -118,7 +121,7 @@ func (s *Scanner) token() Kind {
 	case class&inWord != 0:
 		s.word()
 		return Word
-	case class&begins == 0:
+	case class&startsToken == 0:
 	case s.comment():
 		return Comment
 	case s.literal(c):
@@ -132,12 +135,12 @@ func (s *Scanner) token() Kind {
 	return Mark
 }
 
-// IsWordByte tells whether a byte may stand in a name of most languages; whatever is not ASCII may.
+// IsWordByte reports whether a byte can be part of a name in most languages. Non-ASCII bytes can.
 func IsWordByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || IsDigit(c) || c == '_' || c == '$' || c >= 0x80
 }
 
-// IsDigit tells whether a byte is a decimal digit.
+// IsDigit reports whether a byte is a decimal digit.
 func IsDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // word moves past a word or a number.
@@ -153,7 +156,7 @@ func (s *Scanner) word() {
 	}
 }
 
-// space moves past white space, and past here-documents.
+// space moves past white space and here-documents.
 func (s *Scanner) space() {
 	for s.At < len(s.Src) {
 		switch s.Src[s.At] {
@@ -171,7 +174,7 @@ func (s *Scanner) space() {
 	}
 }
 
-// comment moves past a comment, if one begins here.
+// comment moves past a comment, if one begins here, and reports whether it did.
 func (s *Scanner) comment() bool {
 	for _, marks := range s.block {
 		if s.Has(marks[0]) {
@@ -190,19 +193,19 @@ func (s *Scanner) comment() bool {
 	return false
 }
 
-// afterSpace tells whether a blank, or nothing, is before this place on its line.
+// afterSpace reports whether a blank or the start of the line precedes this place.
 func (s *Scanner) afterSpace() bool {
 	return s.At == 0 || strings.IndexByte(" \t;\n", s.Src[s.At-1]) >= 0
 }
 
-// blockComment moves past a comment that has an end of its own, and perhaps others within it.
-func (s *Scanner) blockComment(open, shut string) {
+// blockComment moves past a block comment, with those nested in it.
+func (s *Scanner) blockComment(open, closing string) {
 	begin, i, depth := s.Line, s.At+len(open), 1
 	s.from = i
 	for i < len(s.Src) && depth > 0 {
 		switch rest := s.Src[i:]; {
-		case strings.HasPrefix(rest, shut):
-			i += len(shut)
+		case strings.HasPrefix(rest, closing):
+			i += len(closing)
 			depth--
 		case s.nested && strings.HasPrefix(rest, open):
 			i += len(open)
@@ -215,15 +218,15 @@ func (s *Scanner) blockComment(open, shut string) {
 	if depth > 0 {
 		s.Fail(begin, "unterminated comment")
 	} else {
-		s.to -= len(shut)
+		s.to -= len(closing)
 	}
 	s.Skip(i - s.At)
 }
 
-// Has tells whether the text goes on with prefix.
+// Has reports whether the remaining text begins with prefix.
 func (s *Scanner) Has(prefix string) bool { return strings.HasPrefix(s.Src[s.At:], prefix) }
 
-// at gives the byte at a place, 0 beyond the end.
+// at returns the byte at an offset, or 0 beyond the end.
 func (s *Scanner) at(place int) byte {
 	if place < len(s.Src) {
 		return s.Src[place]
@@ -231,14 +234,14 @@ func (s *Scanner) at(place int) byte {
 	return 0
 }
 
-// Skip moves past n bytes, or to the end if there are fewer.
+// Skip moves n bytes forward, or to the end if there are fewer.
 func (s *Scanner) Skip(n int) {
 	to := min(s.At+n, len(s.Src))
 	s.Line += strings.Count(s.Src[s.At:to], "\n")
 	s.At = to
 }
 
-// restOfLine moves to the end of the line, and returns what was before it.
+// restOfLine moves to the end of the line, and returns the text up to there.
 func (s *Scanner) restOfLine() string {
 	start := s.At
 	for {
@@ -255,19 +258,19 @@ func (s *Scanner) restOfLine() string {
 	}
 }
 
-// Fail notes what is wrong, unless something was before.
+// Fail records an error, unless there is one already.
 func (s *Scanner) Fail(line int, why string) {
 	if s.Err == nil {
 		s.Err = &Error{Line: line, Why: why}
 	}
 }
 
-// Sees tells whether the scanner is at one of these words or marks.
+// Sees reports whether the current token is one of these words or marks.
 func (s *Scanner) Sees(texts ...string) bool {
 	return (s.Tok.Kind == Word || s.Tok.Kind == Mark) && slices.Contains(texts, s.Tok.Text)
 }
 
-// Takes moves on if the scanner is at a word or a mark.
+// Takes advances if the current token is this word or mark, and reports whether it did.
 func (s *Scanner) Takes(text string) bool {
 	if !s.Sees(text) {
 		return false
@@ -276,7 +279,8 @@ func (s *Scanner) Takes(text string) bool {
 	return true
 }
 
-// Name reads words with a mark between them, as a.b.c. A mark that no word follows is left.
+// Name reads words separated by mark, such as a.b.c. It leaves a mark that is not followed by a
+// word.
 func (s *Scanner) Name(mark string) string {
 	var b strings.Builder
 	for s.Tok.Kind == Word {
@@ -291,7 +295,7 @@ func (s *Scanner) Name(mark string) string {
 	return b.String()
 }
 
-// wordFollows tells whether a word comes after the token that the scanner is at.
+// wordFollows reports whether a word follows the current token.
 func (s *Scanner) wordFollows() bool {
 	before := *s
 	found := s.Next().Kind == Word
@@ -299,12 +303,12 @@ func (s *Scanner) wordFollows() bool {
 	return found
 }
 
-// Enclosed moves past what stands between the mark that the scanner is at and the one that closes it, and past that.
-func (s *Scanner) Enclosed(open, shut string) {
+// Enclosed moves past the bracket at the current token, its contents and the closing bracket.
+func (s *Scanner) Enclosed(open, closing string) {
 	for depth := 0; s.Tok.Kind != End; {
 		if s.Sees(open) {
 			depth++
-		} else if s.Sees(shut) {
+		} else if s.Sees(closing) {
 			depth--
 		}
 		s.Next()

@@ -9,11 +9,11 @@ import (
 	"remit/internal/search/lexical"
 )
 
-// languages are some of each kind.
+// languages has some of each kind.
 const languages = "go javascript plainscript c csharp java kotlin scala swift rust php css scss vue json python ruby graphql shell toml yaml " +
 	"powershell hcl sql lua haskell lisp assembly ini latex ocaml html vim fortran batch text unknown"
 
-// shown writes the tokens of a text one after the other: words and marks as they are, literals in [], comments in {}.
+// shown formats the tokens of a text: words and marks as they are, literals in [], comments in {}.
 func shown(language, text string) string {
 	all, err := lexical.Read(language, []byte(text), func(s *lexical.Scanner) []string {
 		var all []string
@@ -94,7 +94,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestScannerIsLinear: what repeats a piece that is hard to read takes about as long for each.
+// TestScannerIsLinear checks that scanning repetitions of a difficult piece takes linear time.
 func TestScannerIsLinear(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("takes a while; REMIT_FULL=true runs it")
@@ -115,7 +115,8 @@ func TestScannerIsLinear(t *testing.T) {
 	}
 }
 
-// FuzzScanner: whatever the text, tokens follow each other, are where they say, and are on lines that there are.
+// FuzzScanner checks that for any text the tokens follow each other, are at their offsets, and have
+// valid lines.
 func FuzzScanner(f *testing.F) {
 	for _, seed := range []string{
 		"a 'b' \"c\\\" /* d */ // e\n", "f'{x:{y}}' '''", "<?php <<<A\n A; ?>", "<<~A\n#{\"b\"}\n A\n%q(c) /d/", "x = <a b={`${c}`}>d</a> / /e/",

@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// literal moves past a string or a character of the table, if one begins here.
+// literal moves past a string or character described by the table, if one begins here, and reports
+// whether it did.
 func (s *Scanner) literal(c byte) bool {
 	for _, quote := range s.long {
 		if c == quote[0] && s.Has(quote) {
@@ -19,7 +20,7 @@ func (s *Scanner) literal(c byte) bool {
 	return s.chars && c == '\'' && s.character()
 }
 
-// longString moves past a string that goes on over lines, up to the same quote again.
+// longString moves past a string that may span lines, up to the next quote.
 func (s *Scanner) longString(quote string) {
 	s.quote = quote[0]
 	s.At += len(quote)
@@ -30,7 +31,7 @@ func (s *Scanner) longString(quote string) {
 	}
 }
 
-// until moves past the next end. A text without one is an error, at the line of the token.
+// until moves past the next end. If there is none, that is an error at the line of the token.
 func (s *Scanner) until(end string) {
 	begin := s.Line
 	s.from = s.At
@@ -45,7 +46,7 @@ func (s *Scanner) until(end string) {
 	s.to = s.At - len(end)
 }
 
-// escaped moves past the next end before which no backslash stands.
+// escaped moves past the next end that is not preceded by a backslash.
 func (s *Scanner) escaped(end string) {
 	begin := s.Line
 	s.from = s.At
@@ -64,8 +65,9 @@ func (s *Scanner) escaped(end string) {
 	s.Fail(begin, "string is not closed")
 }
 
-// quoted moves past a literal that begins and ends with the byte that is next, and ends on its line; a backslash takes away
-// the next byte's meaning, also that of the line's end. A quote that is not closed so is none, and is left.
+// quoted moves past a literal that begins and ends with the next byte, and ends on its line. A
+// backslash escapes the next byte, also a line end. If the literal is not closed on its line,
+// quoted leaves it and returns false.
 func (s *Scanner) quoted() bool {
 	quote := s.Src[s.At]
 	unclosed := s.unclosedBefore(quote)
@@ -90,12 +92,12 @@ func (s *Scanner) quoted() bool {
 	return false
 }
 
-// unclosedBefore gives the place before which a quote is known to have no end on its line.
+// unclosedBefore returns the offset before which a quote is known to be unclosed on its line.
 func (s *Scanner) unclosedBefore(quote byte) *int {
 	return &s.unclosed[1+strings.IndexByte(`'"`, quote)]
 }
 
-// character moves past a character in single quotes: one alone, or one after a backslash.
+// character moves past a character in single quotes: a single one, or an escape.
 func (s *Scanner) character() bool {
 	rest := s.Src[s.At+1:]
 	_, size := utf8.DecodeRuneInString(rest)
@@ -114,33 +116,34 @@ func (s *Scanner) character() bool {
 	return true
 }
 
-// A nesting is a literal, or code within one, that a scanner is in.
+// A nesting is a literal, or code within one, that the scanner is in.
 type nesting struct {
-	open, shut byte // open is 0 if the literal cannot hold itself
-	depth      int
-	code       bool
-	plain      bool // holds no code
+	open, closing byte // open is 0 if the literal cannot be nested
+	depth         int
+	code          bool
+	plain         bool // contains no code
 }
 
-// interpolated moves past the rest of a literal that the byte shut ends. In it begins says where code begins, up to a brace,
-// which may have literals of its own, and so on. Between open and shut there may be more of them, unless open is 0.
-func (s *Scanner) interpolated(open, shut byte, begins string) {
+// interpolated moves past the rest of a literal that ends with the byte closing. begins is what
+// starts code in the literal. Code extends to a closing brace and may contain literals of its own,
+// and so on. open and closing may be nested in the literal, unless open is 0.
+func (s *Scanner) interpolated(open, closing byte, begins string) {
 	line := s.Line
 	s.from = s.At
-	stack := []nesting{{open: open, shut: shut, plain: begins == ""}}
+	stack := []nesting{{open: open, closing: closing, plain: begins == ""}}
 	for s.At < len(s.Src) {
 		top := &stack[len(stack)-1]
 		c := s.Src[s.At]
 		switch {
-		case c == '\\' || top.code && c == '$': // $' is no string
+		case c == '\\' || top.code && c == '$': // $' does not begin a string
 			s.Skip(1)
-		case c == top.shut && top.depth == 0:
+		case c == top.closing && top.depth == 0:
 			if stack = stack[:len(stack)-1]; len(stack) == 0 {
-				s.to, s.quote = s.At, shut
+				s.to, s.quote = s.At, closing
 				s.At++
 				return
 			}
-		case c == top.shut:
+		case c == top.closing:
 			top.depth--
 		case c == top.open && c != 0:
 			top.depth++
@@ -150,7 +153,7 @@ func (s *Scanner) interpolated(open, shut byte, begins string) {
 			}
 		case !top.plain && s.Has(begins):
 			s.At += strings.IndexByte(begins, '{')
-			stack = append(stack, nesting{open: '{', shut: '}', code: true})
+			stack = append(stack, nesting{open: '{', closing: '}', code: true})
 		}
 		s.Skip(1)
 	}
@@ -158,35 +161,37 @@ func (s *Scanner) interpolated(open, shut byte, begins string) {
 	s.Fail(line, "string is not closed")
 }
 
-// literalInCode tells what literal begins here in the code of another, and moves to the last byte of its beginning.
+// literalInCode returns the literal that begins here in the code of another one, and moves to the
+// last byte of its opening delimiter.
 func (s *Scanner) literalInCode() (nesting, bool) {
 	switch c := s.Src[s.At]; {
 	case c == '\'':
-		return nesting{shut: c, plain: true}, true
+		return nesting{closing: c, plain: true}, true
 	case c == '"' || c == '`':
-		return nesting{shut: c}, true
+		return nesting{closing: c}, true
 	case c == '/' && strings.IndexByte("({[,=~|&", s.Src[s.At-1]) >= 0:
-		return nesting{shut: c}, true
+		return nesting{closing: c}, true
 	case c == '%' && s.At+2 < len(s.Src) && strings.IndexByte("qQrwW", s.Src[s.At+1]) >= 0:
-		open, shut := pair(s.Src[s.At+2])
+		open, closing := pair(s.Src[s.At+2])
 		if open != 0 {
 			s.At += 2
 		}
-		return nesting{open: open, shut: shut}, open != 0
+		return nesting{open: open, closing: closing}, open != 0
 	}
 	return nesting{}, false
 }
 
-// pair gives what opens and closes a literal that begins with a byte; open is 0 if they are the same.
-func pair(c byte) (open, shut byte) {
+// pair returns the opening and closing delimiters of a literal that begins with c. open is 0 if
+// they are the same.
+func pair(c byte) (open, closing byte) {
 	if i := strings.IndexByte("([{<", c); i >= 0 {
 		return c, ")]}>"[i]
 	}
 	return 0, c
 }
 
-// hereDocuments moves past those that were to begin with this line. The name of one whose end may be indented begins with a
-// space.
+// hereDocuments moves past the pending here-documents, which begin on this line. If the end of one
+// may be indented, its pending name begins with a space.
 func (s *Scanner) hereDocuments() {
 	begin := s.Line - 1
 	for ; len(s.pending) > 0; s.pending = s.pending[1:] {
@@ -205,7 +210,8 @@ func (s *Scanner) hereDocuments() {
 	}
 }
 
-// hereName reads the name of a here-document, in quotes or not, and tells how long it is with them.
+// hereName reads the name of a here-document, quoted or not, and returns its length including
+// quotes.
 func hereName(text string) (name string, length int) {
 	if text == "" || IsDigit(text[0]) {
 		return "", 0

@@ -2,7 +2,7 @@ package lexical
 
 import "strings"
 
-// markup reads on in an element, to its end or to where an expression begins in it.
+// markup reads an element up to its end, or to the start of an expression in it.
 func (j *script) markup(s *Scanner) Kind {
 	start, line := s.At, s.Line
 	for s.At < len(s.Src) && (j.top() == inTag || j.top() == inElement) {
@@ -19,8 +19,8 @@ func (j *script) markup(s *Scanner) Kind {
 	return Text
 }
 
-// tag reads on in an opening tag, to its end or to where an expression begins in it. It gives where a string begins that does
-// not end, -1 without one.
+// tag reads an opening tag up to its end, or to the start of an expression in it. It returns the
+// offset of an unclosed string, or -1.
 func (j *script) tag(s *Scanner) (unclosed int) {
 	assigned := false
 	for ; s.At < len(s.Src); s.At++ {
@@ -32,7 +32,7 @@ func (j *script) tag(s *Scanner) (unclosed int) {
 			}
 			s.At += n + 1
 		case c == '{':
-			j.push(s, elementHole, true)
+			j.push(s, jsxExpr, true)
 			s.At++
 			return -1
 		case c == '/' && s.at(s.At+1) == '>':
@@ -58,7 +58,7 @@ func (j *script) tag(s *Scanner) (unclosed int) {
 	return -1
 }
 
-// content reads on in what stands between two tags.
+// content reads the content between two tags.
 func (j *script) content(s *Scanner) {
 	n := strings.IndexAny(s.Src[s.At:], "<{")
 	if n < 0 {
@@ -68,7 +68,7 @@ func (j *script) content(s *Scanner) {
 	s.At += n + 1
 	switch {
 	case s.Src[s.At-1] == '{':
-		j.push(s, elementHole, true)
+		j.push(s, jsxExpr, true)
 	case s.at(s.At) != '/':
 		j.push(s, inTag, true)
 	default:
@@ -81,7 +81,7 @@ func (j *script) content(s *Scanner) {
 	}
 }
 
-// typeArguments finds the end of <...> in a tag, not beyond limit; it gives limit if there is none.
+// typeArguments returns the end of <...> in a tag, but at most limit.
 func (j *script) typeArguments(s *Scanner, pos, limit int) int {
 	depth := 0
 	for ; pos < limit; pos++ {
@@ -106,9 +106,9 @@ func (j *script) typeArguments(s *Scanner, pos, limit int) int {
 	return limit
 }
 
-// elementBegins tells whether the < at pos, where an expression may begin, opens an element. In TypeScript it may as
-// well be a conversion or the parameters of a generic function; what follows the name tells, or whether there is a
-// closing tag of that name.
+// elementBegins reports whether the < at pos, where an expression may begin, opens an element. In
+// TypeScript it can also be a type assertion or the type parameters of a generic function. What
+// follows the name decides, or whether there is a closing tag of that name.
 func (j *script) elementBegins(s *Scanner, pos int) bool {
 	from := j.blanks(s, pos+1)
 	if s.at(from) == '>' {
@@ -136,7 +136,7 @@ func (j *script) elementBegins(s *Scanner, pos int) bool {
 	return false
 }
 
-// isTypeWord tells words that begin a type, and no tag.
+// isTypeWord reports whether a word begins a type and not a tag.
 func isTypeWord(word string) bool {
 	switch word {
 	case "any", "string", "number", "boolean", "unknown", "never", "void", "bigint", "null", "undefined",
@@ -146,8 +146,8 @@ func isTypeWord(word string) bool {
 	return false
 }
 
-// extends tells whether the parameters of a generic function go on here with a bound, rather than an attribute of that
-// name.
+// extends reports whether a constraint of a type parameter follows, rather than an attribute named
+// extends.
 func (j *script) extends(s *Scanner, pos int) bool {
 	rest, ok := strings.CutPrefix(s.Src[pos:], "extends")
 	if !ok || len(rest) > 0 && isScriptByte(rest[0]) {
@@ -157,14 +157,14 @@ func (j *script) extends(s *Scanner, pos int) bool {
 	return c != '=' && c != '>' && c != '/'
 }
 
-// tagAfter tells whether a tag goes on behind the arguments of its type.
+// tagAfter reports whether a tag continues after its type arguments.
 func (j *script) tagAfter(s *Scanner, pos int) bool {
 	at := j.blanks(s, pos)
 	c := s.at(at)
 	return c == '{' || c == '/' && s.at(at+1) == '>' || at > pos && isScriptByte(c)
 }
 
-// closesAfter tells whether a closing tag of that name stands somewhere behind pos.
+// closesAfter reports whether there is a closing tag of that name after pos.
 func (j *script) closesAfter(s *Scanner, name string, pos int) bool {
 	if j.closings == nil {
 		j.findClosings(s)
@@ -172,7 +172,7 @@ func (j *script) closesAfter(s *Scanner, name string, pos int) bool {
 	return j.closings[name] > pos
 }
 
-// findClosings notes for each name the last place of what looks like its closing tag.
+// findClosings records, for each name, the last place of what looks like its closing tag.
 func (j *script) findClosings(s *Scanner) {
 	j.closings = map[string]int{}
 	for pos := 0; ; {
@@ -196,5 +196,5 @@ func (j *script) blanks(s *Scanner, pos int) int {
 	return pos
 }
 
-// isScriptByte tells whether a byte may stand in an identifier, a private name or a decorator.
+// isScriptByte reports whether a byte can be part of an identifier, a private name or a decorator.
 func isScriptByte(c byte) bool { return IsWordByte(c) || c == '#' || c == '@' || c == '\\' }

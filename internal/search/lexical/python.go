@@ -2,10 +2,10 @@ package lexical
 
 import "strings"
 
-// mostFields is how deep the strings of Python in which something is filled in may stand within each other.
-const mostFields = 100
+// maxFieldDepth is the maximum nesting depth of replacement fields in Python's f-strings.
+const maxFieldDepth = 100
 
-// textOfPython takes strings, with the letters before them that say what kind they are.
+// textOfPython reads strings with their prefixes.
 func textOfPython(s *Scanner) Kind {
 	n := s.pythonPrefix(s.At)
 	if n < 0 {
@@ -19,7 +19,7 @@ func textOfPython(s *Scanner) Kind {
 	prefix := s.Src[start:column]
 	s.At = column
 	closed := s.pythonString(prefix, s.depth)
-	if !closed && s.Err == failed { // a string of one line without an end: the quote is none
+	if !closed && s.Err == failed { // an unclosed string of one line: the quote is not a string
 		*unclosed = s.At
 		s.At, s.Line = start, line
 		return End
@@ -33,8 +33,7 @@ func textOfPython(s *Scanner) Kind {
 	return Text
 }
 
-// pythonPrefix gives the length of what stands at a place before a quote and says what kind of string follows; -1 if no
-// string begins there.
+// pythonPrefix returns the length of the string prefix at a place, or -1 if no string begins there.
 func (s *Scanner) pythonPrefix(place int) int {
 	for n := range 3 {
 		switch c := s.at(place + n); {
@@ -47,7 +46,7 @@ func (s *Scanner) pythonPrefix(place int) int {
 	return -1
 }
 
-// quotesOfPython is how many quotes a string begins with.
+// quotesOfPython returns how many quotes a string begins with.
 func quotesOfPython(text string) int {
 	if strings.HasPrefix(text, `"""`) || strings.HasPrefix(text, "'''") {
 		return 3
@@ -55,8 +54,8 @@ func quotesOfPython(text string) int {
 	return 1
 }
 
-// pythonString moves past a string, from its quote on. It tells whether the string is closed; one of one line is not if the
-// line ends before it.
+// pythonString moves past a string, beginning at its quote. It reports whether the string is
+// closed. A string with single quotes is not closed if its line ends first.
 func (s *Scanner) pythonString(prefix string, depth int) bool {
 	line := s.Line
 	quote := s.Src[s.At : s.At+quotesOfPython(s.Src[s.At:])]
@@ -86,7 +85,7 @@ func (s *Scanner) pythonString(prefix string, depth int) bool {
 	return false
 }
 
-// pass goes over one byte.
+// pass moves past one byte.
 func (s *Scanner) pass(c byte) {
 	s.At++
 	if c == '\n' {
@@ -94,8 +93,8 @@ func (s *Scanner) pass(c byte) {
 	}
 }
 
-// pythonEscape moves past a backslash in a string and what it takes with it. Where something is filled in that is no brace,
-// unless it gives a character its name.
+// pythonEscape moves past a backslash in a string and what it escapes. In an f-string it does not
+// escape a brace, except that of a named character.
 func (s *Scanner) pythonEscape(raw, fields bool) {
 	s.At++
 	switch c := s.at(s.At); {
@@ -107,10 +106,11 @@ func (s *Scanner) pythonEscape(raw, fields bool) {
 	}
 }
 
-// pythonField moves past what is filled in, from its brace on. quote is that of the string around it.
+// pythonField moves past a replacement field, beginning at its brace. quote is that of the string
+// around it.
 func (s *Scanner) pythonField(quote string, depth int) {
 	line, brackets := s.Line, 0
-	if depth > mostFields {
+	if depth > maxFieldDepth {
 		s.Fail(line, "f-string: expressions nested too deeply")
 		s.Skip(len(s.Src))
 		return
@@ -145,8 +145,8 @@ func bracketDepth(c byte) int {
 	return 0
 }
 
-// pythonFormat moves past how something is to be filled in, with the brace that ends it. If the string around it ends first,
-// so does the format.
+// pythonFormat moves past a format specifier and the brace that ends it. The format ends early if
+// the string around it ends.
 func (s *Scanner) pythonFormat(quote string, depth int) {
 	for s.At < len(s.Src) {
 		switch c := s.Src[s.At]; {

@@ -2,8 +2,8 @@ package lexical
 
 import "strings"
 
-// tokenOfRuby takes comments between lines that begin with =begin and =end, strings of every sort, regular expressions and
-// what else may hold a quote.
+// tokenOfRuby reads comments between =begin and =end, all kinds of strings, regular expressions,
+// and other tokens that may contain a quote.
 func tokenOfRuby(s *Scanner) Kind {
 	switch c := s.Src[s.At]; c {
 	case '=':
@@ -48,52 +48,53 @@ func (s *Scanner) rubyComment() Kind {
 	return Comment
 }
 
-// certainty says how sure it is that a value begins where an operator might stand.
+// certainty says how certain it is that a value begins at a place, and not an operator.
 type certainty uint8
 
 const (
-	surely   certainty = iota
-	perhaps            // if what begins here ends on the same line
-	surelyNo           // an operator
+	surely    certainty = iota
+	perhaps             // only if what begins here ends on the same line
+	surelyNot           // it is an operator
 )
 
-// rubyBegins tells whether a value may begin here, by the token before and the space around.
+// rubyBegins decides whether a value may begin here, by the previous token and the space around.
 func (s *Scanner) rubyBegins() certainty {
 	before := s.Tok
 	switch {
 	case before.Kind == End || s.last != s.Line:
 		return surely
 	case before.Kind == Text:
-		return surelyNo
+		return surelyNot
 	case before.Kind == Mark:
 		return s.afterMark(before)
 	case isRubyKeyword(before.Text):
 		return surely
 	case before.Text == "def" || IsDigit(before.Text[0]):
-		return surelyNo
+		return surelyNot
 	}
 	spaced := s.Src[s.At-1] == ' ' || s.Src[s.At-1] == '\t'
 	if next := s.Src[s.At+1:]; !spaced || next == "" || strings.IndexByte(" \t\r\n=", next[0]) >= 0 {
-		return surelyNo
+		return surelyNot
 	}
 	return perhaps
 }
 
-// afterMark tells whether a value may begin after a mark: not after one that closes, nor in the name of an operator.
+// afterMark decides whether a value may begin after a mark: not after a closing bracket, nor within
+// the name of an operator.
 func (s *Scanner) afterMark(before Token) certainty {
 	adjacent := before.Start == s.At-1
 	switch before.Text {
 	case ")", "]", "}":
-		return surelyNo
+		return surelyNot
 	case ":", ".":
 		if adjacent {
-			return surelyNo
+			return surelyNot
 		}
 	}
 	return surely
 }
 
-// isRubyKeyword tells whether a value follows a word.
+// isRubyKeyword reports whether a value follows the word.
 func isRubyKeyword(word string) bool {
 	switch word {
 	case "if", "unless", "while", "until", "and", "or", "not", "when", "in", "return", "then", "else", "elsif", "do",
@@ -103,18 +104,18 @@ func isRubyKeyword(word string) bool {
 	return false
 }
 
-// rubyDelimited reads a literal that begins and ends with the byte that is next, if a value may begin here.
+// rubyDelimited reads a literal that begins and ends with the next byte, if a value may begin here.
 func (s *Scanner) rubyDelimited(sure certainty) Kind {
-	shut := s.Src[s.At]
-	if sure == surelyNo || sure == perhaps && !strings.Contains(s.ahead(), string(shut)) {
+	closing := s.Src[s.At]
+	if sure == surelyNot || sure == perhaps && !strings.Contains(s.ahead(), string(closing)) {
 		return End
 	}
 	s.At++
-	s.interpolated(0, shut, "#{")
+	s.interpolated(0, closing, "#{")
 	return Text
 }
 
-// ahead gives what follows the byte that is next, to the end of the line, but not much of it.
+// ahead returns what follows the next byte, up to the end of the line but at most 1,000 bytes.
 func (s *Scanner) ahead() string {
 	rest := s.Src[s.At+1 : min(len(s.Src), s.At+1000)]
 	line, _, _ := strings.Cut(rest, "\n")
@@ -129,11 +130,11 @@ func (s *Scanner) rubyPercent() Kind {
 	if rest != "" && strings.IndexByte("qQwWiIrsx", rest[0]) >= 0 {
 		letter, rest = rest[0], rest[1:]
 	}
-	if rest == "" || sure == surelyNo || IsWordByte(rest[0]) || rest[0] <= ' ' || letter == 0 && rest[0] == '=' {
+	if rest == "" || sure == surelyNot || IsWordByte(rest[0]) || rest[0] <= ' ' || letter == 0 && rest[0] == '=' {
 		return End
 	}
-	open, shut := pair(rest[0])
-	if sure == perhaps && !strings.Contains(s.ahead(), string(shut)) && letter == 0 {
+	open, closing := pair(rest[0])
+	if sure == perhaps && !strings.Contains(s.ahead(), string(closing)) && letter == 0 {
 		return End
 	}
 	s.At = len(s.Src) - len(rest) + 1
@@ -141,14 +142,14 @@ func (s *Scanner) rubyPercent() Kind {
 	if letter != 0 && strings.IndexByte("qwis", letter) >= 0 {
 		begins = ""
 	}
-	s.interpolated(open, shut, begins)
+	s.interpolated(open, closing, begins)
 	return Text
 }
 
 // rubyHeredoc reads <<~NAME, <<-NAME or <<NAME, whose text begins with the next line.
 func (s *Scanner) rubyHeredoc() Kind {
 	rest, ok := strings.CutPrefix(s.Src[s.At:], "<<")
-	if !ok || rest == "" || s.Sees("class") || s.rubyBegins() == surelyNo {
+	if !ok || rest == "" || s.Sees("class") || s.rubyBegins() == surelyNot {
 		return End
 	}
 	indent := ""
@@ -175,7 +176,7 @@ func (s *Scanner) rubyCharacter() Kind {
 		return Text
 	}
 	rest := s.Src[s.At:]
-	if rest[0] != '?' || s.rubyBegins() == surelyNo || len(rest) < 2 || rest[1] <= ' ' {
+	if rest[0] != '?' || s.rubyBegins() == surelyNot || len(rest) < 2 || rest[1] <= ' ' {
 		return End
 	}
 	if rest[1] == '\\' {

@@ -2,38 +2,40 @@ package lexical
 
 import "strings"
 
-// A script is what a scanner knows of JavaScript, TypeScript and JSX. It keeps its own stack, so that no nesting is too deep
-// for it.
+// A script is the scanner's state for JavaScript, TypeScript and JSX. It has a stack of its own, so
+// that nesting can be arbitrarily deep.
 type script struct {
-	elements bool // < may begin an element of JSX
-	element  bool // one was there
-	open     []frame
-	value    bool // the last token ended an expression: a slash divides, and < compares
-	anew     bool // an expression begins anew, whatever the token before is
-	dotted   bool // a dot stood before the last token
-	noRegexp int  // up to here no regular expression ends on its line
-	closings map[string]int
+	elements  bool // < may begin a JSX element
+	element   bool // there was an element
+	open      []frame
+	value     bool // the last token ended an expression: / is a division, < a comparison
+	exprStart bool // an expression begins here, whatever the previous token is
+	dotted    bool // a dot precedes the last token
+	noRegexp  int  // before this offset no regular expression ends on its line
+	closings  map[string]int
 }
 
-// A frame is something that was opened and is not closed yet. Its kind is the bracket that opened it, or one of those below.
+// A frame is an open bracket or construct. Its kind is the opening bracket, or one of the constants
+// below.
 type frame struct {
 	kind  byte
-	value bool // whether an expression has ended when it is closed, so that a slash divides
+	value bool // whether an expression has ended when it is closed, so that a slash is a division
 	line  int
 }
 
 const (
-	hole        = '`' // ${ in a template
-	elementHole = 'x' // { in JSX
-	inTag       = 't' // <a, up to its >
-	inElement   = 'c' // what stands between <a> and </a>
+	templateExpr = '`' // ${ in a template
+	jsxExpr      = 'x' // { in JSX
+	inTag        = 't' // <a, up to its >
+	inElement    = 'c' // the content between <a> and </a>
 )
 
 func beginElements(s *Scanner) { s.script = &script{elements: true} }
 
 func beginScript(s *Scanner) { s.script = &script{} }
 
-// doubtful tells of a script that was read to its end whether there is an error, or no end, where elements were.
+// doubtful reports whether a script that was read to its end has an error or unclosed elements
+// after elements were found.
 func (s *Scanner) doubtful() bool {
 	for _, f := range s.script.open {
 		if f.kind == inTag || f.kind == inElement {
@@ -43,11 +45,11 @@ func (s *Scanner) doubtful() bool {
 	return s.Err != nil && s.script.element
 }
 
-// Property tells whether the present word of a script is the name of a property.
+// Property reports whether the current word of a script is the name of a property.
 func (s *Scanner) Property() bool { return s.script.dotted }
 
-// Read reads a file with read. A script is read once more if what was taken for elements of JSX is more likely something of
-// TypeScript, which looks the same.
+// Read calls read with a scanner of the content. For a script, it calls read again without JSX if
+// the supposed JSX elements are more likely TypeScript, which looks the same.
 func Read[T any](languageName string, content []byte, read func(s *Scanner) T) (T, *Error) {
 	s := New(languageName, content)
 	found := read(s)
@@ -77,7 +79,7 @@ func (j *script) pop() frame {
 	return f
 }
 
-// scriptToken takes strings, templates, regular expressions and elements.
+// scriptToken reads strings, templates, regular expressions and elements.
 func scriptToken(s *Scanner) Kind {
 	j, c := s.script, s.Src[s.At]
 	switch c {
@@ -119,7 +121,8 @@ func scriptToken(s *Scanner) Kind {
 	return End
 }
 
-// template reads the text of a template that began on a line, up to its end or to what is filled in.
+// template reads the text of a template literal up to its end or its next expression. line is the
+// line on which it began.
 func (j *script) template(s *Scanner, line, from int) Kind {
 	for i := from; i < len(s.Src); i++ {
 		switch c := s.Src[i]; {
@@ -133,7 +136,7 @@ func (j *script) template(s *Scanner, line, from int) Kind {
 			return Text
 		case c == '$' && s.at(i+1) == '{':
 			s.Skip(i + 2 - s.At)
-			j.open = append(j.open, frame{hole, true, line})
+			j.open = append(j.open, frame{templateExpr, true, line})
 			return Text
 		}
 	}
@@ -142,7 +145,8 @@ func (j *script) template(s *Scanner, line, from int) Kind {
 	return Text
 }
 
-// regexp moves past a regular expression, if what stands here can be one: it ends on its line.
+// regexp moves past a regular expression, if there is one that ends on its line, and reports
+// whether it did.
 func (j *script) regexp(s *Scanner) bool {
 	class := false
 	i := s.At + 1
@@ -166,15 +170,16 @@ func (j *script) regexp(s *Scanner) bool {
 	return false
 }
 
-// brace closes what a brace or a hole has opened. Brackets that were left open within it are given up.
+// brace closes a brace or an expression in a template or element. It discards brackets that were
+// left open within.
 func (j *script) brace(s *Scanner) Kind {
 	for j.top() == '(' || j.top() == '[' {
 		j.pop()
 	}
 	switch j.top() {
-	case hole:
+	case templateExpr:
 		return j.template(s, j.pop().line, s.At+1)
-	case elementHole:
+	case jsxExpr:
 		j.pop()
 		s.At++
 		return j.markup(s)
@@ -182,14 +187,15 @@ func (j *script) brace(s *Scanner) Kind {
 	return End
 }
 
-// note keeps account of a token before it becomes the present one: what may follow it, and which brackets are open.
+// note updates the state for a token before it becomes the current one: what may follow it, and
+// which brackets are open.
 func (j *script) note(s *Scanner, t *Token) {
 	last := &s.Tok
-	afterDot := !j.anew && last.Kind == Mark && last.Text == "." && s.Src[max(last.Start-1, 0)] != '.'
+	afterDot := !j.exprStart && last.Kind == Mark && last.Text == "." && s.Src[max(last.Start-1, 0)] != '.'
 	switch t.Kind {
 	case End:
 		for _, f := range j.open {
-			if f.kind == hole {
+			if f.kind == templateExpr {
 				s.Fail(f.line, "unterminated template literal")
 			}
 		}
@@ -197,13 +203,13 @@ func (j *script) note(s *Scanner, t *Token) {
 		j.value = afterDot || !awaitsValue(t.Text)
 	case Text:
 		top := j.top()
-		j.anew = (top == hole || top == elementHole) && s.Src[t.End-1] == '{'
-		j.value, j.dotted = !j.anew, afterDot
+		j.exprStart = (top == templateExpr || top == jsxExpr) && s.Src[t.End-1] == '{'
+		j.value, j.dotted = !j.exprStart, afterDot
 		return
 	case Mark:
 		j.mark(s, t)
 	}
-	j.dotted, j.anew = afterDot, false
+	j.dotted, j.exprStart = afterDot, false
 }
 
 func (j *script) mark(s *Scanner, t *Token) {
@@ -225,7 +231,7 @@ func (j *script) mark(s *Scanner, t *Token) {
 			value = j.pop().value
 		}
 	case '+', '-':
-		// ++ stands behind what it counts up, or before: what follows is the same as without it.
+		// ++ and -- do not change whether an expression has ended, before or after their operand.
 		value = len(t.Text) > 1 && j.value && !t.Fresh
 	case '!':
 		value = j.value && !t.Fresh && s.at(t.End) != '='
@@ -233,9 +239,10 @@ func (j *script) mark(s *Scanner, t *Token) {
 	j.value = value
 }
 
-// afterCondition tells whether a parenthesis that opens here holds the condition of a statement.
+// afterCondition reports whether the parenthesis that opens here contains the condition of a
+// statement.
 func (j *script) afterCondition(s *Scanner) bool {
-	if s.Tok.Kind != Word || j.dotted || j.anew {
+	if s.Tok.Kind != Word || j.dotted || j.exprStart {
 		return false
 	}
 	switch s.Tok.Text {
@@ -245,10 +252,11 @@ func (j *script) afterCondition(s *Scanner) bool {
 	return false
 }
 
-// objectBegins tells whether a brace that opens here holds the members of an object rather than a block.
+// objectBegins reports whether the brace that opens here begins an object literal rather than a
+// block.
 func (j *script) objectBegins(s *Scanner) bool {
 	switch last := &s.Tok; {
-	case j.anew || last.Kind == End:
+	case j.exprStart || last.Kind == End:
 		return len(j.open) > 0
 	case last.Kind == Word:
 		return !j.value && last.Text != "else" && last.Text != "do"
@@ -258,7 +266,7 @@ func (j *script) objectBegins(s *Scanner) bool {
 	return false
 }
 
-// awaitsValue tells whether an expression follows a keyword.
+// awaitsValue reports whether an expression follows a keyword.
 func awaitsValue(word string) bool {
 	switch word {
 	case "return", "typeof", "instanceof", "in", "of", "new", "delete", "void", "throw", "case", "do", "else", "await", "yield",

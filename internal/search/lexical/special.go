@@ -2,7 +2,7 @@ package lexical
 
 import "strings"
 
-// rawStringOfC takes R"mark(...)mark".
+// rawStringOfC reads R"mark(...)mark".
 func rawStringOfC(s *Scanner) Kind {
 	for _, prefix := range []string{`R"`, `LR"`, `uR"`, `UR"`, `u8R"`} {
 		if s.Src[s.At] != prefix[0] || !s.Has(prefix) {
@@ -20,8 +20,8 @@ func rawStringOfC(s *Scanner) Kind {
 	return End
 }
 
-// textOfCSharp takes strings in which a backslash means nothing, those with any number of quotes around them, and lines of
-// the preprocessor, which are like comments.
+// textOfCSharp reads verbatim strings, raw strings with any number of quotes, and preprocessor
+// lines, which it treats as comments.
 func textOfCSharp(s *Scanner) Kind {
 	switch s.Src[s.At] {
 	case '#':
@@ -52,7 +52,8 @@ func textOfCSharp(s *Scanner) Kind {
 	return Text
 }
 
-// verbatim moves past a string in which only a quote means anything, and two of them mean one.
+// verbatim moves past a string in which only a quote is special, and a doubled quote stands for
+// one.
 func (s *Scanner) verbatim(prefix int) {
 	begin, i := s.Line, s.At+prefix
 	s.from = i
@@ -69,7 +70,7 @@ func (s *Scanner) verbatim(prefix int) {
 	s.Skip(i + 1 - s.At)
 }
 
-// startsLine tells whether nothing but blanks is before this place on its line.
+// startsLine reports whether only blanks precede this place on its line.
 func (s *Scanner) startsLine() bool {
 	i := s.At
 	for i > 0 && (s.Src[i-1] == ' ' || s.Src[i-1] == '\t') {
@@ -78,7 +79,8 @@ func (s *Scanner) startsLine() bool {
 	return i == 0 || s.Src[i-1] == '\n'
 }
 
-// rawStringOfRust takes strings with any number of # around them, the prefixes of others, and lifetimes.
+// rawStringOfRust reads raw strings with any number of # around them, prefixed strings, and
+// lifetimes.
 func rawStringOfRust(s *Scanner) Kind {
 	rest := s.Src[s.At:]
 	prefix := 0
@@ -116,7 +118,7 @@ func rawStringOfRust(s *Scanner) Kind {
 	return End
 }
 
-// commentOfSCSS takes comments to the end of a line, but not the middle of an address.
+// commentOfSCSS reads comments to the end of the line, but not the // of a URL.
 func commentOfSCSS(s *Scanner) Kind {
 	if !s.Has("//") || s.At > 0 && s.Src[s.At-1] == ':' {
 		return End
@@ -127,7 +129,7 @@ func commentOfSCSS(s *Scanner) Kind {
 	return Comment
 }
 
-// dollarsOfSQL takes what stands between $tags$.
+// dollarsOfSQL reads dollar-quoted strings between $tags$.
 func dollarsOfSQL(s *Scanner) Kind {
 	if s.Src[s.At] != '$' {
 		return End
@@ -145,7 +147,7 @@ func dollarsOfSQL(s *Scanner) Kind {
 	return Text
 }
 
-// commentOfBatch takes a line that begins with rem.
+// commentOfBatch reads a line that begins with rem.
 func commentOfBatch(s *Scanner) Kind {
 	if !s.Has("REM ") && !s.Has("rem ") || !s.afterSpace() {
 		return End
@@ -156,7 +158,7 @@ func commentOfBatch(s *Scanner) Kind {
 	return Comment
 }
 
-// hereDocumentOfShell takes <<WORD, whose text begins with the next line, and passes <<< over.
+// hereDocumentOfShell reads <<WORD, whose text begins on the next line, and skips <<<.
 func hereDocumentOfShell(s *Scanner) Kind {
 	if s.Has("<<<") {
 		s.At += 3
@@ -176,7 +178,7 @@ func hereDocumentOfShell(s *Scanner) Kind {
 	return Text
 }
 
-// outsidePHP moves past text that is no code, to what follows the next <?php or <?=.
+// outsidePHP moves past text that is not code, to after the next <?php or <?=.
 func outsidePHP(s *Scanner) {
 	for {
 		n := strings.Index(s.Src[s.At:], "<?")
@@ -198,7 +200,8 @@ func outsidePHP(s *Scanner) {
 	}
 }
 
-// tokenOfPHP takes what is outside of the code, comments that end with their line or with the code, and strings of every sort.
+// tokenOfPHP reads text outside of the code, comments that end with their line or with the code,
+// and all kinds of strings.
 func tokenOfPHP(s *Scanner) Kind {
 	switch c := s.Src[s.At]; {
 	case c == '?' && s.Has("?>"):
@@ -230,7 +233,7 @@ func tokenOfPHP(s *Scanner) Kind {
 	return Text
 }
 
-// heredocOfPHP takes a text that begins with <<<NAME and ends with a line that begins with NAME.
+// heredocOfPHP reads a text that begins with <<<NAME and ends with a line that begins with NAME.
 func (s *Scanner) heredocOfPHP() Kind {
 	line, _, more := strings.Cut(s.Src[s.At+3:], "\n")
 	name := strings.Trim(line, " \t\r\"'")

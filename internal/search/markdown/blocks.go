@@ -2,37 +2,36 @@ package markdown
 
 import "strings"
 
-// scanner goes through a text line by line, and looks for links in what is neither code
-// nor a comment.
+// scanner reads a text line by line, and finds links outside of code and comments.
 type scanner struct {
 	*Document
 	text string
 
-	open   bool    // a paragraph is
-	start  int     // where it began
-	end    int     // of its last line
-	within [2]int  // the blockquotes and list items that it is in
-	quotes int     // how many blockquotes the line before was in
-	lists  []int   // columns where the text of the open list items begins
-	around [][]int // lists around each blockquote that is open
+	open        bool    // a paragraph is open
+	start       int     // its start
+	end         int     // end of its last line
+	paragraphIn [2]int  // number of blockquotes and list items that it is in
+	quotes      int     // number of blockquotes that the previous line was in
+	lists       []int   // columns at which the text of the open list items begins
+	outerLists  [][]int // lists around each open blockquote
 
-	fence fence
-	until string // what ends the HTML block that is open; "" if none is
-	gap   bool   // the line before is blank
+	fence      fence
+	htmlEnd    string // what ends the open HTML block; "" if none is open
+	afterBlank bool   // the previous line is blank
 }
 
-// fence is the block of code that is open, if its mark is not 0.
+// fence is the open block of code. Its mark is 0 if there is none.
 type fence struct {
 	mark   byte
 	length int
 	quotes int
-	column int // of the list item that it is in
+	column int // column of the list item that it is in
 }
 
-// maxQuotes is how deep blockquotes are told apart.
+// maxQuotes is the maximum nesting depth of blockquotes. Deeper ones are not distinguished.
 const maxQuotes = 100
 
-// blocks scans from an offset, which is where a line begins.
+// blocks scans from an offset, which must be the start of a line.
 func (s *scanner) blocks(from int) {
 	for from < len(s.text) {
 		end, next := lineEnd(s.text, from)
@@ -42,7 +41,7 @@ func (s *scanner) blocks(from int) {
 	s.flush()
 }
 
-// lineEnd finds where a line ends, and where the next one begins.
+// lineEnd returns the end of a line and the start of the next one.
 func lineEnd(text string, from int) (end, next int) {
 	i := strings.IndexByte(text[from:], '\n')
 	if i < 0 {
@@ -55,52 +54,52 @@ func lineEnd(text string, from int) (end, next int) {
 	return end, next
 }
 
-// line takes one line off its containers and gives it to what is open.
+// line strips the blockquote markers of a line and adds it to what is open.
 func (s *scanner) line(at, end int) {
 	start := at
 	_, column := indent(s.text, at, end, 0)
 	at, quotes := s.unquote(at, end)
 	if quotes != s.quotes {
-		s.enter(quotes, column)
+		s.setQuotes(quotes, column)
 	}
 	at, column = indent(s.text, at, end, 0)
-	kind, inner := more, quotes > 0 && len(s.around[0]) > 0
+	kind, inner := continuation, quotes > 0 && len(s.outerLists[0]) > 0
 	switch {
 	case s.inFence(at, end, column):
-	case s.until != "":
+	case s.htmlEnd != "":
 		s.closeHTML(at, end)
 	case at == end:
 		s.flush()
-		if s.gap = quotes == 0; s.gap {
+		if s.afterBlank = quotes == 0; s.afterBlank {
 			return
 		}
 	default:
 		items := s.lists
 		s.leaveItems(column)
 		inner = inner || quotes == 0 && len(s.lists) > 0
-		if kind = s.content(at, end, column); kind == more {
-			s.lists = items // a paragraph goes on, and so do the items that it is in
+		if kind = s.content(at, end, column); kind == continuation {
+			s.lists = items // the paragraph continues, and so do the items that it is in
 		}
 	}
 	switch {
 	case inner:
-		kind = more
+		kind = continuation
 	case quotes > 0:
 		kind = Quote
 	}
-	s.keep(kind, start, end)
-	s.gap = false
+	s.addLine(kind, start, end)
+	s.afterBlank = false
 }
 
-// unquote steps over the signs of blockquotes.
+// unquote skips the markers of blockquotes.
 func (s *scanner) unquote(at, end int) (after, quotes int) {
 	for quotes < maxQuotes {
 		i, column := indent(s.text, at, end, 0)
-		room := 4
+		limit := 4
 		if len(s.lists) > 0 {
-			room += s.lists[len(s.lists)-1]
+			limit += s.lists[len(s.lists)-1]
 		}
-		if i == end || s.text[i] != '>' || column >= room {
+		if i == end || s.text[i] != '>' || column >= limit {
 			break
 		}
 		at = i + 1
@@ -112,16 +111,17 @@ func (s *scanner) unquote(at, end int) (after, quotes int) {
 	return at, quotes
 }
 
-// leaveItems ends the list items that what begins at a column is not in.
+// leaveItems closes the list items that do not contain text at this column.
 func (s *scanner) leaveItems(column int) {
 	for len(s.lists) > 0 && column < s.lists[len(s.lists)-1] {
 		s.lists = s.lists[:len(s.lists)-1]
 	}
 }
 
-// enter goes into a blockquote that begins at a column, or out of one: all that was open ends, but for a
-// paragraph that goes on without its sign, and for the list items around the blockquote.
-func (s *scanner) enter(quotes, column int) {
+// setQuotes enters a blockquote that begins at a column, or leaves one. It closes everything that
+// is open, except for a paragraph that continues without its marker, and for the list items around
+// the blockquote.
+func (s *scanner) setQuotes(quotes, column int) {
 	if quotes > s.quotes || !s.open {
 		s.flush()
 	}
@@ -132,14 +132,14 @@ func (s *scanner) enter(quotes, column int) {
 		s.leaveItems(column)
 	}
 	for ; s.quotes < quotes; s.quotes++ {
-		s.around, s.lists = append(s.around, s.lists), nil
+		s.outerLists, s.lists = append(s.outerLists, s.lists), nil
 	}
 	if quotes < s.quotes {
-		s.lists, s.around, s.quotes = s.around[quotes], s.around[:quotes], quotes
+		s.lists, s.outerLists, s.quotes = s.outerLists[quotes], s.outerLists[:quotes], quotes
 	}
 }
 
-// indent steps over white space and counts its columns.
+// indent skips white space and counts its columns.
 func indent(text string, at, end, column int) (after, columns int) {
 	for ; at < end; at++ {
 		switch text[at] {
@@ -154,7 +154,7 @@ func indent(text string, at, end, column int) (after, columns int) {
 	return at, column
 }
 
-// inFence tells whether a line is code, or the mark that ends it.
+// inFence reports whether a line is code in a fence, or the marker that ends it.
 func (s *scanner) inFence(at, end, column int) bool {
 	f := s.fence
 	if f.mark == 0 {
@@ -164,14 +164,14 @@ func (s *scanner) inFence(at, end, column int) bool {
 		s.fence = fence{} // the list item has ended, and the code with it
 		return false
 	}
-	if n := run(s.text[at:end], f.mark); n >= f.length && strings.TrimSpace(s.text[at+n:end]) == "" && column < f.column+4 {
+	if n := runLength(s.text[at:end], f.mark); n >= f.length && strings.TrimSpace(s.text[at+n:end]) == "" && column < f.column+4 {
 		s.fence = fence{}
 	}
 	return true
 }
 
-// run is how often a text repeats its first byte, which must be c.
-func run(text string, c byte) int {
+// runLength returns how many times c is repeated at the start of text.
+func runLength(text string, c byte) int {
 	n := 0
 	for n < len(text) && text[n] == c {
 		n++
@@ -179,7 +179,8 @@ func run(text string, c byte) int {
 	return n
 }
 
-// content takes a line that is not blank, without its blockquotes, and tells what it begins.
+// content reads a line that is not blank, without its blockquote markers, and returns the kind of
+// block that it begins.
 func (s *scanner) content(at, end, column int) BlockKind {
 	base := 0
 	if len(s.lists) > 0 {
@@ -188,9 +189,9 @@ func (s *scanner) content(at, end, column int) BlockKind {
 	if column >= base+4 {
 		if s.open {
 			s.end = end
-			return more
+			return continuation
 		}
-		return Code // by its indent
+		return Code // indented code
 	}
 	switch text := s.text[at:end]; {
 	case s.openFence(text, base):
@@ -209,20 +210,20 @@ func (s *scanner) content(at, end, column int) BlockKind {
 		return Paragraph
 	case s.item(at, end, column):
 		return Item
-	case text[0] == '|': // a row of a table is a text of its own
+	case text[0] == '|': // each row of a table is a text of its own
 		s.flush()
 		s.inline(at, end)
 		return Table
 	case s.open:
 		s.end = end
-		return more
+		return continuation
 	}
 	s.open, s.start, s.end = true, at, end
-	s.within = s.containers()
+	s.paragraphIn = s.containers()
 	return Paragraph
 }
 
-// containers tells how many blockquotes and list items are open.
+// containers returns the number of open blockquotes and list items.
 func (s *scanner) containers() [2]int { return [2]int{s.quotes, len(s.lists)} }
 
 func (s *scanner) openFence(text string, column int) bool {
@@ -230,7 +231,7 @@ func (s *scanner) openFence(text string, column int) bool {
 	if mark != '`' && mark != '~' {
 		return false
 	}
-	n := run(text, mark)
+	n := runLength(text, mark)
 	if n < 3 || mark == '`' && strings.IndexByte(text[n:], '`') >= 0 {
 		return false
 	}
@@ -239,9 +240,9 @@ func (s *scanner) openFence(text string, column int) bool {
 	return true
 }
 
-// heading takes a line that begins with the signs of a heading.
+// heading reads a line that begins with the marker of a heading.
 func (s *scanner) heading(at, end int) bool {
-	level := run(s.text[at:end], '#')
+	level := runLength(s.text[at:end], '#')
 	if level < 1 || level > 6 || at+level < end && s.text[at+level] != ' ' && s.text[at+level] != '\t' {
 		return false
 	}
@@ -256,12 +257,13 @@ func (s *scanner) heading(at, end int) bool {
 	return true
 }
 
-// underline makes a heading of the paragraph above, if that is in the same blockquotes and list items.
+// underline turns the paragraph above into a heading, if that is in the same blockquotes and list
+// items.
 func (s *scanner) underline(text string) bool {
-	if !s.open || text[0] != '=' && text[0] != '-' || s.within != s.containers() {
+	if !s.open || text[0] != '=' && text[0] != '-' || s.paragraphIn != s.containers() {
 		return false
 	}
-	if strings.TrimRight(text[run(text, text[0]):], " \t") != "" {
+	if strings.TrimRight(text[runLength(text, text[0]):], " \t") != "" {
 		return false
 	}
 	level := 1
@@ -274,7 +276,7 @@ func (s *scanner) underline(text string) bool {
 	return true
 }
 
-// isBreak tells a line across the page from an item of a list.
+// isBreak reports whether a line is a thematic break and not a list item.
 func isBreak(text string) bool {
 	mark, n := text[0], 0
 	if mark != '-' && mark != '*' && mark != '_' {
@@ -292,21 +294,21 @@ func isBreak(text string) bool {
 	return n >= 3
 }
 
-// openHTML takes a line that begins a comment, or a tag whose content is no Markdown.
+// openHTML reads a line that begins a comment, or a tag whose content is not Markdown.
 func (s *scanner) openHTML(at, end int) bool {
 	text := s.text[at:end]
 	if text[0] != '<' {
 		return false
 	}
 	if strings.HasPrefix(text, "<!--") {
-		s.until = "-->"
+		s.htmlEnd = "-->"
 	}
 	for _, name := range []string{"script", "pre", "style", "textarea"} {
 		if len(text) > len(name) && strings.EqualFold(text[1:1+len(name)], name) && (len(text) == len(name)+1 || strings.IndexByte(" \t>", text[len(name)+1]) >= 0) {
-			s.until = "</" + name + ">"
+			s.htmlEnd = "</" + name + ">"
 		}
 	}
-	if s.until == "" {
+	if s.htmlEnd == "" {
 		return false
 	}
 	s.flush()
@@ -314,17 +316,17 @@ func (s *scanner) openHTML(at, end int) bool {
 	return true
 }
 
-// closeHTML ends the HTML block if this line does.
+// closeHTML ends the HTML block if this line contains its end.
 func (s *scanner) closeHTML(at, end int) {
-	if len(s.text[at:end]) >= len(s.until) && strings.Contains(strings.ToLower(s.text[at:end]), s.until) {
-		s.until = ""
+	if len(s.text[at:end]) >= len(s.htmlEnd) && strings.Contains(strings.ToLower(s.text[at:end]), s.htmlEnd) {
+		s.htmlEnd = ""
 	}
 }
 
-// item begins an item of a list; what follows on the line is its content.
+// item begins a list item. The rest of the line is its content.
 func (s *scanner) item(at, end, column int) bool {
 	width := marker(s.text[at:end])
-	if width == 0 || s.open && s.within == s.containers() && !interrupts(s.text[at:end], width) {
+	if width == 0 || s.open && s.paragraphIn == s.containers() && !interrupts(s.text[at:end], width) {
 		return false
 	}
 	s.flush()
@@ -338,13 +340,13 @@ func (s *scanner) item(at, end, column int) bool {
 	return true
 }
 
-// interrupts tells whether an item may begin right after a line of a paragraph.
+// interrupts reports whether an item may directly follow a line of a paragraph.
 func interrupts(text string, width int) bool {
 	number := text[:width-1]
 	return (number == "" || number == "1") && strings.TrimSpace(text[width:]) != ""
 }
 
-// marker is how long the sign of a list item is; 0 if there is none.
+// marker returns the length of a list item's marker, or 0 if there is none.
 func marker(text string) int {
 	n := 0
 	switch {
@@ -365,7 +367,7 @@ func marker(text string) int {
 	return n
 }
 
-// flush ends the paragraph that is open.
+// flush ends the open paragraph.
 func (s *scanner) flush() {
 	if !s.open {
 		return

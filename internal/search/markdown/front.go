@@ -8,19 +8,20 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Front is the block of YAML, between lines of ---, or of TOML, between lines of +++, that a text may begin with.
+// Front is the front matter of a text: a block of YAML between lines of ---, or of TOML between
+// lines of +++.
 type Front struct {
-	Length int    // bytes up to where the text begins
-	Body   string // what stands between the lines; "" if there is none
+	Length int    // number of bytes before the text begins
+	Body   string // content between the delimiters; "" if there is none
 	toml   bool
-	open   bool // it begins as one, and never ends
+	open   bool // it begins but never ends
 }
 
-// byteOrderMark is what some editors put before a text.
+// byteOrderMark is written by some editors at the start of a text.
 const byteOrderMark = "\ufeff"
 
-// FindFront finds the front matter. Three dashes that begin none are a line across
-// the page.
+// FindFront finds the front matter of a text. Three dashes that do not begin front matter are a
+// thematic break.
 func FindFront(text string) Front {
 	start := 0
 	if strings.HasPrefix(text, byteOrderMark) {
@@ -46,26 +47,28 @@ func FindFront(text string) Front {
 	return Front{Length: start, open: strings.Contains(text[body:first], ":") && fence == "---"}
 }
 
-// mayBeFront tells by its first line whether front matter is not a text below a line across the page.
+// mayBeFront reports, by its first line, whether a block is front matter and not a text below a
+// thematic break.
 func mayBeFront(line string) bool {
 	return strings.TrimSpace(line) == "" || strings.ContainsAny(line, ":=#{") || strings.ContainsAny(line[:1], "-.+")
 }
 
-// FrontError is something wrong with front matter.
+// FrontError describes an error in front matter.
 type FrontError struct {
-	Line    int // in the text
+	Line    int // line in the text
 	Message string
 }
 
 func (e *FrontError) Error() string { return e.Message }
 
-// maxFront and maxBrackets keep a hostile text from costing more than a look.
+// maxFront and maxBrackets bound the cost of parsing a hostile text.
 const (
 	maxFront    = 64 << 10
 	maxBrackets = 500
 )
 
-// Fields reads the front matter; nil if there is none. An error is a *FrontError.
+// Fields parses the front matter. It returns nil if there is none. A returned error is a
+// *FrontError.
 func (f Front) Fields() (map[string]any, error) {
 	switch {
 	case f.open:
@@ -104,7 +107,7 @@ func (f Front) tomlFields() (fields map[string]any, err error) {
 	return fields, nil
 }
 
-// frontError says what the parser found, in the line of the text.
+// frontError converts an error of the YAML parser to a FrontError with its line in the text.
 func frontError(err error) error {
 	found := &FrontError{2, "the front matter is not YAML"}
 	var where yaml.Error
@@ -112,7 +115,7 @@ func frontError(err error) error {
 		return found
 	}
 	if t := where.GetToken(); t != nil && t.Position != nil {
-		found.Line = t.Position.Line + 1 // after the line of dashes
+		found.Line = t.Position.Line + 1 // counting the line of dashes
 	}
 	found.Message += ": " + where.GetMessage()
 	return found

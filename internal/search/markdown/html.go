@@ -2,8 +2,8 @@ package markdown
 
 import "strings"
 
-// afterTag steps over what an angle bracket begins: a comment, a tag with its links, or
-// a bare address. It may begin nothing.
+// afterTag returns the offset after what an angle bracket begins: a comment, a tag with its links,
+// or an autolink. If it begins nothing, it returns the next offset.
 func (p *inliner) afterTag() int {
 	rest := p.text[p.at:p.end]
 	if strings.HasPrefix(rest, "<!--") {
@@ -27,7 +27,7 @@ func (p *inliner) afterTag() int {
 	return t.at
 }
 
-// autolink is how long an address in angle brackets is; 0 if there is none.
+// autolink returns the length of an address in angle brackets, or 0 if there is none.
 func autolink(text string) int {
 	i := 1
 	for i < len(text) && (isLetter(text[i]) || i > 1 && (isDigit(text[i]) || strings.IndexByte("+.-", text[i]) >= 0)) {
@@ -51,13 +51,13 @@ func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// attribute is one of a tag, with the place of its value.
+// attribute is an attribute of a tag, with the offsets of its value.
 type attribute struct {
 	name       string
 	start, end int
 }
 
-// tag reads an HTML tag from behind its first bracket.
+// tag parses an HTML tag, starting after its opening bracket.
 type tag struct {
 	text       string
 	at, end    int
@@ -65,7 +65,7 @@ type tag struct {
 	attributes []attribute
 }
 
-// read tells whether it is a tag.
+// read parses the tag and reports whether it is one.
 func (t *tag) read() bool {
 	if t.at < t.end && t.text[t.at] == '/' {
 		t.at++
@@ -146,7 +146,7 @@ func (t *tag) value(a *attribute) bool {
 	return a.end > a.start
 }
 
-// keepTag keeps the links and the names of a tag.
+// keepTag records the links and anchors of a tag.
 func (p *inliner) keepTag(t *tag) {
 	for _, a := range t.attributes {
 		link := Link{Start: a.start, End: a.end}

@@ -2,17 +2,17 @@ package markdown
 
 import "strings"
 
-// inliner looks for links in the text between two offsets.
+// inliner finds links in the text between two offsets.
 type inliner struct {
 	*scanner
 	at, end  int
-	brackets []bool       // those that are open, and whether of an image
-	dead     int          // brackets before this one hold a link, so they are none
-	unclosed map[int]bool // lengths of backtick runs that nothing closes
+	brackets []bool       // open brackets, and whether each is of an image
+	inactive int          // brackets before this index contain a link, so they are not links themselves
+	unclosed map[int]bool // lengths of backtick runs that are never closed
 	comments bool         // no comment is closed from here on
 }
 
-// inline scans text that is neither code by its block nor a definition.
+// inline scans text that is neither a code block nor a definition.
 func (s *scanner) inline(start, end int) {
 	if strings.IndexByte(s.text[start:end], ']') < 0 && strings.IndexByte(s.text[start:end], '<') < 0 {
 		return
@@ -66,9 +66,9 @@ func (p *inliner) wiki() bool {
 	return true
 }
 
-// afterCode steps over a span of code, or over backticks that begin none.
+// afterCode returns the offset after a code span, or after backticks that begin none.
 func (p *inliner) afterCode() int {
-	n := run(p.text[p.at:p.end], '`')
+	n := runLength(p.text[p.at:p.end], '`')
 	at := p.at + n
 	if p.unclosed[n] {
 		return at
@@ -83,7 +83,7 @@ func (p *inliner) afterCode() int {
 	return at
 }
 
-// codeEnd is where a span of code ends that began with n backticks; -1 for never.
+// codeEnd returns the end of a code span that began with n backticks, or -1.
 func codeEnd(text string, n int) int {
 	for at := 0; ; {
 		i := strings.IndexByte(text[at:], '`')
@@ -91,7 +91,7 @@ func codeEnd(text string, n int) int {
 			return -1
 		}
 		at += i
-		length := run(text[at:], '`')
+		length := runLength(text[at:], '`')
 		at += length
 		if length == n {
 			return at
@@ -99,17 +99,17 @@ func codeEnd(text string, n int) int {
 	}
 }
 
-// close ends a bracket. If a destination follows, it was a link or an image.
+// close closes a bracket. If a destination follows, it was a link or an image.
 func (p *inliner) close() {
 	last := len(p.brackets) - 1
 	if last < 0 {
 		return
 	}
 	image := p.brackets[last]
-	alive := image || last >= p.dead
+	active := image || last >= p.inactive
 	p.brackets = p.brackets[:last]
-	p.dead = min(p.dead, last)
-	if !alive || p.at >= p.end || p.text[p.at] != '(' {
+	p.inactive = min(p.inactive, last)
+	if !active || p.at >= p.end || p.text[p.at] != '(' {
 		return
 	}
 	link, after, ok := p.resource(p.at + 1)
@@ -120,38 +120,38 @@ func (p *inliner) close() {
 	p.Links = append(p.Links, link)
 	p.at = after
 	if !image {
-		p.dead = len(p.brackets) // a link holds no other link
+		p.inactive = len(p.brackets) // a link cannot contain another link
 	}
 }
 
-// resource reads what stands in the parentheses of a link, from behind the first.
+// resource reads the content of a link's parentheses, starting after the opening one.
 func (p *inliner) resource(at int) (l Link, after int, ok bool) {
-	at = p.blanks(at, p.end)
+	at = p.skipBlanks(at, p.end)
 	l, at, ok = p.destination(at, p.end)
 	if !ok {
 		return l, 0, false
 	}
-	if next := p.blanks(at, p.end); next > at {
+	if next := p.skipBlanks(at, p.end); next > at {
 		if end, ok := p.title(next, p.end); ok {
-			next = p.blanks(end, p.end)
+			next = p.skipBlanks(end, p.end)
 		}
 		at = next
 	}
 	return l, at + 1, at < p.end && p.text[at] == ')'
 }
 
-// blanks steps over white space, line ends too.
-func (s *scanner) blanks(at, end int) int {
+// skipBlanks skips white space, including line ends.
+func (s *scanner) skipBlanks(at, end int) int {
 	for at < end && strings.IndexByte(" \t\r\n", s.text[at]) >= 0 {
 		at++
 	}
 	return at
 }
 
-// maxParens is how deep the parentheses in a destination may be, as elsewhere.
+// maxParens is the maximum nesting depth of parentheses in a destination, as in other parsers.
 const maxParens = 32
 
-// destination reads a destination, which may stand in angle brackets.
+// destination reads a destination, which may be in angle brackets.
 func (s *scanner) destination(at, end int) (l Link, after int, ok bool) {
 	if at < end && s.text[at] == '<' {
 		for i := at + 1; i < end; i++ {
@@ -187,7 +187,7 @@ func (s *scanner) destination(at, end int) (l Link, after int, ok bool) {
 	return Link{Start: at, End: i}, i, depth <= 0
 }
 
-// title steps over the title of a link.
+// title skips the title of a link.
 func (s *scanner) title(at, end int) (after int, ok bool) {
 	if at >= end {
 		return 0, false
@@ -213,11 +213,11 @@ func (s *scanner) title(at, end int) (after int, ok bool) {
 	return 0, false
 }
 
-// definition reads a reference definition at the beginning of a paragraph, and gives
-// where the next line begins.
+// definition reads a reference definition at the start of a paragraph, and returns the offset of
+// the next line.
 func (s *scanner) definition(at, end int) (after int, ok bool) {
-	at = s.blanks(at, end)
-	if at+1 >= end || s.text[at] != '[' || s.text[at+1] == '^' { // a footnote is a text
+	at = s.skipBlanks(at, end)
+	if at+1 >= end || s.text[at] != '[' || s.text[at+1] == '^' { // a footnote is text
 		return 0, false
 	}
 	at++
@@ -234,7 +234,7 @@ func (s *scanner) definition(at, end int) (after int, ok bool) {
 	if at+1 >= end || strings.TrimSpace(s.text[label:at]) == "" || s.text[at+1] != ':' {
 		return 0, false
 	}
-	at = s.blanks(at+2, end)
+	at = s.skipBlanks(at+2, end)
 	l, at, ok := s.destination(at, end)
 	if !ok || l.End == l.Start && s.text[l.Start-1] != '<' {
 		return 0, false
@@ -242,14 +242,14 @@ func (s *scanner) definition(at, end int) (after int, ok bool) {
 	return s.definitionEnd(l, at, end)
 }
 
-// definitionEnd steps over a title, and keeps the definition if nothing else follows.
+// definitionEnd skips a title, and records the definition if nothing else follows.
 func (s *scanner) definitionEnd(l Link, at, end int) (after int, ok bool) {
 	lineEnds := func(at int) bool {
 		at, _ = indent(s.text, at, end, 0)
 		return at >= end || s.text[at] == '\n' || s.text[at] == '\r'
 	}
 	bare := lineEnds(at)
-	if next := s.blanks(at, end); next > at {
+	if next := s.skipBlanks(at, end); next > at {
 		if titled, ok := s.title(next, end); ok && lineEnds(titled) {
 			at, bare = titled, true
 		}
@@ -258,5 +258,5 @@ func (s *scanner) definitionEnd(l Link, at, end int) (after int, ok bool) {
 		return 0, false
 	}
 	s.Links = append(s.Links, l)
-	return s.blanks(at, end), true
+	return s.skipBlanks(at, end), true
 }

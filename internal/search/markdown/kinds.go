@@ -1,32 +1,32 @@
 package markdown
 
-// Block is a part of a text that is in no other: what is in a list item is part of that.
+// Block is a top-level block of a text: the content of a list item is part of the item.
 type Block struct {
 	Kind       BlockKind
-	Start, End int      // of its lines, without the end of the last
-	Heading    *Heading // of a Title
+	Start, End int      // offsets of its lines, without the last line end
+	Heading    *Heading // set for a Title
 }
 
-// BlockKind is what a block is.
+// BlockKind is the kind of a block.
 type BlockKind int
 
-// These are the kinds of blocks.
+// The kinds of blocks.
 const (
 	Paragraph BlockKind = iota
 	Title               // a heading
-	Item                // of a list, with all that is beneath it
+	Item                // a list item, with everything nested in it
 	Quote
 	Code
 	Table
-	Remark // a comment, or a line across the page
+	Remark // a comment or a thematic break
 
-	more       // the line goes on with the block before
-	underlined // the block before is a heading
+	continuation // the line continues the previous block
+	underlined   // the previous block is a heading
 )
 
-// keep adds a line to the block before, or begins one of a kind.
-func (s *scanner) keep(kind BlockKind, start, end int) {
-	if n := len(s.Blocks); n == 0 || kind < more && !s.goesOn(s.Blocks[n-1].Kind, kind) {
+// addLine adds a line to the previous block, or begins a new block.
+func (s *scanner) addLine(kind BlockKind, start, end int) {
+	if n := len(s.Blocks); n == 0 || kind < continuation && !s.continues(s.Blocks[n-1].Kind, kind) {
 		s.Blocks = append(s.Blocks, Block{Kind: kind, Start: start})
 	}
 	last := &s.Blocks[len(s.Blocks)-1]
@@ -37,13 +37,13 @@ func (s *scanner) keep(kind BlockKind, start, end int) {
 	}
 }
 
-// goesOn tells whether a line of a kind is part of the block before.
-func (s *scanner) goesOn(before, kind BlockKind) bool {
+// continues reports whether a line of a kind is part of the previous block.
+func (s *scanner) continues(before, kind BlockKind) bool {
 	switch kind {
 	case Quote, Table:
-		return before == kind && !s.gap
+		return before == kind && !s.afterBlank
 	case Code:
-		return before == kind && !s.gap && s.fence.mark == 0
+		return before == kind && !s.afterBlank && s.fence.mark == 0
 	}
 	return false
 }

@@ -1,5 +1,5 @@
-// Package markdown finds what a Markdown text leads to: its links with their places in
-// the text, its headings, and its front matter.
+// Package markdown finds the links, headings, blocks and front matter of a Markdown text, with
+// their places in the text. It does not render HTML.
 package markdown
 
 import (
@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// Document is what was found in a text. All places are byte offsets in it.
+// Document is a parsed text. All places are byte offsets in it.
 type Document struct {
 	Text     string
 	Front    Front
 	Blocks   []Block
 	Headings []Heading
 	Links    []Link
-	Others   []Link // what only some follow: wiki links, and src and href of tags that are neither links nor media
+	Others   []Link // links that only some readers follow: wiki links, and src and href of tags that are neither links nor media
 
-	anchors map[string]bool // what #name may lead to
-	repeats map[string]int  // how often a heading was there before
-	lines   []int           // where each line begins
+	anchors map[string]bool // names that #name may lead to
+	repeats map[string]int  // how many times each heading occurred before
+	lines   []int           // start of each line
 }
 
-// Link is a destination that the text names: that of a link or an image in Markdown, of
-// a reference definition, or of an HTML tag.
+// Link is a destination in the text: that of a link or an image in Markdown, of a reference
+// definition, or of an HTML tag.
 type Link struct {
-	Start, End int  // of the destination alone, without brackets or quotes around it
-	Image      bool // it is shown, not followed
+	Start, End int  // offsets of the destination alone, without brackets or quotes around it
+	Image      bool // it is embedded, not followed
 	Wiki       bool // it is [[name]]
 }
 
-// Heading is a heading, with the name that links to it use on GitHub.
+// Heading is a heading, with the anchor that GitHub gives it.
 type Heading struct {
-	Level, Start, End int // Start and End are of its text, with all marks
+	Level, Start, End int // Start and End are the offsets of its text, with all markup
 	Text, Slug        string
 }
 
-// Parse reads a text. Any text is Markdown: there is nothing that it refuses.
+// Parse parses a text. It never fails: any text is valid Markdown.
 func Parse(text string) *Document {
 	d := &Document{Text: text, anchors: map[string]bool{}}
 	d.Front = FindFront(text)
@@ -45,10 +45,10 @@ func Parse(text string) *Document {
 	return d
 }
 
-// Destination is a link's destination as it is written.
+// Destination returns a link's destination as it is written.
 func (d *Document) Destination(l Link) string { return d.Text[l.Start:l.End] }
 
-// Line is the number of the line that an offset is in, counted from 1.
+// Line returns the line of an offset, counted from 1.
 func (d *Document) Line(offset int) int {
 	if d.lines == nil {
 		d.lines = []int{0}
@@ -65,14 +65,14 @@ func (d *Document) Line(offset int) int {
 	return n
 }
 
-// HasAnchor tells whether #name leads to something here. Case does not matter, as it
-// does not to those who follow links on GitHub.
+// HasAnchor reports whether #name leads to something in the document. It ignores case, as GitHub
+// does.
 func (d *Document) HasAnchor(name string) bool {
 	return name == "" || d.anchors[strings.ToLower(name)] || strings.EqualFold(name, "top")
 }
 
-// Replace gives the text with other destinations, and how many there are. What the
-// function says no to stays; all else stays byte for byte.
+// Replace returns the text with the destinations that other returns, and their number. A
+// destination for which other returns false stays, and so does every other byte.
 func (d *Document) Replace(other func(Link) (string, bool)) (text string, changed int) {
 	var b strings.Builder
 	from := 0
@@ -94,7 +94,7 @@ func (d *Document) Replace(other func(Link) (string, bool)) (text string, change
 	return b.String(), changed
 }
 
-// addHeading keeps a heading; one with the name of another gets a number.
+// addHeading adds a heading. If its anchor is taken, it gets a number.
 func (d *Document) addHeading(level, start, end int) {
 	text, id := explicitID(d.Text[start:end])
 	h := Heading{Level: level, Start: start, End: end, Text: plain(text), Slug: id}

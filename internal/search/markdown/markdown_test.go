@@ -13,7 +13,7 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// destinations lists what a text leads to; images have a ! in front.
+// destinations lists the destinations in a text. Those of images are prefixed with !.
 func destinations(text string) []string {
 	d := markdown.Parse(text)
 	found := []string{}
@@ -38,7 +38,7 @@ func TestLinks(t *testing.T) {
 		{"with titles", `[a](a.md "A") [b](b.md 'B') [c](c.md (C)) ![d]( d.png  "D" )`, []string{"a.md", "b.md", "c.md", "!d.png"}},
 		{"in angle brackets", "[a](<my file.md>) ![b](<b (1).png> \"t\")", []string{"my file.md", "!b (1).png"}},
 		{"with parentheses", "[a](a_(b).md) [c](c\\).md)", []string{"a_(b).md", "c\\).md"}},
-		{"with a space it is none", "[a](my file.md)", []string{}},
+		{"not a link: with a space", "[a](my file.md)", []string{}},
 		{"an image in a link", "[![alt](img.png)](target.md)", []string{"!img.png", "target.md"}},
 		{"a link in a link is the inner", "[a [b](b.md) c](c.md)", []string{"b.md"}},
 		{"brackets in the text", "[a [b] c](d.md)", []string{"d.md"}},
@@ -47,7 +47,7 @@ func TestLinks(t *testing.T) {
 		{"nothing in it", "[a]()", []string{""}},
 		{"escaped", `\[a](b.md) [c\](d.md)`, []string{}},
 		{"definitions", "[a]: a.md\n[b]: <b c.md> \"B\"\n[c]:\n  c.md\n\nSee [a].", []string{"a.md", "b c.md", "c.md"}},
-		{"a definition in a paragraph is none", "Text\n[a]: a.md", []string{}},
+		{"not a definition: in a paragraph", "Text\n[a]: a.md", []string{}},
 		{"a footnote is a text", "[^1]: See [a](a.md)", []string{"a.md"}},
 		{"addresses", "<https://example.org/a.md> <a@example.org> [x](https://example.org)", []string{"https://example.org"}},
 		{"tags", `<img alt="a>b" src="a.png"> <a href='b.md'>x</a> <IMG SRC=c.png /> <p align="x">`, []string{"!a.png", "b.md", "!c.png"}},
@@ -101,7 +101,7 @@ func TestHeadings(t *testing.T) {
 		}
 	}
 	if d.HasAnchor("no") || d.HasAnchor("hashtag") {
-		t.Error("what is no heading is one")
+		t.Error("text that is not a heading has an anchor")
 	}
 	if h := d.Headings[1]; h.Level != 2 || h.Text != "Names: __init__ and snake_case" || d.Line(h.Start) != 3 {
 		t.Errorf("the second heading is %+v in line %d", h, d.Line(h.Start))
@@ -225,7 +225,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// Whatever somebody writes, it is read in time that grows with its length alone, also as a heading, in a list and in a quote.
+// TestParseIsLinear checks that parsing takes linear time, also within headings, lists and quotes.
 func TestParseIsLinear(t *testing.T) {
 	for _, piece := range []string{
 		"[", "![", "](", "[](", "[a](b \"", "`", "`a", "<a ", "<!--", "<a b=\"", "- ", "> ", "[a]: b\n", "<a:", "\\", "![[](x)", "a](<", "[](a(", "| [", "1) ", "_",

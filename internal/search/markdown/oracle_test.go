@@ -18,7 +18,8 @@ import (
 	"remit/internal/search/markdown"
 )
 
-// TestOracle: goldmark finds the same destinations and headings in our documents and in constructs that are easy to misread.
+// TestOracle checks that goldmark finds the same destinations and headings in our documents and in
+// constructs that are easy to misread.
 func TestOracle(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
@@ -67,7 +68,7 @@ func set(words []string) []string {
 	return slices.Compact(words)
 }
 
-// oracle gives the headings of a text, and the destinations of links, images and definitions.
+// oracle returns the headings of a text, and the destinations of links, images and definitions.
 func oracle(content string) (headings, links []string) {
 	source, context := []byte(content), parser.NewContext()
 	root := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.Footnote)).Parser().Parse(text.NewReader(source), parser.WithContext(context))

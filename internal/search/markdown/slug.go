@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// explicitID takes the id off a heading that names its own: ## Title {#id}
+// explicitID splits the id off a heading that specifies one: ## Title {#id}
 func explicitID(text string) (rest, id string) {
 	trimmed := strings.TrimRight(text, " \t")
 	i := strings.LastIndex(trimmed, "{#")
@@ -22,7 +22,7 @@ func explicitID(text string) (rest, id string) {
 	return trimmed[:i], id
 }
 
-// plain is what readers see of a heading, without what only marks it up.
+// plain returns the text of a heading without markup.
 func plain(text string) string {
 	var b strings.Builder
 	p := inliner{scanner: &scanner{Document: &Document{anchors: map[string]bool{}}, text: text}, end: len(text)}
@@ -30,7 +30,7 @@ func plain(text string) string {
 		from := p.at
 		c := text[from]
 		if c == '_' {
-			p.at += run(text[from:], c)
+			p.at += runLength(text[from:], c)
 			if inWord(text, from, p.at) {
 				b.WriteString(text[from:p.at])
 			}
@@ -59,7 +59,7 @@ func plain(text string) string {
 	return strings.TrimSpace(html.UnescapeString(b.String()))
 }
 
-// inWord tells whether underscores are part of a name, not the sign of emphasis.
+// inWord reports whether underscores are part of a word and not a mark of emphasis.
 func inWord(text string, start, end int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:start])
 	after, _ := utf8.DecodeRuneInString(text[end:])
@@ -67,7 +67,7 @@ func inWord(text string, start, end int) bool {
 	return word(before) && word(after)
 }
 
-// slug is the name that GitHub gives a heading.
+// slug returns the anchor that GitHub gives a heading.
 func slug(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -81,7 +81,7 @@ func slug(text string) string {
 	}, text)
 }
 
-// unusedSlug adds a number to a name that is taken.
+// unusedSlug adds a number to an anchor that is taken.
 func (d *Document) unusedSlug(name string) string {
 	if !d.anchors[name] {
 		return name

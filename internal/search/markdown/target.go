@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Target is where a destination leads: a file beside the text, or a place in one.
+// Target is the target of a local destination: a file relative to the text, or a place in one.
 type Target struct {
-	Path     string // as files are named; "" for the text itself
+	Path     string // unescaped file path; "" for the text itself
 	Fragment string // the name after #
-	Rest     string // of the destination as it is written, from # or ? on
+	Rest     string // the destination as it is written, from # or ? on
 }
 
-// Local takes a destination apart. It is false for what leads elsewhere, such as an
-// address with a scheme.
+// Local parses a destination. It returns false for one that is not local, such as an address with a
+// scheme.
 func Local(destination string) (t Target, ok bool) {
 	at := strings.IndexAny(destination, "#?")
-	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character
+	for at > 0 && destination[at] == '#' && destination[at-1] == '&' { // &#35; is a character reference
 		next := strings.IndexAny(destination[at+1:], "#?")
 		if next < 0 {
 			at = -1
@@ -40,7 +40,7 @@ func Local(destination string) (t Target, ok bool) {
 	return t, true
 }
 
-// unescape takes away what Markdown and HTML put in for their own signs.
+// unescape resolves the escapes of Markdown and HTML.
 func unescape(text string) string {
 	if strings.IndexByte(text, '\\') >= 0 {
 		var b strings.Builder
@@ -59,7 +59,7 @@ func isPunctuation(c byte) bool {
 	return c > ' ' && c < 0x7f && !isLetter(c) && !isDigit(c)
 }
 
-// unquote reads the %XX of an address; what is none stays.
+// unquote decodes %XX escapes. It returns an invalid text unchanged.
 func unquote(text string) string {
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain
@@ -67,8 +67,8 @@ func unquote(text string) string {
 	return text
 }
 
-// hasScheme tells an address such as mailto: or https: from a file. A drive of Windows
-// is one too: it is no file beside the text.
+// hasScheme reports whether a destination has a scheme, such as mailto: or https:. A Windows drive
+// letter counts as one too, because it is not relative to the text.
 func hasScheme(file string) bool {
 	for i := range len(file) {
 		switch c := file[i]; {
@@ -80,8 +80,8 @@ func hasScheme(file string) bool {
 	return false
 }
 
-// Resolve is the file that a link in the text at a path leads to. A link that begins with
-// a slash starts at the top.
+// Resolve returns the path of the file that link leads to, from the text at a path. A link that
+// begins with a slash is relative to the top.
 func Resolve(text, link string) string {
 	if top, ok := strings.CutPrefix(link, "/"); ok {
 		return path.Clean(top)
@@ -89,7 +89,7 @@ func Resolve(text, link string) string {
 	return path.Join(path.Dir(text), link)
 }
 
-// Relative is how the text at a path links to a file.
+// Relative returns the link from the text at a path to a file.
 func Relative(text, file string) string {
 	from, to := strings.Split(text, "/"), strings.Split(file, "/")
 	for len(from) > 1 && len(to) > 1 && from[0] == to[0] {

@@ -7,28 +7,28 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// Lexicon finds the rows that stand for words. It is read where it lies: nothing is built
-// when a table is opened.
+// Lexicon maps words to rows of the table. It reads the table in place: opening a table builds
+// nothing.
 type Lexicon struct {
-	starts  string // where each bucket of entries begins, four bytes each
-	entries string // a head of four bytes (length, price, row), then the word
-	mask    uint32 // the number of buckets, less one
+	starts  string // offset of each bucket of entries, four bytes each
+	entries string // a header of four bytes (length, price, row), then the word
+	mask    uint32 // number of buckets minus one
 	rows    int
 }
 
-// Token is a row that stands for words of a text, and how much it counts there.
+// Token is a row that represents words of a text, with its weight there.
 type Token struct {
 	Row    uint16
-	Factor uint16 // in parts of Whole
+	Factor uint16 // in units of 1/Whole
 }
 
-// Whole is the factor of a word that a text has once.
+// Whole is the factor of a word that occurs once.
 const Whole = 256
 
-const head = 4 // bytes before the word of an entry
+const entryHeader = 4 // bytes before the word of an entry
 
-// Knows says whether any word of a text has a row, its own or one that its other forms share:
-// a text without one has no meaning, only pieces of words.
+// Knows reports whether any word of a text has a row, its own or that of its stem. A text without
+// one has no meaning to the model, only parts of words.
 func (l *Lexicon) Knows(text string) bool {
 	for word := range tokenize.In(text) {
 		if _, ok := l.row(word); ok {
@@ -38,8 +38,9 @@ func (l *Lexicon) Knows(text string) bool {
 	return false
 }
 
-// Tokens appends the rows of the first words of a text, each once and in the order of
-// rows. A word that is there n times counts 1 + log n; an unknown one is taken apart.
+// Tokens appends the rows of the first limit words of a text to dst, each row once and sorted by
+// row. A word that occurs n times has the factor 1 + log n. An unknown word is split into known
+// parts.
 func (l *Lexicon) Tokens(dst []Token, text string, limit int) []Token {
 	start := len(dst)
 	for word := range tokenize.In(text) {
@@ -50,12 +51,12 @@ func (l *Lexicon) Tokens(dst []Token, text string, limit int) []Token {
 			dst = append(dst, Token{row, Whole})
 			continue
 		}
-		dst = l.pieces(dst, word)
+		dst = l.parts(dst, word)
 	}
 	return dst[:start+merge(dst[start:])]
 }
 
-// row finds the row of a word, or of its stem.
+// row returns the row of a word, or of its stem.
 func (l *Lexicon) row(word []byte) (uint16, bool) {
 	if row, _, ok := l.find(hash(word), word); ok {
 		return row, true
@@ -68,14 +69,14 @@ func (l *Lexicon) row(word []byte) (uint16, bool) {
 	return row, ok
 }
 
-// find looks a word up by its hash: its row and its price as a piece.
+// find looks up a word by its hash, and returns its row and its price as a part of a word.
 func (l *Lexicon) find(h uint32, word []byte) (row uint16, price uint8, ok bool) {
 	bucket := 4 * int(h&l.mask)
 	at, end := uint32At(l.starts, bucket), uint32At(l.starts, bucket+4)
 	for at < end {
 		entry := l.entries[at:end]
-		size := head + uint32(entry[0])
-		if string(word) == entry[head:size] {
+		size := entryHeader + uint32(entry[0])
+		if string(word) == entry[entryHeader:size] {
 			return uint16(entry[2]) | uint16(entry[3])<<8, entry[1], true
 		}
 		at += size
@@ -83,7 +84,7 @@ func (l *Lexicon) find(h uint32, word []byte) (row uint16, price uint8, ok bool)
 	return 0, 0, false
 }
 
-// merge joins tokens of one row and returns how many are left.
+// merge joins tokens of the same row, and returns how many are left.
 func merge(tokens []Token) int {
 	slices.SortFunc(tokens, func(a, b Token) int { return int(a.Row) - int(b.Row) })
 	n := 0
@@ -97,7 +98,7 @@ func merge(tokens []Token) int {
 	return n
 }
 
-// factor dampens what is there more than once.
+// factor dampens repetitions.
 func factor(sum int) uint16 {
 	if sum <= Whole {
 		return uint16(sum)
@@ -110,7 +111,7 @@ const (
 	prime32  = 16777619
 )
 
-// hash is FNV-1a, which can be had of every prefix on the way.
+// hash returns the FNV-1a hash of a word. It can be computed incrementally for every prefix.
 func hash(word []byte) uint32 {
 	h := uint32(offset32)
 	for _, c := range word {
@@ -125,19 +126,19 @@ func uint32At(s string, at int) uint32 {
 }
 
 const (
-	shortest  = 3  // letters of a piece
-	longest   = 20 // likewise
-	skipPrice = 80 // for a letter that is in no piece
-	most      = 68 // bytes of a word that are looked at, more than any word has
+	minPartLength = 3  // letters of a part
+	maxPartLength = 20 // letters of a part
+	skipPrice     = 80 // for a letter that is in no part
+	maxBytes      = 68 // bytes of a word that are examined; words are shorter
 )
 
-// pieces appends the rows of the parts that a word is best made of: those whose prices add
-// up to least, which are lower the more common a part is.
-func (l *Lexicon) pieces(dst []Token, word []byte) []Token {
-	word = word[:min(len(word), most)]
-	var best [most + 1]int32  // price of the first n bytes
-	var from [most + 1]uint8  // where the last piece of them begins
-	var rows [most + 1]uint16 // its row
+// parts appends the rows of the parts that a word is best split into: those with the lowest total
+// price. Common parts have lower prices.
+func (l *Lexicon) parts(dst []Token, word []byte) []Token {
+	word = word[:min(len(word), maxBytes)]
+	var best [maxBytes + 1]int32  // price of the first n bytes
+	var from [maxBytes + 1]uint8  // start of the last part of them
+	var rows [maxBytes + 1]uint16 // row of that part
 	for i := range word {
 		best[i+1] = maxPrice
 	}
@@ -145,7 +146,7 @@ func (l *Lexicon) pieces(dst []Token, word []byte) []Token {
 		l.extend(word, start, &best, &from, &rows)
 	}
 	for end := len(word); end > 0; end = int(from[end]) {
-		if size := end - int(from[end]); size >= shortest {
+		if size := end - int(from[end]); size >= minPartLength {
 			dst = append(dst, Token{rows[end], uint16(min(Whole, 2*Whole*size/len(word)))})
 		}
 	}
@@ -154,15 +155,15 @@ func (l *Lexicon) pieces(dst []Token, word []byte) []Token {
 
 const maxPrice = 1 << 30
 
-// extend tries every piece that begins at a place, and leaving out a letter.
-func (l *Lexicon) extend(word []byte, start int, best *[most + 1]int32, from *[most + 1]uint8, rows *[most + 1]uint16) {
+// extend tries every part that begins at start, and skipping a letter.
+func (l *Lexicon) extend(word []byte, start int, best *[maxBytes + 1]int32, from *[maxBytes + 1]uint8, rows *[maxBytes + 1]uint16) {
 	if price := best[start] + skipPrice; price < best[start+1] {
 		best[start+1], from[start+1] = price, uint8(start)
 	}
 	h := uint32(offset32)
-	for end := start + 1; end <= len(word) && end-start <= longest; end++ {
+	for end := start + 1; end <= len(word) && end-start <= maxPartLength; end++ {
 		h = (h ^ uint32(word[end-1])) * prime32
-		if end-start < shortest {
+		if end-start < minPartLength {
 			continue
 		}
 		row, price, ok := l.find(h, word[start:end])

@@ -1,5 +1,6 @@
-// Package model makes vectors of texts, close where texts mean alike: a static model, the
-// sum of trained vectors of the words in a text.
+// Package model computes embeddings of texts with a static model: the sum of the trained vectors of
+// the words in a text. Texts of similar meaning have similar vectors. The package does not train
+// the model; tools/trainembed does.
 package model
 
 import (
@@ -14,8 +15,7 @@ var local string
 
 var parsed = sync.OnceValues(func() (*Model, error) { return Parse(local) })
 
-// Local gives the model that is part of the program. Nothing of it is read before the
-// first call, and nothing is copied.
+// Local returns the embedded model. It reads nothing before the first call, and copies nothing.
 func Local() (*Model, error) { return parsed() }
 
 // Model is a table of word vectors. It is safe for concurrent use.
@@ -23,19 +23,18 @@ type Model struct {
 	Lexicon
 	id      string
 	dim     int
-	vectors string // a row of dim bytes for each vector, each byte 128 more than it means
-	weights string // two bytes for each vector: what its bytes are to be multiplied by
+	vectors string // a row of dim bytes per vector, each with an offset of 128
+	weights string // two bytes per vector: the factor of its bytes
 }
 
-// ID names the model and the very table: vectors of models with different names cannot be
-// compared.
+// ID identifies the model and its table. Vectors of models with different IDs cannot be compared.
 func (m *Model) ID() string { return m.id }
 
-// Dim is the length of the vectors.
+// Dim returns the length of the vectors.
 func (m *Model) Dim() int { return m.dim }
 
-// Embed gives the vector of a text, of length 1, or all zeros if no word of the text is
-// known, not even in part.
+// Embed returns the vector of a text, normalized to length 1. It returns all zeros if no word of
+// the text is known, not even in part.
 func (m *Model) Embed(text string) []float32 {
 	s, _ := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -50,19 +49,19 @@ func (m *Model) Embed(text string) []float32 {
 	return s.unit()
 }
 
-// scratch is what Embed works with. The sums are whole numbers, so that every machine
-// comes to the same vector.
+// scratch holds the buffers of Embed. The sums are integers, so that the result is the same on
+// every machine.
 type scratch struct {
-	tokens []Token
-	lanes  []uint64 // sums of the bytes times their weights, two in each
-	room   uint64   // how much weight the lanes can still take
-	taken  uint64   // the weight that they have taken
-	sums   []int64
+	tokens    []Token
+	lanes     []uint64 // sums of the weighted bytes, two per element
+	remaining uint64   // weight that the lanes can still take without overflow
+	taken     uint64   // weight that the lanes have taken
+	sums      []int64
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// capacity is the weight that a lane of 32 bits can take of bytes.
+// capacity is the total weight of bytes that a lane of 32 bits can hold.
 const capacity = 1 << 24
 
 func (s *scratch) reset(dim int) {
@@ -71,15 +70,15 @@ func (s *scratch) reset(dim int) {
 	}
 	clear(s.sums)
 	clear(s.lanes)
-	s.room, s.taken = capacity, 0
+	s.remaining, s.taken = capacity, 0
 }
 
-// add takes a row, weighted, two bytes with one multiplication.
+// add adds a weighted row, two bytes per multiplication.
 func (s *scratch) add(row string, weight uint64) {
-	if weight > s.room {
+	if weight > s.remaining {
 		s.flush()
 	}
-	s.room -= weight
+	s.remaining -= weight
 	s.taken += weight
 	const mask = 0x000000ff000000ff
 	lanes := s.lanes
@@ -94,7 +93,7 @@ func (s *scratch) add(row string, weight uint64) {
 	}
 }
 
-// flush moves what the lanes hold to the sums.
+// flush moves the contents of the lanes to the sums.
 func (s *scratch) flush() {
 	bias := int64(s.taken) * 128
 	for i, lane := range s.lanes {
@@ -103,10 +102,10 @@ func (s *scratch) flush() {
 		s.sums[at+4] += int64(lane>>32) - bias
 	}
 	clear(s.lanes)
-	s.room, s.taken = capacity, 0
+	s.remaining, s.taken = capacity, 0
 }
 
-// unit gives the sums as a vector of length 1.
+// unit returns the sums as a vector of length 1.
 func (s *scratch) unit() []float32 {
 	vector := make([]float32, len(s.sums))
 	var square float64

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sample is a small model: words with directions of their own, one twice as heavy. The
-// tests of tools/trainembed/internal/table write it.
+// sample returns a small model: words with directions of their own, one twice as heavy. The tests
+// of tools/trainembed/internal/table write it.
 func sample(t testing.TB) (*Model, string) {
 	t.Helper()
 	table, err := os.ReadFile("testdata/sample.bin")
@@ -29,7 +29,7 @@ func TestEmbed(t *testing.T) {
 	m, _ := sample(t)
 	for _, tc := range []struct {
 		name, text string
-		want       []float64 // to be made of length 1
+		want       []float64 // before normalization
 	}{
 		{"nothing", "", []float64{0, 0, 0, 0}},
 		{"nothing known", "zzz 漢 42", []float64{0, 0, 0, 0}},
@@ -64,7 +64,7 @@ func TestKnows(t *testing.T) {
 		"cache": true, "Caches": true, "HTTPRequest": true, "zzz, 42 and a cache": true, "httpx": false, "httprequest zzz": false, "": false,
 	} {
 		if m.Knows(text) != want {
-			t.Errorf("%q: that a word of it is known is not %v", text, want)
+			t.Errorf("%q: Knows is not %v", text, want)
 		}
 	}
 }
@@ -76,12 +76,12 @@ func TestLocal(t *testing.T) {
 	}
 	sum := sha256.Sum256([]byte(local[sizesAt:]))
 	if local[len(magic):sizesAt] != string(sum[:digestSize]) || !strings.HasPrefix(m.ID(), "remit-static-1-") {
-		t.Errorf("%s is not what its digest says", m.ID())
+		t.Errorf("%s does not match its digest", m.ID())
 	}
 	near := dot(m.Embed("delete a file"), m.Embed("remove the document from disk"))
 	far := dot(m.Embed("delete a file"), m.Embed("the user's password was wrong"))
 	if near <= far {
-		t.Errorf("alike %.3f, different %.3f", near, far)
+		t.Errorf("similar %.3f, different %.3f", near, far)
 	}
 }
 
@@ -101,10 +101,10 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestParseInvalid(t *testing.T) {
 	_, table := sample(t)
 	change := func(at int, to byte) string { return table[:at] + string([]byte{to}) + table[at+1:] }
-	heavy := strings.LastIndex(table, "heavy") - head
+	heavy := strings.LastIndex(table, "heavy") - entryHeader
 	for name, bad := range map[string]string{
 		"empty":            "",
 		"short":            table[:headerSize-1],

@@ -7,12 +7,12 @@ import (
 	"math/bits"
 )
 
-// A table, which tools/trainembed writes, is in this order and little-endian:
+// A table, which tools/trainembed writes, is little-endian and in this order:
 //
 //	magic    16 bytes
-//	digest    8 bytes, the first of the SHA-256 of all that follows
+//	digest    8 bytes, the first of the SHA-256 of everything that follows
 //	sizes    dim, rows, buckets, bytes of entries: 4 bytes each
-//	vectors  rows x dim bytes, each 128 more than it means
+//	vectors  rows x dim bytes, each with an offset of 128
 //	weights  rows x 2 bytes
 //	starts   (buckets + 1) x 4 bytes
 //	entries  length, price, row (1, 1, 2 bytes), then the word; by bucket
@@ -27,10 +27,11 @@ const (
 	maxBuckets = 1 << 20
 )
 
-// Parse opens a table. What it gives refers to the text that it was given.
+// Parse opens a table. The model refers to the string it is given. Parse returns an error if the
+// table is invalid.
 func Parse(table string) (*Model, error) {
 	if len(table) < headerSize || table[:len(magic)] != magic {
-		return nil, errors.New("parse table: it does not begin like one")
+		return nil, errors.New("parse table: wrong magic bytes")
 	}
 	dim, rows := int(uint32At(table, sizesAt)), int(uint32At(table, sizesAt+4))
 	buckets, size := int(uint32At(table, sizesAt+8)), int(uint32At(table, sizesAt+12))
@@ -48,10 +49,10 @@ func Parse(table string) (*Model, error) {
 	return m, m.check()
 }
 
-// check makes sure that nothing in the buckets points beyond the table.
+// check ensures that no bucket or entry points beyond the table.
 func (l *Lexicon) check() error {
 	if uint32At(l.starts, 0) != 0 || int(uint32At(l.starts, len(l.starts)-4)) != len(l.entries) {
-		return errors.New("parse table: the buckets are not all of the entries")
+		return errors.New("parse table: the buckets do not cover the entries")
 	}
 	for at := 4; at < len(l.starts); at += 4 {
 		start, end := uint32At(l.starts, at-4), uint32At(l.starts, at)
@@ -67,13 +68,13 @@ func (l *Lexicon) check() error {
 
 func (l *Lexicon) checkBucket(bucket string) error {
 	for bucket != "" {
-		if len(bucket) < head || len(bucket) < head+int(bucket[0]) {
+		if len(bucket) < entryHeader || len(bucket) < entryHeader+int(bucket[0]) {
 			return errors.New("parse table: an entry is longer than its bucket")
 		}
 		if row := int(bucket[2]) | int(bucket[3])<<8; row >= l.rows {
 			return fmt.Errorf("parse table: an entry has row %d of %d", row, l.rows)
 		}
-		bucket = bucket[head+int(bucket[0]):]
+		bucket = bucket[entryHeader+int(bucket[0]):]
 	}
 	return nil
 }

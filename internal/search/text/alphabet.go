@@ -7,30 +7,31 @@ import (
 	"unicode/utf8"
 )
 
-// An alphabet sorts characters into classes: a pattern treats all characters of a class alike.
+// An alphabet partitions characters into classes. A pattern treats all characters of a class alike.
 type alphabet struct {
-	ofByte  [256]uint8 // the class of an ASCII character; beyond for other bytes
-	starts  []rune     // where stretches of characters beyond ASCII begin, in order
-	stretch []int      // the class of each stretch
-	word    []bool     // for each class, whether it is of \w
-	size    int        // how many classes there are, with those that are no characters
-	invalid int        // the class of a byte that belongs to no character
+	ofByte     [256]uint8 // the class of an ASCII character; nonASCII for other bytes
+	starts     []rune     // the first character of each range beyond ASCII, in order
+	rangeClass []int      // the class of each range
+	word       []bool     // for each class, whether its characters match \w
+	size       int        // the number of classes, including those that are not characters
+	invalid    int        // the class of a byte that is not part of valid UTF-8
 
 	lineFeed int
 }
 
-// These are no characters, and have classes of their own.
+// Classes of input that is not a character.
 const (
-	end     = iota // the data ends
-	beyond         // the first byte of a character that is not ASCII
-	garbled        // a byte that belongs to no character, if it is not taken for U+FFFD
+	end         = iota // end of the data
+	nonASCII           // first byte of a character that is not ASCII
+	invalidByte        // byte that is not part of valid UTF-8, unless it is treated as U+FFFD
 	firstClass
 )
 
-// A charset is what one place of a pattern takes: pairs of the first and last character of a range, in order.
+// A charset is the set of characters that one position of a pattern matches: pairs of the first and
+// last character of a range, in order.
 type charset []rune
 
-// charsetOf returns what an instruction takes.
+// charsetOf returns the characters that an instruction matches.
 func charsetOf(in *syntax.Inst) charset {
 	switch {
 	case in.Op == syntax.InstRuneAny || in.Op == syntax.InstRuneAnyNotNL: // a line has no \n
@@ -48,19 +49,20 @@ func charsetOf(in *syntax.Inst) charset {
 	return set
 }
 
-// newAlphabet makes the classes that tell the sets apart, and for each set returns its classes.
-// Those of words are told from others, if the pattern asks for words.
+// newAlphabet returns the coarsest alphabet that distinguishes the sets, and the classes of each
+// set. If the pattern has word boundaries, words holds the word characters, and the alphabet
+// distinguishes them too.
 func newAlphabet(sets []charset, words charset) (a *alphabet, classes [][]int) {
 	own := []charset{{'\n', '\n'}, {utf8.RuneSelf, unicode.MaxRune}, words}
 	all := slices.Concat(own, sets)
-	starts := cut(all)
+	starts := boundaries(all)
 	class, size := partition(starts, all)
 
 	a = &alphabet{size: size}
 	ascii := 0
 	for b := range a.ofByte {
 		if b >= utf8.RuneSelf {
-			a.ofByte[b] = beyond
+			a.ofByte[b] = nonASCII
 			continue
 		}
 		if ascii+1 < len(starts) && int(starts[ascii+1]) <= b {
@@ -68,7 +70,7 @@ func newAlphabet(sets []charset, words charset) (a *alphabet, classes [][]int) {
 		}
 		a.ofByte[b] = uint8(class[ascii])
 	}
-	a.starts, a.stretch = starts[ascii+1:], class[ascii+1:]
+	a.starts, a.rangeClass = starts[ascii+1:], class[ascii+1:]
 	a.lineFeed = int(a.ofByte['\n'])
 	a.invalid = a.ofRune(utf8.RuneError)
 	a.word = make([]bool, a.size)
@@ -84,17 +86,17 @@ func newAlphabet(sets []charset, words charset) (a *alphabet, classes [][]int) {
 // ofRune returns the class of a character beyond ASCII.
 func (a *alphabet) ofRune(r rune) int {
 	if len(a.starts) == 1 {
-		return a.stretch[0]
+		return a.rangeClass[0]
 	}
 	i, exact := slices.BinarySearch(a.starts, r)
 	if !exact {
 		i--
 	}
-	return a.stretch[i]
+	return a.rangeClass[i]
 }
 
-// cut returns where stretches begin that lie wholly inside or outside of every set.
-func cut(sets []charset) []rune {
+// boundaries returns the start of each range that lies wholly inside or outside every set.
+func boundaries(sets []charset) []rune {
 	starts := []rune{0}
 	for _, set := range sets {
 		for i := 0; i < len(set); i += 2 {
@@ -108,13 +110,14 @@ func cut(sets []charset) []rune {
 	return slices.Compact(starts)
 }
 
-// partition gives the same class to stretches that are in the same sets, and tells how many numbers are taken.
+// partition assigns the same class to ranges that are in the same sets. It returns the class of
+// each range and the number of classes.
 func partition(starts []rune, sets []charset) (class []int, size int) {
 	class = make([]int, len(starts))
 	size = 1
 	for _, set := range sets {
-		inside := map[int]int{} // the class of what is in the set, by what it was before
-		eachStretch(set, starts, func(i int) {
+		inside := map[int]int{} // new class of a range in the set, by its old class
+		eachRange(set, starts, func(i int) {
 			to, ok := inside[class[i]]
 			if !ok {
 				to = size
@@ -127,8 +130,8 @@ func partition(starts []rune, sets []charset) (class []int, size int) {
 	return compact(class)
 }
 
-// compact numbers classes without gaps, which are left where a set took all of a class. ASCII comes first, so its
-// classes have numbers that fit into a byte.
+// compact renumbers classes without gaps. A gap arises where a set takes all of a class. ASCII
+// comes first, so the numbers of its classes fit into a byte.
 func compact(class []int) ([]int, int) {
 	number := map[int]int{}
 	for i, c := range class {
@@ -140,16 +143,16 @@ func compact(class []int) ([]int, int) {
 	return class, firstClass + len(number)
 }
 
-// classesOf returns the classes that make up a set.
+// classesOf returns the classes of the characters in a set.
 func classesOf(set charset, starts []rune, class []int) []int {
 	var of []int
-	eachStretch(set, starts, func(i int) { of = append(of, class[i]) })
+	eachRange(set, starts, func(i int) { of = append(of, class[i]) })
 	slices.Sort(of)
 	return slices.Compact(of)
 }
 
-// eachStretch calls f with each stretch that is in the set.
-func eachStretch(set charset, starts []rune, f func(i int)) {
+// eachRange calls f with the index of each range that is in the set.
+func eachRange(set charset, starts []rune, f func(i int)) {
 	for i := 0; i < len(set); i += 2 {
 		at, _ := slices.BinarySearch(starts, set[i])
 		for ; at < len(starts) && starts[at] <= set[i+1]; at++ {

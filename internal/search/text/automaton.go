@@ -5,60 +5,63 @@ import (
 	"regexp/syntax"
 )
 
-// maxPositions bounds what a pattern may cost: a step takes time, and tables take room, that grow with it.
+// maxPositions bounds the cost of a pattern: the time of a step and the size of the tables grow
+// with the number of positions.
 const maxPositions = 4096
 
-// An automaton is a pattern as positions: the places in it that take a character. What has been read is a set of them, and
-// a character moves each to those that may follow and take it. It is not changed once it is made.
+// An automaton is a position automaton (Glushkov NFA) of a pattern. Its positions are the places in
+// the pattern that match a character, and its state is a set of positions. A character moves each
+// position to those that may follow it and match the character. An automaton is immutable.
 type automaton struct {
 	*alphabet
-	words  int   // in a set
-	takes  []set // for each class, the positions that take it
-	first  [contexts]set
-	last   [contexts]set  // the positions with which a match may end
-	empty  [contexts]bool // whether nothing at all is a match
-	moves  [2]moves       // by whether there is a boundary of a word between the characters
-	always set            // the positions with which a match ends whatever comes
-	edges  bool           // the pattern asks for boundaries of words
-	stays  bool           // in the middle of a line nothing begins anew
+	words          int   // number of words in a set
+	takes          []set // for each class, the positions that match it
+	first          [contexts]set
+	last           [contexts]set  // the positions at which a match may end
+	empty          [contexts]bool // whether the empty string matches
+	moves          [2]moves       // indexed by whether there is a word boundary between the characters
+	always         set            // the positions at which a match ends in every context
+	wordBoundaries bool           // the pattern has word boundaries
+	anchored       bool           // no match can start in the middle of a line
 }
 
-// A set of positions, a bit each.
+// A set of positions, one bit each.
 type set []uint64
 
-// A context is what stands around a place between two characters.
+// A context describes the place between two characters.
 type context int
 
 const (
-	atBoundary context = 1 << iota // of a word
-	atBegin                        // of the line
+	atBoundary context = 1 << iota // at a word boundary
+	atBegin                        // at the beginning of the line
 	atEnd
 	contexts = 1 << iota
 )
 
-// moves tells which positions follow which. Most follow the one before or themselves.
+// moves holds the transitions between positions. Most lead to the next position or back to the same
+// one.
 type moves struct {
-	onward set // positions that the next one may follow
+	onward set // positions that the next position may follow
 	again  set // positions that may follow themselves
 	jumps  []jump
 }
 
-// A jump is taken from any of the positions in from to all of those in to.
+// A jump leads from any of the positions in from to all of the positions in to.
 type jump struct{ from, to part }
 
-// A part is a set without the words at its ends that are empty.
+// A part is a set without its leading and trailing zero words.
 type part struct {
-	at    int // the first word
+	at    int // index of the first word
 	words set
 }
 
-// newAutomaton returns nil if the pattern is too large.
+// newAutomaton returns nil if the pattern has too many positions.
 func newAutomaton(prog *syntax.Prog, unicode bool) *automaton {
 	b := newBuilder(prog, unicode)
 	if len(b.pcs) > maxPositions {
 		return nil
 	}
-	a := &automaton{edges: b.edges, words: b.words}
+	a := &automaton{wordBoundaries: b.wordBoundaries, words: b.words}
 	b.alphabet(a)
 	for c := range context(contexts) {
 		a.first[c], a.empty[c] = b.reach(uint32(prog.Start), c)
@@ -68,28 +71,29 @@ func newAutomaton(prog *syntax.Prog, unicode bool) *automaton {
 	for i := range a.always {
 		a.always[i] = a.last[0][i] & a.last[atBoundary][i] & a.last[atEnd][i] & a.last[atEnd|atBoundary][i]
 	}
-	a.stays = a.first[0].none() && a.first[atBoundary].none() &&
+	a.anchored = a.first[0].none() && a.first[atBoundary].none() &&
 		!a.empty[0] && !a.empty[atBoundary] && !a.empty[atEnd] && !a.empty[atEnd|atBoundary]
 	return a
 }
 
-// A state is what has been read of a line.
+// A state is the automaton's state within a line.
 type state struct {
 	at    set
-	begin bool // nothing has been read
-	word  bool // a character of a word was the last, if the pattern asks
+	begin bool // nothing of the line has been read
+	word  bool // the last character was a word character; only set if the pattern has word boundaries
 }
 
-// A verdict is what a character makes of a state.
+// A verdict is the result of a step.
 type verdict int
 
 const (
-	goesOn  verdict = iota
-	matches         // whatever comes, the line matches
-	fails           // whatever comes, the line does not match
+	undecided verdict = iota
+	matches           // the line matches, whatever follows
+	fails             // the line does not match, whatever follows
 )
 
-// step reads a character of class c, or the end of the line. If it goes on, to is the new state; to must have room for its set.
+// step reads a character of class c, or the end of the line. If the verdict is undecided, it stores
+// the new state in to, whose set must have the right length.
 func (a *automaton) step(from, to *state, c int) verdict {
 	if c == a.lineFeed || c == end {
 		return a.finish(from)
@@ -99,17 +103,17 @@ func (a *automaton) step(from, to *state, c int) verdict {
 		return matches
 	}
 	left := a.move(from, to.at, around, c)
-	to.begin, to.word = false, a.edges && a.word[c]
+	to.begin, to.word = false, a.wordBoundaries && a.word[c]
 	switch {
-	case to.at.meets(a.always):
+	case to.at.intersects(a.always):
 		return matches
-	case !left && a.stays:
+	case !left && a.anchored:
 		return fails
 	}
-	return goesOn
+	return undecided
 }
 
-// finish judges a line that ends.
+// finish returns the verdict at the end of a line.
 func (a *automaton) finish(from *state) verdict {
 	if a.accepts(from, a.around(from, false)|atEnd) {
 		return matches
@@ -117,24 +121,25 @@ func (a *automaton) finish(from *state) verdict {
 	return fails
 }
 
-// around returns the context before a character that is of a word, or not.
+// around returns the context before the next character. word says whether that is a word character.
 func (a *automaton) around(from *state, word bool) context {
 	var c context
 	if from.begin {
 		c |= atBegin
 	}
-	if a.edges && from.word != word {
+	if a.wordBoundaries && from.word != word {
 		c |= atBoundary
 	}
 	return c
 }
 
-// accepts tells whether a match ends where the state is, or stands there with nothing in it.
+// accepts reports whether a match ends at the state, or an empty match is possible there.
 func (a *automaton) accepts(from *state, around context) bool {
-	return a.empty[around] || !from.begin && from.at.meets(a.last[around])
+	return a.empty[around] || !from.begin && from.at.intersects(a.last[around])
 }
 
-// move makes of to the positions that are reached with a character of class c, and tells whether there are any.
+// move stores in to the positions that a character of class c leads to, and reports whether there
+// are any.
 func (a *automaton) move(from *state, to set, around context, c int) (left bool) {
 	at, first, takes := from.at, a.first[around], a.takes[c]
 	m := &a.moves[around&atBoundary]
@@ -146,7 +151,7 @@ func (a *automaton) move(from *state, to set, around context, c int) (left bool)
 		carry = on >> 63
 	}
 	for i := range m.jumps {
-		if j := &m.jumps[i]; at[j.from.at:].meets(j.from.words) {
+		if j := &m.jumps[i]; at[j.from.at:].intersects(j.from.words) {
 			for i, w := range j.to.words {
 				to[j.to.at+i] |= w
 			}
@@ -175,8 +180,8 @@ func (s set) none() bool {
 	return true
 }
 
-// meets tells whether a position is in both sets; other is not the larger one.
-func (s set) meets(other set) bool {
+// intersects reports whether the sets have a common position. other must not be longer than s.
+func (s set) intersects(other set) bool {
 	s = s[:len(other)]
 	for i, w := range other {
 		if w&s[i] != 0 {
@@ -186,7 +191,7 @@ func (s set) meets(other set) bool {
 	return false
 }
 
-// trim returns the set, which is not empty, without the empty words at its ends.
+// trim returns the set without its leading and trailing zero words. The set must not be empty.
 func (s set) trim() part {
 	first, last := 0, len(s)
 	for s[first] == 0 {

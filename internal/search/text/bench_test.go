@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// markdown makes files like those of a book, about 8 KB each, the same every time.
+// markdown returns files like those of a book, about 8 KB each. They are the same every time.
 func markdown(files int) [][]byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	vocabulary := strings.Fields(`the of and a to in is that it for as with agent Python function lesson value returns model example
@@ -73,7 +73,7 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// BenchmarkDense looks for what is in many lines of source.
+// BenchmarkDense searches for literals that occur in many lines of source.
 func BenchmarkDense(b *testing.B) {
 	data := goFiles(b)
 	for _, pattern := range []string{"func", "return", "e", "err", "Deadline", "errServerClosedIdle"} {
@@ -93,7 +93,7 @@ func BenchmarkDense(b *testing.B) {
 	}
 }
 
-// goFiles returns a part of the standard library, about 5 MB in one.
+// goFiles returns about 5 MB of the standard library's source.
 func goFiles(b *testing.B) (all []byte) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -116,7 +116,7 @@ func goFiles(b *testing.B) (all []byte) {
 	return all
 }
 
-// BenchmarkRegexp is what BenchmarkLines is compared with.
+// BenchmarkRegexp is the baseline of BenchmarkLines.
 func BenchmarkRegexp(b *testing.B) {
 	file := markdown(1)[0]
 	for _, pattern := range []string{"lesson", `(?i)lesson`, `[A-Z][a-z]+\d`} {

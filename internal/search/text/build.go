@@ -2,19 +2,19 @@ package text
 
 import "regexp/syntax"
 
-// A builder makes an automaton of a compiled pattern.
+// A builder builds an automaton from a compiled pattern.
 type builder struct {
-	prog     *syntax.Prog
-	pcs      []uint32 // the instruction of each position
-	position []int    // of each instruction that takes a character
-	words    int
-	edges    bool // there are boundaries of words
-	unicode  bool // words are those of Unicode, and no class takes what is no character
-	asks     bool // there are places that ask for what is around them
+	prog           *syntax.Prog
+	pcs            []uint32 // the instruction of each position
+	position       []int    // the position of each instruction that matches a character
+	words          int
+	wordBoundaries bool // the pattern has word boundaries
+	unicode        bool // use Unicode's word characters, and match no class against invalid UTF-8
+	hasAssertions  bool // the pattern has zero-width assertions
 
-	stack []uint32 // of reach
-	seen  []uint32 // of reach: the round in which an instruction was met
-	round uint32
+	stack      []uint32 // used by reach
+	seen       []uint32 // used by reach: the generation in which it visited an instruction
+	generation uint32
 }
 
 func newBuilder(prog *syntax.Prog, unicode bool) *builder {
@@ -25,29 +25,29 @@ func newBuilder(prog *syntax.Prog, unicode bool) *builder {
 			b.position[pc] = len(b.pcs)
 			b.pcs = append(b.pcs, uint32(pc))
 		case syntax.InstEmptyWidth:
-			b.asks = true
-			b.edges = b.edges || syntax.EmptyOp(in.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
+			b.hasAssertions = true
+			b.wordBoundaries = b.wordBoundaries || syntax.EmptyOp(in.Arg)&(syntax.EmptyWordBoundary|syntax.EmptyNoWordBoundary) != 0
 		}
 	}
 	b.words = (len(b.pcs) + 63) / 64
 	return b
 }
 
-// wordSet returns the characters of words, if there are boundaries of words.
+// wordSet returns the word characters, or nil if the pattern has no word boundaries.
 func (b *builder) wordSet() charset {
 	switch {
-	case !b.edges:
+	case !b.wordBoundaries:
 		return nil
 	case b.unicode:
-		return wideWords()
+		return unicodeWords()
 	}
 	return charset{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
 }
 
 func (b *builder) newSet() set { return make(set, b.words) }
 
-// alphabet makes the classes, and the positions that take them. A repeated part has the same characters each time: those
-// are looked at once.
+// alphabet computes the classes and the positions that match each of them. The copies of a repeated
+// part share their characters, so each such set is processed once.
 func (b *builder) alphabet(a *automaton) {
 	type source struct {
 		runes *rune
@@ -73,7 +73,7 @@ func (b *builder) alphabet(a *automaton) {
 	var classes [][]int
 	a.alphabet, classes = newAlphabet(sets, b.wordSet())
 	if b.unicode {
-		a.invalid = garbled
+		a.invalid = invalidByte
 	}
 	a.takes = make([]set, a.size)
 	for c := range a.takes {
@@ -86,15 +86,15 @@ func (b *builder) alphabet(a *automaton) {
 	}
 }
 
-// follow finds what follows each position, and which are the last, in each context there can be between characters and
-// at the end.
+// follow computes the successors of each position and the last positions, for each context that can
+// occur between characters and at the end of a line.
 func (b *builder) follow(a *automaton) {
 	for _, c := range []context{0, atBoundary, atEnd, atEnd | atBoundary} {
 		like := c
-		if !b.edges {
+		if !b.wordBoundaries {
 			like &^= atBoundary
 		}
-		if !b.asks {
+		if !b.hasAssertions {
 			like = 0
 		}
 		if like != c {
@@ -104,12 +104,12 @@ func (b *builder) follow(a *automaton) {
 			b.collect(a, c)
 		}
 	}
-	if !b.edges {
+	if !b.wordBoundaries {
 		a.moves[atBoundary] = a.moves[0]
 	}
 }
 
-// collect fills in the tables for one context.
+// collect fills the tables for one context.
 func (b *builder) collect(a *automaton, c context) {
 	m := moves{onward: b.newSet(), again: b.newSet()}
 	var others jumpTable
@@ -134,7 +134,7 @@ func (b *builder) collect(a *automaton, c context) {
 	}
 }
 
-// A jumpTable collects jumps; those to the same positions are one.
+// A jumpTable collects jumps. It merges those to the same positions.
 type jumpTable struct {
 	which    map[string]int
 	from, to []set
@@ -165,18 +165,19 @@ func (t *jumpTable) jumps() []jump {
 	return all
 }
 
-// reach returns the positions that can be reached from an instruction without reading, and whether a match can end so.
+// reach returns the positions that can be reached from an instruction without reading a character,
+// and whether a match can end there.
 func (b *builder) reach(pc uint32, around context) (positions set, ends bool) {
 	positions = b.newSet()
-	b.round++
+	b.generation++
 	b.stack = append(b.stack[:0], pc)
 	for len(b.stack) > 0 {
 		pc := b.stack[len(b.stack)-1]
 		b.stack = b.stack[:len(b.stack)-1]
-		if b.seen[pc] == b.round {
+		if b.seen[pc] == b.generation {
 			continue
 		}
-		b.seen[pc] = b.round
+		b.seen[pc] = b.generation
 		switch in := &b.prog.Inst[pc]; in.Op {
 		case syntax.InstAlt, syntax.InstAltMatch:
 			b.stack = append(b.stack, in.Out, in.Arg)
@@ -196,17 +197,17 @@ func (b *builder) reach(pc uint32, around context) (positions set, ends bool) {
 	return positions, ends
 }
 
-// satisfies tells whether all that op asks for is there.
+// satisfies reports whether the context fulfils all assertions of op.
 func (c context) satisfies(op syntax.EmptyOp) bool {
-	there := syntax.EmptyNoWordBoundary
+	holds := syntax.EmptyNoWordBoundary
 	if c&atBoundary != 0 {
-		there = syntax.EmptyWordBoundary
+		holds = syntax.EmptyWordBoundary
 	}
 	if c&atBegin != 0 {
-		there |= syntax.EmptyBeginLine | syntax.EmptyBeginText
+		holds |= syntax.EmptyBeginLine | syntax.EmptyBeginText
 	}
 	if c&atEnd != 0 {
-		there |= syntax.EmptyEndLine | syntax.EmptyEndText
+		holds |= syntax.EmptyEndLine | syntax.EmptyEndText
 	}
-	return op&^there == 0
+	return op&^holds == 0
 }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A SyntaxError says where a pattern is wrong, and why, in words for whoever wrote it.
+// A SyntaxError describes what is wrong with a pattern, and where, in words for its author.
 type SyntaxError struct {
 	Pattern string
 	Column  int // counted in characters, from 1
@@ -16,12 +16,12 @@ type SyntaxError struct {
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("pattern is wrong at column %d: %s", e.Column, e.Why)
+	return fmt.Sprintf("invalid pattern at column %d: %s", e.Column, e.Why)
 }
 
-const tooLarge = "it is too large: repeat fewer characters, fewer times"
+const tooLarge = "the pattern is too large; repeat fewer characters, fewer times"
 
-// explain makes words and a place of what the parser says.
+// explain converts an error of the parser to a SyntaxError with a column.
 func explain(pattern string, flags syntax.Flags, err error) error {
 	var wrong *syntax.Error
 	if !errors.As(err, &wrong) {
@@ -35,8 +35,9 @@ func explain(pattern string, flags syntax.Flags, err error) error {
 	}
 }
 
-// place returns the offset of an error. The parser names the text that is wrong; where that stands more than once, the
-// right one is the first at which parsing fails in the same way.
+// place returns the offset of an error. The parser returns the text that is wrong. If that text
+// occurs more than once, the right occurrence is the first at which parsing fails with the same
+// error.
 func place(pattern string, flags syntax.Flags, wrong *syntax.Error) int {
 	switch wrong.Code {
 	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
@@ -60,7 +61,8 @@ func place(pattern string, flags syntax.Flags, wrong *syntax.Error) int {
 	return 0
 }
 
-// unpaired returns the offset of the first parenthesis that closes nothing, or of the last that is never closed.
+// unpaired returns the offset of the first unmatched closing parenthesis, or of the last unclosed
+// opening one.
 func unpaired(pattern string, flags syntax.Flags) int {
 	var open []int
 	for i := 0; i < len(pattern); i++ {
@@ -95,7 +97,8 @@ func afterEscape(pattern string, i int) int {
 	return len(pattern)
 }
 
-// classLength returns how long the class is that s begins with: it ends with the first ] at which it can be parsed.
+// classLength returns the length of the character class at the start of s. A class ends with the
+// first ] at which it can be parsed.
 func classLength(s string, flags syntax.Flags) int {
 	for n := 1; n < len(s); n++ {
 		if s[n] != ']' {
@@ -108,25 +111,26 @@ func classLength(s string, flags syntax.Flags) int {
 	return 1
 }
 
-// reasons say in plain words what is wrong. EXPR stands for the part of the pattern that is.
+// reasons holds a plain description of each error. EXPR stands for the part of the pattern that is
+// wrong.
 var reasons = map[syntax.ErrorCode]string{
 	syntax.ErrMissingParen:          "this ( is never closed; write \\( for the character itself",
 	syntax.ErrUnexpectedParen:       "this ) closes nothing; write \\) for the character itself",
 	syntax.ErrMissingBracket:        "this [ is never closed; write \\[ for the character itself",
 	syntax.ErrMissingRepeatArgument: "EXPR has nothing before it to repeat; write \\EXPR for the character itself",
-	syntax.ErrInvalidRepeatOp:       "EXPR repeats a repetition; put what is repeated into ( )",
-	syntax.ErrInvalidRepeatSize:     "EXPR repeats too often, at most 1000 times in all, or from more to fewer",
-	syntax.ErrInvalidCharRange:      "EXPR is no range or class of characters",
-	syntax.ErrInvalidEscape:         "EXPR means nothing here; there are no backreferences, and \\\\ is a backslash",
-	syntax.ErrInvalidPerlOp:         "EXPR is not known; there is no look-ahead or look-behind",
-	syntax.ErrInvalidNamedCapture:   "EXPR is no name of a group, as in (?P<name>...)",
+	syntax.ErrInvalidRepeatOp:       "EXPR repeats a repetition; put the inner one into ( )",
+	syntax.ErrInvalidRepeatSize:     "EXPR is not a valid repetition; repeat at most 1000 times in all, and put the minimum first",
+	syntax.ErrInvalidCharRange:      "EXPR is not a valid character range or class",
+	syntax.ErrInvalidEscape:         "EXPR is not a valid escape; backreferences are not supported, and \\\\ is a backslash",
+	syntax.ErrInvalidPerlOp:         "EXPR is not supported; look-ahead and look-behind are not available",
+	syntax.ErrInvalidNamedCapture:   "EXPR is not a valid group name; write (?P<name>...) with letters, digits and _",
 	syntax.ErrTrailingBackslash:     "a backslash at the end; write \\\\ for the character itself",
-	syntax.ErrInvalidUTF8:           "it is not UTF-8",
-	syntax.ErrNestingDepth:          "it nests too deep",
+	syntax.ErrInvalidUTF8:           "the pattern is not valid UTF-8",
+	syntax.ErrNestingDepth:          "the pattern is nested too deeply; use fewer groups",
 	syntax.ErrLarge:                 tooLarge,
 }
 
-// why says in plain words what is wrong.
+// why describes the error in plain words.
 func why(wrong *syntax.Error) string {
 	if reason, ok := reasons[wrong.Code]; ok {
 		return strings.ReplaceAll(reason, "EXPR", wrong.Expr)

@@ -2,17 +2,20 @@ package text
 
 import "regexp"
 
-// findable is the length up to which a line is given to Go's regexp as a whole, unless the pattern is large.
-const findable = 64 << 10
+// maxFindLine is the length up to which a whole line is given to Go's regexp, unless the pattern is
+// large.
+const maxFindLine = 64 << 10
 
-// Find returns where the leftmost match in a line begins and ends, as Go's regexp finds it, or -1, -1 if there is none.
+// Find returns the start and end of the leftmost match in a line, as Go's regexp finds it, or -1,
+// -1 if there is none.
 //
-// Go's regexp takes long, and cannot be stopped. So of a line over 64 KiB (less if the pattern is of more than 64 characters and
-// classes) only a part that long is given to it, around the place where the first match is seen to end. Then the match may be
-// another one near that place, what of it is not in the part is left out, and where the part is cut ^, $ and \b may stand.
+// Go's regexp can be slow and cannot be interrupted. Of a line over 64 KiB (less if the pattern has
+// more than 64 characters and classes), Find therefore gives it only a part of that length, around
+// the place where the first match is known to end. In that case Find may return another match near
+// that place, cut the match off at the ends of the part, or let ^, $ and \b match there.
 func (p *Pattern) Find(line []byte) (start, end int) {
-	most := findable / max(1, p.automaton.words)
-	if len(line) <= most {
+	limit := maxFindLine / max(1, p.automaton.words)
+	if len(line) <= limit {
 		if at := p.finder().FindIndex(line); at != nil {
 			return at[0], at[1]
 		}
@@ -22,18 +25,18 @@ func (p *Pattern) Find(line []byte) (start, end int) {
 	if place < 0 {
 		return -1, -1
 	}
-	from := min(max(0, place-most/2), len(line)-most)
-	if at := p.finder().FindIndex(line[from : from+most]); at != nil {
+	from := min(max(0, place-limit/2), len(line)-limit)
+	if at := p.finder().FindIndex(line[from : from+limit]); at != nil {
 		return from + at[0], from + at[1]
 	}
-	return from, place // it is longer than the part
+	return from, place // the match is longer than the part
 }
 
-// first returns the place where it is known that a line matches, or -1.
+// first returns the offset at which the line is known to match, or -1.
 func (p *Pattern) first(line []byte) int {
-	m := p.machines.Get().(*machine)
-	defer p.machines.Put(m)
-	m.rest(nil)
+	m := p.dfas.Get().(*lazyDFA)
+	defer p.dfas.Put(m)
+	m.reset(nil)
 	r := m.reader(0, len(line), []int{})
 	m.finish(line, &r, true)
 	if len(r.places) == 0 {
@@ -42,7 +45,7 @@ func (p *Pattern) first(line []byte) int {
 	return r.places[0]
 }
 
-// finder compiles what Compile has already understood.
+// finder compiles a pattern that Compile has already accepted.
 func finder(pattern string, o Options) *regexp.Regexp {
 	if o.IgnoreCase {
 		pattern = "(?i)" + pattern

@@ -2,32 +2,33 @@ package text
 
 const (
 	lanes    = 4
-	laneSize = 4 << 10 // at most, but for the line at its end
+	laneSize = 4 << 10 // maximum, not counting the rest of the last line
 )
 
-// block reads lines of data that begin at or after at, where a line begins, and returns where it has come to. Those that
-// match are told by hits, from the first to the last, or only counted.
+// block searches lines of data from at, which must be the start of a line, and returns the offset
+// it reached. It returns the places of matches in hits, in order, or only their number if keep is
+// false.
 //
-// A step must wait for the one before. So several parts of the text are read in turns, and none of their steps waits for
-// another.
-func (m *machine) block(data []byte, at int, keep bool) (hits [lanes]reader, after int) {
+// Each step of the DFA depends on the one before. Several parts of the text are therefore read in
+// an interleaved way, so that the CPU can run their steps in parallel.
+func (m *lazyDFA) block(data []byte, at int, keep bool) (hits [lanes]reader, after int) {
 	var lane [lanes]reader
 	size := min((len(data)-at)/lanes, laneSize)
-	if size < m.short || m.tired {
+	if size < m.minLaneSize || m.thrashing {
 		size = lanes * laneSize
 	}
 	for i := range lane {
 		_, end := lineEnd(data, min(at+size, len(data)))
-		lane[i] = m.reader(at, end, m.room(i, keep))
+		lane[i] = m.reader(at, end, m.placesBuffer(i, keep))
 		at = end
 	}
 	before := lane
-	forgotten := m.forgotten
-	if !m.tired {
-		m.abreast(data, &lane)
+	flushes := m.flushes
+	if !m.thrashing {
+		m.runLanes(data, &lane)
 	}
 	for i := range lane {
-		if m.forgotten != forgotten { // and with the rows, what has been read
+		if m.flushes != flushes { // the flush made the lanes' rows invalid
 			lane[i] = before[i]
 			lane[i].row = m.start
 		}
@@ -40,8 +41,8 @@ func (m *machine) block(data []byte, at int, keep bool) (hits [lanes]reader, aft
 	return lane, at
 }
 
-// manyIn tells whether so many lines matched that tally is the faster way.
-func (m *machine) manyIn(lane *[lanes]reader, size int) bool {
+// manyIn reports whether so many lines matched that countLanes is faster.
+func (m *lazyDFA) manyIn(lane *[lanes]reader, size int) bool {
 	lines := 0
 	for i := range lane {
 		lines += lane[i].lines
@@ -49,8 +50,9 @@ func (m *machine) manyIn(lane *[lanes]reader, size int) bool {
 	return lines > size/128
 }
 
-// room returns a slice for the places that a lane finds, or nil if they are not wanted.
-func (m *machine) room(i int, keep bool) []int {
+// placesBuffer returns a slice for the places that a lane finds, or nil if only the count is
+// wanted.
+func (m *lazyDFA) placesBuffer(i int, keep bool) []int {
 	if !keep {
 		return nil
 	}
@@ -60,11 +62,11 @@ func (m *machine) room(i int, keep bool) []int {
 	return m.places[i][:0]
 }
 
-// abreast reads on in all lanes until one is at its end, or rows have been forgotten.
-func (m *machine) abreast(data []byte, lane *[lanes]reader) {
-	forgotten := m.forgotten
+// runLanes advances all lanes until one reaches its end or the rows are flushed.
+func (m *lazyDFA) runLanes(data []byte, lane *[lanes]reader) {
+	flushes := m.flushes
 	for {
-		steps := patience
+		steps := stopInterval
 		for i := range lane {
 			steps = min(steps, lane[i].end-lane[i].at)
 		}
@@ -72,25 +74,26 @@ func (m *machine) abreast(data []byte, lane *[lanes]reader) {
 			return
 		}
 		if lane[0].keeps || !m.dense {
-			m.stride(data, lane, steps)
+			m.stepLanes(data, lane, steps)
 		} else {
-			m.tally(data, lane, steps)
+			m.countLanes(data, lane, steps)
 		}
 		for i := range lane {
 			r := &lane[i]
 			if r.row >= 0 {
 				continue
 			}
-			r.row = unstuck(r.row)
-			if m.pass(data, r); m.forgotten != forgotten {
+			r.row = rowOf(r.row)
+			if m.stepSlow(data, r); m.flushes != flushes {
 				return
 			}
 		}
 	}
 }
 
-// stride takes that many steps in each lane, or fewer if one of them gets stuck.
-func (m *machine) stride(data []byte, lane *[lanes]reader, steps int) {
+// stepLanes takes the given number of steps in each lane, or fewer if a lane reaches an unknown
+// transition.
+func (m *lazyDFA) stepLanes(data []byte, lane *[lanes]reader, steps int) {
 	rows, class, again := m.rows, &m.ofByte, m.again
 	text0, text1 := data[lane[0].at:][:steps], data[lane[1].at:][:steps]
 	text2, text3 := data[lane[2].at:][:steps], data[lane[3].at:][:steps]
@@ -118,8 +121,9 @@ func (m *machine) stride(data []byte, lane *[lanes]reader, steps int) {
 	}
 }
 
-// tally is stride that counts the lines that match. Where they end it does not stop, and does not branch.
-func (m *machine) tally(data []byte, lane *[lanes]reader, steps int) {
+// countLanes is like stepLanes but counts the lines that match without stopping or branching at
+// their ends.
+func (m *lazyDFA) countLanes(data []byte, lane *[lanes]reader, steps int) {
 	rows, class, others := m.rows, &m.ofByte, m.matched
 	text0, text1 := data[lane[0].at:][:steps], data[lane[1].at:][:steps]
 	text2, text3 := data[lane[2].at:][:steps], data[lane[3].at:][:steps]
@@ -134,7 +138,7 @@ func (m *machine) tally(data []byte, lane *[lanes]reader, steps int) {
 		if row0|row1|row2|row3 < 0 {
 			break
 		}
-		// Of the rows only again is less than the others: then the difference is negative.
+		// Only the row again is less than others, and then the difference is negative.
 		lines += uint32(row0-others)>>31 + uint32(row1-others)>>31 + uint32(row2-others)>>31 + uint32(row3-others)>>31
 	}
 	for i, row := range [lanes]int32{row0, row1, row2, row3} {
@@ -146,7 +150,8 @@ func (m *machine) tally(data []byte, lane *[lanes]reader, steps int) {
 	lane[0].lines += int(lines)
 }
 
-// advance notes that after so many steps a reader is in a row. It is not past the last step if that got stuck.
+// advance sets a reader's row after a number of steps. If the last step led to an unknown
+// transition, it does not count.
 func (r *reader) advance(row int32, steps int) {
 	r.row = row
 	r.at += steps

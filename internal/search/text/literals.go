@@ -11,49 +11,52 @@ import (
 )
 
 const (
-	maxLiterals = 64 // that are kept of a pattern
-	fewLiterals = 4  // of any length that are worth looking for; more must be longer
+	maxLiterals = 64 // maximum kept of a pattern
+	fewLiterals = 4  // this many are worth searching at any length; more must be longer
 	trigram     = 3
 )
 
-// A Literal is text that a match contains. With Fold its letters A to Z are lower case and stand for both cases.
+// A Literal is text that a match contains. If Fold is set, its letters A to Z are in lower case and
+// match both cases.
 type Literal struct {
 	Text string
 	Fold bool
 }
 
-// knowledge is what is known of every match of a pattern, or of a part of it.
-type knowledge struct {
-	whole   []Literal // all the texts that match; nil if they are too many
-	inexact bool      // of the texts in whole some may not match, by their place or case
+// literalInfo describes the literals in the matches of a pattern or of a part of it.
+type literalInfo struct {
+	whole   []Literal // all texts that match; nil if there are too many
+	inexact bool      // some texts in whole may not match, because of their place or case
 	some    []Literal // each match contains one of these; nil if none are known
 }
 
-// needs returns literals of three bytes or more, one of which is in every line that matches.
+// needs returns literals of three bytes or more. Every line that matches contains at least one of
+// them.
 func needs(re *syntax.Regexp) []Literal {
-	set, _ := learner{most: maxLiterals, trigrams: true}.learn(re).required()
+	set, _ := extractor{limit: maxLiterals, trigrams: true}.extract(re).required()
 	if !haveTrigrams(set) {
 		return nil
 	}
 	return set
 }
 
-// needles returns literals that are worth looking for, one of which is in every line that matches, and whether all lines
-// that contain one match.
-func needles(re *syntax.Regexp) (set []Literal, sure bool) {
-	few, sure := learner{most: fewLiterals}.learn(re).required()
-	if sure {
+// needles returns literals that are worth searching for. Every line that matches contains at least
+// one of them. exact reports whether every line that contains one matches.
+func needles(re *syntax.Regexp) (set []Literal, exact bool) {
+	few, exact := extractor{limit: fewLiterals}.extract(re).required()
+	if exact {
 		return few, true
 	}
-	many, sure := learner{most: maxLiterals, trigrams: true}.learn(re).required()
-	if (sure || few == nil) && haveTrigrams(many) {
-		return many, sure
+	many, exact := extractor{limit: maxLiterals, trigrams: true}.extract(re).required()
+	if (exact || few == nil) && haveTrigrams(many) {
+		return many, exact
 	}
 	return few, false
 }
 
-// required returns literals, one of which is in every line that matches, and whether all lines that contain one match.
-func (k knowledge) required() (set []Literal, sure bool) {
+// required returns literals of which every matching line contains at least one. exact reports
+// whether every line that contains one matches.
+func (k literalInfo) required() (set []Literal, exact bool) {
 	complete := k.whole != nil && !k.inexact && !slices.ContainsFunc(k.whole, func(l Literal) bool {
 		return l.Text == "" || strings.Contains(l.Text, "\n")
 	})
@@ -63,55 +66,55 @@ func (k knowledge) required() (set []Literal, sure bool) {
 	return k.some, false
 }
 
-// A learner finds the literals of a pattern.
-type learner struct {
-	most     int  // literals that are kept
-	trigrams bool // those that have any are better than those that have none
+// An extractor extracts the literals of a pattern.
+type extractor struct {
+	limit    int  // maximum number of literals to keep
+	trigrams bool // prefer literals of three bytes or more
 }
 
-// learn finds what is known of a pattern.
-func (l learner) learn(re *syntax.Regexp) knowledge {
+// extract returns the literals of a pattern.
+func (l extractor) extract(re *syntax.Regexp) literalInfo {
 	switch re.Op {
 	case syntax.OpEmptyMatch:
 		return l.exactly(Literal{})
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return knowledge{whole: []Literal{{}}, inexact: true}
+		return literalInfo{whole: []Literal{{}}, inexact: true}
 	case syntax.OpLiteral:
-		return l.learnLiteral(re.Rune, re.Flags&syntax.FoldCase != 0)
+		return l.extractLiteral(re.Rune, re.Flags&syntax.FoldCase != 0)
 	case syntax.OpCharClass:
-		return l.learnClass(re.Rune)
+		return l.extractClass(re.Rune)
 	case syntax.OpCapture:
-		return l.learn(re.Sub[0])
+		return l.extract(re.Sub[0])
 	case syntax.OpPlus:
-		return knowledge{some: l.learn(re.Sub[0]).some}
+		return literalInfo{some: l.extract(re.Sub[0]).some}
 	case syntax.OpRepeat:
 		if re.Min > 0 {
-			return knowledge{some: l.learn(re.Sub[0]).some}
+			return literalInfo{some: l.extract(re.Sub[0]).some}
 		}
 	case syntax.OpQuest:
-		return l.either([]knowledge{l.learn(re.Sub[0]), l.exactly(Literal{})})
+		return l.alternation([]literalInfo{l.extract(re.Sub[0]), l.exactly(Literal{})})
 	case syntax.OpConcat:
-		return l.inTurn(l.learnAll(re.Sub))
+		return l.concatenation(l.extractAll(re.Sub))
 	case syntax.OpAlternate:
-		return l.either(l.learnAll(re.Sub))
+		return l.alternation(l.extractAll(re.Sub))
 	}
-	return knowledge{}
+	return literalInfo{}
 }
 
-func (l learner) learnAll(parts []*syntax.Regexp) []knowledge {
-	known := make([]knowledge, len(parts))
+func (l extractor) extractAll(parts []*syntax.Regexp) []literalInfo {
+	known := make([]literalInfo, len(parts))
 	for i, part := range parts {
-		known[i] = l.learn(part)
+		known[i] = l.extract(part)
 	}
 	return known
 }
 
-func (l learner) exactly(texts ...Literal) knowledge {
-	return knowledge{whole: texts, some: l.better(nil, texts)}
+func (l extractor) exactly(texts ...Literal) literalInfo {
+	return literalInfo{whole: texts, some: l.better(nil, texts)}
 }
 
-// learnLiteral takes characters one by one where some of them have no single spelling.
-func (l learner) learnLiteral(runes []rune, fold bool) knowledge {
+// extractLiteral handles characters one by one if some of them can be encoded in more than one way.
+func (l extractor) extractLiteral(runes []rune, fold bool) literalInfo {
 	plain := !slices.ContainsFunc(runes, func(r rune) bool { return !spelled(r, fold) })
 	if plain && !fold {
 		return l.exactly(Literal{Text: string(runes)})
@@ -120,28 +123,28 @@ func (l learner) learnLiteral(runes []rune, fold bool) knowledge {
 		return l.exactly(Literal{Text: lower(string(runes)), Fold: true})
 	}
 	if len(runes) == 1 {
-		return knowledge{}
+		return literalInfo{}
 	}
-	var known []knowledge
+	var known []literalInfo
 	for _, r := range runes {
-		known = append(known, l.learnLiteral([]rune{r}, fold))
+		known = append(known, l.extractLiteral([]rune{r}, fold))
 	}
-	return l.inTurn(known)
+	return l.concatenation(known)
 }
 
-// spelled tells whether a character is written with the same bytes wherever it matches, but for the case of A to Z. U+FFFD
-// is not: it is also every byte that belongs to no character.
+// spelled reports whether a character has the same bytes wherever it matches, apart from the case
+// of A to Z. U+FFFD does not: it also stands for every byte of invalid UTF-8.
 func spelled(r rune, fold bool) bool {
 	return r < utf8.RuneSelf || r != utf8.RuneError && (!fold || unicode.SimpleFold(r) == r)
 }
 
-// learnClass spells out a class of a few characters.
-func (l learner) learnClass(ranges []rune) knowledge {
+// extractClass lists the characters of a small class.
+func (l extractor) extractClass(ranges []rune) literalInfo {
 	var texts []Literal
 	for i := 0; i < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
-			if len(texts) == l.most || r == utf8.RuneError {
-				return knowledge{}
+			if len(texts) == l.limit || r == utf8.RuneError {
+				return literalInfo{}
 			}
 			texts = append(texts, Literal{Text: string(r)})
 		}
@@ -149,8 +152,8 @@ func (l learner) learnClass(ranges []rune) knowledge {
 	return l.exactly(texts...)
 }
 
-// either is what is known of alternatives.
-func (l learner) either(parts []knowledge) knowledge {
+// alternation combines alternatives.
+func (l extractor) alternation(parts []literalInfo) literalInfo {
 	k := parts[0]
 	for _, part := range parts[1:] {
 		k.inexact = k.inexact || part.inexact
@@ -161,8 +164,8 @@ func (l learner) either(parts []knowledge) knowledge {
 	return k
 }
 
-// union returns nil if either is not known or both together are too many.
-func (l learner) union(a, b []Literal) []Literal {
+// union returns nil if either list is unknown or the union is too large.
+func (l extractor) union(a, b []Literal) []Literal {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -172,14 +175,14 @@ func (l learner) union(a, b []Literal) []Literal {
 			both = append(both, one)
 		}
 	}
-	if len(both) > l.most {
+	if len(both) > l.limit {
 		return nil
 	}
 	return both
 }
 
-// inTurn is what is known of parts that follow each other: their literals are joined as long as they are few.
-func (l learner) inTurn(parts []knowledge) knowledge {
+// concatenation combines consecutive parts. It joins their literals as long as there are few.
+func (l extractor) concatenation(parts []literalInfo) literalInfo {
 	k := l.exactly(Literal{})
 	run := k.whole
 	for _, part := range parts {
@@ -204,10 +207,10 @@ func (l learner) inTurn(parts []knowledge) knowledge {
 	return k
 }
 
-// product joins each of a with each of b. It returns nil if b is not known or the product is too large, and mixed if the case of letters
-// was forgotten.
-func (l learner) product(a, b []Literal) (joined []Literal, mixed bool) {
-	if b == nil || len(a)*len(b) > l.most {
+// product joins each of a with each of b. It returns nil if b is unknown or the product is too
+// large. mixed reports whether case was lost by joining a literal with Fold and one without.
+func (l extractor) product(a, b []Literal) (joined []Literal, mixed bool) {
+	if b == nil || len(a)*len(b) > l.limit {
 		return nil, false
 	}
 	joined = make([]Literal, 0, len(a)*len(b))
@@ -224,7 +227,7 @@ func (l learner) product(a, b []Literal) (joined []Literal, mixed bool) {
 	return joined, mixed
 }
 
-// lower makes A to Z lower case, and nothing else.
+// lower converts A to Z to lower case and leaves all other bytes.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -235,16 +238,17 @@ func lower(s string) string {
 	return string(b)
 }
 
-// better returns the literals that are the rarer ones.
-func (l learner) better(a, b []Literal) []Literal {
+// better returns the list of rarer literals.
+func (l extractor) better(a, b []Literal) []Literal {
 	if l.rarity(b) > l.rarity(a) {
 		return b
 	}
 	return a
 }
 
-// rarity of literals is that of the most common one, less as there are more of them. It is 0 if they tell nothing.
-func (l learner) rarity(set []Literal) int {
+// rarity returns the rarity of the most common literal, reduced as their number grows. It returns 0
+// if the literals do not narrow the search.
+func (l extractor) rarity(set []Literal) int {
 	const trigrams, each = 1000, 4
 	if len(set) == 0 {
 		return 0
@@ -267,7 +271,7 @@ func haveTrigrams(set []Literal) bool {
 	return len(set) > 0 && !slices.ContainsFunc(set, func(l Literal) bool { return len(l.Text) < trigram })
 }
 
-// rarity is greater the fewer texts are likely to contain the literal.
+// rarity estimates how rare the literal is in text. Rarer literals score higher.
 func (l Literal) rarity() int {
 	first, second := l.rarest()
 	score := min(len(l.Text), 8)
@@ -280,7 +284,8 @@ func (l Literal) rarity() int {
 	return score
 }
 
-// rarest returns the offsets of the two rarest bytes, in the order of the text; both are 0 in a text of one byte.
+// rarest returns the offsets of the two rarest bytes, in the order of the text. Both are 0 if the
+// text has only one byte.
 func (l Literal) rarest() (first, second int) {
 	if len(l.Text) < 2 {
 		return 0, 0
@@ -297,7 +302,7 @@ func (l Literal) rarest() (first, second int) {
 	return min(first, second), max(first, second)
 }
 
-// rank is how rare a byte is in prose and source; the rarest have the highest.
+// rank returns how rare a byte is in prose and source. The rarest bytes have the highest rank.
 func rank(c byte) int {
 	const common = " etaoinsrhldcumfpgwyb.,\"-()_v/k:=*'`0x1;>#2|{}<3j[]!q5z4698&7?\t"
 	if n := strings.IndexByte(common, c); n >= 0 {

@@ -10,8 +10,8 @@ import (
 func TestRequired(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
-		want    string // the literals, those without case with a ~ before
-		sure    bool
+		want    string // the literals; a ~ precedes those that ignore case
+		exact   bool
 	}{
 		{`lesson`, "lesson", true},
 		{`(?i)Lesson`, "~lesson", true},
@@ -35,9 +35,9 @@ func TestRequired(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, sure := needles(tree)
-		if diff := cmp.Diff(c.want, spell(set)); diff != "" || sure != c.sure {
-			t.Errorf("%q: sure %v, want %v (-want +got):\n%s", c.pattern, sure, c.sure, diff)
+		set, exact := needles(tree)
+		if diff := cmp.Diff(c.want, spell(set)); diff != "" || exact != c.exact {
+			t.Errorf("%q: exact %v, want %v (-want +got):\n%s", c.pattern, exact, c.exact, diff)
 		}
 	}
 }

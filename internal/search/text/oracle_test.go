@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// words are what generated patterns and texts are made of: few, so that they often meet.
+// words generates parts of patterns and texts. There are few of them, so that patterns often match.
 func words() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -24,7 +24,7 @@ func words() *rapid.Generator[string] {
 	)
 }
 
-// texts are lines of words, with all the ends and bytes that may go wrong.
+// texts generates lines of words, with difficult line ends and bytes.
 func texts() *rapid.Generator[string] {
 	odd := rapid.SampledFrom([]string{"\n", "\n", "\n", "\r\n", "\r", "\n\n", "\x00", "\xff", "\xe2\x82", "\xc3", "\x80", "\xed\xa0\x80", "\t"})
 	return rapid.Custom(func(t *rapid.T) string {
@@ -32,7 +32,7 @@ func texts() *rapid.Generator[string] {
 	})
 }
 
-// patterns are those of Go's regexp, nested a few times.
+// patterns generates patterns of Go's regexp, nested a few times.
 func patterns(depth int) *rapid.Generator[string] {
 	atom := rapid.OneOf(
 		rapid.Map(words(), regexp.QuoteMeta),
@@ -63,7 +63,7 @@ func patterns(depth int) *rapid.Generator[string] {
 	})
 }
 
-// check compares all the ways in which we search with the oracle.
+// check compares all ways to search with the oracle.
 func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	t.Helper()
 	full := pattern
@@ -74,64 +74,65 @@ func check(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	re, wrong := regexp.Compile(full)
 	if wrong != nil || err != nil {
 		if wrong != nil && err == nil {
-			t.Fatalf("Compile(%q) took what regexp refuses: %v", full, wrong)
+			t.Fatalf("Compile(%q) succeeded, but regexp fails: %v", full, wrong)
 		}
 		return
 	}
 	want := byRegexp(re, data)
 	if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
-		t.Fatalf("%q in %q (-regexp +we):\n%s", full, data, diff)
+		t.Fatalf("%q in %q (-regexp +got):\n%s", full, data, diff)
 	}
 	if n, whole := p.Count(data, nil); n != len(want) || !whole {
 		t.Fatalf("%q in %q: Count %d, whole %v, want %d", full, data, n, whole, len(want))
 	}
 	checkLines(t, p, re, data, want)
-	checkWide(t, pattern, ignoreCase, data)
-	if p.sieve != nil && p.sieve.probes != nil {
-		p.sieve.probes = nil
+	checkUnicode(t, pattern, ignoreCase, data)
+	if p.prefilter != nil && p.prefilter.probes != nil {
+		p.prefilter.probes = nil
 		if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
-			t.Fatalf("%q in %q, without charts (-regexp +we):\n%s", full, data, diff)
+			t.Fatalf("%q in %q, without bitmaps (-regexp +got):\n%s", full, data, diff)
 		}
 	}
-	p.sieve = nil
-	for name, change := range map[string]func(*machine){
-		"as it is":                func(*machine) {},
-		"counting many":           func(m *machine) { m.short, m.dense = 1, true },
-		"ahead in all lanes":      func(m *machine) { m.short = 1 },
-		"tiring":                  func(m *machine) { m.full, m.use = 7, 1<<30 },
-		"tiring in all lanes":     func(m *machine) { m.full, m.use, m.short = 8, 1<<30, 1 },
-		"forgetting":              func(m *machine) { m.full, m.use = 7, 0 },
-		"forgetting in all lanes": func(m *machine) { m.full, m.use, m.short = 8, 0, 1 },
+	p.prefilter = nil
+	for name, change := range map[string]func(*lazyDFA){
+		"as it is":               func(*lazyDFA) {},
+		"counting many":          func(m *lazyDFA) { m.minLaneSize, m.dense = 1, true },
+		"lanes":                  func(m *lazyDFA) { m.minLaneSize = 1 },
+		"thrashing":              func(m *lazyDFA) { m.maxStates, m.minBytesPerState = 7, 1<<30 },
+		"thrashing in all lanes": func(m *lazyDFA) { m.maxStates, m.minBytesPerState, m.minLaneSize = 8, 1<<30, 1 },
+		"flushing":               func(m *lazyDFA) { m.maxStates, m.minBytesPerState = 7, 0 },
+		"flushing in all lanes":  func(m *lazyDFA) { m.maxStates, m.minBytesPerState, m.minLaneSize = 8, 0, 1 },
 	} {
-		p.machines = sync.Pool{New: func() any {
-			m := newMachine(p.automaton)
+		p.dfas = sync.Pool{New: func() any {
+			m := newLazyDFA(p.automaton)
 			change(m)
 			return m
 		}}
 		if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
-			t.Fatalf("%q in %q, by the machine alone, %s (-regexp +we):\n%s", full, data, name, diff)
+			t.Fatalf("%q in %q, by the DFA alone, %s (-regexp +got):\n%s", full, data, name, diff)
 		}
 		if n, _ := p.Count(data, nil); n != len(want) {
-			t.Fatalf("%q in %q, by the machine alone, %s: Count %d, want %d", full, data, name, n, len(want))
+			t.Fatalf("%q in %q, by the DFA alone, %s: Count %d, want %d", full, data, name, n, len(want))
 		}
 	}
 }
 
-// checkWide compares a pattern that is meant as ripgrep means it with the oracle, as far as that can tell: it does not know the
-// words of Unicode, and takes bytes that are no characters for some.
-func checkWide(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
+// checkUnicode compares a pattern with ripgrep's meaning with the oracle, as far as Go's regexp
+// supports that: it has no word boundaries of Unicode, and matches invalid bytes.
+func checkUnicode(t rapid.TB, pattern string, ignoreCase bool, data []byte) {
 	t.Helper()
 	p, err := Compile(pattern, Options{IgnoreCase: ignoreCase, Unicode: true})
-	if err != nil || p.automaton.edges || !utf8.Valid(data) {
+	if err != nil || p.automaton.wordBoundaries || !utf8.Valid(data) {
 		return
 	}
-	re := finder(widen(pattern), Options{IgnoreCase: ignoreCase})
+	re := finder(expandUnicode(pattern), Options{IgnoreCase: ignoreCase})
 	if diff := cmp.Diff(byRegexp(re, data), linesOf(p, data)); diff != "" {
-		t.Fatalf("%q, with Unicode, in %q (-regexp +we):\n%s", pattern, data, diff)
+		t.Fatalf("%q, with Unicode, in %q (-regexp +got):\n%s", pattern, data, diff)
 	}
 }
 
-// checkLines compares Find with the oracle, and what Needs promises with the lines that match.
+// checkLines compares Find with the oracle, and checks that the matching lines contain what Needs
+// returns.
 func checkLines(t rapid.TB, p *Pattern, re *regexp.Regexp, data []byte, matching []line) {
 	t.Helper()
 	for _, l := range matching {
@@ -154,7 +155,7 @@ func TestLinesAsRegexp(t *testing.T) {
 	})
 }
 
-// TestLinesLong hides a few lines in a text that is long enough for lanes.
+// TestLinesLong puts a few matching lines into a text that is long enough for lanes.
 func TestLinesLong(t *testing.T) {
 	text := bytes.Join(markdown(5), nil)
 	for _, pattern := range []string{`\d[x-z]{3}\W`, `(?i)ZEPHYR\d`, `^needle$`, `é\pL+7`, `(?:[ab ]+e){3}|\d[x-z]{3}\W`} {
@@ -194,7 +195,7 @@ func TestLinesConcurrently(t *testing.T) {
 		wait.Go(func() {
 			for range 20 {
 				if diff := cmp.Diff(want, linesOf(p, data)); diff != "" {
-					t.Errorf("(-regexp +we):\n%s", diff)
+					t.Errorf("(-regexp +got):\n%s", diff)
 				}
 			}
 		})

@@ -11,44 +11,45 @@ type search struct {
 	data []byte
 	stop *atomic.Bool
 
-	found  func(number, start, end int) bool // nil if lines are only counted
-	number int                               // of the line that begins at seen
+	found  func(number, start, end int) bool // nil to only count lines
+	number int                               // number of the line that begins at seen
 	seen   int
-	lines  int // that matched
+	lines  int // number of lines that matched
 
-	at      int      // where a line begins, and all before are done
-	reading int      // up to here all lines are read
-	machine *machine // nil until needed
-	over    bool     // found wants no more
-	stopped bool     // from outside
+	at      int      // start of a line; everything before it is done
+	reading int      // read all lines up to here, without the prefilter
+	lazyDFA *lazyDFA // nil until needed
+	over    bool     // found returned false
+	stopped bool     // stop was set
 }
 
-// run finds all there is, or what there is until it is stopped.
+// run searches the whole text, or until it is stopped.
 func (s *search) run() {
 	for s.at < len(s.data) && !s.over && !s.halted() {
-		if s.sieve != nil && s.at >= s.reading {
-			s.hunt()
+		if s.prefilter != nil && s.at >= s.reading {
+			s.scanLiterals()
 		} else {
-			s.read()
+			s.readBlock()
 		}
 	}
-	if s.machine != nil {
-		s.machines.Put(s.machine)
+	if s.lazyDFA != nil {
+		s.dfas.Put(s.lazyDFA)
 	}
 }
 
-// halted looks whether somebody outside does not want the rest.
+// halted reports whether stop is set.
 func (s *search) halted() bool {
 	s.stopped = s.stopped || s.stop != nil && s.stop.Load()
 	return s.stopped
 }
 
-// hunt looks at the lines in which a literal stands. Where that is too common, reading everything is faster for a while.
-func (s *search) hunt() {
+// scanLiterals searches the lines that contain a literal. If the literal is too common, it switches
+// to reading everything for a while, because that is faster.
+func (s *search) scanLiterals() {
 	const enough, while, near = 16, 256 << 10, 1 << 10
 	lines, cost, from := 0, 0, s.at
 	for s.at < len(s.data) && !s.over {
-		hit := s.sieve.next(s.data, s.at, s.stop)
+		hit := s.prefilter.next(s.data, s.at, s.stop)
 		if s.halted() {
 			return
 		}
@@ -56,14 +57,14 @@ func (s *search) hunt() {
 			s.at = len(s.data)
 			return
 		}
-		if s.sure {
+		if s.exact {
 			isNear := hit-s.at < near
-			if s.report(hit); isNear && s.sieve.probes != nil {
-				s.survey()
+			if s.report(hit); isNear && s.prefilter.probes != nil {
+				s.searchDense()
 			}
 			continue
 		}
-		cost += s.look(hit)
+		cost += s.checkLine(hit)
 		if lines++; lines%enough != 0 {
 			continue
 		}
@@ -75,23 +76,24 @@ func (s *search) hunt() {
 	}
 }
 
-// look reads the line of a place, and reports it if it matches. It returns how many bytes could be read in lanes instead.
-func (s *search) look(place int) (cost int) {
-	const once, alone = 64, 3 // for a line, and for each byte of it
+// checkLine reads the line around a place, and reports it if it matches. It returns the cost, as
+// the number of bytes that lanes could have read instead.
+func (s *search) checkLine(place int) (cost int) {
+	const perLine, perByte = 64, 3 // per line, and per byte of it
 	start := lineStart(s.data, s.at, place)
 	_, after := lineEnd(s.data, place)
-	matches, read := s.ready().matches(s.data[start:after])
+	matches, read := s.getDFA().matches(s.data[start:after])
 	if matches {
 		s.report(place)
 	} else {
 		s.at = after
 	}
-	return once + alone*read
+	return perLine + perByte*read
 }
 
-// read looks at a few lines with the machine alone.
-func (s *search) read() {
-	hits, after := s.ready().block(s.data, s.at, s.found != nil)
+// readBlock searches a few lines with the DFA alone.
+func (s *search) readBlock() {
+	hits, after := s.getDFA().block(s.data, s.at, s.found != nil)
 	if s.halted() {
 		return
 	}
@@ -108,16 +110,16 @@ func (s *search) read() {
 	s.at = after
 }
 
-// ready returns a machine that no other search uses.
-func (s *search) ready() *machine {
-	if s.machine == nil {
-		s.machine = s.machines.Get().(*machine)
-		s.machine.rest(s.stop)
+// getDFA returns a DFA that no other search uses.
+func (s *search) getDFA() *lazyDFA {
+	if s.lazyDFA == nil {
+		s.lazyDFA = s.dfas.Get().(*lazyDFA)
+		s.lazyDFA.reset(s.stop)
 	}
-	return s.machine
+	return s.lazyDFA
 }
 
-// report tells of a line that matches, and goes on after it.
+// report emits the line around a place and continues after it.
 func (s *search) report(place int) {
 	if s.found == nil {
 		_, s.at = lineEnd(s.data, place)
@@ -129,12 +131,12 @@ func (s *search) report(place int) {
 		s.number += bytes.Count(s.data[s.seen:start], []byte{'\n'})
 		s.seen = start
 	}
-	s.tell(place)
+	s.emit(place)
 	s.at = s.seen
 }
 
-// tell gives found the line that begins at seen, in which a match is at place.
-func (s *search) tell(place int) {
+// emit calls found with the line that begins at seen and matches at place.
+func (s *search) emit(place int) {
 	end, after := lineEnd(s.data, place)
 	s.lines++
 	if !s.found(s.number, s.seen, end) {
@@ -144,7 +146,8 @@ func (s *search) tell(place int) {
 	s.seen = after
 }
 
-// lineStart returns where the line of place begins; from is the beginning of that line or of one before.
+// lineStart returns the start of the line that contains place. from must be the start of that line
+// or of an earlier one.
 func lineStart(data []byte, from, place int) int {
 	return from + bytes.LastIndexByte(data[from:place], '\n') + 1
 }
@@ -157,7 +160,8 @@ func newline(data []byte) int {
 	return len(data)
 }
 
-// lineEnd returns where the line of place ends, without \r\n, and where the next one begins.
+// lineEnd returns the end of the line that contains place, without \r\n, and the start of the next
+// line.
 func lineEnd(data []byte, place int) (end, after int) {
 	end = place + newline(data[place:])
 	if end == len(data) {

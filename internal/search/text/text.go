@@ -1,16 +1,20 @@
-// Package text finds the lines of texts that match a pattern, as Go's regexp would, but faster.
+// Package text finds the lines of a text that match a pattern. It finds the same lines as Go's
+// regexp, but faster. It works on bytes in memory and does not read files.
 //
-// A match is looked for in three steps, each of which may be the last:
+// A search has up to three stages:
 //
-//  1. Most patterns have literals, one of which every match contains (literals.go). They are all searched at once (sieve.go),
-//     and only lines that contain one are looked at. If the pattern is nothing but literals, that is all. A single one that
-//     is in many lines is found in all of them at once (chart.go).
-//  2. A deterministic automaton, made while it runs, reads a line, or the whole text if there are no literals (machine.go),
-//     then in several places at once (lanes.go).
-//  3. Where its states become too many, the automaton it is made from (automaton.go) reads on without keeping any (plod.go).
+//  1. Most patterns have literals of which every match contains at least one (literals.go). A
+//     prefilter searches them all at once (prefilter.go), and only lines that contain one are read.
+//     If the pattern consists of literals alone, this stage decides. A single literal that occurs
+//     in many lines is found with bitmaps (bitmap.go).
+//  2. A deterministic automaton, built while it runs, reads those lines, or the whole text if there
+//     are no literals (lazydfa.go), then several places at once (lanes.go).
+//  3. If it gets too many states, the NFA it is built from (automaton.go) reads on without caching
+//     any (nfa.go).
 //
-// All are exact: they find what regexp finds in each line by itself, also in text that is not UTF-8, where a byte that
-// belongs to no character counts as U+FFFD. With Options.Unicode they find what ripgrep finds (unicode.go).
+// All stages are exact: they find what regexp finds in each line by itself, also in text that is
+// not valid UTF-8, where each invalid byte counts as U+FFFD. With Options.Unicode they find what
+// ripgrep finds (unicode.go).
 package text
 
 import (
@@ -20,27 +24,27 @@ import (
 	"sync/atomic"
 )
 
-// Options say how a pattern is meant.
+// Options select the meaning of a pattern.
 type Options struct {
-	// IgnoreCase is what (?i) at the beginning of the pattern would be.
+	// IgnoreCase has the effect of (?i) at the beginning of the pattern.
 	IgnoreCase bool
-	// Unicode is how ripgrep means a pattern: \d, \s, \w and \b are those of Unicode, and a byte that belongs to no character
-	// is matched by nothing.
+	// Unicode gives the pattern ripgrep's meaning: \d, \s, \w and \b follow Unicode, and nothing
+	// matches a byte of invalid UTF-8.
 	Unicode bool
 }
 
-// A Pattern is compiled once and used for many texts. It is safe for concurrent use.
+// A Pattern is a compiled pattern. It is safe for concurrent use.
 type Pattern struct {
 	key       string
 	needs     []Literal
-	sieve     *sieve // nil: every line must be read
-	sure      bool   // whatever the sieve finds matches
+	prefilter *prefilter // nil: every line must be read
+	exact     bool       // every line that the prefilter finds matches
 	automaton *automaton
-	machines  sync.Pool             // of *machine, each used by one search at a time
-	finder    func() *regexp.Regexp // compiled when it is first asked for
+	dfas      sync.Pool             // of *lazyDFA, each used by one search at a time
+	finder    func() *regexp.Regexp // compiled on first use
 }
 
-// Compile understands a pattern in the syntax of Go's regexp. An error is a *SyntaxError.
+// Compile compiles a pattern in the syntax of Go's regexp. A returned error is a *SyntaxError.
 func Compile(pattern string, o Options) (*Pattern, error) {
 	flags := syntax.Perl
 	if o.IgnoreCase {
@@ -52,14 +56,14 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	}
 	written := pattern
 	if o.Unicode {
-		pattern = widen(pattern)
+		pattern = expandUnicode(pattern)
 		if tree, err = syntax.Parse(pattern, flags); err != nil {
 			return nil, explain(written, flags, err)
 		}
 	}
 	p := &Pattern{key: o.key() + written, needs: needs(tree)}
-	literals, sure := needles(tree)
-	p.sieve, p.sure = newSieve(literals), sure
+	literals, exact := needles(tree)
+	p.prefilter, p.exact = newPrefilter(literals), exact
 	prog, err := syntax.Compile(tree.Simplify())
 	if err != nil {
 		return nil, explain(written, flags, err)
@@ -67,12 +71,12 @@ func Compile(pattern string, o Options) (*Pattern, error) {
 	if p.automaton = newAutomaton(prog, o.Unicode); p.automaton == nil {
 		return nil, &SyntaxError{Pattern: written, Column: 1, Why: tooLarge}
 	}
-	p.machines.New = func() any { return newMachine(p.automaton) }
+	p.dfas.New = func() any { return newLazyDFA(p.automaton) }
 	p.finder = sync.OnceValue(func() *regexp.Regexp { return finder(pattern, o) })
 	return p, nil
 }
 
-// key tells apart what patterns of the same text mean.
+// key returns a prefix that distinguishes the options of patterns with the same text.
 func (o Options) key() string {
 	switch {
 	case o.IgnoreCase && o.Unicode:
@@ -85,32 +89,34 @@ func (o Options) key() string {
 	return ":"
 }
 
-// Key returns the same for patterns that were compiled from the same text with the same options, and for no others.
+// Key returns a string that is the same for patterns compiled from the same text with the same
+// options, and different for all others.
 func (p *Pattern) Key() string { return p.key }
 
-// Lines calls found for every line of data in which the pattern matches, from the first to the last: with its number,
-// counted from 1, and where it begins and ends in data. A line ends before \n, or with the data, and a match is within a line:
-// ^ and $ (also \A and \z) are its ends. Where \r stands before \n, end leaves it out too, though the pattern has seen it.
-// found returns false to stop.
+// Lines calls found for every line of data that matches, in order, with its number, counted from 1,
+// and the offsets of its start and end in data. A line ends before \n or at the end of the data. A
+// match lies within one line: ^ and $ (also \A and \z) match at its ends. If \r precedes \n, end
+// excludes it too, although the pattern can match it. Lines stops when found returns false.
 func (p *Pattern) Lines(data []byte, found func(number, start, end int) bool) {
 	p.Scan(data, nil, found)
 }
 
-// Scan is Lines that can be stopped from outside: it looks at stop, unless that is nil, at least every 64 KiB, also within a
-// line. It returns false if it was stopped so.
+// Scan is like Lines but can be stopped by another goroutine: it checks stop, unless that is nil,
+// at least every 64 KiB, also within a line. It returns false if stop ended it.
 func (p *Pattern) Scan(data []byte, stop *atomic.Bool, found func(number, start, end int) bool) (whole bool) {
 	s := search{Pattern: p, data: data, stop: stop, found: found, number: 1}
 	s.run()
 	return !s.stopped
 }
 
-// Count returns how many lines of data match. If it was stopped, as Scan is, it is not whole, and some are not counted.
+// Count returns the number of lines of data that match. It can be stopped as Scan can. If it was,
+// whole is false and some lines are not counted.
 func (p *Pattern) Count(data []byte, stop *atomic.Bool) (lines int, whole bool) {
 	s := search{Pattern: p, data: data, stop: stop}
 	s.run()
 	return s.lines, !s.stopped
 }
 
-// Needs returns literals of three bytes or more, at most 64, at least one of which is in every line that matches. It is nil if
-// none are known.
+// Needs returns at most 64 literals of three bytes or more. Every line that matches contains at
+// least one of them. It returns nil if none are known.
 func (p *Pattern) Needs() []Literal { return p.needs }

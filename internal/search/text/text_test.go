@@ -10,10 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A line is what Lines tells of one.
+// A line holds the arguments of one call of found.
 type line struct{ Number, Start, End int }
 
-// linesOf collects what Lines tells.
+// linesOf collects the calls of found.
 func linesOf(p *Pattern, data []byte) []line {
 	var all []line
 	p.Lines(data, func(number, start, end int) bool {
@@ -42,7 +42,7 @@ func byRegexp(re *regexp.Regexp, data []byte) []line {
 	return all
 }
 
-// compile compiles for both, the oracle and us.
+// compile compiles the pattern with Compile and with the oracle.
 func compile(t testing.TB, pattern string, ignoreCase bool) (*Pattern, *regexp.Regexp) {
 	t.Helper()
 	p, err := Compile(pattern, Options{IgnoreCase: ignoreCase})
@@ -85,7 +85,7 @@ func TestLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			p, re := compile(t, c.pattern, false)
 			if diff := cmp.Diff(c.want, byRegexp(re, []byte(c.data))); diff != "" {
-				t.Errorf("regexp does not see it so (-want +got):\n%s", diff)
+				t.Errorf("regexp disagrees (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(c.want, linesOf(p, []byte(c.data))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -106,7 +106,7 @@ func TestLinesStop(t *testing.T) {
 }
 
 func TestFindInLongLines(t *testing.T) {
-	long := strings.Repeat("long line ", findable/5)
+	long := strings.Repeat("long line ", maxFindLine/5)
 	for _, c := range []struct {
 		name, pattern, line string
 		start, end          int
@@ -116,7 +116,7 @@ func TestFindInLongLines(t *testing.T) {
 		{"at the beginning", `^needle`, "needle" + long, 0, 6},
 		{"nowhere", `ne{2}dle`, long, -1, -1},
 		{"no match made by the cut", `^line|needle`, long + " needle", len(long) + 1, len(long) + 7},
-		{"what is longer is cut", `^long.*needle`, long + "needle", len(long) + 6 - findable, len(long) + 6},
+		{"a longer match is cut", `^long.*needle`, long + "needle", len(long) + 6 - maxFindLine, len(long) + 6},
 	} {
 		p, _ := compile(t, c.pattern, false)
 		if start, end := p.Find([]byte(c.line)); start != c.start || end != c.end {
@@ -125,7 +125,8 @@ func TestFindInLongLines(t *testing.T) {
 	}
 }
 
-// TestFindIsBounded has a pattern for which Go's regexp would take minutes in a line of this length.
+// TestFindIsBounded uses a pattern for which Go's regexp would take minutes in a line of this
+// length.
 func TestFindIsBounded(t *testing.T) {
 	p, _ := compile(t, `(?:a?b?){400}c`, false)
 	line := strings.Repeat("ab", 200_000) + "c"
@@ -136,7 +137,7 @@ func TestFindIsBounded(t *testing.T) {
 
 func TestNeeds(t *testing.T) {
 	for _, c := range []struct {
-		pattern, want string // the literals, those without case with a ~ before
+		pattern, want string // the literals; a ~ precedes those that ignore case
 		ignoreCase    bool
 	}{
 		{`lesson`, "lesson", false},
@@ -157,7 +158,7 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// spell writes literals in a line.
+// spell formats literals in one line.
 func spell(set []Literal) string {
 	var all []string
 	for _, l := range set {

@@ -7,27 +7,28 @@ import (
 	"sync"
 )
 
-// widen makes of a pattern one whose \d, \s and \w are those of Unicode. The pattern is one that Go understands.
-func widen(pattern string) string {
+// expandUnicode rewrites a pattern so that \d, \s and \w follow Unicode. The pattern must be valid
+// in Go's syntax.
+func expandUnicode(pattern string) string {
 	if !strings.Contains(pattern, `\`) {
 		return pattern
 	}
 	var wide strings.Builder
-	for w := (widener{rest: pattern}); w.rest != ""; {
+	for w := (unicodeExpander{rest: pattern}); w.rest != ""; {
 		wide.WriteString(w.next())
 	}
 	return wide.String()
 }
 
-// A widener is on its way through a pattern.
-type widener struct {
+// A unicodeExpander rewrites a pattern from left to right.
+type unicodeExpander struct {
 	rest    string
-	inside  bool // of a class
-	opening bool // a ] that comes now is a character of the class
+	inside  bool // within a character class
+	opening bool // a ] at this place is a character of the class
 }
 
-// next takes what comes next, and returns what it becomes.
-func (w *widener) next() string {
+// next consumes the next part of the pattern, and returns its replacement.
+func (w *unicodeExpander) next() string {
 	opening := w.opening
 	w.opening = false
 	switch c := w.rest[0]; {
@@ -37,7 +38,7 @@ func (w *widener) next() string {
 		}
 		return w.take(len(w.rest))
 	case c == '\\' && len(w.rest) > 1:
-		return wideEscape(w.take(2), w.inside)
+		return unicodeEscape(w.take(2), w.inside)
 	case w.inside && strings.HasPrefix(w.rest, "[:") && strings.Contains(w.rest, ":]"):
 		return w.take(strings.Index(w.rest, ":]") + len(":]"))
 	case c == '[' && !w.inside:
@@ -51,21 +52,21 @@ func (w *widener) next() string {
 	return w.take(1)
 }
 
-func (w *widener) take(n int) string {
+func (w *unicodeExpander) take(n int) string {
 	taken := w.rest[:n]
 	w.rest = w.rest[n:]
 	return taken
 }
 
-// The classes of Unicode, as they are written between brackets: what ripgrep takes \s and \w for. TestWideClasses compares
-// them with the tables.
+// The Unicode classes that ripgrep uses for \s and \w, in the syntax used between brackets.
+// TestUnicodeClasses compares them with the tables of package unicode.
 const (
-	wideSpace = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
-	wideWord  = `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`
+	unicodeSpace = `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`
+	unicodeWord  = `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{200C}\x{200D}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`
 )
 
-// wideEscape returns what stands for an escape, outside or inside of a class.
-func wideEscape(escape string, inside bool) string {
+// unicodeEscape returns the replacement of an escape, outside or inside a character class.
+func unicodeEscape(escape string, inside bool) string {
 	var class string
 	switch escape[1] {
 	case 'd':
@@ -73,16 +74,16 @@ func wideEscape(escape string, inside bool) string {
 	case 'D':
 		return `\P{Nd}`
 	case 's', 'S':
-		class = wideSpace
+		class = unicodeSpace
 	case 'w', 'W':
-		class = wideWord
+		class = unicodeWord
 	default:
 		return escape
 	}
 	isOther := escape[1] == 'S' || escape[1] == 'W'
 	switch {
 	case inside && isOther:
-		return others(class)
+		return complement(class)
 	case inside:
 		return class
 	case isOther:
@@ -91,8 +92,9 @@ func wideEscape(escape string, inside bool) string {
 	return "[" + class + "]"
 }
 
-// others returns what is not in a class, which cannot be written shortly within another one.
-func others(class string) string {
+// complement returns the characters that are not in a class. There is no shorter way to write them
+// within another class.
+func complement(class string) string {
 	var ranges strings.Builder
 	set := charsetNamed("[^" + class + "]")
 	for i := 0; i < len(set); i += 2 {
@@ -101,14 +103,14 @@ func others(class string) string {
 	return ranges.String()
 }
 
-// wideWords are all characters of words.
-var wideWords = sync.OnceValue(func() charset { return charsetNamed("[" + wideWord + "]") })
+// unicodeWords returns all word characters of Unicode.
+var unicodeWords = sync.OnceValue(func() charset { return charsetNamed("[" + unicodeWord + "]") })
 
-// charsetNamed returns the characters of a class of ours.
+// charsetNamed returns the characters of one of the classes above.
 func charsetNamed(class string) charset {
 	tree, err := syntax.Parse(class, syntax.Perl)
 	if err != nil {
-		panic(err) // it is one of the constants above
+		panic(err) // the class is one of the constants above
 	}
 	return tree.Rune
 }

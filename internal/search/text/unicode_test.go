@@ -6,23 +6,24 @@ import (
 	"unicode"
 )
 
-// isWord tells whether a character is of a word, as Unicode sees it.
+// isWord reports whether r is a word character of Unicode.
 func isWord(r rune) bool {
 	return unicode.IsLetter(r) || unicode.In(r, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic, unicode.Join_Control)
 }
 
-// TestWideClasses: what stands for \s and \w has all the characters that Unicode says, and no others.
-func TestWideClasses(t *testing.T) {
+// TestUnicodeClasses checks that the classes for \s and \w contain exactly the characters that
+// Unicode defines.
+func TestUnicodeClasses(t *testing.T) {
 	for class, in := range map[string]func(rune) bool{
-		wideWord:          isWord,
-		wideSpace:         func(r rune) bool { return unicode.Is(unicode.White_Space, r) },
-		others(wideWord):  func(r rune) bool { return !isWord(r) },
-		others(wideSpace): func(r rune) bool { return !unicode.Is(unicode.White_Space, r) },
+		unicodeWord:              isWord,
+		unicodeSpace:             func(r rune) bool { return unicode.Is(unicode.White_Space, r) },
+		complement(unicodeWord):  func(r rune) bool { return !isWord(r) },
+		complement(unicodeSpace): func(r rune) bool { return !unicode.Is(unicode.White_Space, r) },
 	} {
 		re := regexp.MustCompile("^[" + class + "]$")
 		for r := rune(0); r <= unicode.MaxRune; r++ {
 			if r >= 0xD800 && r < 0xE000 {
-				continue // no characters
+				continue // surrogates
 			}
 			if got := re.MatchString(string(r)); got != in(r) {
 				t.Fatalf("%.40s: %U is in it: %t, want %t", class, r, got, in(r))
@@ -31,15 +32,15 @@ func TestWideClasses(t *testing.T) {
 	}
 }
 
-func TestWiden(t *testing.T) {
+func TestExpandUnicode(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`abc`:           `abc`,
 		`\d+`:           `\p{Nd}+`,
 		`\D\\d`:         `\P{Nd}\\d`,
-		`\w`:            `[` + wideWord + `]`,
-		`\S`:            `[^` + wideSpace + `]`,
-		`[\w.]`:         `[` + wideWord + `.]`,
-		`[^\s]`:         `[^` + wideSpace + `]`,
+		`\w`:            `[` + unicodeWord + `]`,
+		`\S`:            `[^` + unicodeSpace + `]`,
+		`[\w.]`:         `[` + unicodeWord + `.]`,
+		`[^\s]`:         `[^` + unicodeSpace + `]`,
 		`[]\d]\d`:       `[]\p{Nd}]\p{Nd}`,
 		`[^]\d]\d`:      `[^]\p{Nd}]\p{Nd}`,
 		`[[:word:]\d]`:  `[[:word:]\p{Nd}]`,
@@ -49,13 +50,13 @@ func TestWiden(t *testing.T) {
 		`[\]\d]`:        `[\]\p{Nd}]`,
 		`\b\B`:          `\b\B`,
 	} {
-		if got := widen(pattern); got != want {
+		if got := expandUnicode(pattern); got != want {
 			t.Errorf("%s: got %s, want %s", pattern, got, want)
 		}
 	}
 }
 
-// TestUnicode: lines as ripgrep 15 finds them, which Go's regexp sees differently.
+// TestUnicode compares lines with the results of ripgrep 15 where those differ from Go's regexp.
 func TestUnicode(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, text string

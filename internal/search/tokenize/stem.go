@@ -1,8 +1,8 @@
 package tokenize
 
-// Stem gives the part of a word that it shares with its other forms: plurals, -ing, -ed,
-// -ly, -ion. It is always a prefix, so nothing is copied, and need not be a word itself:
-// query and queries give quer.
+// Stem returns the part of a word that it shares with its other forms: plurals, -ing, -ed, -ly,
+// -ion. It is always a prefix, so nothing is copied, and need not be a word itself: query and
+// queries both give quer.
 func Stem[T string | []byte](word T) T {
 	n := len(word)
 	if n < 4 || word[n-1] < 'a' || word[n-1] > 'z' {
@@ -18,7 +18,7 @@ func Stem[T string | []byte](word T) T {
 	return word[:n]
 }
 
-// singular gives the length of a word without the s of a plural.
+// singular returns the length of a word without a plural s.
 func singular[T string | []byte](word T, n int) int {
 	if word[n-1] != 's' {
 		return n
@@ -34,7 +34,7 @@ func singular[T string | []byte](word T, n int) int {
 	return n - 1
 }
 
-// simple gives the length of the first n bytes of a word without -ing, -ed, -ly or -ion.
+// simple returns the length of the first n bytes of a word without -ing, -ed, -ly or -ion.
 func simple[T string | []byte](word T, n int) int {
 	switch {
 	case ends(word, n, "ing") && n >= 6 && voiced(word, n-3):
@@ -53,11 +53,11 @@ func simple[T string | []byte](word T, n int) int {
 	return n
 }
 
-// joins says whether -ly after a letter is more of the word than an ending, as in family,
+// joins reports whether -ly after a letter is part of the word rather than a suffix, as in family,
 // possibly, apply and anomaly.
 func joins(c byte) bool { return c == 'i' || c == 'b' || c == 'p' || c == 'a' }
 
-// undoubled gives the length without the second of two like consonants, as in running.
+// undoubled returns the length without the second of two equal consonants, as in running.
 func undoubled[T string | []byte](word T, n int) int {
 	c := word[n-1]
 	if n > 3 && c == word[n-2] && !vowel(c) && c != 'l' && c != 's' && c != 'z' {
@@ -70,7 +70,7 @@ func ends[T string | []byte](word T, n int, suffix string) bool {
 	return n >= len(suffix) && string(word[n-len(suffix):n]) == suffix
 }
 
-// voiced says whether there is a vowel among the first n letters.
+// voiced reports whether there is a vowel among the first n letters.
 func voiced[T string | []byte](word T, n int) bool {
 	for i := range n {
 		if vowel(word[i]) || word[i] == 'y' {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// benchTree is the folder to measure: REMIT_TREE, or the module.
+// benchTree returns the folder to measure: $REMIT_TREE, or the module.
 func benchTree() string {
 	if path := os.Getenv("REMIT_TREE"); path != "" {
 		return path

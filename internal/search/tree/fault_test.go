@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadRefuses has a file become something else between the listing and the read.
+// TestReadRefuses replaces a file by something else between the listing and the read.
 func TestReadRefuses(t *testing.T) {
 	outside := t.TempDir()
 	write(t, outside, "secret/f", "secret")
@@ -43,7 +43,7 @@ func TestReadRefuses(t *testing.T) {
 			if err := replace(filepath.Join(root, "secret"), filepath.Join(root, "secret/f")); err != nil {
 				t.Fatal(err)
 			}
-			if data, err := v.tree.Read(f, room); err == nil {
+			if data, err := v.tree.Read(f, alloc); err == nil {
 				t.Errorf("read %q", data)
 			}
 			if file, err := v.tree.Open(f); err == nil {
@@ -56,12 +56,12 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWithoutHelpOfTheKernel(t *testing.T) {
+func TestReadRefusesWithoutOpenat2(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	write(t, outside, "f", "secret")
 	write(t, root, "a/b/f", "public")
 	v := openView(t, Options{Root: root})
-	v.tree.place = plainly(v.tree.place)
+	v.tree.rootHandle = withoutOpenat2(v.tree.rootHandle)
 	v.update()
 	if v.texts["a/b/f"] != "public" {
 		t.Errorf("read %q", v.texts["a/b/f"])
@@ -70,12 +70,12 @@ func TestReadRefusesWithoutHelpOfTheKernel(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(root, "a/b")); err != nil {
 		t.Fatal(err)
 	}
-	if data, err := v.tree.Read(v.files["a/b/f"], room); err == nil {
+	if data, err := v.tree.Read(v.files["a/b/f"], alloc); err == nil {
 		t.Errorf("read %q", data)
 	}
 }
 
-// TestReadWhileWritten has files shrink and grow after their size was told.
+// TestReadWhileWritten shrinks and grows files after their size was returned.
 func TestReadWhileWritten(t *testing.T) {
 	for name, test := range map[string]struct{ now, want string }{
 		"shrinks": {"12", "12"}, "grows": {"123456789", "12345"}, "ends": {"", ""},
@@ -84,7 +84,7 @@ func TestReadWhileWritten(t *testing.T) {
 			root := t.TempDir()
 			write(t, root, "f", "12345")
 			v := openView(t, Options{Root: root, NoWatch: noWatch})
-			v.still = true
+			v.noRead = true
 			v.update()
 			data, err := v.tree.Read(v.files["f"], func(size int64) []byte {
 				write(t, root, "f", test.now)
@@ -102,11 +102,11 @@ func TestReadWhileWritten(t *testing.T) {
 	}
 }
 
-func TestReadWithoutRoom(t *testing.T) {
+func TestReadWithoutBuffer(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "12345")
 	v := openView(t, Options{Root: root})
-	v.still = true
+	v.noRead = true
 	v.update()
 	data, err := v.tree.Read(v.files["f"], func(size int64) []byte {
 		if size != 5 {
@@ -160,7 +160,7 @@ func TestRootGoneAndBack(t *testing.T) {
 	})
 }
 
-func TestRootIsNoFolder(t *testing.T) {
+func TestRootIsNotAFolder(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "")
 	for _, name := range []string{"f", "none"} {
@@ -181,7 +181,7 @@ func TestClosed(t *testing.T) {
 	if err := v.tree.Update(t.Context(), nil); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("update: %v", err)
 	}
-	if _, err := v.tree.Read(v.files["f"], room); !errors.Is(err, fs.ErrClosed) {
+	if _, err := v.tree.Read(v.files["f"], alloc); !errors.Is(err, fs.ErrClosed) {
 		t.Errorf("read: %v", err)
 	}
 	if err := v.tree.Close(); !errors.Is(err, fs.ErrClosed) {
@@ -191,7 +191,7 @@ func TestClosed(t *testing.T) {
 
 func TestNoPermission(t *testing.T) {
 	if os.Geteuid() <= 0 {
-		t.Skip("everything is permitted to this user")
+		t.Skip("this user may read everything")
 	}
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -216,7 +216,7 @@ func TestNoPermission(t *testing.T) {
 	})
 }
 
-// TestInterrupted ends each Update a little later than the one before, until one comes to its end.
+// TestInterrupted interrupts each Update a little later than the one before, until one succeeds.
 func TestInterrupted(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -248,7 +248,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// TestDeep has paths that no call of the system takes as a whole.
+// TestDeep has paths that are too long for a system call.
 func TestDeep(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root, depth := t.TempDir(), 100
@@ -285,7 +285,7 @@ func TestDeep(t *testing.T) {
 	})
 }
 
-// deeper makes a folder in another and opens it.
+// deeper creates a folder in another and opens it.
 func deeper(folder *os.Root, name string) (*os.Root, error) {
 	defer folder.Close()
 	if err := folder.Mkdir(name, 0o755); err != nil {
@@ -294,7 +294,7 @@ func deeper(folder *os.Root, name string) (*os.Root, error) {
 	return folder.OpenRoot(name)
 }
 
-// TestOdd lists what has odd names, and nothing that leads in circles.
+// TestOdd lists odd names, and checks that nothing leads in circles.
 func TestOdd(t *testing.T) {
 	root := t.TempDir()
 	names := []string{"\xff\xfe/\x80", "new\nline", " ", "-f", "a\\b", "build/..x", "sub/build", "sub/.environment", "ü"}
@@ -318,7 +318,7 @@ func TestOdd(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, f := range v.files {
-		if _, err := v.tree.Read(f, room); (err != nil) != f.Link {
+		if _, err := v.tree.Read(f, alloc); (err != nil) != f.Link {
 			t.Errorf("read %q: %v", f.Path, err)
 		}
 	}

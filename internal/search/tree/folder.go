@@ -9,61 +9,63 @@ import (
 	"remit/internal/search/ignore"
 )
 
-// todo is what an Update has to do in a folder.
+// todo is a set of tasks for an Update in a folder.
 type todo uint8
 
 const (
-	look  todo = 1 << iota // compare the folder and the files that were read with their stamps, here and beneath
-	list                   // list the folder again
-	deep                   // list those beneath as well
-	stat                   // compare the files that were read with their stamps
-	named                  // compare those of Tree.touched
+	check      todo = 1 << iota // compare the folder, and the files that were read, with their stamps, here and below
+	list                        // list the folder again
+	deep                        // also list the folders below
+	stat                        // compare the files that were read with their stamps
+	checkNamed                  // compare the files named in Tree.touched
 )
 
-// folder is a folder of the tree. It does not know its path: in a deep tree the paths would take the square of its depth.
+// folder is a folder of the tree. It does not store its path: in a deep tree the paths would need
+// memory quadratic in its depth.
 type folder struct {
 	parent  *folder
 	name    string
-	length  int       // of its path
-	files   []*File   // by name
-	folders []*folder // by name
+	length  int       // length of its path
+	files   []*File   // sorted by name
+	folders []*folder // sorted by name
 	repo    *repository
-	rules   *ignore.Rules // those that hold in it
-	id      identity      // of what was listed
+	rules   *ignore.Rules // the rules that apply in it
+	id      identity      // of the folder that was listed
 	stamp   stamp         // of the folder when it was listed
-	ignore  stamp         // of its .gitignore when it was read; 0 if there is none
-	sum     uint64        // of the content of its .gitignore
-	watch   int32         // its watch; 0 if there is none
+	ignore  stamp         // stamp of its .gitignore when it was read; 0 if there is none
+	sum     uint64        // hash of its .gitignore
+	watch   int32         // its watch descriptor; 0 if there is none
 	todo    todo
-	tracked bool // it is ignored: only what git tracks is listed
-	git     bool // it has a .git
+	tracked bool // it is ignored: only tracked files are listed
+	git     bool // it contains a .git
 	queued  bool // it is in Tree.marked
 	gone    bool
 }
 
-// repository is what git knows of a part of the tree.
+// repository is the git repository of a part of the tree.
 type repository struct {
 	*ignore.Repository
-	at      *folder
-	start   int  // where paths begin for it
-	dormant bool // its .git is none yet, though one may come of it
+	at        *folder
+	start     int  // offset at which paths relative to it begin
+	candidate bool // its .git is not a repository yet, but may become one
 }
 
-// over tells whether the repository is of no use any more.
-func (r *repository) over() bool {
-	return r.at.gone || !r.at.git && r.dormant || r.at.repo != r && !r.dormant
+// obsolete reports whether the repository is no longer needed.
+func (r *repository) obsolete() bool {
+	return r.at.gone || !r.at.git && r.candidate || r.at.repo != r && !r.candidate
 }
 
-// awakes tells whether a .git that was no repository may have become one.
-func (r *repository) awakes(folder string) bool {
-	if !r.dormant {
+// becameRepository reports whether a .git that was not a repository may have become one.
+func (r *repository) becameRepository(folder string) bool {
+	if !r.candidate {
 		return false
 	}
 	_, err := os.Lstat(filepath.Join(folder, git, "HEAD"))
 	return err == nil
 }
 
-// path is the path of the folder with a slash at its end, "" for the root, appended to buffer.
+// path appends the path of the folder to buffer, with a slash at its end. The path of the root is
+// empty.
 func (f *folder) path(buffer []byte) []byte {
 	if f.parent == nil {
 		return buffer
@@ -78,7 +80,7 @@ func (f *folder) path(buffer []byte) []byte {
 	return buffer
 }
 
-// add makes a folder beneath f.
+// add returns a new folder in f.
 func (f *folder) add(name string) *folder {
 	length := len(name)
 	if f.parent != nil {
@@ -94,7 +96,7 @@ func (f *folder) depth() (depth int) {
 	return depth
 }
 
-// child is the folder of that name beneath f, nil if there is none.
+// child returns the folder of that name in f, or nil.
 func (f *folder) child(name string) *folder {
 	at, found := slices.BinarySearchFunc(f.folders, name, func(c *folder, name string) int { return strings.Compare(c.name, name) })
 	if !found {
@@ -103,7 +105,7 @@ func (f *folder) child(name string) *folder {
 	return f.folders[at]
 }
 
-// file is the file of that name in f, nil if there is none.
+// file returns the file of that name in f, or nil.
 func (f *folder) file(name string) *File {
 	start := f.start()
 	at, found := slices.BinarySearchFunc(f.files, name, func(c *File, name string) int { return strings.Compare(c.Path[start:], name) })
@@ -113,7 +115,7 @@ func (f *folder) file(name string) *File {
 	return f.files[at]
 }
 
-// start is where names begin in the paths of what is in f.
+// start returns the offset at which names begin in the paths of the entries of f.
 func (f *folder) start() int {
 	if f.parent == nil {
 		return 0

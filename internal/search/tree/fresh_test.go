@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestEveryChangeIsSeen does one thing after the other, and expects the next Update to know.
+// TestEveryChangeIsSeen makes one change after the other, and expects the next Update to report
+// each.
 func TestEveryChangeIsSeen(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -27,7 +28,7 @@ func TestEveryChangeIsSeen(t *testing.T) {
 	})
 }
 
-// change does the i-th of many things.
+// change makes the i-th of many changes.
 func change(t *testing.T, root string, i int) {
 	at := func(name string) string { return filepath.Join(root, name) }
 	name := at(fmt.Sprintf("d%d/sub/f%d", i/8%4, i/8%20))
@@ -39,7 +40,7 @@ func change(t *testing.T, root string, i int) {
 	switch i % 8 {
 	case 0, 1:
 		write(t, root, fmt.Sprintf("d%d/sub/f%d", i/8%4, i/8%20), fmt.Sprintf("%03d", i))
-	case 2: // the same size at the same time
+	case 2: // same size and same time
 		info, err := os.Stat(name)
 		must(err)
 		must(os.WriteFile(name, fmt.Appendf(nil, "%03d", i), 0o644))
@@ -58,7 +59,7 @@ func change(t *testing.T, root string, i int) {
 	}
 }
 
-// expect compares what the view has with all files there are.
+// expect compares the view with all files on disk.
 func (v *view) expect(root string) {
 	v.Helper()
 	files := 0
@@ -79,7 +80,7 @@ func (v *view) expect(root string) {
 	}
 }
 
-// TestChangesAtSeveralDepths: between two folders that changed there may be one that did not.
+// TestChangesAtSeveralDepths changes two folders with an unchanged one between them.
 func TestChangesAtSeveralDepths(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -94,7 +95,7 @@ func TestChangesAtSeveralDepths(t *testing.T) {
 	})
 }
 
-// TestQuietFilesAreNotReported reads everything and expects silence once the stamps have aged.
+// TestQuietFilesAreNotReported reads everything, and expects no reports once the stamps have aged.
 func TestQuietFilesAreNotReported(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -115,7 +116,7 @@ func TestQuietFilesAreNotReported(t *testing.T) {
 	})
 }
 
-// TestYoungStampsAreNotTrusted has a write leave everything as it was that can be seen of a file.
+// TestYoungStampsAreNotTrusted writes to a file without a visible change of its status.
 func TestYoungStampsAreNotTrusted(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "one")
@@ -131,8 +132,8 @@ func TestYoungStampsAreNotTrusted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.tree.now = func() time.Time { return info.ModTime().Add(fine - 1) }
-	v.tree.Read(v.files["f"], room)
+	v.tree.now = func() time.Time { return info.ModTime().Add(fineTick - 1) }
+	v.tree.Read(v.files["f"], alloc)
 	if changed() != 1 {
 		t.Error("a file that was read within the tick of its last write is trusted")
 	}
@@ -140,7 +141,7 @@ func TestYoungStampsAreNotTrusted(t *testing.T) {
 	if changed() != 0 {
 		t.Error("a file that was not read again is reported again")
 	}
-	v.tree.Read(v.files["f"], room)
+	v.tree.Read(v.files["f"], alloc)
 	if changed() != 0 {
 		t.Error("a file that was read long after its last write is not trusted")
 	}
@@ -155,12 +156,12 @@ func TestStampsOfCoarseClocks(t *testing.T) {
 		tick              time.Duration
 		racy              bool
 	}{
-		{"old", second, second, second.Add(3 * time.Second), fine, false},
-		{"whole seconds", second, second, second.Add(time.Second), fine, true},
-		{"time put back", second, second.Add(time.Millisecond), second.Add(time.Second), fine, false},
-		{"changed at once", second, second.Add(time.Millisecond), second.Add(2 * time.Millisecond), fine, true},
-		{"from another machine", second.Add(1), second.Add(1), second.Add(time.Second), coarse, true},
-		{"from the future", second.Add(time.Hour), second.Add(1), second.Add(time.Second), fine, true},
+		{"old", second, second, second.Add(3 * time.Second), fineTick, false},
+		{"whole seconds", second, second, second.Add(time.Second), fineTick, true},
+		{"time put back", second, second.Add(time.Millisecond), second.Add(time.Second), fineTick, false},
+		{"changed at once", second, second.Add(time.Millisecond), second.Add(2 * time.Millisecond), fineTick, true},
+		{"from another machine", second.Add(1), second.Add(1), second.Add(time.Second), coarseTick, true},
+		{"from the future", second.Add(time.Hour), second.Add(1), second.Add(time.Second), fineTick, true},
 	} {
 		s := status{modified: test.modified.UnixNano(), changed: test.changed.UnixNano()}
 		if got := s.stamp(test.now, test.tick)&racy != 0; got != test.racy {
@@ -169,7 +170,8 @@ func TestStampsOfCoarseClocks(t *testing.T) {
 	}
 }
 
-// TestTimesPutBack has a write leave size and time of a file as they were, so that only the system's own time tells.
+// TestTimesPutBack writes to a file and restores its size and time, so that only its change time
+// differs.
 func TestTimesPutBack(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "f", "one")
@@ -177,8 +179,8 @@ func TestTimesPutBack(t *testing.T) {
 	v.tree.now = func() time.Time { return time.Now().Add(time.Hour) } // no stamp is young
 	v.update()
 	name := filepath.Join(root, "f")
-	before, err := v.tree.place.lstat("f")
-	for now := before; err == nil && now.changed == before.changed; now, err = v.tree.place.lstat("f") {
+	before, err := v.tree.rootHandle.lstat("f")
+	for now := before; err == nil && now.changed == before.changed; now, err = v.tree.rootHandle.lstat("f") {
 		write(t, root, "f", "two")
 		if err := os.Chtimes(name, time.Time{}, time.Unix(0, before.modified)); err != nil {
 			t.Fatal(err)
@@ -191,7 +193,7 @@ func TestTimesPutBack(t *testing.T) {
 	v.check()
 }
 
-// TestRulesRewritten writes rules without a change to their folder.
+// TestRulesRewritten rewrites rules without changing their folder.
 func TestRulesRewritten(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// gitEnv is a user without configuration.
+// gitEnv returns the environment of a user without configuration.
 func gitEnv() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null"}
 }
@@ -36,7 +36,8 @@ func lookup(key string) (string, bool) {
 	return "", false
 }
 
-// gitLists is what git lists, that is there and is not in a folder that is never listed.
+// gitLists returns the files that git lists, except those that are missing or in a folder that is
+// never listed.
 func gitLists(t *testing.T, root string) []string {
 	t.Helper()
 	var paths []string
@@ -55,20 +56,20 @@ func gitLists(t *testing.T, root string) []string {
 	return slices.Compact(paths)
 }
 
-// TestGitListsTheModule compares with git on this very checkout.
+// TestGitListsTheModule compares the tree with git on this checkout.
 func TestGitListsTheModule(t *testing.T) {
 	v := openView(t, Options{Root: "../../..", Env: lookup})
-	v.still = true
+	v.noRead = true
 	want := gitLists(t, "../../..")
 	v.update()
 	if diff := cmp.Diff(want, v.paths()); diff != "" && !slices.Equal(want, gitLists(t, "../../..")) {
-		t.Skip("somebody works in it")
+		t.Skip("the checkout is being changed")
 	} else if diff != "" {
 		t.Errorf("(-git +tree):\n%s", diff)
 	}
 }
 
-// TestGitListsNastyTree compares with git while rules, index and files change.
+// TestGitListsNastyTree compares the tree with git while rules, index and files change.
 func TestGitListsNastyTree(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -84,7 +85,7 @@ func TestGitListsNastyTree(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := openView(t, Options{Root: root, NoWatch: noWatch, Env: lookup})
-		v.still = true
+		v.noRead = true
 		compare := func(step string) {
 			t.Helper()
 			v.update()
@@ -97,7 +98,7 @@ func TestGitListsNastyTree(t *testing.T) {
 		compare("rules")
 		write(t, root, "src/"+gitignore, "gen/*\n!gen/z\n!a.log\n")
 		write(t, root, "deep/1/"+gitignore, "**/4/*.tmp\n")
-		compare("rules beneath")
+		compare("rules below")
 		runGit(t, root, "add", "-f", "tracked/in/ignored", "a.log", "vendor/n")
 		compare("tracked in spite of the rules")
 		write(t, root, "tracked/in/another", "")
@@ -106,7 +107,7 @@ func TestGitListsNastyTree(t *testing.T) {
 		compare("rules of the repository")
 		write(t, root, "deep/1/"+gitignore, "x\n")
 		os.Remove(filepath.Join(root, "src", gitignore))
-		compare("other rules beneath")
+		compare("other rules below")
 		runGit(t, root, "rm", "-q", "--cached", "a.log", "tracked/in/ignored")
 		compare("not tracked any more")
 		os.Remove(filepath.Join(root, gitignore))
@@ -115,7 +116,8 @@ func TestGitListsNastyTree(t *testing.T) {
 	})
 }
 
-// TestRepositories has a repository begin within the tree: the rules above end there.
+// TestRepositories creates a repository within the tree, where the rules of the outer one do not
+// apply.
 func TestRepositories(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -124,7 +126,7 @@ func TestRepositories(t *testing.T) {
 		write(t, root, "nested/sub/b.log", "")
 		write(t, root, "nested/sub/b.tmp", "")
 		v := openView(t, Options{Root: root, NoWatch: noWatch, Env: lookup})
-		v.still = true
+		v.noRead = true
 		expect := func(want ...string) {
 			t.Helper()
 			v.update()

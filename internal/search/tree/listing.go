@@ -13,11 +13,12 @@ const (
 	gitignore = ".gitignore"
 )
 
-// listing is what a folder holds, before and after it is judged. Its memory is used again for the next folder.
+// listing holds the entries of a folder, before and after filtering. Its memory is reused for the
+// next folder.
 type listing struct {
 	dirents []byte
 	raw     []rawEntry
-	text    []byte // the paths of raw, one after the other
+	text    []byte // the paths of raw, concatenated
 	git     bool   // there is a .git
 	rules   bool   // there is a .gitignore
 	files   []entry
@@ -29,33 +30,33 @@ type rawEntry struct {
 	kind kind
 }
 
-// entry is a name that is listed.
+// entry is a name to list.
 type entry struct {
 	path    string
 	kind    kind
-	tracked bool // it is an ignored folder that has tracked files
+	tracked bool // an ignored folder with tracked files
 }
 
-// list lists a folder and takes over what has changed. It gives back do, with what follows from that.
+// list lists a folder and applies the changes. It returns do, extended by the tasks that follow.
 func (w *worker) list(f *folder, h handle, do todo) (todo, error) {
-	if err := w.gather(h); err != nil {
+	if err := w.readNames(h); err != nil {
 		return do, err
 	}
-	changed, err := w.enter(f, h, do)
+	changed, err := w.loadRules(f, h, do)
 	if err != nil {
 		return do, err
 	}
 	if changed {
 		do |= deep
 	}
-	w.judge(f, h)
+	w.filter(f, h)
 	w.mergeFiles(f)
 	w.mergeFolders(f)
 	return do, nil
 }
 
-// gather reads the names in a folder, without those that are never listed.
-func (w *worker) gather(h handle) error {
+// readNames reads the names in a folder, except those that are never listed.
+func (w *worker) readNames(h handle) error {
 	if w.dirents == nil {
 		w.dirents = make([]byte, 64<<10)
 	}
@@ -75,7 +76,7 @@ func (w *worker) gather(h handle) error {
 	})
 }
 
-// excludedFolder tells whether folders of that name are never listed.
+// excludedFolder reports whether folders of that name are never listed.
 func excludedFolder(name []byte) bool {
 	switch string(name) {
 	case "node_modules", ".git", "dist", "build", ".next", ".context":
@@ -84,17 +85,18 @@ func excludedFolder(name []byte) bool {
 	return false
 }
 
-// excluded tells whether nothing of that name is ever listed: secrets.
+// excluded reports whether entries of that name are never listed, because they hold secrets.
 func excluded(name []byte) bool {
 	return len(name) >= 4 && string(name[:4]) == ".env" && (len(name) == 4 || name[4] == '.')
 }
 
-// enter finds the rules that hold in the folder, and tells whether they may differ from those before.
-func (w *worker) enter(f *folder, h handle, do todo) (changed bool, err error) {
+// loadRules determines the rules that apply in the folder, and reports whether they may have
+// changed.
+func (w *worker) loadRules(f *folder, h handle, do todo) (changed bool, err error) {
 	changed = do&deep != 0
 	if f.repo == nil || w.git != f.git {
 		f.git, changed = w.git, true
-		if err := w.adopt(f); err != nil && f.parent == nil {
+		if err := w.openRepository(f); err != nil && f.parent == nil {
 			return false, err
 		}
 	}
@@ -114,8 +116,9 @@ func (w *worker) enter(f *folder, h handle, do todo) (changed bool, err error) {
 	return changed, nil
 }
 
-// adopt finds the repository that begins in the folder, if one does. The root has one always: git has rules for files that are in none.
-func (w *worker) adopt(f *folder) error {
+// openRepository opens the repository whose top is the folder, if there is one. The root always has
+// one, because git has rules for files outside of repositories too.
+func (w *worker) openRepository(f *folder) error {
 	f.repo = nil
 	if !f.git && f.parent != nil {
 		return nil
@@ -125,8 +128,8 @@ func (w *worker) adopt(f *folder) error {
 		return err
 	}
 	found := &repository{Repository: repo, at: f, start: len(w.path)}
-	found.dormant = f.parent != nil && !begins(repo, w.t.hostPath(f))
-	if !found.dormant {
+	found.candidate = f.parent != nil && !isTop(repo, w.t.hostPath(f))
+	if !found.candidate {
 		f.repo = found
 	}
 	w.mu.Lock()
@@ -135,8 +138,9 @@ func (w *worker) adopt(f *folder) error {
 	return nil
 }
 
-// begins tells whether the repository has its top in the folder: what is named .git need not be one.
-func begins(repo *ignore.Repository, folder string) bool {
+// isTop reports whether the folder is the top of the repository. A name .git alone does not make a
+// repository.
+func isTop(repo *ignore.Repository, folder string) bool {
 	if repo.Top() == "" {
 		return false
 	}
@@ -148,17 +152,17 @@ func begins(repo *ignore.Repository, folder string) bool {
 	return err == nil && top == here
 }
 
-// mostRules is how much of a .gitignore is read.
-const mostRules = 16 << 20
+// maxRules is the maximum size read of a .gitignore.
+const maxRules = 16 << 20
 
-// readRules reads the folder's .gitignore; git follows no link of that name.
+// readRules reads the folder's .gitignore. Like git, it does not follow a link of that name.
 func (w *worker) readRules(f *folder, h handle) []byte {
 	f.ignore = 0
 	if !w.rules {
 		return nil
 	}
 	now := w.t.now()
-	file, err := h.within(gitignore)
+	file, err := h.openFile(gitignore)
 	if err != nil {
 		return nil
 	}
@@ -168,16 +172,16 @@ func (w *worker) readRules(f *folder, h handle) []byte {
 		return nil
 	}
 	f.ignore = st.stamp(now, w.t.tick())
-	data := make([]byte, min(st.size, mostRules))
+	data := make([]byte, min(st.size, maxRules))
 	n, err := fill(file, data)
 	if err != nil {
-		w.t.o.Log.Debug("ignore rules are not read", "path", string(w.path), "err", err)
+		w.t.o.Log.Debug("cannot read ignore rules", "path", string(w.path), "err", err)
 	}
 	return data[:n]
 }
 
-// judge sorts out what is listed.
-func (w *worker) judge(f *folder, h handle) {
+// filter selects the entries to list.
+func (w *worker) filter(f *folder, h handle) {
 	w.files, w.folders = w.files[:0], w.folders[:0]
 	paths, from, start := string(w.text), 0, len(w.path)
 	for _, raw := range w.raw {
@@ -203,7 +207,7 @@ func (w *worker) judge(f *folder, h handle) {
 	slices.SortFunc(w.folders, byName)
 }
 
-// kindOf asks for the kind of a name, where the file system does not tell with it.
+// kindOf returns the kind of an entry if the file system did not return it with the name.
 func (w *worker) kindOf(h handle, name string) kind {
 	st, err := h.lstat(name)
 	if err != nil || st.kind == directory && excludedFolder([]byte(name)) {
@@ -212,7 +216,8 @@ func (w *worker) kindOf(h handle, name string) kind {
 	return st.kind
 }
 
-// listsFolder tells whether a folder is walked. An ignored one is, for the files beneath that are tracked.
+// listsFolder reports whether a folder is walked. An ignored folder is walked if it contains
+// tracked files.
 func (w *worker) listsFolder(f *folder, e *entry) bool {
 	if skip := w.t.o.Skip; skip != nil && skip(e.path, true) {
 		return false
@@ -222,7 +227,7 @@ func (w *worker) listsFolder(f *folder, e *entry) bool {
 	return !e.tracked || f.repo.Tracked().Beneath(path)
 }
 
-// listsFile tells whether a file or link is listed. An ignored one is if it is tracked.
+// listsFile reports whether a file or link is listed. An ignored one is listed if it is tracked.
 func (w *worker) listsFile(f *folder, path string) bool {
 	if skip := w.t.o.Skip; skip != nil && skip(path, false) {
 		return false

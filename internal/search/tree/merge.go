@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// mergeFiles takes over the files that were listed.
+// mergeFiles updates the folder's files from the listing.
 func (w *worker) mergeFiles(f *folder) {
 	start, old := f.start(), f.files
 	next, fresh, kept := make([]*File, 0, len(w.files)), 0, 0
@@ -29,19 +29,19 @@ func (w *worker) mergeFiles(f *folder) {
 		w.remove(gone)
 	}
 	if fresh > 0 {
-		next = w.place(next, w.files[:fresh], len(w.text))
+		next = w.makeFiles(next, w.files[:fresh], len(w.text))
 	}
 	f.files = next
 }
 
-// place makes files of what is new, in the gaps of next. Their paths are parts of one string, which is the one that was judged if
-// most of that is needed.
-func (w *worker) place(next []*File, fresh []entry, judged int) []*File {
+// makeFiles fills the gaps in next with the new files. Their paths are substrings of one string:
+// the listing's own if most of it is needed.
+func (w *worker) makeFiles(next []*File, fresh []entry, total int) []*File {
 	size := 0
 	for _, e := range fresh {
 		size += len(e.path)
 	}
-	if size < judged/4*3 {
+	if size < total/4*3 {
 		var b strings.Builder
 		b.Grow(size)
 		for _, e := range fresh {
@@ -69,18 +69,19 @@ func (w *worker) place(next []*File, fresh []entry, judged int) []*File {
 	return kept
 }
 
-// Paths that are longer than systems take in one call exist, in trees that are very deep. They are listed while there is room.
+// In very deep trees, paths can be longer than system calls accept. They are listed up to a total
+// size.
 const (
-	longPath = 4096
-	longRoom = 64 << 20
+	longPath     = 4096
+	maxLongPaths = 64 << 20
 )
 
 func (w *worker) fits(path string) bool {
-	if len(path) <= longPath || w.t.long.Add(int64(len(path))) <= longRoom {
+	if len(path) <= longPath || w.t.long.Add(int64(len(path))) <= maxLongPaths {
 		return true
 	}
 	w.t.long.Add(-int64(len(path)))
-	w.t.o.Log.Debug("file is left out: its path is too long", "bytes", len(path))
+	w.t.o.Log.Debug("path is too long; file is left out", "bytes", len(path))
 	return false
 }
 
@@ -95,14 +96,14 @@ func (w *worker) remove(file *File) {
 	w.change.Removed = append(w.change.Removed, file)
 }
 
-// mergeFolders takes over the folders that were listed. New ones are to be walked.
+// mergeFolders updates the folder's subfolders from the listing. New ones are marked to be walked.
 func (w *worker) mergeFolders(f *folder) {
 	start, old := len(w.path), f.folders
 	next, kept := make([]*folder, 0, len(w.folders)), 0
 	for _, e := range w.folders {
 		name := e.path[start:]
 		for ; kept < len(old) && old[kept].name < name; kept++ {
-			w.forget(old[kept])
+			w.removeFolder(old[kept])
 		}
 		var c *folder
 		if kept < len(old) && old[kept].name == name {
@@ -112,32 +113,32 @@ func (w *worker) mergeFolders(f *folder) {
 			c = f.add(name)
 			c.todo = list | deep
 		}
-		c.tracked = e.tracked // if it differs, so do the rules, and all that is beneath is listed again
+		c.tracked = e.tracked // if it differs, so do the rules, and everything below is listed again
 		next = append(next, c)
 	}
 	for _, gone := range old[kept:] {
-		w.forget(gone)
+		w.removeFolder(gone)
 	}
 	f.folders = next
 }
 
-// forget takes a folder out of the tree, with all that is beneath.
-func (w *worker) forget(f *folder) {
-	w.empty(f)
+// removeFolder removes a folder and everything below it from the tree.
+func (w *worker) removeFolder(f *folder) {
+	w.removeContents(f)
 	f.gone = true
 	if w.t.watch != nil {
 		w.t.watch.drop(f)
 	}
-	w.named(f)
+	w.takeTouched(f)
 }
 
-// empty takes all that is in a folder out of the tree.
-func (w *worker) empty(f *folder) {
+// removeContents removes everything in a folder from the tree.
+func (w *worker) removeContents(f *folder) {
 	for _, file := range f.files {
 		w.remove(file)
 	}
 	for _, c := range f.folders {
-		w.forget(c)
+		w.removeFolder(c)
 	}
 	f.files, f.folders = nil, nil
 }

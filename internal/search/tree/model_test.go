@@ -14,11 +14,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestModel does anything to a tree, and compares what a listener knows with a plain walk after each Update.
+// TestModel makes random changes to a tree, and after each Update compares the reports with a plain
+// walk.
 func TestModel(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		scratch, outside := t.TempDir(), t.TempDir()
-		// The kernel takes its time to end watches: nobody waits for that before the next tree is made.
+		// The kernel is slow to end watches, so the test does not wait for that before it creates
+		// the next tree.
 		var ending sync.WaitGroup
 		defer ending.Wait()
 		rapid.Check(t, func(rt *rapid.T) {
@@ -44,11 +46,11 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// model does things to files. Whether they succeed does not matter.
+// model makes random changes to files. Whether they succeed does not matter.
 type model struct {
 	*rapid.T
 	root    string
-	outside string // where links lead, and so may be written to
+	outside string // target of links, which may therefore be written to
 }
 
 func (m *model) folder() string {
@@ -99,7 +101,7 @@ func (m *model) act() {
 	acts[rapid.SampledFrom(slices.Sorted(maps.Keys(acts))).Draw(m.T, "act")]()
 }
 
-// replace writes beside a file and renames over it.
+// replace writes a new file and renames it over an old one.
 func (m *model) replace() {
 	name := m.at(m.name())
 	if os.WriteFile(m.at("a~"), m.content(), 0o644) == nil && os.Rename(m.at("a~"), name) != nil {
@@ -111,7 +113,7 @@ func (m *model) append() {
 	put(m.at(m.name()), os.O_APPEND, m.content())
 }
 
-// put writes a file, and does not wait for a reader if it is a FIFO.
+// put writes a file. It does not block if that is a FIFO.
 func put(name string, flag int, content []byte) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK|flag, 0o644)
 	if err == nil {
@@ -126,7 +128,7 @@ func (m *model) removeAll() {
 	}
 }
 
-// times writes a file and puts its old time back.
+// times writes a file and restores its old time.
 func (m *model) times() {
 	name := m.at(m.name())
 	info, err := os.Lstat(name)
@@ -147,7 +149,7 @@ func (m *model) ignore() {
 	os.WriteFile(name, []byte(rules), 0o644)
 }
 
-// git begins or ends a repository.
+// git creates or removes a repository.
 func (m *model) git() {
 	folder := m.at(path.Join(m.folder(), git))
 	if os.RemoveAll(folder) == nil && rapid.Bool().Draw(m.T, "repository") && os.Mkdir(folder, 0o755) == nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestQuiet: a tree that is watched says at once that nothing has changed, and after a change says so until the next Update.
+// TestQuiet checks that Quiet is true for a watched tree without changes, and false after a change
+// until the next Update.
 func TestQuiet(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()

@@ -8,16 +8,17 @@ import (
 	"os"
 )
 
-// Read reads a file into the memory that room gives for its size, which must be one byte more at least; if that is nil, nothing is read
-// and data is nil. No link is followed, wherever in the path it is, and only regular files are read. A file that grows or shrinks
-// meanwhile gives what was there, and is reported by the next Update.
-func (t *Tree) Read(f *File, room func(size int64) []byte) (data []byte, err error) {
+// Read reads a file into the buffer that alloc returns for its size. The buffer must be at least
+// one byte longer than that. If alloc returns nil, nothing is read and data is nil. Read follows no
+// links anywhere in the path, and reads regular files only. If the file grows or shrinks meanwhile,
+// Read returns what was there, and the next Update reports the file.
+func (t *Tree) Read(f *File, alloc func(size int64) []byte) (data []byte, err error) {
 	h, size, err := t.open(f)
 	if err != nil {
 		return nil, err
 	}
 	defer h.close()
-	data = room(size)
+	data = alloc(size)
 	if data == nil {
 		return nil, nil
 	}
@@ -28,7 +29,7 @@ func (t *Tree) Read(f *File, room func(size int64) []byte) (data []byte, err err
 	return data[:n], nil
 }
 
-// Open opens a file to read it in pieces, as Read does.
+// Open opens a file for reading in pieces. It follows the same rules as Read.
 func (t *Tree) Open(f *File) (*os.File, error) {
 	h, _, err := t.open(f)
 	if err != nil {
@@ -41,23 +42,23 @@ func (t *Tree) Open(f *File) (*os.File, error) {
 	return file, nil
 }
 
-// reading is the stamp of a file that is being opened: an Update of another reader may come between the look at the file and the note of
-// its stamp, and then reports it.
+// reading is the stamp of a file that is being opened. If another reader's Update runs between the
+// stat of the file and the store of its stamp, it sees this value and reports the file.
 const reading = racy | 2
 
-// open opens a file and notes its stamp, before anything is read.
+// open opens a file and records its stamp before anything is read.
 func (t *Tree) open(f *File) (h handle, size int64, err error) {
-	t.home.RLock()
-	defer t.home.RUnlock()
+	t.rootMu.RLock()
+	defer t.rootMu.RUnlock()
 	if t.closed {
 		return h, 0, fs.ErrClosed
 	}
 	noted := &f.stamps[t.slot]
 	noted.Store(reading)
 	now := t.now()
-	h, err = t.place.file(f.Path)
+	h, err = t.rootHandle.file(f.Path)
 	if err != nil {
-		t.noteRefusal(f)
+		t.stampUnreadable(f)
 		return h, 0, &fs.PathError{Op: "open", Path: f.Path, Err: err}
 	}
 	st, err := h.stat()
@@ -74,12 +75,12 @@ func (t *Tree) open(f *File) (h handle, size int64, err error) {
 	return h, st.size, nil
 }
 
-// noteRefusal notes the stamp of a file that cannot be read, so that a change to it is reported. Where even that is refused, every
-// Update that looks reports it.
-func (t *Tree) noteRefusal(f *File) {
+// stampUnreadable records the stamp of a file that cannot be opened, so that a change to it is
+// reported. If the file has no status either, every Update that checks it reports it.
+func (t *Tree) stampUnreadable(f *File) {
 	noted := racy | 1
 	now := t.now()
-	if st, err := t.place.lstat(f.Path); err == nil {
+	if st, err := t.rootHandle.lstat(f.Path); err == nil {
 		noted = st.stamp(now, t.tick())
 	}
 	f.stamps[t.slot].CompareAndSwap(reading, noted)

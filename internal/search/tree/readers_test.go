@@ -27,7 +27,8 @@ func (v *view) join(f failer) *view {
 	return &view{failer: f, tree: tree, files: map[string]*File{}, texts: map[string]string{}}
 }
 
-// TestModelOfReaders does anything to a tree of two readers, one of which updates at a time, and compares what that one knows with a plain walk.
+// TestModelOfReaders makes random changes to a tree with two readers, updates one of them at a
+// time, and compares its view with a plain walk.
 func TestModelOfReaders(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		scratch, outside := t.TempDir(), t.TempDir()
@@ -62,7 +63,7 @@ func TestModelOfReaders(t *testing.T) {
 	})
 }
 
-// reports shows what an Update reports, and nothing is read.
+// reports returns what an Update reports, without reading files.
 func (v *view) reports(t *testing.T) string {
 	t.Helper()
 	var all []string
@@ -88,7 +89,8 @@ func expectReports(t *testing.T, v *view, want string) {
 	}
 }
 
-// Each reader is told of what it has read, once, and of what came and went since it was told.
+// TestReaders checks that each reader gets one report of each change to the files it has read, and
+// of files added and removed since its last report.
 func TestReaders(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -100,11 +102,11 @@ func TestReaders(t *testing.T) {
 		b := a.join(t)
 		defer b.tree.Close()
 		if b.tree.Quiet() {
-			t.Error("who was told nothing is up to date")
+			t.Error("a reader without reports is up to date")
 		}
 		expectReports(t, b, "+a +d/b")
-		a.update() // it reads both
-		b.tree.Read(b.files["a"], room)
+		a.update() // reads both
+		b.tree.Read(b.files["a"], alloc)
 		write(t, root, "a", "22")
 		write(t, root, "d/b", "22")
 		write(t, root, "passing", "1")
@@ -113,20 +115,21 @@ func TestReaders(t *testing.T) {
 		write(t, root, "c", "1")
 		expectReports(t, a, "+c -passing")
 		if b.tree.Quiet() {
-			t.Error("who missed something is up to date")
+			t.Error("a reader with missed changes is up to date")
 		}
-		expectReports(t, b, "+c ~a") // it has not read the other one
+		expectReports(t, b, "+c ~a") // b has not read the other one
 		expectReports(t, b, "")
 		os.RemoveAll(filepath.Join(root, "d"))
 		expectReports(t, b, "-d/b")
 		expectReports(t, a, "-d/b")
 		if !noWatch && (!a.tree.Quiet() || !b.tree.Quiet()) {
-			t.Error("who knows everything is not up to date")
+			t.Error("a reader with all reports is not up to date")
 		}
 	})
 }
 
-// A file that is read while it is written is reported to its reader, whoever updates meanwhile.
+// TestUpdateWhileAnotherReads checks that a file that is read while it is written is reported to
+// its reader, whichever reader updates meanwhile.
 func TestUpdateWhileAnotherReads(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()
@@ -136,18 +139,19 @@ func TestUpdateWhileAnotherReads(t *testing.T) {
 		b := a.join(t)
 		defer b.tree.Close()
 		expectReports(t, b, "+f")
-		a.tree.now = func() time.Time { // b has begun to open it, and has not looked at it
+		a.tree.now = func() time.Time { // b has begun to open the file but not called stat
 			a.tree.now = func() time.Time { return time.Now().Add(time.Hour) }
 			write(t, root, "f", "22")
 			_ = a.tree.Update(context.Background(), nil)
 			return time.Now().Add(time.Hour)
 		}
-		b.tree.Read(b.files["f"], room)
+		b.tree.Read(b.files["f"], alloc)
 		expectReports(t, b, "~f")
 	})
 }
 
-// Readers share watches and folders, and each may be closed before the other.
+// TestReadersClose checks that readers share watches and folders, and that each may be closed
+// before the other.
 func TestReadersClose(t *testing.T) {
 	root := t.TempDir()
 	for i := range 1000 {
@@ -158,19 +162,19 @@ func TestReadersClose(t *testing.T) {
 	b := a.join(t)
 	b.update()
 	if diff := cmp.Diff(a.paths(), b.paths()); diff != "" || a.files["d1/f"] != b.files["d1/f"] {
-		t.Errorf("the readers have other files:\n%s", diff)
+		t.Errorf("the readers have different files:\n%s", diff)
 	}
 	if _, err := a.tree.Join(); err == nil {
-		t.Error("a third one joins")
+		t.Error("a third reader joined")
 	}
 	if err := a.tree.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := a.tree.Read(a.files["d1/f"], room); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("who is closed reads: %v", err)
+	if _, err := a.tree.Read(a.files["d1/f"], alloc); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("read after close: %v", err)
 	}
 	if err := a.tree.Update(t.Context(), nil); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("who is closed updates: %v", err)
+		t.Errorf("update after close: %v", err)
 	}
 	write(t, root, "d1/f", "22")
 	b.update()
@@ -187,6 +191,6 @@ func TestReadersClose(t *testing.T) {
 		}
 	}
 	if _, err := b.tree.Join(); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("joined what is closed: %v", err)
+		t.Errorf("join after close: %v", err)
 	}
 }

@@ -8,71 +8,71 @@ import (
 	"sync"
 )
 
-// run is the work of one Update. A folder is visited after the folder that it is in, never at the same time: a visit may find that
-// what is beneath is gone.
+// run is the work of one Update. A folder is visited after its parent, never at the same time,
+// because a visit may find that everything below is gone.
 type run struct {
-	t     *Tree
-	ctx   context.Context //nolint:containedctx // a run lives as long as the call
-	each  func(Change)
-	later map[*folder]struct{} // those with a job that reaches all that is beneath
+	t        *Tree
+	ctx      context.Context //nolint:containedctx // a run lives as long as the call
+	each     func(Change)
+	covering map[*folder]struct{} // folders with a job that covers everything below
 
-	report sync.Mutex // each is called by one at a time
+	report sync.Mutex // serializes calls of each
 
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the fields below
 	wake *sync.Cond
 	jobs []job
 	busy int
 	err  error
 }
 
-// job is a visit to a folder, or a look at some of its files.
+// job is a visit to a folder, or a check of some of its files.
 type job struct {
 	folder *folder
 	do     todo
 	files  []*File
 }
 
-// all does what is marked. What is not done when it returns is marked again.
-func (r *run) all() error {
+// runAll processes all marked folders. If it fails, it marks what remains to be done again.
+func (r *run) runAll() error {
 	marked := r.t.marked
 	r.t.marked = nil
 	for _, f := range marked {
 		f.queued = false
 	}
 	slices.SortStableFunc(marked, func(a, b *folder) int { return cmp.Compare(a.depth(), b.depth()) })
-	r.later = map[*folder]struct{}{}
+	r.covering = map[*folder]struct{}{}
 	w := &worker{run: r}
 	for _, f := range marked {
-		if f.todo == 0 || f.gone || r.covered(f) {
+		if f.todo == 0 || f.gone || r.isCovered(f) {
 			continue
 		}
-		if f.todo&(look|deep) != 0 {
+		if f.todo&(check|deep) != 0 {
 			r.push(job{folder: f})
 			continue
 		}
-		w.take(job{folder: f})
+		w.runJob(job{folder: f})
 	}
 	w.flush()
-	r.spread()
+	r.runParallel()
 	return r.err
 }
 
-// covered tells whether a job reaches the folder.
-func (r *run) covered(f *folder) bool {
+// isCovered reports whether a job covers the folder.
+func (r *run) isCovered(f *folder) bool {
 	for ; f != nil; f = f.parent {
-		if _, found := r.later[f]; found {
+		if _, found := r.covering[f]; found {
 			return true
 		}
 	}
 	return false
 }
 
-// push adds jobs. Before the run is spread they are kept for then.
+// push adds jobs. Before runParallel they are only collected.
 func (r *run) push(jobs ...job) {
 	if r.wake == nil {
 		for _, j := range jobs {
-			if (j.do|j.folder.todo)&(look|deep) != 0 {
-				r.later[j.folder] = struct{}{}
+			if (j.do|j.folder.todo)&(check|deep) != 0 {
+				r.covering[j.folder] = struct{}{}
 			}
 		}
 		r.jobs = append(r.jobs, jobs...)
@@ -88,8 +88,8 @@ func (r *run) push(jobs ...job) {
 	}
 }
 
-// spread has many workers do the jobs, and those that come of them.
-func (r *run) spread() {
+// runParallel processes the jobs, and those that they add, with several workers.
+func (r *run) runParallel() {
 	if len(r.jobs) == 0 {
 		return
 	}
@@ -99,18 +99,19 @@ func (r *run) spread() {
 		workers.Go(func() {
 			w := &worker{run: r}
 			for j, more := r.next(false); more; j, more = r.next(true) {
-				w.take(j)
+				w.runJob(j)
 			}
 			w.flush()
 		})
 	}
 	workers.Wait()
 	for _, j := range r.jobs {
-		r.t.mark(j.folder, j.rest())
+		r.t.mark(j.folder, j.remaining())
 	}
 }
 
-// next waits for a job; false means that there will be none. done tells that the one before is done.
+// next waits for a job. It returns false if there will be none. done says that the caller's
+// previous job is done.
 func (r *run) next(done bool) (job, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,16 +133,16 @@ func (r *run) next(done bool) (job, bool) {
 	return j, true
 }
 
-// rest is what is left to do if the job is not done.
-func (j job) rest() todo {
+// remaining returns the tasks to mark if the job is not done.
+func (j job) remaining() todo {
 	if j.files != nil {
 		return stat
 	}
 	return j.do
 }
 
-// take does a job, or marks it if the run has ended.
-func (w *worker) take(j job) {
+// runJob does a job, or marks it if the run has ended.
+func (w *worker) runJob(j job) {
 	err := w.ctx.Err()
 	if err == nil {
 		err = w.do(j)
@@ -151,16 +152,16 @@ func (w *worker) take(j job) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.t.mark(j.folder, j.rest())
+	w.t.mark(j.folder, j.remaining())
 	if w.err == nil {
 		w.err = err
 	}
 }
 
-// batch is how many files are reported at a time, about.
+// batch is the approximate number of files reported at a time.
 const batch = 512
 
-// size is how many files the worker has to report.
+// size returns the number of files that the worker has to report.
 func (w *worker) size() int {
 	n := len(w.change.Added) + len(w.change.Removed)
 	for _, files := range w.changed {
@@ -169,7 +170,7 @@ func (w *worker) size() int {
 	return n
 }
 
-// flush reports what the worker has found, to other readers when they ask.
+// flush reports what the worker has found. Other readers get it at their next Update.
 func (w *worker) flush() {
 	if w.size() == 0 {
 		return
@@ -180,9 +181,9 @@ func (w *worker) flush() {
 		c := w.change
 		c.Changed = w.changed[slot]
 		switch {
-		case reader == nil || !reader.told || c.size() == 0:
+		case reader == nil || !reader.caughtUp || c.size() == 0:
 		case reader != w.t:
-			reader.missed.note(c)
+			reader.missed.add(c)
 		case w.each != nil:
 			w.each(c)
 		}

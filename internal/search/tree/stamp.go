@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// kind is what a name stands for.
+// kind is the type of a directory entry.
 type kind uint8
 
 const (
@@ -16,31 +16,32 @@ const (
 	irregular // a FIFO, a socket, a device
 )
 
-// identity tells one file or folder from another.
+// identity identifies a file or folder.
 type identity struct{ device, inode uint64 }
 
-// status is what the system knows of a file or folder.
+// status is the result of a stat call.
 type status struct {
 	identity
 	kind     kind
 	size     int64
 	modified int64 // nanoseconds since 1970, of the content
-	changed  int64 // the same, of anything, set by the system alone; 0 where there is none
+	changed  int64 // the same, of any change, set by the system alone; 0 if there is none
 }
 
-// stamp stands for a status: 0 for none. Two that differ are of different statuses; two that are equal and not racy are of the
-// same, but for one case in 2^62.
+// stamp is a hash of a status; 0 means none. Different stamps come from different statuses. Equal
+// stamps that are not racy come from the same status, except for one case in 2^62.
 type stamp = uint64
 
-// racy marks a stamp that a later write might leave as it is.
+// racy marks a stamp that a later write might not change.
 const racy stamp = 1 << 63
 
-// stamp of a status that was asked for at now, or later. Systems note times of the last tick of a clock: what is as young as a tick
-// can be written again within it, and have the same size and times.
+// stamp returns the stamp of a status that was read at now or later. Systems set times to the last
+// tick of a clock. A file that was changed within the last tick can be written again within it and
+// keep its size and times.
 func (s *status) stamp(now time.Time, tick time.Duration) stamp {
 	newest := max(s.modified, s.changed)
 	if s.modified%1e9 == 0 && s.changed%1e9 == 0 {
-		tick = coarse
+		tick = coarseTick
 	}
 	mark := s.mark()
 	if newest > now.UnixNano()-int64(tick) {
@@ -49,13 +50,14 @@ func (s *status) stamp(now time.Time, tick time.Duration) stamp {
 	return mark
 }
 
-// Ticks of clocks: those of kernels take up to 10 ms, old and foreign file systems count by one or two seconds.
+// Ticks of clocks: those of kernels take up to 10 ms, old and foreign file systems have a
+// resolution of one or two seconds.
 const (
-	fine   = 20 * time.Millisecond
-	coarse = 2 * time.Second
+	fineTick   = 20 * time.Millisecond
+	coarseTick = 2 * time.Second
 )
 
-// mark is the stamp without a word on whether it is racy.
+// mark returns the stamp without the racy bit.
 func (s *status) mark() stamp {
 	mark := stamp(s.kind)
 	for _, part := range [...]uint64{s.device, s.inode, uint64(s.size), uint64(s.modified), uint64(s.changed)} {
@@ -65,5 +67,5 @@ func (s *status) mark() stamp {
 	return mark>>1 | 1
 }
 
-// same tells whether a status is the one that a stamp was made of, for sure.
+// same reports whether a status is certainly the one that the stamp was made of.
 func (s *status) same(noted stamp) bool { return noted&racy == 0 && s.mark() == noted }

@@ -4,8 +4,9 @@ package tree
 
 import "io/fs"
 
-// convert knows neither identities nor times of change: they cannot be had everywhere. A folder then is what is at its path, and a
-// file is the same if its size and the time of its content are.
+// convert sets neither the identity nor the change time, because not every system has them. A
+// folder is then identified by its path, and a file counts as unchanged if its size and
+// modification time are the same.
 func convert(info fs.FileInfo) status {
 	s := status{kind: kindOf(info.Mode()), size: info.Size(), modified: info.ModTime().UnixNano()}
 	s.inode = uint64(s.kind)

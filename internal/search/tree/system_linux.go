@@ -13,24 +13,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is an open root.
-type place struct {
-	root  handle
-	id    identity
-	plain bool // the kernel cannot refuse links itself: every element of a path is opened for itself
-	tick  time.Duration
+// rootHandle is an open root folder.
+type rootHandle struct {
+	root      handle
+	id        identity
+	noOpenat2 bool // the kernel has no openat2, so every path element is opened separately to refuse links
+	tick      time.Duration
 }
 
 // handle is an open file or folder.
 type handle int
 
-// openPlace opens a root; a link that leads to it is followed.
-func openPlace(path string) (*place, error) {
+// openRoot opens a root folder. It follows a link to it.
+func openRoot(path string) (*rootHandle, error) {
 	fd, err := openat(unix.AT_FDCWD, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	p := &place{root: handle(fd), tick: fine}
+	p := &rootHandle{root: handle(fd), tick: fineTick}
 	st, err := p.root.stat()
 	if err != nil {
 		p.close()
@@ -38,18 +38,18 @@ func openPlace(path string) (*place, error) {
 	}
 	p.id = st.identity
 	if p.root.remote() {
-		p.tick = coarse
+		p.tick = coarseTick
 	}
 	probe, err := openat2(fd, ".", unix.O_PATH|unix.O_DIRECTORY)
-	if p.plain = err != nil; !p.plain {
+	if p.noOpenat2 = err != nil; !p.noOpenat2 {
 		handle(probe).close()
 	}
 	return p, nil
 }
 
-func (p *place) close() { p.root.close() }
+func (p *rootHandle) close() { p.root.close() }
 
-// identify tells what is at a path, links followed.
+// identify returns the identity of the folder at a path. It follows links.
 func identify(path string) (identity, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(unix.AT_FDCWD, path, &st, 0); err != nil {
@@ -62,18 +62,20 @@ func identify(path string) (identity, error) {
 	return s.identity, nil
 }
 
-// folder opens a folder beneath the root, to list it. No element of the path may be a link.
-func (p *place) folder(path string) (handle, error) {
+// folder opens a folder below the root for listing. No path element may be a link.
+func (p *rootHandle) folder(path string) (handle, error) {
 	return p.open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 }
 
-// file opens a file beneath the root, to read it. No element of the path may be a link, and nothing waits for a FIFO's writer.
-func (p *place) file(path string) (handle, error) {
+// file opens a file below the root for reading. No path element may be a link. It does not block on
+// a FIFO.
+func (p *rootHandle) file(path string) (handle, error) {
 	return p.open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY)
 }
 
-// lstat tells what a path beneath the root stands for, which may be a link; no other element of the path may be one.
-func (p *place) lstat(path string) (status, error) {
+// lstat returns the status of a path below the root. The last path element may be a link, the
+// others may not.
+func (p *rootHandle) lstat(path string) (status, error) {
 	h, err := p.open(path, unix.O_PATH|unix.O_NOFOLLOW)
 	if err != nil {
 		return status{}, err
@@ -82,8 +84,8 @@ func (p *place) lstat(path string) (status, error) {
 	return h.stat()
 }
 
-// open opens a path by as many of its elements at a time as the kernel takes.
-func (p *place) open(path string, flags int) (handle, error) {
+// open opens a path with as many of its elements per system call as the kernel accepts.
+func (p *rootHandle) open(path string, flags int) (handle, error) {
 	path, at := cmp.Or(path, "."), int(p.root)
 	for {
 		head, rest := p.cut(path)
@@ -102,11 +104,11 @@ func (p *place) open(path string, flags int) (handle, error) {
 	}
 }
 
-// cut splits a path where one call to the kernel has to end.
-func (p *place) cut(path string) (head, rest string) {
+// cut splits a path after the part that one system call accepts.
+func (p *rootHandle) cut(path string) (head, rest string) {
 	end := len(path)
 	switch {
-	case p.plain:
+	case p.noOpenat2:
 		end = strings.IndexByte(path, '/')
 	case end >= unix.PathMax:
 		end = strings.LastIndexByte(path[:unix.PathMax-1], '/')
@@ -119,8 +121,8 @@ func (p *place) cut(path string) (head, rest string) {
 	return path[:end], path[end+1:]
 }
 
-func (p *place) step(at int, path string, flags int) (int, error) {
-	if p.plain {
+func (p *rootHandle) step(at int, path string, flags int) (int, error) {
+	if p.noOpenat2 {
 		return openat(at, path, flags)
 	}
 	return openat2(at, path, flags)
@@ -135,7 +137,8 @@ func openat(at int, path string, flags int) (int, error) {
 	}
 }
 
-// openat2 opens a path without following links. The kernel gives up with EAGAIN if something is renamed meanwhile.
+// openat2 opens a path without following links. It repeats the call on EAGAIN, which the kernel
+// returns if something is renamed meanwhile.
 func openat2(at int, path string, flags int) (int, error) {
 	how := unix.OpenHow{
 		Flags:   uint64(flags | unix.O_CLOEXEC),
@@ -160,7 +163,7 @@ func (h handle) stat() (status, error) {
 	return convert(&st), nil
 }
 
-// lstat tells what a name in the folder stands for.
+// lstat returns the status of an entry of the folder.
 func (h handle) lstat(name string) (status, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(int(h), name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
@@ -169,8 +172,8 @@ func (h handle) lstat(name string) (status, error) {
 	return convert(&st), nil
 }
 
-// within opens a file in the folder, to read it.
-func (h handle) within(name string) (handle, error) {
+// openFile opens a file in the folder for reading.
+func (h handle) openFile(name string) (handle, error) {
 	fd, err := openat(int(h), name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY)
 	return handle(fd), err
 }
@@ -184,7 +187,7 @@ func (h handle) read(data []byte) (int, error) {
 	}
 }
 
-// file makes an ordinary file of the handle, which then is its own.
+// file converts the handle to an os.File, which then owns it.
 func (h handle) file(name string) (*os.File, error) {
 	if err := unix.SetNonblock(int(h), false); err != nil {
 		h.close()
@@ -193,7 +196,8 @@ func (h handle) file(name string) (*os.File, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-// entries gives the names in the folder in the order of the disk. The name is valid until each returns.
+// entries calls each for the names in the folder, in the order of the disk. A name is valid until
+// each returns.
 func (h handle) entries(buffer []byte, each func(name []byte, kind kind)) error {
 	for {
 		n, err := unix.Getdents(int(h), buffer)
@@ -220,7 +224,8 @@ func (h handle) entries(buffer []byte, each func(name []byte, kind kind)) error 
 	}
 }
 
-// direntName is where the name begins in an entry of a folder, after its number, offset, size and type.
+// direntName is the offset of the name in a directory entry, after its inode, offset, size and
+// type.
 const direntName = 19
 
 func direntKind(of byte) kind {
@@ -256,7 +261,8 @@ func convert(st *unix.Stat_t) status {
 	return s
 }
 
-// remote tells whether others than this kernel may change the file system: it does not hear of that, and their clocks differ.
+// remote reports whether other machines may change the file system. The kernel sends no events for
+// that, and their clocks may differ.
 func (h handle) remote() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(h), &st) != nil {
@@ -271,14 +277,15 @@ func (h handle) remote() bool {
 	return false
 }
 
-// File systems that the package unix has no names for.
+// File systems for which package unix has no constants.
 const (
 	gfs2   = 0x01161970
 	vboxsf = 0x786f4256
 	vmhgfs = 0xbacbacbc
 )
 
-// exhausted tells whether an error is for want of descriptors or memory, and says nothing of the file.
+// exhausted reports whether an error is due to a lack of descriptors or memory, and not to the file
+// itself.
 func exhausted(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.ENOMEM)
 }

@@ -4,8 +4,8 @@ import "golang.org/x/sys/unix"
 
 func makeFIFO(path string) { _ = unix.Mkfifo(path, 0o600) }
 
-// plainly makes a place that opens paths element by element.
-func plainly(p *place) *place {
-	p.plain = true
+// withoutOpenat2 makes a root handle open paths element by element.
+func withoutOpenat2(p *rootHandle) *rootHandle {
+	p.noOpenat2 = true
 	return p
 }

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// place is an open root. os.Root keeps what is opened beneath it.
-type place struct {
+// rootHandle is an open root folder. os.Root keeps paths below it.
+type rootHandle struct {
 	root *os.Root
 	id   identity
 	tick time.Duration
@@ -29,8 +29,8 @@ type handle struct {
 	open *os.File
 }
 
-// openPlace opens a root; a link that leads to it is followed.
-func openPlace(path string) (*place, error) {
+// openRoot opens a root folder. It follows a link to it.
+func openRoot(path string) (*rootHandle, error) {
 	root, err := os.OpenRoot(path)
 	if err != nil {
 		return nil, err
@@ -40,12 +40,12 @@ func openPlace(path string) (*place, error) {
 		root.Close()
 		return nil, err
 	}
-	return &place{root: root, id: id, tick: fine}, nil
+	return &rootHandle{root: root, id: id, tick: fineTick}, nil
 }
 
-func (p *place) close() { _ = p.root.Close() }
+func (p *rootHandle) close() { _ = p.root.Close() }
 
-// identify tells what is at a path, links followed.
+// identify returns the identity of the folder at a path. It follows links.
 func identify(path string) (identity, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -58,14 +58,14 @@ func identify(path string) (identity, error) {
 	return st.identity, nil
 }
 
-// folder opens a folder beneath the root, to list it. No element of the path may be a link.
-func (p *place) folder(path string) (handle, error) { return p.open(path, directory) }
+// folder opens a folder below the root for listing. No path element may be a link.
+func (p *rootHandle) folder(path string) (handle, error) { return p.open(path, directory) }
 
-// file opens a file beneath the root, to read it. No element of the path may be a link. What is not regular is not opened: that
-// could wait for a FIFO's writer.
-func (p *place) file(path string) (handle, error) { return p.open(path, regular) }
+// file opens a file below the root for reading. No path element may be a link. It opens regular
+// files only, because opening a FIFO could block.
+func (p *rootHandle) file(path string) (handle, error) { return p.open(path, regular) }
 
-func (p *place) open(name string, want kind) (handle, error) {
+func (p *rootHandle) open(name string, want kind) (handle, error) {
 	name = cmp.Or(name, ".")
 	st, err := p.lstat(name)
 	if err != nil {
@@ -81,8 +81,9 @@ func (p *place) open(name string, want kind) (handle, error) {
 	return handle{p.root, name, file}, nil
 }
 
-// lstat tells what a path beneath the root stands for, which may be a link; no other element of the path may be one.
-func (p *place) lstat(name string) (status, error) {
+// lstat returns the status of a path below the root. The last path element may be a link, the
+// others may not.
+func (p *rootHandle) lstat(name string) (status, error) {
 	for end := 0; ; end++ {
 		next := strings.IndexByte(name[end:], '/')
 		if next < 0 {
@@ -114,7 +115,7 @@ func (h handle) stat() (status, error) {
 	return convert(info), nil
 }
 
-// lstat tells what a name in the folder stands for.
+// lstat returns the status of an entry of the folder.
 func (h handle) lstat(name string) (status, error) {
 	info, err := h.root.Lstat(filepath.FromSlash(path.Join(h.path, name)))
 	if err != nil {
@@ -123,8 +124,8 @@ func (h handle) lstat(name string) (status, error) {
 	return convert(info), nil
 }
 
-// within opens a file in the folder, to read it.
-func (h handle) within(name string) (handle, error) {
+// openFile opens a file in the folder for reading.
+func (h handle) openFile(name string) (handle, error) {
 	st, err := h.lstat(name)
 	if err != nil || st.kind != regular {
 		return handle{}, errors.Join(err, ErrIrregular)
@@ -136,10 +137,10 @@ func (h handle) within(name string) (handle, error) {
 
 func (h handle) read(data []byte) (int, error) { return h.open.Read(data) }
 
-// file makes an ordinary file of the handle, which then is its own.
+// file converts the handle to an os.File, which then owns it.
 func (h handle) file(string) (*os.File, error) { return h.open, nil }
 
-// entries gives the names in the folder in the order of the disk.
+// entries calls each for the names in the folder, in the order of the disk.
 func (h handle) entries(_ []byte, each func(name []byte, kind kind)) error {
 	for {
 		entries, err := h.open.ReadDir(1024)
@@ -167,10 +168,11 @@ func kindOf(mode fs.FileMode) kind {
 	return irregular
 }
 
-// remote tells whether others may change the file system. Nothing is watched here, so it does not matter.
+// remote reports whether other machines may change the file system. Nothing is watched on this
+// system, so it does not matter.
 func (h handle) remote() bool { return false }
 
-// exhausted tells whether an error is for want of descriptors or memory, and says nothing of the file.
+// exhausted reports whether an error is due to a lack of descriptors, and not to the file itself.
 func exhausted(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }

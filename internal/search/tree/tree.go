@@ -1,4 +1,5 @@
-// Package tree knows the files beneath a folder, those that git would list, and keeps up with what is done to them.
+// Package tree lists the files in a folder, as git would, and reports the changes to them. It reads
+// files but never writes them.
 package tree
 
 import (
@@ -18,70 +19,76 @@ import (
 	"time"
 )
 
-// Options say which files a tree has. Root alone is needed.
+// Options select the files of a tree. Only Root is required.
 type Options struct {
-	Root    string                              // the folder
-	Skip    func(path string, folder bool) bool // what is left out besides; called from many goroutines; nil leaves nothing out
-	NoWatch bool                                // every Update looks at all folders and at all files that were read
-	Env     func(string) (string, bool)         // where git's configuration is; nil is os.LookupEnv
-	Log     *slog.Logger                        // nil logs nothing
+	Root string // the folder
+	// Skip reports whether to leave out a path, in addition to what git ignores. It must be safe
+	// for concurrent use. nil leaves nothing out.
+	Skip    func(path string, folder bool) bool
+	NoWatch bool                        // every Update checks all folders and all files that were read
+	Env     func(string) (string, bool) // environment for git's configuration; nil means os.LookupEnv
+	Log     *slog.Logger                // nil means no logging
 }
 
-// File is a file of a tree. Its address is its identity: a file that is removed and comes back is another File.
+// File is a file of a tree. Its address is its identity: a file that is removed and created again
+// is another File.
 type File struct {
-	Path   string                    // slash-separated, beneath the root, the bytes that the disk has
-	Link   bool                      // a symbolic link: listed, as git does, never read
-	stamps [maxReaders]atomic.Uint64 // by reader, of the file when that last read it; 0 since it was reported to that reader
+	Path string // slash-separated, relative to the root, with the bytes on disk
+	Link bool   // a symbolic link: listed as git does, never read
+	// stamps holds, for each reader, the stamp of the file when that reader last read it. It is 0
+	// after a change was reported to that reader.
+	stamps [maxReaders]atomic.Uint64
 }
 
-// Change is what happened to files. Those removed went before those added came: a path can be in both.
+// Change describes changes to files. Removals happened before additions: a path can be in both.
 //
-// A file is reported as changed if it was read, or if reading it failed, after it was reported the last time, and if another
-// read may give something else. Whoever never reads a file does not hear of changes to it.
+// A file is reported as changed if it was read, or reading it failed, since the last report, and if
+// reading it again may give another result. Changes to a file that is never read are not reported.
 type Change struct{ Added, Changed, Removed []*File }
 
 func (c *Change) size() int { return len(c.Added) + len(c.Changed) + len(c.Removed) }
 
-// ErrIrregular says that something is no regular file and therefore is not read.
+// ErrIrregular is returned for files that are not regular and therefore not read.
 var ErrIrregular = errors.New("not a regular file")
 
-// maxReaders is how many readers may share the files of a folder.
+// maxReaders is the maximum number of readers that share the files of a folder.
 const maxReaders = 2
 
-// Tree is a reader of the files beneath a folder. Readers of the same files share the list of them, the walks and the watches, but each
-// is told of all files and of every change, as if it were the only one. Its methods are safe for concurrent use.
+// Tree is a reader of the files in a folder. Readers of the same folder share the list of files,
+// the walks and the watches, but each gets reports of all files and of every change, as if it were
+// the only one. Its methods are safe for concurrent use.
 type Tree struct {
 	*shared
-	slot   int    // of its stamps
-	told   bool   // all files that are known were reported; guarded by update
-	missed missed // what updates of other readers found; guarded by update
-	closed bool   // changed by who holds update and home
+	slot     int    // index of its stamps
+	caughtUp bool   // all known files were reported; guarded by update
+	missed   missed // changes found by updates of other readers; guarded by update
+	closed   bool   // written with update and rootMu locked
 }
 
-// shared is the files beneath a folder, as far as they are known.
+// shared is the list of files in a folder that its readers share.
 type shared struct {
 	o   Options
 	now func() time.Time
 
-	home  sync.RWMutex // guards place
-	place *place       // the open root; nil after the last reader was closed
+	rootMu     sync.RWMutex // guards rootHandle
+	rootHandle *rootHandle  // the open root; nil after the last reader was closed
 
-	update  sync.Mutex // one Update at a time; guards the rest
-	readers [maxReaders]*Tree
-	root    *folder
-	repos   []*repository
-	marked  []*folder                       // those with something to do
-	touched map[*folder]map[string]struct{} // names that may stand for something else than when they were read
-	watch   *watcher                        // nil if the tree is swept
-	limit   int                             // so many folders are watched at most
-	decided bool                            // whether to watch
-	swept   time.Time                       // when everything was looked at last
-	long    atomic.Int64                    // bytes of very long paths
-	seed    maphash.Seed
-	distant atomic.Bool // a part of the tree is on another machine
+	update       sync.Mutex // serializes updates; guards the fields below
+	readers      [maxReaders]*Tree
+	root         *folder
+	repos        []*repository
+	marked       []*folder                       // folders with tasks
+	touched      map[*folder]map[string]struct{} // names whose files may have changed since they were read
+	watch        *watcher                        // nil if the tree is swept instead
+	limit        int                             // maximum number of watched folders
+	watchDecided bool                            // it was decided whether to watch
+	lastSweep    time.Time                       // time of the last check of everything
+	long         atomic.Int64                    // total size of very long paths
+	seed         maphash.Seed
+	hasRemote    atomic.Bool // part of the tree is on a remote file system
 }
 
-// Open prepares the tree of the folder Root. Nothing is listed yet.
+// Open opens the tree of the folder o.Root. It lists nothing yet.
 func Open(o Options) (*Tree, error) {
 	if o.Env == nil {
 		o.Env = os.LookupEnv
@@ -92,12 +99,12 @@ func Open(o Options) (*Tree, error) {
 		return nil, fmt.Errorf("find root folder: %w", err)
 	}
 	o.Root = base
-	place, err := openPlace(base)
+	rootHandle, err := openRoot(base)
 	if err != nil {
 		return nil, fmt.Errorf("open root folder: %w", err)
 	}
 	files := &shared{
-		o: o, now: time.Now, place: place, root: &folder{}, limit: mostWatches,
+		o: o, now: time.Now, rootHandle: rootHandle, root: &folder{}, limit: maxWatches,
 		touched: map[*folder]map[string]struct{}{}, seed: maphash.MakeSeed(),
 	}
 	files.mark(files.root, list|deep)
@@ -110,11 +117,12 @@ func (s *shared) join(slot int) *Tree {
 	return t
 }
 
-// Join returns another reader of the same files. Its first Update reports every file as added, as far as they are known without a walk.
+// Join returns another reader of the same files. Its first Update reports every file as added,
+// without a walk as far as the files are known.
 func (t *Tree) Join() (*Tree, error) {
 	t.update.Lock()
 	defer t.update.Unlock()
-	if t.place == nil {
+	if t.rootHandle == nil {
 		return nil, fs.ErrClosed
 	}
 	for slot, reader := range t.readers {
@@ -122,19 +130,20 @@ func (t *Tree) Join() (*Tree, error) {
 			return t.join(slot), nil
 		}
 	}
-	return nil, errors.New("the files have as many readers as they can have")
+	return nil, errors.New("too many readers of the same files")
 }
 
-// mostWatches is how many folders are watched: the kernel keeps about a kilobyte for each, and other programs need some too.
-const mostWatches = 100_000
+// maxWatches is the maximum number of watched folders: the kernel uses about a kilobyte for each,
+// and other programs need some too.
+const maxWatches = 100_000
 
-// Close waits for an Update that runs. Afterwards Update and Read fail with fs.ErrClosed. The last of the readers to be closed lets go
-// of what they share.
+// Close waits for a running Update. Afterwards Update and Read return fs.ErrClosed. Closing the
+// last reader releases what the readers share.
 func (t *Tree) Close() error {
 	t.update.Lock()
 	defer t.update.Unlock()
-	t.home.Lock()
-	defer t.home.Unlock()
+	t.rootMu.Lock()
+	defer t.rootMu.Unlock()
 	if t.closed {
 		return fs.ErrClosed
 	}
@@ -144,13 +153,14 @@ func (t *Tree) Close() error {
 		return nil
 	}
 	t.unwatch()
-	t.place.close()
-	t.place = nil
+	t.rootHandle.close()
+	t.rootHandle = nil
 	return nil
 }
 
-// missed is what updates of other readers found since a reader was told of changes. It has each file once at most, so it never has more
-// than the reader knows and the tree has.
+// missed holds the changes that updates of other readers found since the reader's last report. It
+// contains each file at most once, so its size is bounded by the files that the reader and the tree
+// have.
 type missed struct {
 	removed        []*File
 	added, changed map[*File]struct{}
@@ -158,8 +168,8 @@ type missed struct {
 
 func (m *missed) empty() bool { return len(m.removed)+len(m.added)+len(m.changed) == 0 }
 
-// note adds a change. A file that came and went since is left out.
-func (m *missed) note(c Change) {
+// add adds a change. A file that was added and removed since the last report is left out.
+func (m *missed) add(c Change) {
 	if m.added == nil {
 		m.added, m.changed = map[*File]struct{}{}, map[*File]struct{}{}
 	}
@@ -179,7 +189,7 @@ func (m *missed) note(c Change) {
 	}
 }
 
-// take returns what was missed, and forgets it.
+// take returns the missed changes and clears them.
 func (m *missed) take() Change {
 	sorted := func(files map[*File]struct{}) []*File {
 		return slices.SortedFunc(maps.Keys(files), func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
@@ -189,24 +199,24 @@ func (m *missed) take() Change {
 	return c
 }
 
-// catchUp reports to a reader what others know already: all files at first, and what it missed later.
+// catchUp reports what is already known: all files at first, and missed changes later.
 func (t *Tree) catchUp(each func(Change)) {
 	if each == nil {
 		each = func(Change) {}
 	}
-	if t.told {
+	if t.caughtUp {
 		if !t.missed.empty() {
 			each(t.missed.take())
 		}
 		return
 	}
-	t.told = true
+	t.caughtUp = true
 	var known Change
 	for folders := []*folder{t.root}; len(folders) > 0; {
 		f := folders[len(folders)-1]
 		folders = append(folders[:len(folders)-1], f.folders...)
 		for _, file := range f.files {
-			file.stamps[t.slot].Store(0) // a reader that is closed may have left one
+			file.stamps[t.slot].Store(0) // a closed reader may have left one
 		}
 		known.Added = append(known.Added, f.files...)
 		if len(known.Added) >= batch {

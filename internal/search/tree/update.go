@@ -12,9 +12,10 @@ import (
 	"remit/internal/search/ignore"
 )
 
-// Update brings the tree up to date: whatever was done to the files before it was called is in what it reports. The changes come
-// in batches, from one goroutine at a time; the first Update reports every file as added, while it walks. If ctx ends, what was
-// reported is true, and the next Update goes on with the rest. One Update runs at a time; others wait.
+// Update brings the tree up to date: it reports everything that was done to the files before the
+// call. It passes the changes to each in batches, from one goroutine at a time. The first Update
+// reports every file as added, while it walks. If ctx ends, what was reported is true, and the next
+// Update continues with the rest. One Update runs at a time; others wait.
 func (t *Tree) Update(ctx context.Context, each func(Change)) error {
 	t.update.Lock()
 	defer t.update.Unlock()
@@ -24,80 +25,81 @@ func (t *Tree) Update(ctx context.Context, each func(Change)) error {
 	if t.closed {
 		return fs.ErrClosed
 	}
-	if err := t.learn(); err != nil {
+	if err := t.detectChanges(); err != nil {
 		return err
 	}
 	t.catchUp(each)
 	if len(t.marked) == 0 {
 		return nil
 	}
-	err := (&run{t: t, ctx: ctx, each: each}).all()
-	t.judgeWatch(err == nil)
+	err := (&run{t: t, ctx: ctx, each: each}).runAll()
+	t.checkWatch(err == nil)
 	return err
 }
 
-// Quiet tells whether an Update would report nothing, where that is known at once: it is false if files have to be looked at, or
-// if an Update runs. What it learns is left for the next Update.
+// Quiet reports whether it is known without checking files that an Update would report nothing. It
+// returns false if files must be checked or an Update is running. Changes that it detects are left
+// to the next Update.
 func (t *Tree) Quiet() bool {
 	if !t.update.TryLock() {
 		return false
 	}
 	defer t.update.Unlock()
-	return t.told && t.missed.empty() && !t.closed && t.learn() == nil && len(t.marked) == 0
+	return t.caughtUp && t.missed.empty() && !t.closed && t.detectChanges() == nil && len(t.marked) == 0
 }
 
-// learn marks what there is to do.
-func (t *shared) learn() error {
-	if err := t.settle(); err != nil {
+// detectChanges marks the folders with tasks.
+func (t *shared) detectChanges() error {
+	if err := t.checkRoot(); err != nil {
 		return err
 	}
-	t.refresh()
-	t.hear()
+	t.refreshRepositories()
+	t.collectEvents()
 	return nil
 }
 
-// settle sees to it that the open root is the folder at its path.
-func (t *shared) settle() error {
-	if t.place == nil {
+// checkRoot ensures that the open root is the folder at its path.
+func (t *shared) checkRoot() error {
+	if t.rootHandle == nil {
 		return fs.ErrClosed
 	}
 	id, err := identify(t.o.Root)
 	if err != nil {
 		return fmt.Errorf("root folder is gone: %w", err)
 	}
-	if id == t.place.id {
+	if id == t.rootHandle.id {
 		return nil
 	}
-	place, err := openPlace(t.o.Root)
+	rootHandle, err := openRoot(t.o.Root)
 	if err != nil {
 		return fmt.Errorf("root folder was replaced: %w", err)
 	}
-	t.o.Log.Info("root folder was replaced: all of it is listed again")
-	t.home.Lock()
-	t.place.close()
-	t.place = place
-	t.home.Unlock()
+	t.o.Log.Info("root folder was replaced; listing all of it again")
+	t.rootMu.Lock()
+	t.rootHandle.close()
+	t.rootHandle = rootHandle
+	t.rootMu.Unlock()
 	t.unwatch()
-	t.decided, t.root.repo = false, nil
+	t.watchDecided, t.root.repo = false, nil
 	t.mark(t.root, list|deep|stat)
 	return nil
 }
 
-// refresh reads again what git knows, if the files that hold it have changed.
-func (t *shared) refresh() {
-	t.repos = slices.DeleteFunc(t.repos, (*repository).over)
+// refreshRepositories reopens repositories whose configuration, rules or index have changed.
+func (t *shared) refreshRepositories() {
+	t.repos = slices.DeleteFunc(t.repos, (*repository).obsolete)
 	for _, old := range t.repos {
 		here := t.hostPath(old.at)
-		if !old.Stale() && !old.awakes(here) {
+		if !old.Stale() && !old.becameRepository(here) {
 			continue
 		}
 		now, err := ignore.Open(here, t.o.Env)
-		if err == nil && (old.dormant && !begins(now, here) || !old.dormant && now.Same(old.Repository)) {
+		if err == nil && (old.candidate && !isTop(now, here) || !old.candidate && now.Same(old.Repository)) {
 			old.Repository = now
 			continue
 		}
-		old.at.repo = nil // it is found again when the folder is listed
-		old.dormant = false
+		old.at.repo = nil // it is opened again when the folder is listed
+		old.candidate = false
 		t.mark(old.at, list|deep)
 	}
 }
@@ -106,73 +108,75 @@ func (t *shared) hostPath(f *folder) string {
 	return filepath.Join(t.o.Root, filepath.FromSlash(string(f.path(nil))))
 }
 
-// sweepAfter is how long watches are trusted: they do not tell of writes to mapped memory, nor of those by another name of a file.
-const sweepAfter = 30 * time.Second
+// sweepInterval is how long watches are trusted. They do not report writes to mapped memory, or
+// through another hard link of a file.
+const sweepInterval = 30 * time.Second
 
-// hear learns what may have changed: from the watches, or by marking everything to be looked at.
-func (t *shared) hear() {
-	if !t.decided {
-		t.decided = true
-		t.decide()
+// collectEvents marks what may have changed: from the events of watches, or by marking everything
+// to be checked.
+func (t *shared) collectEvents() {
+	if !t.watchDecided {
+		t.watchDecided = true
+		t.startWatch()
 	}
 	now := t.now()
-	if t.watch == nil || now.Sub(t.swept) > sweepAfter || now.Before(t.swept) {
-		t.swept = now
-		t.mark(t.root, look)
+	if t.watch == nil || now.Sub(t.lastSweep) > sweepInterval || now.Before(t.lastSweep) {
+		t.lastSweep = now
+		t.mark(t.root, check)
 	}
 	if t.watch == nil {
 		return
 	}
-	whole, err := t.watch.drain(t.note)
+	whole, err := t.watch.drain(t.handleEvent)
 	if err != nil {
-		t.o.Log.Warn("files are not watched any more: every search looks at all of them", "err", err)
+		t.o.Log.Warn("cannot watch files any more; every search checks all of them", "err", err)
 		t.unwatch()
 	}
 	if err != nil || !whole {
-		t.o.Log.Debug("the queue of changes ran over: all folders are listed again")
+		t.o.Log.Debug("the event queue overflowed; listing all folders again")
 		t.mark(t.root, list|deep|stat)
 	}
 }
 
-// decide begins to watch, if that can be.
-func (t *shared) decide() {
+// startWatch starts watching if that is possible.
+func (t *shared) startWatch() {
 	if t.o.NoWatch {
 		return
 	}
-	watch, err := newWatcher(t.place, t.limit)
+	watch, err := newWatcher(t.rootHandle, t.limit)
 	if err != nil {
-		t.o.Log.Info("files are not watched: every search looks at all of them", "err", err)
+		t.o.Log.Info("files are not watched; every search checks all of them", "err", err)
 		return
 	}
 	t.watch = watch
 }
 
-// event is what a watch tells of a name in a folder, or of the folder itself.
+// event is a change to a name in a watched folder, or to the folder itself.
 type event struct {
-	folder  *folder
-	name    string // "" is the folder itself
-	entries bool   // the name came, went or stands for something else, not only for another content
-	within  bool   // the name is that of a folder
-	lost    bool   // the folder is not watched any more
+	folder   *folder
+	name     string // "" means the folder itself
+	entries  bool   // the name was added, removed or replaced, not only its content changed
+	isFolder bool   // the name is that of a folder
+	lost     bool   // the folder is no longer watched
 }
 
-// note marks what an event leaves to do.
-func (t *shared) note(e event) {
+// handleEvent marks the tasks that follow from an event.
+func (t *shared) handleEvent(e event) {
 	f := e.folder
 	switch {
 	case e.lost:
 		t.mark(f, list|deep|stat)
 	case e.name == "":
-		if f == t.root { // whose parent is not watched
+		if f == t.root { // its parent is not watched
 			t.mark(f, list|deep|stat)
 		}
-	case e.within:
+	case e.isFolder:
 		t.mark(f, list)
 		if c := f.child(e.name); c != nil {
 			t.mark(c, list|deep|stat)
 		}
 	default:
-		do := named
+		do := checkNamed
 		if e.entries || e.name == gitignore || e.name == git {
 			do |= list
 		}
@@ -184,7 +188,7 @@ func (t *shared) note(e event) {
 	}
 }
 
-// mark notes that there is something to do in a folder.
+// mark adds tasks to a folder.
 func (t *shared) mark(f *folder, do todo) {
 	f.todo |= do
 	if !f.queued {
@@ -193,8 +197,9 @@ func (t *shared) mark(f *folder, do todo) {
 	}
 }
 
-// judgeWatch stops watching if that has failed while the tree was walked; whole tells whether all of it was.
-func (t *shared) judgeWatch(whole bool) {
+// checkWatch stops watching if it failed during the walk. whole says whether all of the tree was
+// walked.
+func (t *shared) checkWatch(whole bool) {
 	if t.watch == nil {
 		return
 	}
@@ -203,7 +208,7 @@ func (t *shared) judgeWatch(whole bool) {
 		return
 	}
 	t.unwatch()
-	t.o.Log.Info("files are not watched: every search looks at all of them", "err", err)
+	t.o.Log.Info("files are not watched; every search checks all of them", "err", err)
 }
 
 func (t *shared) unwatch() {
@@ -213,9 +218,9 @@ func (t *shared) unwatch() {
 	}
 }
 
-// Reasons for not watching.
+// Reasons not to watch.
 var (
-	errTooMany = errors.New("there are too many folders to watch")
-	errRemote  = errors.New("some are on a file system that others may change")
-	errTwice   = errors.New("a folder is in the tree twice")
+	errTooMany   = errors.New("too many folders to watch")
+	errRemote    = errors.New("some folders are on a remote file system")
+	errDuplicate = errors.New("a folder is in the tree twice")
 )

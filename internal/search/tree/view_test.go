@@ -20,28 +20,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// modes are the two ways to keep up with changes.
+// modes runs a test with watches and with sweeps.
 func modes(t *testing.T, test func(t *testing.T, noWatch bool)) {
 	t.Run("watch", func(t *testing.T) { test(t, false) })
 	t.Run("sweep", func(t *testing.T) { test(t, true) })
 }
 
-// failer is what a view reports to: a test, or one draw of rapid.
+// failer is the part of testing.TB that views use. rapid's T implements it too.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// view is what somebody knows who listens to a tree and reads its files.
+// view records the reports of a tree and the texts of its files.
 type view struct {
 	failer
-	tree  *Tree
-	files map[string]*File
-	texts map[string]string // of files that were read and not reported since
-	still bool              // nothing is read
+	tree   *Tree
+	files  map[string]*File
+	texts  map[string]string // texts of files that were read and not reported since
+	noRead bool              // do not read files
 }
 
-// noEnv keeps the configuration of whoever runs the tests out of them.
+// noEnv hides the git configuration of the user who runs the tests.
 func noEnv(string) (string, bool) { return "", false }
 
 func newView(f failer, o Options) *view {
@@ -55,51 +55,51 @@ func newView(f failer, o Options) *view {
 	return &view{failer: f, tree: tree, files: map[string]*File{}, texts: map[string]string{}}
 }
 
-// openView opens a view of a folder that is closed when the test ends.
+// openView opens a view of a folder. It is closed when the test ends.
 func openView(t *testing.T, o Options) *view {
 	v := newView(t, o)
 	t.Cleanup(func() { v.tree.Close() })
 	return v
 }
 
-// take takes over a change, and fails if it does not fit what was reported before.
+// take applies a change, and fails if it contradicts earlier reports.
 func (v *view) take(c Change) {
 	v.Helper()
 	for _, f := range c.Removed {
 		if v.files[f.Path] != f {
-			v.Fatalf("%q was removed and was not there", f.Path)
+			v.Fatalf("%q was removed but did not exist", f.Path)
 		}
 		delete(v.files, f.Path)
 		delete(v.texts, f.Path)
 	}
 	for _, f := range c.Added {
 		if v.files[f.Path] != nil {
-			v.Fatalf("%q was added and was there", f.Path)
+			v.Fatalf("%q was added but already existed", f.Path)
 		}
 		v.files[f.Path] = f
 	}
 	for _, f := range c.Changed {
 		if v.files[f.Path] != f {
-			v.Fatalf("%q was changed and was not there", f.Path)
+			v.Fatalf("%q was changed but did not exist", f.Path)
 		}
 		delete(v.texts, f.Path)
 	}
 }
 
-// update updates and then reads what is not known.
+// update updates the tree, and then reads all files with changes.
 func (v *view) update() {
 	v.Helper()
 	if err := v.tree.Update(context.Background(), v.take); err != nil {
 		v.Fatalf("update: %v", err)
 	}
-	if v.still {
+	if v.noRead {
 		return
 	}
 	for name, f := range v.files {
 		if _, known := v.texts[name]; known || f.Link {
 			continue
 		}
-		if text, err := v.tree.Read(f, room); err == nil {
+		if text, err := v.tree.Read(f, alloc); err == nil {
 			v.texts[name] = string(text)
 		} else {
 			v.texts[name] = "!"
@@ -107,12 +107,12 @@ func (v *view) update() {
 	}
 }
 
-func room(size int64) []byte { return make([]byte, size+1) }
+func alloc(size int64) []byte { return make([]byte, size+1) }
 
-// paths are the files that the view has.
+// paths returns the sorted paths of the view.
 func (v *view) paths() []string { return slices.Sorted(maps.Keys(v.files)) }
 
-// check compares the view with a plain walk, and what was read with what is there.
+// check compares the view with a plain walk, and the texts with the files.
 func (v *view) check() {
 	v.Helper()
 	root := v.tree.o.Root
@@ -175,10 +175,10 @@ func isRepository(folder string) bool {
 		return false
 	}
 	repo, err := ignore.Open(folder, noEnv)
-	return err == nil && begins(repo, folder)
+	return err == nil && isTop(repo, folder)
 }
 
-// countdown is a context that ends after it was asked so many times.
+// countdown is a context that ends after a number of calls of Err.
 type countdown struct {
 	context.Context
 	left atomic.Int64
@@ -197,7 +197,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// write writes a file and makes the folders that it is in.
+// write writes a file and creates its folders.
 func write(t failer, root, name, content string) {
 	t.Helper()
 	full := filepath.Join(root, name)

@@ -13,11 +13,11 @@ type worker struct {
 	*run
 	change  Change
 	changed [maxReaders][]*File // by reader
-	path    []byte              // of the folder that is visited, with a slash at its end
+	path    []byte              // path of the visited folder, with a slash at its end
 	listing
 }
 
-// do visits a folder, or looks at some of its files.
+// do visits a folder, or checks some of its files.
 func (w *worker) do(j job) error {
 	f := j.folder
 	if f.gone {
@@ -25,7 +25,7 @@ func (w *worker) do(j job) error {
 	}
 	w.path = f.path(w.path[:0])
 	if j.files != nil {
-		return w.again(f, j.files)
+		return w.checkFiles(f, j.files)
 	}
 	do := j.do | f.todo
 	f.todo = 0
@@ -44,32 +44,32 @@ func (w *worker) do(j job) error {
 	return nil
 }
 
-// visit does what there is to do in one folder, and tells what that came to be.
+// visit does the tasks in one folder, and returns them, extended by those that arose.
 func (w *worker) visit(f *folder, do todo) (todo, error) {
 	now := w.t.now()
-	h, err := w.t.place.folder(strings.TrimSuffix(string(w.path), "/"))
+	h, err := w.t.rootHandle.folder(strings.TrimSuffix(string(w.path), "/"))
 	if err != nil {
-		return do, w.refused(f, err)
+		return do, w.handleListError(f, err)
 	}
 	defer h.close()
 	st, err := h.stat()
 	if err != nil {
-		return do, w.refused(f, err)
+		return do, w.handleListError(f, err)
 	}
 	if f.repo == nil {
 		do |= list | deep
 	}
 	if st.identity != f.id {
 		do |= list | deep | stat
-		w.arrive(f, h, st.identity)
+		w.setIdentity(f, h, st.identity)
 	}
-	do |= w.observe(f, h, do)
-	if do&look != 0 && do&list == 0 && w.stale(f, h, &st) {
+	do |= w.ensureWatched(f, h, do)
+	if do&check != 0 && do&list == 0 && w.stale(f, h, &st) {
 		do |= list
 	}
 	if do&list != 0 {
 		if do, err = w.list(f, h, do); err != nil {
-			return do, w.refused(f, err)
+			return do, w.handleListError(f, err)
 		}
 		f.stamp = st.stamp(now, w.t.tick())
 	}
@@ -77,36 +77,37 @@ func (w *worker) visit(f *folder, do todo) (todo, error) {
 	return do, nil
 }
 
-// refused takes away what was in a folder that cannot be listed now. What has vanished is left to the visit to its parent.
-func (w *worker) refused(f *folder, err error) error {
+// handleListError removes the contents of a folder that cannot be listed. If the folder itself is
+// gone, it leaves that to the visit of its parent.
+func (w *worker) handleListError(f *folder, err error) error {
 	switch {
 	case exhausted(err):
 		return &fs.PathError{Op: "list", Path: string(w.path), Err: err}
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ELOOP):
 		return nil
 	}
-	w.t.o.Log.Debug("folder is left out", "path", string(w.path), "err", err)
-	w.empty(f)
+	w.t.o.Log.Debug("cannot list folder; it is left out", "path", string(w.path), "err", err)
+	w.removeContents(f)
 	f.stamp, f.id = 0, identity{}
 	return nil
 }
 
-// arrive notes that a folder is another one than before, or is seen for the first time.
-func (w *worker) arrive(f *folder, h handle, id identity) {
+// setIdentity records that a folder is another one than before, or new.
+func (w *worker) setIdentity(f *folder, h handle, id identity) {
 	f.id = id
 	if w.t.watch != nil {
 		w.t.watch.drop(f)
 	}
 	if f.parent != nil && f.parent.id.device != id.device && h.remote() {
-		w.t.distant.Store(true)
+		w.t.hasRemote.Store(true)
 		if w.t.watch != nil {
 			w.t.watch.fail(errRemote)
 		}
 	}
 }
 
-// observe sees to it that the folder is watched. If it was not, it has to be listed from now on.
-func (w *worker) observe(f *folder, h handle, do todo) todo {
+// ensureWatched adds a watch to the folder. If it had none, the folder must be listed after that.
+func (w *worker) ensureWatched(f *folder, h handle, do todo) todo {
 	if w.t.watch == nil || f.watch != 0 && do&deep == 0 {
 		return 0
 	}
@@ -116,7 +117,7 @@ func (w *worker) observe(f *folder, h handle, do todo) todo {
 	return 0
 }
 
-// stale tells whether the folder's names, or its rules, may differ from what was listed.
+// stale reports whether the folder's names, or its rules, may have changed since they were listed.
 func (w *worker) stale(f *folder, h handle, st *status) bool {
 	if !st.same(f.stamp) {
 		return true
@@ -128,9 +129,9 @@ func (w *worker) stale(f *folder, h handle, st *status) bool {
 	return err != nil || !rules.same(f.ignore)
 }
 
-// descend adds the jobs that follow from the visit to a folder.
+// descend adds jobs for the subfolders after the visit of a folder.
 func (w *worker) descend(f *folder, done todo) {
-	down := done & look
+	down := done & check
 	if done&deep != 0 {
 		down |= list | deep | done&stat
 	}
@@ -145,32 +146,32 @@ func (w *worker) descend(f *folder, done todo) {
 	}
 }
 
-// many is how many files are looked at in one job.
-const many = 4096
+// maxFilesPerJob is the maximum number of files checked in one job.
+const maxFilesPerJob = 4096
 
-// compare looks at the files that were read: all of them, or those that an event named.
+// compare checks the files that were read: all of them, or those that events named.
 func (w *worker) compare(f *folder, h handle, do todo) {
-	names := w.named(f)
+	names := w.takeTouched(f)
 	start := f.start()
-	if do&(look|stat) == 0 {
+	if do&(check|stat) == 0 {
 		for name := range names {
 			if file := f.file(name); file != nil {
-				w.look(h, file, start)
+				w.checkFile(h, file, start)
 			}
 		}
 		return
 	}
 	files := f.files
-	for ; w.wake != nil && len(files) > many; files = files[many:] {
-		w.push(job{folder: f, files: files[:many]})
+	for ; w.wake != nil && len(files) > maxFilesPerJob; files = files[maxFilesPerJob:] {
+		w.push(job{folder: f, files: files[:maxFilesPerJob]})
 	}
 	for _, file := range files {
-		w.look(h, file, start)
+		w.checkFile(h, file, start)
 	}
 }
 
-// named takes the names that events told of.
-func (w *worker) named(f *folder) map[string]struct{} {
+// takeTouched removes and returns the names that events reported.
+func (w *worker) takeTouched(f *folder) map[string]struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	names := w.t.touched[f]
@@ -178,9 +179,9 @@ func (w *worker) named(f *folder) map[string]struct{} {
 	return names
 }
 
-// again looks at some files of a folder that was visited before.
-func (w *worker) again(f *folder, files []*File) error {
-	h, err := w.t.place.folder(strings.TrimSuffix(string(w.path), "/"))
+// checkFiles checks some files of a folder that was visited before.
+func (w *worker) checkFiles(f *folder, files []*File) error {
+	h, err := w.t.rootHandle.folder(strings.TrimSuffix(string(w.path), "/"))
 	if err != nil {
 		if exhausted(err) {
 			return err
@@ -189,14 +190,14 @@ func (w *worker) again(f *folder, files []*File) error {
 	}
 	defer h.close()
 	for _, file := range files {
-		w.look(h, file, f.start())
+		w.checkFile(h, file, f.start())
 	}
 	return nil
 }
 
-// look compares a file with the stamps it had when it was read. A stamp is taken away by the one who reports the change; a read
-// that notes another one meanwhile is compared as well.
-func (w *worker) look(h handle, file *File, start int) {
+// checkFile compares a file with the stamps it had when it was read. Whoever clears a stamp reports
+// the change. If a read stores another stamp meanwhile, that is compared too.
+func (w *worker) checkFile(h handle, file *File, start int) {
 	var st status
 	var err error
 	asked := false
@@ -219,10 +220,10 @@ func (w *worker) look(h handle, file *File, start int) {
 	}
 }
 
-// tick is the time within which two writes may leave the same stamp.
+// tick returns the time within which two writes may have the same stamp.
 func (t *shared) tick() time.Duration {
-	if t.distant.Load() {
-		return coarse
+	if t.hasRemote.Load() {
+		return coarseTick
 	}
-	return t.place.tick
+	return t.rootHandle.tick
 }

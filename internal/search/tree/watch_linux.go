@@ -11,31 +11,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watcher hears from the kernel what is done in folders. Nothing runs for it: what happened before drain is called is in the queue
-// when it reads that.
+// watcher receives the kernel's events for folders (inotify). It needs no goroutine: events that
+// precede a call of drain are in the kernel's queue when drain reads it.
 type watcher struct {
 	fd     int
 	limit  int
 	buffer []byte
 
-	mu      sync.Mutex // guards the rest
-	folders map[int32]*folder
-	rivals  [][2]*folder // folders with the same watch
-	err     error
+	mu         sync.Mutex // guards the fields below
+	folders    map[int32]*folder
+	duplicates [][2]*folder // pairs of folders with the same watch
+	err        error
 }
 
-// watched are the events that tell of names that come or go, and of files that are written.
+// watched is the mask of events for names that are added or removed, and for files that are
+// written.
 const watched = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
 	unix.IN_DELETE_SELF | unix.IN_MOVE_SELF | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
 
-// newWatcher gives a watcher for at most so many folders.
-func newWatcher(p *place, limit int) (*watcher, error) {
+// newWatcher returns a watcher for at most limit folders.
+func newWatcher(p *rootHandle, limit int) (*watcher, error) {
 	if p.root.remote() {
 		return nil, errRemote
 	}
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("begin to watch: %w", err)
+		return nil, fmt.Errorf("start watching: %w", err)
 	}
 	return &watcher{fd: fd, limit: limit, folders: map[int32]*folder{}, buffer: make([]byte, 64<<10)}, nil
 }
@@ -48,23 +49,25 @@ func (w *watcher) close() {
 	}
 }
 
-// add watches a folder that is open, and tells whether it was not watched before. The kernel gives the watch it has if the folder
-// was moved, and the folder that had it is to be looked at by its parent.
+// add watches an open folder, and reports whether it was not watched before. If the folder was
+// moved, the kernel returns its existing watch, and the visit of its old parent finds that it is
+// gone from there.
 func (w *watcher) add(f *folder, h handle) bool {
-	if !w.hasRoom(f) {
+	if !w.canAdd(f) {
 		return false
 	}
-	// The path of the descriptor leads to the very folder, however long its own path is and whatever became of that.
+	// The path of the descriptor always leads to the open folder, however long its own path is and
+	// even if it was moved.
 	got, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(int(h)), watched)
 	if err != nil {
-		w.fail(fmt.Errorf("watch a folder: %w", err))
+		w.fail(fmt.Errorf("watch folder: %w", err))
 		return false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	watch := int32(got)
 	if other := w.folders[watch]; other != nil && other != f {
-		w.rivals = append(w.rivals, [2]*folder{other, f})
+		w.duplicates = append(w.duplicates, [2]*folder{other, f})
 	}
 	fresh := watch != f.watch
 	if fresh && w.folders[f.watch] == f {
@@ -74,8 +77,8 @@ func (w *watcher) add(f *folder, h handle) bool {
 	return fresh
 }
 
-// hasRoom tells whether a folder may be watched.
-func (w *watcher) hasRoom(f *folder) bool {
+// canAdd reports whether a folder may be watched.
+func (w *watcher) canAdd(f *folder) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil && f.watch == 0 && len(w.folders) >= w.limit {
@@ -84,46 +87,46 @@ func (w *watcher) hasRoom(f *folder) bool {
 	return w.err == nil
 }
 
-// drop ends the watch of a folder, unless that has become another's.
+// drop ends the watch of a folder, unless another folder has taken it over.
 func (w *watcher) drop(f *folder) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if f.watch != 0 && w.folders[f.watch] == f {
 		delete(w.folders, f.watch)
-		_, _ = unix.InotifyRmWatch(w.fd, uint32(f.watch)) // it fails if the kernel was first
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(f.watch)) // fails if the kernel has removed it already
 	}
 	f.watch = 0
 }
 
-// fail notes why watching is of no use.
+// fail records why watching is impossible.
 func (w *watcher) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = err
 }
 
-// failure tells why watching is of no use, if it is not. After a whole walk two folders that share a watch are one folder with two
-// paths, of which the kernel tells one.
+// failure returns the reason why watching is impossible, or nil. After a complete walk, two folders
+// with the same watch are one folder with two paths, and the kernel reports only one of them.
 func (w *watcher) failure(whole bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !whole || w.err != nil {
 		return w.err
 	}
-	for _, pair := range w.rivals {
+	for _, pair := range w.duplicates {
 		if !pair[0].gone && !pair[1].gone && pair[0].watch == pair[1].watch {
-			return errTwice
+			return errDuplicate
 		}
 	}
-	w.rivals = nil
+	w.duplicates = nil
 	return nil
 }
 
-// drain gives what happened until now. whole is false if some of it was lost.
+// drain passes all events up to now to each. whole is false if events were lost.
 func (w *watcher) drain(each func(event)) (whole bool, err error) {
 	waiting, err := unix.IoctlGetInt(w.fd, unix.TIOCINQ)
 	if err != nil {
-		return false, fmt.Errorf("ask for events: %w", err)
+		return false, fmt.Errorf("count events: %w", err)
 	}
 	whole = true
 	for waiting > 0 {
@@ -142,7 +145,7 @@ func (w *watcher) drain(each func(event)) (whole bool, err error) {
 	return whole, nil
 }
 
-// parse takes events apart: watch, mask, cookie, length of the name, name.
+// parse parses events: watch, mask, cookie, length of the name, name.
 func (w *watcher) parse(data []byte, each func(event)) (whole bool) {
 	whole = true
 	for len(data) >= unix.SizeofInotifyEvent {
@@ -156,7 +159,7 @@ func (w *watcher) parse(data []byte, each func(event)) (whole bool) {
 		}
 		f := w.folders[watch]
 		if f == nil {
-			continue // of a watch that was dropped
+			continue // the watch was dropped
 		}
 		lost := mask&(unix.IN_IGNORED|unix.IN_UNMOUNT) != 0
 		if lost {
@@ -165,8 +168,8 @@ func (w *watcher) parse(data []byte, each func(event)) (whole bool) {
 		}
 		each(event{
 			folder: f, name: string(name), lost: lost,
-			within:  mask&unix.IN_ISDIR != 0,
-			entries: mask&(unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0,
+			isFolder: mask&unix.IN_ISDIR != 0,
+			entries:  mask&(unix.IN_CREATE|unix.IN_DELETE|unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0,
 		})
 	}
 	return whole

@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// logged gives a logger and what it wrote.
+// logged returns a logger and its output.
 func logged() (*slog.Logger, *bytes.Buffer) {
 	var b bytes.Buffer
 	return slog.New(slog.NewTextHandler(&b, &slog.HandlerOptions{Level: slog.LevelInfo})), &b
 }
 
-// TestTooManyFolders has a tree grow beyond what is watched.
+// TestTooManyFolders creates more folders than may be watched.
 func TestTooManyFolders(t *testing.T) {
 	root := t.TempDir()
 	for i := range 10 {
@@ -48,14 +48,15 @@ func TestTooManyFolders(t *testing.T) {
 	v.check()
 }
 
-// TestKernelRefuses has the kernel take no more watches, and give no watcher.
+// TestKernelRefuses simulates a kernel that accepts no more watches, and one that creates no
+// watcher.
 func TestKernelRefuses(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "d/f", "one")
 	log, text := logged()
 	v := openView(t, Options{Root: root, Log: log})
 	v.update()
-	v.tree.watch.fail(fmt.Errorf("watch a folder: %w", unix.ENOSPC))
+	v.tree.watch.fail(fmt.Errorf("watch folder: %w", unix.ENOSPC))
 	for range 3 {
 		write(t, root, "e/f", "one")
 		v.update()
@@ -66,8 +67,8 @@ func TestKernelRefuses(t *testing.T) {
 	}
 }
 
-// TestQueueRunsOver does more than the kernel keeps for those who do not listen.
-func TestQueueRunsOver(t *testing.T) {
+// TestQueueOverflow causes more events than the kernel's queue can hold.
+func TestQueueOverflow(t *testing.T) {
 	limit := 0
 	if text, err := os.ReadFile("/proc/sys/fs/inotify/max_queued_events"); err == nil {
 		fmt.Sscan(string(text), &limit)
@@ -90,7 +91,7 @@ func TestQueueRunsOver(t *testing.T) {
 		defer file.Close()
 		files[i] = file
 	}
-	for i := range limit + 10 { // taking turns, so that the kernel cannot merge them
+	for i := range limit + 10 { // alternating, so that the kernel cannot merge the events
 		files[i%2].WriteAt([]byte("two"), 0)
 	}
 	os.RemoveAll(filepath.Join(root, "d/e"))
@@ -107,7 +108,7 @@ func TestQueueRunsOver(t *testing.T) {
 	}
 }
 
-// TestWatchesGo expects that what is removed is not watched any more.
+// TestWatchesGo checks that removed folders are no longer watched.
 func TestWatchesGo(t *testing.T) {
 	root := t.TempDir()
 	for i := range 5 {
@@ -138,7 +139,7 @@ func TestWatchesGo(t *testing.T) {
 	v.check()
 }
 
-// kernelWatches counts the watches that the kernel knows.
+// kernelWatches returns the number of watches in the kernel.
 func kernelWatches(t *testing.T, fd int) int {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", fd))
 	if err != nil {
@@ -147,7 +148,7 @@ func kernelWatches(t *testing.T, fd int) int {
 	return bytes.Count(text, []byte("inotify wd:"))
 }
 
-// TestSafetySweep changes a file by a name outside of the tree, of which the watches do not tell.
+// TestSafetySweep changes a file through a name outside the tree, which the watches do not report.
 func TestSafetySweep(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
 	write(t, root, "d/f", "one")
@@ -160,12 +161,12 @@ func TestSafetySweep(t *testing.T) {
 	v.tree.now = func() time.Time { return now }
 	v.update()
 	write(t, outside, "f", "other")
-	now = now.Add(sweepAfter + 1)
+	now = now.Add(sweepInterval + 1)
 	v.update()
 	v.check()
 }
 
-// TestSwaps replaces folders by others of the same name, in one go.
+// TestSwaps replaces folders by others of the same name in one step.
 func TestSwaps(t *testing.T) {
 	modes(t, func(t *testing.T, noWatch bool) {
 		root := t.TempDir()

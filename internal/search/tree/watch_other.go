@@ -4,10 +4,10 @@ package tree
 
 import "errors"
 
-// watcher cannot be had here: trees are swept.
+// watcher is not implemented on this system: trees are swept.
 type watcher struct{}
 
-func newWatcher(*place, int) (*watcher, error) { return nil, errors.ErrUnsupported }
+func newWatcher(*rootHandle, int) (*watcher, error) { return nil, errors.ErrUnsupported }
 
 func (*watcher) close()                          {}
 func (*watcher) add(*folder, handle) bool        { return false }

@@ -9,38 +9,41 @@ import (
 )
 
 const (
-	window  = 3 // bytes of a literal that are looked for; the rest is compared where they stand
+	window  = 3 // bytes of a literal that are searched; the rest is compared where they match
 	buckets = 8
 )
 
-// A sieve finds the places where one of many literals stands. It sorts them into buckets, a bit each. For each of three bytes that
-// follow each other it knows the buckets that take it, so that few places are left to compare.
-type sieve struct {
+// A prefilter finds the places where one of many literals occurs. It sorts the literals into
+// buckets, one bit each, and has a table of the buckets that match each byte value at each of three
+// consecutive places. A place whose tables have no common bucket needs no comparison.
+type prefilter struct {
 	takes   [window][256]uint8
 	nibbles nibbles
 	needles [buckets][]needle
-	plain   []byte  // the only literal, if a plain search is the fastest way
-	probes  []probe // bytes that it begins with, if charts can be drawn with them
-	only    needle  // the only literal, if it has more bytes than probes
+	plain   []byte  // the only literal, if bytes.Index is the fastest way
+	probes  []probe // probes of the only literal, if bitmaps can be filled with them
+	only    needle  // the only literal, if it is longer than the probes
 }
 
-// nibbles are what sieve.takes is, by the low and the high half of a byte: the buckets that are in both take it, and sometimes others.
-// Each table is there twice, for instructions that look at 32 bytes.
+// nibbles holds prefilter.takes by the low and the high half of a byte. The buckets in both halves
+// match the byte; a few others may appear too. Each table is stored twice, for instructions that
+// process 32 bytes.
 type nibbles [2 * window][32]uint8
 
-// A needle is a literal and the place of its window. If it is shorter, anything may stand in the rest.
+// A needle is a literal and the offset of its window. If the window is longer than the literal, the
+// rest of the window matches anything.
 type needle struct {
 	Literal
-	at     int
-	beyond bool // a letter of it is also a character beyond ASCII
+	at       int
+	nonASCII bool // one of its letters also matches a non-ASCII character
 }
 
-// newSieve returns nil if the literals cannot be looked for so.
-func newSieve(literals []Literal) *sieve {
+// newPrefilter returns nil if the literals cannot be searched this way.
+func newPrefilter(literals []Literal) *prefilter {
 	if len(literals) == 0 {
 		return nil
 	}
-	s := &sieve{}
+	s := &prefilter{}
 	all := make([]needle, len(literals))
 	for i, l := range literals {
 		n, ok := newNeedle(l)
@@ -49,25 +52,26 @@ func newSieve(literals []Literal) *sieve {
 		}
 		all[i] = n
 	}
-	if l := literals[0]; len(literals) == 1 && !l.Fold && (len(l.Text) == 1 || !sifts()) {
+	if l := literals[0]; len(literals) == 1 && !l.Fold && (len(l.Text) == 1 || !hasVectorScan()) {
 		s.plain = []byte(l.Text)
 	}
-	if n := all[0]; len(all) == 1 && !n.beyond && sifts() {
+	if n := all[0]; len(all) == 1 && !n.nonASCII && hasVectorScan() {
 		s.probes = newProbes(n.Literal)
 		if len(n.Text) > maxProbes {
 			s.only = n
 		}
 	}
-	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.Text[a.at:], b.Text[b.at:]) }) // alike into one bucket
+	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.Text[a.at:], b.Text[b.at:]) }) // similar ones into one bucket
 	for i, n := range all {
 		s.add(n, i*buckets/max(len(all), buckets))
 	}
 	return s
 }
 
-// newNeedle chooses the window. A letter that is also a character beyond ASCII is in none, so there may be no window.
+// newNeedle chooses the window. The window excludes letters that also match a non-ASCII character,
+// so a literal may have no window.
 func newNeedle(l Literal) (n needle, ok bool) {
-	n = needle{Literal: l, beyond: l.Fold && strings.ContainsAny(l.Text, "ks")}
+	n = needle{Literal: l, nonASCII: l.Fold && strings.ContainsAny(l.Text, "ks")}
 	best := -1
 	for at := range len(l.Text) {
 		score, within := 0, 0
@@ -85,21 +89,22 @@ func newNeedle(l Literal) (n needle, ok bool) {
 	return n, best >= 0
 }
 
-// also returns what a byte of the needle stands for besides itself and its other case, or nothing.
+// also returns the non-ASCII character that a byte of the needle matches besides its two cases, or
+// "".
 func (n *needle) also(c byte) string {
 	switch {
-	case n.beyond && c == 'k':
+	case n.nonASCII && c == 'k':
 		return "\u212a"
-	case n.beyond && c == 's':
+	case n.nonASCII && c == 's':
 		return "\u017f"
 	}
 	return ""
 }
 
 // add puts a needle into a bucket.
-func (s *sieve) add(n needle, bucket int) {
+func (s *prefilter) add(n needle, bucket int) {
 	s.needles[bucket] = append(s.needles[bucket], n)
-	open := false // from here on anything may stand
+	open := false // from here on anything matches
 	for i := range window {
 		var c byte
 		if n.at+i < len(n.Text) {
@@ -122,8 +127,8 @@ func (s *sieve) add(n needle, bucket int) {
 	}
 }
 
-// take lets a byte at a place of the window through to a bucket.
-func (s *sieve) take(place int, c byte, bucket int) {
+// take lets a byte at a place of the window match a bucket.
+func (s *prefilter) take(place int, c byte, bucket int) {
 	bit := uint8(1) << bucket
 	s.takes[place][c] |= bit
 	low, high := &s.nibbles[2*place], &s.nibbles[2*place+1]
@@ -133,22 +138,22 @@ func (s *sieve) take(place int, c byte, bucket int) {
 	}
 }
 
-// next returns a place in the first line, of those that begin at or after at, in which a literal stands, or -1. It gives up when
-// stop is set.
-func (s *sieve) next(data []byte, at int, stop *atomic.Bool) int {
-	for ; at < len(data); at += patience {
+// next returns a place in the first line, of those that begin at or after at, that contains a
+// literal, or -1. It returns -1 if stop is set.
+func (s *prefilter) next(data []byte, at int, stop *atomic.Bool) int {
+	for ; at < len(data); at += stopInterval {
 		if stop != nil && stop.Load() {
 			return -1
 		}
-		if hit := s.within(data, at, min(at+patience, len(data))); hit >= 0 {
+		if hit := s.within(data, at, min(at+stopInterval, len(data))); hit >= 0 {
 			return hit
 		}
 	}
 	return -1
 }
 
-// within looks at the places from at up to until.
-func (s *sieve) within(data []byte, at, until int) int {
+// within searches the places from at up to until.
+func (s *prefilter) within(data []byte, at, until int) int {
 	if s.plain != nil {
 		if hit := bytes.Index(data[at:min(len(data), until+len(s.plain)-1)], s.plain); hit >= 0 {
 			return at + hit
@@ -156,12 +161,12 @@ func (s *sieve) within(data []byte, at, until int) int {
 		return -1
 	}
 	for at < until {
-		block, marks := s.nibbles.sift(data, at, until)
+		block, marks := s.nibbles.scan(data, at, until)
 		if marks == 0 {
-			return s.crawl(data, block, until)
+			return s.scanBytes(data, block, until)
 		}
 		for ; marks != 0; marks &= marks - 1 {
-			if place := block + bits.TrailingZeros32(marks); s.stands(data, place) {
+			if place := block + bits.TrailingZeros32(marks); s.matchesAt(data, place) {
 				return place
 			}
 		}
@@ -170,8 +175,8 @@ func (s *sieve) within(data []byte, at, until int) int {
 	return -1
 }
 
-// crawl is within for machines that have no instructions for it, and for the last few places.
-func (s *sieve) crawl(data []byte, at, until int) int {
+// scanBytes is within for CPUs without the vector instructions, and for the last few places.
+func (s *prefilter) scanBytes(data []byte, at, until int) int {
 	first, second, third := &s.takes[0], &s.takes[1], &s.takes[2]
 	for ; at+4 <= until && at+4+window-1 <= len(data); at += 4 {
 		text := data[at : at+4+window-1]
@@ -183,21 +188,22 @@ func (s *sieve) crawl(data []byte, at, until int) int {
 			continue
 		}
 		for place := at; place < at+4; place++ {
-			if s.stands(data, place) {
+			if s.matchesAt(data, place) {
 				return place
 			}
 		}
 	}
 	for ; at < until; at++ {
-		if s.stands(data, at) {
+		if s.matchesAt(data, at) {
 			return at
 		}
 	}
 	return -1
 }
 
-// stands tells whether a literal is where its window is at this place.
-func (s *sieve) stands(data []byte, at int) bool {
+// matchesAt reports whether the window of a literal, and the literal around it, match at this
+// place.
+func (s *prefilter) matchesAt(data []byte, at int) bool {
 	found := s.takes[0][data[at]]
 	for i := 1; i < window && at+i < len(data); i++ {
 		found &= s.takes[i][data[at+i]]
@@ -205,7 +211,7 @@ func (s *sieve) stands(data []byte, at int) bool {
 	for ; found != 0; found &= found - 1 {
 		needles := s.needles[bits.TrailingZeros8(found)]
 		for i := range needles {
-			if needles[i].stands(data, at) {
+			if needles[i].matchesAt(data, at) {
 				return true
 			}
 		}
@@ -213,12 +219,12 @@ func (s *sieve) stands(data []byte, at int) bool {
 	return false
 }
 
-// stands tells whether the needle's window at this place is in the needle.
-func (n *needle) stands(data []byte, at int) bool {
+// matchesAt reports whether the needle matches with its window at this place.
+func (n *needle) matchesAt(data []byte, at int) bool {
 	from, to := at-n.at, at-n.at+len(n.Text)
 	switch {
-	case n.beyond:
-		return n.ends(data[at:]) && n.begins(data[:at])
+	case n.nonASCII:
+		return n.matchSuffix(data[at:]) && n.matchPrefix(data[:at])
 	case from < 0 || to > len(data):
 		return false
 	case !n.Fold:
@@ -233,8 +239,8 @@ func (n *needle) stands(data []byte, at int) bool {
 	return true
 }
 
-// ends tells whether data begins with what the needle is from its window on.
-func (n *needle) ends(data []byte) bool {
+// matchSuffix reports whether data begins with the part of the needle from its window on.
+func (n *needle) matchSuffix(data []byte) bool {
 	for _, c := range []byte(n.Text[n.at:]) {
 		size := 1
 		switch also := n.also(c); {
@@ -251,8 +257,8 @@ func (n *needle) ends(data []byte) bool {
 	return true
 }
 
-// begins tells whether data ends with what the needle is before its window.
-func (n *needle) begins(data []byte) bool {
+// matchPrefix reports whether data ends with the part of the needle before its window.
+func (n *needle) matchPrefix(data []byte) bool {
 	for i := n.at - 1; i >= 0; i-- {
 		c, size := n.Text[i], 1
 		switch also := n.also(c); {

@@ -1,10 +1,11 @@
 #include "textflag.h"
 
-// func siftAVX2(n *nibbles, data *byte, count int) (at int, marks uint32)
+// func scanAVX2(n *nibbles, data *byte, count int) (at int, marks uint32)
 //
-// A byte selects by its low nibble from one table and by its high nibble from another; the bits that are in both are the
-// buckets that take the byte. Three bytes that follow each other must leave a bucket.
-TEXT ·siftAVX2(SB), NOSPLIT, $0-36
+// The low nibble of a byte selects an entry of one table, the high nibble one of another. The bits
+// that are set in both are the buckets that match the byte. A place is marked if three consecutive
+// bytes have a common bucket.
+TEXT ·scanAVX2(SB), NOSPLIT, $0-36
 	MOVQ n+0(FP), AX
 	MOVQ data+8(FP), SI
 	MOVQ count+16(FP), CX
@@ -69,10 +70,10 @@ found:
 	MOVL AX, marks+32(FP)
 	RET
 
-// func drawAVX2(probes *probe, count int, data *byte, words int, places, ends *[chartWords]uint64)
+// func fillBitmapAVX2(probes *probe, count int, data *byte, words int, places, ends *[bitmapWords]uint64)
 //
-// For each word of 64 bytes, all probes are compared, each one byte further in the text.
-TEXT ·drawAVX2(SB), NOSPLIT, $0-48
+// For each word of 64 bytes, it compares all probes, each one byte further in the text.
+TEXT ·fillBitmapAVX2(SB), NOSPLIT, $0-48
 	MOVQ probes+0(FP), AX
 	MOVQ count+8(FP), BX
 	MOVQ data+16(FP), SI

@@ -9,37 +9,37 @@ import (
 	"unicode/utf8"
 )
 
-// inPieces returns the lines that are to be searched of all pieces, and checks where they are and what is around them.
-func inPieces(t *testing.T, content string, context, size, longest int) (lines []string, ok bool) {
+// inChunks returns the lines to search of all chunks, and checks their places and their context.
+func inChunks(t *testing.T, content string, context, size, maxLine int) (lines []string, ok bool) {
 	t.Helper()
 	var stop atomic.Bool
-	p := newPieces(iotest.OneByteReader(strings.NewReader(content)), context, &stop, size, longest)
+	p := newChunkReader(iotest.OneByteReader(strings.NewReader(content)), context, &stop, size, maxLine)
 	if p == nil {
 		return nil, false
 	}
 	for p.next() {
 		if p.lines != len(lines) {
-			t.Fatalf("%d lines were before, not %d", len(lines), p.lines)
+			t.Fatalf("got %d lines before, want %d", len(lines), p.lines)
 		}
 		if p.from > 0 && p.data[p.from-1] != '\n' {
-			t.Fatalf("%q is no line", p.data[p.from:])
+			t.Fatalf("%q is not a line", p.data[p.from:])
 		}
 		for line := range bytes.Lines(p.data[p.from:p.to]) {
 			lines = append(lines, strings.TrimSuffix(string(line), "\n"))
 		}
 		before := bytes.Count(p.data[:p.from], []byte{'\n'})
-		if longest > len(content) && before < min(context, p.lines) {
+		if maxLine > len(content) && before < min(context, p.lines) {
 			t.Fatalf("%d lines of context are before line %d", before, p.lines+1)
 		}
 		after := bytes.Count(p.data[p.to:], []byte{'\n'})
-		if longest > len(content) && !p.ended && after < context {
+		if maxLine > len(content) && !p.ended && after < context {
 			t.Fatalf("%d lines of context are after", after)
 		}
 	}
 	return lines, true
 }
 
-// wanted returns the lines that inPieces should.
+// wanted returns the lines that inChunks should return.
 func wanted(content string) (lines []string, ok bool) {
 	e, mark := detect([]byte(content))
 	text := []byte(content)[mark:]
@@ -58,9 +58,9 @@ func wanted(content string) (lines []string, ok bool) {
 	return lines, true
 }
 
-func comparePieces(t *testing.T, content string, context, size int) {
+func compareChunks(t *testing.T, content string, context, size int) {
 	t.Helper()
-	got, gotOK := inPieces(t, content, context, size, 1<<20)
+	got, gotOK := inChunks(t, content, context, size, 1<<20)
 	want, wantOK := wanted(content)
 	if gotOK != wantOK {
 		t.Fatalf("text: %v, wanted %v", gotOK, wantOK)
@@ -68,8 +68,8 @@ func comparePieces(t *testing.T, content string, context, size int) {
 	same(t, "pieces", got, want)
 }
 
-// TestPieces: a text in pieces has the same lines as the text.
-func TestPieces(t *testing.T) {
+// TestChunkReader checks that a text in chunks has the same lines as the text.
+func TestChunkReader(t *testing.T) {
 	little, big := utf16("one\ntwo ö \U0001f600\n\nlast")
 	for _, content := range []string{
 		"", "\n", "one", "one\n", "one\ntwo", "one\r\ntwo\r\n\r\n", strings.Repeat("a line\n", 3000), strings.Repeat("x", 5000) + "\nlast",
@@ -78,34 +78,36 @@ func TestPieces(t *testing.T) {
 	} {
 		for _, context := range []int{0, 1, 3} {
 			for _, size := range []int{16, 64, 1000} {
-				comparePieces(t, content, context, size)
+				compareChunks(t, content, context, size)
 			}
 		}
 	}
 }
 
-// TestLongestLine: of a line that is too long the beginning is searched, and it counts as one.
-func TestLongestLine(t *testing.T) {
+// TestMaxLineLength checks that only the beginning of a line that is too long is searched, and that
+// it counts as one line.
+func TestMaxLineLength(t *testing.T) {
 	content := "one\n" + strings.Repeat("x", 1000) + "\nthree\n" + strings.Repeat("y", 500)
 	for _, context := range []int{0, 2} {
-		got, _ := inPieces(t, content, context, 32, 64)
+		got, _ := inChunks(t, content, context, 32, 64)
 		if len(got) != 4 || got[0] != "one" || got[2] != "three" || !strings.HasPrefix(got[1], "xxxxxxxx") || len(got[1]) > 200 || !strings.HasPrefix(got[3], "yyy") {
 			t.Errorf("%q", got)
 		}
 	}
 }
 
-// FuzzPieces: whatever the content is, and however it is cut, the lines are those of the content.
-func FuzzPieces(f *testing.F) {
+// FuzzChunkReader checks that the lines of the chunks are those of the content, whatever the
+// content and the chunk size.
+func FuzzChunkReader(f *testing.F) {
 	f.Add("one\ntwo\nthree", uint8(1), uint8(10))
 	f.Add("\xff\xfeo\x00n\x00\n\x00\x00\xd8", uint8(2), uint8(1))
 	f.Add(strings.Repeat("a\n", 5000)+"\x00", uint8(0), uint8(200))
 	f.Fuzz(func(t *testing.T, content string, context, size uint8) {
-		comparePieces(t, content, int(context%5), 8+int(size))
+		compareChunks(t, content, int(context%5), 8+int(size))
 	})
 }
 
-// FuzzTexts: judging and decoding never fail, and give valid UTF-8 where they decode.
+// FuzzTexts checks that classifying and decoding never fail, and that decoding gives valid UTF-8.
 func FuzzTexts(f *testing.F) {
 	f.Add("\xff\xfea\x00\x00\xd8\x01", 5)
 	f.Add("text\x00", 1)
@@ -115,9 +117,10 @@ func FuzzTexts(f *testing.F) {
 			t.Fatal(is, text)
 		}
 		part, isCut := window([]byte(content), max(0, min(at, len(content))))
-		given, cutMore := validate(string(part))
-		if len(given) > mostBytes || given != strings.ToValidUTF8(given, "?") || !isCut && !cutMore && utf8.ValidString(content) && given != content {
-			t.Fatalf("%q of %q", given, content)
+		delivered, cutMore := validate(string(part))
+		isWhole := !isCut && !cutMore && utf8.ValidString(content)
+		if len(delivered) > maxLineBytes || delivered != strings.ToValidUTF8(delivered, "?") || isWhole && delivered != content {
+			t.Fatalf("%q of %q", delivered, content)
 		}
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRecall plants false counts, which only a search that does not look would give.
-func TestRecall(t *testing.T) {
+// TestCounts stores false counts, which only a search that uses the cache returns.
+func TestCounts(t *testing.T) {
 	root := t.TempDir()
 	for i := range 20 {
 		write(t, root, fmt.Sprintf("%02d.txt", i), strings.Repeat("rose\ntulpe\n", 4))
@@ -16,14 +16,14 @@ func TestRecall(t *testing.T) {
 	c := open(t, root, Options{})
 	query := Query{Pattern: pattern(t, "rose", false), Limit: 3}
 	c.search(t, query)
-	c.tended()
+	c.maintained()
 	if _, sum := c.search(t, query); sum.Matches != 80 || sum.Matched != 20 {
 		t.Fatalf("%+v, wanted 80 lines in 20 files", sum)
 	}
-	slots := c.view.parts[0].shelf.recall(query.Pattern.Key(), recalledPatterns, false)
+	slots := c.view.parts[0].segment.countSlots(query.Pattern.Key(), maxCountedPatterns, false)
 	for i := range slots {
 		if count, ok := slots[i].known(); !ok || count != 4 {
-			t.Fatalf("of number %d %d is known, %v", i, count, ok)
+			t.Fatalf("doc %d: count %d, known %v", i, count, ok)
 		}
 	}
 	slots[0].keep(0)
@@ -51,40 +51,41 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRecallIsBounded: however many patterns are searched for, and however many docs there are.
-func TestRecallIsBounded(t *testing.T) {
-	s := newShelf([]doc{{kind: textual, base: new(byte), length: 1}})
-	for i := range 3 * recalledPatterns {
-		s.recall(fmt.Sprint(i), recalledPatterns, true)
+// TestCountsAreBounded checks the limits on the number of patterns and of docs.
+func TestCountsAreBounded(t *testing.T) {
+	s := newSegment([]doc{{kind: textual, base: new(byte), length: 1}})
+	for i := range 3 * maxCountedPatterns {
+		s.countSlots(fmt.Sprint(i), maxCountedPatterns, true)
 	}
-	if n := len(s.tallies); n != recalledPatterns {
-		t.Errorf("%d patterns are kept", n)
+	if n := len(s.counts); n != maxCountedPatterns {
+		t.Errorf("%d patterns are cached", n)
 	}
-	if s.recall("not worth it", recalledPatterns, false) != nil || s.recall(strings.Repeat("x", recalledKey+1), recalledPatterns, true) != nil {
-		t.Error("slots were given that should not be kept")
+	long := strings.Repeat("x", maxCountedKey+1)
+	if s.countSlots("not worth it", maxCountedPatterns, false) != nil || s.countSlots(long, maxCountedPatterns, true) != nil {
+		t.Error("slots were returned that should not be cached")
 	}
-	if s.recall("none", 0, true) != nil || len(s.tallies) > 0 {
-		t.Errorf("%d patterns are kept where none should be", len(s.tallies))
+	if s.countSlots("none", 0, true) != nil || len(s.counts) > 0 {
+		t.Errorf("%d patterns are cached where none should be", len(s.counts))
 	}
 	docs := make([]doc, 1<<16)
 	v := &view{}
 	for range 20 {
-		v.parts = append(v.parts, newPart(newShelf(docs), ""))
-		if n := len(v.parts) * len(docs) * v.recalled(); n > recalledDocs {
-			t.Errorf("for %d docs %d counts are kept", len(v.parts)*len(docs), n)
+		v.parts = append(v.parts, newPart(newSegment(docs), ""))
+		if n := len(v.parts) * len(docs) * v.maxPatterns(); n > maxCounts {
+			t.Errorf("for %d docs %d counts are cached", len(v.parts)*len(docs), n)
 		}
 	}
 }
 
-// again searches for the same with other limits, globs and places to begin after, while files change.
-func (g *garden) again(c *Corpus, expression string, times int) {
+// searchAgain repeats a search with other limits, globs and start places, while files change.
+func (g *randomTree) searchAgain(c *Corpus, expression string, times int) {
 	g.t.Helper()
 	for range times {
 		if g.random.IntN(2) == 0 {
 			g.change()
 		}
-		only := gardenGlobs[g.random.IntN(len(gardenGlobs))]
-		lines, all := naively(g.t, g.root, expression, only)
+		only := treeGlobs[g.random.IntN(len(treeGlobs))]
+		lines, all := bruteForce(g.t, g.root, expression, only)
 		q := Query{Pattern: pattern(g.t, expression, false), Only: globbing(g.t, only), Tally: g.random.IntN(3) == 0}
 		q.Limit = g.random.IntN(8) * g.random.IntN(8)
 		q.After, q.Context = g.place(lines), g.random.IntN(3)
@@ -106,8 +107,8 @@ func (g *garden) again(c *Corpus, expression string, times int) {
 	}
 }
 
-// place is that of a line that matches, or anywhere, or none.
-func (g *garden) place(lines []string) Place {
+// place returns the place of a matching line, a random place, or none.
+func (g *randomTree) place(lines []string) Place {
 	switch g.random.IntN(3) {
 	case 0:
 		return Place{g.path(), g.random.IntN(10)}
@@ -120,7 +121,8 @@ func (g *garden) place(lines []string) Place {
 	return Place{}
 }
 
-// paged returns what a query should give of all lines that match, or the files they are in, and how many it should skip.
+// paged returns what a query should deliver of all matching lines, or the files that contain them,
+// and how many it should skip.
 func paged(lines []string, q Query) (want []string, skipped int) {
 	counts := map[string]int{}
 	for _, l := range lines {
@@ -147,41 +149,42 @@ func paged(lines []string, q Query) (want []string, skipped int) {
 	return want, skipped
 }
 
-// TestRecallModel: in a folder whose texts are all in memory, pages through the same searches find what reading all files finds.
-func TestRecallModel(t *testing.T) {
-	g := &garden{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(3, 9))}
+// TestCountsModel checks that, with all texts in memory, paging through repeated searches finds
+// what reading all files finds.
+func TestCountsModel(t *testing.T) {
+	g := &randomTree{t: t, root: t.TempDir(), random: rand.New(rand.NewPCG(3, 9))}
 	for range 300 {
 		g.change()
 	}
 	c := open(t, g.root, Options{})
 	for range 30 {
-		g.again(c, gardenPatterns[g.random.IntN(len(gardenPatterns))], 4)
-		c.tended()
+		g.searchAgain(c, treePatterns[g.random.IntN(len(treePatterns))], 4)
+		c.maintained()
 	}
 	known := 0
-	for _, tally := range c.view.parts[0].shelf.tallies {
-		for i := range tally.docs {
-			if _, ok := tally.docs[i].known(); ok {
+	for _, counts := range c.view.parts[0].segment.counts {
+		for i := range counts.docs {
+			if _, ok := counts.docs[i].known(); ok {
 				known++
 			}
 		}
 	}
 	if known == 0 {
-		t.Error("nothing was remembered")
+		t.Error("nothing was cached")
 	}
 }
 
-// TestRecallOfWholes: what was counted until a search was stopped is not kept.
-func TestRecallOfWholes(t *testing.T) {
+// TestCountsOfStoppedSearch checks that the count of a stopped search is not cached.
+func TestCountsOfStoppedSearch(t *testing.T) {
 	text := []byte("rose\n")
 	j := job{doc: &doc{kind: textual, base: &text[0], length: uint32(len(text))}, slot: &slot{}}
 	for _, stopped := range []bool{true, false} {
 		s := &search{query: Query{Pattern: pattern(t, "rose", false), Tally: true}}
 		s.stop.Store(stopped)
-		w := &worker{search: s, tray: &tray{}}
-		w.look(&j, j.text(), sheet{stays: true})
+		w := &worker{search: s, unitResult: &unitResult{}}
+		w.searchText(&j, j.text(), textRange{stays: true})
 		if count, ok := j.slot.known(); ok == stopped || ok && count != 1 {
-			t.Errorf("stopped %v: %d is known, %v", stopped, count, ok)
+			t.Errorf("stopped %v: count %d, known %v", stopped, count, ok)
 		}
 	}
 }

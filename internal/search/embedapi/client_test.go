@@ -19,21 +19,21 @@ import (
 
 const secret = "sk-very-secret"
 
-// service is a server that remembers what it was asked, and a client of it whose pauses take no time.
+// service is a server that records requests, and a client of it whose pauses take no time.
 type service struct {
 	*Client
 	mu     sync.Mutex
-	asked  []question
+	asked  []embeddingRequest
 	header []http.Header
 	paths  []string
 	pauses []time.Duration
 }
 
-func start(t *testing.T, o Options, handle func(n int, q question, w http.ResponseWriter)) *service {
+func start(t *testing.T, o Options, handle func(n int, q embeddingRequest, w http.ResponseWriter)) *service {
 	t.Helper()
 	s := &service{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var q question
+		var q embeddingRequest
 		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
 			t.Errorf("request: %v", err)
 		}
@@ -57,8 +57,8 @@ func start(t *testing.T, o Options, handle func(n int, q question, w http.Respon
 	return s
 }
 
-// good answers with vectors that tell the texts apart: the length of the text, and 1.
-func good(q question, w io.Writer) {
+// good responds with vectors that distinguish the texts: the length of the text, and 1.
+func good(q embeddingRequest, w io.Writer) {
 	var data []string
 	for i, text := range q.Input {
 		data = append(data, fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":[%d,1]}`, i, len(text)))
@@ -67,9 +67,9 @@ func good(q question, w io.Writer) {
 }
 
 func TestEmbed(t *testing.T) {
-	s := start(t, Options{URL: "/v1/"}, func(_ int, q question, w http.ResponseWriter) { good(q, w) })
+	s := start(t, Options{URL: "/v1/"}, func(_ int, q embeddingRequest, w http.ResponseWriter) { good(q, w) })
 	if s.ID() != "" || s.Dim() != 0 {
-		t.Errorf("before the first answer: %q, %d", s.ID(), s.Dim())
+		t.Errorf("before the first response: %q, %d", s.ID(), s.Dim())
 	}
 	got, err := s.Embed(t.Context(), []string{"abc", strings.Repeat("x", 3)})
 	if err != nil {
@@ -79,19 +79,19 @@ func TestEmbed(t *testing.T) {
 	if diff := cmp.Diff([][]float32{want, want}, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]question{{Model: "some-model", Input: []string{"abc", "xxx"}, Format: "float"}}, s.asked); diff != "" {
+	if diff := cmp.Diff([]embeddingRequest{{Model: "some-model", Input: []string{"abc", "xxx"}, Format: "float"}}, s.asked); diff != "" {
 		t.Error(diff)
 	}
 	if s.paths[0] != "/v1/embeddings" || s.header[0].Get("Authorization") != "Bearer "+secret {
-		t.Errorf("asked %s with %v", s.paths[0], s.header[0])
+		t.Errorf("requested %s with %v", s.paths[0], s.header[0])
 	}
 	if s.ID() != "remote:some-model:2" || s.Dim() != 2 {
-		t.Errorf("after the first answer: %q, %d", s.ID(), s.Dim())
+		t.Errorf("after the first response: %q, %d", s.ID(), s.Dim())
 	}
 }
 
-func TestDimensionsAreAskedFor(t *testing.T) {
-	s := start(t, Options{Dim: 2}, func(_ int, q question, w http.ResponseWriter) { good(q, w) })
+func TestDimensionsAreRequested(t *testing.T) {
+	s := start(t, Options{Dim: 2}, func(_ int, q embeddingRequest, w http.ResponseWriter) { good(q, w) })
 	if s.ID() != "remote:some-model:2" {
 		t.Errorf("ID %q", s.ID())
 	}
@@ -101,7 +101,7 @@ func TestDimensionsAreAskedFor(t *testing.T) {
 }
 
 func TestBatches(t *testing.T) {
-	s := start(t, Options{}, func(_ int, q question, w http.ResponseWriter) { good(q, w) })
+	s := start(t, Options{}, func(_ int, q embeddingRequest, w http.ResponseWriter) { good(q, w) })
 	var texts []string
 	for i := range 150 {
 		texts = append(texts, strings.Repeat("a", i+1))
@@ -120,11 +120,11 @@ func TestBatches(t *testing.T) {
 		total := 0
 		for _, text := range q.Input {
 			total += len(text)
-			if len(text) > longest || text == "" || strings.ContainsRune(text, '\uFFFD') {
+			if len(text) > maxTextBytes || text == "" || strings.ContainsRune(text, '\uFFFD') {
 				t.Errorf("sent a text of %d bytes: %.20q", len(text), text)
 			}
 		}
-		if total > mostBytes {
+		if total > maxRequestBytes {
 			t.Errorf("sent %d bytes at once", total)
 		}
 	}
@@ -138,8 +138,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-func TestOrderIsThatOfTheTexts(t *testing.T) {
-	s := start(t, Options{}, func(_ int, _ question, w http.ResponseWriter) {
+func TestOrder(t *testing.T) {
+	s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 		io.WriteString(w, `{"data":[{"index":1,"embedding":[0,1]},{"index":0,"embedding":[1,0]}]}`)
 	})
 	got, err := s.Embed(t.Context(), []string{"a", "b"})
@@ -148,10 +148,10 @@ func TestOrderIsThatOfTheTexts(t *testing.T) {
 	}
 }
 
-// TestBadAnswers has a service answer in every wrong way.
-func TestBadAnswers(t *testing.T) {
-	const garbage = "the service answered with something that is no embedding"
-	many := strings.Repeat("1,", mostNumbers) + "1"
+// TestInvalidResponses has a service respond in every wrong way.
+func TestInvalidResponses(t *testing.T) {
+	const garbage = "the service returned an invalid response"
+	many := strings.Repeat("1,", maxDim) + "1"
 	for name, test := range map[string]struct{ body, want string }{
 		"nothing":             {``, garbage},
 		"HTML":                {`<html>`, garbage},
@@ -171,12 +171,12 @@ func TestBadAnswers(t *testing.T) {
 		"words":               {`{"data":[{"embedding":["a"]},{"embedding":["b"]}]}`, garbage},
 		"base64":              {`{"data":[{"embedding":"AACAPw=="},{"embedding":"AACAPw=="}]}`, garbage},
 		"null":                {`{"data":[null,null]}`, garbage},
-		"huge":                {`{"data":[` + strings.Repeat(" ", 2<<20+2*mostNumbers*26) + `]}`, garbage},
+		"huge":                {`{"data":[` + strings.Repeat(" ", 2<<20+2*maxDim*26) + `]}`, garbage},
 		"too many dimensions": {`{"data":[{"embedding":[` + many + `]},{"embedding":[` + many + `]}]}`, garbage},
 		"another dimension":   {`{"data":[{"embedding":[1,2]},{"embedding":[1,2]}]}`, "the service answered with 2 dimensions, not 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, Options{Dim: 3}, func(_ int, _ question, w http.ResponseWriter) { io.WriteString(w, test.body) })
+			s := start(t, Options{Dim: 3}, func(_ int, _ embeddingRequest, w http.ResponseWriter) { io.WriteString(w, test.body) })
 			vectors, err := s.Embed(t.Context(), []string{"a", "b"})
 			checkError(t, err, test.want)
 			if vectors != nil || len(s.asked) != 1 {
@@ -186,7 +186,7 @@ func TestBadAnswers(t *testing.T) {
 	}
 }
 
-// checkError wants an error for callers, without the key anywhere in it.
+// checkError checks that an error for callers is as expected and does not contain the key.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	var failed *Error
@@ -195,7 +195,7 @@ func checkError(t *testing.T, err error, want string) {
 	}
 	for ; err != nil; err = errors.Unwrap(err) {
 		if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "http://") {
-			t.Errorf("%q tells too much", err)
+			t.Errorf("%q contains a secret", err)
 		}
 	}
 }
@@ -206,16 +206,16 @@ func TestStatus(t *testing.T) {
 		want     string
 		requests int
 	}{
-		{429, "API rate limit exceeded", attempts},
-		{500, "the service answered 500", attempts},
-		{503, "the service answered 503", attempts},
+		{429, "API rate limit exceeded", maxAttempts},
+		{500, "the service answered 500", maxAttempts},
+		{503, "the service answered 503", maxAttempts},
 		{401, "the service refused the key (401)", 1},
 		{403, "the service refused the key (403)", 1},
 		{404, "the service answered 404", 1},
 		{400, "the service answered 400", 1},
 		{204, "the service answered 204", 1},
 	} {
-		s := start(t, Options{}, func(_ int, _ question, w http.ResponseWriter) {
+		s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 			w.WriteHeader(test.status)
 			if test.status != 204 {
 				io.WriteString(w, `{"error":"`+secret+`"}`)
@@ -227,15 +227,15 @@ func TestStatus(t *testing.T) {
 			t.Errorf("%d: %d requests, want %d", test.status, len(s.asked), test.requests)
 		}
 		for i := 1; i < len(s.pauses); i++ {
-			if s.pauses[i] < s.pauses[0]/2 || s.pauses[i] > longestOne {
+			if s.pauses[i] < s.pauses[0]/2 || s.pauses[i] > maxWait {
 				t.Errorf("%d: pauses %v", test.status, s.pauses)
 			}
 		}
 	}
 }
 
-func TestAnotherAttemptHelps(t *testing.T) {
-	s := start(t, Options{}, func(n int, q question, w http.ResponseWriter) {
+func TestRetry(t *testing.T) {
+	s := start(t, Options{}, func(n int, q embeddingRequest, w http.ResponseWriter) {
 		if n == 1 {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -251,10 +251,11 @@ func TestAnotherAttemptHelps(t *testing.T) {
 	}
 }
 
-// TestRetryAfterIsBoundByTheCaller answers at once that there is no hope.
-func TestRetryAfterIsBoundByTheCaller(t *testing.T) {
+// TestRetryAfterBeyondDeadline checks that Embed fails at once if the requested delay is too
+// long.
+func TestRetryAfterBeyondDeadline(t *testing.T) {
 	for _, after := range []string{"20", "86400", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)} {
-		s := start(t, Options{}, func(_ int, _ question, w http.ResponseWriter) {
+		s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 			w.Header().Set("Retry-After", after)
 			w.WriteHeader(http.StatusTooManyRequests)
 		})
@@ -280,9 +281,10 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLongTextsAreCut meets a service that takes short texts alone, and remembers it.
+// TestLongTextsAreCut checks that the client remembers the limit of a service that accepts only
+// short texts.
 func TestLongTextsAreCut(t *testing.T) {
-	s := start(t, Options{}, func(_ int, q question, w http.ResponseWriter) {
+	s := start(t, Options{}, func(_ int, q embeddingRequest, w http.ResponseWriter) {
 		for _, text := range q.Input {
 			if len(text) > 2500 {
 				w.WriteHeader(http.StatusBadRequest)
@@ -305,9 +307,10 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-// TestShortTextsAreCutToo: what is sent is seldom long, and there are services that take less still.
+// TestShortTextsAreCutToo checks that the limit is found for short texts too: most texts are short,
+// and some services accept even less.
 func TestShortTextsAreCutToo(t *testing.T) {
-	s := start(t, Options{}, func(_ int, q question, w http.ResponseWriter) {
+	s := start(t, Options{}, func(_ int, q embeddingRequest, w http.ResponseWriter) {
 		if len(q.Input[0]) > 1500 {
 			w.WriteHeader(http.StatusBadRequest)
 			return
@@ -319,16 +322,16 @@ func TestShortTextsAreCutToo(t *testing.T) {
 			t.Errorf("text %d: %v after %d requests", i, err, len(s.asked))
 		}
 	}
-	s.learn(longest)
-	if room := s.room.Load(); room != 1100 {
-		t.Errorf("somebody who asked before unlearnt it: %d", room)
+	s.recordLimit(maxTextBytes)
+	if textLimit := s.textLimit.Load(); textLimit != 1100 {
+		t.Errorf("a higher limit replaced it: %d", textLimit)
 	}
 }
 
-// TestHang has the caller's time and the request's own run out.
-func TestHang(t *testing.T) {
+// TestTimeout checks the caller's deadline and the request's own timeout.
+func TestTimeout(t *testing.T) {
 	release := make(chan struct{})
-	s := start(t, Options{Timeout: 50 * time.Millisecond}, func(int, question, http.ResponseWriter) { <-release })
+	s := start(t, Options{Timeout: 50 * time.Millisecond}, func(int, embeddingRequest, http.ResponseWriter) { <-release })
 	t.Cleanup(func() { close(release) })
 	_, err := s.Embed(t.Context(), []string{"a"})
 	checkError(t, err, "timed out after 50ms")
@@ -344,7 +347,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-func TestDown(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close()
 	c, err := New(Options{URL: server.URL, Model: "m", Key: secret})
@@ -355,18 +358,18 @@ func TestDown(t *testing.T) {
 	c.wait = func(context.Context, time.Duration) error { pauses++; return nil }
 	_, err = c.Embed(t.Context(), []string{"a"})
 	checkError(t, err, "the service cannot be reached")
-	if pauses != attempts-1 {
+	if pauses != maxAttempts-1 {
 		t.Errorf("%d pauses", pauses)
 	}
 }
 
-// TestRedirect follows no redirect to another host: that would get the key.
+// TestRedirect checks that redirects to another host are refused: that host would get the key.
 func TestRedirect(t *testing.T) {
 	stolen := false
 	thief := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { stolen = true }))
 	t.Cleanup(thief.Close)
 	for _, status := range []int{301, 302, 307, 308} {
-		s := start(t, Options{}, func(_ int, _ question, w http.ResponseWriter) {
+		s := start(t, Options{}, func(_ int, _ embeddingRequest, w http.ResponseWriter) {
 			w.Header().Set("Location", thief.URL+"/embeddings")
 			w.WriteHeader(status)
 		})
@@ -374,9 +377,9 @@ func TestRedirect(t *testing.T) {
 		checkError(t, err, fmt.Sprintf("the service answered %d", status))
 	}
 	if stolen {
-		t.Error("the other host was asked")
+		t.Error("the other host got a request")
 	}
-	s := start(t, Options{}, func(n int, q question, w http.ResponseWriter) {
+	s := start(t, Options{}, func(n int, q embeddingRequest, w http.ResponseWriter) {
 		if n == 1 {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(http.StatusTemporaryRedirect)
@@ -389,7 +392,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://localhost:11434/v1":              "http://localhost:11434/v1/embeddings",
 		"http://localhost:11434/v1/":             "http://localhost:11434/v1/embeddings",

@@ -10,25 +10,27 @@ import (
 )
 
 const (
-	loaders   = 2  // that read files at the same time
-	batchSize = 64 // files that a loader takes at a time
+	loaders   = 2  // number of goroutines that read files
+	batchSize = 64 // number of files that a loader takes at a time
 )
 
-// An intake is what one update of the tree brings. Files are read while others are still being found, but for those of the
-// first update: the first search reads them by itself, as that has its answer sooner, and they are kept in memory afterwards.
-type intake struct {
-	corpus  *Corpus
-	lazy    bool
-	reads   bool       // files have been read
-	pending []doc      // to be read; the updater's alone, as those removed are
-	removed []doc      //
-	jobs    chan []doc // nil until there is enough to do for loaders
+// An ingest reads the changes of one update of the tree. It reads files while others are still
+// being found. In the first update it reads none: the first search reads them itself, which is
+// faster, and they are loaded into memory afterwards.
+type ingest struct {
+	corpus *Corpus
+	lazy   bool
+	reads  bool // at least one file has been read
+	// pending and removed are used by the updater alone. pending holds docs to read.
+	pending []doc
+	removed []doc
+	jobs    chan []doc // nil until there is enough work for the loaders
 	reading sync.WaitGroup
-	piles   [loaders]pile // what each loader has read
+	loaded  [loaders]loadedDocs // the docs that each loader has read
 }
 
-// A pile is docs in the order in which they were read.
-type pile struct {
+// A loadedDocs list holds docs in the order in which they were read.
+type loadedDocs struct {
 	mu   sync.Mutex
 	docs []doc
 }
@@ -36,28 +38,28 @@ type pile struct {
 // update brings the view up to date with the tree.
 func (c *Corpus) update() error {
 	c.mu.Lock()
-	n := &intake{corpus: c, lazy: !c.view.complete}
-	c.intake = n
+	n := &ingest{corpus: c, lazy: !c.view.complete}
+	c.ingest = n
 	c.mu.Unlock()
 	err := c.tree.Update(c.ctx, n.take)
 	n.finish()
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	c.mu.Lock()
-	c.intake = nil
+	c.ingest = nil
 	c.mu.Unlock()
 	c.apply(n.collect(), err == nil)
 	if n.reads {
 		for _, l := range c.allocators {
-			l.settle()
+			l.publish()
 		}
 		c.reading.Unlock()
 	}
 	return err
 }
 
-// take notes what has changed, and gives it to the loaders once it is worth their while.
-func (n *intake) take(change tree.Change) {
+// take records a change, and passes files to the loaders once there are enough.
+func (n *ingest) take(change tree.Change) {
 	for _, f := range change.Removed {
 		n.removed = append(n.removed, doc{file: f, kind: removed, serial: n.corpus.serial.Add(1)})
 	}
@@ -75,10 +77,10 @@ func (n *intake) take(change tree.Change) {
 	}
 }
 
-// dispatch has what is pending read.
-func (n *intake) dispatch() {
+// dispatch passes the pending docs to the loaders.
+func (n *ingest) dispatch() {
 	if n.lazy {
-		n.piles[0].add(n.pending)
+		n.loaded[0].add(n.pending)
 		n.pending = n.pending[:0]
 		return
 	}
@@ -93,30 +95,31 @@ func (n *intake) dispatch() {
 	n.pending = nil
 }
 
-// begin must come before the first file is read. Nobody else reads for the view until the changes are in it.
-func (n *intake) begin() {
+// begin must be called before the first file is read. It prevents others from reading files for the
+// view until the changes are in it.
+func (n *ingest) begin() {
 	n.reads = true
 	n.corpus.reading.Lock()
 }
 
-func (p *pile) add(docs []doc) {
+func (p *loadedDocs) add(docs []doc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.docs = append(p.docs, docs...)
 }
 
-// load reads what is dispatched.
-func (n *intake) load(i int) {
+// load reads the dispatched batches.
+func (n *ingest) load(i int) {
 	for batch := range n.jobs {
 		for k := range batch {
 			n.corpus.load(&batch[k], n.corpus.allocators[i])
 		}
-		n.piles[i].add(batch)
+		n.loaded[i].add(batch)
 	}
 }
 
-// finish reads what is left.
-func (n *intake) finish() {
+// finish reads the remaining files.
+func (n *ingest) finish() {
 	if n.jobs != nil || n.lazy {
 		n.dispatch()
 	} else if len(n.pending) > 0 {
@@ -124,7 +127,7 @@ func (n *intake) finish() {
 		for i := range n.pending {
 			n.corpus.load(&n.pending[i], n.corpus.allocators[0])
 		}
-		n.piles[0].add(n.pending)
+		n.loaded[0].add(n.pending)
 	}
 	if n.jobs != nil {
 		close(n.jobs)
@@ -132,14 +135,14 @@ func (n *intake) finish() {
 	}
 }
 
-// collect returns all changes that were not glimpsed before, sorted, one a path.
-func (n *intake) collect() []doc { return latest(append(n.taken(), n.removed...)) }
+// collect returns all changes that were not published before, sorted and unique by path.
+func (n *ingest) collect() []doc { return latest(append(n.takeLoaded(), n.removed...)) }
 
-// taken returns what is on the piles, and leaves nothing there.
-func (n *intake) taken() []doc {
+// takeLoaded removes and returns the docs read so far.
+func (n *ingest) takeLoaded() []doc {
 	var docs []doc
-	for i := range n.piles {
-		p := &n.piles[i]
+	for i := range n.loaded {
+		p := &n.loaded[i]
 		p.mu.Lock()
 		docs = append(docs, p.docs...)
 		p.docs = nil
@@ -148,7 +151,7 @@ func (n *intake) taken() []doc {
 	return docs
 }
 
-// latest returns docs sorted by path, the youngest one of each.
+// latest returns docs sorted by path, keeping the newest of each path.
 func latest(docs []doc) []doc {
 	keys := make([]key, len(docs))
 	for i := range docs {
@@ -164,7 +167,7 @@ func latest(docs []doc) []doc {
 	return sorted
 }
 
-// A key is what docs are sorted by, with the place of the doc.
+// A key is the sort key of a doc, with the doc's index.
 type key struct {
 	path   string
 	serial uint32
@@ -178,7 +181,7 @@ func byKey(a, b key) int {
 	return cmp.Compare(a.serial, b.serial)
 }
 
-// sortKeys sorts two halves at the same time if there are many, for a first search waits for it.
+// sortKeys sorts a long list as two halves in parallel, because the first search waits for it.
 func sortKeys(keys []key) []key {
 	const many = 4096
 	if len(keys) < many {

@@ -7,8 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSieveReadsNothingBeyond hands over texts that end where memory does: a byte further is a fault.
-func TestSieveReadsNothingBeyond(t *testing.T) {
+// TestPrefilterReadsNothingBeyond searches texts at the end of a memory mapping: reading a byte
+// more is a fault.
+func TestPrefilterReadsNothingBeyond(t *testing.T) {
 	page := unix.Getpagesize()
 	memory, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
@@ -18,7 +19,7 @@ func TestSieveReadsNothingBeyond(t *testing.T) {
 	if err := unix.Mprotect(memory[page:], unix.PROT_NONE); err != nil {
 		t.Skip(err)
 	}
-	s := newSieve([]Literal{{Text: "quixotic"}, {Text: "\x00\x00x"}})
+	s := newPrefilter([]Literal{{Text: "quixotic"}, {Text: "\x00\x00x"}})
 	for size := range 200 {
 		if at := s.next(memory[page-size:page], 0, nil); at >= 0 {
 			t.Fatalf("in %d zeros: %d", size, at)

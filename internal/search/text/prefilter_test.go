@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestSieve puts a literal at every place of texts that are full of what is almost one.
-func TestSieve(t *testing.T) {
+// TestPrefilter puts a literal at every place of texts that are full of similar text.
+func TestPrefilter(t *testing.T) {
 	for _, c := range []struct{ literal, filler string }{
 		{"q", "aQ"},
 		{"xy", "xxyX"},
@@ -20,7 +20,7 @@ func TestSieve(t *testing.T) {
 		{"\xe4\xb8\x96", "\xe4\xb8\x97\xe5"},
 	} {
 		for _, fold := range []bool{false, true} {
-			s := newSieve([]Literal{{Text: c.literal, Fold: fold}})
+			s := newPrefilter([]Literal{{Text: c.literal, Fold: fold}})
 			spelling, filler := c.literal, strings.Repeat(c.filler, 100)[:120]
 			if fold {
 				spelling = strings.ToUpper(c.literal)
@@ -40,7 +40,8 @@ func TestSieve(t *testing.T) {
 	}
 }
 
-// byWindow is the oracle of a sieve: the first place of a line in which any of the literals stands.
+// byWindow is the oracle of a prefilter: it returns the first place of a line that contains any of
+// the literals.
 func byWindow(literals []Literal, data string) int {
 	fold := strings.NewReplacer("\u212a", "k", "\u017f", "s")
 	at := 0
@@ -55,7 +56,7 @@ func byWindow(literals []Literal, data string) int {
 	return -1
 }
 
-func TestSieveOfMany(t *testing.T) {
+func TestPrefilterOfMany(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var literals []Literal
 		for _, word := range rapid.SliceOfN(words(), 1, maxLiterals).Draw(t, "literals") {
@@ -65,13 +66,13 @@ func TestSieveOfMany(t *testing.T) {
 			}
 			literals = append(literals, l)
 		}
-		s := newSieve(literals)
+		s := newPrefilter(literals)
 		if s == nil {
 			t.Skip("a literal of k and s alone")
 		}
 		data := texts().Draw(t, "data") + rapid.StringOfN(rapid.SampledFrom([]rune("xyz\n")), 0, 200, -1).Draw(t, "more")
 		want := byWindow(literals, data)
-		got := map[string]int{"next": s.next([]byte(data), 0, nil), "crawl": s.crawl([]byte(data), 0, len(data))}
+		got := map[string]int{"next": s.next([]byte(data), 0, nil), "crawl": s.scanBytes([]byte(data), 0, len(data))}
 		if len(literals) == 1 && !literals[0].Fold {
 			s.plain = []byte(literals[0].Text)
 			got["plain"] = s.next([]byte(data), 0, nil)
@@ -87,9 +88,9 @@ func TestSieveOfMany(t *testing.T) {
 	})
 }
 
-// TestSieveAtTheEnd looks for what would end beyond the text.
-func TestSieveAtTheEnd(t *testing.T) {
-	s := newSieve([]Literal{{Text: "end"}, {Text: "nd"}})
+// TestPrefilterAtTheEnd searches for literals that are cut off by the end of the text.
+func TestPrefilterAtTheEnd(t *testing.T) {
+	s := newPrefilter([]Literal{{Text: "end"}, {Text: "nd"}})
 	for size := range 200 {
 		data := bytes.Repeat([]byte("."), size)
 		if at := s.next(data[:size:size], 0, nil); at >= 0 {
@@ -97,7 +98,7 @@ func TestSieveAtTheEnd(t *testing.T) {
 		}
 		whole := fmt.Append(data, "end")
 		if at := s.next(whole[:size+2], 0, nil); at >= 0 {
-			t.Fatalf("found at %d what begins in a text of %d bytes and does not end in it", at, size+2)
+			t.Fatalf("found at %d a literal that the end of %d bytes cuts off", at, size+2)
 		}
 		if at := s.next(whole, 0, nil); at < size {
 			t.Fatalf("at %d, want %d", at, size)

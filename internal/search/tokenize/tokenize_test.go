@@ -41,7 +41,7 @@ func TestOf(t *testing.T) {
 
 func TestLongWordsAreCut(t *testing.T) {
 	got := Of(strings.Repeat("a", 1000) + " b")
-	if want := []string{strings.Repeat("a", longest), "b"}; !slices.Equal(got, want) {
+	if want := []string{strings.Repeat("a", maxWord), "b"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -58,7 +58,8 @@ func TestInStops(t *testing.T) {
 	}
 }
 
-// TestStem: forms of a word have one stem, and words that are not forms of it another.
+// TestStem checks that the forms of a word have the same stem, and that other words have another
+// one.
 func TestStem(t *testing.T) {
 	for _, forms := range []string{
 		"query queries querying queried", "cache caches cached caching", "process processes processing processed",
@@ -104,7 +105,7 @@ func FuzzOf(f *testing.F) {
 
 func checkWord(t *testing.T, word string) {
 	t.Helper()
-	if word == "" || len(word) > longest+utf8.UTFMax {
+	if word == "" || len(word) > maxWord+utf8.UTFMax {
 		t.Errorf("a word of %d bytes", len(word))
 	}
 	stem := Stem(word)

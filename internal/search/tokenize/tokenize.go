@@ -1,4 +1,5 @@
-// Package tokenize takes text and code apart into the words that a search compares.
+// Package tokenize splits text and code into the words that a search compares. It does not remove
+// stop words.
 package tokenize
 
 import (
@@ -7,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many bytes of a word count. What is longer is data, not language.
-const longest = 64
+// maxWord is the maximum length of a word in bytes. Anything longer is data, not language; the rest
+// is dropped.
+const maxWord = 64
 
-// Of gives the words of a text in their order: lower case, without accents, identifiers
-// taken apart where their writers did (parseHTTPRequest2 is parse, http, request, 2).
-// Nothing is left out for being common.
+// Of returns the words of a text in order: in lower case, without accents, and with identifiers
+// split at their word boundaries (parseHTTPRequest2 becomes parse, http, request, 2).
 func Of(text string) []string {
 	letters := make([]byte, 0, len(text))
 	ends := make([]int, 0, len(text)/5+1)
@@ -27,11 +28,11 @@ func Of(text string) []string {
 	return found
 }
 
-// In gives the words that Of gives, each valid until the next: for whoever counts or
-// looks up words and has no use for strings.
+// In iterates over the words that Of returns. Each word is valid until the next. It is for callers
+// that count or look up words and need no strings.
 func In(text string) iter.Seq[[]byte] {
 	return func(yield func(word []byte) bool) {
-		s := scanner{text: text, word: make([]byte, 0, longest+utf8.UTFMax)}
+		s := scanner{text: text, word: make([]byte, 0, maxWord+utf8.UTFMax)}
 		for s.next() {
 			if !yield(s.word) {
 				return
@@ -40,17 +41,17 @@ func In(text string) iter.Seq[[]byte] {
 	}
 }
 
-// kind is what a character means for the borders of words.
+// kind is the kind of a character, which determines word boundaries.
 type kind uint8
 
 const (
-	gap    kind = '.'
-	lower  kind = 'a' // also letters that have no case
-	upper  kind = 'A'
-	digit  kind = '0'
-	mark   kind = '^' // part of the letter before it, and dropped
-	alone  kind = '#' // a word of its own, as in scripts without spaces
-	beyond kind = '*' // not ASCII: the character has to be looked at
+	gap      kind = '.'
+	lower    kind = 'a' // also letters without case
+	upper    kind = 'A'
+	digit    kind = '0'
+	mark     kind = '^' // part of the letter before it, and dropped
+	alone    kind = '#' // a word of its own, as in scripts without spaces
+	nonASCII kind = '*' // not ASCII: the character must be decoded
 )
 
 // scanner finds one word after the other.
@@ -60,14 +61,14 @@ type scanner struct {
 	word []byte
 }
 
-// next moves on to the next word, and says whether there is one.
+// next advances to the next word, and reports whether there is one.
 func (s *scanner) next() bool {
 	s.word = s.word[:0]
 	last := gap
 	for s.at < len(s.text) {
 		c := s.text[s.at]
 		now := kind(kinds[c])
-		if now == beyond {
+		if now == nonASCII {
 			if ended := s.wide(&last); ended {
 				return true
 			}
@@ -81,13 +82,13 @@ func (s *scanner) next() bool {
 			s.at++
 			continue
 		}
-		if last != gap && s.border(last, now) {
+		if last != gap && s.boundary(last, now) {
 			return true
 		}
 		if now == upper {
 			c |= 'a' - 'A'
 		}
-		if len(s.word) < longest {
+		if len(s.word) < maxWord {
 			s.word = append(s.word, c)
 		}
 		last = now
@@ -96,9 +97,8 @@ func (s *scanner) next() bool {
 	return last != gap
 }
 
-// border says whether a word ends between a character of one kind and the one that
-// the scanner has reached.
-func (s *scanner) border(last, now kind) bool {
+// boundary reports whether a word ends between a character of one kind and the next character.
+func (s *scanner) boundary(last, now kind) bool {
 	switch {
 	case last == lower && now == lower, last == digit && now == digit, last == upper && now == lower:
 		return false
@@ -108,8 +108,8 @@ func (s *scanner) border(last, now kind) bool {
 	return true
 }
 
-// startsName says whether the capital that the scanner has reached begins a word after
-// an acronym, as R does in HTTPRequest, and not the L in URLs.
+// startsName reports whether the capital at this place begins a word after an acronym, as R does in
+// HTTPRequest, but not the L in URLs.
 func (s *scanner) startsName() bool {
 	_, size := utf8.DecodeRuneInString(s.text[s.at:])
 	rest := s.text[s.at+size:]
@@ -124,7 +124,7 @@ func (s *scanner) startsName() bool {
 	return beyondS == lower
 }
 
-// skipShortForm passes what follows an apostrophe in don't, it's or we've.
+// skipShortForm skips what follows an apostrophe in don't, it's or we've.
 func (s *scanner) skipShortForm() {
 	rest := s.text[s.at:]
 	if len(rest) < 2 || rest[0] != '\'' {
@@ -140,13 +140,13 @@ func (s *scanner) skipShortForm() {
 	}
 }
 
-// wide takes the next character, which is not ASCII, and says whether the word ended.
+// wide reads the next character, which is not ASCII, and reports whether the word ended.
 func (s *scanner) wide(last *kind) bool {
 	now, size := kindOf(s.text[s.at:])
-	if *last != gap && now != mark && (now == gap || s.border(*last, now)) {
+	if *last != gap && now != mark && (now == gap || s.boundary(*last, now)) {
 		return true
 	}
-	if now != gap && now != mark && len(s.word) < longest {
+	if now != gap && now != mark && len(s.word) < maxWord {
 		r, _ := utf8.DecodeRuneInString(s.text[s.at:])
 		s.word = appendFolded(s.word, r)
 	}
@@ -158,12 +158,12 @@ func (s *scanner) wide(last *kind) bool {
 	return now == alone
 }
 
-// kindOf tells the kind and the size of the first character of a text.
+// kindOf returns the kind and the size of the first character of a text.
 func kindOf(text string) (kind, int) {
 	if text == "" {
 		return gap, 0
 	}
-	if k := kind(kinds[text[0]]); k != beyond {
+	if k := kind(kinds[text[0]]); k != nonASCII {
 		return k, 1
 	}
 	r, size := utf8.DecodeRuneInString(text)
@@ -182,15 +182,15 @@ func kindOf(text string) (kind, int) {
 	return gap, size
 }
 
-// kinds has the kind of each byte.
+// kinds holds the kind of each byte.
 const kinds = "" +
 	"................................................0000000000......" +
 	".AAAAAAAAAAAAAAAAAAAAAAAAAA......aaaaaaaaaaaaaaaaaaaaaaaaaa....." +
 	"****************************************************************" +
 	"****************************************************************"
 
-// plain has the letter beneath the accent for U+00C0 to U+017F, a dot where there is
-// none or more than one.
+// plain holds the base letter for the accented letters U+00C0 to U+017F, or a dot if there is none
+// or more than one.
 const plain = "" +
 	"aaaaaa.ceeeeiiiidnooooo.ouuuuy.saaaaaa.ceeeeiiiidnooooo.ouuuuy.y" +
 	"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiii..jjkkklllllll" +

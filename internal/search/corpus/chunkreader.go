@@ -8,29 +8,29 @@ import (
 )
 
 const (
-	pieceSize   = 1 << 20  // what is read of a large file at once
-	longestLine = 16 << 20 // the rest of a longer line is not searched
+	chunkSize     = 1 << 20  // bytes read of a large file at a time
+	maxLineLength = 16 << 20 // the rest of a longer line is not searched
 )
 
-// pieces cut a large text into pieces of whole lines. Those from one place to another are to be searched; before and after
-// them stand some more, for context.
-type pieces struct {
+// A chunkReader splits a large text into chunks of whole lines. The lines from offset from to
+// offset to are to be searched; the lines before and after them are context.
+type chunkReader struct {
 	source  io.Reader
 	stop    *atomic.Bool
 	context int
 	data    []byte
 	from    int
 	to      int
-	lines   int  // of the text that are before from
-	ended   bool // nothing more is to be read
-	skip    bool // the rest of the line is left out
-	longest int  // no more than this is kept of a line
+	lines   int  // number of lines of the text before from
+	ended   bool // there is nothing more to read
+	skip    bool // the rest of the current line is skipped
+	maxLine int  // maximum length kept of a line
 }
 
-// newPieces returns nil if the file is binary or cannot be read. It begins with pieces of a size, which grow with lines up
-// to the longest.
-func newPieces(file io.Reader, context int, stop *atomic.Bool, size, longest int) *pieces {
-	head := make([]byte, headSize+longestMark)
+// newChunkReader returns nil if the file is binary or cannot be read. The chunks begin with the
+// given size and grow to hold a long line, up to the maximum.
+func newChunkReader(file io.Reader, context int, stop *atomic.Bool, size, maxLine int) *chunkReader {
+	head := make([]byte, headSize+maxMarkSize)
 	n, err := fill(file, head)
 	if err != nil {
 		return nil
@@ -48,11 +48,11 @@ func newPieces(file io.Reader, context int, stop *atomic.Bool, size, longest int
 		return nil
 	}
 	source = io.MultiReader(bytes.NewReader(head), source)
-	return &pieces{source: source, stop: stop, context: context, longest: longest, data: make([]byte, 0, size)}
+	return &chunkReader{source: source, stop: stop, context: context, maxLine: maxLine, data: make([]byte, 0, size)}
 }
 
-// next goes on to the next piece, and returns false if there is none.
-func (p *pieces) next() bool {
+// next advances to the next chunk. It returns false if there is none.
+func (p *chunkReader) next() bool {
 	p.advance()
 	for {
 		p.read()
@@ -62,20 +62,20 @@ func (p *pieces) next() bool {
 		case p.ended:
 			p.to = len(p.data)
 			return p.to > p.from
-		case p.settle(p.context):
+		case p.findEnd(p.context):
 			return true
-		case cap(p.data) >= p.longest:
-			if !p.settle(0) {
+		case cap(p.data) >= p.maxLine:
+			if !p.findEnd(0) {
 				p.to, p.skip = len(p.data), true
 			}
 			return true
 		}
-		p.data = append(make([]byte, 0, min(2*cap(p.data), p.longest)), p.data...)
+		p.data = append(make([]byte, 0, min(2*cap(p.data), p.maxLine)), p.data...)
 	}
 }
 
-// advance leaves out what was searched, but for the lines that are context of what follows.
-func (p *pieces) advance() {
+// advance drops what was searched, except for the lines that are context of the next chunk.
+func (p *chunkReader) advance() {
 	p.lines += bytes.Count(p.data[p.from:p.to], []byte{'\n'})
 	if p.skip {
 		p.lines++
@@ -91,8 +91,9 @@ func (p *pieces) advance() {
 	p.from, p.to = p.to-keep, p.to-keep
 }
 
-// settle finds the last line after which as many are there as context needs. It returns false if there is none.
-func (p *pieces) settle(context int) bool {
+// findEnd finds the last line that is followed by enough lines of context. It returns false if
+// there is none.
+func (p *chunkReader) findEnd(context int) bool {
 	end := p.from + bytes.LastIndexByte(p.data[p.from:], '\n') + 1
 	for ; context > 0 && end > p.from; context-- {
 		end = p.from + bytes.LastIndexByte(p.data[p.from:end-1], '\n') + 1
@@ -101,8 +102,8 @@ func (p *pieces) settle(context int) bool {
 	return end > p.from
 }
 
-// read fills the room there is.
-func (p *pieces) read() {
+// read fills the free space of the buffer.
+func (p *chunkReader) read() {
 	for p.skip && !p.ended && !p.stop.Load() {
 		p.readOn()
 		rest := p.data[p.from:]
@@ -117,8 +118,8 @@ func (p *pieces) read() {
 	p.readOn()
 }
 
-// readOn reads, and ends before the line that has a NUL.
-func (p *pieces) readOn() {
+// readOn reads more data. It ends the text before the line that contains a NUL.
+func (p *chunkReader) readOn() {
 	if p.ended || len(p.data) == cap(p.data) {
 		return
 	}
@@ -136,8 +137,8 @@ func (p *pieces) readOn() {
 type decoder struct {
 	encoding encoding
 	source   io.Reader
-	raw      []byte // read and not decoded yet
-	text     []byte // decoded and not given yet
+	raw      []byte // read but not decoded yet
+	text     []byte // decoded but not returned yet
 	err      error
 }
 

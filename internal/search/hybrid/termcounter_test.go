@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTally compares the postings of a tally that is used again and again with those of a map.
-func TestTally(t *testing.T) {
+// TestTermCounter compares the postings of a reused term counter with those of a map.
+func TestTermCounter(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	counts := newTally()
-	for _, size := range []int{3, 400, 0, 40} { // the second has more words than there are places at first
+	counts := newTermCounter()
+	for _, size := range []int{3, 400, 0, 40} { // the second has more words than the initial hash table has places
 		want, c := map[uint64]map[int]int{}, newCore(0, 0)
 		counts.reset()
 		for slot := range size {
@@ -28,27 +28,27 @@ func TestTally(t *testing.T) {
 				t.Fatalf("%d words, want %d", got, len(all))
 			}
 			for _, word := range all {
-				pieces := want[hash([]byte(word))]
-				if pieces == nil {
-					pieces = map[int]int{}
-					want[hash([]byte(word))] = pieces
+				chunks := want[hash([]byte(word))]
+				if chunks == nil {
+					chunks = map[int]int{}
+					want[hash([]byte(word))] = chunks
 				}
-				pieces[slot] = min(pieces[slot]+1, maxTimes)
+				chunks[slot] = min(chunks[slot]+1, maxTimes)
 			}
 		}
 		counts.into(c)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), c.terms, cmp.Transformer("nil", func(all []uint64) string { return fmt.Sprint(all) })); diff != "" {
-			t.Fatalf("of %d pieces: terms (-want +got)\n%s", size, diff)
+			t.Fatalf("of %d chunks: terms (-want +got)\n%s", size, diff)
 		}
-		for term, pieces := range want {
-			if diff := cmp.Diff(pieces, postingsOf(t, c, term)); diff != "" {
-				t.Fatalf("of %d pieces: postings of %x (-want +got)\n%s", size, term, diff)
+		for term, chunks := range want {
+			if diff := cmp.Diff(chunks, postingsOf(t, c, term)); diff != "" {
+				t.Fatalf("of %d chunks: postings of %x (-want +got)\n%s", size, term, diff)
 			}
 		}
 	}
 }
 
-// postingsOf reads how often a word is in which pieces.
+// postingsOf returns the number of occurrences of a term by chunk.
 func postingsOf(t *testing.T, c *core, term uint64) map[int]int {
 	t.Helper()
 	l, ok := c.list(term)
@@ -56,19 +56,19 @@ func postingsOf(t *testing.T, c *core, term uint64) map[int]int {
 		t.Fatalf("%x is not there", term)
 	}
 	count, rest := l.count()
-	pieces := map[int]int{}
+	chunks := map[int]int{}
 	for slot := -1; len(rest) > 0; {
 		var times int
 		slot, times, rest = rest.next(slot)
-		pieces[slot] = times
+		chunks[slot] = times
 	}
-	if len(pieces) != count {
-		t.Errorf("%x is in %d pieces, says the list of %d", term, count, len(pieces))
+	if len(chunks) != count {
+		t.Errorf("%x: the list has a count of %d, but %d chunks", term, count, len(chunks))
 	}
-	return pieces
+	return chunks
 }
 
-// TestPause: whoever puts pieces gives way before each of them, and holds nothing that others need.
+// TestPause checks that Put calls Pause before each chunk, and holds no lock meanwhile.
 func TestPause(t *testing.T) {
 	x, paused := New(0), 0
 	x.Pause = func() {
@@ -80,6 +80,6 @@ func TestPause(t *testing.T) {
 	}
 	x.Put([]Item{{ID: 1, Text: "a word"}, {ID: 2, Text: "another word"}})
 	if paused != 2 || x.Len() != 2 {
-		t.Errorf("%d pauses for %d pieces", paused, x.Len())
+		t.Errorf("%d pauses for %d chunks", paused, x.Len())
 	}
 }

@@ -1,0 +1,35 @@
+package text
+
+import "golang.org/x/sys/cpu"
+
+// hasVectorScan reports whether the CPU supports scan.
+func hasVectorScan() bool { return cpu.X86.HasAVX2 }
+
+// scan searches the places of data from at on, as long as at least 32 are left and the CPU has the
+// instructions for it. It returns the first block of 32 places of which some may match, with a bit
+// of marks set for each of these; or the place it reached, and no marks.
+func (n *nibbles) scan(data []byte, at, until int) (block int, marks uint32) {
+	whole := min(until, len(data)-(window-1)) - at
+	if whole < 32 || !hasVectorScan() {
+		return at, 0
+	}
+	skipped, marks := scanAVX2(n, &data[at], whole&^31)
+	return at + skipped, marks
+}
+
+// fillBitmap fills the words of the bitmap. The data must be longer than the bitmap by the number
+// of probes less one.
+func fillBitmap(probes []probe, data []byte, c *bitmap) {
+	fillBitmapAVX2(&probes[0], len(probes), &data[0], c.words, &c.places, &c.ends)
+}
+
+// scanAVX2 searches count places, which must be a positive multiple of 32. It reads two bytes more.
+//
+//go:noescape
+func scanAVX2(n *nibbles, data *byte, count int) (at int, marks uint32)
+
+// fillBitmapAVX2 compares 64 places for each word. It reads as many bytes more as there are probes,
+// less one. There must be at least one probe and one word.
+//
+//go:noescape
+func fillBitmapAVX2(probes *probe, count int, data *byte, words int, places, ends *[bitmapWords]uint64)
