@@ -1,8 +1,8 @@
-// Package idempotency keeps what a keyed call came to, so that a repeat gets the stored
-// answer.
+// Package idempotency defines how the results of calls with an idempotency key are stored, so that a
+// repeated call gets the stored answer.
 //
-// A client that does not hear of its call cannot know whether it was carried out.
-// With a key of its own choosing it may simply repeat the call.
+// A client that gets no answer cannot know whether its call was carried out. If it sent a key of its
+// own choice, it can safely repeat the call with the same key.
 package idempotency
 
 import (
@@ -14,68 +14,67 @@ import (
 	"remit/internal/contract"
 )
 
-// Kept is how long, at least, a key is remembered.
+// Kept is the minimum time for which a store remembers a key.
 const Kept = 7 * 24 * time.Hour
 
-// Grace is how long after its deadline a call outside of the store is still taken to
-// be under way: clocks differ, and a handler may notice late that it is to stop.
+// Grace is how long after its deadline a call outside of the store still counts as running: clocks
+// differ, and a handler may notice late that it must stop.
 const Grace = 2 * time.Minute
 
-// Why a call with a key is neither carried out nor answered.
+// These errors say why a call with a key is neither carried out nor answered.
 var (
 	ErrOther   = errors.New("the key was used for another call")
 	ErrBusy    = errors.New("a call with the key is under way")
 	ErrUnknown = errors.New("whether the call with the key was carried out is not known")
 )
 
-// ID is what a key belongs to: the same key of somebody else, or for another tool, is
-// another one.
+// ID identifies a stored call. The same key of another principal, or for another tool, is a
+// different ID.
 type ID struct {
 	Principal string
 	Tool      string // set/name
-	Key       string // as CheckKey lets through
+	Key       string // accepted by CheckKey
 }
 
-// Effect carries a call out and gives its answer, compact JSON as the caller gets it.
+// Effect carries out a call and returns its answer: compact JSON, as the caller gets it.
 type Effect func(ctx context.Context) (answer []byte, err error)
 
-// Store keeps answers by key. What a method has acknowledged survives a crash. Every
-// method is safe for concurrent use, also by several processes. request tells calls
-// apart: if the key was used for another request the error is ErrOther. Any error
-// that is not stated here, and not the effect's own, means that the store failed. Times
-// are kept in microseconds.
+// Store keeps answers by key. What a method has acknowledged survives a crash. Every method is safe
+// for concurrent use, also by several processes. request identifies the content of the call: if the
+// key was used for another request, the error is ErrOther. Any error that is not stated here, and
+// that effect did not return, means that the store failed. Times have microsecond precision.
 type Store interface {
-	// Find gives what the call came to; false if it was never carried out. The error
-	// is ErrBusy or ErrUnknown where DoOutside claimed the key and has not come back.
+	// Find returns the stored answer of the call, or false if it was never carried out. The error
+	// is ErrBusy or ErrUnknown if DoOutside claimed the key and has not returned.
 	Find(ctx context.Context, id ID, request string, now time.Time) (answer []byte, found bool, err error)
 
-	// Do runs effect in the same transaction as the record of its answer, so that both
-	// are kept or neither. The context that effect gets carries the transaction. If it
-	// fails nothing is kept, and its error is returned as it is. The store may run it
-	// again from the start before it keeps anything; of several at once only one is
-	// kept. If the call was carried out meanwhile effect is not run, or nothing of it
-	// is kept, and the answer is the kept one: replayed.
+	// Do runs effect in the same transaction that stores its answer, so that both are kept or
+	// neither. The context that effect gets carries the transaction. If effect fails, nothing is
+	// kept and Do returns its error unchanged. The store may run effect again from the start before
+	// it keeps anything; of several concurrent runs only one is kept. If the call was carried out
+	// meanwhile, effect does not run, or its changes are rolled back, and Do returns the stored
+	// answer with replayed set.
 	Do(ctx context.Context, id ID, request string, now time.Time, effect Effect) (answer []byte, replayed bool, err error)
 
-	// DoOutside is for an effect that is not in the database: it claims the key until
-	// the lease ends, runs effect at most once with ctx as it is, and keeps the answer even if ctx
-	// has ended meanwhile. While the claim lasts others get ErrBusy, and if nobody came
-	// back by its end ErrUnknown. If effect fails the claim is given up and the error
-	// returned as it is, unless that is ErrUnknown: then the claim stays, for the
-	// effect may have happened. An answer that cannot be kept is ErrUnknown too.
+	// DoOutside is for an effect that is not in the database. It claims the key until lease, runs
+	// effect at most once with ctx unchanged, and stores the answer even if ctx has ended
+	// meanwhile. While the claim lasts, other calls get ErrBusy; after it ends without an answer,
+	// they get ErrUnknown. If effect fails, DoOutside gives up the claim and returns the error
+	// unchanged, unless it is ErrUnknown: then the claim stays, because the effect may have
+	// happened. If the answer cannot be stored, the error is ErrUnknown too.
 	DoOutside(ctx context.Context, id ID, request string, now, lease time.Time, effect Effect) (answer []byte, replayed bool, err error)
 }
 
-// longestKey is how many characters a key may have.
-const longestKey = 255
+// maxKeyLength is how many characters a key may have.
+const maxKeyLength = 255
 
-// CheckKey refuses a key that not every store and every header could carry, as a
-// contract.Invalid error.
+// CheckKey returns a contract.Invalid error for a key that some store or HTTP header could not
+// carry.
 func CheckKey(key string) error {
 	hidden := func(r rune) bool { return r <= ' ' || r >= 0x7f }
-	if key == "" || len(key) > longestKey || strings.ContainsFunc(key, hidden) {
+	if key == "" || len(key) > maxKeyLength || strings.ContainsFunc(key, hidden) {
 		return contract.Errorf(contract.Invalid,
-			"The idempotency key must be 1 to %d visible ASCII characters, such as a UUID", longestKey).With("field", "idempotency_key")
+			"The idempotency key must be 1 to %d visible ASCII characters, such as a UUID", maxKeyLength).With("field", "idempotency_key")
 	}
 	return nil
 }
