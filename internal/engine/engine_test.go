@@ -23,7 +23,7 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// setYAML and toolYAML make a small toolset whose one tool has every kind of rule.
+// setYAML and toolYAML define a small toolset whose only tool has every kind of rule.
 const setYAML = `
 name: demo
 title: Demo
@@ -89,7 +89,7 @@ type noteOut struct {
 	Said string `json:"said"`
 }
 
-// rig is an engine with fakes around it that note what they were asked.
+// rig is an engine with fakes that record how they are called.
 type rig struct {
 	engine  *engine.Engine
 	trail   []string
@@ -204,7 +204,7 @@ func TestGoodCall(t *testing.T) {
 	}
 }
 
-// TestOrder breaks several rules at once: the earlier one in the policy answers.
+// TestOrder breaks several rules at once and checks that the first one in the policy answers.
 func TestOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name, args, principal, want string
@@ -255,7 +255,7 @@ func TestRateComesBeforeEverythingElse(t *testing.T) {
 	}
 }
 
-func TestPanicIsContained(t *testing.T) {
+func TestPanicIsRecovered(t *testing.T) {
 	r := newRig(t, nil)
 	r.handler = func(context.Context, noteIn) (noteOut, error) { panic("kaboom at /home/ann") }
 	got := r.call(t, good)
@@ -271,7 +271,7 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-func TestUnexpectedErrorsStayInside(t *testing.T) {
+func TestUnexpectedErrorsAreHidden(t *testing.T) {
 	r := newRig(t, nil)
 	r.handler = func(context.Context, noteIn) (noteOut, error) {
 		return noteOut{}, fmt.Errorf("open /home/ann/db: SELECT failed: %w", fs.ErrPermission)
@@ -395,7 +395,7 @@ func handle[In, Out any]() engine.Handler {
 	return engine.Handle(func(context.Context, In) (Out, error) { var out Out; return out, nil })
 }
 
-// TestBinding: a field in one and not in the other is found when they are bound.
+// TestBinding checks that binding fails for a field that only the contract or only the handler has.
 func TestBinding(t *testing.T) {
 	set := loadSet(t, toolYAML)
 	for _, tc := range []struct {

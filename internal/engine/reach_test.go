@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// grantOf is what a token with these scopes may do, for ada.
+// grantOf returns the grant of a token of ada with these scopes.
 func grantOf(t *testing.T, scopes string) *identity.Grant {
 	t.Helper()
 	parsed, err := identity.ParseScopes(scopes, nil)
@@ -26,8 +26,8 @@ func grantOf(t *testing.T, scopes string) *identity.Grant {
 	return &identity.Grant{User: "ada", Scopes: parsed}
 }
 
-// TestScopes: a token reaches the tools of its scopes, and a refusal names the scope
-// that is missing before anything else of the call is looked at.
+// TestScopes checks that a token may call the tools of its scopes, and that the error names the
+// missing scope before any other check of the call.
 func TestScopes(t *testing.T) {
 	for _, tc := range []struct{ scopes, needs string }{
 		{"demo:write", ""},
@@ -56,7 +56,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// ownedYAML is a tool whose calls name the user whose data it is.
+// ownedYAML is a tool whose arguments name the user whose data it uses.
 const ownedYAML = `
 name: mine
 title: Mine
@@ -87,8 +87,8 @@ type ownedOut struct {
 	Of string `json:"of"`
 }
 
-// TestOwner: a token reaches what belongs to its own user; what names no user is about
-// that one.
+// TestOwner checks that a token may access only the data of its own user, which is also the default
+// user.
 func TestOwner(t *testing.T) {
 	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}, "mine.yaml": {Data: []byte(ownedYAML)}}, ".")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestOwner(t *testing.T) {
 		name  string
 		grant *identity.Grant
 		args  string
-		of    string // whose data it reached; "" if nobody's
+		of    string // whose data it accessed; "" for none
 		kind  contract.Kind
 	}{
 		{"a person at this machine", nil, `{"user_id":"bob"}`, "bob", ""},
@@ -137,24 +137,24 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// usersShelf has a page for each user.
-type usersShelf struct{ fakeShelf }
+// userPages provides a page for each user.
+type userPages struct{ textProvider }
 
-func (*usersShelf) Templates() []engine.Template {
+func (*userPages) Templates() []engine.Template {
 	return []engine.Template{{URI: "fake://{user}", Name: "user"}}
 }
 
-func (*usersShelf) Owner(uri string) (string, bool) { return strings.CutPrefix(uri, "fake://") }
+func (*userPages) Owner(uri string) (string, bool) { return strings.CutPrefix(uri, "fake://") }
 
-// TestOffersWithinReach: lists, reads and watches end where a grant does.
-func TestOffersWithinReach(t *testing.T) {
-	shelf := &usersShelf{}
-	shelf.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
+// TestResourcesRespectGrants checks lists, reads and watches against grants.
+func TestResourcesRespectGrants(t *testing.T) {
+	provider := &userPages{}
+	provider.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
 	r := &rig{}
-	if err := r.build(t, false, []engine.Shelf{shelf}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
+	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
 		t.Fatal(err)
 	}
-	reads, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
+	readGrant, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
 	all, err := r.engine.Resources(t.Context(), other)
 	if err != nil {
 		t.Fatal(err)
@@ -168,13 +168,13 @@ func TestOffersWithinReach(t *testing.T) {
 		grant  *identity.Grant
 		uri    string
 		denied bool
-	}{{nil, "fake://bob", false}, {reads, "fake://ada", false}, {reads, "fake://bob", true}, {other, "fake://ada", true}, {other, "remit://contracts/note", false}} {
+	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {other, "fake://ada", true}, {other, "remit://contracts/note", false}} {
 		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
 		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
 			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
 		}
 	}
-	for grant, denied := range map[*identity.Grant]bool{nil: false, reads: false, other: true} {
+	for grant, denied := range map[*identity.Grant]bool{nil: false, readGrant: false, other: true} {
 		_, _, err := r.engine.StartPrompt(t.Context(), engine.Visitor{Principal: "agent:x", Grant: grant}, "greet", nil)
 		if (kindOf(err) == contract.Denied) != denied {
 			t.Errorf("the prompt with %v: %v", grant, err)
@@ -182,7 +182,7 @@ func TestOffersWithinReach(t *testing.T) {
 	}
 }
 
-// linkPeer is a client that shows forms and opens pages, and says yes to everything.
+// linkPeer is a client that supports forms and pages, and accepts everything.
 type linkPeer struct {
 	engine.Peer
 	asked []engine.Question
@@ -195,7 +195,7 @@ func (p *linkPeer) Ask(_ context.Context, questions []engine.Question) (map[stri
 	return map[string]jsontree.Value{questions[0].Key: jsontree.Obj(jsontree.M("action", jsontree.Str("accept")))}, nil
 }
 
-// approver asks the way it is told to, and keeps what came of it.
+// approver asks with the given Asker and stores the answers.
 type approver struct{ answers []approval.Answer }
 
 func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
@@ -208,8 +208,8 @@ func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.As
 	return nil
 }
 
-// TestTokensNeverApprove: the word of a client with a token opens the page of the
-// request at the most, whatever the client says it can show.
+// TestTokensNeverApprove checks that the answer of a client with a token at most opens the page of
+// the request, whatever the client declares.
 func TestTokensNeverApprove(t *testing.T) {
 	page := func(id string) string { return "https://remit.example/console/approvals/" + id }
 	for _, tc := range []struct {
