@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// keeper is a Keeper in memory, sealing as a store does.
+// keeper is a Keeper in memory, which seals records like a real one.
 type keeper struct {
 	days    map[string][]byte
 	last    string
@@ -43,7 +43,7 @@ func (k *keeper) files() fstest.MapFS {
 	return files
 }
 
-// write makes n records on each of two days.
+// write writes n records on each of two days.
 func write(t *testing.T, n int) *keeper {
 	t.Helper()
 	k := &keeper{days: map[string][]byte{}}
@@ -64,7 +64,7 @@ func write(t *testing.T, n int) *keeper {
 	return k
 }
 
-func TestChainHolds(t *testing.T) {
+func TestVerify(t *testing.T) {
 	k := write(t, 5)
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 10 {
 		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
@@ -79,8 +79,8 @@ func TestChainHolds(t *testing.T) {
 	}
 }
 
-// TestFirstBrokenRecordIsNamed damages the chain in each way it can be damaged.
-func TestFirstBrokenRecordIsNamed(t *testing.T) {
+// TestFirstBrokenRecord damages the chain in every way and checks which record Verify names.
+func TestFirstBrokenRecord(t *testing.T) {
 	const first, second = "2026-01-09", "2026-01-10"
 	lines := func(k *keeper, day string) [][]byte {
 		return bytes.SplitAfter(bytes.TrimSuffix(k.days[day], []byte("\n")), []byte("\n"))
@@ -124,7 +124,7 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 	}
 }
 
-// TestMidnight: a process that still writes to the old day breaks nothing.
+// TestMidnight checks that a process that still writes to the old day does not break the chain.
 func TestMidnight(t *testing.T) {
 	k := write(t, 5)
 	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]), '\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
@@ -134,9 +134,9 @@ func TestMidnight(t *testing.T) {
 	}
 }
 
-// TestCrashIsNoForgery: what a crash left of a last line breaks nothing, nor does
-// the day that follows it.
-func TestCrashIsNoForgery(t *testing.T) {
+// TestLineCutByCrash checks that a last line that a crash cut off does not break the chain, and
+// that the next day can follow it.
+func TestLineCutByCrash(t *testing.T) {
 	k := write(t, 5)
 	for day := range k.days {
 		k.days[day] = append(k.days[day], `{"time":"2026-01-`...)
@@ -149,8 +149,8 @@ func TestCrashIsNoForgery(t *testing.T) {
 	}
 }
 
-// TestOtherFilesArePassedOver: what else lies in the folder cannot stop the record.
-func TestOtherFilesArePassedOver(t *testing.T) {
+// TestOtherFilesAreIgnored checks that other files in the folder do not matter.
+func TestOtherFilesAreIgnored(t *testing.T) {
 	files := write(t, 2).files()
 	files["2020-01-01.jsonl/x"] = &fstest.MapFile{Data: []byte("a folder with the name of a day")}
 	files["notes.jsonl"] = &fstest.MapFile{Data: []byte("{}\n")}
@@ -163,7 +163,7 @@ func TestOtherFilesArePassedOver(t *testing.T) {
 	}
 }
 
-func TestEmptyFolderHolds(t *testing.T) {
+func TestVerifyEmptyFolder(t *testing.T) {
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: fstest.MapFS{}}); n != 0 || err != nil {
 		t.Errorf("Verify = %d, %v", n, err)
 	}
