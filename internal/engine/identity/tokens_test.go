@@ -19,12 +19,12 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
 
-// clock is a time that a test sets.
+// clock is a clock that the test sets.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func issuer(store *memory, c *clock) *identity.Tokens {
+func newTokens(store *memory, c *clock) *identity.Tokens {
 	return &identity.Tokens{
 		Store:  func(context.Context) (identity.TokenStore, error) { return store, nil },
 		Secret: func() ([]byte, error) { return []byte("a secret of the machine"), nil },
@@ -48,9 +48,9 @@ func create(t *testing.T, tokens *identity.Tokens, n identity.NewToken) (string,
 	return secret, made
 }
 
-func TestTokenIsKnownAgain(t *testing.T) {
+func TestCreateAndCheck(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, made := create(t, tokens, wanted("ci"))
 	if !regexp.MustCompile(`^remit_[A-Za-z0-9_-]{49}$`).MatchString(secret) {
 		t.Errorf("the secret is %s", secret)
@@ -75,9 +75,9 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	good, _ := create(t, tokens, wanted("ci"))
 	revoked, _ := create(t, tokens, wanted("gone"))
 	if _, err := tokens.Revoke(t.Context(), "gone"); err != nil {
@@ -105,7 +105,7 @@ func TestCheckRefuses(t *testing.T) {
 			_, err := tokens.Check(t.Context(), tc.secret)
 			denied(t, err, tc.want)
 			if tc.secret != "" && strings.Contains(err.Error(), tc.secret) {
-				t.Errorf("the error tells the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestCheckRefuses(t *testing.T) {
 
 func secretOfAnother(t *testing.T) string {
 	t.Helper()
-	secret, _ := create(t, issuer(&memory{}, &clock{noon}), wanted("ci"))
+	secret, _ := create(t, newTokens(&memory{}, &clock{noon}), wanted("ci"))
 	return secret
 }
 
@@ -138,7 +138,7 @@ func denied(t *testing.T, err error, words ...string) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*identity.NewToken)
 		kind   contract.Kind
@@ -157,11 +157,11 @@ func TestCreateRefuses(t *testing.T) {
 		"no scopes":            {func(n *identity.NewToken) { n.Scopes = nil }, contract.Invalid, "at least one scope"},
 		"half a rate":          {func(n *identity.NewToken) { n.Rate.Per = 0 }, contract.Invalid, "rate"},
 		"a negative rate":      {func(n *identity.NewToken) { n.Rate.Requests = -1 }, contract.Invalid, "rate"},
-		"expired already":      {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid, "expired at 2026-08-01T12:00:00Z already"},
+		"expired already":      {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid, "The expiry 2026-08-01T12:00:00Z is in the past"},
 		"a name that is taken": {func(n *identity.NewToken) { n.Name = "taken" }, contract.Conflict, "revoke it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tokens := issuer(&memory{}, &clock{noon})
+			tokens := newTokens(&memory{}, &clock{noon})
 			create(t, tokens, wanted("taken"))
 			n := wanted("ci")
 			tc.change(&n)
@@ -172,13 +172,13 @@ func TestCreateRefuses(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"c", "CI of team Ü", strings.Repeat("界", 64), "a replacement \uFFFD"} {
-		create(t, issuer(&memory{}, &clock{noon}), wanted(name))
+		create(t, newTokens(&memory{}, &clock{noon}), wanted(name))
 	}
 }
 
 func TestUseIsNotedOnceAMinute(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, _ := create(t, tokens, wanted("ci"))
 	for _, step := range []struct {
 		after time.Duration
@@ -198,13 +198,13 @@ func TestUseIsNotedOnceAMinute(t *testing.T) {
 			t.Errorf("after %s it was noted %d times, want %d", step.after, store.uses, step.uses)
 		}
 	}
-	// Another process has noted it just now.
-	if _, err := issuer(store, c).Check(t.Context(), secret); err != nil || store.uses != 3 {
+	// Another process has just noted it.
+	if _, err := newTokens(store, c).Check(t.Context(), secret); err != nil || store.uses != 3 {
 		t.Errorf("noted %d times, error %v", store.uses, err)
 	}
 }
 
-func TestWhatWasNeverMadeIsNotOpened(t *testing.T) {
+func TestMissingDatabaseIsNotCreated(t *testing.T) {
 	tokens := &identity.Tokens{
 		Store: func(context.Context) (identity.TokenStore, error) {
 			t.Error("the store was opened")
@@ -229,7 +229,7 @@ func TestWhatWasNeverMadeIsNotOpened(t *testing.T) {
 
 func TestAny(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	check := func(what string, want bool) {
 		t.Helper()
 		if live, err := tokens.Any(t.Context()); err != nil || live != want {
@@ -251,10 +251,11 @@ func TestAny(t *testing.T) {
 	check("once it is revoked", true)
 }
 
-// TestStoreIsDown: who cannot be checked is told to try again, and nobody is let in.
-func TestStoreIsDown(t *testing.T) {
+// TestStoreFails checks that nobody gets access while the store fails, and that the error asks to
+// try again.
+func TestStoreFails(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, _ := create(t, tokens, wanted("ci"))
 	store.fail = errors.New("the disk is on fire")
 	_, err := tokens.Check(t.Context(), secret)
@@ -267,7 +268,7 @@ func TestStoreIsDown(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	tokens := issuer(&memory{}, &clock{noon})
+	tokens := newTokens(&memory{}, &clock{noon})
 	good, _, err := tokens.Create(f.Context(), wanted("ci"))
 	if err != nil {
 		f.Fatal(err)

@@ -9,12 +9,11 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Sessions checks the promises on identity.SessionStore. open returns an empty store
-// that lives until the end of the test it is given.
+// Sessions tests a SessionStore. open returns an empty store that lives until the end of its test.
 func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 	for name, check := range map[string]func(*testing.T, identity.SessionStore){
-		"add keeps every field":            sessionKept,
-		"add forgets the expired":          sessionForgotten,
+		"add keeps every field":            sessionStored,
+		"add forgets the expired":          sessionDeleted,
 		"list everything, newest first":    sessionsListed,
 		"touch only moves on":              sessionTouched,
 		"end forgets one for good":         sessionEnded,
@@ -31,7 +30,7 @@ func session(hash string) identity.Session {
 	}
 }
 
-func sessionKept(t *testing.T, s identity.SessionStore) {
+func sessionStored(t *testing.T, s identity.SessionStore) {
 	for _, role := range []identity.Role{identity.Viewer, identity.Approver, identity.Admin} {
 		want := session("hash of " + role.String())
 		want.Role = role
@@ -43,7 +42,7 @@ func sessionKept(t *testing.T, s identity.SessionStore) {
 	}
 }
 
-func sessionForgotten(t *testing.T, s identity.SessionStore) {
+func sessionDeleted(t *testing.T, s identity.SessionStore) {
 	begin(t, s, session("a"))
 	for _, c := range []struct {
 		hash string
@@ -122,7 +121,7 @@ func linksVoided(t *testing.T, s identity.SessionStore) {
 	expect(time.Time{}, "a", "b")
 	void("a", noon, noon)
 	void("b", noon.Add(time.Hour), noon)
-	void("b", noon.Add(time.Minute), noon) // of a clock that is slow
+	void("b", noon.Add(time.Minute), noon) // from a slow clock
 	expect(noon, "a")
 	expect(noon.Add(time.Hour), "a", "b", "c")
 	expect(time.Time{}, "A")
