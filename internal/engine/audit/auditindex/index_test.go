@@ -32,7 +32,7 @@ func indexOf(b *auditindextest.Book) *auditindex.Index {
 	return auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
 }
 
-// indexed returns an index of all that a book holds.
+// indexed returns an index of all records of a book.
 func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
 	t.Helper()
 	x := indexOf(b)
@@ -42,7 +42,7 @@ func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
 	return x
 }
 
-func TestPagesRefuse(t *testing.T) {
+func TestPageRejectsCursors(t *testing.T) {
 	b := auditindextest.NewBook()
 	b.Add("t", "ann", "ok", 0)
 	l := indexed(t, b)
@@ -53,8 +53,8 @@ func TestPagesRefuse(t *testing.T) {
 	}
 }
 
-// TestFollowLeavesMuchToRefresh: what serve indexes while nobody looks is bounded, however
-// much is recorded; whoever looks has the rest indexed.
+// TestFollowLeavesMuchToRefresh checks that Follow indexes a bounded number of calls, however many
+// are recorded, and that Refresh indexes the rest.
 func TestFollowLeavesMuchToRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := auditindextest.NewBook()
@@ -68,7 +68,7 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		if s := x.Status(); !s.Loading || s.Percent < 40 || s.Percent > 50 {
-			t.Errorf("after one look: %+v", s)
+			t.Errorf("after one update: %+v", s)
 		}
 		cancel()
 		if err := x.Refresh(t.Context()); err != nil {
@@ -77,12 +77,12 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 		synctest.Wait()
 		x.Close()
 		if s := x.Status(); s.Loading || s.Percent != 100 {
-			t.Errorf("after somebody has asked: %+v", s)
+			t.Errorf("after Refresh: %+v", s)
 		}
 	})
 }
 
-// TestOne: the verdict on a record and its neighbours.
+// TestOne checks whether a record fits its neighbors.
 func TestOne(t *testing.T) {
 	write := func() (*auditindextest.Book, []string) {
 		b := auditindextest.NewBook()
@@ -154,7 +154,7 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// TestMidnightLinks: another process may still write to the old day.
+// TestMidnightLinks checks the links when another process still writes to the old day.
 func TestMidnightLinks(t *testing.T) {
 	b := auditindextest.NewBook()
 	b.Clock = time.Date(2026, 1, 9, 23, 59, 30, 0, time.UTC)
@@ -177,7 +177,7 @@ func TestMidnightLinks(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a line holds, reading it neither panics nor makes things up.
+// FuzzParse checks that no line makes the index panic or return invalid calls.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"time":"2026-01-09T10:00:00Z","tool":"t","outcome":"ok","micros":-1,"bytes":99999999999,"hash":"zz"}`)
 	f.Add(`{"time":1,"tool":{},"outcome":[]}`)

@@ -17,24 +17,24 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// Suite checks the promises on auditindex.Store through an Index. open returns what makes
-// empty stores that live until the end of the test it is given.
+// Suite tests a store through an Index. open returns a function that makes empty stores, which live
+// until the end of their test.
 func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
 	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Book) audit.Reader { return audit.Folder{FS: b} }) })
 	for name, check := range map[string]func(*testing.T, auditindex.Store){
-		"nothing yet":                          nothingYet,
+		"nothing yet":                          empty,
 		"a day goes on where it ended":         appendsInOrder,
 		"removed and indexed again":            removed,
 		"what others do to the records":        following,
-		"several index at once, nothing twice": atOnce,
+		"several index at once, nothing twice": concurrent,
 		"a backlog is indexed behind":          backlog,
 		"names may hold anything":              oddNames,
-		"times far apart":                      farApart,
+		"times far apart":                      longPeriods,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)()) })
 	}
 	t.Run("damage", func(t *testing.T) { damage(t, open(t)) })
-	t.Run("records apart", func(t *testing.T) { apart(t, open(t)) })
+	t.Run("records apart", func(t *testing.T) { separate(t, open(t)) })
 	t.Run("latest", func(t *testing.T) { latest(t, open(t)) })
 }
 
@@ -48,14 +48,14 @@ func IndexOf(b *Book, records audit.Reader, store auditindex.Store) *auditindex.
 	return &auditindex.Index{Records: records, Now: b.Now, Open: func(context.Context) (auditindex.Store, error) { return store, nil }}
 }
 
-// failer is a test, or a run of a property.
+// failer is a *testing.T or a *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 	Context() context.Context
 }
 
-// settled indexes all that there is.
+// settled indexes all records.
 func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
 	t.Helper()
 	b.Pass(time.Second)
@@ -71,7 +71,7 @@ func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
 	}
 }
 
-// callers lists who made the calls of a page.
+// callers returns the callers of the calls on a page.
 func callers(t failer, x *auditindex.Index) (list []string) {
 	t.Helper()
 	page, err := x.Page(t.Context(), auditindex.Filter{}, "", 100)
@@ -93,7 +93,7 @@ func total(t failer, x *auditindex.Index, f auditindex.Filter) int {
 	return page.Total
 }
 
-func nothingYet(t *testing.T, s auditindex.Store) {
+func empty(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	x := indexOf(b, s)
 	if n := total(t, x, auditindex.Filter{}); n != 0 {
@@ -127,7 +127,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 			t.Fatalf("Append from %d: %v, %v; want %v", b.From, got, err, want)
 		}
 	}
-	add(batch(50, 60), false) // there is nothing before it
+	add(batch(50, 60), false) // there is a gap before it
 	add(batch(0, 10, auditindex.Call{Client: "ann", Version: "1.2.3", Took: 7 * time.Microsecond, Bytes: 1 << 31, Mark: 1<<32 - 1}), true)
 	add(batch(0, 10, auditindex.Call{Client: "ann"}), false)
 	add(auditindex.Batch{Day: "2026-01-09", From: 10, To: 20, Broken: 2}, true)
@@ -182,7 +182,7 @@ func removed(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// following: what other processes do to the records while they are looked at.
+// following checks the index while other processes change the records.
 func following(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	b.Add("t", "ann", "ok", 0)
@@ -232,8 +232,8 @@ func following(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// atOnce: several processes index the same records while they grow.
-func atOnce(t *testing.T, s auditindex.Store) {
+// concurrent checks that several processes can index the same growing records.
+func concurrent(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	var all sync.WaitGroup
 	for range 4 {
@@ -268,7 +268,8 @@ func atOnce(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// backlog: much that is not indexed is not waited for, and the newest day comes first.
+// backlog checks that Refresh does not wait for many unindexed calls, and that the newest day comes
+// first.
 func backlog(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	for range 3 {
@@ -319,8 +320,8 @@ func oddNames(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// farApart: counts are right wherever a period begins within hours and days.
-func farApart(t *testing.T, s auditindex.Store) {
+// longPeriods checks counts for periods that begin at any time within hours and days.
+func longPeriods(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	start := time.Date(2026, 1, 8, 22, 59, 59, 999999000, time.UTC)
 	var all []time.Time
@@ -349,7 +350,7 @@ func farApart(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// damage: whatever lies among the records, they are found.
+// damage checks that records are found whatever else the files contain.
 func damage(t *testing.T, open func() auditindex.Store) {
 	for _, tc := range []struct {
 		name   string
@@ -418,8 +419,8 @@ func damage(t *testing.T, open func() auditindex.Store) {
 	}
 }
 
-// apart: stores of different records do not see each other's calls.
-func apart(t *testing.T, open func() auditindex.Store) {
+// separate checks that stores of different records do not share calls.
+func separate(t *testing.T, open func() auditindex.Store) {
 	var all []*auditindex.Index
 	for i := range 3 {
 		b := NewBook()
@@ -440,7 +441,7 @@ func apart(t *testing.T, open func() auditindex.Store) {
 	}
 }
 
-// latest: the latest calls in full, whether or not they are indexed.
+// latest checks that the latest calls are returned in full, indexed or not.
 func latest(t *testing.T, open func() auditindex.Store) {
 	for name, indexed := range map[string]func(b *Book, x *auditindex.Index){
 		"nothing indexed": func(*Book, *auditindex.Index) {},
