@@ -15,14 +15,14 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// read gives the configuration of an environment, and what it was warned of.
+// read returns the configuration of an environment, and the warnings.
 func read(env map[string]string) (telemetry.Config, string) {
 	var warned []string
 	reader := &telemetry.Env{Lookup: lookup(env), Warn: func(name, why string) { warned = append(warned, name+": "+why) }}
 	return telemetry.ReadConfig(reader, "1.2.3", "here"), strings.Join(warned, "\n")
 }
 
-// onUnlessParent is the sampler that is used if no variable names another.
+// onUnlessParent is the default sampler.
 var onUnlessParent = sdktrace.ParentBased(sdktrace.AlwaysSample()).Description()
 
 func TestDefaults(t *testing.T) {
@@ -73,8 +73,8 @@ OTEL_METRIC_EXPORT_INTERVAL: use a whole number above 0; 60000 is used`
 	}
 }
 
-// FuzzEnvironment: whatever stands in the variables, there is a configuration that works, and
-// no warning repeats a value.
+// FuzzEnvironment checks that any values of the variables give a valid configuration, and that no
+// warning quotes a value.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("a=b,c=%20", "100", "0.5")
 	f.Add("=,%zz=1", "-1", "NaN")

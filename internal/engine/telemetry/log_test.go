@@ -18,7 +18,7 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// logging starts telemetry of logs alone, with a logger that writes to a text too.
+// logging starts telemetry that exports only logs, with a logger that also writes to a buffer.
 func (s *sink) logging(level slog.Level, out *bytes.Buffer) (*telemetry.Telemetry, *slog.Logger) {
 	o := s.options(nil)
 	o.Spans, o.Metrics = nil, nil
@@ -33,7 +33,7 @@ func TestRecords(t *testing.T) {
 		tel, logger := s.logging(slog.LevelWarn, &out)
 		logger = logger.With("part", "books").WithGroup("g")
 		ctx := tel.Begin(context.Background(), parent)
-		logger.DebugContext(ctx, "not told")
+		logger.DebugContext(ctx, "not exported")
 		logger.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
 			slog.Group("inner", "n", uint64(1)))
 		logger.Warn("outside", "cause", errors.New("it broke"))
@@ -60,7 +60,8 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestSpanAndRecordsAgree: what is logged in the context of a call has the place of its span.
+// TestSpanAndRecordsAgree checks that a record that is logged in the context of a call has the ids
+// of its span.
 func TestSpanAndRecordsAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -75,7 +76,7 @@ func TestSpanAndRecordsAgree(t *testing.T) {
 	})
 }
 
-// TestTeeIsAHandler: the rules of slog, as its own tests know them.
+// TestTeeIsAHandler runs the tests of slogtest.
 func TestTeeIsAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -97,7 +98,7 @@ func TestTeeIsAHandler(t *testing.T) {
 	})
 }
 
-// tree makes groups of keys with points in them, as slogtest wants them.
+// tree turns keys with dots into groups, as slogtest expects them.
 func tree(r sdklog.Record) map[string]any {
 	root := map[string]any{slog.MessageKey: r.Body().AsString(), slog.LevelKey: r.Severity()}
 	if !r.Timestamp().IsZero() {

@@ -103,7 +103,7 @@ func TestLongValuesAreCut(t *testing.T) {
 	})
 }
 
-// TestOff: nothing is allocated, and nothing happens, if telemetry is off.
+// TestOff checks that nothing is allocated, and nothing happens, if telemetry is off.
 func TestOff(t *testing.T) {
 	var off *telemetry.Telemetry
 	ctx := context.Background()

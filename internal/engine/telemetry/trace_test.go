@@ -20,7 +20,8 @@ const (
 	ignored = "00-" + traceID + "-" + spanID + "-00"
 )
 
-// TestParent: a span stands beneath the caller that a valid context names, and nobody else.
+// TestParent checks that the parent of a span is the caller if its trace context is valid, and that
+// there is none otherwise.
 func TestParent(t *testing.T) {
 	for _, tc := range []struct{ name, traceparent, tracestate, want string }{
 		{"sound", parent, "", parent},
@@ -87,7 +88,7 @@ func TestSamplers(t *testing.T) {
 	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + spanID + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
 	for _, tc := range []struct {
 		sampler, arg string
-		want         string // of no parent, one that is sampled, one that is not, a low and a high id that are not
+		want         string // without parent, with a sampled one, with one that is not, with a low and a high id that are not
 	}{
 		{"", "", "yyn nn"},
 		{"parentbased_always_on", "", "yyn nn"},
@@ -124,7 +125,7 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// FuzzParent: whatever a caller sends, there is a span, beneath a valid caller or none.
+// FuzzParent checks that there is a span whatever a caller sends, with a valid parent or none.
 func FuzzParent(f *testing.F) {
 	f.Add(parent, "rojo=1")
 	f.Add("01-"+traceID+"-"+spanID+"-01-x", "a=b,c=d")
