@@ -73,7 +73,7 @@ type Writer[T any] struct {
 	closed  bool
 	last    bool // the last write has begun
 
-	backoff time.Duration // of the goroutine alone; zero after a success
+	backoff time.Duration // used only by the goroutine; zero after a success
 }
 
 // New returns a writer. Nothing runs before the first item is added.
@@ -110,7 +110,7 @@ func (w *Writer[T]) Add(item T) bool {
 	return true
 }
 
-// trim drops the oldest items while there are too many. The mutex is held.
+// trim drops the oldest items while there are too many. The mutex must be held.
 func (w *Writer[T]) trim() {
 	for w.o.DropOldest && w.queue.size > w.o.Max {
 		w.queue.remove(w.queue.order.Front())

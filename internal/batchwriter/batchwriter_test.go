@@ -215,35 +215,37 @@ func TestRetryKeepsOrder(t *testing.T) {
 // A full writer rejects new items, or drops the oldest, and counts both as dropped.
 func TestFull(t *testing.T) {
 	for _, oldest := range []bool{false, true} {
-		with(t, func(o *batchwriter.Options[item]) { o.Max, o.DropOldest = 2, oldest }, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
-			add(w, "a", "b", "a")
-			if w.Add(item{name: "c", count: 1}) != oldest || w.Len() != 2 {
-				t.Errorf("drops the oldest %v: %d wait", oldest, w.Len())
-			}
-			add(w, "a")
-			if n, again := w.TakeDropped(), w.TakeDropped(); n != 1 || again != 0 {
-				t.Errorf("drops the oldest %v: %d, then %d were dropped", oldest, n, again)
-			}
-			pass(delay)
-			s.expectWritten(t, map[bool]string{false: "b1 a3", true: "c1 a3"}[oldest])
-		})
+		with(t, func(o *batchwriter.Options[item]) { o.Max, o.DropOldest = 2, oldest },
+			func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
+				add(w, "a", "b", "a")
+				if w.Add(item{name: "c", count: 1}) != oldest || w.Len() != 2 {
+					t.Errorf("drops the oldest %v: %d wait", oldest, w.Len())
+				}
+				add(w, "a")
+				if n, again := w.TakeDropped(), w.TakeDropped(); n != 1 || again != 0 {
+					t.Errorf("drops the oldest %v: %d, then %d were dropped", oldest, n, again)
+				}
+				pass(delay)
+				s.expectWritten(t, map[bool]string{false: "b1 a3", true: "c1 a3"}[oldest])
+			})
 	}
 }
 
 // With Size the sum of the sizes is limited, also for merged items.
 func TestSizes(t *testing.T) {
-	with(t, func(o *batchwriter.Options[item]) { o.Size = func(i item) int { return i.count } }, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
-		for range 12 {
-			add(w, "a")
-		}
-		if n := w.TakeDropped(); n != 2 {
-			t.Errorf("%d were dropped", n)
-		}
-		pass(delay)
-		add(w, "b")
-		pass(delay)
-		s.expectWritten(t, "a10", "b1")
-	})
+	with(t, func(o *batchwriter.Options[item]) { o.Size = func(i item) int { return i.count } },
+		func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
+			for range 12 {
+				add(w, "a")
+			}
+			if n := w.TakeDropped(); n != 2 {
+				t.Errorf("%d were dropped", n)
+			}
+			pass(delay)
+			add(w, "b")
+			pass(delay)
+			s.expectWritten(t, "a10", "b1")
+		})
 }
 
 // With Due each item is written alone and at its own time.
@@ -344,18 +346,18 @@ func TestClose(t *testing.T) {
 // Close returns after CloseTimeout, or when its context ends, even if a write hangs.
 func TestCloseTimesOut(t *testing.T) {
 	for _, early := range []time.Duration{0, delay} { // in the second case the write has begun when Close is called
-		for _, patience := range []time.Duration{time.Minute, second / 4} {
+		for _, timeout := range []time.Duration{time.Minute, second / 4} {
 			with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 				s.set(nil, true)
 				add(w, "a")
 				pass(early)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				before := time.Now()
 				if got := show(w.Close(ctx)); got != "a1" {
 					t.Errorf("lost is %q", got)
 				}
-				if took := time.Since(before); took != min(patience, batchwriter.CloseTimeout) {
+				if took := time.Since(before); took != min(timeout, batchwriter.CloseTimeout) {
 					t.Errorf("took %v", took)
 				}
 			})

@@ -10,7 +10,7 @@ import (
 func cpuTime() time.Duration {
 	var sum unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &sum); err != nil {
-		panic(err) // every Linux has it
+		panic(err) // available on every Linux
 	}
 	return time.Duration(sum.Nano())
 }

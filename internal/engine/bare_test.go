@@ -85,7 +85,7 @@ func TestBareAnswer(t *testing.T) {
 		{"over the budget", fmt.Sprintf(`{"count":%d}`, fit+1), engine.Notes{Truncated: true, Total: int64(fit) + 1, Shown: fit}},
 		{"over the handler's limit", `{"count":9,"most":4}`, engine.Notes{Truncated: true, Total: 9, Shown: 4}},
 		{"over both", `{"count":400,"most":300}`, engine.Notes{Truncated: true, Total: 400, Shown: fit}},
-		{"over both, and nobody knows by how much", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
+		{"over both, by an unknown number", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, tc.args)})
@@ -153,10 +153,13 @@ func TestNotesNeedTruncation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := loadSet(t, text)
 			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
-				Catalog:  []*contract.Set{set},
-				Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
+				Catalog: []*contract.Set{set},
+				Toolsets: []engine.Toolset{{Sets: []string{"demo"},
+					Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
 			}, engine.Options{})
-			if want := "demo/note: engine_test.pagedNotes is an engine.Noted, but the contract does not say which list is cut without a cursor"; err == nil || err.Error() != want {
+			const want = "demo/note: engine_test.pagedNotes is an engine.Noted, " +
+				"but the contract does not say which list is cut without a cursor"
+			if err == nil || err.Error() != want {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
 		})
@@ -179,13 +182,22 @@ func TestCallerOf(t *testing.T) {
 	var seen []engine.Caller
 	see := func(ctx context.Context) { seen = append(seen, engine.CallerOf(ctx)) }
 	r := &rig{handler: func(ctx context.Context, _ noteIn) (noteOut, error) { see(ctx); return noteOut{}, nil }}
-	provider := &textProvider{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents, error) { see(ctx); return nil, nil }}
-	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message, error) { see(ctx); return nil, nil }}
+	provider := &textProvider{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents,
+		error) {
+		see(ctx)
+		return nil, nil
+	}}
+	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message,
+		error) {
+		see(ctx)
+		return nil, nil
+	}}
 	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{prompt}); err != nil {
 		t.Fatal(err)
 	}
 	who := engine.Visitor{Principal: want.Principal, Client: want.Client}
-	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal, Client: want.Client})
+	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal,
+		Client: want.Client})
 	_, readErr := r.engine.Read(t.Context(), who, "x://1")
 	_, _, promptErr := r.engine.StartPrompt(t.Context(), who, "p", nil)
 	if err != nil || result.Err != nil || readErr != nil || promptErr != nil {

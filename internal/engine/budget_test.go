@@ -129,7 +129,8 @@ func TestTruncationNeedsPaged(t *testing.T) {
 		Catalog:  []*contract.Set{set},
 		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": handle[listIn, uncutOut]()}}},
 	}, engine.Options{})
-	if want := `demo/note: the contract may cut "numbers", so engine_test.uncutOut must be an engine.Paged`; err == nil || err.Error() != want {
+	if want := `demo/note: the contract may cut "numbers", so engine_test.uncutOut must be an engine.Paged`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
 }

@@ -157,7 +157,8 @@ func (w *work) access() error {
 		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
-		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&IncapableError{Tasks})
+		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know",
+			w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
 		return identity.Unnamed(w.call.Grant, w.tool.Name)
@@ -187,7 +188,8 @@ func (w *work) requestSize() error {
 	if size <= w.tool.Size.Request {
 		return nil
 	}
-	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size, w.tool.Size.Request, w.tool.Size.Request).
+	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size,
+		w.tool.Size.Request, w.tool.Size.Request).
 		With("size", int(size)).With("max", int(w.tool.Size.Request))
 }
 
@@ -218,7 +220,8 @@ func (w *work) checkAudit() error {
 		return nil
 	}
 	if err := w.engine.Audit.Ready(w.started); err != nil {
-		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later", w.tool.Name).Because(err)
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later",
+			w.tool.Name).Because(err)
 	}
 	return nil
 }
@@ -283,7 +286,8 @@ func (w *work) timeoutError(caller context.Context, cause error) error {
 	if caller.Err() != nil {
 		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
 	}
-	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was stopped; try again", w.tool.Name, w.engine.timeout(w.tool)).Because(cause)
+	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was stopped; try again", w.tool.Name,
+		w.engine.timeout(w.tool)).Because(cause)
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {

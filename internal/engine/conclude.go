@@ -219,7 +219,7 @@ type Witness interface {
 	Left(connection string)
 }
 
-// Seen is a call that succeeded.
+// Seen describes a call that succeeded.
 type Seen struct {
 	Caller Caller
 	Tool   string // set/name

@@ -17,8 +17,8 @@ func TestDeadline(t *testing.T) {
 		name string
 		look func(d *deadline)
 	}{
-		{"nobody waits", func(*deadline) {}},
-		{"somebody waits", func(d *deadline) { d.Done() }},
+		{"Done was not called", func(*deadline) {}},
+		{"Done was called", func(d *deadline) { d.Done() }},
 		{"a context hangs on it", func(d *deadline) {
 			child, cancel := context.WithCancel(d)
 			t.Cleanup(cancel)
@@ -30,7 +30,8 @@ func TestDeadline(t *testing.T) {
 				parent, cancelParent := context.WithCancel(t.Context())
 				defer cancelParent()
 				var e Engine
-				late, cancelled, finished := e.withDeadline(parent, time.Second, Caller{}, nil, nil), e.withDeadline(parent, time.Minute, Caller{}, nil, nil), e.withDeadline(parent, time.Minute, Caller{}, nil, nil)
+				late, cancelled, finished := e.withDeadline(parent, time.Second, Caller{}, nil, nil), e.withDeadline(parent,
+					time.Minute, Caller{}, nil, nil), e.withDeadline(parent, time.Minute, Caller{}, nil, nil)
 				for _, d := range []*deadline{late, cancelled, finished} {
 					tc.look(d)
 					defer d.cancel()
@@ -68,12 +69,12 @@ func TestCallerDeadline(t *testing.T) {
 	defer d.cancel()
 	info, _ := d.Deadline()
 	if earlier, _ := parent.Deadline(); !info.Equal(earlier) {
-		t.Errorf("told %v, want %v", info, earlier)
+		t.Errorf("got %v, want %v", info, earlier)
 	}
 	sooner := e.withDeadline(parent, time.Millisecond, Caller{}, nil, nil)
 	defer sooner.cancel()
 	if info, ok := sooner.Deadline(); !ok || time.Until(info) > time.Second/2 {
-		t.Errorf("told %v", info)
+		t.Errorf("got %v", info)
 	}
 }
 

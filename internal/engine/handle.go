@@ -144,7 +144,7 @@ type binding struct {
 
 func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) (*binding, error) {
 	if h.in.Kind() != reflect.Struct || h.out.Kind() != reflect.Struct {
-		return nil, mismatch(c, "the handler must take and give a struct, not %s and %s", h.in, h.out)
+		return nil, mismatch(c, "the handler must accept and return a struct, not %s and %s", h.in, h.out)
 	}
 	b := &binding{handler: h}
 	var err error
@@ -192,7 +192,7 @@ func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 		}
 		f := inField{name: m.Key, index: field.Index, path: field.Type == pathType}
 		if judged := c.PathPolicy(m.Key) != nil; judged != f.path {
-			return nil, mismatch(c, "input %q must be an engine.Path exactly when the contract has a path policy for it", m.Key)
+			return nil, mismatch(c, "input %q must be an engine.Path exactly if the contract has a path policy for it", m.Key)
 		}
 		kind := m.Value.Field("type")
 		if !f.path && !fits(kind.Text, field.Type) {
@@ -206,7 +206,7 @@ func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 // checkOut checks that the handler can return every field that the contract promises.
 func checkOut(c *contract.Contract, out reflect.Type) error {
 	if gives := out == contentType; gives != c.Content {
-		return mismatch(c, "the handler must give an engine.Content exactly when the contract says content")
+		return mismatch(c, "the handler must return an engine.Content exactly if the contract says content")
 	}
 	if c.Truncate.Cursor != "" && !out.Implements(pagedType) {
 		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
@@ -237,7 +237,7 @@ func checkSurplus(c *contract.Contract, t reflect.Type, side string, editions []
 			return slices.ContainsFunc(propertiesOf(schema), func(m jsontree.Member) bool { return m.Key == f.Name })
 		})
 		if !known {
-			return mismatch(c, "%s has the field %q, but the contract's %s has not", t, f.Name, side)
+			return mismatch(c, "%s has the field %q, but the contract's %s does not", t, f.Name, side)
 		}
 	}
 	return nil

@@ -128,7 +128,8 @@ func TestKeyOfAnotherCall(t *testing.T) {
 	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.keyed(t, "k", good)
 		got := r.keyed(t, "k", `{"path":"a.md","text":"ho"}`)
-		if got.Err == nil || got.Err.Kind != contract.Conflict || got.Err.Message != "Idempotency key k was used for another call; use a new key" {
+		if got.Err == nil || got.Err.Kind != contract.Conflict ||
+			got.Err.Message != "Idempotency key k was used for another call; use a new key" {
 			t.Errorf("result %s", got.Body)
 		}
 		if n := r.handled(); n != 1 {
@@ -142,7 +143,8 @@ func TestKeyOfAnotherCall(t *testing.T) {
 func TestBadKeys(t *testing.T) {
 	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		for _, key := range []string{" ", "a b", "a\x00", "ü", strings.Repeat("x", 256)} {
-			if got := r.keyed(t, key, `{}`); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "idempotency key must be") {
+			if got := r.keyed(t, key, `{}`); got.Err == nil || got.Err.Kind != contract.Invalid ||
+				!strings.Contains(got.Err.Message, "idempotency key must be") {
 				t.Errorf("%q: %s", key, got.Body)
 			}
 		}
@@ -152,7 +154,8 @@ func TestBadKeys(t *testing.T) {
 func TestNoKeyStore(t *testing.T) {
 	r := newRig(t, nil)
 	got := r.keyed(t, "k", good)
-	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") || r.handled() != 0 {
+	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") ||
+		r.handled() != 0 {
 		t.Errorf("result %s", got.Body)
 	}
 }
@@ -203,7 +206,8 @@ func TestUncertainFailure(t *testing.T) {
 				}
 				r.handler = nil
 				got := r.keyed(t, "k", good)
-				if transactional != (got.Err == nil) || !transactional && got.Err.Kind != contract.Unavailable && got.Err.Kind != contract.Conflict {
+				if transactional != (got.Err == nil) || !transactional && got.Err.Kind != contract.Unavailable &&
+					got.Err.Kind != contract.Conflict {
 					t.Errorf("again: %s", got.Body)
 				}
 			})
@@ -254,11 +258,13 @@ func TestKeyOfContinuedCall(t *testing.T) {
 		}
 		r.handler = nil
 		resume := func(c *engine.Call) { c.Round = first.Need.Next }
-		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "began with") {
+		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid ||
+			!strings.Contains(got.Err.Message, "began with") {
 			t.Errorf("another key: %s", got.Body)
 		}
-		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil || got.Err.Kind != contract.Invalid {
-			t.Errorf("a key that the first round had not: %s", got.Body)
+		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil ||
+			got.Err.Kind != contract.Invalid {
+			t.Errorf("a key that the first attempt did not have: %s", got.Body)
 		}
 		if got := r.keyed(t, "", good, resume); got.Err != nil || got.Replayed {
 			t.Errorf("no key: %s", got.Body)
@@ -273,7 +279,8 @@ func TestKeyOfContinuedCall(t *testing.T) {
 func TestReadsIgnoreKeys(t *testing.T) {
 	r := &rig{}
 	checkRead := strings.Replace(toolYAML, "readOnly: false", "readOnly: true", 1)
-	r.engine = serve(t, checkRead, true, engine.Handle(r.note), engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
+	r.engine = serve(t, checkRead, true, engine.Handle(r.note),
+		engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
 	for range 2 {
 		if got := r.keyed(t, "k", good); got.Err != nil || got.Replayed {
 			t.Errorf("result %s, replayed %v", got.Body, got.Replayed)
@@ -301,7 +308,8 @@ func (f *failingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ tim
 	return f.do(ctx, effect)
 }
 
-func (f *failingStore) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time,
+	effect idempotency.Effect) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
@@ -328,14 +336,18 @@ func TestKeyStoreFails(t *testing.T) {
 		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
 		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still under way"},
-		{name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict, want: "was used for another call"},
-		{name: "lost inside", after: down, transactional: true, kind: contract.Unavailable, want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
-		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable, want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
+		{name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
+			want: "was used for another call"},
+		{name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
+			want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
+		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,
+			want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := keyedRig(t, &failingStore{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.transactional)
 			got := r.keyed(t, "k", good)
-			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) || strings.Contains(string(got.Body), "/home") {
+			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) ||
+				strings.Contains(string(got.Body), "/home") {
 				t.Errorf("result %s, want %s %q", got.Body, tc.kind, tc.want)
 			}
 			if ran := r.handled() == 1; ran != (tc.after != nil) || r.durable[0] != ran {

@@ -17,7 +17,7 @@ type Lane struct {
 }
 
 type ticket struct {
-	lane   *Lane
+	queue  *Lane
 	number uint64
 }
 
@@ -34,7 +34,7 @@ func (l *Lane) Enter(ctx context.Context) (_ context.Context, leave func()) {
 }
 
 func (t ticket) release() {
-	l := t.lane
+	l := t.queue
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.waiting, t.number)
@@ -60,7 +60,7 @@ func (t ticket) release() {
 // await returns when every earlier ticket is released, or when ctx ends. A ticket that was released
 // itself, to ask a person, does not wait.
 func (t ticket) await(ctx context.Context) {
-	l := t.lane
+	l := t.queue
 	l.mu.Lock()
 	if t.number <= l.first || l.released[t.number] {
 		l.mu.Unlock()

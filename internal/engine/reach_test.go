@@ -48,7 +48,8 @@ func TestScopes(t *testing.T) {
 		switch {
 		case tc.needs == "" && result.Err != nil:
 			t.Errorf("%s: %v", tc.scopes, result.Err)
-		case tc.needs != "" && (!errors.As(result.Err, &missing) || missing.Needs.String() != tc.needs || result.Err.Kind != contract.Denied):
+		case tc.needs != "" && (!errors.As(result.Err, &missing) || missing.Needs.String() != tc.needs ||
+			result.Err.Kind != contract.Denied):
 			t.Errorf("%s: %v, want the scope %s to be missing", tc.scopes, result.Err, tc.needs)
 		case tc.needs != "" && (len(r.trail) > 0 || r.records[0].Outcome != "denied"):
 			t.Errorf("%s: %v happened before the refusal, recorded as %v", tc.scopes, r.trail, r.records)
@@ -113,14 +114,14 @@ func TestOwner(t *testing.T) {
 	}{
 		{"a person at this machine", nil, `{"user_id":"bob"}`, "bob", ""},
 		{"its own", everything, `{"user_id":"ada"}`, "ada", ""},
-		{"named by nobody", everything, `{}`, "ada", ""},
+		{"without a user", everything, `{}`, "ada", ""},
 		{"another's", everything, `{"user_id":"bob"}`, "", contract.Denied},
 		{"another's, spelt almost the same", everything, `{"user_id":"ada "}`, "", contract.Denied},
 		{"null", everything, `{"user_id":null}`, "", contract.Invalid},
 		{"any", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{"user_id":"bob"}`, "bob", ""},
-		{"any, named by nobody", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{}`, "", contract.Invalid},
+		{"any user, without a user", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{}`, "", contract.Invalid},
 		{"of no user", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":"bob"}`, "", contract.Denied},
-		{"of no user, nobody's", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":""}`, "", contract.Denied},
+		{"token without user, empty user", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":""}`, "", contract.Denied},
 	} {
 		asked = nil
 		args, _ := jsontree.Parse([]byte(tc.args))
@@ -168,7 +169,8 @@ func TestResourcesRespectGrants(t *testing.T) {
 		grant  *identity.Grant
 		uri    string
 		denied bool
-	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {other, "fake://ada", true}, {other, "remit://contracts/note", false}} {
+	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {other, "fake://ada",
+		true}, {other, "remit://contracts/note", false}} {
 		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
 		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
 			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
@@ -226,7 +228,8 @@ func TestTokensNeverApprove(t *testing.T) {
 		gate, peer := &approver{}, &linkPeer{}
 		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
 		args, _ := jsontree.Parse([]byte(good))
-		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant, Peer: peer}); err != nil {
+		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant,
+			Peer: peer}); err != nil {
 			t.Fatal(err)
 		}
 		if len(gate.answers) != 1 || gate.answers[0] != tc.want {

@@ -62,7 +62,8 @@ func (r *request) attempt(ctx context.Context, do func(context.Context) (int, er
 	case ctx.Err() != nil:
 		return 0, contract.Errorf(contract.Unavailable, "The request was cancelled").Because(err)
 	default:
-		return 0, contract.Errorf(contract.Unavailable, "%s %s took longer than %s and was stopped; try again", r.method, r.value, requestTimeout).Because(err)
+		return 0, contract.Errorf(contract.Unavailable, "%s %s took longer than %s and was stopped; try again", r.method, r.value,
+			requestTimeout).Because(err)
 	}
 }
 
@@ -115,7 +116,8 @@ func (r *request) classify(err error) (outcome string, seen error) {
 	var refusal *contract.Error
 	var incapable *IncapableError
 	if errors.As(err, &incapable) && !errors.As(err, &refusal) {
-		err = contract.Errorf(contract.Denied, "%s asks something that this client cannot answer: it did not declare %s", r.value, incapable.Needs).Because(err)
+		err = contract.Errorf(contract.Denied, "%s asks something that this client cannot answer: it did not declare %s", r.value,
+			incapable.Needs).Because(err)
 	}
 	refusal = contract.AsError(err)
 	return string(refusal.Kind), refusal

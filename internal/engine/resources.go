@@ -202,7 +202,8 @@ func (s *scopedProvider) has(uri string) bool {
 
 // StartPrompt returns the messages of a prompt. If the prompt asks its client, the error wraps
 // *SuspendedError or *IncapableError.
-func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string, messages []Message, err error) {
+func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string,
+	messages []Message, err error) {
 	r := &request{engine: e, who: who, method: "prompts/get", key: "name", value: name}
 	err = r.run(ctx, func(ctx context.Context) (int, error) {
 		prompt, err := e.prompt(name)
@@ -267,7 +268,8 @@ func (p *Prompt) argument(name string) (*PromptArgument, error) {
 		}
 		names[i] = p.Arguments[i].Name
 	}
-	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name, contract.Hint(name, names)).With("field", name)
+	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name,
+		contract.Hint(name, names)).With("field", name)
 }
 
 // CompletePrompt returns the values of a prompt argument that begin with prefix.
@@ -316,7 +318,8 @@ func (e *Engine) providerOf(template string) *scopedProvider {
 	return nil
 }
 
-func (e *Engine) complete(ctx context.Context, prefix string, values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
+func (e *Engine) complete(ctx context.Context, prefix string,
+	values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
 	defer e.recoverPanic("completion/complete", &err)
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

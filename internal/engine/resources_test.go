@@ -181,7 +181,8 @@ func TestResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"b://1", "b://2", "a://1", "remit://contracts/look", "remit://contracts/note"}, urisOf(t, r.engine)); diff != "" {
+	if diff := cmp.Diff([]string{"b://1", "b://2", "a://1", "remit://contracts/look", "remit://contracts/note"},
+		urisOf(t, r.engine)); diff != "" {
 		t.Errorf("resources: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"second", "first"}, promptNames(r.engine)); diff != "" {
@@ -263,7 +264,8 @@ func TestReadContracts(t *testing.T) {
 			t.Errorf("no %q in %s", want, got[0].Text)
 		}
 	}
-	for _, uri := range []string{"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/", "remit://contracts/demo/look", "contracts/look", ""} {
+	for _, uri := range []string{"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/",
+		"remit://contracts/demo/look", "contracts/look", ""} {
 		if _, err := r.engine.Read(context.Background(), ann, uri); kindOf(err) != contract.NotFound {
 			t.Errorf("%q: %v", uri, err)
 		}
@@ -299,11 +301,12 @@ func TestReadIsAudited(t *testing.T) {
 		t.Errorf("nothing there: %v", err)
 	}
 	if _, err := r.engine.Read(context.Background(), engine.Visitor{Face: "test"}, "a://1"); kindOf(err) != contract.Denied {
-		t.Errorf("nobody in particular: %v", err)
+		t.Errorf("anonymous caller: %v", err)
 	}
 	var kept []string
 	for i, rec := range r.records {
-		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Face, rec.Client, rec.Tool, rec.Arguments.Append(nil), rec.Outcome, rec.Bytes, r.durable[i]))
+		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Face, rec.Client, rec.Tool,
+			rec.Arguments.Append(nil), rec.Outcome, rec.Bytes, r.durable[i]))
 	}
 	want := []string{
 		`ann|test|tester/1|resources/read|{"uri":"a://1"}|ok|5|false`,
@@ -337,7 +340,8 @@ func TestReadWithoutAudit(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	half := strings.Repeat("x", engine.MaxRead/2)
 	contents := []engine.Contents{{Text: half}, {Blob: []byte(half)}}
-	r := withProvider(t, &textProvider{scheme: "a", read: func(context.Context, string) ([]engine.Contents, error) { return contents, nil }})
+	r := withProvider(t, &textProvider{scheme: "a",
+		read: func(context.Context, string) ([]engine.Contents, error) { return contents, nil }})
 	if got, err := r.engine.Read(context.Background(), ann, "a://1"); err != nil || len(got) != 2 {
 		t.Errorf("4 MiB: %v", err)
 	}
@@ -360,7 +364,8 @@ func TestResourceErrorsAreHidden(t *testing.T) {
 		}}},
 		[]engine.Prompt{{
 			Name: "p", Render: func(context.Context, map[string]string) ([]engine.Message, error) { boom(); return nil, nil },
-			Arguments: []engine.PromptArgument{{Name: "a", Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil }}},
+			Arguments: []engine.PromptArgument{{Name: "a",
+				Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil }}},
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -415,13 +420,15 @@ func greeting() engine.Prompt {
 
 func TestStartPrompt(t *testing.T) {
 	r := withPrompts(t, greeting())
-	description, messages, err := r.engine.StartPrompt(context.Background(), ann, "greet_person", map[string]string{"name": "Bob", "style": "Hi"})
+	description, messages, err := r.engine.StartPrompt(context.Background(), ann, "greet_person",
+		map[string]string{"name": "Bob", "style": "Hi"})
 	want := []engine.Message{{Role: "user", Content: engine.Text("Hi Bob")}}
 	if diff := cmp.Diff(want, messages, cmpopts.EquateEmpty()); diff != "" || err != nil || description != "Greets." {
 		t.Errorf("%q %v %s", description, err, diff)
 	}
 	rec := r.records[0]
-	if rec.Tool != "prompts/get" || string(rec.Arguments.Append(nil)) != `{"name":"greet_person"}` || rec.Outcome != "ok" || rec.Bytes == 0 || r.durable[0] {
+	if rec.Tool != "prompts/get" || string(rec.Arguments.Append(nil)) != `{"name":"greet_person"}` || rec.Outcome != "ok" ||
+		rec.Bytes == 0 || r.durable[0] {
 		t.Errorf("record %+v", rec)
 	}
 	for _, tc := range []struct {
@@ -435,8 +442,10 @@ func TestStartPrompt(t *testing.T) {
 		{"greet_persn", nil, ann, contract.NotFound, `Unknown prompt "greet_persn"; did you mean "greet_person"?`},
 		{"greet_person", nil, ann, contract.Invalid, "name of the prompt greet_person is required"},
 		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "name of the prompt greet_person is required"},
-		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid, `"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
-		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied, "prompts/get needs to know who is calling; send a token"},
+		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid,
+			`"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
+		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied,
+			"prompts/get needs to know who is calling; send a token"},
 	} {
 		_, messages, err := r.engine.StartPrompt(context.Background(), tc.who, tc.prompt, tc.args)
 		var e *contract.Error
@@ -467,11 +476,11 @@ func TestPromptsAsk(t *testing.T) {
 
 	_, err := start(&engine.Rounds{Client: able})
 	if suspended, ok := errors.AsType[*engine.SuspendedError](err); !ok || len(suspended.Questions) != 1 {
-		t.Errorf("first round: %v", err)
+		t.Errorf("first attempt: %v", err)
 	}
 	messages, err := start(&engine.Rounds{Client: able, Answers: map[string]jsontree.Value{"who": jsontree.Str("Bob")}})
 	if err != nil || len(messages) != 1 {
-		t.Errorf("second round: %v %v", messages, err)
+		t.Errorf("second attempt: %v %v", messages, err)
 	}
 	_, err = start(&engine.Rounds{Client: func(engine.Capability) bool { return false }})
 	incapable, ok := errors.AsType[*engine.IncapableError](err)
@@ -519,7 +528,8 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s %q: %v %s", tc.argument, tc.prefix, err, diff)
 		}
 	}
-	if got, err := r.engine.CompletePrompt(ctx, nil, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" || got[249] != "v249" {
+	if got, err := r.engine.CompletePrompt(ctx, nil, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" ||
+		got[249] != "v249" {
 		t.Errorf("many: %d values, %v", len(got), err)
 	}
 	got, err := r.engine.CompleteTemplate(ctx, nil, "a://{name}", "name", "al")

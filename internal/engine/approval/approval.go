@@ -1,9 +1,9 @@
 // Package approval asks a person before a call whose contract requires approval, and stores the
 // answer.
 //
-// An approval is bound to the caller, the tool, its contract and the exact arguments. It is valid for
-// one call and for a limited time, and it survives a restart. A caller can request an approval but
-// never give it.
+// An approval is bound to the caller, the tool, its contract and the exact arguments. It is valid
+// for one call and for a limited time, and it survives a restart. A caller can request an approval
+// but never give it.
 package approval
 
 import (
@@ -240,7 +240,8 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	}
 	shown := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
 	if r.Key != shown.Key() {
-		return r, contract.Errorf(contract.Conflict, "Request %s does not show the call that it stands for; the database was tampered with", id)
+		return r, contract.Errorf(contract.Conflict,
+			"Request %s does not show the call that it stands for; the database was tampered with", id)
 	}
 	r.State = Denied
 	if v.Approve {

@@ -205,7 +205,8 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 		where = fmt.Sprintf("at %s, or ", details["url"])
 	}
 	return contract.Errorf(contract.Pending,
-		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" in the workspace, then repeat the same call.`, q.ID, where).
+		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" `+
+			"in the workspace, then repeat the same call.", q.ID, where).
 		With("approval", details).
 		Because(unshown)
 }

@@ -97,7 +97,8 @@ func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, e
 	case r == nil:
 		return approval.Request{}, contract.Errorf(contract.NotFound, "No request %s", id)
 	case r.State != approval.Pending:
-		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s %s %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s %s %s", id, r.State, r.DecidedAt.Format(time.RFC3339),
+			r.DecidedBy)
 	case r.Expired(now):
 		return approval.Request{}, contract.Errorf(contract.Conflict, "%s expired %s", id, r.ExpiresAt.Format(time.RFC3339))
 	}

@@ -151,7 +151,8 @@ func split(line []byte) (hashed, prev, hash []byte, ok bool) {
 	}
 	tail := line[len(line)-tailSize:]
 	hashAt := len(prevMark) + hexSize
-	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) || !bytes.HasSuffix(tail, []byte(ending)) {
+	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) ||
+		!bytes.HasSuffix(tail, []byte(ending)) {
 		return nil, nil, nil, false
 	}
 	hashed = line[:len(line)-tailSize+hashAt]

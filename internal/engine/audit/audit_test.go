@@ -74,7 +74,8 @@ func TestVerify(t *testing.T) {
 	}
 	line, _, _ := bytes.Cut(k.days["2026-01-09"], []byte("\n"))
 	var record map[string]any
-	if err := json.Unmarshal(line, &record); err != nil || record["client"] != `odd "client"` || record["time"] != "2026-01-09T10:00:00.000000Z" {
+	if err := json.Unmarshal(line, &record); err != nil || record["client"] != `odd "client"` ||
+		record["time"] != "2026-01-09T10:00:00.000000Z" {
 		t.Errorf("record %s: %v", line, err)
 	}
 }
@@ -96,7 +97,8 @@ func TestFirstBrokenRecord(t *testing.T) {
 		line   int
 		reason string
 	}{
-		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3, "altered"},
+		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3,
+			"altered"},
 		{"removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
 		{"swapped", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
 		{"put in", func(k *keeper) {
@@ -105,7 +107,8 @@ func TestFirstBrokenRecord(t *testing.T) {
 		}, first, 2, "not a sealed record"},
 		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
 		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
-		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1, "does not follow the day before"},
+		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
+			"does not follow the day before"},
 		{"put in after the day had ended", func(k *keeper) {
 			l := lines(k, first)
 			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
@@ -117,7 +120,8 @@ func TestFirstBrokenRecord(t *testing.T) {
 			tc.damage(k)
 			_, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()})
 			var broken *audit.BrokenError
-			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line || !strings.Contains(broken.Reason, tc.reason) {
+			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line ||
+				!strings.Contains(broken.Reason, tc.reason) {
 				t.Errorf("Verify = %v, want %s line %d: %s", err, tc.file, tc.line, tc.reason)
 			}
 		})
@@ -127,7 +131,8 @@ func TestFirstBrokenRecord(t *testing.T) {
 // TestMidnight checks that a process that still writes to the old day does not break the chain.
 func TestMidnight(t *testing.T) {
 	k := write(t, 5)
-	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]), '\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
+	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]),
+		'\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
 	k.days["2026-01-09"] = append(append(k.days["2026-01-09"], line...), '\n')
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 11 {
 		t.Errorf("Verify = %d, %v; want 11, nil", n, err)
@@ -180,7 +185,8 @@ func TestLastHash(t *testing.T) {
 
 func BenchmarkWrite(b *testing.B) {
 	log := &audit.Log{Keeper: discard{}}
-	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello", Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
+	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello",
+		Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := log.Write(context.Background(), r, false); err != nil {

@@ -69,9 +69,9 @@ func (f Folder) Days(context.Context) ([]Day, error) {
 }
 
 const (
-	shortRead   = 4 << 10   // how many bytes are read first for a single line
-	longRead    = 256 << 10 // and for many lines
-	longestLine = 8 << 20   // a longer line is not a record, and is returned in parts without text
+	shortRead = 4 << 10   // how many bytes are read first for a single line
+	longRead  = 256 << 10 // and for many lines
+	maxLine   = 8 << 20   // a longer line is not a record, and is returned in parts without text
 )
 
 func firstRead(limit int) int64 {
@@ -91,7 +91,7 @@ func (f Folder) From(_ context.Context, day string, place int64, limit int) (lin
 				return err
 			}
 			lines = splitLines(text, place, place+size >= end)
-			if len(lines) == 0 && place+size < end && size >= longestLine {
+			if len(lines) == 0 && place+size < end && size >= maxLine {
 				lines = []Line{{place, place + size, nil}}
 			}
 			if len(lines) > 0 || place+size >= end {
@@ -120,7 +120,7 @@ func (f Folder) Before(_ context.Context, day string, place int64, limit int) (l
 			if start == 0 || skip > 0 {
 				lines = splitLines(text[skip:], start+int64(skip), place == end)
 			}
-			if len(lines) == 0 && start > 0 && size >= longestLine {
+			if len(lines) == 0 && start > 0 && size >= maxLine {
 				lines = []Line{{start, place, nil}}
 			}
 			if len(lines) > 0 || start == 0 {

@@ -21,7 +21,8 @@ func encodedWith(t testing.TB, client, args string) string {
 		t.Fatal(err)
 	}
 	k := &keeper{days: map[string][]byte{}}
-	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree, Outcome: "ok"}
+	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree,
+		Outcome: "ok"}
 	if err := (&audit.Log{Keeper: k}).Write(t.Context(), r, false); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,8 @@ func TestCredentialsAreRedacted(t *testing.T) {
 				`{` + spelt + `:1}`,
 				`{"name":"\u00` + hexOf(secret[0]) + secret[1:] + `"}`,
 			} {
-				if got := encodedWith(t, "c", args); strings.Contains(got, secret) || strings.Contains(got, random) || strings.Contains(got, "sha256") {
+				if got := encodedWith(t, "c", args); strings.Contains(got, secret) || strings.Contains(got, random) ||
+					strings.Contains(got, "sha256") {
 					t.Errorf("%s is kept as %s", args, got)
 				}
 			}
@@ -84,10 +86,13 @@ func TestRestIsNotRedacted(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, plain := range []string{
-		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total", "remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
-		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ", "internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
+		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total",
+		"remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
+		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ",
+		"internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
 	} {
-		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got, want) || !strings.Contains(got, `"client":"`+plain+`"`) {
+		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got,
+			want) || !strings.Contains(got, `"client":"`+plain+`"`) {
 			t.Errorf("%q is kept as %s", plain, got)
 		}
 	}
@@ -116,8 +121,9 @@ func BenchmarkWriteLong(b *testing.B) {
 	text := strings.Repeat("a line of text that somebody wrote ", 7)
 	r := &audit.Record{
 		Time: time.Now(), Principal: "agent:helper", Client: "some-client/1.2.3", Tool: "tasks/add_task",
-		Arguments: jsontree.Obj(jsontree.M("title", jsontree.Str(text)), jsontree.M("description", jsontree.Str(text)), jsontree.M("path", jsontree.Str("internal/engine/audit/audit.go"))),
-		Outcome:   "ok",
+		Arguments: jsontree.Obj(jsontree.M("title", jsontree.Str(text)), jsontree.M("description", jsontree.Str(text)),
+			jsontree.M("path", jsontree.Str("internal/engine/audit/audit.go"))),
+		Outcome: "ok",
 	}
 	b.ReportAllocs()
 	for b.Loop() {

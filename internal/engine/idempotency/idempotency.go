@@ -1,8 +1,8 @@
-// Package idempotency defines how the results of calls with an idempotency key are stored, so that a
-// repeated call gets the stored answer.
+// Package idempotency defines how the results of calls with an idempotency key are stored, so that
+// a repeated call gets the stored answer.
 //
-// A client that gets no answer cannot know whether its call was carried out. If it sent a key of its
-// own choice, it can safely repeat the call with the same key.
+// A client that gets no answer cannot know whether its call was carried out. If it sent a key of
+// its own choice, it can safely repeat the call with the same key.
 package idempotency
 
 import (

@@ -195,7 +195,8 @@ func ParseScopes(text string, sets []string) (Scopes, error) {
 		}
 		set, right, ok := strings.Cut(word, ":")
 		if !ok || right != "read" && right != "write" || set == "" {
-			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; * stands for all toolsets", word)
+			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; "+
+				"* stands for all toolsets", word)
 		}
 		if sets != nil && set != AnySet && !slices.Contains(sets, set) {
 			return nil, fmt.Errorf("scope %q: there is no toolset %q%s", word, set, contract.Hint(set, sets))

@@ -52,14 +52,16 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 		return "", contract.Errorf(contract.Invalid, "A person at the console is a viewer, an approver or an admin")
 	}
 	if good < time.Second || good > maxLinkLifetime {
-		return "", contract.Errorf(contract.Invalid, "A link must be valid for 1 second to %d days, not for %s", int(maxLinkLifetime.Hours()/24), good)
+		return "", contract.Errorf(contract.Invalid, "A link must be valid for 1 second to %d days, not for %s",
+			int(maxLinkLifetime.Hours()/24), good)
 	}
 	key, err := s.key("link")
 	if err != nil {
 		return "", err
 	}
 	now := s.Now()
-	text, err := json.Marshal(linkClaims{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(), Nonce: rand.Text()})
+	text, err := json.Marshal(linkClaims{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(),
+		Nonce: rand.Text()})
 	if err != nil {
 		return "", fmt.Errorf("encode link: %w", err)
 	}
@@ -118,7 +120,8 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 		return fail(err)
 	}
 	cookie = randomText()
-	begun := Session{Hash: hashOf(key, cookie), Name: claims.Name, Role: claims.Role, Created: now, Seen: now, Expires: now.Add(SessionLength)}
+	begun := Session{Hash: hashOf(key, cookie), Name: claims.Name, Role: claims.Role, Created: now, Seen: now,
+		Expires: now.Add(SessionLength)}
 	begun.Seal = begun.seal(key)
 	if err := store.Add(ctx, begun); err != nil {
 		return fail(unreachable(err))

@@ -285,7 +285,8 @@ func TestCookieIsNotStored(t *testing.T) {
 		t.Error("the cookie is kept")
 	}
 	for name, other := range map[string]string{
-		"none": "", "the hash": store.sessions[0].Hash, "43 characters": strings.Repeat("A", 43), "a part": cookie[:42], "more": cookie + "A", "a token": secretOfAnother(t),
+		"none": "", "the hash": store.sessions[0].Hash, "43 characters": strings.Repeat("A",
+			43), "a part": cookie[:42], "more": cookie + "A", "a token": secretOfAnother(t),
 	} {
 		_, err := signIn.Person(t.Context(), other)
 		denied(t, err, "not signed in")

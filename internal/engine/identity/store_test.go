@@ -20,7 +20,7 @@ type memory struct {
 	mu     sync.Mutex
 	tokens []identity.Token
 	uses   int
-	fail   error // what every method returns, if set
+	fail   error // returned by every method, if set
 }
 
 var _ identity.TokenStore = (*memory)(nil)
@@ -135,7 +135,7 @@ type sessionMemory struct {
 	sessions []identity.Session
 	voids    map[string]time.Time
 	touches  int
-	fail     error // what every method returns, if set
+	fail     error // returned by every method, if set
 }
 
 var _ identity.SessionStore = (*sessionMemory)(nil)

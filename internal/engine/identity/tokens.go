@@ -74,7 +74,8 @@ func (n *NewToken) check(now time.Time) error {
 // to the holder of a secret that was once valid, or a contract.Unavailable.
 func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !wellFormed(secret) {
-		return Token{}, contract.Errorf(contract.Denied, "The token is mistyped or cut off: it begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
+		return Token{}, contract.Errorf(contract.Denied,
+			"The token is mistyped or cut off: it begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
 	}
 	unknown := contract.Errorf(contract.Denied, "The token is unknown here; \"remit token create\" makes one")
 	if !t.exists() {
@@ -106,9 +107,11 @@ func (t *Token) refusal(key []byte, now time.Time) error {
 	case !equal(t.Seal, t.seal(key)):
 		return contract.Errorf(contract.Denied, "The token was altered, or made for another workspace; \"remit token create\" makes one")
 	case !t.Revoked.IsZero():
-		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; \"remit token create\" makes another", t.Name, t.Revoked.Format(time.RFC3339))
+		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; \"remit token create\" makes another", t.Name,
+			t.Revoked.Format(time.RFC3339))
 	case t.Expired(now):
-		return contract.Errorf(contract.Denied, "The token %q expired at %s; \"remit token create\" makes another", t.Name, t.Expires.Format(time.RFC3339))
+		return contract.Errorf(contract.Denied, "The token %q expired at %s; \"remit token create\" makes another", t.Name,
+			t.Expires.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -217,7 +220,8 @@ func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret)
 // seal binds its rights to the token, and the token to the key.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
-	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
+	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created),
+		instant(t.Expires), t.Hash)
 }
 
 // NewToken describes a token to create.
@@ -290,7 +294,7 @@ type TokenStore interface {
 	// ByHash returns the token with this hash; false if there is none.
 	ByHash(ctx context.Context, hash string) (Token, bool, error)
 
-	// List returns every token, also the revoked and the expired, newest first.
+	// List returns all tokens, also revoked and expired ones, newest first.
 	List(ctx context.Context) ([]Token, error)
 
 	// Revoke revokes a token for good and returns it. It finds the token by its id, or else by its

@@ -63,7 +63,8 @@ func TestCreateAndCheck(t *testing.T) {
 	if diff := cmp.Diff(made, got); diff != "" {
 		t.Errorf("differs (-made +checked):\n%s", diff)
 	}
-	if got.Principal() != "agent:ci" || got.Grant().User != "ada" || !got.Grant().Scopes.Has("tasks", false) || got.Grant().Scopes.Has("tasks", true) {
+	if got.Principal() != "agent:ci" || got.Grant().User != "ada" || !got.Grant().Scopes.Has("tasks", false) ||
+		got.Grant().Scopes.Has("tasks", true) {
 		t.Errorf("%s may do %v", got.Principal(), got.Grant())
 	}
 	if kept := fmt.Sprintf("%+v", store.tokens); strings.Contains(kept, secret[6:]) || strings.Contains(kept, secret[6:49]) {
@@ -144,9 +145,10 @@ func TestCreateRejects(t *testing.T) {
 		kind   contract.Kind
 		want   string
 	}{
-		"no name":              {func(n *identity.NewToken) { n.Name = "" }, contract.Invalid, "name is needed"},
-		"a long name":          {func(n *identity.NewToken) { n.Name = strings.Repeat("ü", 65) }, contract.Invalid, "65 characters"},
-		"a line break":         {func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid, `"ci\nadmin" has a character that cannot be seen, at byte 2`},
+		"no name":     {func(n *identity.NewToken) { n.Name = "" }, contract.Invalid, "name is needed"},
+		"a long name": {func(n *identity.NewToken) { n.Name = strings.Repeat("ü", 65) }, contract.Invalid, "65 characters"},
+		"a line break": {func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid,
+			`"ci\nadmin" has a character that cannot be seen, at byte 2`},
 		"marks of direction":   {func(n *identity.NewToken) { n.Name = "ci\u202enimda" }, contract.Invalid, "cannot be seen"},
 		"nothing to be seen":   {func(n *identity.NewToken) { n.Name = "ci\u200b" }, contract.Invalid, "cannot be seen"},
 		"another kind of room": {func(n *identity.NewToken) { n.Name = "c\u00a0i" }, contract.Invalid, "cannot be seen"},
@@ -157,7 +159,8 @@ func TestCreateRejects(t *testing.T) {
 		"no scopes":            {func(n *identity.NewToken) { n.Scopes = nil }, contract.Invalid, "at least one scope"},
 		"half a rate":          {func(n *identity.NewToken) { n.Rate.Per = 0 }, contract.Invalid, "rate"},
 		"a negative rate":      {func(n *identity.NewToken) { n.Rate.Requests = -1 }, contract.Invalid, "rate"},
-		"expired already":      {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid, "The expiry 2026-08-01T12:00:00Z is in the past"},
+		"expired already": {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid,
+			"The expiry 2026-08-01T12:00:00Z is in the past"},
 		"a name that is taken": {func(n *identity.NewToken) { n.Name = "taken" }, contract.Conflict, "revoke it first"},
 	} {
 		t.Run(name, func(t *testing.T) {

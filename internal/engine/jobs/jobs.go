@@ -2,8 +2,8 @@
 // calls them tasks.
 //
 // A task is stored before its caller gets its id. While it waits for answers nothing of it is in
-// memory: the answers start the call again from the beginning, in whichever process they arrive. While
-// it runs, one process holds a lease on it; when the lease lapses, the task has failed.
+// memory: the answers start the call again from the beginning, in whichever process they arrive.
+// While it runs, one process holds a lease on it; when the lease lapses, the task has failed.
 package jobs
 
 import (
@@ -90,7 +90,8 @@ const MostUnfinished = 200
 
 // TooMany returns the error of a Store for more than MostUnfinished tasks.
 func TooMany() error {
-	return contract.Errorf(contract.Limited, "%d of your tasks are unfinished; wait for some of them, answer or cancel them first", MostUnfinished)
+	return contract.Errorf(contract.Limited, "%d of your tasks are unfinished; wait for some of them, answer or cancel them first",
+		MostUnfinished)
 }
 
 // Store stores tasks. What a method has acknowledged survives a crash. Every method is safe for

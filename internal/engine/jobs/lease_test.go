@@ -80,7 +80,7 @@ func TestQueuedTaskKeepsLease(t *testing.T) {
 		queued := here.start("wrong", `{}`).ID
 		time.Sleep(time.Minute)
 		if got := there.get(queued); got.Status != jobs.Working {
-			t.Errorf("a task that waits for its turn is %s", got.Status)
+			t.Errorf("a task that waits for a slot is %s", got.Status)
 		}
 		close(here.release)
 		there.until(queued, jobs.Completed)

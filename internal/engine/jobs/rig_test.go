@@ -88,7 +88,10 @@ func newTools() *tools { return &tools{began: make(chan struct{}, 100), release:
 func (ts *tools) handlers() map[string]engine.Handler {
 	all := map[string]func(context.Context, in) (out, error){
 		"twice": twice, "both": both, "write": both, "guarded": guarded, "wrong": wrong, "fault": fault,
-		"slow": ts.slow, "later": ts.later, "deaf": ts.uninterruptible, "stubborn": ts.stubborn, "unseen": func(context.Context, in) (out, error) { return out{}, nil },
+		"slow": ts.slow, "later": ts.later, "deaf": ts.uninterruptible, "stubborn": ts.stubborn, "unseen": func(context.Context,
+			in) (out, error) {
+			return out{}, nil
+		},
 	}
 	handlers := map[string]engine.Handler{}
 	for name, handler := range all {
@@ -287,7 +290,8 @@ func (r *rig) answer(id, text string, keys ...string) {
 func answers(text string, keys ...string) map[string]jsontree.Value {
 	all := map[string]jsontree.Value{}
 	for _, key := range keys {
-		all[key] = jsontree.Obj(jsontree.M("action", jsontree.Str("accept")), jsontree.M("content", jsontree.Obj(jsontree.M("said", jsontree.Str(text)))))
+		all[key] = jsontree.Obj(jsontree.M("action", jsontree.Str("accept")),
+			jsontree.M("content", jsontree.Obj(jsontree.M("said", jsontree.Str(text)))))
 	}
 	return all
 }

@@ -199,7 +199,8 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 		return engine.Call{}, err
 	}
 	if tool.Digest != t.Digest { // a person approved the call under that contract
-		return engine.Call{}, contract.Errorf(contract.Conflict, "The contract of %s has changed since this task began; start it again", t.Tool)
+		return engine.Call{}, contract.Errorf(contract.Conflict,
+			"The contract of %s has changed since this task began; start it again", t.Tool)
 	}
 	args, err := jsontree.Parse(t.Arguments)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestTwoAttempts(t *testing.T) {
 			t.Errorf("a task begins as %+v", task)
 		}
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "name" || got.Round.Number != 1 {
-			t.Errorf("it asks %q in round %d, want name in 1", keys(got), got.Round.Number)
+			t.Errorf("it asks %q in attempt %d, want name in 1", keys(got), got.Round.Number)
 		}
 		r.answer(task.ID, "ann", "name", "never asked", "sure") // an answer to a question that is not open is ignored
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "sure" {
@@ -38,7 +38,7 @@ func TestTwoAttempts(t *testing.T) {
 			t.Errorf("it is completed with %+v", done)
 		}
 		if n := r.runs.Load(); n != 3 {
-			t.Errorf("the call ran %d times, want once a round", n)
+			t.Errorf("the call ran %d times, want one per attempt", n)
 		}
 	})
 }
@@ -86,7 +86,7 @@ func TestAnswersOfEarlierAttempts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := r.until(task.ID, jobs.InputRequired); keys(got) != "sure" {
-		t.Errorf("it asks %q, want sure alone", keys(got))
+		t.Errorf("it asks %q, want only sure", keys(got))
 	}
 }
 
@@ -212,7 +212,7 @@ func TestExpiry(t *testing.T) {
 		r.start("wrong", `{}`)
 		time.Sleep(2 * time.Second)
 		if _, n := store.peek(""); n != 1 {
-			t.Errorf("%d tasks are kept, want the new one alone", n)
+			t.Errorf("%d tasks are stored, want only the new one", n)
 		}
 		endsSoon(r)
 	})

@@ -1,8 +1,8 @@
 // Package ratelimit limits how often each caller may call each tool, to the rate that the contract
 // states. It decides only; the engine rejects the call.
 //
-// The algorithm is GCRA, a token bucket that stores one number per key. With a rate of N requests per
-// P, and T = P/N rounded up to a nanosecond, it promises:
+// The algorithm is GCRA, a token bucket that stores one number per key. With a rate of N requests
+// per P, and T = P/N rounded up to a nanosecond, it promises:
 //
 //   - a caller that sent nothing for N*T may send N requests at one instant;
 //   - in an interval of length d that begins and ends with a request that passes, at most N + d/T
@@ -11,8 +11,8 @@
 //   - a rejected request passes when it is repeated exactly after the returned wait, unless another
 //     request of the same key took the slot. A nanosecond earlier it does not pass.
 //
-// T is rounded up so that these bounds hold even if N does not divide P. A caller is then at most one
-// nanosecond per request slower than the contract says.
+// T is rounded up so that these bounds hold even if N does not divide P. A caller is then at most
+// one nanosecond per request slower than the contract says.
 package ratelimit
 
 import (

@@ -30,8 +30,10 @@ func TestDefaults(t *testing.T) {
 	spans := telemetry.Batching{Queue: 2048, Batch: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second}
 	logs := spans
 	logs.Delay = time.Second
-	if got.Spans != spans || got.Logs != logs || got.Every != time.Minute || got.MetricTimeout != 30*time.Second || got.ValueLimit != -1 || warned != "" ||
-		got.Temporality(sdkmetric.InstrumentKindCounter) != metricdata.CumulativeTemporality || got.Sampler.Description() != onUnlessParent {
+	if got.Spans != spans || got.Logs != logs || got.Every != time.Minute || got.MetricTimeout != 30*time.Second ||
+		got.ValueLimit != -1 || warned != "" ||
+		got.Temporality(sdkmetric.InstrumentKindCounter) != metricdata.CumulativeTemporality ||
+		got.Sampler.Description() != onUnlessParent {
 		t.Errorf("warned %q, got %+v", warned, got)
 	}
 	name := map[string]string{
@@ -81,10 +83,12 @@ func FuzzEnvironment(f *testing.F) {
 	f.Add("geheim", "1e9", "Inf")
 	f.Fuzz(func(t *testing.T, pairs, number, ratio string) {
 		got, warned := read(map[string]string{
-			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number, "OTEL_METRIC_EXPORT_INTERVAL": number,
+			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number,
+			"OTEL_METRIC_EXPORT_INTERVAL":       number,
 			"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": number, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": ratio,
 		})
-		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 || got.Every <= 0 || got.ValueLimit == 0 || got.ValueLimit < -1 {
+		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 ||
+			got.Every <= 0 || got.ValueLimit == 0 || got.ValueLimit < -1 {
 			t.Errorf("got %+v", got)
 		}
 		var share float64

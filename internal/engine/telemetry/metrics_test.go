@@ -114,7 +114,8 @@ func TestMetrics(t *testing.T) {
 					}
 					return strings.Join(parts, "; ")
 				}
-				for i, want := range []struct{ calls, took, sessions string }{{tc.calls, tc.took, tc.sessions}, {tc.second, tc.secondTook, tc.sessions2}} {
+				for i, want := range []struct{ calls, took, sessions string }{{tc.calls, tc.took, tc.sessions},
+					{tc.second, tc.secondTook, tc.sessions2}} {
 					if got := format(s.find(i, "remit.calls")); got != order(want.calls) {
 						t.Errorf("calls %d: got %s, want %s", i, got, order(want.calls))
 					}
@@ -130,10 +131,12 @@ func TestMetrics(t *testing.T) {
 					start = started.Add(time.Minute)
 				}
 				calls, _ := s.find(1, "remit.calls").Data.(metricdata.Sum[int64])
-				if !calls.IsMonotonic || (calls.Temporality == metricdata.DeltaTemporality) != tc.delta || !calls.DataPoints[0].StartTime.Equal(start) {
+				if !calls.IsMonotonic || (calls.Temporality == metricdata.DeltaTemporality) != tc.delta ||
+					!calls.DataPoints[0].StartTime.Equal(start) {
 					t.Errorf("got %+v", calls)
 				}
-				if cpu, ok := s.find(1, "process.cpu.time").Data.(metricdata.Sum[float64]); ok && (cpu.Temporality == metricdata.DeltaTemporality) != tc.cpuDelta {
+				if cpu, ok := s.find(1, "process.cpu.time").Data.(metricdata.Sum[float64]); ok &&
+					(cpu.Temporality == metricdata.DeltaTemporality) != tc.cpuDelta {
 					t.Errorf("cpu: got %+v", cpu)
 				}
 				if up := s.find(0, "process.uptime"); format(up) != ": 60" {
@@ -153,7 +156,8 @@ func TestDifferencesAreNotLost(t *testing.T) {
 			}
 			return nil
 		}}
-		tel := s.metering(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta", "OTEL_METRIC_EXPORT_INTERVAL": "1000"})
+		tel := s.metering(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
+			"OTEL_METRIC_EXPORT_INTERVAL": "1000"})
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -187,7 +191,8 @@ func TestAcceptedOnce(t *testing.T) {
 		synctest.Wait()
 		s.stats.Observe("demo/look", "denied", time.Second)
 		tel.Close()
-		if first, second := format(s.find(0, "remit.calls")), format(s.find(1, "remit.calls")); first != "look ok demo: 1" || second != "look denied demo: 1" {
+		if first, second := format(s.find(0, "remit.calls")), format(s.find(1, "remit.calls")); first != "look ok demo: 1" ||
+			second != "look denied demo: 1" {
 			t.Errorf("first %s, then %s", first, second)
 		}
 		if warned := s.warned.String(); !strings.Contains(warned, "lost=1 ") {
@@ -223,7 +228,8 @@ func TestGauges(t *testing.T) {
 		s := &sink{}
 		tel := s.metering(nil)
 		waiting := 3.0
-		tel.Watch(telemetry.Gauge{Name: "remit.approvals.waiting", Unit: "{approval}", Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 }})
+		tel.Watch(telemetry.Gauge{Name: "remit.approvals.waiting", Unit: "{approval}",
+			Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 }})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		waiting = -1

@@ -19,7 +19,7 @@ import (
 // The limits on bytes; the SDK limits only the number of items.
 const (
 	queueBytes = 8 << 20
-	batchBytes = 2 << 20 // collectors refuse messages over 4 MiB
+	batchBytes = 2 << 20 // collectors reject messages over 4 MiB
 )
 
 var (

@@ -24,7 +24,7 @@ func TestBatches(t *testing.T) {
 		call(tel, "")
 		synctest.Wait()
 		if len(s.sent()) != 0 {
-			t.Error("a call alone waits for others")
+			t.Error("a single call waits for others")
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -138,7 +138,8 @@ func TestCloseWhileRetrying(t *testing.T) {
 		if took := time.Since(began); took != 0 || s.tries != 2 || len(s.spans()) != 0 {
 			t.Errorf("the end took %s with %d exports, %d spans arrived", took, s.tries, len(s.spans()))
 		}
-		if warned := s.warned.String(); strings.Count(warned, "lost=1 ") != 2 || strings.Count(warned, "503 Service Unavailable: the program is shutting down") != 2 {
+		if warned := s.warned.String(); strings.Count(warned, "lost=1 ") != 2 ||
+			strings.Count(warned, "503 Service Unavailable: the program is shutting down") != 2 {
 			t.Errorf("logged %q", warned)
 		}
 	})
@@ -154,7 +155,8 @@ func TestLossesAreLoggedOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if lines := strings.Count(s.warned.String(), "\n"); lines != 5 || !strings.Contains(s.warned.String(), "lost=1 ") || !strings.Contains(s.warned.String(), "lost=60 ") {
+		if lines := strings.Count(s.warned.String(), "\n"); lines != 5 || !strings.Contains(s.warned.String(), "lost=1 ") ||
+			!strings.Contains(s.warned.String(), "lost=60 ") {
 			t.Errorf("logged %d times in 5 minutes: %s", lines, &s.warned)
 		}
 		tel.Close()
@@ -198,7 +200,8 @@ func TestCloseIsBounded(t *testing.T) {
 		if took := time.Since(began); took > 6*time.Second { // the export of metrics is not interrupted before its second is over
 			t.Errorf("the end took %s", took)
 		}
-		if !strings.Contains(warned, "signal=traces lost=1 ") || !strings.Contains(warned, "signal=logs lost=3 ") || !strings.Contains(warned, "signal=metrics") {
+		if !strings.Contains(warned, "signal=traces lost=1 ") || !strings.Contains(warned, "signal=logs lost=3 ") ||
+			!strings.Contains(warned, "signal=metrics") {
 			t.Errorf("logged %q", warned)
 		}
 		time.Sleep(time.Minute)
@@ -220,7 +223,8 @@ func TestErrorsAreShortAndHideSecrets(t *testing.T) {
 		tel := telemetry.New(o)
 		call(tel, "")
 		tel.Close()
-		if warned := s.warned.String(); strings.Contains(warned, "geheim") || !strings.Contains(warned, "the key *** is unknown\uFFFD xxx") || len(warned) > 1000 {
+		if warned := s.warned.String(); strings.Contains(warned, "geheim") ||
+			!strings.Contains(warned, "the key *** is unknown\uFFFD xxx") || len(warned) > 1000 {
 			t.Errorf("logged %q", warned)
 		}
 	})

@@ -166,10 +166,10 @@ func takeExpired(t *testing.T, s approval.Store) {
 }
 
 func concurrentTake(t *testing.T, s approval.Store) {
-	for round := range 8 {
-		key := fmt.Sprint("k", round)
-		ask(t, s, request(fmt.Sprint("a", round), key))
-		decide(t, s, fmt.Sprint("a", round), true)
+	for attempt := range 8 {
+		key := fmt.Sprint("k", attempt)
+		ask(t, s, request(fmt.Sprint("a", attempt), key))
+		decide(t, s, fmt.Sprint("a", attempt), true)
 
 		var winners sync.Map
 		contracttest.Together(16, func(i int) {
@@ -182,7 +182,7 @@ func concurrentTake(t *testing.T, s approval.Store) {
 			}
 		})
 		if n := size(&winners); n != 1 {
-			t.Errorf("round %d: %d callers got one approval, want 1", round, n)
+			t.Errorf("attempt %d: %d callers got one approval, want 1", attempt, n)
 		}
 	}
 }

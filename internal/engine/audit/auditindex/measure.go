@@ -178,7 +178,7 @@ func timesOf(micros []int64) Times {
 // and no smaller one after it, and returns it. That takes a third of the time of sorting. Input
 // that makes it slow is sorted after all.
 func nth(list []int64, k int) int64 {
-	for rounds := 0; len(list) > 16 && rounds < 64; rounds++ {
+	for tries := 0; len(list) > 16 && tries < 64; tries++ {
 		cut := partition(list)
 		if k < cut {
 			list = list[:cut]

@@ -109,7 +109,7 @@ type Sums struct {
 
 // sums counts calls. It ignores the end of the filter's time.
 func (t *counts) sums(f *Filter) (s Sums) {
-	tools, callers, faces, outcomes := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+	tools, callers, frontends, outcomes := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for id, kind := range t.kinds {
 		n := t.calls[id]
 		if n == 0 {
@@ -124,11 +124,11 @@ func (t *counts) sums(f *Filter) (s Sums) {
 		if f.Without == "" || f.Without != kind.Face {
 			tools[kind.Tool] += n
 			callers[kind.Caller] += n
-			faces[kind.Face] += n
+			frontends[kind.Face] += n
 			outcomes[kind.Outcome] += n
 		}
 	}
-	s.Names = Names{ranked(tools), ranked(callers), ranked(faces), ranked(outcomes)}
+	s.Names = Names{ranked(tools), ranked(callers), ranked(frontends), ranked(outcomes)}
 	return s
 }
 

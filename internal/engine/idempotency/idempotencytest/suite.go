@@ -18,8 +18,7 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// Suite checks the promises on idempotency.Store. open returns an empty store that lives
-// until the end of the test it is given.
+// Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) idempotency.Store) {
 	for name, check := range map[string]func(*testing.T, idempotency.Store){
 		"a repeat gets the answer":           repeatGetsAnswer,
@@ -231,7 +230,8 @@ func concurrentDo(t *testing.T, s idempotency.Store) {
 
 func claimLapses(t *testing.T, s idempotency.Store) {
 	answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
-		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy, lease: idempotency.ErrUnknown} {
+		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy,
+			lease: idempotency.ErrUnknown} {
 			if _, found, err := s.Find(ctx, id, "r", now); found || !errors.Is(err, want) {
 				t.Errorf("Find at %v: %v, %v; want %v", now, found, err, want)
 			}
@@ -252,10 +252,12 @@ func claimLeft(t *testing.T, s idempotency.Store) {
 	unsure := func(context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", idempotency.ErrUnknown, errEffect)
 	}
-	if _, _, err := s.DoOutside(t.Context(), id, "r", noon, lease, unsure); !errors.Is(err, errEffect) || !errors.Is(err, idempotency.ErrUnknown) {
+	if _, _, err := s.DoOutside(t.Context(), id, "r", noon, lease, unsure); !errors.Is(err, errEffect) ||
+		!errors.Is(err, idempotency.ErrUnknown) {
 		t.Errorf("error %v, want that of the effect", err)
 	}
-	if _, found, err := s.Find(t.Context(), id, "r", noon); found || !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, idempotency.ErrUnknown) {
+	if _, found, err := s.Find(t.Context(), id, "r", noon); found || !errors.Is(err, idempotency.ErrBusy) &&
+		!errors.Is(err, idempotency.ErrUnknown) {
 		t.Errorf("found %v, %v; want busy or unknown", found, err)
 	}
 	if _, _, err := s.DoOutside(t.Context(), id, "r", lease, lease.Add(time.Hour), never(t)); !errors.Is(err, idempotency.ErrUnknown) {

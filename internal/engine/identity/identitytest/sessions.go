@@ -26,7 +26,8 @@ func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 
 func session(hash string) identity.Session {
 	return identity.Session{
-		Hash: hash, Name: "Grâce 'x'", Role: identity.Approver, Created: noon, Expires: noon.Add(identity.SessionLength), Seen: noon, Seal: "seal of " + hash,
+		Hash: hash, Name: "Grâce 'x'", Role: identity.Approver, Created: noon, Expires: noon.Add(identity.SessionLength),
+		Seen: noon, Seal: "seal of " + hash,
 	}
 }
 

@@ -198,8 +198,8 @@ func swapFinal(t *testing.T, s jobs.Store) {
 }
 
 func concurrentSwap(t *testing.T, s jobs.Store) {
-	for round := range 8 {
-		id := fmt.Sprint("a", round)
+	for attempt := range 8 {
+		id := fmt.Sprint("a", attempt)
 		add(t, s, working(id))
 		task := get(t, s, id)
 		var winners atomic.Int32
@@ -217,7 +217,7 @@ func concurrentSwap(t *testing.T, s jobs.Store) {
 			}
 		})
 		if n := winners.Load(); n != 1 {
-			t.Fatalf("round %d: %d changes of one revision, want 1", round, n)
+			t.Fatalf("attempt %d: %d changes of one revision, want 1", attempt, n)
 		}
 		if got := get(t, s, id); got.Message != winner.Load() || got.Revision != 2 {
 			t.Errorf("kept %q as revision %d, want %q as 2", got.Message, got.Revision, winner.Load())

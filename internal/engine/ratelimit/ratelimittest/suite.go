@@ -173,15 +173,15 @@ func (b *bucket) allow(now time.Time) time.Duration {
 }
 
 func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
-	round := 0
+	attempt := 0
 	rapid.Check(t, func(t *rapid.T) {
-		round++
-		key := fmt.Sprint("round ", round)
+		attempt++
+		key := fmt.Sprint("attempt ", attempt)
 		rate := ratelimit.Rate{
 			Requests: rapid.IntRange(1, 20).Draw(t, "requests"),
 			Per:      time.Duration(rapid.Int64Range(1, 1000).Draw(t, "per")),
 		}
-		now := noon().Add(time.Duration(round) * time.Hour) // a limiter may have one clock for all keys
+		now := noon().Add(time.Duration(attempt) * time.Hour) // a limiter may have one clock for all keys
 		ref := newBucket(rate, now)
 		var passed []time.Time
 		for i, pause := range rapid.SliceOfN(rapid.Int64Range(0, 300), 1, 100).Draw(t, "pauses") {
@@ -215,15 +215,15 @@ func checkBound(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []ti
 }
 
 func clockGoesBack(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
-	round := 0
+	attempt := 0
 	rapid.Check(t, func(t *rapid.T) {
-		round++
-		key := fmt.Sprint("round ", round)
+		attempt++
+		key := fmt.Sprint("attempt ", attempt)
 		rate := ratelimit.Rate{
 			Requests: rapid.IntRange(1, 5).Draw(t, "requests"),
 			Per:      time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "per")),
 		}
-		now := noon().Add(time.Duration(round) * time.Hour)
+		now := noon().Add(time.Duration(attempt) * time.Hour)
 		for _, jump := range rapid.SliceOf(rapid.Int64Range(-int64(48*time.Hour), int64(time.Hour))).Draw(t, "jumps") {
 			now = now.Add(time.Duration(jump))
 			wait := allow(t, l, key, rate, now)
@@ -283,8 +283,8 @@ func readingsOutOfOrder(t *testing.T, l ratelimit.Limiter) {
 func ExactlyN(t *testing.T, limiters ...ratelimit.Limiter) {
 	t.Helper()
 	rate := ratelimit.Rate{Requests: 50, Per: time.Minute}
-	for round := range 10 {
-		key := fmt.Sprint("round ", round)
+	for attempt := range 10 {
+		key := fmt.Sprint("attempt ", attempt)
 		var passed atomic.Int64
 		var wg sync.WaitGroup
 		start := make(chan struct{})

@@ -68,7 +68,8 @@ func (b *Book) Raw(text string) {
 
 // Add records a call that has just ended.
 func (b *Book) Add(tool, caller, outcome string, took time.Duration) {
-	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0","arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
+	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0",`+
+		`"arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
 		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Face, tool, outcome, took.Microseconds())
 	line := audit.Seal(b.Last, []byte(record))
 	b.Last = audit.HashOf(line)

@@ -45,8 +45,10 @@ func steps(t *rapid.T, store auditindex.Store, records func(*Book) audit.Reader)
 			for range rapid.IntRange(1, 9).Draw(t, "n") {
 				b.Pass(time.Millisecond)
 				k := known{
-					b.Clock, choose("tool", "a/x", "a/y", "resources/read"), choose("caller", "ann", "bob", ""), choose("face", "http", "page"),
-					choose("outcome", "ok", "invalid", "limited", "pending"), time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Microsecond,
+					b.Clock, choose("tool", "a/x", "a/y", "resources/read"), choose("caller", "ann", "bob", ""), choose("face",
+						"http", "page"),
+					choose("outcome", "ok", "invalid", "limited",
+						"pending"), time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Microsecond,
 				}
 				b.Face = k.face
 				b.Add(k.tool, k.caller, k.outcome, k.took)

@@ -222,7 +222,8 @@ func following(t *testing.T, s auditindex.Store) {
 	}
 	b.Fault = errors.New("the disk is away")
 	b.Pass(time.Second)
-	if err := x.Refresh(t.Context()); !errors.Is(err, b.Fault) || !errors.Is(x.Status().Err, b.Fault) || total(t, x, auditindex.Filter{}) != 1 {
+	if err := x.Refresh(t.Context()); !errors.Is(err, b.Fault) || !errors.Is(x.Status().Err, b.Fault) ||
+		total(t, x, auditindex.Filter{}) != 1 {
 		t.Errorf("Refresh = %v", err)
 	}
 	b.Fault = nil
@@ -309,7 +310,8 @@ func backlog(t *testing.T, s auditindex.Store) {
 
 func oddNames(t *testing.T, s auditindex.Store) {
 	b := NewBook()
-	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü", 200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
+	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü",
+		200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
 	x := settled(t, b, indexOf(b, s))
 	page, err := x.Page(t.Context(), auditindex.Filter{Tool: "a\x00b"}, "", 10)
 	if err != nil || len(page.Calls) != 1 || page.Calls[0].Client != "\x00" || page.Calls[0].Caller != strings.Repeat("ü", 128) {
@@ -359,8 +361,10 @@ func damage(t *testing.T, open func() auditindex.Store) {
 		broken int
 	}{
 		{"whole", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
-		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 2},
-		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob"}, 4},
+		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob", "ann"}, 2},
+		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob"}, 4},
 		{"a torn end", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
 		{"only a torn end", func(b *Book) { b.Raw(`{"time":"2026-01`) }, nil, 0},
 		{"a last newline is missing", func(b *Book) {
@@ -432,7 +436,8 @@ func separate(t *testing.T, open func() auditindex.Store) {
 	}
 	for i, x := range all {
 		m, err := x.Measure(t.Context(), auditindex.Filter{}, 1)
-		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 || !m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
+		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 ||
+			!m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
 			t.Errorf("records %d: %+v, %v", i, m, err)
 		}
 		if got := callers(t, x); len(got) != i+1 || got[0] != strconv.Itoa(i) {
