@@ -345,7 +345,8 @@ func TestClose(t *testing.T) {
 
 // Close returns after CloseTimeout, or when its context ends, even if a write hangs.
 func TestCloseTimesOut(t *testing.T) {
-	for _, early := range []time.Duration{0, delay} { // in the second case the write has begun when Close is called
+	// In the second case the write has begun when Close is called.
+	for _, early := range []time.Duration{0, delay} {
 		for _, timeout := range []time.Duration{time.Minute, second / 4} {
 			with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 				s.set(nil, true)

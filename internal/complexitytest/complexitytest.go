@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	scale    = 16                   // how much larger the second input is
-	maxRatio = 100                  // largest allowed ratio of the two times: 16 would be linear, 256 quadratic
-	minTime  = 2 * time.Millisecond // shorter measurements count as this long, because they are mostly noise
-	maxTries = 5                    // other processes may evict the caches, which makes single measurements too slow
+	scale = 16 // how much larger the second input is
+	// Largest allowed ratio of the two times: 16 would be linear, 256 quadratic.
+	maxRatio = 100
+	// Shorter measurements count as this long, because they are mostly noise.
+	minTime = 2 * time.Millisecond
+	// Other processes may evict the caches, which makes single measurements too slow.
+	maxTries = 5
 )
 
 // Linear fails the test if work with the given size takes much more than 16 times as long as work

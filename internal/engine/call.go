@@ -44,15 +44,22 @@ type Round struct {
 
 // Result is the outcome of a call.
 type Result struct {
-	Tool       *Tool
-	Body       []byte          // compact JSON: the answer, only its list if the contract says bare, or the error in the shape of the set
-	Structured []byte          // compact JSON: the answer according to the output schema; nil if there is none
+	Tool *Tool
+	// Body is compact JSON: the answer, only its list if the contract says bare, or the error in
+	// the shape of the set.
+	Body []byte
+	// Structured is compact JSON: the answer according to the output schema; nil if there is none.
+	Structured []byte
 	Content    []byte          // of a tool that answers with content: its blocks, as a JSON array
 	Notes      Notes           // of an answer that was truncated without a cursor
 	Remarks    jsontree.Value  // additional information about the answer: an object, or null
 	Err        *contract.Error // nil on success
-	Replayed   bool            // the answer is that of an earlier call with the same key; nothing was done now
-	Need       *Need           // not nil if the call continues later, or as a task; then all other fields but Tool are empty
+	// Replayed means that the answer is that of an earlier call with the same key; nothing was done
+	// now.
+	Replayed bool
+	// Need is not nil if the call continues later, or as a task; then all other fields but Tool are
+	// empty.
+	Need *Need
 }
 
 // Need says what a suspended call waits for, and how it continues.
@@ -111,18 +118,20 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err != nil {
 		return answer, err
 	}
-	if err := w.owner(&args); err != nil {
+	if err := w.checkOwner(&args); err != nil {
 		return answer, err
 	}
 	files, err := w.paths(&args)
 	if err != nil {
 		return answer, err
 	}
-	invoke, err := w.tool.handler.prepare(&args, files) // decodes into the handler's struct, and runs its own checks
+	// Decode the arguments into the handler's struct, and run its own checks.
+	invoke, err := w.tool.handler.prepare(&args, files)
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = w.replay(ctx, &args); err != nil || w.replayed { // the answer of an earlier call with the same key
+	// A repeated call gets the answer of the earlier call with the same key.
+	if answer, err = w.replay(ctx, &args); err != nil || w.replayed {
 		return answer, err
 	}
 	if err := w.checkAudit(); err != nil {
@@ -336,7 +345,9 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 		return accepted, nil
 	case answer.Field("action").Text == "decline" && accepted == approval.Accepted:
 		return approval.Declined, nil
-	default: // cancel: the dialog was closed without a choice. Not opening a page is not a denial either.
+	default:
+		// Cancel means that the dialog was closed without a choice. Not opening a page is not a
+		// denial either.
 		return approval.NotShown, nil
 	}
 }

@@ -46,7 +46,8 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 
 func (r *Result) succeed(answer *jsontree.Value) {
 	least, _ := answer.Sizes()
-	r.Structured = answer.Append(make([]byte, 0, least+least/16+64)) // room for some escapes, to avoid a second allocation
+	// The extra room is for escapes, to avoid a second allocation.
+	r.Structured = answer.Append(make([]byte, 0, least+least/16+64))
 	r.Body = r.Tool.Body(r.Structured)
 	if r.Tool.Content {
 		blocks := answer.Field("content")
@@ -157,9 +158,10 @@ type Noted interface {
 
 // Notes tell the caller about an answer that was truncated without a cursor.
 type Notes struct {
-	Truncated bool  // the list is incomplete
-	Total     int64 // how many elements there are; -1 if unknown. Not set if the answer is complete.
-	Shown     int   // how many elements the answer has; set by the engine
+	Truncated bool // the list is incomplete
+	// Total is how many elements there are; -1 if unknown. Not set if the answer is complete.
+	Total int64
+	Shown int // how many elements the answer has; set by the engine
 }
 
 // Remarker is an Out with additional information about the answer: how it was found, how fresh it

@@ -95,8 +95,9 @@ type Engine struct {
 // Tool is a contract bound to its handler.
 type Tool struct {
 	*contract.Contract
-	ID            string // set/name
-	transactional bool   // its effects are in the database of the idempotency keys; see Toolset.Inside
+	ID string // set/name
+	// The effects of the handler are in the database of the idempotency keys; see Toolset.Inside.
+	transactional bool
 
 	handler *binding
 }

@@ -96,7 +96,8 @@ func TestRepeat(t *testing.T) {
 			t.Fatalf("first: %s, replayed %v", first.Body, first.Replayed)
 		}
 		r.handler, r.trail = nil, nil
-		again := r.keyed(t, "k", `{"times":2,"text":"hi","path":"a.md"}`) // the same, after defaults
+		// The same, after defaults.
+		again := r.keyed(t, "k", `{"times":2,"text":"hi","path":"a.md"}`)
 		if string(again.Body) != string(first.Body) || again.Err != nil || !again.Replayed {
 			t.Errorf("repeat: %s, replayed %v; want %s", again.Body, again.Replayed, first.Body)
 		}

@@ -216,8 +216,8 @@ func (w *work) withOwner() jsontree.Value {
 	return args
 }
 
-// owner denies access to data of other users.
-func (w *work) owner(args *jsontree.Value) error {
+// checkOwner denies access to data of other users.
+func (w *work) checkOwner(args *jsontree.Value) error {
 	if w.tool.Owner == "" {
 		return nil
 	}

@@ -199,9 +199,10 @@ func (f *ProtocolError) Error() string { return f.Message }
 type Rounds struct {
 	Live    Peer                      // receives progress and logs; may be nil
 	Answers map[string]jsontree.Value // of all earlier attempts, by key
-	Asked   func(key string) bool     // reports whether an earlier attempt certainly asked the question; nil if there was none
-	Client  func(Capability) bool     // what the client declared; nil to ask Live
-	Detach  bool                      // a long call must continue as a task
+	// Asked reports whether an earlier attempt certainly asked the question; nil if there was none.
+	Asked  func(key string) bool
+	Client func(Capability) bool // what the client declared; nil to ask Live
+	Detach bool                  // a long call must continue as a task
 }
 
 // Progress passes the progress to Live.

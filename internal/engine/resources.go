@@ -48,7 +48,8 @@ func (e *Engine) addResources(sets []*contract.Set, toolsets []Toolset) error {
 			}
 		}
 	}
-	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { // drop prompts that need a tool which is not served
+	// Drop prompts that need a tool which is not served.
+	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool {
 		return slices.ContainsFunc(p.Tools, func(name string) bool { return !e.Serves(name) })
 	})
 	return e.addProvider(contractResources{e}, nil)

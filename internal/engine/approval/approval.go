@@ -47,15 +47,16 @@ const DefaultWindow = time.Hour
 
 // Subject is the call that a person is asked about.
 type Subject struct {
-	Workspace string        // where the call would take effect
-	Principal string        // who calls
-	Tool      string        // "set/name"
-	Version   string        // of the contract, for people
-	Digest    string        // of the contract, for Key
-	Arguments []byte        // canonical JSON
-	Window    time.Duration // how long a request, and then its answer, stays valid; zero is DefaultWindow
-	Summary   string        // the call in words, for the person who decides
-	Asked     time.Time     // when an earlier attempt of the call asked; zero if none did
+	Workspace string // where the call would take effect
+	Principal string // who calls
+	Tool      string // "set/name"
+	Version   string // of the contract, for people
+	Digest    string // of the contract, for Key
+	Arguments []byte // canonical JSON
+	// Window is how long a request, and then its answer, stays valid; zero is DefaultWindow.
+	Window  time.Duration
+	Summary string    // the call in words, for the person who decides
+	Asked   time.Time // when an earlier attempt of the call asked; zero if none did
 }
 
 // Key returns what an approval is bound to: a hash of the workspace, the principal, the tool, the

@@ -17,9 +17,11 @@ import (
 // SignIn signs people in at the console: first with a one-time link, and then with a cookie.
 type SignIn struct {
 	Sessions func(context.Context) (SessionStore, error)
-	Exists   func() bool            // reports whether the database exists, so that reading does not create it; nil if it does
-	Secret   func() ([]byte, error) // the key that signs links, cookies and sessions
-	Place    string                 // the workspace that links are for
+	// Exists reports whether the database exists, so that reading does not create it; nil if it
+	// does.
+	Exists func() bool
+	Secret func() ([]byte, error) // the key that signs links, cookies and sessions
+	Place  string                 // the workspace that links are for
 	// Spend marks a one-time token as used until it expires. It returns fresh only for the first
 	// call.
 	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
@@ -161,7 +163,8 @@ func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
 		return Person{}, err
 	}
 	if now := s.Now(); now.Sub(found.Seen) >= touchEvery {
-		_ = store.Touch(ctx, found.Hash, now) // the next request tries again; the person stays signed in
+		// The next request tries again; the person stays signed in.
+		_ = store.Touch(ctx, found.Hash, now)
 	}
 	return found.Person(), nil
 }

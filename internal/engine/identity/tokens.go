@@ -15,11 +15,15 @@ import (
 
 // Tokens creates and checks the tokens of agents.
 type Tokens struct {
-	Store  func(context.Context) (TokenStore, error)
-	Exists func() bool            // reports whether the database exists, so that reading does not create it; nil if it does
-	Secret func() ([]byte, error) // the key that hashes and seals tokens; it is stored apart from them
-	Place  string                 // the workspace that tokens are for; those of another are rejected
-	Now    func() time.Time
+	Store func(context.Context) (TokenStore, error)
+	// Exists reports whether the database exists, so that reading does not create it; nil if it
+	// does.
+	Exists func() bool
+	// Secret returns the key that hashes and seals tokens; it is stored apart from them.
+	Secret func() ([]byte, error)
+	// Place is the workspace that tokens are for; those of another are rejected.
+	Place string
+	Now   func() time.Time
 
 	mu        sync.Mutex
 	lastNoted map[string]time.Time // when the use of a token was last stored, by id
@@ -245,8 +249,11 @@ type Token struct {
 	Revoked        time.Time // zero: not revoked
 	Used           time.Time // to a minute; zero: never
 	Hash           string    // of the secret, which is not stored
-	Seal           string    // proves that the token was created here, because a database can be copied
-	Foreign        bool      // the seal is not ours, so the token is rejected; stores do not keep this field
+	// Seal proves that the token was created here, because a database can be copied.
+	Seal string
+	// Foreign means that the seal is not ours, so the token is rejected; stores do not keep this
+	// field.
+	Foreign bool
 }
 
 // Principal returns the agent's name in records and approvals.

@@ -56,11 +56,12 @@ type Task struct {
 	Status    Status
 	Message   string // for people
 	UpdatedAt time.Time
-	Questions []engine.Question     // open ones, while input_required
-	Body      []byte                // of a completed task, as in engine.Result
-	Content   []byte                // of a completed task, as in engine.Result
-	IsError   bool                  // a completed task has an error in the shape of the set, which is Body
-	Fault     *engine.ProtocolError // of a failed task
+	Questions []engine.Question // open ones, while input_required
+	Body      []byte            // of a completed task, as in engine.Result
+	Content   []byte            // of a completed task, as in engine.Result
+	// IsError means that a completed task has an error in the shape of the set, which is Body.
+	IsError bool
+	Fault   *engine.ProtocolError // of a failed task
 
 	// The input of the next run.
 	Round   engine.Round

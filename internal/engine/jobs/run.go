@@ -53,7 +53,8 @@ func claim(t *Task, now time.Time) {
 
 // launch runs a task that was claimed. It must be called between enter and leave.
 func (r *Runner) launch(t Task) {
-	ctx, stop := context.WithCancelCause(context.Background()) // the task does not depend on the request
+	// The task does not depend on the request.
+	ctx, stop := context.WithCancelCause(context.Background())
 	this := &run{id: t.ID, owner: t.Owner, stop: stop}
 	r.mu.Lock()
 	r.running[t.ID] = this

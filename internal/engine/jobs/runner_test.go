@@ -26,7 +26,8 @@ func TestTwoAttempts(t *testing.T) {
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "name" || got.Round.Number != 1 {
 			t.Errorf("it asks %q in attempt %d, want name in 1", keys(got), got.Round.Number)
 		}
-		r.answer(task.ID, "ann", "name", "never asked", "sure") // an answer to a question that is not open is ignored
+		// An answer to a question that is not open is ignored.
+		r.answer(task.ID, "ann", "name", "never asked", "sure")
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "sure" {
 			t.Errorf("it asks %q, want sure", keys(got))
 		}

@@ -45,7 +45,8 @@ func TestWatch(t *testing.T) {
 		time.Sleep(time.Second)
 		wantChanges(t, near, 1, "here, later")
 		wantChanges(t, far, 1, "elsewhere, within a second")
-		wantChanges(t, other, 1, "of a task that there is not") // reports that the task does not exist
+		// Reports that the task does not exist.
+		wantChanges(t, other, 1, "of a task that there is not")
 
 		here.answer(id, "2", "b") // continues and ends
 		wantChanges(t, near, 3, "here, in the end")

@@ -168,7 +168,8 @@ const warnInterval = time.Minute
 // held.
 func (o *outbox) lose(n int, why error) {
 	o.lost += n
-	if o.why == nil || !errors.Is(why, errFull) { // a full queue is only a consequence of another problem
+	// A full queue is only a consequence of another problem.
+	if o.why == nil || !errors.Is(why, errFull) {
 		o.why = why
 	}
 	if now := o.now(); o.warned.IsZero() || now.Sub(o.warned) >= warnInterval {

@@ -197,7 +197,8 @@ func TestCloseIsBounded(t *testing.T) {
 		began := time.Now()
 		tel.Close()
 		warned := s.warned.String()
-		if took := time.Since(began); took > 6*time.Second { // the export of metrics is not interrupted before its second is over
+		// The export of metrics is not interrupted before its second is over.
+		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("the end took %s", took)
 		}
 		if !strings.Contains(warned, "signal=traces lost=1 ") || !strings.Contains(warned, "signal=logs lost=3 ") ||

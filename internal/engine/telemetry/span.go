@@ -15,7 +15,8 @@ import (
 // Call is a finished call of a tool, read of a resource or start of a prompt. It does not contain
 // arguments, nor messages, which may quote them.
 type Call struct {
-	Method     string // of MCP, whichever front end was used: tools/call, resources/read, prompts/get
+	// Method is that of MCP, whichever front end was used: tools/call, resources/read, prompts/get.
+	Method     string
 	Tool       string // set/name of a tool, or the name of a prompt; "" for a resource
 	Outcome    string // ok, asked, replayed, or the kind of failure
 	Version    string // of the contract

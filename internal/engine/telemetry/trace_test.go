@@ -92,7 +92,9 @@ func TestSamplers(t *testing.T) {
 	const high = "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
 	for _, tc := range []struct {
 		sampler, arg string
-		want         string // without parent, with a sampled one, with one that is not, with a low and a high id that are not
+		// Without parent, with a sampled one, with one that is not, with a low and a high id that
+		// are not.
+		want string
 	}{
 		{"", "", "yyn nn"},
 		{"parentbased_always_on", "", "yyn nn"},

@@ -19,25 +19,25 @@ import (
 // Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) approval.Store) {
 	for name, check := range map[string]func(*testing.T, approval.Store){
-		"ask keeps every field":            askStores,
-		"ask finds the open question":      askFinds,
-		"ask anew after expiry":            askAfterExpiry,
-		"ask anew after a decision":        askAfterDecision,
-		"ask at once is one question":      concurrentAsk,
-		"ask no more than a person reads":  askTooMany,
-		"take only what is decided":        takeDecided,
-		"take the oldest first":            takeOldest,
-		"take nothing that has expired":    takeExpired,
-		"take at once goes to one":         concurrentTake,
-		"decide keeps the verdict":         decideStores,
-		"decide refuses and says why":      decideRejects,
-		"decide at once is one decision":   concurrentDecide,
-		"get by id and by prefix":          getByPrefix,
-		"get refuses an ambiguous prefix":  getAmbiguous,
-		"list what waits, newest first":    listPending,
-		"list everything":                  listAll,
-		"large arguments stay whole":       largeArguments,
-		"a cancelled call changes nothing": cancelled,
+		"Ask stores every field":             askStores,
+		"Ask finds the pending request":      askFinds,
+		"Ask after expiry":                   askAfterExpiry,
+		"Ask after a decision":               askAfterDecision,
+		"concurrent Ask creates one request": concurrentAsk,
+		"Ask limits pending requests":        askTooMany,
+		"Take returns decided requests only": takeDecided,
+		"Take returns the oldest first":      takeOldest,
+		"Take ignores expired requests":      takeExpired,
+		"concurrent Take has one winner":     concurrentTake,
+		"Decide stores the verdict":          decideStores,
+		"Decide rejects with a reason":       decideRejects,
+		"concurrent Decide has one winner":   concurrentDecide,
+		"Get by id and by prefix":            getByPrefix,
+		"Get rejects an ambiguous prefix":    getAmbiguous,
+		"List pending, newest first":         listPending,
+		"List all":                           listAll,
+		"large arguments stay whole":         largeArguments,
+		"a cancelled call changes nothing":   cancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
@@ -217,7 +217,8 @@ func decideRejects(t *testing.T, s approval.Store) {
 	contracttest.Fails(t, approve("nothing", noon), contract.NotFound, "nothing")
 
 	ask(t, s, request("a1", "k"))
-	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a") // a prefix is enough to read, not to decide
+	// A prefix is enough to read, not to decide.
+	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a")
 	before := decide(t, s, "a1", false)
 	contracttest.Fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
 	contracttest.Equal(t, get(t, s, "a1"), before)

@@ -43,6 +43,7 @@ func parseID(id string) (s Spot, mark uint32, err error) {
 
 // markOf returns the start of a hash, which distinguishes records that were at the same spot.
 func markOf(hash string) uint32 {
-	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32) // 0 for a text that is not a hash
+	// The mark is 0 for a text that is not a hash.
+	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32)
 	return uint32(mark)
 }

@@ -102,9 +102,11 @@ type Names struct{ Tools, Callers, Faces, Outcomes []Count }
 
 // Sums counts calls.
 type Sums struct {
-	Total  int   // calls that match the filter
-	Failed int   // failures among them
-	Names  Names // of all calls in the filter's time, except those of the front end that it leaves out
+	Total  int // calls that match the filter
+	Failed int // failures among them
+	// Names covers all calls in the filter's time, except those of the front end that it leaves
+	// out.
+	Names Names
 }
 
 // sums counts calls. It ignores the end of the filter's time.

@@ -21,19 +21,19 @@ import (
 // Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) idempotency.Store) {
 	for name, check := range map[string]func(*testing.T, idempotency.Store){
-		"a repeat gets the answer":           repeatGetsAnswer,
-		"another request is refused":         otherRequest,
-		"principal, tool and key make an id": idsAreSeparate,
-		"a failure keeps nothing":            failureKeepsNothing,
-		"large answers stay whole":           largeAnswers,
-		"a cancelled call does nothing":      cancelled,
-		"concurrent Do runs once":            concurrentDo,
-		"a claim is busy, then unknown":      claimLapses,
-		"a claim can be left":                claimLeft,
-		"a claim can be given up":            claimGivenUp,
-		"an answer is kept after its caller": keptAfterCaller,
-		"concurrent DoOutside runs once":     concurrentDoOutside,
-		"concurrent failures":                concurrentFailures,
+		"a repeat gets the answer":                   repeatGetsAnswer,
+		"another request is rejected":                otherRequest,
+		"principal, tool and key make an id":         idsAreSeparate,
+		"a failure stores nothing":                   failureKeepsNothing,
+		"large answers stay whole":                   largeAnswers,
+		"a cancelled call does nothing":              cancelled,
+		"concurrent Do runs once":                    concurrentDo,
+		"a claim is busy, then unknown":              claimLapses,
+		"a claim can stay":                           claimLeft,
+		"a claim can be given up":                    claimGivenUp,
+		"the answer is stored after the caller left": keptAfterCaller,
+		"concurrent DoOutside runs once":             concurrentDoOutside,
+		"concurrent failures":                        concurrentFailures,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

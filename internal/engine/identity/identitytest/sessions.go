@@ -12,12 +12,12 @@ import (
 // Sessions tests a SessionStore. open returns an empty store that lives until the end of its test.
 func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 	for name, check := range map[string]func(*testing.T, identity.SessionStore){
-		"add keeps every field":            sessionStored,
-		"add forgets the expired":          sessionDeleted,
-		"list everything, newest first":    sessionsListed,
-		"touch only moves on":              sessionTouched,
-		"end forgets one for good":         sessionEnded,
-		"links are void until the latest":  linksVoided,
+		"Add stores every field":           sessionStored,
+		"Add deletes expired sessions":     sessionDeleted,
+		"List all, newest first":           sessionsListed,
+		"Touch never goes back in time":    sessionTouched,
+		"End deletes a session for good":   sessionEnded,
+		"Voided returns the latest time":   linksVoided,
 		"a cancelled call changes nothing": sessionCancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })

@@ -19,21 +19,21 @@ import (
 // Tokens tests a TokenStore. open returns an empty store that lives until the end of its test.
 func Tokens(t *testing.T, open func(t *testing.T) identity.TokenStore) {
 	for name, check := range map[string]func(*testing.T, identity.TokenStore){
-		"add keeps every field":                 addStores,
-		"add refuses a live name":               addRejects,
-		"add takes a name that is free again":   addFreed,
-		"add at once is one token of a name":    concurrentAdd,
-		"add refuses too many":                  addMany,
-		"add forgets what ended a year before":  addDeletesOld,
-		"find by hash":                          byHash,
-		"list everything, newest first":         listTokens,
-		"revoke by id and by name":              revoke,
-		"revoke the live one of a name":         revokeLive,
-		"revoke again changes nothing":          revokeAgain,
-		"revoke refuses what is not there":      revokeNothing,
-		"use only moves on":                     use,
-		"a cancelled call changes nothing":      cancelledToken,
-		"names and users may be of any writing": anyWriting,
+		"Add stores every field":                      addStores,
+		"Add rejects the name of a live token":        addRejects,
+		"Add accepts a name that is free again":       addFreed,
+		"concurrent Add has one winner":               concurrentAdd,
+		"Add rejects too many":                        addMany,
+		"Add deletes tokens that ended a year before": addDeletesOld,
+		"ByHash":                           byHash,
+		"List all, newest first":           listTokens,
+		"Revoke by id and by name":         revoke,
+		"Revoke the live token of a name":  revokeLive,
+		"Revoke again changes nothing":     revokeAgain,
+		"Revoke rejects unknown tokens":    revokeNothing,
+		"Use never goes back in time":      use,
+		"a cancelled call changes nothing": cancelledToken,
+		"names and users in any script":    anyWriting,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

@@ -23,19 +23,19 @@ import (
 // Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) jobs.Store) {
 	for name, check := range map[string]func(*testing.T, jobs.Store){
-		"add keeps every field":              addStores,
-		"add forgets what is expired":        addDeletesExpired,
-		"add refuses too many":               addRejects,
-		"add counts only what is unfinished": addCounts,
-		"get finds nothing else":             getNothing,
-		"swap keeps how far it has come":     swapStores,
-		"swap leaves what does not change":   swapKeepsFixedFields,
-		"swap refuses an older revision":     swapOlder,
-		"swap refuses what is final":         swapFinal,
-		"swap at once goes to one":           concurrentSwap,
-		"large values stay whole":            largeValues,
-		"what was handed out is apart":       tasksAreSeparate,
-		"a cancelled call changes nothing":   cancelled,
+		"Add stores every field":           addStores,
+		"Add deletes expired tasks":        addDeletesExpired,
+		"Add rejects too many":             addRejects,
+		"Add counts unfinished tasks only": addCounts,
+		"Get rejects unknown ids":          getNothing,
+		"Swap stores the state":            swapStores,
+		"Swap keeps the fixed fields":      swapKeepsFixedFields,
+		"Swap rejects an older revision":   swapOlder,
+		"Swap rejects final tasks":         swapFinal,
+		"concurrent Swap has one winner":   concurrentSwap,
+		"large values stay whole":          largeValues,
+		"returned tasks are copies":        tasksAreSeparate,
+		"a cancelled call changes nothing": cancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}

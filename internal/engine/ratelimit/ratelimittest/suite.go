@@ -33,7 +33,7 @@ func Suite(t *testing.T, skew time.Duration, fresh func(t *testing.T) ratelimit.
 		{"clock goes back", func(t *testing.T, l ratelimit.Limiter) { clockGoesBack(t, l, skew) }},
 		{"clocks that differ", func(t *testing.T, l ratelimit.Limiter) { clocksDiffer(t, l, skew) }},
 		{"readings out of order", readingsOutOfOrder},
-		{"exactly N of many at once", func(t *testing.T, l ratelimit.Limiter) { ExactlyN(t, l) }},
+		{"exactly N concurrent requests", func(t *testing.T, l ratelimit.Limiter) { ExactlyN(t, l) }},
 		{"a lower rate later", lowerRateLater},
 	}
 	for _, tc := range tests {
@@ -181,7 +181,8 @@ func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
 			Requests: rapid.IntRange(1, 20).Draw(t, "requests"),
 			Per:      time.Duration(rapid.Int64Range(1, 1000).Draw(t, "per")),
 		}
-		now := noon().Add(time.Duration(attempt) * time.Hour) // a limiter may have one clock for all keys
+		// A limiter may have one clock for all keys.
+		now := noon().Add(time.Duration(attempt) * time.Hour)
 		ref := newBucket(rate, now)
 		var passed []time.Time
 		for i, pause := range rapid.SliceOfN(rapid.Int64Range(0, 300), 1, 100).Draw(t, "pauses") {

@@ -22,19 +22,19 @@ import (
 func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
 	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Book) audit.Reader { return audit.Folder{FS: b} }) })
 	for name, check := range map[string]func(*testing.T, auditindex.Store){
-		"nothing yet":                          empty,
-		"a day goes on where it ended":         appendsInOrder,
-		"removed and indexed again":            removed,
-		"what others do to the records":        following,
-		"several index at once, nothing twice": concurrent,
-		"a backlog is indexed behind":          backlog,
-		"names may hold anything":              oddNames,
-		"times far apart":                      longPeriods,
+		"empty":                      empty,
+		"Append continues a day":     appendsInOrder,
+		"Remove, then index again":   removed,
+		"changes by other processes": following,
+		"concurrent indexing":        concurrent,
+		"backlog":                    backlog,
+		"names of any bytes":         oddNames,
+		"long periods":               longPeriods,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)()) })
 	}
 	t.Run("damage", func(t *testing.T) { damage(t, open(t)) })
-	t.Run("records apart", func(t *testing.T) { separate(t, open(t)) })
+	t.Run("separate records", func(t *testing.T) { separate(t, open(t)) })
 	t.Run("latest", func(t *testing.T) { latest(t, open(t)) })
 }
 
