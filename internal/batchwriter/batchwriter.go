@@ -1,4 +1,5 @@
-// Package batchwriter writes items in batches in the background. Callers that add an item never wait for the write.
+// Package batchwriter writes items in batches in the background. Callers that add an item never
+// wait for the write.
 package batchwriter
 
 import (
@@ -14,48 +15,54 @@ const (
 	DefaultDelay = 200 * time.Millisecond
 	// DefaultTimeout is how long one write may take.
 	DefaultTimeout = 5 * time.Second
-	// MaxBackoff is the longest pause after a failed write. The first is twice the delay, and each is twice the one before.
+	// MaxBackoff is the longest pause after a failed write. The first pause is twice the delay, and
+	// each further pause doubles.
 	MaxBackoff = 30 * time.Second
 	// CloseTimeout is how long Close may take.
 	CloseTimeout = 2 * time.Second
 )
 
-// Options say what a writer does with its items. Write and Max are required.
+// Options configure a Writer. Write and Max are required.
 type Options[T any] struct {
-	// Write writes a batch, the item that was added or merged longest ago first. Items that it returns are queued again, before those
-	// that were added meanwhile. Only one call runs at a time.
+	// Write writes a batch, which begins with the item that was added or merged longest ago. The
+	// writer queues the items in retry again, before those that were added meanwhile. Only one call
+	// runs at a time.
 	Write func(ctx context.Context, batch []T) (retry []T, err error)
 
-	// Max is how many items may wait, or the sum of their sizes if Size is set. An item that does not fit is rejected; with
-	// DropOldest the oldest items make room instead. Either is counted as dropped.
+	// Max is how many items may wait, or the sum of their sizes if Size is set. Add rejects an item
+	// that does not fit; with DropOldest the writer drops the oldest items instead. Both count as
+	// dropped.
 	Max        int
 	Size       func(item T) int
 	DropOldest bool
 
-	// Items with the same key are merged if Key is set. Merge gets the waiting item, or the zero value if there is none, and
-	// the added one, and must not keep a reference to memory of the added one that its owner may change.
+	// Key, if set, makes the writer merge items with the same key. Merge gets the waiting item, or
+	// the zero value if there is none, and the added one. It must not keep references to memory of
+	// the added item that its owner may change.
 	Key   func(item T) string
 	Merge func(waiting, added T) T
 
-	// Due gives each item a time of its own at which it is written, alone, if Due is set. Write returns an item that failed with a
-	// later time. Without Due all items are written together: Delay after the first was added, or after the pause that
-	// follows a failure.
+	// Due, if set, gives each item its own time at which it is written, alone. Write returns an
+	// item that failed with a later time. Without Due the writer writes all items together: Delay
+	// after the first was added, or after the pause that follows a failure.
 	Due func(item T) time.Time
 
 	Delay   time.Duration // DefaultDelay if zero
 	Timeout time.Duration // DefaultTimeout if zero
 
-	// Log gets Failure as a message when a write fails, and no more until a write succeeds; nil to log nothing.
+	// Log gets Failure as a message when a write fails, and then nothing until a write succeeds.
+	// Nil disables logging.
 	Log     *slog.Logger
 	Failure string
 }
 
-// Writer queues items and writes them in a goroutine that exists only while items wait. It is safe for concurrent use.
+// Writer queues items and writes them in a goroutine that exists only while items wait. It is safe
+// for concurrent use.
 type Writer[T any] struct {
 	o      Options[T]
-	ctx    context.Context // of all writes; canceled when Close has waited long enough
+	ctx    context.Context // of all writes; canceled when Close times out
 	cancel context.CancelFunc
-	wake   chan struct{} // holds one token when the goroutine is to look at the queue again
+	wake   chan struct{} // holds one token when the goroutine must check the queue again
 
 	mu      sync.Mutex
 	queue   queue[T]
@@ -66,7 +73,7 @@ type Writer[T any] struct {
 	closed  bool
 	last    bool // the last write has begun
 
-	backoff time.Duration // of the goroutine alone; zero after a success
+	backoff time.Duration // used only by the goroutine; zero after a success
 }
 
 // New returns a writer. Nothing runs before the first item is added.
@@ -77,7 +84,7 @@ func New[T any](o Options[T]) *Writer[T] {
 	return w
 }
 
-// Add queues an item and returns at once; false if the writer is full or closed.
+// Add queues an item and returns at once. It returns false if the writer is full or closed.
 func (w *Writer[T]) Add(item T) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +110,7 @@ func (w *Writer[T]) Add(item T) bool {
 	return true
 }
 
-// trim drops the oldest items while there are too many. The mutex is held.
+// trim drops the oldest items while there are too many. The mutex must be held.
 func (w *Writer[T]) trim() {
 	for w.o.DropOldest && w.queue.size > w.o.Max {
 		w.queue.remove(w.queue.order.Front())
@@ -111,11 +118,11 @@ func (w *Writer[T]) trim() {
 	}
 }
 
-// rouse lets the goroutine look at the queue again.
+// rouse makes the goroutine check the queue again.
 func (w *Writer[T]) rouse() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it will look already
+	default: // it will check anyway
 	}
 }
 
@@ -133,7 +140,7 @@ func (w *Writer[T]) Closed() bool {
 	return w.closed
 }
 
-// TakeDropped returns how many items were dropped since it was called before.
+// TakeDropped returns how many items were dropped since the previous call of TakeDropped.
 func (w *Writer[T]) TakeDropped() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,14 +149,14 @@ func (w *Writer[T]) TakeDropped() int {
 	return n
 }
 
-// Drain removes all items that wait, and returns them.
+// Drain removes and returns all waiting items.
 func (w *Writer[T]) Drain() []T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.queue.take()
 }
 
-// Flush has all items written that were added before. It returns when the writer has tried that once, or when ctx ends.
+// Flush writes all items that were added before. It returns after one attempt, or when ctx ends.
 func (w *Writer[T]) Flush(ctx context.Context) {
 	w.mu.Lock()
 	if w.done == nil {
@@ -166,7 +173,8 @@ func (w *Writer[T]) Flush(ctx context.Context) {
 	}
 }
 
-// Close tries to write all items once more, within CloseTimeout and as long as ctx lasts. It returns those that were not written.
+// Close tries to write all items once more, within CloseTimeout and until ctx ends. It returns the
+// items that were not written.
 func (w *Writer[T]) Close(ctx context.Context) (lost []T) {
 	w.mu.Lock()
 	w.closed = true
@@ -183,7 +191,7 @@ func (w *Writer[T]) Close(ctx context.Context) (lost []T) {
 	return w.Drain()
 }
 
-// run writes until nothing waits.
+// run writes until no items wait.
 func (w *Writer[T]) run(done chan struct{}) {
 	defer close(done)
 	for w.wait() {
@@ -202,7 +210,7 @@ func (w *Writer[T]) run(done chan struct{}) {
 	}
 }
 
-// wait returns true when the next write is due, and false when the goroutine is to end.
+// wait returns true when the next write is due, and false when the goroutine must end.
 func (w *Writer[T]) wait() bool {
 	for {
 		pause, over := w.pause()
@@ -218,7 +226,8 @@ func (w *Writer[T]) wait() bool {
 	}
 }
 
-// pause returns how long it is until the next write. It is over when nothing waits, or after the last write.
+// pause returns the time until the next write. over is true when no items wait, or after the last
+// write.
 func (w *Writer[T]) pause() (pause time.Duration, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -238,7 +247,7 @@ func (w *Writer[T]) pause() (pause time.Duration, over bool) {
 	return time.Until(w.next), false
 }
 
-// take removes what is to be written now from the queue: all of it, or the one item that is due.
+// take removes the items to write now from the queue: all of them, or only the one that is due.
 func (w *Writer[T]) take() (batch []T, flushes []chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -250,14 +259,14 @@ func (w *Writer[T]) take() (batch []T, flushes []chan struct{}) {
 	return []T{w.queue.remove(e)}, nil
 }
 
-// write writes a batch, and queues again what has to be retried.
+// write writes a batch and queues the items to retry again.
 func (w *Writer[T]) write(batch []T) {
 	ctx, cancel := context.WithTimeout(w.ctx, w.o.Timeout)
 	defer cancel()
 	retry, err := w.o.Write(ctx, batch)
 	if err != nil && w.backoff == 0 && w.o.Log != nil {
 		level := slog.LevelWarn
-		if w.Closed() { // there is little time for the last write, and nobody can repair the cause any more
+		if w.Closed() { // the last write has little time, and nobody can repair the cause any more
 			level = slog.LevelDebug
 		}
 		w.o.Log.Log(ctx, level, w.o.Failure, "error", err)

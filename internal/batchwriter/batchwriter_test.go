@@ -79,7 +79,8 @@ func (s *sink) set(fail error, hangs bool) {
 
 type writer = batchwriter.Writer[item]
 
-// with runs a test with a writer that merges items by name, in a time of its own. change may be nil.
+// with runs a test in its own synctest bubble, with a writer that merges items by name. change may
+// be nil.
 func with(t *testing.T, change func(*batchwriter.Options[item]), test func(t *testing.T, w *writer, s *sink, log *bytes.Buffer)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,7 @@ func add(w *writer, names ...string) {
 	}
 }
 
-// pass lets time go by, and whatever happens in it.
+// pass lets time pass, and everything run that is due in it.
 func pass(d time.Duration) {
 	time.Sleep(d) // of synctest
 	synctest.Wait()
@@ -119,7 +120,7 @@ func (s *sink) expect(t *testing.T, want ...time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !slices.Equal(s.tries, want) {
-		t.Errorf("it was tried after %v, want %v", s.tries, want)
+		t.Errorf("tried after %v, want %v", s.tries, want)
 	}
 }
 
@@ -137,8 +138,8 @@ const (
 	delay  = batchwriter.DefaultDelay
 )
 
-// What comes within a moment is written at once, and nothing is when nothing comes.
-func TestTogether(t *testing.T) {
+// Items that are added within the delay are written together. Without items nothing is written.
+func TestBatches(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		for range 100 {
 			add(w, "a", "b")
@@ -162,8 +163,9 @@ func TestNoKey(t *testing.T) {
 	})
 }
 
-// A failure is tried again by itself, ever more rarely, however often somebody comes, and is told of once.
-func TestTriesAgain(t *testing.T) {
+// The writer retries after a failure by itself, with growing pauses however many items are added,
+// and logs the failure once.
+func TestRetries(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, log *bytes.Buffer) {
 		s.set(errors.New("no disk"), false)
 		add(w, "a")
@@ -174,10 +176,10 @@ func TestTriesAgain(t *testing.T) {
 		s.expect(t, second/5, second*3/5, second*7/5, second*3)
 		pass(time.Hour)
 		if n := len(s.tries); n < 110 || n > 130 {
-			t.Errorf("it was tried %d times in an hour", n)
+			t.Errorf("tried %d times in an hour", n)
 		}
 		if n := strings.Count(log.String(), "it is not written"); n != 1 || !strings.Contains(log.String(), "WARN") {
-			t.Errorf("it is told %d times:\n%s", n, log)
+			t.Errorf("logged %d times:\n%s", n, log)
 		}
 		s.set(nil, false)
 		pass(batchwriter.MaxBackoff)
@@ -185,19 +187,19 @@ func TestTriesAgain(t *testing.T) {
 		n := len(s.tries)
 		pass(time.Hour)
 		if len(s.tries) != n {
-			t.Errorf("it was tried %d times more after it had succeeded", len(s.tries)-n)
+			t.Errorf("tried %d more times after a success", len(s.tries)-n)
 		}
 		s.set(errors.New("no disk"), false)
 		add(w, "a")
 		pass(delay)
 		if n := strings.Count(log.String(), "it is not written"); n != 2 {
-			t.Errorf("of the next failure it is told %d times", n-1)
+			t.Errorf("logged the next failure %d times", n-1)
 		}
 	})
 }
 
-// What is to be retried comes before what was added meanwhile, and is merged with it.
-func TestRetryKeepsTheOrder(t *testing.T) {
+// Items to retry come before those that were added meanwhile, and are merged with them.
+func TestRetryKeepsOrder(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		s.set(errors.New("no disk"), false)
 		s.during = func() { add(w, "c", "a") }
@@ -210,41 +212,43 @@ func TestRetryKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// A writer that is full rejects what is new, or drops what is oldest, and counts either.
+// A full writer rejects new items, or drops the oldest, and counts both as dropped.
 func TestFull(t *testing.T) {
 	for _, oldest := range []bool{false, true} {
-		with(t, func(o *batchwriter.Options[item]) { o.Max, o.DropOldest = 2, oldest }, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
-			add(w, "a", "b", "a")
-			if w.Add(item{name: "c", count: 1}) != oldest || w.Len() != 2 {
-				t.Errorf("drops the oldest %v: %d wait", oldest, w.Len())
-			}
-			add(w, "a")
-			if n, again := w.TakeDropped(), w.TakeDropped(); n != 1 || again != 0 {
-				t.Errorf("drops the oldest %v: %d, then %d were dropped", oldest, n, again)
-			}
-			pass(delay)
-			s.expectWritten(t, map[bool]string{false: "b1 a3", true: "c1 a3"}[oldest])
-		})
+		with(t, func(o *batchwriter.Options[item]) { o.Max, o.DropOldest = 2, oldest },
+			func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
+				add(w, "a", "b", "a")
+				if w.Add(item{name: "c", count: 1}) != oldest || w.Len() != 2 {
+					t.Errorf("drops the oldest %v: %d wait", oldest, w.Len())
+				}
+				add(w, "a")
+				if n, again := w.TakeDropped(), w.TakeDropped(); n != 1 || again != 0 {
+					t.Errorf("drops the oldest %v: %d, then %d were dropped", oldest, n, again)
+				}
+				pass(delay)
+				s.expectWritten(t, map[bool]string{false: "b1 a3", true: "c1 a3"}[oldest])
+			})
 	}
 }
 
-// With sizes it is their sum that is limited, also of items that are merged.
+// With Size the sum of the sizes is limited, also for merged items.
 func TestSizes(t *testing.T) {
-	with(t, func(o *batchwriter.Options[item]) { o.Size = func(i item) int { return i.count } }, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
-		for range 12 {
-			add(w, "a")
-		}
-		if n := w.TakeDropped(); n != 2 {
-			t.Errorf("%d were dropped", n)
-		}
-		pass(delay)
-		add(w, "b")
-		pass(delay)
-		s.expectWritten(t, "a10", "b1")
-	})
+	with(t, func(o *batchwriter.Options[item]) { o.Size = func(i item) int { return i.count } },
+		func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
+			for range 12 {
+				add(w, "a")
+			}
+			if n := w.TakeDropped(); n != 2 {
+				t.Errorf("%d were dropped", n)
+			}
+			pass(delay)
+			add(w, "b")
+			pass(delay)
+			s.expectWritten(t, "a10", "b1")
+		})
 }
 
-// Each item is written alone and in its time if it has one.
+// With Due each item is written alone and at its own time.
 func TestDue(t *testing.T) {
 	with(t, func(o *batchwriter.Options[item]) {
 		o.Key, o.Due = nil, func(i item) time.Time { return i.due }
@@ -264,7 +268,8 @@ func TestDue(t *testing.T) {
 	})
 }
 
-// Flush writes at once, also while the writer pauses after a failure, and waits for what comes during a write.
+// Flush writes at once, even while the writer pauses after a failure, and it waits for items that
+// are added during a write.
 func TestFlush(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		w.Flush(t.Context()) // nothing was ever added
@@ -284,8 +289,8 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// Whoever flushes waits no longer than ctx, and the write goes on.
-func TestFlushGivesUp(t *testing.T) {
+// Flush returns when ctx ends, and the write goes on.
+func TestFlushContextEnds(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		s.during = func() { time.Sleep(second) }
 		add(w, "a")
@@ -300,7 +305,7 @@ func TestFlushGivesUp(t *testing.T) {
 	})
 }
 
-// Drain takes what waits, and nothing is written.
+// Drain returns the waiting items, and nothing is written.
 func TestDrain(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		add(w, "a", "b")
@@ -312,8 +317,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// At the end there is one more try, at once, and then none. What is left is given back.
-func TestCloses(t *testing.T) {
+// Close writes once more, at once, and never again. It returns the items that are left.
+func TestClose(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, log *bytes.Buffer) {
 		s.set(errors.New("no disk"), false)
 		add(w, "a")
@@ -322,14 +327,14 @@ func TestCloses(t *testing.T) {
 				t.Errorf("lost is %q, want %q", got, want)
 			}
 			if w.Add(item{}) {
-				t.Error("something is added after the end")
+				t.Error("Add succeeds after Close")
 			}
 			w.Flush(t.Context())
 			pass(second)
 		}
 		s.expect(t, 0)
 		if !w.Closed() || strings.Contains(log.String(), "WARN") || !strings.Contains(log.String(), "DEBUG") {
-			t.Errorf("closed %v, and it is told:\n%s", w.Closed(), log)
+			t.Errorf("closed is %v, and logged:\n%s", w.Closed(), log)
 		}
 	})
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
@@ -338,21 +343,22 @@ func TestCloses(t *testing.T) {
 	})
 }
 
-// What hangs holds nobody up for longer than CloseTimeout, or longer than they wait.
-func TestCloseGivesUp(t *testing.T) {
-	for _, early := range []time.Duration{0, delay} { // for the second it is being written when Close comes
-		for _, patience := range []time.Duration{time.Minute, second / 4} {
+// Close returns after CloseTimeout, or when its context ends, even if a write hangs.
+func TestCloseTimesOut(t *testing.T) {
+	// In the second case the write has begun when Close is called.
+	for _, early := range []time.Duration{0, delay} {
+		for _, timeout := range []time.Duration{time.Minute, second / 4} {
 			with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 				s.set(nil, true)
 				add(w, "a")
 				pass(early)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				before := time.Now()
 				if got := show(w.Close(ctx)); got != "a1" {
 					t.Errorf("lost is %q", got)
 				}
-				if took := time.Since(before); took != min(patience, batchwriter.CloseTimeout) {
+				if took := time.Since(before); took != min(timeout, batchwriter.CloseTimeout) {
 					t.Errorf("took %v", took)
 				}
 			})
@@ -360,7 +366,7 @@ func TestCloseGivesUp(t *testing.T) {
 	}
 }
 
-// A write that hangs is given up, and tried again.
+// A write that hangs times out, and is retried.
 func TestTimeout(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		s.set(nil, true)
@@ -372,7 +378,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// Many who add, flush and drain at once lose nothing.
+// Concurrent Add, Flush and Drain lose nothing.
 func TestConcurrent(t *testing.T) {
 	with(t, nil, func(t *testing.T, w *writer, s *sink, _ *bytes.Buffer) {
 		total := 0

@@ -30,7 +30,7 @@ func (q *queue[T]) find(item T) *list.Element {
 	return q.byKey[q.key(item)]
 }
 
-// sizeWith is the size that the queue will have with one more item.
+// sizeWith returns the size of the queue after one more item.
 func (q *queue[T]) sizeWith(item T) int {
 	switch {
 	case q.sizes != nil:
@@ -41,7 +41,7 @@ func (q *queue[T]) sizeWith(item T) int {
 	return q.size + 1
 }
 
-// add appends an item, merged with that of the same key.
+// add appends an item, or merges it with the waiting item that has the same key.
 func (q *queue[T]) add(item T) {
 	e := q.find(item)
 	q.size = q.sizeWith(item)
@@ -84,7 +84,7 @@ func (q *queue[T]) take() []T {
 	return items
 }
 
-// soonest returns the item that is due first, and when.
+// soonest returns the item that is due first, and its time.
 func (q *queue[T]) soonest(due func(T) time.Time) (first *list.Element, at time.Time) {
 	for e := q.order.Front(); e != nil; e = e.Next() {
 		if t := due(*e.Value.(*T)); first == nil || t.Before(at) {

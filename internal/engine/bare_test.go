@@ -51,7 +51,7 @@ type bareOut struct {
 
 func (o bareOut) Notes() engine.Notes { return o.notes }
 
-// numbers gives as many as may be given. It knows how many there are up to 500.
+// numbers returns as many numbers as it may. It reports the total up to 500.
 func numbers(_ context.Context, in bareIn) (bareOut, error) {
 	var out bareOut
 	for i := range min(in.Count, in.Most) {
@@ -67,11 +67,11 @@ func numbers(_ context.Context, in bareIn) (bareOut, error) {
 }
 
 func quiet() engine.Options {
-	return engine.Options{Audit: silent{}, Observer: silent{}, Now: time.Now}
+	return engine.Options{Audit: discard{}, Observer: discard{}, Now: time.Now}
 }
 
-// TestBareAnswer: the body is the list, the structure has it in its field, and what is
-// cut is told beside them.
+// TestBareAnswer checks that the body is the bare list, that the structured answer has it in its
+// field, and that notes report a truncated list.
 func TestBareAnswer(t *testing.T) {
 	e := serve(t, bareYAML, false, engine.Handle(numbers), quiet())
 	fit := (2<<10 - len(`{"result":[]}`) + len(",")) / len(`"00000000",`)
@@ -85,7 +85,7 @@ func TestBareAnswer(t *testing.T) {
 		{"over the budget", fmt.Sprintf(`{"count":%d}`, fit+1), engine.Notes{Truncated: true, Total: int64(fit) + 1, Shown: fit}},
 		{"over the handler's limit", `{"count":9,"most":4}`, engine.Notes{Truncated: true, Total: 9, Shown: 4}},
 		{"over both", `{"count":400,"most":300}`, engine.Notes{Truncated: true, Total: 400, Shown: fit}},
-		{"over both, and nobody knows by how much", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
+		{"over both, by an unknown number", `{"count":501,"most":300}`, engine.Notes{Truncated: true, Total: -1, Shown: fit}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Args: mustParse(t, tc.args)})
@@ -107,7 +107,7 @@ func TestBareAnswer(t *testing.T) {
 	}
 }
 
-// TestBareFailure: a failure has the shape of the set, and no structure.
+// TestBareFailure checks that a failure has the shape of the set, and no structured answer.
 func TestBareFailure(t *testing.T) {
 	e := serve(t, bareYAML, false, engine.Handle(numbers), quiet())
 	result, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann"})
@@ -116,7 +116,7 @@ func TestBareFailure(t *testing.T) {
 	}
 }
 
-// TestBareRepeat: what is kept for a key gives both again.
+// TestBareRepeat checks that a replayed call returns both the body and the structured answer.
 func TestBareRepeat(t *testing.T) {
 	type out struct {
 		Result []string `json:"result"`
@@ -140,8 +140,9 @@ func TestBareRepeat(t *testing.T) {
 	}
 }
 
-// TestWhoMayNote: notes on a list that the contract does not cut would reach nobody.
-func TestWhoMayNote(t *testing.T) {
+// TestNotesNeedTruncation checks that binding fails for notes on a list that the contract does not
+// truncate, because nobody would get them.
+func TestNotesNeedTruncation(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing is cut": without(bareYAML, "truncate"),
 		"a cursor goes on": strings.NewReplacer(
@@ -152,17 +153,20 @@ func TestWhoMayNote(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set := loadSet(t, text)
 			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
-				Catalog:  []*contract.Set{set},
-				Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
+				Catalog: []*contract.Set{set},
+				Toolsets: []engine.Toolset{{Sets: []string{"demo"},
+					Handlers: map[string]engine.Handler{"note": handle[bareIn, pagedNotes]()}}},
 			}, engine.Options{})
-			if want := "demo/note: engine_test.pagedNotes is an engine.Noted, but the contract does not say which list is cut without a cursor"; err == nil || err.Error() != want {
+			const want = "demo/note: engine_test.pagedNotes is an engine.Noted, " +
+				"but the contract does not say which list is cut without a cursor"
+			if err == nil || err.Error() != want {
 				t.Errorf("error %v\nwant  %s", err, want)
 			}
 		})
 	}
 }
 
-// pagedNotes can be cut with a cursor, and has notes too.
+// pagedNotes can be truncated with a cursor, and has notes too.
 type pagedNotes struct {
 	Result []string `json:"result"`
 	Next   string   `json:"next"`
@@ -171,19 +175,29 @@ type pagedNotes struct {
 func (p pagedNotes) Cut(int) any       { return p }
 func (pagedNotes) Notes() engine.Notes { return engine.Notes{} }
 
-// TestCallerOf: handlers, shelves and prompts know who calls; nobody else does.
+// TestCallerOf checks that handlers, resource providers and prompts can get the caller, and other
+// code cannot.
 func TestCallerOf(t *testing.T) {
 	want := engine.Caller{Principal: "ann", Client: "a client"}
 	var seen []engine.Caller
 	see := func(ctx context.Context) { seen = append(seen, engine.CallerOf(ctx)) }
 	r := &rig{handler: func(ctx context.Context, _ noteIn) (noteOut, error) { see(ctx); return noteOut{}, nil }}
-	shelf := &fakeShelf{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents, error) { see(ctx); return nil, nil }}
-	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message, error) { see(ctx); return nil, nil }}
-	if err := r.build(t, false, []engine.Shelf{shelf}, []engine.Prompt{prompt}); err != nil {
+	provider := &textProvider{scheme: "x", read: func(ctx context.Context, _ string) ([]engine.Contents,
+		error) {
+		see(ctx)
+		return nil, nil
+	}}
+	prompt := engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message,
+		error) {
+		see(ctx)
+		return nil, nil
+	}}
+	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{prompt}); err != nil {
 		t.Fatal(err)
 	}
 	who := engine.Visitor{Principal: want.Principal, Client: want.Client}
-	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal, Client: want.Client})
+	result, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: mustParse(t, good), Principal: want.Principal,
+		Client: want.Client})
 	_, readErr := r.engine.Read(t.Context(), who, "x://1")
 	_, _, promptErr := r.engine.StartPrompt(t.Context(), who, "p", nil)
 	if err != nil || result.Err != nil || readErr != nil || promptErr != nil {
@@ -197,7 +211,8 @@ func TestCallerOf(t *testing.T) {
 	}
 }
 
-// TestLostRecordOfContent: an answer whose record is lost is a failure, in content too.
+// TestLostRecordOfContent checks that a write fails if its audit record is lost, also if the answer
+// is content.
 func TestLostRecordOfContent(t *testing.T) {
 	text := strings.Replace(without(bareYAML, "bare", "truncate"), "readOnly: true", "readOnly: false", 1)
 	before, _, _ := strings.Cut(text, "output:\n")

@@ -61,8 +61,8 @@ func thousand(_ context.Context, in listIn) (listOut, error) {
 	return out, nil
 }
 
-// TestBudget follows the cursor: no answer is over the budget, and together they hold
-// everything once, whatever shape the set has.
+// TestBudget follows the cursor and checks, for every shape of a set, that no answer exceeds the
+// budget and that together they contain every element exactly once.
 func TestBudget(t *testing.T) {
 	for _, tc := range []struct {
 		name, shape string
@@ -121,14 +121,16 @@ type uncutOut struct {
 	Total   int      `json:"total"`
 }
 
-// TestWhoMayBeCut: a handler that cannot cut its answer is found at start.
-func TestWhoMayBeCut(t *testing.T) {
+// TestTruncationNeedsPaged checks that binding fails for a handler whose answer cannot be
+// truncated.
+func TestTruncationNeedsPaged(t *testing.T) {
 	set := loadSet(t, listYAML)
 	_, err := engine.New([]*contract.Set{set}, engine.Handlers{
 		Catalog:  []*contract.Set{set},
 		Toolsets: []engine.Toolset{{Sets: []string{"demo"}, Handlers: map[string]engine.Handler{"note": handle[listIn, uncutOut]()}}},
 	}, engine.Options{})
-	if want := `demo/note: the contract may cut "numbers", so engine_test.uncutOut must be an engine.Paged`; err == nil || err.Error() != want {
+	if want := `demo/note: the contract may cut "numbers", so engine_test.uncutOut must be an engine.Paged`; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
 }

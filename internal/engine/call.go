@@ -15,56 +15,62 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// Call is one call of a tool as a face hands it over.
+// Call is one call of a tool, as a front end passes it to the engine.
 type Call struct {
 	Tool       string
-	Args       jsontree.Value  // decoded by the face, once; null means none
-	Principal  string          // who calls; "" is nobody in particular
-	Grant      *identity.Grant // what they may do; nil is everything
-	Face       string          // the face it came in by
-	Client     string          // how the client names itself
-	Connection string          // tells the connection from others, if there is one
-	Peer       Peer            // the client while the call runs; nil if it cannot be reached
-	Round      Round           // what earlier rounds of this call came to
-	Trace      string          // the W3C traceparent that the call belongs to, if the client gave one
-	// Key makes it safe to repeat the call: a repeat gets the answer of the first that
-	// was carried out. "" is none. Tools that only read ignore it, and rounds after the
-	// first may leave it out.
+	Args       jsontree.Value  // decoded once, by the front end; null means none
+	Principal  string          // who calls; "" is an anonymous caller
+	Grant      *identity.Grant // what they may do; nil allows everything
+	Face       string          // the front end that received the call
+	Client     string          // the client's own name
+	Connection string          // identifies the connection, if there is one
+	Peer       Peer            // the client while the call runs; nil if it is not reachable
+	Round      Round           // the state of a call that continues
+	Trace      string          // the W3C traceparent of the call, if the client sent one
+	// Key is the idempotency key, which makes it safe to repeat the call: a repeat gets the answer
+	// of the first call that was carried out. "" means no key. Tools that only read ignore it. A
+	// call that continues may leave it out.
 	Key string
 }
 
-// Round is what a call that asks its client remembers from one round to the next.
-// Whoever keeps it must keep it from being forged. Databases hold it as JSON: its tags must
-// not change.
+// Round is the state of a call that asks its client, from one attempt to the next. Whoever stores
+// it must protect it against forgery. Databases store it as JSON, so its tags must not change.
 type Round struct {
-	Number   int       `json:"round"`              // zero is the first
-	Approved bool      `json:"approved,omitempty"` // a person has approved this very call
-	Asked    time.Time `json:"ended,omitzero"`     // when the round before this one ended
-	Key      string    `json:"key,omitempty"`      // of the call in its first round
+	Number   int       `json:"round"`              // zero is the first attempt
+	Approved bool      `json:"approved,omitempty"` // a person has approved exactly this call
+	Asked    time.Time `json:"ended,omitzero"`     // when the previous attempt ended
+	Key      string    `json:"key,omitempty"`      // of the call in its first attempt
 }
 
-// Result is what a call came to.
+// Result is the outcome of a call.
 type Result struct {
-	Tool       *Tool
-	Body       []byte          // compact JSON: the answer, the list alone if the contract says bare, or the error in the set's shape
-	Structured []byte          // compact JSON: the answer as the output schema has it; nil if there is none
+	Tool *Tool
+	// Body is compact JSON: the answer, only its list if the contract says bare, or the error in
+	// the shape of the set.
+	Body []byte
+	// Structured is compact JSON: the answer according to the output schema; nil if there is none.
+	Structured []byte
 	Content    []byte          // of a tool that answers with content: its blocks, as a JSON array
-	Notes      Notes           // of an answer that was cut without a cursor
-	Remarks    jsontree.Value  // what the tool has to say beside its answer: an object, or null
+	Notes      Notes           // of an answer that was truncated without a cursor
+	Remarks    jsontree.Value  // additional information about the answer: an object, or null
 	Err        *contract.Error // nil on success
-	Replayed   bool            // an earlier call with the same key gave the answer; nothing was done now
-	Need       *Need           // not nil if the call goes on in another round, or as a task; then there is nothing else
+	// Replayed means that the answer is that of an earlier call with the same key; nothing was done
+	// now.
+	Replayed bool
+	// Need is not nil if the call continues later, or as a task; then all other fields but Tool are
+	// empty.
+	Need *Need
 }
 
-// Need is what a call waits for, and what it remembers until then.
+// Need says what a suspended call waits for, and how it continues.
 type Need struct {
 	Questions []Question
-	Task      bool // it waits for nothing, but is to go on as a task
+	Task      bool // it waits for nothing, but must continue as a task
 	Next      Round
 }
 
-// Call runs one call to its end. The error is only for a tool that does not
-// exist; every other failure is a Result in the shape that its set promises.
+// Call runs one call to its end. It returns an error only if the tool does not exist; every other
+// failure is a Result in the shape that the set promises.
 func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	tool, err := e.Find(call.Tool)
 	if err != nil {
@@ -77,24 +83,24 @@ func (e *Engine) Call(ctx context.Context, call Call) (Result, error) {
 	return w.conclude(ctx, answer, err), nil
 }
 
-// work is one call on its way through the engine.
+// work is one call while the engine runs it.
 type work struct {
 	engine  *Engine
 	tool    *Tool
 	call    Call
 	started time.Time
-	ran     bool // the handler was reached: something may have happened
+	ran     bool // the handler was started: it may have had effects
 	next    Round
 
-	request  string // the digest of what a keyed call asks for
-	replayed bool   // an earlier call gave the answer
-	notes    Notes  // on the answer
+	request  string // the digest of the arguments of a keyed call
+	replayed bool   // the answer is that of an earlier call
+	notes    Notes  // about the answer
 	remarks  jsontree.Value
 }
 
 // run is the policy of Remit: what happens to every call, in this order.
 func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
-	defer w.engine.contain(w.tool.ID, &err)
+	defer w.engine.recoverPanic(w.tool.ID, &err)
 	if err := w.access(); err != nil {
 		return answer, err
 	}
@@ -107,35 +113,37 @@ func (w *work) run(ctx context.Context) (answer jsontree.Value, err error) {
 	if err := w.bindKey(); err != nil {
 		return answer, err
 	}
-	w.call.Args = w.owned()
+	w.call.Args = w.withOwner()
 	args, err := w.tool.Accept(w.call.Args) // nulls, defaults, input schema, sizes
 	if err != nil {
 		return answer, err
 	}
-	if err := w.owner(&args); err != nil {
+	if err := w.checkOwner(&args); err != nil {
 		return answer, err
 	}
 	files, err := w.paths(&args)
 	if err != nil {
 		return answer, err
 	}
-	invoke, err := w.tool.handler.prepare(&args, files) // into the handler's struct, and its own checks
+	// Decode the arguments into the handler's struct, and run its own checks.
+	invoke, err := w.tool.handler.prepare(&args, files)
 	if err != nil {
 		return answer, err
 	}
-	if answer, err = w.replay(ctx, &args); err != nil || w.replayed { // the answer of an earlier call with the same key
+	// A repeated call gets the answer of the earlier call with the same key.
+	if answer, err = w.replay(ctx, &args); err != nil || w.replayed {
 		return answer, err
 	}
-	if err := w.recordable(); err != nil {
+	if err := w.checkAudit(); err != nil {
 		return answer, err
 	}
 	if err := w.approval(ctx, &args); err != nil {
 		return answer, err
 	}
-	return w.handle(ctx, invoke) // and then promised fields only, output schema, budget
+	return w.handle(ctx, invoke) // then promised fields only, output schema, budget
 }
 
-// paused tells whether err ends a round and not the call, and what is asked.
+// paused reports whether err suspends the call instead of ending it, and returns the questions.
 func paused(err error) (questions []Question, ok bool) {
 	if s, ok := errors.AsType[*SuspendedError](err); ok {
 		return s.Questions, true
@@ -144,9 +152,9 @@ func paused(err error) (questions []Question, ok bool) {
 	return nil, ok
 }
 
-// contain turns a panic into a fault of ours; the stack goes to the log alone. what
-// is the tool that was called, or the method that was asked.
-func (e *Engine) contain(what string, err *error) {
+// recoverPanic turns a panic into an internal error. Only the log gets the stack. what is the tool
+// that was called, or the method that was requested.
+func (e *Engine) recoverPanic(what string, err *error) {
 	if fault := recover(); fault != nil {
 		e.Log.Error("panic", "in", what, "panic", fmt.Sprint(fault), "stack", string(debug.Stack()))
 		*err = contract.Errorf(contract.Internal, "Internal error").Because(fmt.Errorf("panic: %v", fault))
@@ -158,7 +166,8 @@ func (w *work) access() error {
 		return contract.Errorf(contract.Denied, "%s writes, and this server only reads (--read-only)", w.tool.Name)
 	}
 	if w.tool.Task == contract.TaskRequired && (w.call.Peer == nil || !w.call.Peer.Can(Tasks)) {
-		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know", w.tool.Name).Because(&IncapableError{Tasks})
+		return contract.Errorf(contract.Denied, "%s runs as a task, which this client does not know",
+			w.tool.Name).Because(&IncapableError{Tasks})
 	}
 	if w.tool.Access != contract.Public && w.call.Principal == "" {
 		return identity.Unnamed(w.call.Grant, w.tool.Name)
@@ -168,7 +177,7 @@ func (w *work) access() error {
 
 func (w *work) rate(ctx context.Context) error {
 	if w.tool.Rate.IsZero() || w.engine.Limiter == nil || w.call.Round.Number > 0 {
-		return nil // the first round counted for all
+		return nil // the first attempt counted for all
 	}
 	rate := ratelimit.Rate{Requests: w.tool.Rate.Requests, Per: w.tool.Rate.Per}
 	wait, err := w.engine.Limiter.Allow(ctx, w.call.Principal+"\x00"+w.tool.ID, rate, w.started)
@@ -188,11 +197,12 @@ func (w *work) requestSize() error {
 	if size <= w.tool.Size.Request {
 		return nil
 	}
-	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size, w.tool.Size.Request, w.tool.Size.Request).
+	return contract.Errorf(contract.TooLarge, "The arguments are %d bytes; at most %d bytes (%s) are allowed", size,
+		w.tool.Size.Request, w.tool.Size.Request).
 		With("size", int(size)).With("max", int(w.tool.Size.Request))
 }
 
-// paths judges every path argument, once.
+// paths checks every path argument against its policy, once.
 func (w *work) paths(args *jsontree.Value) (map[string]File, error) {
 	if len(w.tool.Paths) == 0 {
 		return nil, nil
@@ -213,13 +223,14 @@ func (w *work) paths(args *jsontree.Value) (map[string]File, error) {
 	return files, nil
 }
 
-// recordable keeps a write from happening when its record could not be kept.
-func (w *work) recordable() error {
+// checkAudit rejects a write whose audit record could not be stored.
+func (w *work) checkAudit() error {
 	if w.tool.Hints.ReadOnly {
 		return nil
 	}
 	if err := w.engine.Audit.Ready(w.started); err != nil {
-		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later", w.tool.Name).Because(err)
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later",
+			w.tool.Name).Because(err)
 	}
 	return nil
 }
@@ -228,48 +239,48 @@ func (w *work) caller() Caller {
 	return Caller{Principal: w.call.Principal, Face: w.call.Face, Client: w.call.Client, Connection: w.call.Connection}
 }
 
-// handle runs the tool's own code under the contract's deadline, and once for a key.
+// handle runs the handler under the contract's deadline, and only once for an idempotency key.
 func (w *work) handle(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	peer := w.call.Peer
-	if w.keyed() && w.tool.inside {
-		peer = nil // in a transaction nobody may be waited for
+	if w.keyed() && w.tool.transactional {
+		peer = nil // a transaction must not wait for a client
 	}
-	limited := w.engine.within(ctx, w.engine.limit(w.tool), w.caller(), w.call.Grant, peer)
+	limited := w.engine.withDeadline(ctx, w.engine.timeout(w.tool), w.caller(), w.call.Grant, peer)
 	defer limited.cancel()
 	if !w.tool.Hints.ReadOnly {
-		awaitTurn(limited)
+		awaitEarlierWrites(limited)
 	}
 	if err := limited.Err(); err != nil {
-		return answer, w.late(ctx, err)
+		return answer, w.timeoutError(ctx, err)
 	}
 	if w.keyed() {
-		answer, err = w.once(limited, invoke)
+		answer, err = w.runOnce(limited, invoke)
 	} else {
-		answer, err = w.carryOut(limited, invoke)
+		answer, err = w.runHandler(limited, invoke)
 	}
-	return answer, w.worded(ctx, limited, err)
+	return answer, w.callerError(ctx, limited, err)
 }
 
-// carryOut runs the handler and makes its answer what the contract promises.
-func (w *work) carryOut(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
+// runHandler runs the handler and makes its answer conform to the contract.
+func (w *work) runHandler(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	w.ran = true
 	out, err := invoke(ctx)
 	if err != nil {
 		return answer, err
 	}
-	return w.promised(out)
+	return w.conformed(out)
 }
 
-// worded is what the caller is told of a handler that failed. Its own words win, also
-// when its time is over by then.
-func (w *work) worded(caller context.Context, limited *deadline, err error) error {
+// callerError converts the error of a handler to the one that the caller gets. An error of the
+// handler itself wins, even if the deadline has passed.
+func (w *work) callerError(caller context.Context, limited *deadline, err error) error {
 	var own *contract.Error
 	var missing *IncapableError
 	switch {
 	case err == nil || errors.As(err, &own):
 		return err
 	case limited.Err() != nil && errors.Is(err, limited.Err()):
-		return w.late(caller, err)
+		return w.timeoutError(caller, err)
 	case errors.As(err, &missing):
 		return contract.Errorf(contract.Denied, "%s cannot go on: %v", w.tool.Name, missing).Because(err)
 	case errors.Is(err, errNoPeer):
@@ -279,12 +290,13 @@ func (w *work) worded(caller context.Context, limited *deadline, err error) erro
 	}
 }
 
-// late words a call that was given up: by its caller, or by the clock.
-func (w *work) late(caller context.Context, cause error) error {
+// timeoutError returns the error of a call that its caller cancelled or that exceeded its deadline.
+func (w *work) timeoutError(caller context.Context, cause error) error {
 	if caller.Err() != nil {
 		return contract.Errorf(contract.Unavailable, "The call was cancelled").Because(cause)
 	}
-	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was given up; try again", w.tool.Name, w.engine.limit(w.tool)).Because(cause)
+	return contract.Errorf(contract.Unavailable, "%s took longer than %s and was stopped; try again", w.tool.Name,
+		w.engine.timeout(w.tool)).Because(cause)
 }
 
 func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
@@ -306,14 +318,14 @@ func (w *work) approval(ctx context.Context, args *jsontree.Value) error {
 		Asked:     w.call.Round.Asked,
 	}, ask)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return w.late(ctx, err)
+		return w.timeoutError(ctx, err)
 	}
 	w.next.Approved = err == nil
 	return err
 }
 
-// askPerson shows the person at the client exactly what is to be done. They take
-// their time; later writes of the connection do not wait for them.
+// askPerson shows the person at the client exactly what the call would do. People take their time,
+// so later writes of the connection do not wait for them.
 func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answer, error) {
 	Placed(ctx)
 	ctx, cancel := context.WithDeadline(ctx, r.ExpiresAt)
@@ -333,14 +345,16 @@ func (w *work) askPerson(ctx context.Context, r approval.Request) (approval.Answ
 		return accepted, nil
 	case answer.Field("action").Text == "decline" && accepted == approval.Accepted:
 		return approval.Declined, nil
-	default: // cancel: the dialog was closed without a choice; and who does not open a page has not denied anything
+	default:
+		// Cancel means that the dialog was closed without a choice. Not opening a page is not a
+		// denial either.
 		return approval.NotShown, nil
 	}
 }
 
-// approvalQuestion is what the client is asked, and what it means if it accepts. A client
-// with a token is an agent's: it may send its person to the page of the request, but its
-// own word approves nothing.
+// approvalQuestion returns the question to the client, and what it means if the client accepts. A
+// client with a token belongs to an agent: it may send its person to the page of the request, but
+// its own answer approves nothing.
 func (w *work) approvalQuestion(r *approval.Request) (Question, approval.Answer) {
 	key := "approval-" + r.ID
 	page := w.engine.pageOf(r.ID)

@@ -9,47 +9,46 @@ import (
 	"time"
 )
 
-// ChangeKind says what is different from before.
+// ChangeKind is what changed.
 type ChangeKind int
 
 // The kinds of change.
 const (
 	ToolsChanged ChangeKind = iota
 	PromptsChanged
-	ResourcesChanged // which there are
-	ResourceUpdated  // what one of them holds
+	ResourcesChanged // the list of resources
+	ResourceUpdated  // the content of one resource
 )
 
-// Change is something that is no longer as clients have seen it.
+// Change tells clients that something they have seen is out of date.
 type Change struct {
 	Kind ChangeKind
 	URI  string // of ResourceUpdated
 }
 
-// glance is how often what is watched is looked at.
-const glance = 500 * time.Millisecond
+// pollInterval is how often the engine checks watched resources for changes.
+const pollInterval = 500 * time.Millisecond
 
-// changes knows who listens and what is watched. Its lock is never held while
-// anybody else's code runs.
+// changes holds the listeners and the watched resources. Its lock is never held while code of
+// others runs.
 type changes struct {
 	mu        sync.Mutex
 	listeners []*listener
 	watched   map[string]*watched
-	looking   bool          // the goroutine that looks is there
-	idle      chan struct{} // tells it that nothing may be watched any more
+	polling   bool          // the polling goroutine runs
+	idle      chan struct{} // wakes it when nothing is watched any more
 }
 
-type listener struct{ hear func(Change) }
+type listener struct{ notify func(Change) }
 
-// watched is an address, with what it looked like last.
+// watched is a watched URI with its latest stamp.
 type watched struct {
 	uri      string
 	watchers int
 	stamp    string
 }
 
-// Announce tells everybody who listens to the engine of a handler's call that
-// something has changed.
+// Announce sends a change to all listeners of the engine that runs the handler of ctx.
 func Announce(ctx context.Context, c Change) {
 	if e, ok := ctx.Value(engineKey{}).(*Engine); ok {
 		e.changes.announce(c)
@@ -61,14 +60,14 @@ func (c *changes) announce(change Change) {
 	listeners := slices.Clone(c.listeners)
 	c.mu.Unlock()
 	for _, l := range listeners {
-		l.hear(change)
+		l.notify(change)
 	}
 }
 
-// Listen calls hear for every change until stop; a change that is on its way by
-// then may still arrive. hear is called from any goroutine and must not block.
-func (e *Engine) Listen(hear func(Change)) (stop func()) {
-	c, l := &e.changes, &listener{hear}
+// Listen calls notify for every change until stop is called; a change that is being delivered then
+// may still arrive. notify is called from any goroutine and must not block.
+func (e *Engine) Listen(notify func(Change)) (stop func()) {
+	c, l := &e.changes, &listener{notify}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.listeners = append(c.listeners, l)
@@ -79,19 +78,19 @@ func (e *Engine) Listen(hear func(Change)) (stop func()) {
 	}
 }
 
-// Watch announces from now on when what uri holds changes, or with "" which
-// resources there are, until every watch of it has been stopped.
+// Watch starts to announce when the content of uri changes, or with "" when the list of resources
+// changes. It ends when every watch of the URI has been stopped.
 func (e *Engine) Watch(uri string) (stop func()) {
 	w := e.join(uri, nil)
 	if w == nil {
-		stamp, _ := e.stamp(uri) // before the first glance: a change must not fall in between
+		stamp, _ := e.stamp(uri) // before the first poll, so that no change is missed in between
 		w = e.join(uri, &watched{uri: uri, stamp: stamp})
 	}
 	return sync.OnceFunc(func() { e.changes.leave(w) })
 }
 
-// join adds a watcher to an address. One that nobody watches yet begins as given; if
-// nothing is given, the answer is nil.
+// join adds a watcher to a URI. If nobody watches it yet, the new entry is begins; if begins is
+// nil, join returns nil.
 func (e *Engine) join(uri string, begins *watched) *watched {
 	c := &e.changes
 	c.mu.Lock()
@@ -107,9 +106,9 @@ func (e *Engine) join(uri string, begins *watched) *watched {
 		w, c.watched[uri] = begins, begins
 	}
 	w.watchers++
-	if !c.looking {
-		c.looking = true
-		go e.lookAround()
+	if !c.polling {
+		c.polling = true
+		go e.pollChanges()
 	}
 	return w
 }
@@ -125,13 +124,13 @@ func (c *changes) leave(w *watched) {
 	}
 	select {
 	case c.idle <- struct{}{}:
-	default: // it has been told
+	default: // already signalled
 	}
 }
 
-// lookAround looks at all that is watched, again and again while there is any.
-func (e *Engine) lookAround() {
-	ticker := time.NewTicker(glance)
+// pollChanges compares all watched URIs in intervals, until none is left.
+func (e *Engine) pollChanges() {
+	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for e.changes.busy() {
 		select {
@@ -144,12 +143,12 @@ func (e *Engine) lookAround() {
 	}
 }
 
-// busy tells whether the goroutine that looks has to stay.
+// busy reports whether the polling goroutine must continue.
 func (c *changes) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.looking = len(c.watched) > 0
-	return c.looking
+	c.polling = len(c.watched) > 0
+	return c.polling
 }
 
 func (c *changes) snapshot() []*watched {
@@ -158,11 +157,11 @@ func (c *changes) snapshot() []*watched {
 	return slices.SortedFunc(maps.Values(c.watched), func(a, b *watched) int { return strings.Compare(a.uri, b.uri) })
 }
 
-// compare announces a change of one address, unless its last watcher has left.
+// compare announces a change of one URI, unless its last watcher has left.
 func (e *Engine) compare(w *watched) {
 	stamp, err := e.stamp(w.uri)
-	if err != nil || !e.changes.renew(w, stamp) {
-		return // what cannot be told has not changed
+	if err != nil || !e.changes.update(w, stamp) {
+		return // an error does not count as a change
 	}
 	if w.uri == "" {
 		e.changes.announce(Change{Kind: ResourcesChanged})
@@ -171,7 +170,7 @@ func (e *Engine) compare(w *watched) {
 	e.changes.announce(Change{Kind: ResourceUpdated, URI: w.uri})
 }
 
-func (c *changes) renew(w *watched, stamp string) (changed bool) {
+func (c *changes) update(w *watched, stamp string) (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changed = w.watchers > 0 && w.stamp != stamp
@@ -179,23 +178,23 @@ func (c *changes) renew(w *watched, stamp string) (changed bool) {
 	return changed
 }
 
-// stamp tells what an address looks like now, or the list of resources with "".
+// stamp returns the current stamp of a URI, or that of the list of resources for "".
 func (e *Engine) stamp(uri string) (stamp string, err error) {
-	defer e.contain("stamp", &err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer e.recoverPanic("stamp", &err)
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	if uri == "" {
 		return e.listStamp(ctx)
 	}
-	for _, shelf := range e.shelves {
-		if stamp, err = shelf.Stamp(ctx, uri); stamp != "" || err != nil {
+	for _, provider := range e.providers {
+		if stamp, err = provider.Stamp(ctx, uri); stamp != "" || err != nil {
 			break
 		}
 	}
 	return stamp, err
 }
 
-// listStamp leaves sizes out: a file that grows is still the same entry.
+// listStamp ignores sizes: a file that grows is still the same entry.
 func (e *Engine) listStamp(ctx context.Context) (string, error) {
 	list, err := e.Resources(ctx, nil)
 	if err != nil {

@@ -16,19 +16,19 @@ import (
 	"remit/internal/engine"
 )
 
-// ear notes what it hears.
-type ear struct {
+// recorder stores the changes that it receives.
+type recorder struct {
 	mu    sync.Mutex
 	heard []engine.Change
 }
 
-func (e *ear) hear(c engine.Change) {
+func (e *recorder) notify(c engine.Change) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.heard = append(e.heard, c)
 }
 
-func (e *ear) expect(t *testing.T, when string, want ...engine.Change) {
+func (e *recorder) expect(t *testing.T, when string, want ...engine.Change) {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -38,19 +38,19 @@ func (e *ear) expect(t *testing.T, when string, want ...engine.Change) {
 	e.heard = nil
 }
 
-// board is a shelf whose addresses are stamped by a test, which counts the looks.
-type board struct {
-	fakeShelf
+// fakeProvider is a resource provider whose stamps the test sets. It counts the calls of Stamp.
+type fakeProvider struct {
+	textProvider
 	mu     sync.Mutex
 	stamps map[string]string
-	looks  atomic.Int64
-	slow   atomic.Int64 // how long a look takes
+	polls  atomic.Int64
+	slow   atomic.Int64 // how long a call of Stamp takes
 }
 
-func newBoard() *board {
-	b := &board{fakeShelf: fakeShelf{scheme: "a"}, stamps: map[string]string{}}
+func newFakeProvider() *fakeProvider {
+	b := &fakeProvider{textProvider: textProvider{scheme: "a"}, stamps: map[string]string{}}
 	b.stamp = func(_ context.Context, uri string) (string, error) {
-		b.looks.Add(1)
+		b.polls.Add(1)
 		time.Sleep(time.Duration(b.slow.Load()))
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -59,7 +59,7 @@ func newBoard() *board {
 	return b
 }
 
-func (b *board) set(uri, stamp string) {
+func (b *fakeProvider) set(uri, stamp string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stamps[uri] = stamp
@@ -67,8 +67,8 @@ func (b *board) set(uri, stamp string) {
 
 const halfSecond = 500 * time.Millisecond
 
-// rest lets n glances pass, and a little more.
-func rest(n int) {
+// passPolls lets n poll intervals pass, and a little more.
+func passPolls(n int) {
 	time.Sleep(time.Duration(n)*halfSecond + time.Millisecond)
 	synctest.Wait()
 }
@@ -77,14 +77,14 @@ func updated(uri string) engine.Change {
 	return engine.Change{Kind: engine.ResourceUpdated, URI: uri}
 }
 
-// TestAnnounce: what a handler announces reaches whoever listens, while they do.
+// TestAnnounce checks that a change that a handler announces reaches the listeners.
 func TestAnnounce(t *testing.T) {
 	r := withPrompts(t, engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message, error) {
 		engine.Announce(ctx, engine.Change{Kind: engine.ToolsChanged})
 		return nil, nil
 	}})
-	var first, second ear
-	stopFirst, stopSecond := r.engine.Listen(first.hear), r.engine.Listen(second.hear)
+	var first, second recorder
+	stopFirst, stopSecond := r.engine.Listen(first.notify), r.engine.Listen(second.notify)
 	start := func() {
 		if _, _, err := r.engine.StartPrompt(context.Background(), ann, "p", nil); err != nil {
 			t.Fatal(err)
@@ -99,14 +99,15 @@ func TestAnnounce(t *testing.T) {
 	change := engine.Change{Kind: engine.ToolsChanged}
 	first.expect(t, "first", change)
 	second.expect(t, "second", change, change)
-	engine.Announce(context.Background(), change) // nobody's call: nothing happens
+	engine.Announce(context.Background(), change) // not the context of a call: nothing happens
 }
 
-// TestNoLockIsHeldWhileSomebodyHears: whoever hears may come and go meanwhile.
-func TestNoLockIsHeldWhileSomebodyHears(t *testing.T) {
+// TestListenersMayCallBack checks that a listener may listen, watch and stop while it is called, so
+// no lock is held then.
+func TestListenersMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		e := withShelf(t, b).engine
+		b := newFakeProvider()
+		e := withProvider(t, b).engine
 		var stop, unwatch func()
 		heard := 0
 		stop = e.Listen(func(engine.Change) {
@@ -118,7 +119,7 @@ func TestNoLockIsHeldWhileSomebodyHears(t *testing.T) {
 		})
 		unwatch = e.Watch("a://1")
 		b.set("a://1", "new")
-		rest(3)
+		passPolls(3)
 		if heard != 1 {
 			t.Errorf("heard %d times", heard)
 		}
@@ -127,142 +128,144 @@ func TestNoLockIsHeldWhileSomebodyHears(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
+		b := newFakeProvider()
 		b.set("a://1", "old")
-		e := withShelf(t, b).engine
-		var listener ear
-		defer e.Listen(listener.hear)()
+		e := withProvider(t, b).engine
+		var listener recorder
+		defer e.Listen(listener.notify)()
 		one, missing, another := e.Watch("a://1"), e.Watch("a://none"), e.Watch("a://none")
-		rest(3)
+		passPolls(3)
 		listener.expect(t, "nothing has changed")
 
 		b.set("a://1", "new")
 		b.set("a://unwatched", "new")
-		rest(3)
-		listener.expect(t, "one change is told once", updated("a://1"))
+		passPolls(3)
+		listener.expect(t, "one change is announced once", updated("a://1"))
 
 		b.set("a://none", "there")
 		b.set("a://1", "")
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "what comes and what goes", updated("a://1"), updated("a://none"))
 
 		one()
 		another()
-		another() // to stop twice does not stop the other watch
+		another() // stopping twice does not stop the other watch
 		b.set("a://1", "newer")
 		b.set("a://none", "other")
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "the other is still watched", updated("a://none"))
 
 		missing()
-		looks := b.looks.Load()
+		polls := b.polls.Load()
 		b.set("a://none", "again")
-		rest(5)
+		passPolls(5)
 		listener.expect(t, "nothing is watched")
-		if more := b.looks.Load() - looks; more != 0 {
+		if more := b.polls.Load() - polls; more != 0 {
 			t.Errorf("%d looks though nothing is watched", more)
 		}
 
 		again := e.Watch("a://none")
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "a new watch begins with what is there")
 		b.set("a://none", "at last")
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "and goes on", updated("a://none"))
 		again()
 	}) // which fails if a goroutine is left
 }
 
-func TestAChangeRightAfterWatchIsTold(t *testing.T) {
+func TestChangeRightAfterWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		e := withShelf(t, b).engine
-		var listener ear
-		defer e.Listen(listener.hear)()
+		b := newFakeProvider()
+		e := withProvider(t, b).engine
+		var listener recorder
+		defer e.Listen(listener.notify)()
 		defer e.Watch("a://1")()
 		b.set("a://1", "new")
-		rest(1)
-		listener.expect(t, "before the first glance", updated("a://1"))
+		passPolls(1)
+		listener.expect(t, "before the first poll", updated("a://1"))
 	})
 }
 
-// TestManyWatchersCostOneLook: also while they come and go all at once.
-func TestManyWatchersCostOneLook(t *testing.T) {
+// TestWatchersShareOnePoll checks that many watchers of a URI cause one call of Stamp per poll,
+// even while watches start and stop.
+func TestWatchersShareOnePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		e := withShelf(t, b).engine
+		b := newFakeProvider()
+		e := withProvider(t, b).engine
 		stops := make([]func(), 1000)
 		for i := range stops {
 			stops[i] = e.Watch("a://1")
 		}
-		if looks := b.looks.Swap(0); looks != 1 {
-			t.Errorf("%d looks to begin with, want 1", looks)
+		if polls := b.polls.Swap(0); polls != 1 {
+			t.Errorf("%d looks to begin with, want 1", polls)
 		}
-		rest(10)
-		if looks := b.looks.Load(); looks != 10 {
-			t.Errorf("%d looks in 5 s, want 10", looks)
+		passPolls(10)
+		if polls := b.polls.Load(); polls != 10 {
+			t.Errorf("%d looks in 5 s, want 10", polls)
 		}
 		for _, stop := range stops[1:] {
 			stop()
 		}
-		var listener ear
-		defer e.Listen(listener.hear)()
+		var listener recorder
+		defer e.Listen(listener.notify)()
 		b.set("a://1", "new")
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "the last watcher is still there", updated("a://1"))
 		stops[0]()
 	})
 }
 
-// TestOneGoroutineLooks: also after watches have ended and begun at any moment,
-// while it was looking too.
-func TestOneGoroutineLooks(t *testing.T) {
+// TestOneGoroutinePolls checks that only one goroutine polls, even if watches start and stop while
+// it does.
+func TestOneGoroutinePolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		e := withShelf(t, b).engine
+		b := newFakeProvider()
+		e := withProvider(t, b).engine
 		slow := int64(100 * time.Millisecond)
 		stop := e.Watch("a://0")
 		for i := range 50 {
 			b.slow.Store(slow)
 			time.Sleep(halfSecond + time.Duration(i)*11*time.Millisecond)
 			stop()
-			b.slow.Store(0) // the watch begins while the last look is not over
+			b.slow.Store(0) // the watch begins during the last poll
 			stop = e.Watch(fmt.Sprintf("a://%d", i%2))
 		}
 		other := e.Watch("a://other")
-		rest(1)
-		b.looks.Store(0)
-		rest(10)
-		if looks := b.looks.Load(); looks != 20 {
-			t.Errorf("%d looks at two addresses in 5 s, want 20", looks)
+		passPolls(1)
+		b.polls.Store(0)
+		passPolls(10)
+		if polls := b.polls.Load(); polls != 20 {
+			t.Errorf("%d looks at two addresses in 5 s, want 20", polls)
 		}
 		stop()
 		other()
 	})
 }
 
-// TestNothingIsToldAfterTheLastWatch: though it was being looked at.
-func TestNothingIsToldAfterTheLastWatch(t *testing.T) {
+// TestNoChangeAfterLastWatch checks that nothing is announced once the last watch has stopped, even
+// if a poll was under way.
+func TestNoChangeAfterLastWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBoard()
-		e := withShelf(t, b).engine
-		var listener ear
-		defer e.Listen(listener.hear)()
+		b := newFakeProvider()
+		e := withProvider(t, b).engine
+		var listener recorder
+		defer e.Listen(listener.notify)()
 		stop := e.Watch("a://1")
 		b.set("a://1", "new")
 		b.slow.Store(int64(100 * time.Millisecond))
 		time.Sleep(halfSecond + 50*time.Millisecond)
 		stop()
-		rest(1)
+		passPolls(1)
 		listener.expect(t, "stopped in the middle of a look")
 	})
 }
 
-func TestWatchersSideBySide(t *testing.T) {
-	b := newBoard()
-	e := withShelf(t, b).engine
-	var listener ear
-	defer e.Listen(listener.hear)()
+func TestConcurrentWatchers(t *testing.T) {
+	b := newFakeProvider()
+	e := withProvider(t, b).engine
+	var listener recorder
+	defer e.Listen(listener.notify)()
 	var all sync.WaitGroup
 	for i := range 64 {
 		all.Go(func() {
@@ -271,7 +274,7 @@ func TestWatchersSideBySide(t *testing.T) {
 				stop := e.Watch(uri)
 				b.set(uri, fmt.Sprint(i, j))
 				if j%3 == 0 {
-					e.Listen(listener.hear)()
+					e.Listen(listener.notify)()
 				}
 				stop()
 				stop()
@@ -281,7 +284,7 @@ func TestWatchersSideBySide(t *testing.T) {
 	all.Wait()
 	stop := e.Watch("a://last")
 	b.set("a://last", "new")
-	last := func() bool { // on a busy machine others are heard of before it
+	last := func() bool { // on a busy machine other changes arrive before it
 		listener.mu.Lock()
 		defer listener.mu.Unlock()
 		return slices.Contains(listener.heard, updated("a://last"))
@@ -295,17 +298,18 @@ func TestWatchersSideBySide(t *testing.T) {
 	}
 }
 
-// TestWatchTheList: it changes when something comes or goes, not when it grows.
-func TestWatchTheList(t *testing.T) {
+// TestWatchList checks that the list changes when a resource appears or disappears, but not when
+// one grows.
+func TestWatchList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shelf := &fakeShelf{scheme: "a", texts: map[string]string{"a://1": "x"}}
-		e := withShelf(t, shelf).engine
-		var listener ear
-		defer e.Listen(listener.hear)()
+		provider := &textProvider{scheme: "a", texts: map[string]string{"a://1": "x"}}
+		e := withProvider(t, provider).engine
+		var listener recorder
+		defer e.Listen(listener.notify)()
 		defer e.Watch("")()
 		set := func(texts map[string]string) {
-			shelf.put(texts)
-			rest(1)
+			provider.put(texts)
+			passPolls(1)
 		}
 		set(map[string]string{"a://1": "longer"})
 		listener.expect(t, "one has grown")
@@ -316,8 +320,9 @@ func TestWatchTheList(t *testing.T) {
 	})
 }
 
-// TestAStampThatFailsIsNoChange: and the program goes on.
-func TestAStampThatFailsIsNoChange(t *testing.T) {
+// TestFailedStampIsNoChange checks that a stamp that fails or panics neither counts as a change nor
+// ends the program.
+func TestFailedStampIsNoChange(t *testing.T) {
 	for name, fail := range map[string]func() (string, error){
 		"panic": func() (string, error) { panic("no stamps today") },
 		"error": func() (string, error) { return "", errors.New("the database is down") },
@@ -325,20 +330,20 @@ func TestAStampThatFailsIsNoChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				broken := atomic.Bool{}
-				shelf := &fakeShelf{scheme: "a", stamp: func(context.Context, string) (string, error) {
+				provider := &textProvider{scheme: "a", stamp: func(context.Context, string) (string, error) {
 					if broken.Load() {
 						return fail()
 					}
 					return "same", nil
 				}}
-				e := withShelf(t, shelf).engine
-				var listener ear
-				defer e.Listen(listener.hear)()
+				e := withProvider(t, provider).engine
+				var listener recorder
+				defer e.Listen(listener.notify)()
 				defer e.Watch("a://1")()
 				broken.Store(true)
-				rest(2)
+				passPolls(2)
 				broken.Store(false)
-				rest(2)
+				passPolls(2)
 				listener.expect(t, "nothing has changed")
 			})
 		})

@@ -7,13 +7,13 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// NoResource returns the error of a shelf that has nothing at an address. cause, which may be
-// nil, is for the log.
+// NoResource returns the error for a URI without a resource. Only the log gets cause, which may be
+// nil.
 func NoResource(uri string, cause error) error {
 	return contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri).Because(cause)
 }
 
-// ContentsOf returns the contents at an address as text if data is UTF-8, as bytes otherwise.
+// ContentsOf returns the content of a resource as text if data is UTF-8, and as bytes otherwise.
 func ContentsOf(uri, mime string, data []byte) Contents {
 	if utf8.Valid(data) {
 		return Contents{URI: uri, MIME: mime, Text: string(data)}
@@ -21,5 +21,5 @@ func ContentsOf(uri, mime string, data []byte) Contents {
 	return Contents{URI: uri, MIME: mime, Blob: data}
 }
 
-// FromUser returns a message of a prompt that the user says.
+// FromUser returns a prompt message in the role of the user.
 func FromUser(content jsontree.Value) Message { return Message{Role: "user", Content: content} }

@@ -25,8 +25,9 @@ func TestContentsOf(t *testing.T) {
 func TestNoResource(t *testing.T) {
 	cause := errors.New("it is gone")
 	err := engine.NoResource("a://b", cause)
-	told := contract.AsError(err)
-	if told.Kind != contract.NotFound || told.Message != "There is no resource a://b" || told.Details["uri"] != "a://b" || !errors.Is(err, cause) {
-		t.Errorf("%+v", told)
+	info := contract.AsError(err)
+	if info.Kind != contract.NotFound || info.Message != "There is no resource a://b" || info.Details["uri"] != "a://b" ||
+		!errors.Is(err, cause) {
+		t.Errorf("%+v", info)
 	}
 }

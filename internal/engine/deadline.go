@@ -8,9 +8,9 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// deadline is the context of a handler: it ends when its time is over, and leads
-// to the engine, the client and whoever calls. It starts no timer before somebody waits for it,
-// since most handlers are done before they could.
+// deadline is the context of a handler. It ends when the time is over, and carries the engine, the
+// client and the caller. It starts no timer before somebody waits for it, because most handlers
+// finish earlier.
 type deadline struct {
 	context.Context
 	at     time.Time
@@ -20,42 +20,42 @@ type deadline struct {
 	peer   Peer
 
 	mu     sync.Mutex
-	inner  context.Context // once somebody waits
+	inner  context.Context // set when somebody waits
 	finish context.CancelFunc
 	over   bool
 }
 
-// within gives the context of a handler that may take so long.
-func (e *Engine) within(ctx context.Context, most time.Duration, caller Caller, grant *identity.Grant, peer Peer) *deadline {
-	return &deadline{Context: ctx, at: time.Now().Add(most), engine: e, caller: caller, grant: grant, peer: peer}
+// withDeadline returns the context of a handler that may take this long.
+func (e *Engine) withDeadline(ctx context.Context, timeout time.Duration, caller Caller, grant *identity.Grant, peer Peer) *deadline {
+	return &deadline{Context: ctx, at: time.Now().Add(timeout), engine: e, caller: caller, grant: grant, peer: peer}
 }
 
-// Caller is who calls a tool, reads a resource or starts a prompt.
+// Caller identifies who calls a tool, reads a resource or starts a prompt.
 type Caller struct {
-	Principal  string // who it is; "" is nobody in particular
-	Face       string // the face they came in by
-	Client     string // how the client names itself
-	Connection string // tells their connection from others; "" if they have none that lasts
+	Principal  string // who it is; "" is an anonymous caller
+	Face       string // the front end that received the call
+	Client     string // the client's own name
+	Connection string // identifies the connection; "" if there is none that lasts
 }
 
-// ActsFor returns a contract.Denied error unless the caller may reach what belongs to a
-// user. Handlers need not ask: their contract names the owner. Shelves and prompts do.
+// ActsFor returns a contract.Denied error unless the caller may access the data of a user. Handlers
+// need not check this, because their contract names the owner. Resource providers and prompts must.
 func ActsFor(ctx context.Context, user string) error {
 	grant, _ := ctx.Value(grantKey{}).(*identity.Grant)
 	return grant.ActsFor(user)
 }
 
-// ActsForAll tells whether the caller may reach what belongs to every user.
+// ActsForAll reports whether the caller may access the data of every user.
 func ActsForAll(ctx context.Context) bool { return ActsFor(ctx, identity.AnyUser) == nil }
 
-// CallerOf gives the caller to a handler, a shelf that is read or a prompt. Elsewhere
-// it is empty.
+// CallerOf returns the caller from the context of a handler, a resource provider or a prompt. For
+// any other context it returns the zero Caller.
 func CallerOf(ctx context.Context) Caller {
 	caller, _ := ctx.Value(callerKey{}).(Caller)
 	return caller
 }
 
-// Deadline is the contract's, or an earlier one of the caller.
+// Deadline returns the deadline of the contract, or that of the caller if it is earlier.
 func (d *deadline) Deadline() (time.Time, bool) {
 	d.mu.Lock()
 	at := d.at
@@ -66,7 +66,7 @@ func (d *deadline) Deadline() (time.Time, bool) {
 	return at, true
 }
 
-// Done begins to watch the clock.
+// Done starts the timer.
 func (d *deadline) Done() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -79,7 +79,7 @@ func (d *deadline) Done() <-chan struct{} {
 	return d.inner.Done()
 }
 
-// Err looks at the clock.
+// Err checks the time even if no timer runs.
 func (d *deadline) Err() error {
 	d.mu.Lock()
 	inner, over, at := d.inner, d.over, d.at
@@ -98,9 +98,9 @@ func (d *deadline) Err() error {
 	}
 }
 
-// stopClock gives the context in which a handler waits for its client: people take
-// longer than contracts allow for work. resume gives the time back, unless the
-// handler watches the clock already.
+// stopClock returns the context in which a handler waits for its client, because people take longer
+// than contracts allow for work. resume extends the deadline by that time, unless the timer of the
+// handler runs already.
 func stopClock(ctx context.Context) (waiting context.Context, resume func()) {
 	d, ok := ctx.Value(deadlineKey{}).(*deadline)
 	if !ok {
@@ -124,7 +124,7 @@ type (
 	deadlineKey struct{}
 )
 
-// Value also gives the engine, the caller and the client.
+// Value also returns the engine, the caller, the grant and the client.
 func (d *deadline) Value(key any) any {
 	switch key.(type) {
 	case engineKey:
@@ -142,7 +142,7 @@ func (d *deadline) Value(key any) any {
 	}
 }
 
-// cancel ends what still waits.
+// cancel ends all waiting on the context.
 func (d *deadline) cancel() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

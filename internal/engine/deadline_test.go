@@ -10,14 +10,15 @@ import (
 	"remit/internal/contract"
 )
 
-// TestDeadline: it ends like a context of the standard library, whoever looks.
+// TestDeadline checks that the context ends like one of the standard library, whichever method is
+// called.
 func TestDeadline(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		look func(d *deadline)
 	}{
-		{"nobody waits", func(*deadline) {}},
-		{"somebody waits", func(d *deadline) { d.Done() }},
+		{"Done was not called", func(*deadline) {}},
+		{"Done was called", func(d *deadline) { d.Done() }},
 		{"a context hangs on it", func(d *deadline) {
 			child, cancel := context.WithCancel(d)
 			t.Cleanup(cancel)
@@ -29,7 +30,8 @@ func TestDeadline(t *testing.T) {
 				parent, cancelParent := context.WithCancel(t.Context())
 				defer cancelParent()
 				var e Engine
-				late, cancelled, finished := e.within(parent, time.Second, Caller{}, nil, nil), e.within(parent, time.Minute, Caller{}, nil, nil), e.within(parent, time.Minute, Caller{}, nil, nil)
+				late, cancelled, finished := e.withDeadline(parent, time.Second, Caller{}, nil, nil), e.withDeadline(parent,
+					time.Minute, Caller{}, nil, nil), e.withDeadline(parent, time.Minute, Caller{}, nil, nil)
 				for _, d := range []*deadline{late, cancelled, finished} {
 					tc.look(d)
 					defer d.cancel()
@@ -58,30 +60,30 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineOfTheCaller: the earlier one counts, and is told.
-func TestDeadlineOfTheCaller(t *testing.T) {
+// TestCallerDeadline checks that the earlier deadline counts and is returned.
+func TestCallerDeadline(t *testing.T) {
 	var e Engine
 	parent, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	d := e.within(parent, time.Hour, Caller{}, nil, nil)
+	d := e.withDeadline(parent, time.Hour, Caller{}, nil, nil)
 	defer d.cancel()
-	told, _ := d.Deadline()
-	if earlier, _ := parent.Deadline(); !told.Equal(earlier) {
-		t.Errorf("told %v, want %v", told, earlier)
+	info, _ := d.Deadline()
+	if earlier, _ := parent.Deadline(); !info.Equal(earlier) {
+		t.Errorf("got %v, want %v", info, earlier)
 	}
-	sooner := e.within(parent, time.Millisecond, Caller{}, nil, nil)
+	sooner := e.withDeadline(parent, time.Millisecond, Caller{}, nil, nil)
 	defer sooner.cancel()
-	if told, ok := sooner.Deadline(); !ok || time.Until(told) > time.Second/2 {
-		t.Errorf("told %v", told)
+	if info, ok := sooner.Deadline(); !ok || time.Until(info) > time.Second/2 {
+		t.Errorf("got %v", info)
 	}
 }
 
-// TestDeadlineFactor: a call may take the factor times as long as its contract says.
+// TestDeadlineFactor checks that a call may take its contract's deadline times the factor.
 func TestDeadlineFactor(t *testing.T) {
 	tool := &Tool{Contract: &contract.Contract{Deadline: contract.Deadline{Max: contract.Duration(time.Second)}}}
 	for factor, want := range map[int]time.Duration{-1: time.Second, 0: time.Second, 1: time.Second, 7: 7 * time.Second} {
 		e := Engine{Options: Options{DeadlineFactor: factor}}
-		if got := e.limit(tool); got != want {
+		if got := e.timeout(tool); got != want {
 			t.Errorf("with the factor %d a call may take %s, want %s", factor, got, want)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package engine runs every call of every tool the same way, and keeps each
-// contract whichever face the call came in by.
+// Package engine runs every call of every tool the same way and enforces its contract, whichever
+// front end the call came through. It does not parse protocols, which is the task of the front
+// ends, and it stores nothing itself.
 package engine
 
 import (
@@ -18,64 +19,67 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Limiter decides whether a caller may call now.
+// Limiter decides whether a caller may call a tool now.
 type Limiter = ratelimit.Limiter
 
-// Approver lets a guarded call pass, or says why not.
+// Approver returns nil if a call that needs approval may run, and an error that says why not
+// otherwise.
 type Approver interface {
 	Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error
 }
 
-// Auditor keeps one record a call. A durable one is on disk when Write returns.
+// Auditor stores one record per call. A durable record is on disk when Write returns.
 type Auditor interface {
-	// Ready tells, before a write, whether its record could be kept.
+	// Ready returns an error if a record could not be stored now. The engine calls it before a
+	// write.
 	Ready(now time.Time) error
 	Write(ctx context.Context, r *audit.Record, durable bool) error
 }
 
-// Observer is told of every call, for metrics. It must not block.
+// Observer receives every call, for metrics. It must not block.
 type Observer interface {
 	Observe(tool, outcome string, took time.Duration)
 }
 
-// File is a file that a path argument named and that its policy lets through.
+// File is a file that a path argument names and that the path policy allows.
 type File interface {
 	// Name is the path as the caller gave it, cleaned.
 	Name() string
-	// ReadAll returns the whole content, or a contract.Error if it is not a
-	// readable file within the size that the contract allows.
+	// ReadAll returns the whole content, or a contract.Error if it is not a readable file within
+	// the size that the contract allows.
 	ReadAll() ([]byte, FileInfo, error)
 }
 
-// Options are what an engine stands on. Limiter, Witness, ApprovalPage, Telemetry, Once,
-// Log, ReadOnly and DeadlineFactor may be left out.
+// Options configure an Engine. Limiter, Witness, ApprovalPage, Telemetry, Once, Log, ReadOnly and
+// DeadlineFactor are optional.
 type Options struct {
 	Limiter   Limiter // nil: no rate limits
 	Approvals Approver
 	Audit     Auditor
 	Observer  Observer
-	Witness   Witness // nil: nobody remembers what callers did
-	// ApprovalPage is where people decide about a request with a browser; "" or nil is
-	// nowhere.
+	Witness   Witness // records what callers did; nil: nothing is recorded
+	// ApprovalPage returns the URL of the page where people decide about a request. Nil, or an
+	// empty URL, means that there is no such page.
 	ApprovalPage func(id string) string
-	// Telemetry is told of every call; nil if nobody wants to know.
+	// Telemetry receives every call; nil disables it.
 	Telemetry *telemetry.Telemetry
-	// Once gives where the answers of keyed calls are kept. It is called for every such
-	// call, so that nothing is opened before the first; nil: keys are refused.
+	// Once returns the store of the answers of keyed calls. The engine calls it for every such
+	// call, so that no store is opened before the first one. If Once is nil, calls with a key are
+	// rejected.
 	Once func(ctx context.Context) (idempotency.Store, error)
-	// Judge resolves a path argument beneath the workspace root and applies the
-	// policy to it. It denies before it tells whether anything exists.
+	// Judge resolves a path argument beneath the workspace root and applies the policy to it. It
+	// denies a path before it reveals whether anything exists there.
 	Judge    func(name string, policy *contract.PathPolicy) (File, error)
 	Now      func() time.Time
 	Log      *slog.Logger
-	ReadOnly bool // refuse every tool that writes
-	// DeadlineFactor multiplies the deadline of every contract; 0 and 1 leave it as it is. It
-	// is for tests, which may run on a machine that is too busy to keep deadlines.
+	ReadOnly bool // reject every tool that writes
+	// DeadlineFactor multiplies the deadline of every contract; 0 and 1 leave it unchanged. It is
+	// for tests, which may run on a machine that is too busy to meet deadlines.
 	DeadlineFactor int
 }
 
-// limit is how long a call of a tool may take.
-func (e *Engine) limit(t *Tool) time.Duration {
+// timeout returns how long a call of a tool may take.
+func (e *Engine) timeout(t *Tool) time.Duration {
 	return time.Duration(t.Deadline.Max) * time.Duration(max(1, e.DeadlineFactor))
 }
 
@@ -84,22 +88,22 @@ type Engine struct {
 	Options
 	tools map[string]*Tool
 	list  []*Tool
-	library
+	resourceSet
 	changes changes
 }
 
 // Tool is a contract bound to its handler.
 type Tool struct {
 	*contract.Contract
-	ID     string // set/name
-	inside bool   // its effects are in the store of keys; see Toolset.Inside
+	ID string // set/name
+	// The effects of the handler are in the database of the idempotency keys; see Toolset.Inside.
+	transactional bool
 
 	handler *binding
 }
 
-// New binds every contract of the sets to its handler. A contract without
-// handler, a handler without contract, and any field that one side has and the
-// other has not, is an error that names it.
+// New binds every contract of the sets to its handler. It returns an error that names the problem
+// if a contract has no handler, a handler has no contract, or a field exists only on one side.
 func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	e := &Engine{Options: o, tools: map[string]*Tool{}}
 	e.Log = cmp.Or(e.Log, slog.New(slog.DiscardHandler))
@@ -119,24 +123,24 @@ func New(sets []*contract.Set, handlers Handlers, o Options) (*Engine, error) {
 	if err := handlers.checkTables(sets); err != nil {
 		return nil, err
 	}
-	if err := e.stock(sets, handlers.Toolsets); err != nil {
+	if err := e.addResources(sets, handlers.Toolsets); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
-// Tools lists what a caller may see, in the order of the catalog. Under
-// ReadOnly that leaves out the tools that write.
+// Tools returns the tools that callers may see, in the order of the catalog. Under ReadOnly it
+// leaves out the tools that write.
 func (e *Engine) Tools() []*Tool {
 	return slices.DeleteFunc(slices.Clone(e.list), func(t *Tool) bool { return !e.shows(t) })
 }
 
 func (e *Engine) shows(t *Tool) bool { return !e.ReadOnly || t.Hints.ReadOnly }
 
-// Serves tells whether a caller may see a tool of this name.
+// Serves reports whether callers may see a tool with this name.
 func (e *Engine) Serves(name string) bool { return e.visible(name) != nil }
 
-// Find returns a tool by name. The error of an unknown name names the nearest.
+// Find returns a tool by name. For an unknown name the error suggests the most similar one.
 func (e *Engine) Find(name string) (*Tool, error) {
 	if t, ok := e.tools[name]; ok {
 		return t, nil

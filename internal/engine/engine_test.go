@@ -23,7 +23,7 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// setYAML and toolYAML make a small toolset whose one tool has every kind of rule.
+// setYAML and toolYAML define a small toolset whose only tool has every kind of rule.
 const setYAML = `
 name: demo
 title: Demo
@@ -89,7 +89,7 @@ type noteOut struct {
 	Said string `json:"said"`
 }
 
-// rig is an engine with fakes around it that note what they were asked.
+// rig is an engine with fakes that record how they are called.
 type rig struct {
 	engine  *engine.Engine
 	trail   []string
@@ -204,7 +204,7 @@ func TestGoodCall(t *testing.T) {
 	}
 }
 
-// TestOrder breaks several rules at once: the earlier one in the policy answers.
+// TestOrder breaks several rules at once and checks that the first one in the policy answers.
 func TestOrder(t *testing.T) {
 	for _, tc := range []struct {
 		name, args, principal, want string
@@ -214,11 +214,14 @@ func TestOrder(t *testing.T) {
 	}{
 		{name: "read-only before identity", readOnly: true, args: `{}`, want: "writes, and this server only reads"},
 		{name: "identity before schema", args: `{}`, want: "needs to know who is calling"},
-		{name: "request size before schema", principal: "ann", args: `{"bad":"` + strings.Repeat("x", 2000) + `"}`, want: "at most 1024 bytes"},
+		{name: "request size before schema", principal: "ann", args: `{"bad":"` + strings.Repeat("x", 2000) + `"}`,
+			want: "at most 1024 bytes"},
 		{name: "schema before path", principal: "ann", args: `{"path":".env","text":1}`, want: "text must be a string"},
 		{name: "argument size before path", principal: "ann", args: `{"path":".env","text":"12345678901234567"}`, want: "text is 17 bytes"},
-		{name: "path before own checks", principal: "ann", args: `{"path":".env","text":"rude"}`, want: "Access denied", trail: []string{"path"}},
-		{name: "own checks before approval", principal: "ann", args: `{"path":"a","text":"rude"}`, want: "be polite", trail: []string{"path"}},
+		{name: "path before own checks", principal: "ann", args: `{"path":".env","text":"rude"}`, want: "Access denied",
+			trail: []string{"path"}},
+		{name: "own checks before approval", principal: "ann", args: `{"path":"a","text":"rude"}`, want: "be polite",
+			trail: []string{"path"}},
 		{
 			name: "approval before handler", principal: "ann", args: good, passErr: contract.Errorf(contract.Denied, "no"), want: "no",
 			trail: []string{"path", `approval {"path":"a.md","text":"hi","times":2}`},
@@ -247,7 +250,8 @@ func TestRateComesBeforeEverythingElse(t *testing.T) {
 		r.call(t, `{"wrong":true}`)
 	}
 	got := r.call(t, good)
-	if got.Err == nil || got.Err.Kind != contract.Limited || !strings.Contains(string(got.Body), `"code":429`) || !strings.Contains(string(got.Body), `"retry_after":20`) {
+	if got.Err == nil || got.Err.Kind != contract.Limited || !strings.Contains(string(got.Body), `"code":429`) ||
+		!strings.Contains(string(got.Body), `"retry_after":20`) {
 		t.Errorf("fourth call: %s", got.Body)
 	}
 	if other := r.callAs(t, context.Background(), "bob", good); other.Err != nil {
@@ -255,7 +259,7 @@ func TestRateComesBeforeEverythingElse(t *testing.T) {
 	}
 }
 
-func TestPanicIsContained(t *testing.T) {
+func TestPanicIsRecovered(t *testing.T) {
 	r := newRig(t, nil)
 	r.handler = func(context.Context, noteIn) (noteOut, error) { panic("kaboom at /home/ann") }
 	got := r.call(t, good)
@@ -271,7 +275,7 @@ func TestPanicIsContained(t *testing.T) {
 	}
 }
 
-func TestUnexpectedErrorsStayInside(t *testing.T) {
+func TestUnexpectedErrorsAreHidden(t *testing.T) {
 	r := newRig(t, nil)
 	r.handler = func(context.Context, noteIn) (noteOut, error) {
 		return noteOut{}, fmt.Errorf("open /home/ann/db: SELECT failed: %w", fs.ErrPermission)
@@ -295,7 +299,8 @@ func TestAnswerThatBreaksItsContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.engine = e
-	if got := r.call(t, good); got.Err == nil || got.Err.Kind != contract.Internal || !strings.Contains(got.Err.Cause.Error(), "said must have at least 500 characters") {
+	if got := r.call(t, good); got.Err == nil || got.Err.Kind != contract.Internal ||
+		!strings.Contains(got.Err.Cause.Error(), "said must have at least 500 characters") {
 		t.Errorf("result %s, cause %v", got.Body, got.Err)
 	}
 }
@@ -346,11 +351,12 @@ func TestNoWriteWithoutRecord(t *testing.T) {
 	r := newRig(t, nil)
 	r.readyErr = errors.New("disk full at /home/ann")
 	got := r.call(t, good)
-	if got.Err == nil || got.Err.Kind != contract.Unavailable || !strings.Contains(got.Err.Message, "was not run") || strings.Contains(string(got.Body), "/home") {
+	if got.Err == nil || got.Err.Kind != contract.Unavailable || !strings.Contains(got.Err.Message, "was not run") ||
+		strings.Contains(string(got.Body), "/home") {
 		t.Errorf("result %s", got.Body)
 	}
 	if len(r.trail) != 1 {
-		t.Errorf("trail %v: nobody is asked, and the handler is not reached", r.trail)
+		t.Errorf("trail %v: want no question and no call of the handler", r.trail)
 	}
 }
 
@@ -395,7 +401,7 @@ func handle[In, Out any]() engine.Handler {
 	return engine.Handle(func(context.Context, In) (Out, error) { var out Out; return out, nil })
 }
 
-// TestBinding: a field in one and not in the other is found when they are bound.
+// TestBinding checks that binding fails for a field that only the contract or only the handler has.
 func TestBinding(t *testing.T) {
 	set := loadSet(t, toolYAML)
 	for _, tc := range []struct {
@@ -403,12 +409,17 @@ func TestBinding(t *testing.T) {
 		handler engine.Handler
 		want    string
 	}{
-		{"field missing in struct", handle[missingIn, noteOut](), `demo/note: the contract's input has "times", but engine_test.missingIn has no such field`},
+		{"field missing in struct", handle[missingIn, noteOut](),
+			`demo/note: the contract's input has "times", but engine_test.missingIn has no such field`},
 		{"type differs", handle[wrongIn, noteOut](), `demo/note: input "text" is string in the contract, but int in engine_test.wrongIn`},
-		{"path without judgement", handle[plainPathIn, noteOut](), `demo/note: input "path" must be an engine.Path exactly when the contract has a path policy for it`},
-		{"field missing in contract", handle[noteIn, surplusOut](), `demo/note: engine_test.surplusOut has the field "loud", but the contract's output has not`},
-		{"output missing in struct", handle[noteIn, struct{}](), `demo/note: the contract's output has "said", but struct {} has no such field`},
-		{"not a struct", handle[string, noteOut](), `demo/note: the handler must take and give a struct, not string and engine_test.noteOut`},
+		{"path without policy", handle[plainPathIn, noteOut](),
+			`demo/note: input "path" must be an engine.Path exactly if the contract has a path policy for it`},
+		{"field missing in contract", handle[noteIn, surplusOut](),
+			`demo/note: engine_test.surplusOut has the field "loud", but the contract's output does not`},
+		{"output missing in struct", handle[noteIn, struct{}](),
+			`demo/note: the contract's output has "said", but struct {} has no such field`},
+		{"not a struct", handle[string, noteOut](),
+			`demo/note: the handler must accept and return a struct, not string and engine_test.noteOut`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := engine.New([]*contract.Set{set}, engine.Handlers{
@@ -431,8 +442,10 @@ func TestTableAndContractsAgree(t *testing.T) {
 		sets  []string
 		want  string
 	}{
-		{"no handler", map[string]engine.Handler{}, []string{"demo"}, "demo/note: the contract has no handler; add a line to the toolset's table"},
-		{"no contract", map[string]engine.Handler{"note": ok, "sing": ok}, []string{"demo"}, "demo/sing: the handler has no contract; write sing.yaml"},
+		{"no handler", map[string]engine.Handler{}, []string{"demo"},
+			"demo/note: the contract has no handler; add a line to the toolset's table"},
+		{"no contract", map[string]engine.Handler{"note": ok, "sing": ok}, []string{"demo"},
+			"demo/sing: the handler has no contract; write sing.yaml"},
 		{"no toolset", map[string]engine.Handler{"note": ok}, []string{"other"}, "demo/note: no toolset serves the set demo"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

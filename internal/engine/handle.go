@@ -16,11 +16,11 @@ import (
 // FileInfo describes a file that was read.
 type FileInfo = fs.FileInfo
 
-// Path is a path argument after the engine has judged it. A handler opens what
-// was judged, and nothing else.
+// Path is a path argument that the engine has checked. A handler opens the checked file and nothing
+// else.
 type Path struct{ File }
 
-// Handler is a plain Go method that can serve a contract.
+// Handler is a Go method that implements a contract.
 type Handler struct {
 	in, out reflect.Type
 	prepare func(fill func(in reflect.Value) error) (invocation, error)
@@ -29,16 +29,16 @@ type Handler struct {
 // invocation is a handler with its arguments, ready to run.
 type invocation func(context.Context) (any, error)
 
-// Checker is an In with rules that a schema cannot state. Check runs before a
-// person is asked to approve, so that nobody approves what would fail anyway.
+// Checker is an In with rules that a schema cannot express. Check runs before a person is asked for
+// approval, so that nobody approves a call that would fail anyway.
 type Checker interface {
-	// Check returns a contract.Error if the arguments do not go together.
+	// Check returns a contract.Error if the arguments contradict each other.
 	Check() error
 }
 
-// Handle makes a Handler of a method. Its In and Out are structs whose json tags
-// name the contract's fields; New checks them against the contract. A type with
-// an UnmarshalJSON of its own gets the bytes as the caller sent them.
+// Handle makes a Handler of a method. Its In and Out are structs whose json tags name the fields of
+// the contract; New checks them against the contract. A type with its own UnmarshalJSON gets the
+// bytes as the caller sent them.
 func Handle[In, Out any](method func(context.Context, In) (Out, error)) Handler {
 	return Handler{
 		in:  reflect.TypeFor[In](),
@@ -58,35 +58,35 @@ func Handle[In, Out any](method func(context.Context, In) (Out, error)) Handler 
 	}
 }
 
-// Content is the Out of a tool that answers with more than data: blocks of text,
-// pictures, sound or resources, as the protocol words them.
+// Content is the Out of a tool that answers with more than data: blocks of text, pictures, sound or
+// resources, in the format of the protocol.
 type Content struct {
 	Blocks []jsontree.Value `json:"content"`
 }
 
-// Toolset is a family of sets served by one table of handlers. Sets of one
-// family are editions of the same tools: a handler takes and gives the union of
-// their fields, and each contract sends only its own.
+// Toolset is a family of sets that share one table of handlers. The sets of a family are editions
+// of the same tools: a handler accepts and returns the union of their fields, and each contract
+// sends only its own.
 type Toolset struct {
 	Sets     []string
 	Handlers map[string]Handler
-	Shelves  []Shelf  // what can be read while one of the sets is served
-	Prompts  []Prompt // and what can be started from
-	// Inside says that all effects of the handlers are in the database that also keeps
-	// idempotency keys. A call with a key then runs in one transaction with the record
-	// of its answer: the handler may be run again from the start, and cannot reach its
-	// client, for which all other writes would have to wait.
+	Shelves  []Shelf  // the resources that callers can read while one of the sets is served
+	Prompts  []Prompt // the prompts that callers can start
+	// Inside says that all effects of the handlers are in the database that also stores idempotency
+	// keys. A call with a key then runs in one transaction with the record of its answer. So the
+	// store may run the handler again from the start, and the handler cannot ask its client,
+	// because all other writes would have to wait meanwhile.
 	Inside bool
 }
 
-// Handlers are all toolsets, with every contract there is, served or not, so that
-// a field that no edition knows is found.
+// Handlers holds all toolsets, and every contract there is, served or not, so that New finds fields
+// that are in no edition.
 type Handlers struct {
 	Toolsets []Toolset
 	Catalog  []*contract.Set
 }
 
-// tool joins a contract with its handler.
+// tool binds a contract to its handler.
 func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 	for _, toolset := range h.Toolsets {
 		editions := toolset.editions(h.Catalog, c)
@@ -98,13 +98,13 @@ func (h Handlers) tool(c *contract.Contract) (*Tool, error) {
 			return nil, fmt.Errorf("%s/%s: the contract has no handler; add a line to the toolset's table", c.Set, c.Name)
 		}
 		bound, err := newBinding(c, handler, editions)
-		return &Tool{Contract: c, ID: c.Set + "/" + c.Name, inside: toolset.Inside, handler: bound}, err
+		return &Tool{Contract: c, ID: c.Set + "/" + c.Name, transactional: toolset.Inside, handler: bound}, err
 	}
 	return nil, fmt.Errorf("%s/%s: no toolset serves the set %s", c.Set, c.Name, c.Set)
 }
 
-// editions are the contracts of one tool in all sets of the family; nil if c is
-// not of the family.
+// editions returns the contracts of one tool in all sets of the family; nil if c is not in the
+// family.
 func (t *Toolset) editions(catalog []*contract.Set, c *contract.Contract) []*contract.Contract {
 	var editions []*contract.Contract
 	if !slices.Contains(t.Sets, c.Set) {
@@ -118,7 +118,7 @@ func (t *Toolset) editions(catalog []*contract.Set, c *contract.Contract) []*con
 	return editions
 }
 
-// checkTables finds a handler that no contract asks for, in the families of these sets.
+// checkTables returns an error if a handler in the families of these sets has no contract.
 func (h Handlers) checkTables(sets []*contract.Set) error {
 	for _, toolset := range h.Toolsets {
 		if !slices.ContainsFunc(sets, toolset.has) {
@@ -133,10 +133,10 @@ func (h Handlers) checkTables(sets []*contract.Set) error {
 	return nil
 }
 
-// has tells whether a set is of the family.
+// has reports whether a set is in the family.
 func (t *Toolset) has(set *contract.Set) bool { return slices.Contains(t.Sets, set.Name) }
 
-// binding is a handler as one contract calls it.
+// binding is a handler with the fields that one contract passes to it.
 type binding struct {
 	handler Handler
 	fields  []inField
@@ -144,7 +144,7 @@ type binding struct {
 
 func newBinding(c *contract.Contract, h Handler, editions []*contract.Contract) (*binding, error) {
 	if h.in.Kind() != reflect.Struct || h.out.Kind() != reflect.Struct {
-		return nil, mismatch(c, "the handler must take and give a struct, not %s and %s", h.in, h.out)
+		return nil, mismatch(c, "the handler must accept and return a struct, not %s and %s", h.in, h.out)
 	}
 	b := &binding{handler: h}
 	var err error
@@ -182,7 +182,7 @@ var (
 	unmarshalerType = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// inFields pairs every argument of the contract with a field of the struct.
+// inFields finds the struct field for every argument of the contract.
 func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 	var fields []inField
 	for _, m := range propertiesOf(&c.Input) {
@@ -192,7 +192,7 @@ func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 		}
 		f := inField{name: m.Key, index: field.Index, path: field.Type == pathType}
 		if judged := c.PathPolicy(m.Key) != nil; judged != f.path {
-			return nil, mismatch(c, "input %q must be an engine.Path exactly when the contract has a path policy for it", m.Key)
+			return nil, mismatch(c, "input %q must be an engine.Path exactly if the contract has a path policy for it", m.Key)
 		}
 		kind := m.Value.Field("type")
 		if !f.path && !fits(kind.Text, field.Type) {
@@ -203,10 +203,10 @@ func inFields(c *contract.Contract, in reflect.Type) ([]inField, error) {
 	return fields, nil
 }
 
-// checkOut sees to it that the handler can give every field the contract promises.
+// checkOut checks that the handler can return every field that the contract promises.
 func checkOut(c *contract.Contract, out reflect.Type) error {
 	if gives := out == contentType; gives != c.Content {
-		return mismatch(c, "the handler must give an engine.Content exactly when the contract says content")
+		return mismatch(c, "the handler must return an engine.Content exactly if the contract says content")
 	}
 	if c.Truncate.Cursor != "" && !out.Implements(pagedType) {
 		return mismatch(c, "the contract may cut %q, so %s must be an engine.Paged", c.Truncate.List, out)
@@ -226,7 +226,7 @@ func checkOut(c *contract.Contract, out reflect.Type) error {
 	return nil
 }
 
-// checkSurplus finds a field of the struct that no edition of the tool names.
+// checkSurplus returns an error if the struct has a field that is in no edition of the tool.
 func checkSurplus(c *contract.Contract, t reflect.Type, side string, editions []*contract.Contract) error {
 	for _, f := range jsontree.Fields(t) {
 		known := slices.ContainsFunc(editions, func(edition *contract.Contract) bool {
@@ -237,7 +237,7 @@ func checkSurplus(c *contract.Contract, t reflect.Type, side string, editions []
 			return slices.ContainsFunc(propertiesOf(schema), func(m jsontree.Member) bool { return m.Key == f.Name })
 		})
 		if !known {
-			return mismatch(c, "%s has the field %q, but the contract's %s has not", t, f.Name, side)
+			return mismatch(c, "%s has the field %q, but the contract's %s does not", t, f.Name, side)
 		}
 	}
 	return nil
@@ -251,7 +251,7 @@ func propertiesOf(schema *jsontree.Value) []jsontree.Member {
 	return schema.Field("properties").Members
 }
 
-// fits tells whether a Go type can hold a JSON type.
+// fits reports whether a Go type can hold a JSON type.
 func fits(kind string, t reflect.Type) bool {
 	if t == treeType || reflect.PointerTo(t).Implements(unmarshalerType) && t != timeType {
 		return true
@@ -277,8 +277,8 @@ func fits(kind string, t reflect.Type) bool {
 	}
 }
 
-// fill decodes the arguments into the handler's struct. The schema has been
-// checked, so all that can fail here is a number that Go cannot hold.
+// fill decodes the arguments into the handler's struct. The schema has been checked, so the only
+// possible error is a number that the Go type cannot hold.
 func (b *binding) fill(in reflect.Value, args *jsontree.Value, files map[string]File) error {
 	for _, f := range b.fields {
 		target := in.Field(f.index)

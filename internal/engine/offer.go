@@ -14,64 +14,65 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Resource is something that can be read by its address.
+// Resource is something that clients can read by its URI.
 type Resource struct {
 	URI, Name, Title, Description, MIME string
-	Size                                int64 // in bytes; zero is not known
+	Size                                int64 // in bytes; zero if unknown
 }
 
-// Template is a family of addresses, with {names} in it (RFC 6570, level 1).
+// Template is a family of URIs with variables like {name} (RFC 6570, level 1).
 type Template struct {
 	URI, Name, Title, Description, MIME string
 
-	sets []string // of the toolset that offers it; none if everybody may read it
+	sets []string // of the toolset that offers it; empty if everybody may read it
 }
 
-// Reach returns a contract.Denied error, for a *identity.ScopeError, unless a grant lets
-// its holder read what one of the sets offers.
-func (t *Template) Reach(g *identity.Grant) error { return reads(g, t.sets, t.Name) }
+// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
+// reading one of the sets that offer the template.
+func (t *Template) Reach(g *identity.Grant) error { return checkRead(g, t.sets, t.Name) }
 
-// Reach is that of the toolset which offers the prompt.
-func (p *Prompt) Reach(g *identity.Grant) error { return reads(g, p.sets, p.Name) }
+// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant allows
+// reading one of the sets that offer the prompt.
+func (p *Prompt) Reach(g *identity.Grant) error { return checkRead(g, p.sets, p.Name) }
 
-// reads tells whether a grant reaches one of the sets.
-func reads(g *identity.Grant, sets []string, what string) error {
+// checkRead returns nil if a grant allows reading one of the sets, or if there are no sets.
+func checkRead(g *identity.Grant, sets []string, what string) error {
 	var err error
 	for _, set := range sets {
 		if err = g.Allows(set, false); err == nil {
 			return nil
 		}
 	}
-	return beyond(err, what)
+	return scopeDenied(err, what)
 }
 
-// Contents are what an address holds: text, or bytes if Blob is not nil.
+// Contents is the content of a resource: text, or bytes if Blob is not nil.
 type Contents struct {
 	URI, MIME, Text string
 	Blob            []byte
 }
 
-// Shelf is what a toolset offers to be read. Lists keep a fixed order and do not
-// depend on who asks or what was called before.
+// Shelf provides the resources of a toolset. Lists keep a fixed order, and do not depend on the
+// caller or on earlier calls.
 type Shelf interface {
 	Templates() []Template
-	// List gives what there is now.
+	// List returns the resources that exist now.
 	List(ctx context.Context) ([]Resource, error)
-	// Read gives the content at an address, or a contract.NotFound error if this
-	// shelf has no such address.
+	// Read returns the content of a resource, or a contract.NotFound error if this provider has no
+	// such URI.
 	Read(ctx context.Context, uri string) ([]Contents, error)
-	// Stamp changes whenever the content at an address does. It is empty while
-	// there is nothing. An error is no change: what cannot be told stays as it was. It
-	// must be cheap: it is asked again and again.
+	// Stamp returns a value that changes whenever the content of the resource does. It is empty
+	// while there is no such resource. An error does not count as a change. Stamp must be cheap,
+	// because the engine polls it.
 	Stamp(ctx context.Context, uri string) (string, error)
-	// Complete gives values for a variable of a template that begin with prefix.
+	// Complete returns the values of a template variable that begin with prefix.
 	Complete(ctx context.Context, template, variable, prefix string) ([]string, error)
 }
 
-// OwnedShelf is a Shelf whose addresses name users: each may read what belongs to them.
+// OwnedShelf is a Shelf whose URIs name users. Each user may read only their own resources.
 type OwnedShelf interface {
 	Shelf
-	// Owner is the user that an address belongs to; false if it names none.
+	// Owner returns the user that a URI belongs to; false if it names none.
 	Owner(uri string) (user string, ok bool)
 }
 
@@ -79,30 +80,30 @@ type OwnedShelf interface {
 type Prompt struct {
 	Name, Title, Description string
 	Arguments                []PromptArgument
-	// Tools are those that the prompt relies on. While one of them is not served
-	// the prompt is not offered.
+	// Tools are the tools that the prompt relies on. The prompt is not offered unless all of them
+	// are served.
 	Tools []string
-	// Render gives the messages. It may Ask.
+	// Render returns the messages. It may call Ask.
 	Render func(ctx context.Context, args map[string]string) ([]Message, error)
 
 	sets []string // of the toolset that offers it
 }
 
-// PromptArgument is something that a prompt is told.
+// PromptArgument is an argument of a prompt.
 type PromptArgument struct {
 	Name, Title, Description string
 	Required                 bool
-	// Complete gives values that begin with prefix; nil if there is nothing to offer.
+	// Complete returns the values that begin with prefix; nil if there is no completion.
 	Complete func(ctx context.Context, prefix string) ([]string, error)
 }
 
-// Message is one turn of a prompt.
+// Message is one message of a prompt.
 type Message struct {
 	Role    string // user or assistant
 	Content jsontree.Value
 }
 
-// Embedded is content that brings a resource with it.
+// Embedded returns content that contains a resource.
 func Embedded(uri, mime, text string) jsontree.Value {
 	return jsontree.Obj(jsontree.M("type", jsontree.Str("resource")), jsontree.M("resource", jsontree.Obj(
 		jsontree.M("uri", jsontree.Str(uri)),
@@ -111,13 +112,13 @@ func Embedded(uri, mime, text string) jsontree.Value {
 	)))
 }
 
-// Text is content that is only text.
+// Text returns content that is only text.
 func Text(text string) jsontree.Value {
 	return jsontree.Obj(jsontree.M("type", jsontree.Str("text")), jsontree.M("text", jsontree.Str(text)))
 }
 
-// contractShelf lets clients read the contracts of the tools that they may see.
-type contractShelf struct{ engine *Engine }
+// contractResources provides the contracts of the tools that the client may see.
+type contractResources struct{ engine *Engine }
 
 const (
 	contractAddress  = "remit://contracts/"
@@ -125,7 +126,7 @@ const (
 	contractMIME     = "application/json"
 )
 
-func (contractShelf) Templates() []Template {
+func (contractResources) Templates() []Template {
 	return []Template{{
 		URI: contractTemplate, Name: "contract", Title: "Contract of a tool",
 		Description: "All that a tool promises: schemas, limits, paths, approval, errors and examples, with the digest of the text.",
@@ -133,7 +134,7 @@ func (contractShelf) Templates() []Template {
 	}}
 }
 
-func (s contractShelf) List(context.Context) ([]Resource, error) {
+func (s contractResources) List(context.Context) ([]Resource, error) {
 	var list []Resource
 	for _, t := range s.engine.Tools() {
 		list = append(list, Resource{
@@ -144,7 +145,7 @@ func (s contractShelf) List(context.Context) ([]Resource, error) {
 	return list, nil
 }
 
-func (s contractShelf) Read(_ context.Context, uri string) ([]Contents, error) {
+func (s contractResources) Read(_ context.Context, uri string) ([]Contents, error) {
 	tool := s.at(uri)
 	if tool == nil {
 		return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
@@ -159,14 +160,14 @@ func (s contractShelf) Read(_ context.Context, uri string) ([]Contents, error) {
 	return []Contents{{URI: uri, MIME: contractMIME, Text: text.String()}}, nil
 }
 
-func (s contractShelf) Stamp(_ context.Context, uri string) (string, error) {
+func (s contractResources) Stamp(_ context.Context, uri string) (string, error) {
 	if tool := s.at(uri); tool != nil {
 		return tool.Digest, nil
 	}
 	return "", nil
 }
 
-func (s contractShelf) Complete(context.Context, string, string, string) ([]string, error) {
+func (s contractResources) Complete(context.Context, string, string, string) ([]string, error) {
 	var names []string
 	for _, t := range s.engine.Tools() {
 		names = append(names, t.Name)
@@ -174,7 +175,7 @@ func (s contractShelf) Complete(context.Context, string, string, string) ([]stri
 	return names, nil
 }
 
-func (s contractShelf) at(uri string) *Tool {
+func (s contractResources) at(uri string) *Tool {
 	name, ok := strings.CutPrefix(uri, contractAddress)
 	if !ok {
 		return nil
@@ -182,17 +183,17 @@ func (s contractShelf) at(uri string) *Tool {
 	return s.engine.visible(name)
 }
 
-// Reach returns a contract.Denied error, for a *identity.ScopeError, unless a grant has
-// the scope that the tool asks for.
+// Reach returns a contract.Denied error that wraps a *identity.ScopeError, unless the grant has the
+// scope that the tool requires.
 func (t *Tool) Reach(g *identity.Grant) error {
 	if t.Access == contract.Public {
 		return nil
 	}
-	return beyond(g.Allows(t.Set, !t.Hints.ReadOnly), t.Name)
+	return scopeDenied(g.Allows(t.Set, !t.Hints.ReadOnly), t.Name)
 }
 
-// beyond words what a token does not reach.
-func beyond(err error, what string) error {
+// scopeDenied converts a *identity.ScopeError to the error that the caller gets.
+func scopeDenied(err error, what string) error {
 	missing, ok := errors.AsType[*identity.ScopeError](err)
 	if !ok {
 		return err
@@ -201,9 +202,9 @@ func beyond(err error, what string) error {
 	return contract.Errorf(contract.Denied, "%s", why).With("details", why).Because(err)
 }
 
-// owned are the arguments with the caller's own user in them, if a token is bound to
-// one and they name none.
-func (w *work) owned() jsontree.Value {
+// withOwner returns the arguments. If the token is bound to a user and the arguments name none, it
+// adds that user.
+func (w *work) withOwner() jsontree.Value {
 	args, g := w.call.Args, w.call.Grant
 	if w.tool.Owner == "" || g == nil || g.User == "" || g.User == identity.AnyUser || args.Kind != jsontree.Object {
 		return args
@@ -215,8 +216,8 @@ func (w *work) owned() jsontree.Value {
 	return args
 }
 
-// owner keeps a caller from what belongs to other users.
-func (w *work) owner(args *jsontree.Value) error {
+// checkOwner denies access to data of other users.
+func (w *work) checkOwner(args *jsontree.Value) error {
 	if w.tool.Owner == "" {
 		return nil
 	}

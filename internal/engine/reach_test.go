@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// grantOf is what a token with these scopes may do, for ada.
+// grantOf returns the grant of a token of ada with these scopes.
 func grantOf(t *testing.T, scopes string) *identity.Grant {
 	t.Helper()
 	parsed, err := identity.ParseScopes(scopes, nil)
@@ -26,8 +26,8 @@ func grantOf(t *testing.T, scopes string) *identity.Grant {
 	return &identity.Grant{User: "ada", Scopes: parsed}
 }
 
-// TestScopes: a token reaches the tools of its scopes, and a refusal names the scope
-// that is missing before anything else of the call is looked at.
+// TestScopes checks that a token may call the tools of its scopes, and that the error names the
+// missing scope before any other check of the call.
 func TestScopes(t *testing.T) {
 	for _, tc := range []struct{ scopes, needs string }{
 		{"demo:write", ""},
@@ -48,7 +48,8 @@ func TestScopes(t *testing.T) {
 		switch {
 		case tc.needs == "" && result.Err != nil:
 			t.Errorf("%s: %v", tc.scopes, result.Err)
-		case tc.needs != "" && (!errors.As(result.Err, &missing) || missing.Needs.String() != tc.needs || result.Err.Kind != contract.Denied):
+		case tc.needs != "" && (!errors.As(result.Err, &missing) || missing.Needs.String() != tc.needs ||
+			result.Err.Kind != contract.Denied):
 			t.Errorf("%s: %v, want the scope %s to be missing", tc.scopes, result.Err, tc.needs)
 		case tc.needs != "" && (len(r.trail) > 0 || r.records[0].Outcome != "denied"):
 			t.Errorf("%s: %v happened before the refusal, recorded as %v", tc.scopes, r.trail, r.records)
@@ -56,7 +57,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// ownedYAML is a tool whose calls name the user whose data it is.
+// ownedYAML is a tool whose arguments name the user whose data it uses.
 const ownedYAML = `
 name: mine
 title: Mine
@@ -87,8 +88,8 @@ type ownedOut struct {
 	Of string `json:"of"`
 }
 
-// TestOwner: a token reaches what belongs to its own user; what names no user is about
-// that one.
+// TestOwner checks that a token may access only the data of its own user, which is also the default
+// user.
 func TestOwner(t *testing.T) {
 	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(setYAML)}, "mine.yaml": {Data: []byte(ownedYAML)}}, ".")
 	if err != nil {
@@ -108,19 +109,19 @@ func TestOwner(t *testing.T) {
 		name  string
 		grant *identity.Grant
 		args  string
-		of    string // whose data it reached; "" if nobody's
+		of    string // whose data it accessed; "" for none
 		kind  contract.Kind
 	}{
 		{"a person at this machine", nil, `{"user_id":"bob"}`, "bob", ""},
 		{"its own", everything, `{"user_id":"ada"}`, "ada", ""},
-		{"named by nobody", everything, `{}`, "ada", ""},
+		{"without a user", everything, `{}`, "ada", ""},
 		{"another's", everything, `{"user_id":"bob"}`, "", contract.Denied},
 		{"another's, spelt almost the same", everything, `{"user_id":"ada "}`, "", contract.Denied},
 		{"null", everything, `{"user_id":null}`, "", contract.Invalid},
 		{"any", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{"user_id":"bob"}`, "bob", ""},
-		{"any, named by nobody", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{}`, "", contract.Invalid},
+		{"any user, without a user", &identity.Grant{User: identity.AnyUser, Scopes: everything.Scopes}, `{}`, "", contract.Invalid},
 		{"of no user", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":"bob"}`, "", contract.Denied},
-		{"of no user, nobody's", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":""}`, "", contract.Denied},
+		{"token without user, empty user", &identity.Grant{Scopes: everything.Scopes}, `{"user_id":""}`, "", contract.Denied},
 	} {
 		asked = nil
 		args, _ := jsontree.Parse([]byte(tc.args))
@@ -137,24 +138,24 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// usersShelf has a page for each user.
-type usersShelf struct{ fakeShelf }
+// userPages provides a page for each user.
+type userPages struct{ textProvider }
 
-func (*usersShelf) Templates() []engine.Template {
+func (*userPages) Templates() []engine.Template {
 	return []engine.Template{{URI: "fake://{user}", Name: "user"}}
 }
 
-func (*usersShelf) Owner(uri string) (string, bool) { return strings.CutPrefix(uri, "fake://") }
+func (*userPages) Owner(uri string) (string, bool) { return strings.CutPrefix(uri, "fake://") }
 
-// TestOffersWithinReach: lists, reads and watches end where a grant does.
-func TestOffersWithinReach(t *testing.T) {
-	shelf := &usersShelf{}
-	shelf.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
+// TestResourcesRespectGrants checks lists, reads and watches against grants.
+func TestResourcesRespectGrants(t *testing.T) {
+	provider := &userPages{}
+	provider.put(map[string]string{"fake://ada": "hers", "fake://bob": "his"})
 	r := &rig{}
-	if err := r.build(t, false, []engine.Shelf{shelf}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
+	if err := r.build(t, false, []engine.Shelf{provider}, []engine.Prompt{{Name: "greet", Render: saying("hello")}}); err != nil {
 		t.Fatal(err)
 	}
-	reads, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
+	readGrant, other := grantOf(t, "demo:read"), grantOf(t, "other:read")
 	all, err := r.engine.Resources(t.Context(), other)
 	if err != nil {
 		t.Fatal(err)
@@ -168,13 +169,14 @@ func TestOffersWithinReach(t *testing.T) {
 		grant  *identity.Grant
 		uri    string
 		denied bool
-	}{{nil, "fake://bob", false}, {reads, "fake://ada", false}, {reads, "fake://bob", true}, {other, "fake://ada", true}, {other, "remit://contracts/note", false}} {
+	}{{nil, "fake://bob", false}, {readGrant, "fake://ada", false}, {readGrant, "fake://bob", true}, {other, "fake://ada",
+		true}, {other, "remit://contracts/note", false}} {
 		_, err := r.engine.Read(t.Context(), engine.Visitor{Principal: "agent:x", Grant: tc.grant}, tc.uri)
 		if (kindOf(err) == contract.Denied) != tc.denied || (r.engine.MayRead(tc.grant, tc.uri) != nil) != tc.denied {
 			t.Errorf("%s with %v: %v", tc.uri, tc.grant, err)
 		}
 	}
-	for grant, denied := range map[*identity.Grant]bool{nil: false, reads: false, other: true} {
+	for grant, denied := range map[*identity.Grant]bool{nil: false, readGrant: false, other: true} {
 		_, _, err := r.engine.StartPrompt(t.Context(), engine.Visitor{Principal: "agent:x", Grant: grant}, "greet", nil)
 		if (kindOf(err) == contract.Denied) != denied {
 			t.Errorf("the prompt with %v: %v", grant, err)
@@ -182,7 +184,7 @@ func TestOffersWithinReach(t *testing.T) {
 	}
 }
 
-// linkPeer is a client that shows forms and opens pages, and says yes to everything.
+// linkPeer is a client that supports forms and pages, and accepts everything.
 type linkPeer struct {
 	engine.Peer
 	asked []engine.Question
@@ -195,7 +197,7 @@ func (p *linkPeer) Ask(_ context.Context, questions []engine.Question) (map[stri
 	return map[string]jsontree.Value{questions[0].Key: jsontree.Obj(jsontree.M("action", jsontree.Str("accept")))}, nil
 }
 
-// approver asks the way it is told to, and keeps what came of it.
+// approver asks with the given Asker and stores the answers.
 type approver struct{ answers []approval.Answer }
 
 func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
@@ -208,8 +210,8 @@ func (a *approver) Pass(ctx context.Context, s approval.Subject, ask approval.As
 	return nil
 }
 
-// TestTokensNeverApprove: the word of a client with a token opens the page of the
-// request at the most, whatever the client says it can show.
+// TestTokensNeverApprove checks that the answer of a client with a token at most opens the page of
+// the request, whatever the client declares.
 func TestTokensNeverApprove(t *testing.T) {
 	page := func(id string) string { return "https://remit.example/console/approvals/" + id }
 	for _, tc := range []struct {
@@ -226,7 +228,8 @@ func TestTokensNeverApprove(t *testing.T) {
 		gate, peer := &approver{}, &linkPeer{}
 		r := newRig(t, func(o *engine.Options) { o.Approvals, o.ApprovalPage = gate, tc.page })
 		args, _ := jsontree.Parse([]byte(good))
-		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant, Peer: peer}); err != nil {
+		if _, err := r.engine.Call(t.Context(), engine.Call{Tool: "note", Args: args, Principal: "x", Grant: tc.grant,
+			Peer: peer}); err != nil {
 			t.Fatal(err)
 		}
 		if len(gate.answers) != 1 || gate.answers[0] != tc.want {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock waits for the exclusive lock of f, which its own descriptor then holds.
+// Lock waits for the exclusive lock of f. The file descriptor of f holds the lock until Unlock.
 func Lock(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
@@ -18,6 +18,6 @@ func Lock(f *os.File) error {
 	}
 }
 
-// Unlock does not leave it to closing: a child that was just forked may still hold the
-// descriptor.
+// Unlock releases the lock. Closing f is not enough: a child process that was just forked may still
+// hold the descriptor.
 func Unlock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_UN) }

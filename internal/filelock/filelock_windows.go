@@ -7,13 +7,13 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// lockedByte lies past the end of any file: a lock on Windows also keeps readers from
-// the bytes it covers.
+// lockedByte returns a position past the end of any file, because a lock on Windows also blocks
+// readers of the bytes that it covers.
 func lockedByte() *windows.Overlapped {
 	return &windows.Overlapped{Offset: math.MaxUint32, OffsetHigh: math.MaxInt32}
 }
 
-// Lock waits for the exclusive lock of f, which its own handle then holds.
+// Lock waits for the exclusive lock of f. The handle of f holds the lock until Unlock.
 func Lock(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK, 0, 1, 0, lockedByte())
 }

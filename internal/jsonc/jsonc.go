@@ -1,4 +1,5 @@
-// Package jsonc parses JSON with comments and trailing commas, to a bounded depth.
+// Package jsonc parses JSON with comments and trailing commas, to a bounded depth. It keeps
+// comments and white space, so that a file can be edited and written back.
 package jsonc
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// MaxDepth is how many objects and arrays may be nested in each other. The parser of
-// hujson has no limit of its own, and a stack overflow ends the process.
+// MaxDepth is how many objects and arrays may be nested. The parser of hujson has no limit, and a
+// stack overflow would end the process.
 const MaxDepth = 500
 
 // SyntaxError describes why a text cannot be parsed. Reason never quotes more than one
@@ -25,17 +26,16 @@ func (e *SyntaxError) Error() string { return fmt.Sprintf("offset %d: %s", e.Off
 
 var byteOrderMark = []byte("\ufeff")
 
-// Parse parses a text. Packing the result gives the same bytes. A text without a value
-// (it is empty, or holds comments alone) gives a Value whose Value is nil. A byte order
-// mark at the start counts as white space, and the last comment needs no end of line.
-// Errors are of type *SyntaxError.
+// Parse parses a text. Packing the result gives the same bytes. A text without a value (it is
+// empty, or holds only comments) gives a Value whose Value is nil. A byte order mark at the start
+// counts as white space, and the last comment needs no newline. Errors are of type *SyntaxError.
 func Parse(text []byte) (hujson.Value, error) {
 	body, marked := bytes.CutPrefix(text, byteOrderMark)
 	mark := len(text) - len(body)
 	if at := tooDeep(body); at >= 0 {
-		return hujson.Value{}, &SyntaxError{mark + at, "it is nested too deeply"}
+		return hujson.Value{}, &SyntaxError{mark + at, "objects and arrays are nested too deeply"}
 	}
-	body = slices.Concat(body, []byte("\n")) // hujson wants an end of line behind each comment
+	body = slices.Concat(body, []byte("\n")) // hujson requires a newline after each comment
 	if hujson.Extra(body).IsValid() {
 		return hujson.Value{BeforeExtra: text}, nil
 	}
@@ -51,27 +51,28 @@ func Parse(text []byte) (hujson.Value, error) {
 	return root, nil
 }
 
-// reasons are words for the errors of hujson, which quotes literals whole: one may be a secret.
+// reasons maps errors of hujson to messages. The errors of hujson quote whole literals, which may
+// be secrets.
 var reasons = []struct{ contains, reason string }{
 	{"after object value", "a comma or '}' belongs here"},
 	{"after array value", "a comma or ']' belongs here"},
 	{"after object name", "a colon belongs here, between a name and its value"},
 	{"at start of object name", "a name in double quotes belongs here"},
-	{"after top-level value", "there is more behind the end"},
+	{"after top-level value", "unexpected text after the end of the value"},
 	{"parsing comment", "this comment has no end"},
 	{"parsing string", "this string has no end"},
 	{"parsing object", "the text ends here, but '}' is missing"},
 	{"parsing array", "the text ends here, but ']' is missing"},
 	{"in comment", "a comment must be UTF-8"},
-	{`invalid literal: "`, "this string is not right"},
+	{`invalid literal: "`, "this string is invalid"},
 	{"", "a value belongs here"},
 }
 
-// syntaxError converts an error of hujson, which has the place in its words.
+// syntaxError converts an error of hujson, whose text holds the line and the column.
 func syntaxError(body []byte, mark int, err error) error {
 	var line, column int
 	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
-		return &SyntaxError{mark, "it is not JSON"}
+		return &SyntaxError{mark, "this is not JSON"}
 	}
 	at := 0
 	for range line - 1 {
@@ -86,8 +87,8 @@ func syntaxError(body []byte, mark int, err error) error {
 	return &SyntaxError{mark + at, reasons[i].reason}
 }
 
-// tooDeep returns the offset of the bracket that exceeds MaxDepth, or -1. Up to the first
-// syntax error it sees the same brackets as the parser.
+// tooDeep returns the offset of the bracket that exceeds MaxDepth, or -1. Up to the first syntax
+// error it finds the same brackets as the parser.
 func tooDeep(text []byte) int {
 	depth := 0
 	for i := 0; i < len(text); i++ {
@@ -111,8 +112,8 @@ func tooDeep(text []byte) int {
 	return -1
 }
 
-// skipComment returns how far the last byte of the comment is from the start of text; 0 if
-// text begins with no comment.
+// skipComment returns the offset of the last byte of the comment that text begins with; 0 if text
+// does not begin with a comment.
 func skipComment(text []byte) int {
 	end := "\n"
 	switch {

@@ -33,23 +33,23 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// A file of a stranger gives an error with a place, whatever it nests, and never its words.
-func TestParseRefuses(t *testing.T) {
+// Every syntax error has an offset, whatever the text nests, and its message never quotes the text.
+func TestParseRejects(t *testing.T) {
 	for _, tc := range []struct {
 		text, reason string
 		offset       int
 	}{
-		{strings.Repeat("[", 1<<20), "it is nested too deeply", MaxDepth},
-		{strings.Repeat(`{"a":`, 1<<20), "it is nested too deeply", MaxDepth * 5},
-		{"\ufeff" + strings.Repeat("/**/[", 600), "it is nested too deeply", 3 + MaxDepth*5 + 4},
+		{strings.Repeat("[", 1<<20), "objects and arrays are nested too deeply", MaxDepth},
+		{strings.Repeat(`{"a":`, 1<<20), "objects and arrays are nested too deeply", MaxDepth * 5},
+		{"\ufeff" + strings.Repeat("/**/[", 600), "objects and arrays are nested too deeply", 3 + MaxDepth*5 + 4},
 		{strings.Repeat("]", 600) + strings.Repeat("[", 600), "a value belongs here", 0},
 		{"[1 2]", "a comma or ']' belongs here", 3},
-		{"{\"a\": \"\\hunter2\"}", "this string is not right", 6},
+		{"{\"a\": \"\\hunter2\"}", "this string is invalid", 6},
 		{"{\"a\": hunter2}", "a value belongs here", 6},
 		{"{7: 1}", "a name in double quotes belongs here", 1},
 		{"[\n1", "the text ends here, but ']' is missing", 3},
 		{"// \xff\n{}", "a comment must be UTF-8", 0},
-		{"{} /", "there is more behind the end", 3},
+		{"{} /", "unexpected text after the end of the value", 3},
 	} {
 		_, err := Parse([]byte(tc.text))
 		var got *SyntaxError
@@ -59,7 +59,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParse: nothing panics, an error has its place in the text, and the rest comes back as it was.
+// FuzzParse checks that nothing panics, that the offset of an error lies within the text, and that
+// packing gives the same bytes.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"", "{}", "// x", "\ufeff[1,/**/]", "{\"a\":{\"b\":[tru]}}", "{\"a\"\n:\"\\"} {
 		f.Add([]byte(seed))

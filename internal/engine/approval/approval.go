@@ -1,9 +1,9 @@
-// Package approval asks a person before a call that its contract guards, and
-// remembers the answer.
+// Package approval asks a person before a call whose contract requires approval, and stores the
+// answer.
 //
-// An approval is bound to who calls, which tool, under which contract and with
-// which exact arguments. It is good for one call, for a limited time, and it
-// survives a restart. Whoever calls can ask for it but never give it.
+// An approval is bound to the caller, the tool, its contract and the exact arguments. It is valid
+// for one call and for a limited time, and it survives a restart. A caller can request an approval
+// but never give it.
 package approval
 
 import (
@@ -24,17 +24,17 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Mode says what happens to a call that needs a person's approval.
+// Mode says what happens to a call that needs approval.
 type Mode string
 
-// The modes. The zero Mode asks as well: nothing passes for want of a setting.
+// The modes. The zero Mode asks too, so that a missing setting lets no call pass.
 const (
 	Ask  Mode = "ask"  // a person decides about each call
-	Auto Mode = "auto" // every call goes on, nobody is asked
-	Deny Mode = "deny" // no call goes on, nobody is asked
+	Auto Mode = "auto" // every call runs; nobody is asked
+	Deny Mode = "deny" // no call runs; nobody is asked
 )
 
-// ParseMode reads a mode from a flag or a configuration file.
+// ParseMode parses a mode from a flag or a configuration file.
 func ParseMode(s string) (Mode, error) {
 	if err := contract.OneOf(s, string(Ask), string(Auto), string(Deny)); err != nil {
 		return "", err
@@ -42,28 +42,29 @@ func ParseMode(s string) (Mode, error) {
 	return Mode(s), nil
 }
 
-// DefaultWindow is the window of a Subject that states none.
+// DefaultWindow is the window of a Subject without one.
 const DefaultWindow = time.Hour
 
 // Subject is the call that a person is asked about.
 type Subject struct {
-	Workspace string        // where the call would take effect
-	Principal string        // who calls
-	Tool      string        // "set/name"
-	Version   string        // of the contract, for people
-	Digest    string        // of the contract, for Key
-	Arguments []byte        // canonical JSON
-	Window    time.Duration // how long a question, and then its answer, stays valid; zero is DefaultWindow
-	Summary   string        // the call in words, for whoever decides
-	Asked     time.Time     // when an earlier round of the call put the question; zero if none did
+	Workspace string // where the call would take effect
+	Principal string // who calls
+	Tool      string // "set/name"
+	Version   string // of the contract, for people
+	Digest    string // of the contract, for Key
+	Arguments []byte // canonical JSON
+	// Window is how long a request, and then its answer, stays valid; zero is DefaultWindow.
+	Window  time.Duration
+	Summary string    // the call in words, for the person who decides
+	Asked   time.Time // when an earlier attempt of the call asked; zero if none did
 }
 
-// Key is what an approval is bound to: the workspace, the principal, the tool, the
+// Key returns what an approval is bound to: a hash of the workspace, the principal, the tool, the
 // digest of the contract and the exact arguments.
 func (s Subject) Key() string {
 	h := sha256.New()
 	for _, part := range [][]byte{[]byte(s.Workspace), []byte(s.Principal), []byte(s.Tool), []byte(s.Digest), s.Arguments} {
-		// The length in front keeps "ab"+"c" and "a"+"bc" apart.
+		// The length prefix keeps "ab"+"c" and "a"+"bc" apart.
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
@@ -74,7 +75,8 @@ func (s Subject) Key() string {
 
 func (s Subject) window() time.Duration { return cmp.Or(max(s.Window, 0), DefaultWindow) }
 
-// State is how far a request has come. Expired is no state: it follows from the time.
+// State is the state of a request. There is no state for expired requests, because that follows
+// from the time.
 type State string
 
 // The states of a request.
@@ -84,7 +86,7 @@ const (
 	Denied   State = "denied"
 )
 
-// Request is one question to a person, and its answer once there is one.
+// Request is one question to a person, with the answer once there is one.
 type Request struct {
 	ID        string
 	Key       string
@@ -97,19 +99,18 @@ type Request struct {
 	Summary   string
 	State     State
 	CreatedAt time.Time
-	ExpiresAt time.Time // of the question; once decided, of the answer
+	ExpiresAt time.Time // of the request; once decided, of the answer
 	DecidedAt time.Time // zero while pending
 	DecidedBy string
 	Reason    string
-	SpentAt   time.Time // when a call used the answer; zero before
-	Seal      string    // proves that the answer was given here; see Sealed
+	SpentAt   time.Time // when a call used the answer; zero before that
+	Seal      string    // proves that the decision was made here; see Sealed
 }
 
-// Expired says whether the request no longer counts. It counts until the
-// instant before ExpiresAt.
+// Expired reports whether the request has expired. It is valid until the instant before ExpiresAt.
 func (r Request) Expired(now time.Time) bool { return !now.Before(r.ExpiresAt) }
 
-// Stage is how far the request has come, in a word: its state, used or expired.
+// Stage returns the state for people: pending, approved, denied, used or expired.
 func (r Request) Stage(now time.Time) string {
 	switch {
 	case !r.SpentAt.IsZero() && r.State == Approved:
@@ -120,61 +121,56 @@ func (r Request) Stage(now time.Time) string {
 	return string(r.State)
 }
 
-// Verdict is a person's answer.
+// Verdict is the decision of a person.
 type Verdict struct {
 	Approve bool
-	By      string // who decided, or the face it came in by
-	Reason  string // told to the caller when denied
+	By      string // who decided, or the front end that was used
+	Reason  string // sent to the caller when denied
 	Seal    string // set by Sealed
 }
 
-// MostOpen is how many questions of one principal may wait at once. Nobody reads
-// more, and one that matters would be lost among them.
+// MostOpen is how many requests of one principal may be pending at once. Nobody would read more,
+// and an important one would get lost among them.
 const MostOpen = 100
 
-// ListOptions choose what List returns.
+// ListOptions select what List returns.
 type ListOptions struct {
-	All   bool      // also what is decided or expired
+	All   bool      // include decided and expired requests
 	Limit int       // zero is 100
-	Now   time.Time // what Expired is judged by
+	Now   time.Time // the time for Expired
 }
 
-// Store keeps requests. What a method has acknowledged survives a crash. Every
-// method is safe for concurrent use, also by several processes. Errors of kind
-// not_found, conflict and invalid are as stated; any other error means that the
-// store failed.
+// Store stores requests. What a method has acknowledged survives a crash. Every method is safe for
+// concurrent use, also by several processes. Errors of kind not_found, conflict and invalid are as
+// stated; any other error means that the store failed.
 type Store interface {
-	// Ask returns the pending request with r's key that is unexpired at
-	// r.CreatedAt, if there is one; otherwise it keeps r and returns it. So
-	// there is never more than one open question about the same call. It returns
-	// a contract.Limited error if MostOpen others of the principal are open.
+	// Ask returns the pending request with the key of r that is unexpired at r.CreatedAt, if there
+	// is one. Otherwise it stores r and returns it. So there is never more than one pending request
+	// for the same call. It returns a contract.Limited error if MostOpen others of the principal
+	// are pending.
 	Ask(ctx context.Context, r Request) (Request, error)
 
-	// Take spends the oldest request with this key that is decided, unspent
-	// and unexpired, and returns it; false if there is none. No request is
-	// ever returned to two callers.
+	// Take marks the oldest request with this key that is decided, unused and unexpired as used and
+	// returns it; false if there is none. No request is ever returned to two callers.
 	Take(ctx context.Context, key string, now time.Time) (Request, bool, error)
 
-	// Decide keeps the verdict on a pending request and lets it count until
-	// expires. It returns a contract.NotFound error if there is no such id,
-	// and a contract.Conflict error, which says what happened when and by
-	// whom, if the request is decided or expired already.
+	// Decide stores the verdict on a pending request, which is then valid until expires. It returns
+	// a contract.NotFound error if there is no such id. It returns a contract.Conflict error, which
+	// says when and by whom it was decided, if the request is already decided or expired.
 	Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error)
 
-	// Get returns the request with this id; an unambiguous prefix is enough.
-	// It returns a contract.NotFound error if there is none, and a
-	// contract.Invalid error that lists the ids if there are several.
+	// Get returns the request with this id; an unambiguous prefix is enough. It returns a
+	// contract.NotFound error if there is none, and a contract.Invalid error that lists the ids if
+	// there are several.
 	Get(ctx context.Context, id string) (Request, error)
 
-	// List returns requests, newest first: those pending and unexpired, or
-	// with All every one.
+	// List returns requests, newest first: those pending and unexpired, or all of them with All.
 	List(ctx context.Context, o ListOptions) ([]Request, error)
 }
 
-// Describe shows what a call would do, one argument a line, short ones first.
-// Texts are quoted and whatever does not show itself (line breaks, marks that
-// turn the direction of writing) is spelt out, so that a caller cannot word a
-// question to read like another.
+// Describe describes what a call would do, one argument per line, short ones first. It quotes texts
+// and escapes invisible characters (line breaks, marks that change the direction of writing), so
+// that a caller cannot make one request look like another.
 func (r Request) Describe() string {
 	args, err := jsontree.Parse(r.Arguments)
 	if err != nil {
@@ -195,15 +191,14 @@ func (r Request) Describe() string {
 	return short.String() + long.String()
 }
 
-// Wording is the question as the person at a client reads it: who wants to do
-// what, argument by argument. What the caller wrote is quoted, so that it cannot
-// pass for our own words.
+// Wording returns the question for the person at a client: who wants to do what, argument by
+// argument. Text of the caller is quoted, so that it cannot pass for ours.
 func (r Request) Wording() string {
 	return fmt.Sprintf("%s (%s, contract %s) asks for your approval.\n\n%s\nAccept to let it happen once; decline to refuse. (Request %s)",
 		r.Summary, r.Tool, r.Version, r.Describe(), r.ID)
 }
 
-// Plain spells out the characters of a text that do not show themselves.
+// Plain escapes the invisible characters of a text.
 func Plain(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -216,16 +211,15 @@ func Plain(text string) string {
 	return b.String()
 }
 
-// Sealed is a Store whose decisions count only if they were made with the secret.
-// The database may lie in a folder that came from elsewhere, a clone or an archive,
-// and nothing that lies there may approve for a person.
+// Sealed is a Store that accepts only decisions that were made with the secret. The database may be
+// in a folder that came from elsewhere, such as a clone or an archive, and nothing in it may
+// approve a call in the name of a person.
 type Sealed struct {
 	Store
 	Secret []byte
 }
 
-// Take spends decisions until it finds one with a true seal; others count for
-// nothing.
+// Take takes decisions until it finds one with a valid seal. It ignores all others.
 func (s *Sealed) Take(ctx context.Context, key string, now time.Time) (Request, bool, error) {
 	for {
 		r, found, err := s.Store.Take(ctx, key, now)
@@ -238,8 +232,8 @@ func (s *Sealed) Take(ctx context.Context, key string, now time.Time) (Request, 
 	}
 }
 
-// Decide keeps the verdict with its seal. It refuses a request that shows other
-// arguments than those it is bound to.
+// Decide stores the verdict with its seal. It returns an error if the request shows other arguments
+// than those that its key is bound to.
 func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires time.Time) (Request, error) {
 	r, err := s.Get(ctx, id)
 	if err != nil {
@@ -247,7 +241,8 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	}
 	shown := Subject{Workspace: r.Workspace, Principal: r.Principal, Tool: r.Tool, Digest: r.Digest, Arguments: r.Arguments}
 	if r.Key != shown.Key() {
-		return r, contract.Errorf(contract.Conflict, "Request %s does not show the call that it stands for; the database was tampered with", id)
+		return r, contract.Errorf(contract.Conflict,
+			"Request %s does not show the call that it stands for; the database was tampered with", id)
 	}
 	r.State = Denied
 	if v.Approve {
@@ -258,8 +253,8 @@ func (s *Sealed) Decide(ctx context.Context, id string, v Verdict, now, expires 
 	return s.Store.Decide(ctx, id, v, now, expires)
 }
 
-// seal binds a decision to the call it is about and to how long it counts. Stores
-// keep microseconds, so no more goes into it.
+// seal binds a decision to its call and its expiry. Stores keep times in microseconds, so the seal
+// does too.
 func (s *Sealed) seal(r *Request) string {
 	return identity.Seal(s.Secret, r.ID, r.Key, string(r.State), r.DecidedBy, strconv.FormatInt(r.ExpiresAt.UnixMicro(), 10))
 }

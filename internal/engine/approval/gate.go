@@ -11,51 +11,51 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Answer is what came of showing a question in the caller's own client.
+// Answer is the result of showing a question in the caller's own client.
 type Answer int
 
-// The answers. The zero Answer is that nobody saw the question, so that a
-// forgotten value approves nothing.
+// The answers. The zero Answer means that nobody saw the question, so that an unset value approves
+// nothing.
 const (
 	NotShown Answer = iota
 	Accepted
 	Declined
-	Opened // the person was sent to the page of the request, and decides there
+	Opened // the person was sent to the page of the request and decides there
 )
 
-// ErrLater is what an Asker returns when the question was put, but the answer
-// comes with a later call. The request then stays open.
+// ErrLater is returned by an Asker if the question was asked but the answer comes with a later
+// call. The request then stays pending.
 var ErrLater = errors.New("the answer comes with a later call")
 
-// Asker shows a question to the person at the caller's client and waits for the
-// answer. An error counts as NotShown, except for ErrLater. It is nil when that
-// client cannot ask.
+// Asker shows a question to the person at the caller's client and waits for the answer. An error
+// counts as NotShown, except for ErrLater. A nil Asker means that the client cannot ask.
 type Asker func(ctx context.Context, q Request) (Answer, error)
 
-// glance is the least time in which a person can say no. Clients that cannot
-// show a question decline it at once instead of saying so.
-const glance = 300 * time.Millisecond
+// minDeclineTime is the shortest time in which a person can decline. Clients that cannot show a
+// question decline it at once instead of reporting that.
+const minDeclineTime = 300 * time.Millisecond
 
-// byClient is who decided when the answer came through the caller's client.
+// byClient is stored as the decider if the answer came through the caller's client.
 const byClient = "client"
 
-// Gate is the step of a call at which a person is asked.
+// Gate is the step of a call that asks a person for approval.
 type Gate struct {
 	Mode  Mode // the zero Mode asks
 	Store Store
 	Now   func() time.Time // nil is time.Now
 	NewID func() string    // nil is ten random characters
-	// Page is where people decide about a request with a browser; "" or nil is nowhere.
+	// Page returns the URL of the page where people decide about a request. Nil, or an empty URL,
+	// means that there is no such page.
 	Page func(id string) string
-	// Told hears of every new question. It must not block; nil if nobody wants to know.
+	// Told is called with every new request. It must not block; it may be nil.
 	Told func(Request)
 
 	waiters waiters
 }
 
-// Pass returns nil when the call may go on; it never proceeds because nobody
-// could be asked. Otherwise the error is of kind denied, of kind pending with
-// the request that waits, of kind unavailable, ErrLater, or the context's own.
+// Pass returns nil if the call may run. It never lets a call pass because nobody could be asked.
+// Otherwise the error is of kind denied, of kind pending with the request that waits, of kind
+// unavailable, ErrLater, or that of the context.
 func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
 	switch g.Mode {
 	case Auto:
@@ -69,11 +69,12 @@ func (g *Gate) Pass(ctx context.Context, s Subject, ask Asker) error {
 	if ask == nil {
 		return g.wait(ctx, s, nil)
 	}
-	return g.passBy(ctx, s, ask)
+	return g.askClient(ctx, s, ask)
 }
 
-// passBy asks through the caller's client, and falls back to waiting.
-func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
+// askClient asks through the caller's client, and returns the pending request if that gives no
+// answer.
+func (g *Gate) askClient(ctx context.Context, s Subject, ask Asker) error {
 	q, err := g.question(ctx, s)
 	if err != nil {
 		return err
@@ -92,30 +93,30 @@ func (g *Gate) passBy(ctx context.Context, s Subject, ask Asker) error {
 	if err := g.decide(ctx, s, q, answer); err != nil {
 		return err
 	}
-	// Whatever the client answered, another face may have decided meanwhile,
-	// and an identical call may have spent what this one brought about.
+	// Whatever the client answered, somebody may have decided in another front end meanwhile, and
+	// an identical call may have used the approval of this one.
 	if settled, err := g.settle(ctx, s); settled {
 		return err
 	}
 	return g.wait(ctx, s, unshown)
 }
 
-// How long a call waits for a person who went to the page of its request, and how often
-// it looks.
+// pageTimeout is how long a call waits for a person who opened the page of its request, and
+// pagePollInterval how often it checks for the decision.
 const (
-	pagePatience = 5 * time.Minute
-	pageGlance   = 250 * time.Millisecond
+	pageTimeout      = 5 * time.Minute
+	pagePollInterval = 250 * time.Millisecond
 )
 
-// await returns when a request is decided, or nobody waits for it any more.
+// await returns when a request is decided, or when the wait is over.
 func (g *Gate) await(ctx context.Context, q Request) {
-	ctx, cancel := context.WithTimeout(ctx, min(pagePatience, q.ExpiresAt.Sub(g.now())))
+	ctx, cancel := context.WithTimeout(ctx, min(pageTimeout, q.ExpiresAt.Sub(g.now())))
 	defer cancel()
-	look := time.NewTicker(pageGlance)
+	look := time.NewTicker(pagePollInterval)
 	defer look.Stop()
 	for {
 		if now, err := g.Store.Get(ctx, q.ID); err != nil || now.State != Pending {
-			return // a store that fails says so to whoever asks next
+			return // the next access to the store reports its failure
 		}
 		select {
 		case <-look.C:
@@ -125,7 +126,7 @@ func (g *Gate) await(ctx context.Context, q Request) {
 	}
 }
 
-// settle goes by a decision that is already there; false if there is none.
+// settle uses a decision that exists already; false if there is none.
 func (g *Gate) settle(ctx context.Context, s Subject) (bool, error) {
 	r, found, err := g.Store.Take(ctx, s.Key(), g.now())
 	switch {
@@ -139,7 +140,7 @@ func (g *Gate) settle(ctx context.Context, s Subject) (bool, error) {
 	return true, nil
 }
 
-// question returns the open question about s, a new one if there is none.
+// question returns the pending request for s, and creates it if there is none.
 func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
 	now, id := g.now(), g.newID()
 	q, err := g.Store.Ask(ctx, Request{
@@ -157,7 +158,7 @@ func (g *Gate) question(ctx context.Context, s Subject) (Request, error) {
 	return q, nil
 }
 
-// show puts q to the person at the client. The error is why it was not shown.
+// show asks the person at the client. The error says why the question was not shown.
 func (g *Gate) show(ctx context.Context, s Subject, q Request, ask Asker) (Answer, error) {
 	start := s.Asked
 	if start.IsZero() {
@@ -167,13 +168,13 @@ func (g *Gate) show(ctx context.Context, s Subject, q Request, ask Asker) (Answe
 	if err != nil {
 		return NotShown, err
 	}
-	if answer == Declined && g.now().Sub(start) < glance {
+	if answer == Declined && g.now().Sub(start) < minDeclineTime {
 		return NotShown, errors.New("the client declined before a person could have seen the question")
 	}
 	return answer, nil
 }
 
-// decide keeps the answer of the client, if a person gave one.
+// decide stores the answer of the client, if a person gave one.
 func (g *Gate) decide(ctx context.Context, s Subject, q Request, answer Answer) error {
 	if answer != Accepted && answer != Declined {
 		return nil
@@ -182,12 +183,12 @@ func (g *Gate) decide(ctx context.Context, s Subject, q Request, answer Answer) 
 	v := Verdict{Approve: answer == Accepted, By: byClient}
 	_, err := g.Store.Decide(ctx, q.ID, v, now, now.Add(s.window()))
 	if err == nil || contract.AsError(err).Kind == contract.Conflict {
-		return nil // on a conflict the decision that came first counts
+		return nil // on a conflict the earlier decision counts
 	}
 	return storeFailed(ctx, s, err)
 }
 
-// wait ends the call with the question that a person has yet to answer.
+// wait ends the call with the request that a person must still decide.
 func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 	q, err := g.question(ctx, s)
 	if err != nil {
@@ -204,7 +205,8 @@ func (g *Gate) wait(ctx context.Context, s Subject, unshown error) error {
 		where = fmt.Sprintf("at %s, or ", details["url"])
 	}
 	return contract.Errorf(contract.Pending,
-		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" in the workspace, then repeat the same call.`, q.ID, where).
+		`Approval needed: request %[1]s waits for a person. Approve it %[2]swith "remit approvals approve %[1]s" `+
+			"in the workspace, then repeat the same call.", q.ID, where).
 		With("approval", details).
 		Because(unshown)
 }
@@ -228,7 +230,7 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 	return Unreachable(s, err)
 }
 
-// Unreachable is what a caller is told when the store fails, or cannot be opened.
+// Unreachable returns the error for a caller when the store fails or cannot be opened.
 func Unreachable(s Subject, cause error) error {
 	return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).
 		Because(cause)
@@ -248,22 +250,22 @@ func (g *Gate) newID() string {
 	return g.NewID()
 }
 
-// mostWaiting is how many calls of one caller wait for a person at a page. Others get
-// their answer at once, that the request waits: each that stays takes the place of a
-// call that could run.
-const mostWaiting = 8
+// maxWaiting is how many calls of one caller may wait for a person at a page. Further calls return
+// at once that the request is pending, because each waiting call takes the place of one that could
+// run.
+const maxWaiting = 8
 
-// waiters counts the calls that wait, by caller. The zero value is ready to use.
+// waiters counts the waiting calls by caller. The zero value is ready to use.
 type waiters struct {
 	mu     sync.Mutex
 	counts map[string]int
 }
 
-// join tells whether one more call of a caller may wait; then it has to leave.
+// join reports whether one more call of a caller may wait. If so, the caller must call leave.
 func (w *waiters) join(principal string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.counts[principal] >= mostWaiting {
+	if w.counts[principal] >= maxWaiting {
 		return false
 	}
 	if w.counts == nil {

@@ -51,7 +51,7 @@ func TestKey(t *testing.T) {
 	same := subject()
 	same.Version, same.Summary, same.Window = "9", "other words", time.Minute
 	if same.Key() != base.Key() {
-		t.Error("what is for people alone changes the key")
+		t.Error("fields that are only for people change the key")
 	}
 	if !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(base.Key()) {
 		t.Errorf("key %q is no sha256 in hex", base.Key())
@@ -74,7 +74,7 @@ func TestKeysOfDifferentSubjectsDiffer(t *testing.T) {
 	})
 }
 
-func TestModesThatAskNobody(t *testing.T) {
+func TestModesWithoutQuestion(t *testing.T) {
 	broken := &fake{fail: errors.New("must not be used")}
 	ask := answering(approval.Accepted, nil)
 	auto := &approval.Gate{Mode: approval.Auto, Store: broken}
@@ -86,7 +86,7 @@ func TestModesThatAskNobody(t *testing.T) {
 	isError(t, err, contract.Denied, "Approval is switched off here (--approve deny): learning-os/write_file was not run")
 }
 
-func TestPendingTellsHowToGoOn(t *testing.T) {
+func TestPendingSaysHowToContinue(t *testing.T) {
 	at := time.Date(2026, 8, 1, 14, 0, 0, 0, time.FixedZone("CEST", 2*60*60))
 	g := &approval.Gate{Store: &fake{}, Now: func() time.Time { return at }, NewID: func() string { return "7kq2m" }}
 	err := g.Pass(t.Context(), subject(), nil)
@@ -95,7 +95,7 @@ func TestPendingTellsHowToGoOn(t *testing.T) {
 	details(t, err, `{"approval":{"expires_at":"2026-08-01T12:10:00Z","id":"7kq2m","status":"pending"}}`)
 }
 
-func TestApprovalIsGoodForOneCall(t *testing.T) {
+func TestApprovalIsForOneCall(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Mode: approval.Ask, Store: store}
 	id := pendingID(t, g.Pass(t.Context(), subject(), nil))
@@ -111,7 +111,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	}
 }
 
-func TestDenialIsToldOnce(t *testing.T) {
+func TestDenialIsReturnedOnce(t *testing.T) {
 	for reason, message := range map[string]string{
 		"not on a Friday": "A person denied this call: not on a Friday",
 		"":                "A person denied this call",
@@ -128,7 +128,7 @@ func TestDenialIsToldOnce(t *testing.T) {
 	}
 }
 
-func TestOtherCallsDoNotRideOnAnApproval(t *testing.T) {
+func TestApprovalIsForThisCallOnly(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Store: store}
 	id := pendingID(t, g.Pass(t.Context(), subject(), nil))
@@ -177,7 +177,7 @@ func TestWindows(t *testing.T) {
 	})
 }
 
-func TestNoWindowIsTheDefault(t *testing.T) {
+func TestDefaultWindow(t *testing.T) {
 	store := &fake{}
 	s := subject()
 	s.Window = 0
@@ -188,19 +188,19 @@ func TestNoWindowIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestAskingThroughTheClient(t *testing.T) {
-	const glance = 300 * time.Millisecond
+func TestAskClient(t *testing.T) {
+	const minDeclineTime = 300 * time.Millisecond
 	for name, c := range map[string]struct {
 		answer approval.Answer
 		err    error
 		after  time.Duration
-		want   contract.Kind // none if the call may go on
+		want   contract.Kind // empty if the call may run
 		state  approval.State
 	}{
 		"accepted":            {answer: approval.Accepted, after: time.Minute, state: approval.Approved},
 		"accepted at once":    {answer: approval.Accepted, state: approval.Approved},
-		"declined":            {answer: approval.Declined, after: glance, want: contract.Denied, state: approval.Denied},
-		"declined too early":  {answer: approval.Declined, after: glance - 1, want: contract.Pending, state: approval.Pending},
+		"declined":            {answer: approval.Declined, after: minDeclineTime, want: contract.Denied, state: approval.Denied},
+		"declined too early":  {answer: approval.Declined, after: minDeclineTime - 1, want: contract.Pending, state: approval.Pending},
 		"declined at once":    {answer: approval.Declined, want: contract.Pending, state: approval.Pending},
 		"not shown":           {answer: approval.NotShown, after: time.Minute, want: contract.Pending, state: approval.Pending},
 		"failed":              {answer: approval.Accepted, err: errors.New("gone"), want: contract.Pending, state: approval.Pending},
@@ -222,7 +222,7 @@ func TestAskingThroughTheClient(t *testing.T) {
 					t.Errorf("error of kind %q, want %q: %v", kind, c.want, err)
 				}
 				if c.err != nil && !errors.Is(err, c.err) {
-					t.Errorf("the log does not learn why: %v", err)
+					t.Errorf("the error does not wrap the cause: %v", err)
 				}
 				r, err := store.Get(t.Context(), asked)
 				if err != nil || r.State != c.state {
@@ -239,8 +239,8 @@ func TestAskingThroughTheClient(t *testing.T) {
 	}
 }
 
-// While the client asks, the console decides: the first decision counts.
-func TestAnotherFaceDecidesMeanwhile(t *testing.T) {
+// Somebody decides at the console while the client asks: the first decision counts.
+func TestDecidedElsewhereMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		console bool
 		client  approval.Answer
@@ -267,8 +267,8 @@ func TestAnotherFaceDecidesMeanwhile(t *testing.T) {
 	}
 }
 
-// An identical call may spend the approval that this one's person gave.
-func TestAnotherCallSpendsTheApproval(t *testing.T) {
+// An identical call may use the approval that was given for this one.
+func TestAnotherCallUsesTheApproval(t *testing.T) {
 	store := &fake{}
 	g := &approval.Gate{Store: store}
 	asked := ""
@@ -312,7 +312,7 @@ func TestStoreFails(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// It fails between the question and the answer.
+	// The store fails between the question and the answer.
 	store := &fake{}
 	err := (&approval.Gate{Store: store}).Pass(t.Context(), subject(),
 		func(context.Context, approval.Request) (approval.Answer, error) {
@@ -320,11 +320,11 @@ func TestStoreFails(t *testing.T) {
 			return approval.Accepted, nil
 		})
 	if kindOf(err) != contract.Unavailable {
-		t.Errorf("an approval that was not kept: %v", err)
+		t.Errorf("an approval that was not stored: %v", err)
 	}
 }
 
-func TestOneApprovalOneWinner(t *testing.T) {
+func TestConcurrentCallsWithOneApproval(t *testing.T) {
 	for range 50 {
 		store := &fake{}
 		g := &approval.Gate{Store: store}
@@ -380,7 +380,7 @@ func decide(t *testing.T, s approval.Store, id string, v approval.Verdict) {
 	}
 }
 
-// pendingID checks that err says that a request waits, and returns its id.
+// pendingID checks that err reports a pending request, and returns its id.
 func pendingID(t *testing.T, err error) string {
 	t.Helper()
 	if kindOf(err) != contract.Pending {

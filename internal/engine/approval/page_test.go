@@ -11,11 +11,11 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// TestDecidedOnThePage: a call whose person went to the page of the request goes by what
-// they decide there, and waits for it a while.
-func TestDecidedOnThePage(t *testing.T) {
+// TestDecidedOnPage checks that a call whose person opened the page of the request waits for the
+// decision there, and uses it.
+func TestDecidedOnPage(t *testing.T) {
 	for name, c := range map[string]struct {
-		after   time.Duration // how long the person takes; 0 is for ever
+		after   time.Duration // how long the person takes; 0 means forever
 		approve bool
 		want    contract.Kind
 	}{
@@ -28,9 +28,9 @@ func TestDecidedOnThePage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &fake{}
-				var told []string
+				var notified []string
 				gate := &approval.Gate{
-					Store: store, Told: func(r approval.Request) { told = append(told, r.ID) },
+					Store: store, Told: func(r approval.Request) { notified = append(notified, r.ID) },
 					Page: func(id string) string { return "https://remit.example/" + id },
 				}
 				open := func(_ context.Context, q approval.Request) (approval.Answer, error) {
@@ -43,13 +43,13 @@ func TestDecidedOnThePage(t *testing.T) {
 				if kind := kindOf(err); kind != c.want {
 					t.Fatalf("error of kind %q, want %q: %v", kind, c.want, err)
 				}
-				if len(told) != 1 {
-					t.Errorf("%d new requests were told of, want 1", len(told))
+				if len(notified) != 1 {
+					t.Errorf("%d notifications about new requests, want 1", len(notified))
 				}
 				if c.want == contract.Pending && !strings.Contains(err.Error(), "at https://remit.example/"+pendingID(t, err)+", or with") {
 					t.Errorf("%v does not name the page", err)
 				}
-				time.Sleep(2 * time.Minute) // whoever was late decides now
+				time.Sleep(2 * time.Minute) // a late person decides now
 			})
 		})
 	}

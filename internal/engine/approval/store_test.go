@@ -13,12 +13,12 @@ import (
 	"remit/internal/engine/approval/approvaltest"
 )
 
-// fake is a Store in memory. It passes the suite, so that what the gate's tests
-// show holds for the real ones.
+// fake is a Store in memory. It passes the suite, so that the tests of the gate also hold for real
+// stores.
 type fake struct {
 	mu       sync.Mutex
 	requests []approval.Request // oldest first
-	fail     error              // what every method returns, if set
+	fail     error              // returned by every method, if set
 }
 
 var _ approval.Store = (*fake)(nil)
@@ -37,7 +37,7 @@ func (f *fake) enter(ctx context.Context) (leave func(), err error) {
 	return f.mu.Unlock, err
 }
 
-// find returns the first request that fits, nil if there is none.
+// find returns the first request that matches, nil if there is none.
 func (f *fake) find(fits func(approval.Request) bool) *approval.Request {
 	if i := slices.IndexFunc(f.requests, fits); i >= 0 {
 		return &f.requests[i]
@@ -97,7 +97,8 @@ func (f *fake) Decide(ctx context.Context, id string, v approval.Verdict, now, e
 	case r == nil:
 		return approval.Request{}, contract.Errorf(contract.NotFound, "No request %s", id)
 	case r.State != approval.Pending:
-		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s %s %s", id, r.State, r.DecidedAt.Format(time.RFC3339), r.DecidedBy)
+		return approval.Request{}, contract.Errorf(contract.Conflict, "%s %s %s %s", id, r.State, r.DecidedAt.Format(time.RFC3339),
+			r.DecidedBy)
 	case r.Expired(now):
 		return approval.Request{}, contract.Errorf(contract.Conflict, "%s expired %s", id, r.ExpiresAt.Format(time.RFC3339))
 	}
@@ -145,7 +146,7 @@ func (f *fake) List(ctx context.Context, o approval.ListOptions) ([]approval.Req
 			list = append(list, r)
 		}
 	}
-	// The suite does not always ask in the order of time.
+	// The suite does not always create requests in the order of time.
 	slices.SortStableFunc(list, func(a, b approval.Request) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return list[:min(o.Limit, len(list))], err
 }

@@ -2,22 +2,22 @@ package approval
 
 import "testing"
 
-// TestFewWaitAtAPage: of many calls of one caller whose person is at a page, a few stay.
-func TestFewWaitAtAPage(t *testing.T) {
+// TestWaitersAreBounded checks that only a few calls of one caller may wait for a person at a page.
+func TestWaitersAreBounded(t *testing.T) {
 	var w waiters
-	for range mostWaiting {
+	for range maxWaiting {
 		if !w.join("agent:a") {
 			t.Fatal("they may wait")
 		}
 	}
 	if w.join("agent:a") {
-		t.Error("one more waits")
+		t.Error("one more call may wait")
 	}
 	if !w.join("agent:b") {
 		t.Error("another caller may not wait")
 	}
 	w.leave("agent:a")
 	if !w.join("agent:a") || w.join("agent:a") {
-		t.Error("who leaves makes room for one")
+		t.Error("leave does not make room for another call")
 	}
 }

@@ -1,5 +1,5 @@
-// Package audit keeps one hash-chained record of every call, and finds the first
-// record that does not fit the chain.
+// Package audit writes one hash-chained record of every call, and verifies the chain. Where the
+// records are stored is up to a Keeper.
 package audit
 
 import (
@@ -13,13 +13,13 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Record says who called what, when, and how it ended. Arguments that a contract marks
-// are redacted before they get here; credentials, wherever they stand, as it is written.
+// Record says who called what, when, and with which outcome. Arguments that a contract marks are
+// redacted before; credentials are redacted when the record is written, wherever they occur.
 type Record struct {
 	Time      time.Time
 	Principal string
 	Face      string // stdio, cli, http, console, page
-	Client    string // how the client names itself
+	Client    string // the client's own name
 	Tool      string // set/name
 	Version   string // of the contract
 	Arguments jsontree.Value
@@ -28,24 +28,23 @@ type Record struct {
 	Bytes     int // size of the answer
 }
 
-// Keeper appends records to the file of a day, sealing each with Seal.
+// Keeper appends records to the file of a day, and seals each with Seal.
 type Keeper interface {
-	// Ready tells whether a record of this day could be kept. It costs next to
-	// nothing once it was true.
+	// Ready returns an error if a record of this day could not be stored. It is cheap once it has
+	// succeeded.
 	Ready(day string) error
-	// Keep queues a record and returns at once, with an error if it cannot be
-	// kept. wait returns when a durable record is on disk; for others it need not
-	// be called. Safe for concurrent use.
+	// Keep queues a record and returns at once, with an error if it cannot be stored. wait returns
+	// when a durable record is on disk; for others it need not be called. Safe for concurrent use.
 	Keep(day string, record []byte, durable bool) (wait func(context.Context) error, err error)
 }
 
-// Log turns records into lines and gives them to a Keeper.
+// Log encodes records and passes them to a Keeper.
 type Log struct{ Keeper Keeper }
 
-// Ready tells, before a write, whether its record could be kept.
+// Ready returns an error if a record could not be stored now. Callers check it before a write.
 func (l *Log) Ready(now time.Time) error { return l.Keeper.Ready(now.UTC().Format(time.DateOnly)) }
 
-// Write keeps one record. A durable one is on disk when Write returns.
+// Write stores one record. A durable one is on disk when Write returns.
 func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 	record := r.encode()
 	day := string(record[len(timeMark):][:len(time.DateOnly)])
@@ -56,10 +55,10 @@ func (l *Log) Write(ctx context.Context, r *Record, durable bool) error {
 	return wait(ctx)
 }
 
-// timeMark is how every record begins; its time follows.
+// timeMark is the beginning of every record, before its time.
 const timeMark = `{"time":"`
 
-// encode writes the record by hand: it is on the path of every call.
+// encode encodes the record without encoding/json, because it runs on every call.
 func (r *Record) encode() []byte {
 	b := make([]byte, 0, 384)
 	b = append(b, timeMark...)
@@ -84,17 +83,17 @@ func (r *Record) appendArguments(b []byte) []byte {
 	if !holds(&r.Arguments) {
 		return r.Arguments.Append(b)
 	}
-	kept := redacted(&r.Arguments)
-	return kept.Append(b)
+	safe := redacted(&r.Arguments)
+	return safe.Append(b)
 }
 
-// appendTime writes 2006-01-02T15:04:05.000000Z. Every call is recorded, and package time
-// writes RFC3339 in a third of the time that another layout takes.
+// appendTime appends a time as 2006-01-02T15:04:05.000000Z. Every call is recorded, and package
+// time formats RFC3339 in a third of the time of other layouts.
 func appendTime(b []byte, t time.Time) []byte {
 	b = t.AppendFormat(b, time.RFC3339)
 	point := len(b) - 1
 	b = strconv.AppendInt(b[:point], 1_000_000+int64(t.Nanosecond()/1000), 10)
-	b[point] = '.' // in place of the 1, which keeps the zeros after it
+	b[point] = '.' // replaces the 1, which keeps the zeros after it
 	return append(b, 'Z')
 }
 
@@ -114,11 +113,11 @@ const (
 	tailSize = len(prevMark) + hexSize + len(hashMark) + hexSize + len(ending)
 )
 
-// Genesis stands for the record before the very first one.
+// Genesis is the hash that the very first record refers to.
 var Genesis = hex.EncodeToString(make([]byte, sha256.Size))
 
-// Seal turns a record into its line: the hash of the line before it, and the
-// hash of all that precedes it on the line itself.
+// Seal returns the line of a record: the record, the hash of the line before it, and the hash of
+// all that precedes it on its own line.
 func Seal(prevHash string, record []byte) []byte {
 	return AppendSealed(make([]byte, 0, len(record)+tailSize), prevHash, record)
 }
@@ -135,8 +134,8 @@ func AppendSealed(b []byte, prevHash string, record []byte) []byte {
 	return append(b, ending...)
 }
 
-// HashOf returns the hash that the next line refers to. A line that lost its
-// hash still has one, so that the chain goes on after damage.
+// HashOf returns the hash that the next line refers to. For a line that lost its hash it computes
+// one, so that the chain continues after damage.
 func HashOf(line []byte) string {
 	if _, _, hash, ok := split(line); ok {
 		return string(hash)
@@ -145,14 +144,15 @@ func HashOf(line []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// split takes a line apart: what is hashed, and the two hashes.
+// split returns the hashed part of a line and its two hashes.
 func split(line []byte) (hashed, prev, hash []byte, ok bool) {
 	if len(line) < tailSize {
 		return nil, nil, nil, false
 	}
 	tail := line[len(line)-tailSize:]
 	hashAt := len(prevMark) + hexSize
-	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) || !bytes.HasSuffix(tail, []byte(ending)) {
+	if !bytes.HasPrefix(tail, []byte(prevMark)) || !bytes.HasPrefix(tail[hashAt:], []byte(hashMark)) ||
+		!bytes.HasSuffix(tail, []byte(ending)) {
 		return nil, nil, nil, false
 	}
 	hashed = line[:len(line)-tailSize+hashAt]

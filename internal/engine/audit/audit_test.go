@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// keeper is a Keeper in memory, sealing as a store does.
+// keeper is a Keeper in memory, which seals records like a real one.
 type keeper struct {
 	days    map[string][]byte
 	last    string
@@ -43,7 +43,7 @@ func (k *keeper) files() fstest.MapFS {
 	return files
 }
 
-// write makes n records on each of two days.
+// write writes n records on each of two days.
 func write(t *testing.T, n int) *keeper {
 	t.Helper()
 	k := &keeper{days: map[string][]byte{}}
@@ -64,7 +64,7 @@ func write(t *testing.T, n int) *keeper {
 	return k
 }
 
-func TestChainHolds(t *testing.T) {
+func TestVerify(t *testing.T) {
 	k := write(t, 5)
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 10 {
 		t.Errorf("Verify = %d, %v; want 10, nil", n, err)
@@ -74,13 +74,14 @@ func TestChainHolds(t *testing.T) {
 	}
 	line, _, _ := bytes.Cut(k.days["2026-01-09"], []byte("\n"))
 	var record map[string]any
-	if err := json.Unmarshal(line, &record); err != nil || record["client"] != `odd "client"` || record["time"] != "2026-01-09T10:00:00.000000Z" {
+	if err := json.Unmarshal(line, &record); err != nil || record["client"] != `odd "client"` ||
+		record["time"] != "2026-01-09T10:00:00.000000Z" {
 		t.Errorf("record %s: %v", line, err)
 	}
 }
 
-// TestFirstBrokenRecordIsNamed damages the chain in each way it can be damaged.
-func TestFirstBrokenRecordIsNamed(t *testing.T) {
+// TestFirstBrokenRecord damages the chain in every way and checks which record Verify names.
+func TestFirstBrokenRecord(t *testing.T) {
 	const first, second = "2026-01-09", "2026-01-10"
 	lines := func(k *keeper, day string) [][]byte {
 		return bytes.SplitAfter(bytes.TrimSuffix(k.days[day], []byte("\n")), []byte("\n"))
@@ -96,7 +97,8 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 		line   int
 		reason string
 	}{
-		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3, "altered"},
+		{"altered", func(k *keeper) { k.days[first] = bytes.Replace(k.days[first], []byte(`"n":2`), []byte(`"n":9`), 1) }, first, 3,
+			"altered"},
 		{"removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1], l[3], l[4]) }, first, 3, "missing"},
 		{"swapped", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[2], l[1], l[3], l[4]) }, first, 2, "out of order"},
 		{"put in", func(k *keeper) {
@@ -105,7 +107,8 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 		}, first, 2, "not a sealed record"},
 		{"first removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[1], l[2], l[3], l[4]) }, first, 1, "missing"},
 		{"whole day removed", func(k *keeper) { delete(k.days, first) }, second, 1, "does not follow the day before"},
-		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1, "does not follow the day before"},
+		{"end of the first day removed", func(k *keeper) { l := lines(k, first); k.days[first] = join(l[0], l[1]) }, second, 1,
+			"does not follow the day before"},
 		{"put in after the day had ended", func(k *keeper) {
 			l := lines(k, first)
 			late := audit.Seal(audit.HashOf(bytes.TrimSpace(l[4])), []byte(`{"time":"2026-01-09T12:00:00.000000Z"}`))
@@ -117,26 +120,28 @@ func TestFirstBrokenRecordIsNamed(t *testing.T) {
 			tc.damage(k)
 			_, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()})
 			var broken *audit.BrokenError
-			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line || !strings.Contains(broken.Reason, tc.reason) {
+			if !errors.As(err, &broken) || broken.File != audit.FileOf(tc.file) || broken.Line != tc.line ||
+				!strings.Contains(broken.Reason, tc.reason) {
 				t.Errorf("Verify = %v, want %s line %d: %s", err, tc.file, tc.line, tc.reason)
 			}
 		})
 	}
 }
 
-// TestMidnight: a process that still writes to the old day breaks nothing.
+// TestMidnight checks that a process that still writes to the old day does not break the chain.
 func TestMidnight(t *testing.T) {
 	k := write(t, 5)
-	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]), '\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
+	line := audit.Seal(audit.HashOf(bytes.TrimSpace(k.days["2026-01-09"][bytes.LastIndexByte(bytes.TrimSpace(k.days["2026-01-09"]),
+		'\n')+1:])), []byte(`{"time":"2026-01-09T23:59:59.999999Z"}`))
 	k.days["2026-01-09"] = append(append(k.days["2026-01-09"], line...), '\n')
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: k.files()}); err != nil || n != 11 {
 		t.Errorf("Verify = %d, %v; want 11, nil", n, err)
 	}
 }
 
-// TestCrashIsNoForgery: what a crash left of a last line breaks nothing, nor does
-// the day that follows it.
-func TestCrashIsNoForgery(t *testing.T) {
+// TestLineCutByCrash checks that a last line that a crash cut off does not break the chain, and
+// that the next day can follow it.
+func TestLineCutByCrash(t *testing.T) {
 	k := write(t, 5)
 	for day := range k.days {
 		k.days[day] = append(k.days[day], `{"time":"2026-01-`...)
@@ -149,8 +154,8 @@ func TestCrashIsNoForgery(t *testing.T) {
 	}
 }
 
-// TestOtherFilesArePassedOver: what else lies in the folder cannot stop the record.
-func TestOtherFilesArePassedOver(t *testing.T) {
+// TestOtherFilesAreIgnored checks that other files in the folder do not matter.
+func TestOtherFilesAreIgnored(t *testing.T) {
 	files := write(t, 2).files()
 	files["2020-01-01.jsonl/x"] = &fstest.MapFile{Data: []byte("a folder with the name of a day")}
 	files["notes.jsonl"] = &fstest.MapFile{Data: []byte("{}\n")}
@@ -163,7 +168,7 @@ func TestOtherFilesArePassedOver(t *testing.T) {
 	}
 }
 
-func TestEmptyFolderHolds(t *testing.T) {
+func TestVerifyEmptyFolder(t *testing.T) {
 	if n, err := audit.Verify(t.Context(), audit.Folder{FS: fstest.MapFS{}}); n != 0 || err != nil {
 		t.Errorf("Verify = %d, %v", n, err)
 	}
@@ -180,7 +185,8 @@ func TestLastHash(t *testing.T) {
 
 func BenchmarkWrite(b *testing.B) {
 	log := &audit.Log{Keeper: discard{}}
-	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello", Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
+	r := &audit.Record{Time: time.Now(), Principal: "local", Tool: "booster/hello",
+		Arguments: jsontree.Obj(jsontree.M("name", jsontree.Str("Ada"))), Outcome: "ok"}
 	b.ReportAllocs()
 	for b.Loop() {
 		if err := log.Write(context.Background(), r, false); err != nil {

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Line is one line of a day. Places grow from line to line, and what stands at one
-// never changes.
+// Line is one line of a day. Places grow from line to line, and the line at a place never changes.
 type Line struct {
 	Place int64 // where it begins
 	Next  int64 // where the next one begins
@@ -27,15 +26,14 @@ type Day struct {
 	End  int64  // no line begins here or later
 }
 
-// Reader reads the lines that a Keeper has kept.
+// Reader reads the lines that a Keeper has stored.
 type Reader interface {
 	// Days lists the days, oldest first.
 	Days(ctx context.Context) ([]Day, error)
-	// From returns up to limit lines of a day at a place and after it, oldest first;
-	// none at the end.
+	// From returns up to limit lines of a day, starting at a place, oldest first; none at the end.
 	From(ctx context.Context, day string, place int64, limit int) ([]Line, error)
-	// Before returns up to limit lines of a day that begin before a place, newest
-	// first; none at the beginning.
+	// Before returns up to limit lines of a day that begin before a place, newest first; none at
+	// the beginning.
 	Before(ctx context.Context, day string, place int64, limit int) ([]Line, error)
 }
 
@@ -71,9 +69,9 @@ func (f Folder) Days(context.Context) ([]Day, error) {
 }
 
 const (
-	shortRead   = 4 << 10   // how many bytes are read first for a single line
-	longRead    = 256 << 10 // and for many lines
-	longestLine = 8 << 20   // a longer line is not a record, and is returned in parts without text
+	shortRead = 4 << 10   // how many bytes are read first for a single line
+	longRead  = 256 << 10 // and for many lines
+	maxLine   = 8 << 20   // a longer line is not a record, and is returned in parts without text
 )
 
 func firstRead(limit int) int64 {
@@ -83,8 +81,8 @@ func firstRead(limit int) int64 {
 	return longRead
 }
 
-// From implements Reader. It omits a last line without a newline unless it is sealed:
-// that line is still being written, or a crash cut it off.
+// From implements Reader. It omits a last line without a newline unless it is sealed: such a line
+// is still being written, or was cut off by a crash.
 func (f Folder) From(_ context.Context, day string, place int64, limit int) (lines []Line, err error) {
 	err = f.open(day, func(file io.ReaderAt, end int64) error {
 		for size := firstRead(limit); place < end; size *= 2 {
@@ -93,7 +91,7 @@ func (f Folder) From(_ context.Context, day string, place int64, limit int) (lin
 				return err
 			}
 			lines = splitLines(text, place, place+size >= end)
-			if len(lines) == 0 && place+size < end && size >= longestLine {
+			if len(lines) == 0 && place+size < end && size >= maxLine {
 				lines = []Line{{place, place + size, nil}}
 			}
 			if len(lines) > 0 || place+size >= end {
@@ -122,7 +120,7 @@ func (f Folder) Before(_ context.Context, day string, place int64, limit int) (l
 			if start == 0 || skip > 0 {
 				lines = splitLines(text[skip:], start+int64(skip), place == end)
 			}
-			if len(lines) == 0 && start > 0 && size >= longestLine {
+			if len(lines) == 0 && start > 0 && size >= maxLine {
 				lines = []Line{{start, place, nil}}
 			}
 			if len(lines) > 0 || start == 0 {

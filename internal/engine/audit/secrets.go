@@ -7,19 +7,19 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// mark is how a kind of credential begins.
+// mark describes how a kind of credential begins.
 type mark struct {
 	text  string
 	least int    // characters that follow, at least
-	whole bool   // it begins a word: the same letters are within others
-	also  string // what such a credential has beside letters, digits, - and _
+	whole bool   // it must begin a word, because the same letters occur within words
+	also  string // characters of the credential besides letters, digits, - and _
 }
 
-// tokenMarks are what bearer tokens have beside letters, digits, - and _.
+// tokenMarks are the characters of bearer tokens besides letters, digits, - and _.
 const tokenMarks = ".~+/="
 
-// marks are those of credentials that people paste where they do not belong. What only
-// looks like one loses its text in the record, and nothing else.
+// marks lists credentials that people paste where they do not belong. A text that only looks like
+// one is lost from the record, which does no other harm.
 var marks = [...]mark{
 	{text: "remit_", least: 20},
 	{text: "earer ", least: 8, also: tokenMarks}, // Bearer and bearer
@@ -37,15 +37,15 @@ var marks = [...]mark{
 	{text: "ASIA", least: 16, whole: true},
 }
 
-// privateKey is in the first line of every kind of them.
+// privateKey is in the first line of every kind of private key.
 const privateKey = "PRIVATE KEY-----"
 
-// holdsSecret tells whether a text has what looks like a credential.
+// holdsSecret reports whether a text contains something that looks like a credential.
 func holdsSecret(text string) bool {
 	return mayHold(text) && (slices.ContainsFunc(marks[:], func(m mark) bool { return m.in(text) }) || strings.Contains(text, privateKey))
 }
 
-// Mask replaces the credentials in a text, and leaves what each begins with.
+// Mask replaces the credentials in a text, but keeps the beginning that identifies each.
 func Mask(text, with string) string {
 	if !mayHold(text) {
 		return text
@@ -54,7 +54,7 @@ func Mask(text, with string) string {
 		text = marks[i].masked(text, with)
 	}
 	if before, _, found := strings.Cut(text, privateKey); found {
-		return before + privateKey + with // wherever it ends
+		return before + privateKey + with // up to the end of the text, wherever the key ends
 	}
 	return text
 }
@@ -75,8 +75,8 @@ func (m *mark) masked(text, with string) string {
 	return out.String()
 }
 
-// mayHold spares most texts a search for each mark: every credential has a stretch of
-// eight characters, with a digit or a capital among them.
+// mayHold rules out most texts without a search for each mark: every credential has a run of at
+// least eight token characters with a digit or a capital letter.
 func mayHold(text string) bool {
 	for i := range len(text) {
 		if isRandom(text[i]) && isStretch(text, i) {
@@ -86,7 +86,7 @@ func mayHold(text string) bool {
 	return false
 }
 
-// isStretch tells whether the character there stands among eight of a token.
+// isStretch reports whether the character at this index is part of a run of eight token characters.
 func isStretch(text string, at int) bool {
 	const least = 8
 	from, to := at, at+1
@@ -99,14 +99,14 @@ func isStretch(text string, at int) bool {
 	return to-from >= least
 }
 
-// in tells whether a text has such a credential.
+// in reports whether a text contains such a credential.
 func (m *mark) in(text string) bool {
 	_, size := m.find(text, 0)
 	return size > 0
 }
 
-// find gives the place of the first such credential from a place on, after what it
-// begins with, and its size: 0 if there is none.
+// find returns the index of the first such credential at or after from, without its beginning, and
+// its size; the size is 0 if there is none.
 func (m *mark) find(text string, from int) (at, size int) {
 	for {
 		at := strings.Index(text[from:], m.text)
@@ -124,8 +124,8 @@ func (m *mark) find(text string, from int) (at, size int) {
 	}
 }
 
-// follows gives the size of the rest of a credential that a text begins with: 0 if it
-// begins with none. Words that are joined look like one, but for digits and capitals.
+// follows returns the size of the rest of a credential at the start of a text; 0 if there is none.
+// Joined words look like a credential, but rarely have digits or capital letters.
 func (m *mark) follows(text string) int {
 	size, random := 0, false
 	for ; size < len(text); size++ {
@@ -145,11 +145,11 @@ func isToken(c byte) bool { return isWord(c) || strings.IndexByte(tokenMarks, c)
 
 func isWord(c byte) bool { return 'a' <= c && c <= 'z' || isRandom(c) || c == '-' || c == '_' }
 
-// isRandom tells the characters that words seldom have.
+// isRandom reports whether words rarely contain this character.
 func isRandom(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' }
 
-// redacted replaces the texts that hold credentials by their size: a hash of one could
-// be compared with others. The value itself stays as it is.
+// redacted replaces texts that hold credentials by their size. A hash would not do, because it
+// could be compared with others. It does not change v itself.
 func redacted(v *jsontree.Value) jsontree.Value {
 	switch {
 	case v.Kind == jsontree.String && holdsSecret(v.Text):
@@ -164,8 +164,8 @@ func redacted(v *jsontree.Value) jsontree.Value {
 	return out
 }
 
-// holds tells whether a value has a credential anywhere; most have none, and are kept
-// as they are.
+// holds reports whether a value contains a credential anywhere. Most do not, and are written
+// unchanged.
 func holds(v *jsontree.Value) bool {
 	if v.Kind == jsontree.String {
 		return holdsSecret(v.Text)
@@ -178,7 +178,7 @@ func holds(v *jsontree.Value) bool {
 	return false
 }
 
-// withoutSecret is a text as a record may hold it where there is only room for text.
+// withoutSecret returns a text for a field that can only hold text, with a credential replaced.
 func withoutSecret(text string) string {
 	if holdsSecret(text) {
 		return "(redacted)"

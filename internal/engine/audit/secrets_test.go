@@ -10,18 +10,19 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// random stands for what only a generator writes.
+// random looks like generated characters.
 const random = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5kL7nP9r"
 
-// kept is the line of a record with these arguments, in JSON.
-func kept(t testing.TB, client, args string) string {
+// encodedWith returns the line of a record with these arguments, in JSON.
+func encodedWith(t testing.TB, client, args string) string {
 	t.Helper()
 	tree, err := jsontree.Parse([]byte(args))
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := &keeper{days: map[string][]byte{}}
-	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree, Outcome: "ok"}
+	r := &audit.Record{Time: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC), Client: client, Tool: "demo/note", Arguments: tree,
+		Outcome: "ok"}
 	if err := (&audit.Log{Keeper: k}).Write(t.Context(), r, false); err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +32,9 @@ func kept(t testing.TB, client, args string) string {
 	return string(k.days["2026-01-09"])
 }
 
-// TestCredentialsAreNotKept: wherever somebody puts one, the record does not repeat it.
-func TestCredentialsAreNotKept(t *testing.T) {
+// TestCredentialsAreRedacted checks that the record contains no credential, wherever the caller
+// puts it.
+func TestCredentialsAreRedacted(t *testing.T) {
 	for name, secret := range map[string]string{
 		"ours":              "remit_" + random + "x9_-aB",
 		"ours, cut off":     "remit_" + random[:20],
@@ -62,11 +64,12 @@ func TestCredentialsAreNotKept(t *testing.T) {
 				`{` + spelt + `:1}`,
 				`{"name":"\u00` + hexOf(secret[0]) + secret[1:] + `"}`,
 			} {
-				if got := kept(t, "c", args); strings.Contains(got, secret) || strings.Contains(got, random) || strings.Contains(got, "sha256") {
+				if got := encodedWith(t, "c", args); strings.Contains(got, secret) || strings.Contains(got, random) ||
+					strings.Contains(got, "sha256") {
 					t.Errorf("%s is kept as %s", args, got)
 				}
 			}
-			if got := kept(t, secret, `{}`); strings.Contains(got, secret) || !strings.Contains(got, `"client":"(redacted)"`) {
+			if got := encodedWith(t, secret, `{}`); strings.Contains(got, secret) || !strings.Contains(got, `"client":"(redacted)"`) {
 				t.Errorf("the name of a client is kept as %s", got)
 			}
 		})
@@ -75,23 +78,27 @@ func TestCredentialsAreNotKept(t *testing.T) {
 
 func hexOf(c byte) string { return string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]) }
 
-// TestRestIsKept: of what is redacted the size is kept, and what stands beside it stays.
-func TestRestIsKept(t *testing.T) {
-	got := kept(t, "c", `{"name":"Ada","n":1.50,"all":[true,null,"AKIAIOSFODNN7EXAMPLE"]}`)
+// TestRestIsNotRedacted checks that the record keeps the size of a redacted text, and everything
+// else unchanged.
+func TestRestIsNotRedacted(t *testing.T) {
+	got := encodedWith(t, "c", `{"name":"Ada","n":1.50,"all":[true,null,"AKIAIOSFODNN7EXAMPLE"]}`)
 	if want := `"arguments":{"name":"Ada","n":1.50,"all":[true,null,{"bytes":20}]}`; !strings.Contains(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	for _, plain := range []string{
-		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total", "remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
-		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ", "internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
+		"Ada", "the bearer of bad news", "Bearer tokens are for agents", "remit_approvals_waiting_total",
+		"remit_ is how they begin", "Basic JavaScript for all", "docs/task-1/risk-assessment-2026-01-final.md",
+		"disk-usage-of-all-machines-in-2026", "sk-learn", "AKIA", "a PRIVATE KEY", "ghp_ and github_pat_", "eyJ",
+		"internal/engine/audit/ledger/ledger.go", "MALAKIAANDTHEOTHERPROPHETS",
 	} {
-		if got, want := kept(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got, want) || !strings.Contains(got, `"client":"`+plain+`"`) {
+		if got, want := encodedWith(t, plain, `{"name":"`+plain+`"}`), `"arguments":{"name":"`+plain+`"}`; !strings.Contains(got,
+			want) || !strings.Contains(got, `"client":"`+plain+`"`) {
 			t.Errorf("%q is kept as %s", plain, got)
 		}
 	}
 }
 
-// TestMask: of each credential what it begins with is left, and all that stands between.
+// TestMask checks that the beginning of each credential stays, and all text between them.
 func TestMask(t *testing.T) {
 	for text, want := range map[string]string{
 		"Ada wrote task-1 in 2026":                      "Ada wrote task-1 in 2026",
@@ -114,8 +121,9 @@ func BenchmarkWriteLong(b *testing.B) {
 	text := strings.Repeat("a line of text that somebody wrote ", 7)
 	r := &audit.Record{
 		Time: time.Now(), Principal: "agent:helper", Client: "some-client/1.2.3", Tool: "tasks/add_task",
-		Arguments: jsontree.Obj(jsontree.M("title", jsontree.Str(text)), jsontree.M("description", jsontree.Str(text)), jsontree.M("path", jsontree.Str("internal/engine/audit/audit.go"))),
-		Outcome:   "ok",
+		Arguments: jsontree.Obj(jsontree.M("title", jsontree.Str(text)), jsontree.M("description", jsontree.Str(text)),
+			jsontree.M("path", jsontree.Str("internal/engine/audit/audit.go"))),
+		Outcome: "ok",
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// BrokenError names the first record that does not fit the chain.
+// BrokenError describes the first record that does not fit the chain.
 type BrokenError struct {
 	File   string
 	Line   int
@@ -22,12 +22,12 @@ func (b *BrokenError) Error() string { return fmt.Sprintf("%s line %d: %s", b.Fi
 
 const fileEnding = ".jsonl"
 
-// FileOf names the file of a day.
+// FileOf returns the file name of a day.
 func FileOf(day string) string { return day + fileEnding }
 
-// Verify follows the chain through all days and returns how many records it holds.
-// The error is a *BrokenError if a record does not fit. What was cut off the very
-// end cannot be seen from the records alone.
+// Verify checks the chain through all days and returns the number of records. The error is a
+// *BrokenError if a record does not fit. Verify cannot detect records that were cut off at the very
+// end.
 func Verify(ctx context.Context, records Reader) (int, error) {
 	days, err := records.Days(ctx)
 	if err != nil {
@@ -47,7 +47,8 @@ func Verify(ctx context.Context, records Reader) (int, error) {
 	return total, nil
 }
 
-// verifyDay returns how many records of a day fit; before is the last day that has records, "" if there is none.
+// verifyDay returns how many records of a day fit the chain. before is the last earlier day that
+// has records, "" if there is none.
 func verifyDay(ctx context.Context, records Reader, day, before string) (n int, err error) {
 	last := ""
 	for place := int64(0); ; {
@@ -83,17 +84,17 @@ func verifyDay(ctx context.Context, records Reader, day, before string) (n int, 
 	}
 }
 
-// IsSealed tells whether a line is what Seal makes of its content.
+// IsSealed reports whether the hash of a line matches its content.
 func IsSealed(line []byte) bool {
 	hashed, _, hash, ok := split(line)
 	sum := sha256.Sum256(hashed)
 	return ok && hex.EncodeToString(sum[:]) == string(hash)
 }
 
-// Follows tells whether the first record of a day, which refers to prev, fits the day
-// before, "" if there is none. It refers to the last record there, or to one that only
-// records of the last minute come after: at midnight another process may still write
-// to the old day.
+// Follows reports whether the first record of a day, which refers to prev, follows the records of
+// the day before; before is "" if there is none. It may refer to the last record there, or to one
+// that only records of the last minute come after, because at midnight another process may still
+// write to the old day.
 func Follows(ctx context.Context, records Reader, before, prev string) (bool, error) {
 	if before == "" {
 		return prev == Genesis, nil
@@ -116,7 +117,7 @@ func Follows(ctx context.Context, records Reader, before, prev string) (bool, er
 	}
 }
 
-// LastBefore finds the last record before a day, and its day: "" if there is none.
+// LastBefore returns the last record before a day, and its own day: "" if there is none.
 func LastBefore(ctx context.Context, records Reader, day string) (before string, last Line, err error) {
 	days, err := records.Days(ctx)
 	for _, d := range slices.Backward(days) {
@@ -134,8 +135,8 @@ func LastBefore(ctx context.Context, records Reader, day string) (before string,
 	return "", Line{}, err
 }
 
-// LastHash finds the hash that the first record of day has to follow: that of
-// the last record before that day.
+// LastHash returns the hash that the first record of day must refer to: that of the last record
+// before that day.
 func LastHash(dir fs.FS, day string) (string, error) {
 	before, last, err := LastBefore(context.Background(), Folder{dir}, day)
 	if err != nil || before == "" {

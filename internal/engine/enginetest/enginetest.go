@@ -1,4 +1,4 @@
-// Package enginetest builds engines for tests, with tools that are written in the test.
+// Package enginetest builds engines for tests, with tools that the test defines.
 package enginetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Load reads a toolset: the text of _set.yaml, and those of its contracts by the name of the tool.
+// Load loads a toolset: the text of _set.yaml, and the texts of its contracts by tool name.
 func Load(t testing.TB, set string, tools map[string]string) *contract.Set {
 	t.Helper()
 	files := fstest.MapFS{"_set.yaml": {Data: []byte(set)}}
@@ -29,15 +29,15 @@ func Load(t testing.TB, set string, tools map[string]string) *contract.Set {
 	return loaded
 }
 
-// New binds the tools of a set to handlers. Options may leave out the auditor, the observer and
-// the clock: then nothing is recorded, and the time is the real one.
+// New returns an engine with the tools of one set. Options may leave out the auditor, the observer
+// and the clock: then nothing is recorded, and the time is the real one.
 func New(t testing.TB, set *contract.Set, handlers map[string]engine.Handler, o engine.Options) *engine.Engine {
 	t.Helper()
 	sets := []*contract.Set{set}
 	return Serve(t, sets, engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{{Sets: []string{set.Name}, Handlers: handlers}}}, o)
 }
 
-// Serve binds the tools of sets to all handlers there are; Options as for New.
+// Serve returns an engine with the tools of several sets; Options as for New.
 func Serve(t testing.TB, sets []*contract.Set, handlers engine.Handlers, o engine.Options) *engine.Engine {
 	t.Helper()
 	if o.Audit == nil {
@@ -56,27 +56,27 @@ func Serve(t testing.TB, sets []*contract.Set, handlers engine.Handlers, o engin
 	return e
 }
 
-// nothing keeps no records and counts nothing.
+// nothing is an auditor and observer that ignores everything.
 type nothing struct{}
 
 func (nothing) Ready(time.Time) error                            { return nil }
 func (nothing) Write(context.Context, *audit.Record, bool) error { return nil }
 func (nothing) Observe(string, string, time.Duration)            {}
 
-// Recorder is the auditor and the observer of an engine. It keeps what it is told. Safe for
-// concurrent use.
+// Recorder is an auditor and observer that stores everything it gets. It is safe for concurrent
+// use.
 type Recorder struct {
-	Full error // what Ready says
+	Full error // returned by Ready
 
 	mu      sync.Mutex
 	records []audit.Record
 	calls   map[string]int
 }
 
-// Ready gives Full.
+// Ready returns Full.
 func (r *Recorder) Ready(time.Time) error { return r.Full }
 
-// Write keeps a record.
+// Write stores a record.
 func (r *Recorder) Write(_ context.Context, record *audit.Record, _ bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Recorder) Write(_ context.Context, record *audit.Record, _ bool) error 
 	return nil
 }
 
-// Observe counts a call by its tool and outcome.
+// Observe counts a call by tool and outcome.
 func (r *Recorder) Observe(tool, outcome string, _ time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,14 +94,14 @@ func (r *Recorder) Observe(tool, outcome string, _ time.Duration) {
 	r.calls[tool+" "+outcome]++
 }
 
-// Records are the audit records so far.
+// Records returns the audit records so far.
 func (r *Recorder) Records() []audit.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.records)
 }
 
-// Calls counts the calls so far, by tool and outcome: "demo/note ok".
+// Calls returns the number of calls so far by tool and outcome: "demo/note ok".
 func (r *Recorder) Calls() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

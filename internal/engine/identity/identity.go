@@ -1,5 +1,5 @@
-// Package identity says who calls and what they may do: the tokens of agents with
-// their scopes, and the people at the console with their roles.
+// Package identity says who calls and what they may do: agents with tokens and scopes, and people
+// at the console with roles. It does not read HTTP requests; package auth does.
 package identity
 
 import (
@@ -13,28 +13,27 @@ import (
 	"remit/internal/contract"
 )
 
-// Identity is who sends a request.
+// Identity is the sender of a request.
 type Identity struct {
-	Principal string // as records and approvals name them; "" is nobody
-	Grant     *Grant // what they may do; nil is all that is served
+	Principal string // the name in records and approvals; "" is an anonymous caller
+	Grant     *Grant // what they may do; nil allows everything that is served
 }
 
-// AnyUser is the User of a grant that may name every user.
+// AnyUser is the User of a grant for the data of every user.
 const AnyUser = "*"
 
-// Grant is what somebody may do. A nil Grant may do everything: it is that of a
-// person at this machine.
+// Grant is what somebody may do. A nil Grant, that of a person at this machine, allows everything.
 type Grant struct {
-	User   string // the one whose data it may name; AnyUser for all, "" for none
+	User   string // the user whose data it may access; AnyUser for all, "" for none
 	Scopes Scopes
 }
 
-// Unsure is the grant of nobody while it cannot be told whether callers have to say who
-// they are: it reaches nothing, and is no reason to look for a token.
+// Unsure is the grant of an anonymous caller while the server cannot find out whether callers must
+// authenticate. It allows nothing. The caller should try again instead of getting a token.
 var Unsure = &Grant{}
 
-// Allows tells whether the grant reaches the tools of a set that read, or those that
-// write. The error is a *ScopeError.
+// Allows returns nil if the grant includes the reading, or the writing, tools of a set, and a
+// *ScopeError otherwise.
 func (g *Grant) Allows(set string, write bool) error {
 	if g == nil || g.Scopes.Has(set, write) {
 		return nil
@@ -42,43 +41,44 @@ func (g *Grant) Allows(set string, write bool) error {
 	return &ScopeError{Needs: Scope{Set: set, Write: write}}
 }
 
-// ActsFor returns a contract.Denied error unless the grant may name this user.
+// ActsFor returns a contract.Denied error unless the grant may access the data of this user.
 func (g *Grant) ActsFor(user string) error {
 	switch {
 	case g == nil || g.User == AnyUser || g.User == user && user != "":
 		return nil
 	case g.User == "":
-		return contract.Errorf(contract.Denied, "This token belongs to no user, so it cannot reach what users own; make one with --user")
+		return contract.Errorf(contract.Denied, "This token belongs to no user, so it cannot access data of users; create one with --user")
 	default:
-		return contract.Errorf(contract.Denied, "This token acts for the user %q alone, not for %q", g.User, user)
+		return contract.Errorf(contract.Denied, "This token acts only for the user %q, not for %q", g.User, user)
 	}
 }
 
-// ErrNobody is why a call is refused that says nothing of who makes it.
-var ErrNobody = errors.New("nobody said who is calling")
+// ErrNobody is the cause of the error for a call without credentials.
+var ErrNobody = errors.New("the call has no credentials")
 
-// Unnamed is the error for whoever has to say who they are, to use what is named.
+// Unnamed returns the error for an anonymous caller of something that requires identity. what names
+// it.
 func Unnamed(g *Grant, what string) error {
 	if g == Unsure {
-		return contract.Errorf(contract.Unavailable, "Who calls cannot be checked right now; try again")
+		return contract.Errorf(contract.Unavailable, "The caller's identity cannot be checked right now; try again")
 	}
 	return contract.Errorf(contract.Denied, "%s needs to know who is calling; send a token", what).Because(ErrNobody)
 }
 
-// ScopeError is a call that the caller's token does not reach.
+// ScopeError reports that a token lacks a scope.
 type ScopeError struct{ Needs Scope }
 
 func (e *ScopeError) Error() string { return fmt.Sprintf("the token has no scope %s", e.Needs) }
 
-// Role is what a person may do at the console. Each may do what those before it may.
+// Role is what a person may do at the console. Each role includes those before it.
 type Role int
 
 // The roles. The zero Role may do nothing.
 const (
 	Nobody   Role = iota
-	Viewer        // look at everything but the configuration
+	Viewer        // view everything but the configuration
 	Approver      // decide about requests, and use tools
-	Admin         // see the configuration, and make and revoke tokens
+	Admin         // see the configuration, and create and revoke tokens
 )
 
 var roleNames = []string{"nobody", "viewer", "approver", "admin"}
@@ -90,7 +90,7 @@ func (r Role) String() string {
 	return roleNames[r]
 }
 
-// ParseRole reads a role by its name.
+// ParseRole returns the role with this name.
 func ParseRole(name string) (Role, error) {
 	if i := slices.Index(roleNames, name); i > int(Nobody) {
 		return Role(i), nil
@@ -98,43 +98,43 @@ func ParseRole(name string) (Role, error) {
 	return Nobody, fmt.Errorf("role %q: must be viewer, approver or admin", name)
 }
 
-// Person is who is signed in at the console.
+// Person is somebody who is signed in at the console.
 type Person struct {
 	Name string
 	Role Role
 }
 
-// Principal is how records and approvals name the person.
+// Principal returns the person's name in records and approvals.
 func (p Person) Principal() string { return "console:" + p.Name }
 
-// longestName is how many characters a name may have.
-const longestName = 64
+// maxNameLength is how many characters a name may have.
+const maxNameLength = 64
 
-// CheckName refuses a name of a token or a person that others could misread: it
-// stands in records, and people decide by it. The error is a contract.Invalid.
+// CheckName returns a contract.Invalid error for a name of a token or a person that people could
+// misread. Names are in records, and people base decisions on them.
 func CheckName(name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:
-		return contract.Errorf(contract.Invalid, "A name is needed: 1 to %d characters that can be seen", longestName)
-	case n > longestName:
-		return contract.Errorf(contract.Invalid, "The name has %d characters; it may have %d", n, longestName)
+		return contract.Errorf(contract.Invalid, "A name is needed: 1 to %d visible characters", maxNameLength)
+	case n > maxNameLength:
+		return contract.Errorf(contract.Invalid, "The name has %d characters; at most %d are allowed", n, maxNameLength)
 	}
 	return checkShown("name", name)
 }
 
-// longestUser is how many bytes the id of a user may have.
-const longestUser = 255
+// maxUserLength is how many bytes a user id may have.
+const maxUserLength = 255
 
-// checkUser refuses an id of a user that no tool would take.
+// checkUser returns an error for a user id that no tool would accept.
 func checkUser(user string) error {
-	if len(user) > longestUser {
-		return contract.Errorf(contract.Invalid, "The user has %d bytes; it may have %d", len(user), longestUser)
+	if len(user) > maxUserLength {
+		return contract.Errorf(contract.Invalid, "The user has %d bytes; at most %d are allowed", len(user), maxUserLength)
 	}
 	return checkShown("user", user)
 }
 
-// checkShown refuses a text with characters that do not show themselves, such as
-// control characters and marks that turn the direction of writing.
+// checkShown returns an error for a text with invisible characters, such as control characters and
+// marks that change the direction of writing.
 func checkShown(what, text string) error {
 	if strings.TrimSpace(text) != text {
 		return contract.Errorf(contract.Invalid, "The %s %q begins or ends with a space", what, text)
@@ -147,10 +147,10 @@ func checkShown(what, text string) error {
 	return nil
 }
 
-// AnySet is the Set of a scope that goes for all toolsets.
+// AnySet is the Set of a scope for all toolsets.
 const AnySet = "*"
 
-// Scope is the right to call the tools of a set that read, or those that write.
+// Scope is the right to call the reading, or the writing, tools of a set.
 type Scope struct {
 	Set   string
 	Write bool
@@ -163,15 +163,15 @@ func (s Scope) String() string {
 	return s.Set + ":read"
 }
 
-// Scopes are the rights of a token. To write is another right than to read.
+// Scopes are the rights of a token. The right to write does not include the right to read.
 type Scopes map[Scope]bool
 
-// Has tells whether the scopes reach the tools of a set that read, or those that write.
+// Has reports whether the scopes include the reading, or the writing, tools of a set.
 func (s Scopes) Has(set string, write bool) bool {
 	return s[Scope{set, write}] || s[Scope{AnySet, write}]
 }
 
-// List gives the scopes in a fixed order.
+// List returns the scopes in a fixed order.
 func (s Scopes) List() []string {
 	var list []string
 	for scope := range s {
@@ -183,9 +183,9 @@ func (s Scopes) List() []string {
 
 func (s Scopes) String() string { return strings.Join(s.List(), ",") }
 
-// ParseScopes reads scopes with commas or spaces between: tasks:read, books:write,
-// *:read for all toolsets, and "*" or "all" for everything. sets are those that there
-// are; nil if any name will do, as in what was stored when there were others.
+// ParseScopes parses scopes that are separated by commas or spaces: tasks:read, books:write, *:read
+// for all toolsets, and "*" or "all" for everything. sets are the toolsets that exist; nil accepts
+// any name, as for stored scopes of toolsets that no longer exist.
 func ParseScopes(text string, sets []string) (Scopes, error) {
 	scopes := Scopes{}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -195,7 +195,8 @@ func ParseScopes(text string, sets []string) (Scopes, error) {
 		}
 		set, right, ok := strings.Cut(word, ":")
 		if !ok || right != "read" && right != "write" || set == "" {
-			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; * stands for all toolsets", word)
+			return nil, fmt.Errorf("scope %q: write it as TOOLSET:read or TOOLSET:write, such as tasks:read; "+
+				"* stands for all toolsets", word)
 		}
 		if sets != nil && set != AnySet && !slices.Contains(sets, set) {
 			return nil, fmt.Errorf("scope %q: there is no toolset %q%s", word, set, contract.Hint(set, sets))

@@ -51,7 +51,7 @@ func TestGrant(t *testing.T) {
 		write bool
 		ok    bool
 	}{
-		{"nobody restricts", nil, "tasks", true, true},
+		{"no grant", nil, "tasks", true, true},
 		{"reads", read, "tasks", false, true},
 		{"does not write", read, "tasks", true, false},
 		{"another set", read, "books", false, false},
@@ -71,11 +71,11 @@ func TestGrant(t *testing.T) {
 		user  string
 		ok    bool
 	}{
-		{"nobody restricts", nil, "bob", true},
+		{"no grant", nil, "bob", true},
 		{"their own", read, "ada", true},
 		{"another's", read, "bob", false},
 		{"another writing", read, "Ada", false},
-		{"nobody's", read, "", false},
+		{"no user", read, "", false},
 		{"any", all, "bob", true},
 		{"of no user", &identity.Grant{}, "", false},
 		{"of no user, for one", &identity.Grant{}, "ada", false},

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Prefix is what the secret of every token begins with: a bearer that does not is
-// none of ours, and scanners find one that leaked.
+// Prefix is the beginning of the secret of every token. It tells our tokens from other bearer
+// tokens, and lets scanners find leaked ones.
 const Prefix = "remit_"
 
 const (
@@ -24,34 +24,33 @@ const (
 	checkChars  = 6  // of the checksum
 )
 
-// newSecret makes the secret of a token: Prefix, 32 random bytes and a checksum. Only
-// its hash is ever kept.
+// newSecret returns the secret of a new token: Prefix, 32 random bytes and a checksum. Only its
+// hash is stored.
 func newSecret() string {
 	body := Prefix + randomText()
 	return body + checksum(body)
 }
 
-// randomText is 32 random bytes as text.
+// randomText returns 32 random bytes as text.
 func randomText() string {
 	b := make([]byte, randomBytes)
 	_, _ = rand.Read(b) // never fails
 	return encoded(b)
 }
 
-// checksum tells a token with a typo from one that is unknown. It keeps no secret:
-// anybody may compute it.
+// checksum distinguishes a token with a typo from an unknown one. It is not secret: anybody can
+// compute it.
 func checksum(body string) string {
 	return encoded(binary.BigEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(body))))
 }
 
-// wellFormed tells whether a text can be the secret of a token, before anything is
-// looked up.
+// wellFormed reports whether a text can be the secret of a token, without a lookup.
 func wellFormed(text string) bool {
 	if !strings.HasPrefix(text, Prefix) || len(text) != len(Prefix)+randomChars+checkChars {
 		return false
 	}
 	body := text[:len(text)-checkChars]
-	return same(checksum(body), text[len(body):])
+	return equal(checksum(body), text[len(body):])
 }
 
 // NewID returns ten characters of Crockford's base32: fifty random bits, with no letter
@@ -66,8 +65,8 @@ func NewID() string {
 	return string(id)
 }
 
-// keyOf derives a key of its own for each purpose and place: the secret seals other
-// things too, and none of them must be taken for another.
+// keyOf derives a separate key for each purpose and place, so that nothing sealed for one is valid
+// for another.
 func keyOf(secret func() ([]byte, error), purpose, place string) ([]byte, error) {
 	key, err := secret()
 	if err != nil {
@@ -78,7 +77,7 @@ func keyOf(secret func() ([]byte, error), purpose, place string) ([]byte, error)
 	return mac.Sum(nil), nil
 }
 
-// open opens a store, and derives the key for what is kept there.
+// open opens a store, and derives the key for its content.
 func open[S any](
 	ctx context.Context, opens func(context.Context) (S, error), secret func() ([]byte, error), purpose, place string,
 ) (store S, key []byte, err error) {
@@ -91,10 +90,10 @@ func open[S any](
 	return store, key, nil
 }
 
-// Seal is what proves that parts were put together by somebody with the key.
+// Seal returns a MAC of the parts, which proves that somebody with the key combined them.
 func Seal(key []byte, parts ...string) string { return hex.EncodeToString(macOf(key, parts...)) }
 
-// macOf binds parts together. The length in front keeps "ab"+"c" and "a"+"bc" apart.
+// macOf returns the MAC of the parts. The length prefix keeps "ab"+"c" and "a"+"bc" apart.
 func macOf(key []byte, parts ...string) []byte {
 	mac := hmac.New(sha256.New, key)
 	for _, part := range parts {
@@ -103,11 +102,10 @@ func macOf(key []byte, parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// asKept is a time as stores give it back: to a microsecond.
-func asKept(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+// truncated returns a time with the precision of stores, a microsecond.
+func truncated(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
 
-// instant is a time as it goes into a seal: to a microsecond as well. The zero time is
-// nothing.
+// instant returns a time in the form of a seal, in microseconds; "" for the zero time.
 func instant(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -115,9 +113,8 @@ func instant(t time.Time) string {
 	return strconv.FormatInt(t.UnixMicro(), 10)
 }
 
-// same compares what nobody may guess piece by piece.
-func same(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
+// equal compares secrets in constant time.
+func equal(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// encoded is how random bytes are written: nothing in it needs escaping in a header,
-// a cookie or an address.
+// encoded returns bytes as text that needs no escaping in a header, a cookie or a URL.
 func encoded(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }

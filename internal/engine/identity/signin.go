@@ -14,24 +14,26 @@ import (
 	"remit/internal/contract"
 )
 
-// SignIn lets people in at the console: with a link that is good once, and then by a
-// cookie.
+// SignIn signs people in at the console: first with a one-time link, and then with a cookie.
 type SignIn struct {
 	Sessions func(context.Context) (SessionStore, error)
-	Exists   func() bool            // the database was ever made: to look leaves no trace; nil if it was
-	Secret   func() ([]byte, error) // links, cookies and sessions are signed with it
-	Place    string                 // the workspace that links are for
-	// Spend uses up a token until it expires anyway. It is fresh for one alone.
+	// Exists reports whether the database exists, so that reading does not create it; nil if it
+	// does.
+	Exists func() bool
+	Secret func() ([]byte, error) // the key that signs links, cookies and sessions
+	Place  string                 // the workspace that links are for
+	// Spend marks a one-time token as used until it expires. It returns fresh only for the first
+	// call.
 	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
 	Now   func() time.Time
 }
 
-// longestLink is how long a link may be good. It opens the console to whoever finds
-// it first.
-const longestLink = 7 * 24 * time.Hour
+// maxLinkLifetime is the longest lifetime of a link, which opens the console to whoever finds it
+// first.
+const maxLinkLifetime = 7 * 24 * time.Hour
 
-// invitation is what a link says.
-type invitation struct {
+// linkClaims is the content of a link.
+type linkClaims struct {
 	Name    string `json:"n"`
 	Role    Role   `json:"r"`
 	Made    int64  `json:"m"` // Unix microseconds
@@ -39,8 +41,8 @@ type invitation struct {
 	Nonce   string `json:"o"`
 }
 
-// Link makes a one-time token for somebody, good for so long. Nothing is kept: all is
-// in the token, signed. The error is a contract.Invalid.
+// Link returns a one-time token for a person with this lifetime. Nothing is stored: the token
+// contains everything, signed. The error is a contract.Invalid.
 func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) {
 	if err := CheckName(who.Name); err != nil {
 		return "", err
@@ -51,63 +53,64 @@ func (s *SignIn) Link(who Person, good time.Duration) (token string, err error) 
 	if who.Role < Viewer || who.Role > Admin {
 		return "", contract.Errorf(contract.Invalid, "A person at the console is a viewer, an approver or an admin")
 	}
-	if good < time.Second || good > longestLink {
-		return "", contract.Errorf(contract.Invalid, "A link is good for a second to %d days, not for %s", int(longestLink.Hours()/24), good)
+	if good < time.Second || good > maxLinkLifetime {
+		return "", contract.Errorf(contract.Invalid, "A link must be valid for 1 second to %d days, not for %s",
+			int(maxLinkLifetime.Hours()/24), good)
 	}
 	key, err := s.key("link")
 	if err != nil {
 		return "", err
 	}
 	now := s.Now()
-	text, err := json.Marshal(invitation{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(), Nonce: rand.Text()})
+	text, err := json.Marshal(linkClaims{Name: who.Name, Role: who.Role, Made: now.UnixMicro(), Expires: now.Add(good).Unix(),
+		Nonce: rand.Text()})
 	if err != nil {
-		return "", fmt.Errorf("write a link: %w", err)
+		return "", fmt.Errorf("encode link: %w", err)
 	}
 	body := encoded(text)
 	return body + "." + encoded(macOf(key, body)), nil
 }
 
-// badLink is a link that lets nobody in. The page says how to get another.
+// badLink returns the error for a link that is not accepted. The page says how to get another.
 func badLink(why string) error {
 	return contract.Errorf(contract.Denied, "This link %s", why)
 }
 
-// read is what a link says, if it was made here and is not over.
-func (s *SignIn) read(token string) (invitation, error) {
+// read returns the content of a link, if it was made here and has not expired.
+func (s *SignIn) read(token string) (linkClaims, error) {
 	const altered = "was altered, cut off, or made for another workspace"
 	key, err := s.key("link")
 	if err != nil {
-		return invitation{}, err
+		return linkClaims{}, err
 	}
 	body, mac, _ := strings.Cut(token, ".")
-	if !same(mac, encoded(macOf(key, body))) {
-		return invitation{}, badLink(altered)
+	if !equal(mac, encoded(macOf(key, body))) {
+		return linkClaims{}, badLink(altered)
 	}
 	text, err := base64.RawURLEncoding.DecodeString(body)
 	if err != nil {
-		return invitation{}, fmt.Errorf("read a link that was signed: %w", err)
+		return linkClaims{}, fmt.Errorf("read a link that was signed: %w", err)
 	}
-	var says invitation
-	if err := json.Unmarshal(text, &says); err != nil {
-		return invitation{}, fmt.Errorf("read a link that was signed: %w", err)
+	var claims linkClaims
+	if err := json.Unmarshal(text, &claims); err != nil {
+		return linkClaims{}, fmt.Errorf("read a link that was signed: %w", err)
 	}
-	if s.Now().Unix() >= says.Expires {
-		return invitation{}, badLink("has expired")
+	if s.Now().Unix() >= claims.Expires {
+		return linkClaims{}, badLink("has expired")
 	}
-	return says, nil
+	return claims, nil
 }
 
-// Redeem exchanges a one-time token for a session, whose secret is the cookie. An
-// error is a contract.Denied: the token is not ours, was used, or has expired; or a
-// contract.Unavailable.
+// Redeem exchanges a one-time token for a session, whose secret is the cookie. The error is a
+// contract.Denied if the token is not ours, was used, or has expired, or a contract.Unavailable.
 func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who Person, expires time.Time, err error) {
 	fail := func(err error) (string, Person, time.Time, error) { return "", Person{}, time.Time{}, err }
-	says, err := s.read(token)
+	claims, err := s.read(token)
 	if err != nil {
 		return fail(err)
 	}
-	now := asKept(s.Now())
-	fresh, err := s.Spend(ctx, "sign-in "+says.Nonce, now, time.Unix(says.Expires, 0))
+	now := truncated(s.Now())
+	fresh, err := s.Spend(ctx, "sign-in "+claims.Nonce, now, time.Unix(claims.Expires, 0))
 	switch {
 	case err != nil:
 		return fail(unreachable(err))
@@ -119,58 +122,61 @@ func (s *SignIn) Redeem(ctx context.Context, token string) (cookie string, who P
 		return fail(err)
 	}
 	cookie = randomText()
-	begun := Session{Hash: hashOf(key, cookie), Name: says.Name, Role: says.Role, Created: now, Seen: now, Expires: now.Add(SessionLength)}
+	begun := Session{Hash: hashOf(key, cookie), Name: claims.Name, Role: claims.Role, Created: now, Seen: now,
+		Expires: now.Add(SessionLength)}
 	begun.Seal = begun.seal(key)
 	if err := store.Add(ctx, begun); err != nil {
 		return fail(unreachable(err))
 	}
-	// Now, and not before: SignOut notes this before it looks for sessions, so one of the two sees the other.
-	if err := s.checkVoid(ctx, store, says); err != nil {
+	// Only now: SignOut voids links before it ends sessions, so either this check sees the void
+	// mark or SignOut sees the session.
+	if err := s.checkVoid(ctx, store, claims); err != nil {
 		return fail(errors.Join(err, store.End(ctx, begun.Hash)))
 	}
 	return cookie, begun.Person(), begun.Expires, nil
 }
 
-// checkVoid fails if the person was signed out after the link had been made.
-func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, says invitation) error {
+// checkVoid returns an error if the person was signed out after the link was made.
+func (s *SignIn) checkVoid(ctx context.Context, store SessionStore, claims linkClaims) error {
 	key, err := s.key("void")
 	if err != nil {
 		return err
 	}
-	until, err := store.Voided(ctx, hashOf(key, says.Name), hashOf(key, Everybody))
+	until, err := store.Voided(ctx, hashOf(key, claims.Name), hashOf(key, Everybody))
 	switch {
 	case err != nil:
 		return unreachable(err)
-	case says.Made <= until.UnixMicro() && !until.IsZero():
+	case claims.Made <= until.UnixMicro() && !until.IsZero():
 		return badLink("is void: its person was signed out since it was made")
 	}
 	return nil
 }
 
-// touchEvery is how often at most it is noted that a person is there.
+// touchEvery is the shortest interval between two notes that a person is active.
 const touchEvery = time.Minute
 
-// Person is who holds a cookie, and notes that they are there. An error is a
-// contract.Denied, or a contract.Unavailable.
+// Person returns the holder of a cookie, and notes that they are active. The error is a
+// contract.Denied or a contract.Unavailable.
 func (s *SignIn) Person(ctx context.Context, cookie string) (Person, error) {
 	found, store, err := s.find(ctx, cookie)
 	if err != nil {
 		return Person{}, err
 	}
 	if now := s.Now(); now.Sub(found.Seen) >= touchEvery {
-		_ = store.Touch(ctx, found.Hash, now) // the next request tries again; nobody is sent away for it
+		// The next request tries again; the person stays signed in.
+		_ = store.Touch(ctx, found.Hash, now)
 	}
 	return found.Person(), nil
 }
 
-// Look is Person for a request that no person made: a page that refreshes itself keeps
-// no session alive.
+// Look is Person for a request that no person made: a page that refreshes itself does not keep a
+// session alive.
 func (s *SignIn) Look(ctx context.Context, cookie string) (Person, error) {
 	found, _, err := s.find(ctx, cookie)
 	return found.Person(), err
 }
 
-// find is the session of a cookie, and where it is kept.
+// find returns the session of a cookie, and its store.
 func (s *SignIn) find(ctx context.Context, cookie string) (Session, SessionStore, error) {
 	out := contract.Errorf(contract.Denied, "You are not signed in, or your session has ended")
 	store, key, err := s.sessions(ctx, cookie)
@@ -185,13 +191,13 @@ func (s *SignIn) find(ctx context.Context, cookie string) (Session, SessionStore
 	switch {
 	case err != nil:
 		return Session{}, nil, unreachable(err)
-	case !ok || !same(found.Hash, hash) || !found.good(key, s.Now()):
+	case !ok || !equal(found.Hash, hash) || !found.good(key, s.Now()):
 		return Session{}, nil, out
 	}
 	return found, store, nil
 }
 
-// End ends the session of a cookie. One that has ended stays so.
+// End ends the session of a cookie. It does nothing if the session has ended.
 func (s *SignIn) End(ctx context.Context, cookie string) error {
 	store, key, err := s.sessions(ctx, cookie)
 	if err != nil || store == nil {
@@ -203,7 +209,7 @@ func (s *SignIn) End(ctx context.Context, cookie string) error {
 	return nil
 }
 
-// People are the sessions that let somebody in now, the newest first.
+// People returns the sessions that are valid now, newest first.
 func (s *SignIn) People(ctx context.Context) ([]Session, error) {
 	store, key, err := s.existing(ctx)
 	if err != nil || store == nil {
@@ -217,12 +223,12 @@ func (s *SignIn) People(ctx context.Context) ([]Session, error) {
 	return slices.DeleteFunc(list, func(one Session) bool { return !one.good(key, now) }), nil
 }
 
-// Everybody stands for the names of all people.
+// Everybody stands for all people in SignOut.
 const Everybody = "*"
 
-// SignOut ends all sessions of the person with this name, or of Everybody, and tells how
-// many; links that were not used yet are void. Those of another workspace are not ours to
-// end. An error is a contract.Invalid or a contract.Unavailable.
+// SignOut ends all sessions of the person with this name, or of Everybody, and returns how many.
+// Links that were not used yet become void. Sessions of other workspaces go on. The error is a
+// contract.Invalid or a contract.Unavailable.
 func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error) {
 	if err := CheckName(name); err != nil {
 		return 0, err
@@ -232,7 +238,7 @@ func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error
 		return 0, err
 	}
 	now := s.Now()
-	if err := store.Void(ctx, hashOf(key, name), now, now.Add(-longestLink)); err != nil {
+	if err := store.Void(ctx, hashOf(key, name), now, now.Add(-maxLinkLifetime)); err != nil {
 		return 0, unreachable(err)
 	}
 	list, err := s.People(ctx)
@@ -251,8 +257,8 @@ func (s *SignIn) SignOut(ctx context.Context, name string) (ended int, err error
 	return ended, nil
 }
 
-// sessions opens what the session of a cookie is kept in, and the key to it; nil if
-// there can be none.
+// sessions opens the store for the session of a cookie, and returns its key; nil if there can be no
+// such session.
 func (s *SignIn) sessions(ctx context.Context, cookie string) (SessionStore, []byte, error) {
 	if len(cookie) != randomChars {
 		return nil, nil, nil
@@ -260,7 +266,7 @@ func (s *SignIn) sessions(ctx context.Context, cookie string) (SessionStore, []b
 	return s.existing(ctx)
 }
 
-// existing is open for sessions; nil if none was ever begun.
+// existing opens the store of sessions; nil if there has never been a session.
 func (s *SignIn) existing(ctx context.Context) (SessionStore, []byte, error) {
 	if s.Exists != nil && !s.Exists() {
 		return nil, nil, nil
@@ -268,19 +274,19 @@ func (s *SignIn) existing(ctx context.Context) (SessionStore, []byte, error) {
 	return s.open(ctx, "session")
 }
 
-// open opens what sessions are kept in, and gives the key for a purpose.
+// open opens the store of sessions, and returns the key for a purpose.
 func (s *SignIn) open(ctx context.Context, purpose string) (SessionStore, []byte, error) {
 	return open(ctx, s.Sessions, s.Secret, purpose, s.Place)
 }
 
 func (s *SignIn) key(purpose string) ([]byte, error) { return keyOf(s.Secret, purpose, s.Place) }
 
-// good tells whether the session lets its person in: it was begun here, and is not over.
+// good reports whether the session is valid: it was begun here, and has not ended.
 func (s *Session) good(key []byte, now time.Time) bool {
-	return same(s.Seal, s.seal(key)) && !s.Over(now)
+	return equal(s.Seal, s.seal(key)) && !s.Over(now)
 }
 
-// seal binds a person and their role to the session, and it to the key.
+// seal binds the person and the role to the session, and the session to the key.
 func (s *Session) seal(key []byte) string {
 	return Seal(key, "session", s.Hash, s.Name, s.Role.String(), instant(s.Created), instant(s.Expires))
 }
@@ -291,50 +297,49 @@ const (
 	SessionIdle   = 2 * time.Hour  // from the last request
 )
 
-// Session is a person's stay at the console.
+// Session is the session of a person at the console.
 type Session struct {
-	Hash    string // of the cookie, which is kept nowhere
+	Hash    string // of the cookie, which is not stored
 	Name    string
 	Role    Role
 	Created time.Time
-	Expires time.Time // whatever the person does
+	Expires time.Time // even if the person stays active
 	Seen    time.Time // to a minute
-	Seal    string    // proves that the person signed in here: a database can be copied
+	Seal    string    // proves that the person signed in here, because a database can be copied
 }
 
-// Person is who signed in.
+// Person returns who signed in.
 func (s Session) Person() Person { return Person{Name: s.Name, Role: s.Role} }
 
-// Over tells whether the session has ended by itself.
+// Over reports whether the session has expired.
 func (s Session) Over(now time.Time) bool {
 	return !now.Before(s.Expires) || !now.Before(s.Seen.Add(SessionIdle))
 }
 
-// SessionStore keeps sessions. What a method has acknowledged survives a crash. Every
-// method is safe for concurrent use, also by several processes. An error means that
-// the store failed.
+// SessionStore stores sessions. What a method has acknowledged survives a crash. Every method is
+// safe for concurrent use, also by several processes. An error means that the store failed.
 type SessionStore interface {
-	// Add keeps a session, and forgets those that have expired at s.Created.
+	// Add stores a session, and deletes those that have expired at s.Created.
 	Add(ctx context.Context, s Session) error
 
 	// ByHash returns the session with this hash; false if there is none.
 	ByHash(ctx context.Context, hash string) (Session, bool, error)
 
-	// List returns all sessions, the newest first.
+	// List returns all sessions, newest first.
 	List(ctx context.Context) ([]Session, error)
 
-	// Touch notes that a session was used, if that is later than what is known. It
-	// brings back none that has been ended.
+	// Touch notes that a session was used, if that is later than the last time. It does not restore
+	// a session that has ended.
 	Touch(ctx context.Context, hash string, now time.Time) error
 
-	// End forgets a session. One that is not there has ended already.
+	// End deletes a session. It does nothing if there is none.
 	End(ctx context.Context, hash string) error
 
-	// Void notes that links of somebody are void if they were made until then, and forgets
-	// what was noted of others before forget.
+	// Void voids the links of a person that were made until then, and deletes the notes about
+	// others from before forget.
 	Void(ctx context.Context, whose string, until, forget time.Time) error
 
-	// Voided returns until when links of any of these are void; the zero time if nothing
-	// was noted.
+	// Voided returns the time until which links of any of these are void; the zero time if there is
+	// none.
 	Voided(ctx context.Context, whose ...string) (time.Time, error)
 }

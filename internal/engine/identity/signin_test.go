@@ -11,7 +11,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-func entrance(store *stays, c *clock) *identity.SignIn {
+func newSignIn(store *sessionMemory, c *clock) *identity.SignIn {
 	spent := map[string]bool{}
 	return &identity.SignIn{
 		Sessions: func(context.Context) (identity.SessionStore, error) { return store, nil },
@@ -27,7 +27,7 @@ func entrance(store *stays, c *clock) *identity.SignIn {
 
 var grace = identity.Person{Name: "grace", Role: identity.Approver}
 
-func invite(t *testing.T, s *identity.SignIn) string {
+func newLink(t *testing.T, s *identity.SignIn) string {
 	t.Helper()
 	link, err := s.Link(grace, 10*time.Minute)
 	if err != nil {
@@ -38,15 +38,15 @@ func invite(t *testing.T, s *identity.SignIn) string {
 
 func enter(t *testing.T, s *identity.SignIn) (cookie string) {
 	t.Helper()
-	cookie, who, _, err := s.Redeem(t.Context(), invite(t, s))
+	cookie, who, _, err := s.Redeem(t.Context(), newLink(t, s))
 	if err != nil || who != grace {
 		t.Fatalf("%v is in, error %v", who, err)
 	}
 	return cookie
 }
 
-func TestLinkRefuses(t *testing.T) {
-	signIn := entrance(&stays{}, &clock{noon})
+func TestLinkRejects(t *testing.T) {
+	signIn := newSignIn(&sessionMemory{}, &clock{noon})
 	for name, tc := range map[string]struct {
 		who  identity.Person
 		good time.Duration
@@ -65,14 +65,14 @@ func TestLinkRefuses(t *testing.T) {
 	}
 }
 
-func TestRedeemRefuses(t *testing.T) {
+func TestRedeemRejects(t *testing.T) {
 	c := &clock{noon}
-	signIn := entrance(&stays{}, c)
-	link := invite(t, signIn)
-	elsewhere := entrance(&stays{}, c)
+	signIn := newSignIn(&sessionMemory{}, c)
+	link := newLink(t, signIn)
+	elsewhere := newSignIn(&sessionMemory{}, c)
 	elsewhere.Place = "/other"
 	body, mac, _ := strings.Cut(link, ".")
-	other, otherMAC, _ := strings.Cut(invite(t, signIn), ".")
+	other, otherMAC, _ := strings.Cut(newLink(t, signIn), ".")
 	for name, tc := range map[string]struct {
 		token string
 		after time.Duration
@@ -84,7 +84,7 @@ func TestRedeemRefuses(t *testing.T) {
 		"more of it":           {link + "A", 0, "altered"},
 		"other words":          {other + "." + mac, 0, "altered"},
 		"another signature":    {body + "." + otherMAC, 0, "altered"},
-		"of another workspace": {invite(t, elsewhere), 0, "made for another workspace"},
+		"of another workspace": {newLink(t, elsewhere), 0, "made for another workspace"},
 		"no signature":         {body, 0, "altered"},
 		"an expired one":       {link, 10 * time.Minute, "expired"},
 		"the token of agents":  {secretOfAnother(t), 0, "altered"},
@@ -109,7 +109,7 @@ func TestRedeemRefuses(t *testing.T) {
 
 func TestSessionEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
-		visits []time.Duration // after signing in, all but the last let in
+		visits []time.Duration // after signing in; the person is signed in at all but the last
 		in     bool            // also at the last
 	}{
 		"just before two idle hours":  {[]time.Duration{2*time.Hour - 1}, true},
@@ -122,7 +122,7 @@ func TestSessionEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{noon.Truncate(time.Microsecond)}
 			began := c.at
-			signIn := entrance(&stays{}, c)
+			signIn := newSignIn(&sessionMemory{}, c)
 			cookie := enter(t, signIn)
 			for i, after := range tc.visits {
 				c.at = began.Add(after)
@@ -148,9 +148,9 @@ func hours(n int) []time.Duration {
 }
 
 func TestSessionIsTouchedOnceAMinute(t *testing.T) {
-	store, c := &stays{}, &clock{noon.Truncate(time.Microsecond)}
+	store, c := &sessionMemory{}, &clock{noon.Truncate(time.Microsecond)}
 	began := c.at
-	signIn := entrance(store, c)
+	signIn := newSignIn(store, c)
 	cookie := enter(t, signIn)
 	for _, step := range []struct {
 		after   time.Duration
@@ -163,11 +163,12 @@ func TestSessionIsTouchedOnceAMinute(t *testing.T) {
 	}
 }
 
-// TestLookKeepsNoSessionAlive: a page that is left open does not defer the idle end.
-func TestLookKeepsNoSessionAlive(t *testing.T) {
-	store, c := &stays{}, &clock{noon.Truncate(time.Microsecond)}
+// TestLookDoesNotExtendSession checks that a page that is left open does not defer the idle
+// timeout.
+func TestLookDoesNotExtendSession(t *testing.T) {
+	store, c := &sessionMemory{}, &clock{noon.Truncate(time.Microsecond)}
 	began := c.at
-	signIn := entrance(store, c)
+	signIn := newSignIn(store, c)
 	cookie := enter(t, signIn)
 	for after := time.Minute; after < identity.SessionIdle; after += 10 * time.Minute {
 		c.at = began.Add(after)
@@ -182,10 +183,11 @@ func TestLookKeepsNoSessionAlive(t *testing.T) {
 	}
 }
 
-// TestSignOut: everybody's sessions here can be seen and ended, and nobody's elsewhere.
+// TestSignOut checks that all sessions of this workspace can be listed and ended, and none of other
+// workspaces.
 func TestSignOut(t *testing.T) {
-	store, c := &stays{}, &clock{noon}
-	signIn, elsewhere := entrance(store, c), entrance(store, c)
+	store, c := &sessionMemory{}, &clock{noon}
+	signIn, elsewhere := newSignIn(store, c), newSignIn(store, c)
 	elsewhere.Place = "/other"
 	theirs := enter(t, elsewhere)
 	old := enter(t, signIn)
@@ -203,7 +205,7 @@ func TestSignOut(t *testing.T) {
 		_, err := s.Look(t.Context(), cookie)
 		return err == nil
 	}
-	c.at = noon.Add(identity.SessionIdle) // the old one was not used since
+	c.at = noon.Add(identity.SessionIdle) // the old session was not used since
 	people, err := signIn.People(t.Context())
 	if err != nil || len(people) != 3 || in(signIn, old) {
 		t.Errorf("%d are in, error %v", len(people), err)
@@ -236,10 +238,11 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
-// TestSignOutVoidsLinks: what was not used yet lets nobody in, of that person and place alone.
+// TestSignOutVoidsLinks checks that unused links of the person become void, but only in this
+// workspace.
 func TestSignOutVoidsLinks(t *testing.T) {
-	store, c := &stays{}, &clock{noon}
-	signIn, elsewhere := entrance(store, c), entrance(store, c)
+	store, c := &sessionMemory{}, &clock{noon}
+	signIn, elsewhere := newSignIn(store, c), newSignIn(store, c)
 	elsewhere.Place = "/other"
 	linkFor := func(s *identity.SignIn, name string) string {
 		link, err := s.Link(identity.Person{Name: name, Role: identity.Viewer}, time.Hour)
@@ -274,15 +277,16 @@ func TestSignOutVoidsLinks(t *testing.T) {
 	}
 }
 
-func TestCookieIsNotKept(t *testing.T) {
-	store := &stays{}
-	signIn := entrance(store, &clock{noon})
+func TestCookieIsNotStored(t *testing.T) {
+	store := &sessionMemory{}
+	signIn := newSignIn(store, &clock{noon})
 	cookie := enter(t, signIn)
 	if kept := store.sessions[0]; strings.Contains(kept.Hash+kept.Seal+kept.Name, cookie) {
 		t.Error("the cookie is kept")
 	}
 	for name, other := range map[string]string{
-		"none": "", "the hash": store.sessions[0].Hash, "43 characters": strings.Repeat("A", 43), "a part": cookie[:42], "more": cookie + "A", "a token": secretOfAnother(t),
+		"none": "", "the hash": store.sessions[0].Hash, "43 characters": strings.Repeat("A",
+			43), "a part": cookie[:42], "more": cookie + "A", "a token": secretOfAnother(t),
 	} {
 		_, err := signIn.Person(t.Context(), other)
 		denied(t, err, "not signed in")
@@ -304,10 +308,10 @@ func TestCookieIsNotKept(t *testing.T) {
 }
 
 func TestSignInWithoutStore(t *testing.T) {
-	store := &stays{}
-	signIn := entrance(store, &clock{noon})
+	store := &sessionMemory{}
+	signIn := newSignIn(store, &clock{noon})
 	cookie := enter(t, signIn)
-	link := invite(t, signIn)
+	link := newLink(t, signIn)
 	store.fail = errors.New("the disk is on fire")
 	_, err := signIn.Person(t.Context(), cookie)
 	_, _, _, redeemed := signIn.Redeem(t.Context(), link)
@@ -323,7 +327,7 @@ func TestSignInWithoutStore(t *testing.T) {
 }
 
 func FuzzRedeem(f *testing.F) {
-	signIn := entrance(&stays{}, &clock{noon})
+	signIn := newSignIn(&sessionMemory{}, &clock{noon})
 	link, err := signIn.Link(grace, time.Minute)
 	if err != nil {
 		f.Fatal(err)

@@ -14,20 +14,20 @@ import (
 	"remit/internal/engine/identity/identitytest"
 )
 
-// memory is a TokenStore in memory. It passes the suite, so that what is shown with it
-// holds for the real ones.
+// memory is a TokenStore in memory. It passes the suite, so that these tests also hold for real
+// stores.
 type memory struct {
 	mu     sync.Mutex
 	tokens []identity.Token
 	uses   int
-	fail   error // what every method returns, if set
+	fail   error // returned by every method, if set
 }
 
 var _ identity.TokenStore = (*memory)(nil)
 
 func TestMemory(t *testing.T) {
 	identitytest.Tokens(t, func(*testing.T) identity.TokenStore { return &memory{} })
-	identitytest.Sessions(t, func(*testing.T) identity.SessionStore { return &stays{} })
+	identitytest.Sessions(t, func(*testing.T) identity.SessionStore { return &sessionMemory{} })
 }
 
 func (m *memory) enter(ctx context.Context) (leave func(), err error) {
@@ -129,23 +129,23 @@ func (m *memory) Use(ctx context.Context, id string, now time.Time) error {
 	return nil
 }
 
-// stays is a SessionStore in memory. It passes the suite as well.
-type stays struct {
+// sessionMemory is a SessionStore in memory. It passes the suite too.
+type sessionMemory struct {
 	mu       sync.Mutex
 	sessions []identity.Session
 	voids    map[string]time.Time
 	touches  int
-	fail     error // what every method returns, if set
+	fail     error // returned by every method, if set
 }
 
-var _ identity.SessionStore = (*stays)(nil)
+var _ identity.SessionStore = (*sessionMemory)(nil)
 
-func (s *stays) enter(ctx context.Context) (leave func(), err error) {
+func (s *sessionMemory) enter(ctx context.Context) (leave func(), err error) {
 	s.mu.Lock()
 	return s.mu.Unlock, cmp.Or(s.fail, ctx.Err())
 }
 
-func (s *stays) Add(ctx context.Context, n identity.Session) error {
+func (s *sessionMemory) Add(ctx context.Context, n identity.Session) error {
 	leave, err := s.enter(ctx)
 	defer leave()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *stays) Add(ctx context.Context, n identity.Session) error {
 	return nil
 }
 
-func (s *stays) ByHash(ctx context.Context, hash string) (identity.Session, bool, error) {
+func (s *sessionMemory) ByHash(ctx context.Context, hash string) (identity.Session, bool, error) {
 	leave, err := s.enter(ctx)
 	defer leave()
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *stays) ByHash(ctx context.Context, hash string) (identity.Session, bool
 	return identity.Session{}, false, nil
 }
 
-func (s *stays) List(ctx context.Context) ([]identity.Session, error) {
+func (s *sessionMemory) List(ctx context.Context) ([]identity.Session, error) {
 	leave, err := s.enter(ctx)
 	defer leave()
 	list := slices.Clone(s.sessions)
@@ -180,7 +180,7 @@ func (s *stays) List(ctx context.Context) ([]identity.Session, error) {
 	return list, err
 }
 
-func (s *stays) Touch(ctx context.Context, hash string, now time.Time) error {
+func (s *sessionMemory) Touch(ctx context.Context, hash string, now time.Time) error {
 	leave, err := s.enter(ctx)
 	defer leave()
 	if err != nil {
@@ -195,7 +195,7 @@ func (s *stays) Touch(ctx context.Context, hash string, now time.Time) error {
 	return nil
 }
 
-func (s *stays) End(ctx context.Context, hash string) error {
+func (s *sessionMemory) End(ctx context.Context, hash string) error {
 	leave, err := s.enter(ctx)
 	defer leave()
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *stays) End(ctx context.Context, hash string) error {
 	return nil
 }
 
-func (s *stays) Void(ctx context.Context, whose string, until, forget time.Time) error {
+func (s *sessionMemory) Void(ctx context.Context, whose string, until, forget time.Time) error {
 	leave, err := s.enter(ctx)
 	defer leave()
 	if err != nil {
@@ -221,7 +221,7 @@ func (s *stays) Void(ctx context.Context, whose string, until, forget time.Time)
 	return nil
 }
 
-func (s *stays) Voided(ctx context.Context, whose ...string) (latest time.Time, err error) {
+func (s *sessionMemory) Voided(ctx context.Context, whose ...string) (latest time.Time, err error) {
 	leave, err := s.enter(ctx)
 	defer leave()
 	for _, one := range whose {

@@ -13,24 +13,27 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// Tokens issues and checks the tokens of agents.
+// Tokens creates and checks the tokens of agents.
 type Tokens struct {
-	Store  func(context.Context) (TokenStore, error)
-	Exists func() bool            // the database was ever made: to look leaves no trace; nil if it was
-	Secret func() ([]byte, error) // tokens are hashed and sealed with it; it is kept apart from them
-	Place  string                 // the workspace that tokens are for: those of another let nobody in
-	Now    func() time.Time
+	Store func(context.Context) (TokenStore, error)
+	// Exists reports whether the database exists, so that reading does not create it; nil if it
+	// does.
+	Exists func() bool
+	// Secret returns the key that hashes and seals tokens; it is stored apart from them.
+	Secret func() ([]byte, error)
+	// Place is the workspace that tokens are for; those of another are rejected.
+	Place string
+	Now   func() time.Time
 
-	mu    sync.Mutex
-	noted map[string]time.Time // when the use of a token was last passed on, by id
+	mu        sync.Mutex
+	lastNoted map[string]time.Time // when the use of a token was last stored, by id
 }
 
-// Create makes a token. The secret is given here and never again. An error is a
-// contract.Invalid, a contract.Conflict if a live token has the name, or a
-// contract.Limited if there are too many.
+// Create creates a token. Only Create returns the secret. The error is a contract.Invalid, a
+// contract.Conflict if a live token has the name, or a contract.Limited if there are too many.
 func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made Token, err error) {
-	now := asKept(t.Now())
-	n.Expires = asKept(n.Expires)
+	now := truncated(t.Now())
+	n.Expires = truncated(n.Expires)
 	if err := n.check(now); err != nil {
 		return "", Token{}, err
 	}
@@ -45,7 +48,7 @@ func (t *Tokens) Create(ctx context.Context, n NewToken) (secret string, made To
 	}
 	made.Seal = made.seal(key)
 	if err := store.Add(ctx, made); err != nil {
-		return "", Token{}, fmt.Errorf("create a token: %w", err)
+		return "", Token{}, fmt.Errorf("create token: %w", err)
 	}
 	return secret, made, nil
 }
@@ -66,16 +69,17 @@ func (n *NewToken) check(now time.Time) error {
 		}
 	}
 	if !n.Expires.IsZero() && !n.Expires.After(now) {
-		return contract.Errorf(contract.Invalid, "The token would have expired at %s already", n.Expires.Format(time.RFC3339))
+		return contract.Errorf(contract.Invalid, "The expiry %s is in the past; choose a later one", n.Expires.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// Check finds the token of a secret. An error is a contract.Denied, which tells why
-// only to one who has a secret that was good once; or a contract.Unavailable.
+// Check returns the token of a secret. The error is a contract.Denied, which gives the reason only
+// to the holder of a secret that was once valid, or a contract.Unavailable.
 func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	if !wellFormed(secret) {
-		return Token{}, contract.Errorf(contract.Denied, "The token is mistyped or cut off: it begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
+		return Token{}, contract.Errorf(contract.Denied,
+			"The token is mistyped or cut off: it begins with %s and has %d characters", Prefix, len(Prefix)+randomChars+checkChars)
 	}
 	unknown := contract.Errorf(contract.Denied, "The token is unknown here; \"remit token create\" makes one")
 	if !t.exists() {
@@ -90,7 +94,7 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	switch {
 	case err != nil:
 		return Token{}, unreachable(err)
-	case !ok || !same(found.Hash, hash):
+	case !ok || !equal(found.Hash, hash):
 		return Token{}, unknown
 	}
 	now := t.Now()
@@ -101,48 +105,50 @@ func (t *Tokens) Check(ctx context.Context, secret string) (Token, error) {
 	return found, nil
 }
 
-// refusal tells whoever has the secret why the token lets them in no more.
+// refusal returns why the token is no longer valid. Only the holder of its secret gets this error.
 func (t *Token) refusal(key []byte, now time.Time) error {
 	switch {
-	case !same(t.Seal, t.seal(key)):
+	case !equal(t.Seal, t.seal(key)):
 		return contract.Errorf(contract.Denied, "The token was altered, or made for another workspace; \"remit token create\" makes one")
 	case !t.Revoked.IsZero():
-		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; \"remit token create\" makes another", t.Name, t.Revoked.Format(time.RFC3339))
+		return contract.Errorf(contract.Denied, "The token %q was revoked at %s; \"remit token create\" makes another", t.Name,
+			t.Revoked.Format(time.RFC3339))
 	case t.Expired(now):
-		return contract.Errorf(contract.Denied, "The token %q expired at %s; \"remit token create\" makes another", t.Name, t.Expires.Format(time.RFC3339))
+		return contract.Errorf(contract.Denied, "The token %q expired at %s; \"remit token create\" makes another", t.Name,
+			t.Expires.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// useEvery is how often at most it is noted that a token is used.
+// useEvery is the shortest interval between two notes that a token is used.
 const useEvery = time.Minute
 
-// note passes on that a token is used. That it could not be kept lets nobody wait or
-// keeps them out: it is tried again a minute later.
+// note stores that a token is used. If that fails, the call goes on, and the next attempt is a
+// minute later.
 func (t *Tokens) note(ctx context.Context, store TokenStore, used *Token, now time.Time) {
 	if now.Sub(used.Used) < useEvery || !t.due(used.ID, now) {
 		return
 	}
 	if store.Use(ctx, used.ID, now) == nil {
-		used.Used = asKept(now)
+		used.Used = truncated(now)
 	}
 }
 
-// due tells one of all who ask within a minute that the use of a token is to be noted.
+// due returns true to one caller per minute, which must then store that the token is used.
 func (t *Tokens) due(id string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if last, ok := t.noted[id]; ok && now.Sub(last) < useEvery {
+	if last, ok := t.lastNoted[id]; ok && now.Sub(last) < useEvery {
 		return false
 	}
-	if t.noted == nil || len(t.noted) > 2*MostTokens { // those of tokens that are long gone
-		t.noted = map[string]time.Time{}
+	if t.lastNoted == nil || len(t.lastNoted) > 2*MostTokens { // drop the entries of old tokens
+		t.lastNoted = map[string]time.Time{}
 	}
-	t.noted[id] = now
+	t.lastNoted[id] = now
 	return true
 }
 
-// List gives every token, also the revoked and the expired, newest first.
+// List returns all tokens, also revoked and expired ones, newest first.
 func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 	if !t.exists() {
 		return nil, nil
@@ -160,13 +166,13 @@ func (t *Tokens) List(ctx context.Context) ([]Token, error) {
 		return nil, err
 	}
 	for i := range list {
-		list[i].Foreign = !same(list[i].Seal, list[i].seal(key))
+		list[i].Foreign = !equal(list[i].Seal, list[i].seal(key))
 	}
 	return list, nil
 }
 
-// Any tells whether a token was ever made here. One that is revoked or has expired
-// counts: that it is over must not open what was closed.
+// Any reports whether a token was ever created here. Revoked and expired tokens count, because the
+// end of a token must not open what was closed.
 func (t *Tokens) Any(ctx context.Context) (bool, error) {
 	list, err := t.List(ctx)
 	if err != nil {
@@ -175,8 +181,8 @@ func (t *Tokens) Any(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(list, func(one Token) bool { return !one.Foreign }), nil
 }
 
-// Revoke ends the token with this id or name for good. To revoke one again changes
-// nothing. The error is a contract.NotFound if there is none.
+// Revoke revokes the token with this id or name for good. Revoking it again changes nothing. The
+// error is a contract.NotFound if there is none.
 func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 	if !t.exists() {
 		return Token{}, NoToken(idOrName)
@@ -187,48 +193,49 @@ func (t *Tokens) Revoke(ctx context.Context, idOrName string) (Token, error) {
 	}
 	revoked, err := store.Revoke(ctx, idOrName, t.Now())
 	if err != nil {
-		return Token{}, fmt.Errorf("revoke a token: %w", err)
+		return Token{}, fmt.Errorf("revoke token: %w", err)
 	}
 	return revoked, nil
 }
 
-// NoToken is the error of stores for a token that is not there.
+// NoToken returns the error of stores for a token that does not exist.
 func NoToken(idOrName string) error {
 	return contract.Errorf(contract.NotFound, "There is no token %q; \"remit token list\" shows those that there are", idOrName)
 }
 
-// NameTaken is the error of stores for a name that a live token has.
+// NameTaken returns the error of stores for a name that a live token has.
 func NameTaken(name string) error {
 	return contract.Errorf(contract.Conflict, "There is a token %q already; revoke it first, or choose another name", name)
 }
 
 func (t *Tokens) exists() bool { return t.Exists == nil || t.Exists() }
 
-// forTokens is the purpose of the key of tokens.
+// forTokens is the purpose of the key for tokens.
 const forTokens = "token"
 
 func unreachable(err error) error {
-	return contract.Errorf(contract.Unavailable, "Who calls cannot be checked right now; try again").Because(err)
+	return contract.Errorf(contract.Unavailable, "The caller's identity cannot be checked right now; try again").Because(err)
 }
 
-// hashOf is what is kept of a secret. Who has the database but not the key cannot
-// tell whether a guess is right.
+// hashOf returns what is stored of a secret. Somebody with the database but without the key cannot
+// test guesses.
 func hashOf(key []byte, secret string) string { return Seal(key, "hash", secret) }
 
-// seal binds the rights of a token to it, and it to the key.
+// seal binds its rights to the token, and the token to the key.
 func (t *Token) seal(key []byte) string {
 	rate := strconv.Itoa(t.Rate.Requests) + "/" + strconv.FormatInt(int64(t.Rate.Per), 10)
-	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created), instant(t.Expires), t.Hash)
+	return Seal(key, "token", t.ID, t.Name, t.User, strings.Join(t.Scopes.List(), " "), rate, t.By, instant(t.Created),
+		instant(t.Expires), t.Hash)
 }
 
-// NewToken is a token that is yet to be made.
+// NewToken describes a token to create.
 type NewToken struct {
-	Name    string // no other live token has it
-	User    string // the one whose data it may name; AnyUser for all, "" for none
+	Name    string // unique among live tokens
+	User    string // the user whose data it may access; AnyUser for all, "" for none
 	Scopes  Scopes
 	Rate    ratelimit.Rate // zero: none of its own
 	Expires time.Time      // zero: never
-	By      string         // who makes it
+	By      string         // who creates it
 }
 
 // Token is a token of an agent, without its secret.
@@ -236,27 +243,29 @@ type Token struct {
 	ID, Name, User string
 	Scopes         Scopes
 	Rate           ratelimit.Rate // zero: none of its own
-	By             string         // who made it
+	By             string         // who created it
 	Created        time.Time
 	Expires        time.Time // zero: never
-	Revoked        time.Time // zero: it is not
+	Revoked        time.Time // zero: not revoked
 	Used           time.Time // to a minute; zero: never
-	Hash           string    // of the secret, which is kept nowhere
-	Seal           string    // proves that the token was made here: a database can be copied
-	Foreign        bool      // the seal is not ours, so it lets nobody in; no store keeps this
+	Hash           string    // of the secret, which is not stored
+	// Seal proves that the token was created here, because a database can be copied.
+	Seal string
+	// Foreign means that the seal is not ours, so the token is rejected; stores do not keep this
+	// field.
+	Foreign bool
 }
 
-// Principal is how records and approvals name the agent.
+// Principal returns the agent's name in records and approvals.
 func (t Token) Principal() string { return "agent:" + t.Name }
 
-// Live tells whether the token lets anybody in: it is ours, and neither revoked nor
-// expired.
+// Live reports whether the token is valid: it is ours, and neither revoked nor expired.
 func (t Token) Live(now time.Time) bool {
 	return t.State(now) == "live"
 }
 
-// State says in a word whether the token lets anybody in: live, revoked, expired, or foreign
-// if it came with the database from another machine or workspace.
+// State returns the state of the token: live, revoked, expired, or foreign if it came with the
+// database from another machine or workspace.
 func (t Token) State(now time.Time) string {
 	switch {
 	case t.Foreign:
@@ -269,40 +278,38 @@ func (t Token) State(now time.Time) string {
 	return "live"
 }
 
-// Expired tells whether the token has come to its end. It counts until the instant
-// before Expires.
+// Expired reports whether the token has expired. It is valid until the instant before Expires.
 func (t Token) Expired(now time.Time) bool {
 	return !t.Expires.IsZero() && !now.Before(t.Expires)
 }
 
-// Grant is what the token lets an agent do.
+// Grant returns what the token allows an agent to do.
 func (t Token) Grant() *Grant { return &Grant{User: t.User, Scopes: t.Scopes} }
 
-// MostTokens is how many live tokens there may be at once.
+// MostTokens is how many live tokens may exist at once.
 const MostTokens = 1000
 
-// TokenStore keeps tokens. What a method has acknowledged survives a crash. Every
-// method is safe for concurrent use, also by several processes. Errors of kind
-// not_found, conflict and limited are as stated; any other error means that the store
-// failed.
+// TokenStore stores tokens. What a method has acknowledged survives a crash. Every method is safe
+// for concurrent use, also by several processes. Errors of kind not_found, conflict and limited are
+// as stated; any other error means that the store failed.
 type TokenStore interface {
-	// Add keeps a token. It returns a contract.Conflict error if another has its name
-	// that is neither revoked nor expired at t.Created, and a contract.Limited error
-	// if there are MostTokens of those. What ended a year before is forgotten.
+	// Add stores a token. It returns a contract.Conflict error if another token has its name and is
+	// neither revoked nor expired at t.Created, and a contract.Limited error if there are
+	// MostTokens of those. It deletes tokens that ended more than a year before.
 	Add(ctx context.Context, t Token) error
 
 	// ByHash returns the token with this hash; false if there is none.
 	ByHash(ctx context.Context, hash string) (Token, bool, error)
 
-	// List returns every token, also the revoked and the expired, newest first.
+	// List returns all tokens, also revoked and expired ones, newest first.
 	List(ctx context.Context) ([]Token, error)
 
-	// Revoke ends a token for good and returns it. It is found by its id, or else by
-	// its name: the one that is not revoked, or else the newest. One that was revoked
-	// before stays as it is. It returns a contract.NotFound error if there is none.
+	// Revoke revokes a token for good and returns it. It finds the token by its id, or else by its
+	// name: the one that is not revoked, or else the newest. A token that was revoked before stays
+	// unchanged. It returns a contract.NotFound error if there is none.
 	Revoke(ctx context.Context, idOrName string, now time.Time) (Token, error)
 
-	// Use notes that a token was used, if that is later than what is known. A token
-	// that is not there is none to note anything of.
+	// Use notes that a token was used, if that is later than the last time. It does nothing if
+	// there is no such token.
 	Use(ctx context.Context, id string, now time.Time) error
 }

@@ -19,12 +19,12 @@ import (
 
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456789, time.UTC)
 
-// clock is a time that a test sets.
+// clock is a clock that the test sets.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
 
-func issuer(store *memory, c *clock) *identity.Tokens {
+func newTokens(store *memory, c *clock) *identity.Tokens {
 	return &identity.Tokens{
 		Store:  func(context.Context) (identity.TokenStore, error) { return store, nil },
 		Secret: func() ([]byte, error) { return []byte("a secret of the machine"), nil },
@@ -48,9 +48,9 @@ func create(t *testing.T, tokens *identity.Tokens, n identity.NewToken) (string,
 	return secret, made
 }
 
-func TestTokenIsKnownAgain(t *testing.T) {
+func TestCreateAndCheck(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, made := create(t, tokens, wanted("ci"))
 	if !regexp.MustCompile(`^remit_[A-Za-z0-9_-]{49}$`).MatchString(secret) {
 		t.Errorf("the secret is %s", secret)
@@ -63,7 +63,8 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	if diff := cmp.Diff(made, got); diff != "" {
 		t.Errorf("differs (-made +checked):\n%s", diff)
 	}
-	if got.Principal() != "agent:ci" || got.Grant().User != "ada" || !got.Grant().Scopes.Has("tasks", false) || got.Grant().Scopes.Has("tasks", true) {
+	if got.Principal() != "agent:ci" || got.Grant().User != "ada" || !got.Grant().Scopes.Has("tasks", false) ||
+		got.Grant().Scopes.Has("tasks", true) {
 		t.Errorf("%s may do %v", got.Principal(), got.Grant())
 	}
 	if kept := fmt.Sprintf("%+v", store.tokens); strings.Contains(kept, secret[6:]) || strings.Contains(kept, secret[6:49]) {
@@ -75,9 +76,9 @@ func TestTokenIsKnownAgain(t *testing.T) {
 	}
 }
 
-func TestCheckRefuses(t *testing.T) {
+func TestCheckRejects(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	good, _ := create(t, tokens, wanted("ci"))
 	revoked, _ := create(t, tokens, wanted("gone"))
 	if _, err := tokens.Revoke(t.Context(), "gone"); err != nil {
@@ -105,7 +106,7 @@ func TestCheckRefuses(t *testing.T) {
 			_, err := tokens.Check(t.Context(), tc.secret)
 			denied(t, err, tc.want)
 			if tc.secret != "" && strings.Contains(err.Error(), tc.secret) {
-				t.Errorf("the error tells the secret: %v", err)
+				t.Errorf("the error contains the secret: %v", err)
 			}
 		})
 	}
@@ -117,7 +118,7 @@ func TestCheckRefuses(t *testing.T) {
 
 func secretOfAnother(t *testing.T) string {
 	t.Helper()
-	secret, _ := create(t, issuer(&memory{}, &clock{noon}), wanted("ci"))
+	secret, _ := create(t, newTokens(&memory{}, &clock{noon}), wanted("ci"))
 	return secret
 }
 
@@ -138,15 +139,16 @@ func denied(t *testing.T, err error, words ...string) {
 	}
 }
 
-func TestCreateRefuses(t *testing.T) {
+func TestCreateRejects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*identity.NewToken)
 		kind   contract.Kind
 		want   string
 	}{
-		"no name":              {func(n *identity.NewToken) { n.Name = "" }, contract.Invalid, "name is needed"},
-		"a long name":          {func(n *identity.NewToken) { n.Name = strings.Repeat("ü", 65) }, contract.Invalid, "65 characters"},
-		"a line break":         {func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid, `"ci\nadmin" has a character that cannot be seen, at byte 2`},
+		"no name":     {func(n *identity.NewToken) { n.Name = "" }, contract.Invalid, "name is needed"},
+		"a long name": {func(n *identity.NewToken) { n.Name = strings.Repeat("ü", 65) }, contract.Invalid, "65 characters"},
+		"a line break": {func(n *identity.NewToken) { n.Name = "ci\nadmin" }, contract.Invalid,
+			`"ci\nadmin" has a character that cannot be seen, at byte 2`},
 		"marks of direction":   {func(n *identity.NewToken) { n.Name = "ci\u202enimda" }, contract.Invalid, "cannot be seen"},
 		"nothing to be seen":   {func(n *identity.NewToken) { n.Name = "ci\u200b" }, contract.Invalid, "cannot be seen"},
 		"another kind of room": {func(n *identity.NewToken) { n.Name = "c\u00a0i" }, contract.Invalid, "cannot be seen"},
@@ -157,11 +159,12 @@ func TestCreateRefuses(t *testing.T) {
 		"no scopes":            {func(n *identity.NewToken) { n.Scopes = nil }, contract.Invalid, "at least one scope"},
 		"half a rate":          {func(n *identity.NewToken) { n.Rate.Per = 0 }, contract.Invalid, "rate"},
 		"a negative rate":      {func(n *identity.NewToken) { n.Rate.Requests = -1 }, contract.Invalid, "rate"},
-		"expired already":      {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid, "expired at 2026-08-01T12:00:00Z already"},
+		"expired already": {func(n *identity.NewToken) { n.Expires = noon }, contract.Invalid,
+			"The expiry 2026-08-01T12:00:00Z is in the past"},
 		"a name that is taken": {func(n *identity.NewToken) { n.Name = "taken" }, contract.Conflict, "revoke it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tokens := issuer(&memory{}, &clock{noon})
+			tokens := newTokens(&memory{}, &clock{noon})
 			create(t, tokens, wanted("taken"))
 			n := wanted("ci")
 			tc.change(&n)
@@ -172,13 +175,13 @@ func TestCreateRefuses(t *testing.T) {
 		})
 	}
 	for _, name := range []string{"c", "CI of team Ü", strings.Repeat("界", 64), "a replacement \uFFFD"} {
-		create(t, issuer(&memory{}, &clock{noon}), wanted(name))
+		create(t, newTokens(&memory{}, &clock{noon}), wanted(name))
 	}
 }
 
 func TestUseIsNotedOnceAMinute(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, _ := create(t, tokens, wanted("ci"))
 	for _, step := range []struct {
 		after time.Duration
@@ -198,13 +201,13 @@ func TestUseIsNotedOnceAMinute(t *testing.T) {
 			t.Errorf("after %s it was noted %d times, want %d", step.after, store.uses, step.uses)
 		}
 	}
-	// Another process has noted it just now.
-	if _, err := issuer(store, c).Check(t.Context(), secret); err != nil || store.uses != 3 {
+	// Another process has just noted it.
+	if _, err := newTokens(store, c).Check(t.Context(), secret); err != nil || store.uses != 3 {
 		t.Errorf("noted %d times, error %v", store.uses, err)
 	}
 }
 
-func TestWhatWasNeverMadeIsNotOpened(t *testing.T) {
+func TestMissingDatabaseIsNotCreated(t *testing.T) {
 	tokens := &identity.Tokens{
 		Store: func(context.Context) (identity.TokenStore, error) {
 			t.Error("the store was opened")
@@ -229,7 +232,7 @@ func TestWhatWasNeverMadeIsNotOpened(t *testing.T) {
 
 func TestAny(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	check := func(what string, want bool) {
 		t.Helper()
 		if live, err := tokens.Any(t.Context()); err != nil || live != want {
@@ -251,10 +254,11 @@ func TestAny(t *testing.T) {
 	check("once it is revoked", true)
 }
 
-// TestStoreIsDown: who cannot be checked is told to try again, and nobody is let in.
-func TestStoreIsDown(t *testing.T) {
+// TestStoreFails checks that nobody gets access while the store fails, and that the error asks to
+// try again.
+func TestStoreFails(t *testing.T) {
 	store, c := &memory{}, &clock{noon}
-	tokens := issuer(store, c)
+	tokens := newTokens(store, c)
 	secret, _ := create(t, tokens, wanted("ci"))
 	store.fail = errors.New("the disk is on fire")
 	_, err := tokens.Check(t.Context(), secret)
@@ -267,7 +271,7 @@ func TestStoreIsDown(t *testing.T) {
 }
 
 func FuzzCheck(f *testing.F) {
-	tokens := issuer(&memory{}, &clock{noon})
+	tokens := newTokens(&memory{}, &clock{noon})
 	good, _, err := tokens.Create(f.Context(), wanted("ci"))
 	if err != nil {
 		f.Fatal(err)

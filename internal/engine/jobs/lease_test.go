@@ -12,7 +12,7 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// abandon leaves a task as a process does that is killed while it runs.
+// abandon makes a task look like that of a process that was killed while it ran.
 func abandon(t *testing.T, store *memory, id string) {
 	t.Helper()
 	now := time.Now()
@@ -33,7 +33,7 @@ func TestLeaseLapses(t *testing.T) {
 			abandon(t, store, id)
 		}
 		time.Sleep(20*time.Second - time.Microsecond)
-		r.cancel("cancelled") // whoever runs it does not hear of it
+		r.cancel("cancelled") // no process is there to react
 		if got := r.get("read"); got.Status != jobs.Working {
 			t.Errorf("within its lease the task is %s", got.Status)
 		}
@@ -62,7 +62,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 				t.Fatalf("a task that runs is %s with %v", got.Status, got.Fault)
 			}
 			if !got.UpdatedAt.Equal(running.UpdatedAt) {
-				t.Fatal("a lease that is renewed is told as a change of the task")
+				t.Fatal("the renewal of a lease is reported as a change of the task")
 			}
 		}
 		close(here.release)
@@ -70,8 +70,8 @@ func TestLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// TestQueuedTaskKeepsItsLease: one that waits for its turn is not given up.
-func TestQueuedTaskKeepsItsLease(t *testing.T) {
+// TestQueuedTaskKeepsLease checks that the lease of a task that waits for a free slot is renewed.
+func TestQueuedTaskKeepsLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		here, there := newRig(t, store, func(r *jobs.Runner) { r.Running = 1 }), newRig(t, store)
@@ -80,15 +80,16 @@ func TestQueuedTaskKeepsItsLease(t *testing.T) {
 		queued := here.start("wrong", `{}`).ID
 		time.Sleep(time.Minute)
 		if got := there.get(queued); got.Status != jobs.Working {
-			t.Errorf("a task that waits for its turn is %s", got.Status)
+			t.Errorf("a task that waits for a slot is %s", got.Status)
 		}
 		close(here.release)
 		there.until(queued, jobs.Completed)
 	})
 }
 
-// TestMachineSlept: this process still runs what its lease has lapsed for.
-func TestMachineSlept(t *testing.T) {
+// TestLeaseLapsedDuringSuspend checks that a task whose lease lapsed while the machine was
+// suspended still counts as running in its own process.
+func TestLeaseLapsedDuringSuspend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		slept := time.Duration(0)
@@ -106,7 +107,7 @@ func TestMachineSlept(t *testing.T) {
 	})
 }
 
-// TestLostTaskStops: what another process has given up for us does not go on here.
+// TestLostTaskStops checks that a run stops when another process has marked its task as failed.
 func TestLostTaskStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
@@ -122,8 +123,8 @@ func TestLostTaskStops(t *testing.T) {
 	})
 }
 
-// TestNextRunIsNotForgotten: the end of one run does not take the next along, which
-// may begin before the first is all over.
+// TestNextRunIsNotForgotten checks that the end of one run does not remove the next run of the
+// task, which may begin before the first has ended.
 func TestNextRunIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, &memory{})
@@ -145,7 +146,7 @@ func TestNextRunIsNotForgotten(t *testing.T) {
 	})
 }
 
-// endsSoon checks that nothing runs on that has lost its task.
+// endsSoon checks that a run that lost its task ends soon.
 func endsSoon(r *rig) {
 	r.t.Helper()
 	begun := time.Now()
@@ -157,24 +158,24 @@ func endsSoon(r *rig) {
 	}
 }
 
-// unsure is a store that keeps the first change and says that it failed, as one
-// does whose connection breaks at the wrong moment.
-type unsure struct {
+// unreliable is a store that stores the first change but reports a failure, like one whose
+// connection breaks before the answer.
+type unreliable struct {
 	jobs.Store
 	once sync.Once
 }
 
-func (u *unsure) Swap(ctx context.Context, t jobs.Task) (bool, error) {
+func (u *unreliable) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 	kept, err := u.Store.Swap(ctx, t)
 	u.once.Do(func() { kept, err = false, errDisk })
 	return kept, err
 }
 
-// TestOneRunLeavesTheNextAlone: a run that tries again to keep its end finds that the
-// task goes on already.
-func TestOneRunLeavesTheNextAlone(t *testing.T) {
+// TestRetriedEndKeepsNextRun checks that a run that tries again to store its end does not touch a
+// task that already runs again.
+func TestRetriedEndKeepsNextRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, &unsure{Store: &memory{}})
+		r := newRig(t, &unreliable{Store: &memory{}})
 		id := r.start("later", `{}`).ID
 		r.until(id, jobs.InputRequired)
 		r.answer(id, "yes", "go")
@@ -198,7 +199,8 @@ func TestCancelFromAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestCancelIsSeenSoon: the owner looks for it more often than it renews its lease.
+// TestCancelIsSeenSoon checks that the owner checks for cancellation more often than it renews its
+// lease.
 func TestCancelIsSeenSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
@@ -236,7 +238,7 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
-func TestCloseGivesUp(t *testing.T) {
+func TestCloseTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}
 		r := newRig(t, store, func(r *jobs.Runner) { r.Running = 1 })
@@ -265,7 +267,8 @@ func TestCloseGivesUp(t *testing.T) {
 	})
 }
 
-// TestCloseDoesNotHang: a tool that hears nothing cannot keep the server from stopping.
+// TestCloseDoesNotHang checks that a tool that ignores cancellation cannot keep the server from
+// stopping.
 func TestCloseDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, &memory{})
@@ -278,7 +281,8 @@ func TestCloseDoesNotHang(t *testing.T) {
 	})
 }
 
-// TestCloseWhileStarting: a task that is kept while the server stops does not run on.
+// TestCloseWhileStarting checks that a task that is stored while the server stops does not keep
+// running.
 func TestCloseWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}

@@ -8,8 +8,8 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// TestAnswersRace: two processes answer one question each, at once. Both answers
-// count, and the call goes on once.
+// TestAnswersRace checks that two processes may answer one question each at the same time: both
+// answers count, and the call continues once.
 func TestAnswersRace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	one, other := newRig(t, openFile(t, path)), newRig(t, openFile(t, path))
@@ -17,7 +17,7 @@ func TestAnswersRace(t *testing.T) {
 		id := one.start("both", `{}`).ID
 		one.until(id, jobs.InputRequired)
 		before := one.runs.Load() + other.runs.Load()
-		together(
+		concurrently(
 			func() { one.answer(id, "1", "a") },
 			func() { other.answer(id, "2", "b") },
 		)
@@ -28,7 +28,7 @@ func TestAnswersRace(t *testing.T) {
 	}
 }
 
-// TestAnswerAndCancelRace: whichever comes first, there is one end, and it stays.
+// TestAnswerAndCancelRace checks that there is exactly one final status, whichever comes first.
 func TestAnswerAndCancelRace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	one, other := newRig(t, openFile(t, path)), newRig(t, openFile(t, path))
@@ -41,7 +41,7 @@ func TestAnswerAndCancelRace(t *testing.T) {
 			answering, cancelling = other, one
 		}
 		before := one.runs.Load() + other.runs.Load()
-		together(
+		concurrently(
 			func() { answering.answer(id, "x", "a", "b") },
 			func() { other.answer(id, "x", "a", "b") },
 			func() { cancelling.cancel(id) },
@@ -65,7 +65,7 @@ func TestAnswerAndCancelRace(t *testing.T) {
 	}
 }
 
-// final waits for an end.
+// final waits for a final status.
 func final(r *rig, id string) jobs.Task {
 	r.t.Helper()
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {

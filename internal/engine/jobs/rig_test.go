@@ -76,10 +76,10 @@ type out struct {
 	Said string `json:"said"`
 }
 
-// tools are the handlers of the set, and what the tests see of them.
+// tools holds the handlers of the set, and what the tests observe of them.
 type tools struct {
-	runs    atomic.Int32  // how often a handler was reached
-	began   chan struct{} // takes one from each slow call that has begun
+	runs    atomic.Int32  // how often a handler was called
+	began   chan struct{} // gets one value from each slow call that has begun
 	release chan struct{} // lets a slow call end
 }
 
@@ -88,7 +88,10 @@ func newTools() *tools { return &tools{began: make(chan struct{}, 100), release:
 func (ts *tools) handlers() map[string]engine.Handler {
 	all := map[string]func(context.Context, in) (out, error){
 		"twice": twice, "both": both, "write": both, "guarded": guarded, "wrong": wrong, "fault": fault,
-		"slow": ts.slow, "later": ts.later, "deaf": ts.deaf, "stubborn": ts.stubborn, "unseen": func(context.Context, in) (out, error) { return out{}, nil },
+		"slow": ts.slow, "later": ts.later, "deaf": ts.uninterruptible, "stubborn": ts.stubborn, "unseen": func(context.Context,
+			in) (out, error) {
+			return out{}, nil
+		},
 	}
 	handlers := map[string]engine.Handler{}
 	for name, handler := range all {
@@ -100,7 +103,7 @@ func (ts *tools) handlers() map[string]engine.Handler {
 	return handlers
 }
 
-// twice asks in two rounds.
+// twice asks one question after the other.
 func twice(ctx context.Context, in in) (out, error) {
 	first, err := engine.Ask(ctx, engine.Form("name", "Who?", engine.YesOrNo()))
 	if err != nil {
@@ -113,7 +116,7 @@ func twice(ctx context.Context, in in) (out, error) {
 	return out{in.Text + said(first, "name") + said(second, "sure")}, nil
 }
 
-// both asks two things at once.
+// both asks two questions together.
 func both(ctx context.Context, in in) (out, error) {
 	answers, err := engine.Ask(ctx, engine.Form("a", "A?", engine.YesOrNo()), engine.Form("b", "B?", engine.YesOrNo()))
 	if err != nil {
@@ -151,7 +154,7 @@ func (ts *tools) slow(ctx context.Context, _ in) (out, error) {
 	}
 }
 
-// later asks first, and is slow then.
+// later asks first, and then is slow.
 func (ts *tools) later(ctx context.Context, in in) (out, error) {
 	if _, err := engine.Ask(ctx, engine.Form("go", "Go?", engine.YesOrNo())); err != nil {
 		return out{}, err
@@ -159,16 +162,16 @@ func (ts *tools) later(ctx context.Context, in in) (out, error) {
 	return ts.slow(ctx, in)
 }
 
-// deaf waits until it is released, whatever it is told.
-func (ts *tools) deaf(context.Context, in) (out, error) {
+// uninterruptible waits until it is released, even if it is cancelled.
+func (ts *tools) uninterruptible(context.Context, in) (out, error) {
 	ts.began <- struct{}{}
 	<-ts.release
 	return out{"done"}, nil
 }
 
-// stubborn is deaf, and asks then.
+// stubborn is uninterruptible, and then asks.
 func (ts *tools) stubborn(ctx context.Context, in in) (out, error) {
-	if _, err := ts.deaf(ctx, in); err != nil {
+	if _, err := ts.uninterruptible(ctx, in); err != nil {
 		return out{}, err
 	}
 	return both(ctx, in)
@@ -187,13 +190,13 @@ type rig struct {
 	logged *bytes.Buffer
 }
 
-// quiet stands for what an engine needs and these tests do not look at.
-type quiet struct{}
+// discard is an approver, auditor and observer that ignores everything.
+type discard struct{}
 
-func (quiet) Pass(context.Context, approval.Subject, approval.Asker) error { return nil }
-func (quiet) Ready(time.Time) error                                        { return nil }
-func (quiet) Write(context.Context, *audit.Record, bool) error             { return nil }
-func (quiet) Observe(tool, _ string, _ time.Duration) {
+func (discard) Pass(context.Context, approval.Subject, approval.Asker) error { return nil }
+func (discard) Ready(time.Time) error                                        { return nil }
+func (discard) Write(context.Context, *audit.Record, bool) error             { return nil }
+func (discard) Observe(tool, _ string, _ time.Duration) {
 	if tool == "demo/unseen" {
 		panic("nobody may see this")
 	}
@@ -211,10 +214,10 @@ func newEngine(t *testing.T, ts *tools, version string) *engine.Engine {
 		contracts[name] = text
 	}
 	set := enginetest.Load(t, strings.ReplaceAll(setYAML, "1.0.0", version), contracts)
-	return enginetest.New(t, set, handlers, engine.Options{Approvals: quiet{}, Audit: quiet{}, Observer: quiet{}})
+	return enginetest.New(t, set, handlers, engine.Options{Approvals: discard{}, Audit: discard{}, Observer: discard{}})
 }
 
-// newRig makes a Runner on a store, which is closed with the test.
+// newRig returns a Runner on a store. It is closed at the end of the test.
 func newRig(t *testing.T, store jobs.Store, change ...func(*jobs.Runner)) *rig {
 	t.Helper()
 	r := &rig{tools: newTools(), t: t, logged: &bytes.Buffer{}}
@@ -231,7 +234,7 @@ func newRig(t *testing.T, store jobs.Store, change ...func(*jobs.Runner)) *rig {
 	return r
 }
 
-// close ends what still runs.
+// close stops all running tasks.
 func (r *rig) close() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -262,7 +265,7 @@ func (r *rig) get(id string) jobs.Task {
 	return task
 }
 
-// until waits for a status. A final one that is not wanted ends the test.
+// until waits for a status. Another final status ends the test.
 func (r *rig) until(id string, want jobs.Status) jobs.Task {
 	r.t.Helper()
 	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
@@ -276,7 +279,7 @@ func (r *rig) until(id string, want jobs.Status) jobs.Task {
 	}
 }
 
-// answer says text to each of the keys.
+// answer answers each of the questions with text.
 func (r *rig) answer(id, text string, keys ...string) {
 	r.t.Helper()
 	if err := r.Update(r.t.Context(), "ann", id, answers(text, keys...)); err != nil {
@@ -287,7 +290,8 @@ func (r *rig) answer(id, text string, keys ...string) {
 func answers(text string, keys ...string) map[string]jsontree.Value {
 	all := map[string]jsontree.Value{}
 	for _, key := range keys {
-		all[key] = jsontree.Obj(jsontree.M("action", jsontree.Str("accept")), jsontree.M("content", jsontree.Obj(jsontree.M("said", jsontree.Str(text)))))
+		all[key] = jsontree.Obj(jsontree.M("action", jsontree.Str("accept")),
+			jsontree.M("content", jsontree.Obj(jsontree.M("said", jsontree.Str(text)))))
 	}
 	return all
 }
@@ -315,8 +319,8 @@ func parse(text string) jsontree.Value {
 	return v
 }
 
-// stores are those that the runner's tests run on. Each open gives another way to
-// the same tasks, as another process has.
+// stores runs a check on every kind of store. Each call of open returns another connection to the
+// same tasks, like that of another process.
 func stores(t *testing.T, check func(t *testing.T, open func() jobs.Store)) {
 	t.Run("memory", func(t *testing.T) {
 		store := &memory{}
@@ -328,7 +332,7 @@ func stores(t *testing.T, check func(t *testing.T, open func() jobs.Store)) {
 	})
 }
 
-// openFile opens the tasks in a database file, sealed as they are in earnest.
+// openFile opens the tasks in a database file, sealed as in production.
 func openFile(t *testing.T, path string) jobs.Store {
 	t.Helper()
 	db, err := sqlstore.Open(t.Context(), "sqlite://"+path)
@@ -349,14 +353,14 @@ func wantKind(t *testing.T, err error, kind contract.Kind) {
 func wantBody(t *testing.T, task jobs.Task, want string) {
 	t.Helper()
 	if string(task.Body) != want {
-		t.Errorf("the task came to %s, want %s", task.Body, want)
+		t.Errorf("the result of the task is %s, want %s", task.Body, want)
 	}
 }
 
 var errDisk = errors.New("the disk is on fire")
 
-// together runs the functions at once and waits for all.
-func together(fs ...func()) {
+// concurrently runs the functions at the same time and waits for all.
+func concurrently(fs ...func()) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})
 	for _, f := range fs {

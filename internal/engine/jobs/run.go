@@ -14,46 +14,47 @@ import (
 	"remit/internal/engine"
 )
 
-// A lease is long enough that a busy machine keeps it, and short enough that a
-// client soon hears of a server that has gone.
+// A lease is long enough that a busy machine can renew it in time, and short enough that a client
+// soon learns that a server has stopped.
 const (
 	leaseLength = 20 * time.Second
-	leaseRenew  = 5 * time.Second // this long after it was last renewed
-	leaseLook   = time.Second     // how often the owner looks whether it is to stop
+	leaseRenew  = 5 * time.Second // this long after the last renewal
+	leaseCheck  = time.Second     // how often the owner checks whether it must stop
 )
 
-// storePatience is how long one access to the store may take where no caller waits.
-const storePatience = 10 * time.Second
+// storeTimeout is how long one access to the store may take where no caller waits.
+const storeTimeout = 10 * time.Second
 
-// internalError is JSON-RPC's code of a fault of ours.
+// internalError is the JSON-RPC code of an internal error.
 const internalError = -32603
 
-// Why a call in the background is told to stop.
+// These errors say why a running call must stop.
 var (
 	errCancelled = errors.New("the task was cancelled")
-	errClosed    = errors.New("the server shuts down")
-	errLost      = errors.New("the task is not this run's any more")
+	errClosed    = errors.New("the server is shutting down")
+	errLost      = errors.New("the task no longer belongs to this run")
 )
 
-// ending is what a run does to its task in the end.
+// ending applies the outcome of a run to its task.
 type ending func(t *Task)
 
 // run is one run of a task in this process.
 type run struct {
 	id    string
-	owner string // as in the lease; no two runs have the same
+	owner string // as in the lease; unique for each run
 	stop  context.CancelCauseFunc
 }
 
-// claim makes t one that is run here.
+// claim makes t a task that runs here.
 func claim(t *Task, now time.Time) {
 	t.Status, t.Message = Working, ""
 	t.Owner, t.LeaseUntil = randomID(), now.Add(leaseLength)
 }
 
-// launch runs a task that was claimed. It is called between enter and leave.
+// launch runs a task that was claimed. It must be called between enter and leave.
 func (r *Runner) launch(t Task) {
-	ctx, stop := context.WithCancelCause(context.Background()) // nothing of the request lives on
+	// The task does not depend on the request.
+	ctx, stop := context.WithCancelCause(context.Background())
 	this := &run{id: t.ID, owner: t.Owner, stop: stop}
 	r.mu.Lock()
 	r.running[t.ID] = this
@@ -67,7 +68,7 @@ func (r *Runner) launch(t Task) {
 	})
 }
 
-// forget ends a run. The next one of the same task may have begun already.
+// forget ends a run. The next run of the same task may have begun already.
 func (r *Runner) forget(this *run) {
 	this.stop(nil)
 	r.mu.Lock()
@@ -83,7 +84,7 @@ func (r *Runner) runsHere(id string) bool {
 	return r.running[id] != nil
 }
 
-// interrupt cancels a task, if it runs here.
+// interrupt cancels a task if it runs here.
 func (r *Runner) interrupt(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +93,7 @@ func (r *Runner) interrupt(id string) {
 	}
 }
 
-// interruptAll tells all that runs here to stop, and what is yet to run.
+// interruptAll stops all running tasks, and those that start later.
 func (r *Runner) interruptAll() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -102,8 +103,7 @@ func (r *Runner) interruptAll() {
 	}
 }
 
-// run runs the call of a task and keeps what it comes to. The lease is held until
-// that is kept.
+// run runs the call of a task and stores its outcome. It holds the lease until then.
 func (r *Runner) run(ctx context.Context, this *run, t *Task) {
 	holding, release := context.WithCancel(context.Background())
 	var held sync.WaitGroup
@@ -113,15 +113,15 @@ func (r *Runner) run(ctx context.Context, this *run, t *Task) {
 	held.Wait()
 }
 
-// holdLease renews the lease until ctx ends, and passes on that the task is to stop.
+// holdLease renews the lease until ctx ends, and stops the run if the task is cancelled.
 func (r *Runner) holdLease(ctx context.Context, this *run) {
-	look := time.NewTicker(leaseLook)
-	defer look.Stop()
+	readCurrent := time.NewTicker(leaseCheck)
+	defer readCurrent.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
+		case <-readCurrent.C:
 		}
 		t, err := r.owned(ctx, this)
 		switch {
@@ -129,7 +129,7 @@ func (r *Runner) holdLease(ctx context.Context, this *run) {
 			this.stop(errLost)
 			return
 		case err != nil && ctx.Err() == nil:
-			r.Log.Warn("the lease of a task could not be looked at", "task", this.id, "error", err)
+			r.Log.Warn("cannot read the lease of a task", "task", this.id, "error", err)
 		case err == nil:
 			if t.CancelAsked {
 				this.stop(errCancelled)
@@ -139,22 +139,22 @@ func (r *Runner) holdLease(ctx context.Context, this *run) {
 	}
 }
 
-// renew makes the lease of a task last, if it is time to.
+// renew extends the lease of a task, if it is time to.
 func (r *Runner) renew(ctx context.Context, t *Task) {
 	now := r.now()
 	if t.LeaseUntil.Sub(now) > leaseLength-leaseRenew {
 		return
 	}
 	t.LeaseUntil = now.Add(leaseLength)
-	// If somebody else changed the task meanwhile, the next look renews it.
+	// If somebody else changed the task meanwhile, the next check renews it.
 	if _, err := r.swap(ctx, t); err != nil && ctx.Err() == nil {
-		r.Log.Warn("the lease of a task could not be renewed", "task", t.ID, "error", err)
+		r.Log.Warn("cannot renew the lease of a task", "task", t.ID, "error", err)
 	}
 }
 
-// owned reads the task of a run; errLost if it is no longer this run's.
+// owned reads the task of a run; errLost if it no longer belongs to this run.
 func (r *Runner) owned(ctx context.Context, this *run) (Task, error) {
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	t, err := r.read(ctx, this.id)
 	switch {
@@ -166,7 +166,7 @@ func (r *Runner) owned(ctx context.Context, this *run) (Task, error) {
 	return t, err
 }
 
-// call waits for its turn and runs the call of a task once.
+// call waits for a free slot and runs the call of a task once.
 func (r *Runner) call(ctx context.Context, t *Task) (end ending) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -193,18 +193,19 @@ func (r *Runner) call(ctx context.Context, t *Task) (end ending) {
 	return outcome(ctx, &result)
 }
 
-// callOf is the call of a task as the engine takes it, with all answers so far.
+// callOf returns the call of a task for the engine, with all answers so far.
 func (r *Runner) callOf(t *Task) (engine.Call, error) {
 	tool, err := r.Engine.Find(t.Tool)
 	if err != nil {
 		return engine.Call{}, err
 	}
-	if tool.Digest != t.Digest { // what a person approved was a call under that contract
-		return engine.Call{}, contract.Errorf(contract.Conflict, "The contract of %s has changed since this task began; start it again", t.Tool)
+	if tool.Digest != t.Digest { // a person approved the call under that contract
+		return engine.Call{}, contract.Errorf(contract.Conflict,
+			"The contract of %s has changed since this task began; start it again", t.Tool)
 	}
 	args, err := jsontree.Parse(t.Arguments)
 	if err != nil {
-		return engine.Call{}, fmt.Errorf("read the arguments of a task: %w", err)
+		return engine.Call{}, fmt.Errorf("parse task arguments: %w", err)
 	}
 	return engine.Call{
 		Tool: t.Tool, Args: args, Principal: t.Principal, Face: t.Face, Client: t.Client, Round: t.Round,
@@ -216,14 +217,14 @@ func (r *Runner) callOf(t *Task) (engine.Call, error) {
 	}, nil
 }
 
-// outcome is what a call that has run does to its task.
+// outcome returns the ending for the result of a call.
 func outcome(ctx context.Context, result *engine.Result) ending {
 	var fault *engine.ProtocolError
 	switch {
 	case result.Need != nil && !result.Need.Task:
 		return asked(result.Need)
 	case result.Need != nil:
-		return failed("Internal error") // what runs as a task cannot be told to become one
+		return failed("Internal error") // a task cannot become a task again
 	case result.Err == nil:
 		return completed(result)
 	case ctx.Err() != nil && errors.Is(result.Err, context.Canceled):
@@ -242,7 +243,7 @@ func completed(result *engine.Result) ending {
 	}
 }
 
-// asked leaves the task with its questions. Nothing of it stays in memory.
+// asked makes the task wait for answers. Nothing of it stays in memory.
 func asked(need *engine.Need) ending {
 	return func(t *Task) {
 		if t.CancelAsked {
@@ -266,12 +267,12 @@ func waitsFor(answers int) string {
 	return fmt.Sprintf("Waits for %d answers", answers)
 }
 
-// failed ends a task by a fault of ours.
+// failed ends a task with an internal error.
 func failed(message string) ending {
 	return func(t *Task) { t.fail(&engine.ProtocolError{Code: internalError, Message: message}) }
 }
 
-// stopped ends a task that was told to stop, by why it was.
+// stopped ends a task that was stopped, depending on the cause.
 func stopped(ctx context.Context) ending {
 	if errors.Is(context.Cause(ctx), errClosed) {
 		return failed("The server was shut down while this task ran; start it again")
@@ -286,14 +287,13 @@ func (t *Task) fail(fault *engine.ProtocolError) {
 	t.Fault = fault
 }
 
-// end gives the lease up, for a status in which nobody runs the task.
+// end sets a status in which nobody runs the task, and gives up the lease.
 func (t *Task) end(s Status, message string) {
 	t.Status, t.Message, t.Questions = s, message, nil
 	t.Owner, t.LeaseUntil = "", time.Time{}
 }
 
-// finish keeps how a run ended. A store that cannot be reached for long leaves the
-// task to its lease.
+// finish stores how a run ended. If the store stays unreachable, the lease of the task lapses.
 func (r *Runner) finish(this *run, end ending) {
 	const tries = 3
 	for i := range tries {
@@ -301,16 +301,16 @@ func (r *Runner) finish(this *run, end ending) {
 		if err == nil {
 			return
 		}
-		r.Log.Error("what a task came to could not be kept", "task", this.id, "try", i+1, "error", err)
+		r.Log.Error("cannot store the outcome of a task", "task", this.id, "try", i+1, "error", err)
 		if i < tries-1 {
 			time.Sleep(time.Second)
 		}
 	}
 }
 
-// conclude keeps how a run ended, if the task is still its own.
+// conclude stores how a run ended, if the task still belongs to it.
 func (r *Runner) conclude(this *run, end ending) error {
-	ctx, cancel := context.WithTimeout(context.Background(), storePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	for {
 		t, err := r.owned(ctx, this)

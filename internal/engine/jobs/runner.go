@@ -17,7 +17,7 @@ import (
 	"remit/internal/engine"
 )
 
-// What a Runner does unless its fields say otherwise.
+// The defaults of a Runner.
 const (
 	DefaultTTL     = 24 * time.Hour
 	DefaultPoll    = 500 * time.Millisecond
@@ -27,36 +27,36 @@ const (
 // Runner runs the tasks of one engine. Its methods are safe for concurrent use.
 type Runner struct {
 	Engine *engine.Engine
-	// Store is called for every access, so that nothing is opened before the
-	// first; it opens once.
+	// Store returns the store. The Runner calls it for every access, so that nothing is opened
+	// before the first one; it must open the store only once.
 	Store func(ctx context.Context) (Store, error)
-	// Place is what the tasks belong to: a workspace, an endpoint. Those of
-	// another place in the same store are not found.
+	// Place is what the tasks belong to: a workspace, an endpoint. Tasks of another place in the
+	// same store are not found.
 	Place   string
 	Log     *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil is time.Now
-	TTL     time.Duration    // how long a task is kept; zero is DefaultTTL
-	Poll    time.Duration    // how often clients should ask; zero is DefaultPoll
+	TTL     time.Duration    // how long a task is stored; zero is DefaultTTL
+	Poll    time.Duration    // how often clients should poll; zero is DefaultPoll
 	Running int              // how many calls run at once, others wait; zero is DefaultRunning
 
 	once  sync.Once
 	slots chan struct{} // one for each call that may run at once
 
-	busy     sync.WaitGroup // tasks that run, changes under way and watches
+	busy     sync.WaitGroup // running tasks, changes and watches
 	mu       sync.Mutex
-	closed   bool            // nothing new begins
-	stopping bool            // what runs is to end
+	closed   bool            // nothing new may start
+	stopping bool            // running tasks must end
 	running  map[string]*run // by the id of the task
 	watches  map[*watch]struct{}
 }
 
-// known are the capabilities that a task remembers of its client.
-var known = []engine.Capability{engine.Forms, engine.Links, engine.Sampling, engine.Roots, engine.Tasks}
+// knownCapabilities are the capabilities of the client that a task stores.
+var knownCapabilities = []engine.Capability{engine.Forms, engine.Links, engine.Sampling, engine.Roots, engine.Tasks}
 
-// Start keeps call as a task, which runs on after ctx has ended, and returns it.
-// answers are those of the rounds before; one to a guarded question counts only if
-// the task put that question itself.
-func (r *Runner) Start(ctx context.Context, call engine.Call, answers map[string]jsontree.Value, can func(engine.Capability) bool) (Task, error) {
+// Start stores call as a task, which continues after ctx has ended, and returns it. answers are
+// those of earlier attempts; one to a guarded question counts only if the task itself asked it.
+func (r *Runner) Start(ctx context.Context, call engine.Call, answers map[string]jsontree.Value,
+	can func(engine.Capability) bool) (Task, error) {
 	leave, err := r.enter()
 	if err != nil {
 		return Task{}, err
@@ -83,12 +83,12 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 		Round: call.Round,
 	}
 	if call.Key != "" {
-		t.Round.Key = call.Key // for every run of it, in whichever process
+		t.Round.Key = call.Key // for every run of the task, in whichever process
 	}
 	if tool, err := r.Engine.Find(call.Tool); err == nil {
 		t.Digest = tool.Digest
 	}
-	for _, c := range known {
+	for _, c := range knownCapabilities {
 		if can != nil && can(c) {
 			t.Capabilities = append(t.Capabilities, c)
 		}
@@ -100,8 +100,8 @@ func (r *Runner) newTask(call *engine.Call, answers map[string]jsontree.Value, c
 	return t
 }
 
-// Get returns a task of the principal. One that is unknown, somebody else's or
-// expired is a contract.NotFound error.
+// Get returns a task of the principal. If it is unknown, expired or belongs to somebody else, the
+// error is a contract.NotFound.
 func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
 	r.prepare()
 	t, err := r.current(ctx, id)
@@ -114,8 +114,8 @@ func (r *Runner) Get(ctx context.Context, principal, id string) (Task, error) {
 	return t, nil
 }
 
-// Update keeps answers to open questions of a task and ignores all others. When no
-// question is open any more the task goes on. A final task stays as it is.
+// Update stores answers to open questions of a task and ignores all others. When no question is
+// open any more, the task continues. A final task stays unchanged.
 func (r *Runner) Update(ctx context.Context, principal, id string, answers map[string]jsontree.Value) error {
 	leave, err := r.enter()
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *Runner) Update(ctx context.Context, principal, id string, answers map[s
 	return err
 }
 
-// answer takes the answers to open questions; false if there are none.
+// answer stores the answers to open questions; false if there are none.
 func (t *Task) answer(answers map[string]jsontree.Value) bool {
 	open := len(t.Questions)
 	t.Questions = slices.DeleteFunc(t.Questions, func(q engine.Question) bool {
@@ -152,7 +152,7 @@ func (t *Task) answer(answers map[string]jsontree.Value) bool {
 	return len(t.Questions) < open
 }
 
-// take keeps an answer. What came in belongs to the request, so it is copied.
+// take stores a copy of an answer, because the original belongs to the request.
 func (t *Task) take(key string, answer jsontree.Value) {
 	if t.Answers == nil {
 		t.Answers = map[string]jsontree.Value{}
@@ -160,9 +160,8 @@ func (t *Task) take(key string, answer jsontree.Value) {
 	t.Answers[key] = answer.Clone()
 }
 
-// Cancel asks a task to stop. One that waits for answers is cancelled at once; one
-// that runs ends as soon as its tool gives up, wherever it runs. A final task stays
-// as it is.
+// Cancel asks a task to stop. A task that waits for answers is cancelled at once. A running one
+// ends as soon as its tool stops, in whichever process. A final task stays unchanged.
 func (r *Runner) Cancel(ctx context.Context, principal, id string) error {
 	leave, err := r.enter()
 	if err != nil {
@@ -186,9 +185,9 @@ func (r *Runner) Cancel(ctx context.Context, principal, id string) error {
 	return err
 }
 
-// Close waits until ctx ends for the tasks that run here. What still runs then is
-// cancelled and kept as failed. A task that waits for answers stays as it is.
-// After Close nothing can be started, answered or cancelled here.
+// Close waits until ctx ends for the tasks that run here. It then cancels those that still run,
+// which are stored as failed. A task that waits for answers stays unchanged. After Close nothing
+// can be started, answered or cancelled here.
 func (r *Runner) Close(ctx context.Context) error {
 	r.prepare()
 	r.mu.Lock()
@@ -211,11 +210,11 @@ func (r *Runner) Close(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-time.After(grace):
-		return fmt.Errorf("tasks still run %s after they were told to stop", grace)
+		return fmt.Errorf("tasks still run %s after they were stopped", grace)
 	}
 }
 
-// grace is how long a tool may take to notice that the server stops.
+// grace is how long a tool may take to stop when the server shuts down.
 const grace = 5 * time.Second
 
 func (r *Runner) prepare() {
@@ -233,7 +232,7 @@ func (r *Runner) prepare() {
 	})
 }
 
-// enter makes Close wait until leave is called; an error if it is too late.
+// enter makes Close wait until leave is called. It returns an error if the Runner is closed.
 func (r *Runner) enter() (leave func(), err error) {
 	r.prepare()
 	r.mu.Lock()
@@ -245,22 +244,22 @@ func (r *Runner) enter() (leave func(), err error) {
 	return r.busy.Done, nil
 }
 
-// now is the time as stores keep it.
+// now returns the time with the precision of stores.
 func (r *Runner) now() time.Time { return r.Now().UTC().Truncate(time.Microsecond) }
 
-// randomID returns 128 bits that nobody can guess.
+// randomID returns 128 random bits, which nobody can guess.
 func randomID() string {
 	var id [16]byte
 	rand.Read(id[:]) // never fails
 	return hex.EncodeToString(id[:])
 }
 
-// NotFound is the error of stores for a task that is not there.
+// NotFound returns the error of stores for a task that does not exist.
 func NotFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no task %s", id)
 }
 
-// storeFailed is what a caller is told of an error of the store.
+// storeFailed converts an error of the store to the one for the caller.
 func storeFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -271,12 +270,13 @@ func storeFailed(ctx context.Context, err error) error {
 	return contract.Errorf(contract.Unavailable, "Tasks cannot be reached right now; try again later").Because(err)
 }
 
-// current reads a task as it stands now: not if it is expired or of another place,
-// and as failed if whoever ran it has stopped.
+// current returns the current state of a task. It finds no task that is expired or belongs to
+// another place, and marks a task as failed if the process that ran it has stopped.
 func (r *Runner) current(ctx context.Context, id string) (Task, error) {
 	for {
 		t, err := r.read(ctx, id)
-		// A machine that slept may have let the lease of a task lapse that still runs here.
+		// After the machine was suspended, the lease of a task may have lapsed although it still
+		// runs here.
 		if err != nil || !t.Lapsed(r.now()) || r.runsHere(id) {
 			return t, err
 		}
@@ -302,8 +302,8 @@ func (r *Runner) read(ctx context.Context, id string) (Task, error) {
 	return t, nil
 }
 
-// change lets f change a task of the principal, again if somebody else changed it
-// meanwhile. changed is what f said last.
+// change applies f to a task of the principal, again if the task was changed meanwhile. changed is
+// the last result of f.
 func (r *Runner) change(ctx context.Context, principal, id string, f func(t *Task, now time.Time) bool) (t Task, changed bool, err error) {
 	for {
 		t, err := r.Get(ctx, principal, id)
@@ -316,10 +316,10 @@ func (r *Runner) change(ctx context.Context, principal, id string, f func(t *Tas
 	}
 }
 
-// keep stores a changed task and tells who watches it; false if it is no longer
-// what it was when it was read.
+// keep stores a changed task and notifies its watches; false if the task was changed since it was
+// read.
 func (r *Runner) keep(ctx context.Context, t *Task) (bool, error) {
-	// Later than before even if the clock is not: watches go by it.
+	// The time must grow even if the clock does not, because watches compare it.
 	if now := r.now(); now.After(t.UpdatedAt) {
 		t.UpdatedAt = now
 	} else {

@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-func TestTwoRounds(t *testing.T) {
+func TestTwoAttempts(t *testing.T) {
 	stores(t, func(t *testing.T, open func() jobs.Store) {
 		r := newRig(t, open())
 		task := r.start("twice", `{"text":"hi"}`)
@@ -24,9 +24,10 @@ func TestTwoRounds(t *testing.T) {
 			t.Errorf("a task begins as %+v", task)
 		}
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "name" || got.Round.Number != 1 {
-			t.Errorf("it asks %q in round %d, want name in 1", keys(got), got.Round.Number)
+			t.Errorf("it asks %q in attempt %d, want name in 1", keys(got), got.Round.Number)
 		}
-		r.answer(task.ID, "ann", "name", "never asked", "sure") // what is not open yet does not count
+		// An answer to a question that is not open is ignored.
+		r.answer(task.ID, "ann", "name", "never asked", "sure")
 		if got := r.until(task.ID, jobs.InputRequired); keys(got) != "sure" {
 			t.Errorf("it asks %q, want sure", keys(got))
 		}
@@ -38,7 +39,7 @@ func TestTwoRounds(t *testing.T) {
 			t.Errorf("it is completed with %+v", done)
 		}
 		if n := r.runs.Load(); n != 3 {
-			t.Errorf("the call ran %d times, want once a round", n)
+			t.Errorf("the call ran %d times, want one per attempt", n)
 		}
 	})
 }
@@ -79,18 +80,18 @@ func TestOutcomes(t *testing.T) {
 	})
 }
 
-func TestAnswersOfEarlierRounds(t *testing.T) {
+func TestAnswersOfEarlierAttempts(t *testing.T) {
 	r := newRig(t, &memory{})
 	task, err := r.Start(t.Context(), call("twice", `{}`), answers("ann", "name"), everything)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := r.until(task.ID, jobs.InputRequired); keys(got) != "sure" {
-		t.Errorf("it asks %q, want sure alone", keys(got))
+		t.Errorf("it asks %q, want only sure", keys(got))
 	}
 }
 
-// TestGuardedAnswers: what nobody was asked decides nothing.
+// TestGuardedAnswers checks that an answer to a guarded question counts only if it was asked.
 func TestGuardedAnswers(t *testing.T) {
 	stores(t, func(t *testing.T, open func() jobs.Store) {
 		r := newRig(t, open())
@@ -117,7 +118,7 @@ func TestClientThatCannotAnswer(t *testing.T) {
 	}
 }
 
-func TestTasksAreTheirOwners(t *testing.T) {
+func TestTasksOfOthers(t *testing.T) {
 	stores(t, func(t *testing.T, open func() jobs.Store) {
 		store := open()
 		r := newRig(t, store)
@@ -172,7 +173,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestCancelledTooLate: what was carried out is told, not hidden.
+// TestCancelledTooLate checks that a task that was carried out is completed, although it was
+// cancelled.
 func TestCancelledTooLate(t *testing.T) {
 	r := newRig(t, &memory{})
 	id := r.start("deaf", `{}`).ID
@@ -182,7 +184,7 @@ func TestCancelledTooLate(t *testing.T) {
 	wantBody(t, r.until(id, jobs.Completed), `{"said":"done"}`)
 }
 
-// TestCancelledBeforeItAsks: a cancelled task asks nobody any more.
+// TestCancelledBeforeItAsks checks that a cancelled task asks no more questions.
 func TestCancelledBeforeItAsks(t *testing.T) {
 	r := newRig(t, &memory{})
 	id := r.start("stubborn", `{}`).ID
@@ -211,7 +213,7 @@ func TestExpiry(t *testing.T) {
 		r.start("wrong", `{}`)
 		time.Sleep(2 * time.Second)
 		if _, n := store.peek(""); n != 1 {
-			t.Errorf("%d tasks are kept, want the new one alone", n)
+			t.Errorf("%d tasks are stored, want only the new one", n)
 		}
 		endsSoon(r)
 	})
@@ -236,7 +238,8 @@ func TestRestartBetweenQuestionAndAnswer(t *testing.T) {
 	wantBody(t, after.until(task.ID, jobs.Completed), `{"said":"<hi> ann yes"}`)
 }
 
-// TestContractChangedMeanwhile: what was asked and approved was under another contract.
+// TestContractChangedMeanwhile checks that a task fails if its contract changed, because the
+// questions and approvals belong to the old one.
 func TestContractChangedMeanwhile(t *testing.T) {
 	store := &memory{}
 	before := newRig(t, store)
@@ -249,7 +252,7 @@ func TestContractChangedMeanwhile(t *testing.T) {
 	}
 }
 
-func TestFewRunAtOnce(t *testing.T) {
+func TestRunningIsBounded(t *testing.T) {
 	r := newRig(t, &memory{}, func(r *jobs.Runner) { r.Running = 2 })
 	first, second := r.start("slow", `{}`).ID, r.start("slow", `{}`).ID
 	<-r.began
@@ -288,7 +291,8 @@ func TestIDsCannotBeGuessed(t *testing.T) {
 	}
 }
 
-// TestRequestEnds: a task belongs to no request, and holds nothing of it.
+// TestRequestEnds checks that a task does not depend on the request that started it, nor on its
+// memory.
 func TestRequestEnds(t *testing.T) {
 	r := newRig(t, &memory{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -302,7 +306,7 @@ func TestRequestEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	copy(body, `{"text":"XXXXX"}`) // a face uses its buffers again
+	copy(body, `{"text":"XXXXX"}`) // front ends reuse their buffers
 	r.until(task.ID, jobs.InputRequired)
 	answer := []byte(`{"a":{"content":{"said":"there"}}}`)
 	given, err := jsontree.Parse(answer)
@@ -337,7 +341,7 @@ func TestStoreFails(t *testing.T) {
 		close(r.release)
 		wantBody(t, r.until(id, jobs.Completed), `{"said":"done"}`)
 		if !strings.Contains(r.logged.String(), errDisk.Error()) || strings.Contains(r.logged.String(), "geheim") {
-			t.Errorf("the log has to tell the cause and no argument:\n%s", r.logged)
+			t.Errorf("the log must contain the cause and no arguments:\n%s", r.logged)
 		}
 		store.failWith(func(string) error { return errDisk })
 		_, err := r.Get(t.Context(), "ann", id)
@@ -348,8 +352,8 @@ func TestStoreFails(t *testing.T) {
 	})
 }
 
-// TestKeyOfATask: a task is carried out once for its key, after however many rounds.
-func TestKeyOfATask(t *testing.T) {
+// TestTaskWithKey checks that a task is carried out once for its key, after any number of attempts.
+func TestTaskWithKey(t *testing.T) {
 	r := newRig(t, &memory{})
 	keys := &idempotencytest.Memory{}
 	r.Engine.Once = func(context.Context) (idempotency.Store, error) { return keys, nil }
@@ -368,7 +372,7 @@ func TestKeyOfATask(t *testing.T) {
 			t.Errorf("task %d: %s with key %q", i, got.Body, got.Round.Key)
 		}
 	}
-	if n := r.runs.Load(); n != 2 { // one that asked, one that was answered
+	if n := r.runs.Load(); n != 2 { // one run that asked, one with the answer
 		t.Errorf("the handler was reached %d times", n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// forgeries change each field that a seal binds.
+// forgeries change each field that the seal covers.
 var forgeries = map[string]func(*jobs.Task){
 	"ID":           nil, // another id is another task
 	"Place":        func(t *jobs.Task) { t.Place = "/other" },
@@ -39,12 +39,12 @@ var forgeries = map[string]func(*jobs.Task){
 	"Owner":        func(t *jobs.Task) { t.Owner = "eve" },
 	"LeaseUntil":   func(t *jobs.Task) { t.LeaseUntil = time.Now() },
 	"CancelAsked":  func(t *jobs.Task) { t.CancelAsked = true },
-	"Revision":     nil, // the store counts it
+	"Revision":     nil, // set by the store
 	"Seal":         func(t *jobs.Task) { t.Seal = "" },
 }
 
-// TestDatabaseCannotSpeakForAPerson: a task that was changed behind our back is no task.
-func TestDatabaseCannotSpeakForAPerson(t *testing.T) {
+// TestForgedTaskIsNotFound checks that a task that somebody changed in the database is not found.
+func TestForgedTaskIsNotFound(t *testing.T) {
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[jobs.Task]()) {
 		forge, listed := forgeries[field.Name]
 		if !listed {
@@ -67,7 +67,7 @@ func TestDatabaseCannotSpeakForAPerson(t *testing.T) {
 	}
 }
 
-// TestKeyIsSealed: nobody may make a task another call, or the repeat of one.
+// TestKeyIsSealed checks that nobody can change the idempotency key of a task.
 func TestKeyIsSealed(t *testing.T) {
 	store := &memory{}
 	r := newRig(t, &jobs.Sealed{Store: store, Secret: []byte("secret")})
@@ -77,7 +77,7 @@ func TestKeyIsSealed(t *testing.T) {
 	wantKind(t, r.Update(t.Context(), "ann", id, answers("x", "a", "b")), contract.NotFound)
 }
 
-// tamper changes a task behind our back.
+// tamper changes a task in the database.
 func (m *memory) tamper(id string, forge func(*jobs.Task)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"remit/internal/engine/jobs/jobstest"
 )
 
-// memory is a Store in memory. It passes the suite, so that what the runner's tests
-// show holds for the real ones.
+// memory is a Store in memory. It passes the suite, so that the tests of the Runner also hold for
+// real stores.
 type memory struct {
 	mu    sync.Mutex
 	tasks map[string]jobs.Task
-	fail  func(method string) error // what a method returns, if it is set and not nil
+	fail  func(method string) error // returned by a method, if set and not nil
 }
 
 var _ jobs.Store = (*memory)(nil)
@@ -91,14 +91,14 @@ func (m *memory) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 	return true, nil
 }
 
-// peek looks past whoever runs the tasks.
+// peek returns a task without the Runner.
 func (m *memory) peek(id string) (t jobs.Task, all int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.tasks[id], len(m.tasks)
 }
 
-// failWith makes the methods fail as f says, from now on.
+// failWith makes the methods return the errors of f.
 func (m *memory) failWith(f func(method string) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,23 +8,22 @@ import (
 	"remit/internal/contract"
 )
 
-// watchLook is how often a watch looks for changes by other processes.
-const watchLook = time.Second
+// watchInterval is how often a watch checks for changes by other processes.
+const watchInterval = time.Second
 
-// watch is somebody who wants to hear of changes of one task.
+// watch is a subscription to the changes of one task.
 type watch struct {
 	id      string
 	changed func()
 	cancel  context.CancelFunc
 
 	mu   sync.Mutex
-	seen time.Time // the change that was told last
+	seen time.Time // the latest change that was reported
 }
 
-// Watch calls changed after each change of the task with this id, by whichever
-// process, until stop is called or Close. Changes that follow each other
-// quickly may be told once. changed must not block; it may be called from several
-// goroutines, and once more while stop returns.
+// Watch calls changed after each change of the task with this id, by whichever process, until stop
+// or Close is called. It may report changes in quick succession once. changed must not block; it
+// may be called from several goroutines, and once more while stop returns.
 func (r *Runner) Watch(id string, changed func()) (stop func()) {
 	leave, err := r.enter()
 	if err != nil {
@@ -35,14 +34,14 @@ func (r *Runner) Watch(id string, changed func()) (stop func()) {
 	w := &watch{id: id, changed: changed, cancel: cancel}
 	r.mu.Lock()
 	r.watches[w] = struct{}{}
-	if r.closed { // meanwhile: nobody will end it later
+	if r.closed { // closed meanwhile: nobody would end the watch later
 		cancel()
 	}
 	r.mu.Unlock()
-	// Read before Watch returns: whatever its caller reads next is no older, so
-	// that no change falls between the two.
-	if t, err := r.look(ctx, id); err == nil {
-		w.sees(t.UpdatedAt)
+	// Read the task before Watch returns: what its caller reads next is not older, so no change is
+	// missed in between.
+	if t, err := r.readCurrent(ctx, id); err == nil {
+		w.isNew(t.UpdatedAt)
 	}
 	r.busy.Go(func() { r.follow(ctx, w) })
 	return func() { r.unwatch(w) }
@@ -65,10 +64,10 @@ func (r *Runner) unwatchAll() {
 	clear(r.watches)
 }
 
-// notify tells those who watch a task of its change here.
+// notify reports a change of a task to its watches in this process.
 func (r *Runner) notify(t *Task) {
 	for _, w := range r.watching(t.ID) {
-		w.tell(t.UpdatedAt)
+		w.notify(t.UpdatedAt)
 	}
 }
 
@@ -84,9 +83,9 @@ func (r *Runner) watching(id string) []*watch {
 	return found
 }
 
-// follow looks for changes by others until ctx ends or there can be none.
+// follow checks for changes by other processes until ctx ends or the task is final.
 func (r *Runner) follow(ctx context.Context, w *watch) {
-	tick := time.NewTicker(watchLook)
+	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -94,35 +93,35 @@ func (r *Runner) follow(ctx context.Context, w *watch) {
 			return
 		case <-tick.C:
 		}
-		t, err := r.look(ctx, w.id)
+		t, err := r.readCurrent(ctx, w.id)
 		switch {
 		case err == nil:
-			w.tell(t.UpdatedAt)
+			w.notify(t.UpdatedAt)
 			if t.Status.Final() {
 				return
 			}
 		case ctx.Err() == nil && contract.AsError(err).Kind == contract.NotFound:
-			w.changed() // it is gone
+			w.changed() // the task was deleted
 			return
 		}
 	}
 }
 
-func (r *Runner) look(ctx context.Context, id string) (Task, error) {
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+func (r *Runner) readCurrent(ctx context.Context, id string) (Task, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	return r.current(ctx, id)
 }
 
-// tell passes a change on, once.
-func (w *watch) tell(at time.Time) {
-	if w.sees(at) {
+// notify reports a change, once.
+func (w *watch) notify(at time.Time) {
+	if w.isNew(at) {
 		w.changed()
 	}
 }
 
-// sees tells whether a change is newer than all before.
-func (w *watch) sees(at time.Time) bool {
+// isNew reports whether a change is newer than all before, and remembers it.
+func (w *watch) isNew(at time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !at.After(w.seen) {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Memory is a Limiter for one process. It holds no more than about twice the
-// keys that were busy at the same time, and a call for a known key allocates
-// nothing.
+// Memory is a Limiter for one process. It holds at most about twice as many keys as were busy at
+// the same time. A call for a known key allocates nothing.
 type Memory struct {
 	seed   maphash.Seed
 	shards [64]shard
@@ -18,12 +17,12 @@ type Memory struct {
 
 var _ Limiter = (*Memory)(nil)
 
-// NewMemory returns a limiter in which every key is unused.
+// NewMemory returns a limiter without any keys.
 func NewMemory() *Memory {
 	return &Memory{seed: maphash.MakeSeed()}
 }
 
-// Allow implements Limiter. Its one error is a rate that makes no sense.
+// Allow implements Limiter. It returns an error only if r.Check does.
 func (m *Memory) Allow(_ context.Context, key string, r Rate, now time.Time) (time.Duration, error) {
 	if r == (Rate{}) {
 		return 0, nil
@@ -35,17 +34,16 @@ func (m *Memory) Allow(_ context.Context, key string, r Rate, now time.Time) (ti
 	return s.allow(key, r, now.UnixNano()), nil
 }
 
-// minSweep is the size from which a shard looks for idle keys.
+// minSweep is the size from which a shard drops idle keys.
 const minSweep = 64
 
-// shard is a part of the keys with a lock of its own, so that callers seldom
-// wait for each other.
+// shard holds some of the keys under its own lock, so that callers rarely wait for each other.
 type shard struct {
 	mu      sync.Mutex
 	clock   int64            // the latest reading
 	full    map[string]int64 // when the bucket of a key is full again; made for the first key
 	sweepAt int
-	_       [128 - 32]byte // keeps the locks of neighbours off one cache line
+	_       [128 - 32]byte // keeps the locks of neighboring shards on separate cache lines
 }
 
 func (s *shard) allow(key string, r Rate, now int64) time.Duration {
@@ -62,14 +60,14 @@ func (s *shard) allow(key string, r Rate, now int64) time.Duration {
 		s.full[key] = next
 	}
 	if wait > 0 {
-		wait += time.Duration(late) // the caller counts from its own reading
+		wait += time.Duration(late) // the caller adds the wait to its own clock reading
 	}
 	return wait
 }
 
-// advance sets the clock, and returns it. Callers read the time before they
-// have the lock, so readings arrive out of order; going by an older one would
-// refuse the last of a burst. Only a larger step back is a clock that was set.
+// advance sets the clock and returns it. Callers read the time before they take the lock, so
+// readings arrive out of order. Using an older reading would reject the last request of a burst.
+// Only a step back by more than Skew means that the clock was set.
 func (s *shard) advance(now int64) int64 {
 	if behind := s.clock - now; behind < 0 || behind > int64(Skew) {
 		s.clock = now
@@ -77,9 +75,8 @@ func (s *shard) advance(now int64) int64 {
 	return s.clock
 }
 
-// makeRoom drops the idle keys once the shard has doubled since it last did, so
-// that the cost per new key is constant. A key whose bucket is full is the same
-// as one never seen.
+// makeRoom drops the idle keys whenever the shard has doubled since the last time, so that the cost
+// per new key is constant. A key with a full bucket behaves like an unknown key.
 func (s *shard) makeRoom() {
 	if len(s.full) < s.sweepAt {
 		return

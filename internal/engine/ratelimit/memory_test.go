@@ -9,7 +9,8 @@ import (
 func TestIdleKeysAreDropped(t *testing.T) {
 	m, rate := NewMemory(), Rate{Requests: 2, Per: time.Second}
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
-	const busyAtOnce = 500 // a key is busy for half a second, and there is a new one each millisecond
+	// A key is busy for half a second, and there is a new one each millisecond.
+	const busyAtOnce = 500
 	for i := range 200_000 {
 		if _, err := m.Allow(t.Context(), fmt.Sprint("key ", i), rate, now); err != nil {
 			t.Fatalf("allow: %v", err)

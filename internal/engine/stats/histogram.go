@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// callBounds are the buckets of calls. Those from 10 ms are what OpenTelemetry
-// advises for mcp.server.operation.duration; most of our calls take microseconds
-// and would all fall into the first of them, hence the finer ones below.
+// callBounds are the buckets for calls. OpenTelemetry advises those from 10 ms for
+// mcp.server.operation.duration. Most of our calls take microseconds and would all fall into the
+// first of these, so there are finer ones below.
 var callBounds = [...]time.Duration{
 	10 * time.Microsecond, 20 * time.Microsecond, 50 * time.Microsecond,
 	100 * time.Microsecond, 200 * time.Microsecond, 500 * time.Microsecond,
@@ -19,8 +19,8 @@ var callBounds = [...]time.Duration{
 	60 * time.Second, 120 * time.Second, 300 * time.Second,
 }
 
-// sessionBounds are the buckets of sessions: the advised ones end where the
-// working day of a session begins, hence the coarser ones above.
+// sessionBounds are the buckets for sessions. The advised buckets end at five minutes, but a
+// session may last a working day, so there are coarser ones above.
 var sessionBounds = [...]time.Duration{
 	10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
@@ -29,17 +29,17 @@ var sessionBounds = [...]time.Duration{
 	15 * time.Minute, time.Hour, 4 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 }
 
-// histogram counts durations in buckets whose upper bounds its owner knows; the
-// bucket after the last bound takes the rest.
+// histogram counts durations in buckets. Its methods get the upper bounds; the bucket after the
+// last bound counts the rest.
 type histogram struct {
 	counts [len(callBounds) + 1]atomic.Uint64 // sessions need fewer
 	sum    atomic.Int64                       // in nanoseconds
 }
 
-// add counts one duration. A clock that was set back counts as no time at all.
+// add counts one duration. A negative one, from a clock that was set back, counts as zero.
 func (h *histogram) add(bounds []time.Duration, took time.Duration) {
 	took = max(took, 0)
-	bucket, _ := slices.BinarySearch(bounds, took) // a bound belongs to its own bucket
+	bucket, _ := slices.BinarySearch(bounds, took) // bounds are inclusive
 	h.counts[bucket].Add(1)
 	h.sum.Add(int64(took))
 }
@@ -53,14 +53,14 @@ func (h *histogram) snapshot(bounds []time.Duration) Distribution {
 	return d
 }
 
-// Distribution is how long things took. Bounds are not to be changed.
+// Distribution is a histogram of durations. Callers must not change Bounds.
 type Distribution struct {
 	Bounds []time.Duration // upper, inclusive
-	Counts []uint64        // by bucket; one more than bounds, for what took longer
+	Counts []uint64        // by bucket; one more than Bounds, for longer durations
 	Sum    time.Duration
 }
 
-// Total is how many there were.
+// Total returns the number of durations.
 func (d *Distribution) Total() uint64 {
 	var total uint64
 	for _, n := range d.Counts {
@@ -69,8 +69,8 @@ func (d *Distribution) Total() uint64 {
 	return total
 }
 
-// Below is the bound that a share of all stayed within. Of what is beyond the
-// last bound no more is known than that.
+// Below returns the smallest bound that at least this share of the durations does not exceed. For
+// durations beyond the last bound it returns the last bound.
 func (d *Distribution) Below(share float64) time.Duration {
 	wanted, seen := share*float64(d.Total()), uint64(0)
 	for i, bound := range d.Bounds {
@@ -81,7 +81,7 @@ func (d *Distribution) Below(share float64) time.Duration {
 	return d.Bounds[len(d.Bounds)-1]
 }
 
-// Add counts what another distribution with the same bounds has counted too.
+// Add adds the counts of another distribution with the same bounds.
 func (d *Distribution) Add(other Distribution) {
 	d.Counts = slices.Clone(d.Counts)
 	for i, n := range other.Counts {

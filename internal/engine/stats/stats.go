@@ -1,5 +1,5 @@
-// Package stats counts calls by tool and outcome, with how long they took, and how long
-// sessions lasted.
+// Package stats counts calls by tool and outcome and records their durations, and those of
+// sessions. It keeps the counts in memory only.
 package stats
 
 import (
@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Other stands for every tool beyond the first MaxSeries pairs of tool and outcome.
+// Other is the tool and outcome under which calls are counted once there are MaxSeries series.
 const Other = "_OTHER"
 
-// MaxSeries bounds the memory and the length of a report, whatever names are
-// observed. It is far more than the tools there are have outcomes.
+// MaxSeries bounds the memory and the length of a report, whatever names are observed. All tools
+// together have far fewer outcomes.
 const MaxSeries = 2000
 
-// Stats counts without locks, so that calls never wait for one another. Its zero
-// value is ready. A pair that is seen for the first time copies the table.
+// Stats counts calls without locks, so that calls never wait for one another. Its zero value is
+// ready to use. The first call of a new series copies the table.
 type Stats struct {
 	table    atomic.Pointer[map[series]*histogram]
 	growing  sync.Mutex // held while the table is copied
@@ -59,7 +59,7 @@ func (s *Stats) grow(wanted series) *histogram {
 		wanted = series{Other, Other}
 	}
 	if h := old[wanted]; h != nil {
-		return h // another call was faster, or the table is full
+		return h // another call added it, or the table is full
 	}
 	h, table := &histogram{}, make(map[series]*histogram, len(old)+1)
 	maps.Copy(table, old)
@@ -68,7 +68,7 @@ func (s *Stats) grow(wanted series) *histogram {
 	return h
 }
 
-// Line sums up one tool with one outcome.
+// Line holds the counts of one tool with one outcome.
 type Line struct {
 	Tool, Outcome string
 	Calls         uint64
@@ -76,7 +76,7 @@ type Line struct {
 	Took          Distribution
 }
 
-// Snapshot returns what was counted so far, by tool and outcome.
+// Snapshot returns the counts so far, sorted by tool and outcome.
 func (s *Stats) Snapshot() []Line {
 	table := s.table.Load()
 	if table == nil {
@@ -96,5 +96,5 @@ func (s *Stats) Snapshot() []Line {
 	return lines
 }
 
-// Sessions returns how long the sessions that have ended lasted.
+// Sessions returns the durations of the sessions that have ended.
 func (s *Stats) Sessions() Distribution { return s.sessions.snapshot(sessionBounds[:]) }

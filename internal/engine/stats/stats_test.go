@@ -9,7 +9,7 @@ import (
 	"remit/internal/engine/stats"
 )
 
-func TestSnapshotSumsUp(t *testing.T) {
+func TestSnapshot(t *testing.T) {
 	var s stats.Stats
 	if got := s.Snapshot(); got != nil {
 		t.Errorf("nothing was observed, but there is %v", got)
@@ -39,8 +39,8 @@ func TestSnapshotSumsUp(t *testing.T) {
 	}
 }
 
-// TestBoundsAreInclusive: what takes exactly a bound counts as within it, as
-// Prometheus reads "le".
+// TestBoundsAreInclusive checks that a duration equal to a bound counts in its bucket, like "le" of
+// Prometheus.
 func TestBoundsAreInclusive(t *testing.T) {
 	var s stats.Stats
 	s.Observe("demo/a", "ok", 10*time.Microsecond)
@@ -64,8 +64,9 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestSumsLeaveTheirPartsAlone: what a distribution was copied from stays.
-func TestSumsLeaveTheirPartsAlone(t *testing.T) {
+// TestAddKeepsOperands checks that Add does not change the distribution that the sum was copied
+// from.
+func TestAddKeepsOperands(t *testing.T) {
 	var s stats.Stats
 	s.Observe("demo/a", "ok", time.Microsecond)
 	part := s.Snapshot()[0].Took
@@ -76,8 +77,9 @@ func TestSumsLeaveTheirPartsAlone(t *testing.T) {
 	}
 }
 
-// TestNamesDoNotFillMemory: whoever makes up names gets one line for the rest.
-func TestNamesDoNotFillMemory(t *testing.T) {
+// TestSeriesAreBounded checks that a caller that makes up names gets one line for all names beyond
+// MaxSeries.
+func TestSeriesAreBounded(t *testing.T) {
 	var s stats.Stats
 	s.Observe("demo/known", "ok", 0)
 	for i := range stats.MaxSeries + 100 {
@@ -93,8 +95,9 @@ func TestNamesDoNotFillMemory(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost: pairs that are new to many callers at once are counted once each.
-func TestNothingIsLost(t *testing.T) {
+// TestConcurrentObserve checks that no call is lost when many callers observe new series at the
+// same time.
+func TestConcurrentObserve(t *testing.T) {
 	const callers, pairs = 8, 1000
 	var s stats.Stats
 	var all sync.WaitGroup

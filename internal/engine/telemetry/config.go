@@ -13,7 +13,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Config holds the settings that exporters have in common.
+// Config holds the settings that all exporters share.
 type Config struct {
 	Resource      *resource.Resource
 	Sampler       sdktrace.Sampler
@@ -21,39 +21,39 @@ type Config struct {
 	Every         time.Duration // between two exports of metrics
 	MetricTimeout time.Duration // of one of them
 	Temporality   sdkmetric.TemporalitySelector
-	ValueLimit    int // characters of an attribute's value; -1 is no limit
+	ValueLimit    int // characters of an attribute value; -1 means no limit
 }
 
 // Batching holds the settings of a batch processor.
 type Batching struct {
 	Queue   int           // at most this many items wait or are being exported
-	Batch   int           // at most this many are exported at once
+	Batch   int           // at most this many items are exported at once
 	Delay   time.Duration // how long items wait for others
 	Timeout time.Duration // of one export, retries included
 }
 
-// Env reads variables. The SDK reads most of them too, but its warnings repeat values, which may
-// be secrets, and do not name the variable; some values that it takes make it panic.
+// Env reads environment variables. The SDK reads most of them too, but its warnings quote values,
+// which may be secrets, and do not name the variable. Some values even make it panic.
 type Env struct {
 	Lookup func(string) (string, bool)
 	Warn   func(name, why string) // called for a value that is ignored, never with the value
 }
 
-// Text returns the value of a variable; an empty one is not set.
+// Text returns the value of a variable; "" if it is empty or not set.
 func (e *Env) Text(name string) string {
 	text, _ := e.Lookup(name)
 	return strings.TrimSpace(text)
 }
 
-// Millis reads a number of milliseconds above 0.
+// Millis returns a positive number of milliseconds.
 func (e *Env) Millis(name string, fallback time.Duration) time.Duration {
 	return time.Duration(e.Count(name, int(fallback/time.Millisecond))) * time.Millisecond
 }
 
-// maxCount bounds every number; as milliseconds it still fits into a duration.
+// maxCount bounds every number; as milliseconds it still fits into a time.Duration.
 const maxCount = 1 << 31
 
-// Count reads a whole number above 0.
+// Count returns a positive integer.
 func (e *Env) Count(name string, fallback int) int {
 	text := e.Text(name)
 	if text == "" {
@@ -67,7 +67,7 @@ func (e *Env) Count(name string, fallback int) int {
 	return n
 }
 
-// Choice reads one of some words; the first is the fallback.
+// Choice returns one of some words; the first is the default.
 func (e *Env) Choice(name string, words ...string) string {
 	text := strings.ToLower(e.Text(name))
 	if text == "" {
@@ -83,7 +83,7 @@ func (e *Env) Choice(name string, words ...string) string {
 // Pair is one name=value of a list.
 type Pair struct{ Name, Value string }
 
-// Pairs reads a list like name=value,name=value, whose values are percent-encoded.
+// Pairs parses a list like name=value,name=value with percent-encoded values.
 func (e *Env) Pairs(name string) []Pair {
 	var pairs []Pair
 	for i, entry := range strings.Split(e.Text(name), ",") {
@@ -102,8 +102,8 @@ func (e *Env) Pairs(name string) []Pair {
 	return pairs
 }
 
-// ReadConfig reads the standard variables. instance distinguishes this process from others that
-// run the same program.
+// ReadConfig reads the standard variables. instance distinguishes this process from others that run
+// the same program.
 func ReadConfig(e *Env, version, instance string) Config {
 	c := Config{
 		Resource:      e.resource(version, instance),
@@ -170,7 +170,7 @@ func (e *Env) ratio() float64 {
 	return share
 }
 
-// resource describes the program. Of an attribute that is given twice the last one counts.
+// resource describes the program. If an attribute is set twice, the last value counts.
 func (e *Env) resource(version, instance string) *resource.Resource {
 	attrs := append(resource.Default().Attributes(),
 		attribute.String("service.name", "remit"),

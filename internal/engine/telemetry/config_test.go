@@ -15,14 +15,14 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// read gives the configuration of an environment, and what it was warned of.
+// read returns the configuration of an environment, and the warnings.
 func read(env map[string]string) (telemetry.Config, string) {
 	var warned []string
 	reader := &telemetry.Env{Lookup: lookup(env), Warn: func(name, why string) { warned = append(warned, name+": "+why) }}
 	return telemetry.ReadConfig(reader, "1.2.3", "here"), strings.Join(warned, "\n")
 }
 
-// onUnlessParent is the sampler that is used if no variable names another.
+// onUnlessParent is the default sampler.
 var onUnlessParent = sdktrace.ParentBased(sdktrace.AlwaysSample()).Description()
 
 func TestDefaults(t *testing.T) {
@@ -30,8 +30,10 @@ func TestDefaults(t *testing.T) {
 	spans := telemetry.Batching{Queue: 2048, Batch: 512, Delay: 5 * time.Second, Timeout: 30 * time.Second}
 	logs := spans
 	logs.Delay = time.Second
-	if got.Spans != spans || got.Logs != logs || got.Every != time.Minute || got.MetricTimeout != 30*time.Second || got.ValueLimit != -1 || warned != "" ||
-		got.Temporality(sdkmetric.InstrumentKindCounter) != metricdata.CumulativeTemporality || got.Sampler.Description() != onUnlessParent {
+	if got.Spans != spans || got.Logs != logs || got.Every != time.Minute || got.MetricTimeout != 30*time.Second ||
+		got.ValueLimit != -1 || warned != "" ||
+		got.Temporality(sdkmetric.InstrumentKindCounter) != metricdata.CumulativeTemporality ||
+		got.Sampler.Description() != onUnlessParent {
 		t.Errorf("warned %q, got %+v", warned, got)
 	}
 	name := map[string]string{
@@ -73,18 +75,20 @@ OTEL_METRIC_EXPORT_INTERVAL: use a whole number above 0; 60000 is used`
 	}
 }
 
-// FuzzEnvironment: whatever stands in the variables, there is a configuration that works, and
-// no warning repeats a value.
+// FuzzEnvironment checks that any values of the variables give a valid configuration, and that no
+// warning quotes a value.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("a=b,c=%20", "100", "0.5")
 	f.Add("=,%zz=1", "-1", "NaN")
 	f.Add("geheim", "1e9", "Inf")
 	f.Fuzz(func(t *testing.T, pairs, number, ratio string) {
 		got, warned := read(map[string]string{
-			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number, "OTEL_METRIC_EXPORT_INTERVAL": number,
+			"OTEL_RESOURCE_ATTRIBUTES": pairs, "OTEL_BSP_MAX_QUEUE_SIZE": number, "OTEL_BLRP_SCHEDULE_DELAY": number,
+			"OTEL_METRIC_EXPORT_INTERVAL":       number,
 			"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": number, "OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": ratio,
 		})
-		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 || got.Every <= 0 || got.ValueLimit == 0 || got.ValueLimit < -1 {
+		if got.Spans.Queue <= 0 || got.Spans.Batch <= 0 || got.Spans.Batch > got.Spans.Queue || got.Logs.Delay <= 0 ||
+			got.Every <= 0 || got.ValueLimit == 0 || got.ValueLimit < -1 {
 			t.Errorf("got %+v", got)
 		}
 		var share float64

@@ -19,7 +19,7 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// sink keeps what is exported, unless fail says otherwise.
+// sink stores what is exported, unless fail returns an error.
 type sink struct {
 	mu      sync.Mutex
 	batches []tracetest.SpanStubs
@@ -28,11 +28,11 @@ type sink struct {
 	scopes  []metricdata.ScopeMetrics
 	tries   int
 	fail    func(ctx context.Context, try int) error // nil: never
-	told    text                                     // what the log was told
+	warned  text                                     // the log
 	stats   stats.Stats
 }
 
-// text is one that may be read while it is written.
+// text is a buffer that can be read while it is written.
 type text struct {
 	mu  sync.Mutex
 	all []byte
@@ -99,7 +99,7 @@ func (s metricSink) Export(ctx context.Context, all *metricdata.ResourceMetrics)
 }
 
 func (metricSink) Temporality(kind sdkmetric.InstrumentKind) metricdata.Temporality {
-	return sdkmetric.CumulativeTemporalitySelector(kind) // telemetry goes by its own preference
+	return sdkmetric.CumulativeTemporalitySelector(kind) // telemetry uses its own preference
 }
 
 func (metricSink) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation {
@@ -110,19 +110,19 @@ func (metricSink) Shutdown(context.Context) error { return nil }
 
 func (metricSink) ForceFlush(context.Context) error { return nil }
 
-// options export all signals to the sink.
+// options returns options that export all signals to the sink.
 func (s *sink) options(env map[string]string) telemetry.Options {
 	reader := &telemetry.Env{Lookup: lookup(env), Warn: func(string, string) {}}
 	return telemetry.Options{
 		Config: telemetry.ReadConfig(reader, "1.2.3", "here"),
 		Spans:  spanSink{s}, Logs: logSink{s}, Metrics: metricSink{s},
 		Source: telemetry.Source{
-			Version: "1.2.3", Started: time.Now(), Stats: &s.stats, Now: time.Now, Log: slog.New(slog.NewTextHandler(&s.told, nil)),
+			Version: "1.2.3", Started: time.Now(), Stats: &s.stats, Now: time.Now, Log: slog.New(slog.NewTextHandler(&s.warned, nil)),
 		},
 	}
 }
 
-// start exports spans alone.
+// start starts telemetry that exports only spans.
 func (s *sink) start(t *testing.T, env map[string]string) *telemetry.Telemetry {
 	t.Helper()
 	o := s.options(env)
@@ -130,14 +130,14 @@ func (s *sink) start(t *testing.T, env map[string]string) *telemetry.Telemetry {
 	return telemetry.New(o)
 }
 
-// sent are the batches that have come.
+// sent returns the exported batches.
 func (s *sink) sent() []tracetest.SpanStubs {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.batches
 }
 
-// spans are all that have come.
+// spans returns all exported spans.
 func (s *sink) spans() tracetest.SpanStubs { return slices.Concat(s.sent()...) }
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -147,7 +147,7 @@ func lookup(env map[string]string) func(string) (string, bool) {
 	}
 }
 
-// call makes a call that has just ended.
+// call records a call that has just ended.
 func call(t *telemetry.Telemetry, parent string, change ...func(*telemetry.Call)) {
 	c := telemetry.Call{
 		Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Face: "stdio",
@@ -159,7 +159,7 @@ func call(t *telemetry.Telemetry, parent string, change ...func(*telemetry.Call)
 	t.Called(t.Begin(context.Background(), parent), &c)
 }
 
-// attrs are attributes by key, as text.
+// attrs returns attributes by key, as text.
 func attrs(list []attribute.KeyValue) map[string]string {
 	all := map[string]string{}
 	for _, a := range list {
@@ -168,7 +168,7 @@ func attrs(list []attribute.KeyValue) map[string]string {
 	return all
 }
 
-// recordAttrs are those of a record.
+// recordAttrs returns the attributes of a record.
 func recordAttrs(r sdklog.Record) map[string]string {
 	var list []attribute.KeyValue
 	r.WalkAttributes(func(a attribute.KeyValue) bool {

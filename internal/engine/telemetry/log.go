@@ -12,38 +12,40 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Tee gives a handler that passes records on, and has those from level info on exported
-// too, whatever the other one writes.
+// Tee returns a handler that passes records to next, and also exports those of level info and
+// above, whatever the level of next.
 func (t *Telemetry) Tee(next slog.Handler) slog.Handler {
 	if t == nil || t.export == nil {
 		return next
 	}
-	return slog.NewMultiHandler(&exported{to: t.export, secrets: t.secrets}, next)
+	return slog.NewMultiHandler(&exportHandler{to: t.export, secrets: t.secrets}, next)
 }
 
-// exported flattens groups and removes secrets before a record reaches the SDK.
-type exported struct {
+// exportHandler flattens groups and removes secrets before a record reaches the SDK.
+type exportHandler struct {
 	to      slog.Handler
 	secrets *secrets
 	given   []slog.Attr // attributes of the logger itself
 	group   string
 }
 
-// Enabled tells whether records of the level are exported.
-func (h *exported) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+// Enabled reports whether records of this level are exported.
+func (h *exportHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelInfo
+}
 
-// Handle puts a record into a queue, and never fails.
-func (h *exported) Handle(ctx context.Context, r slog.Record) error {
+// Handle queues a record. It never fails.
+func (h *exportHandler) Handle(ctx context.Context, r slog.Record) error {
 	_ = h.to.Handle(ctx, h.flatten(&r))
 	return nil
 }
 
-func (h *exported) flatten(r *slog.Record) slog.Record {
+func (h *exportHandler) flatten(r *slog.Record) slog.Record {
 	flat := slog.NewRecord(r.Time, r.Level, valid(h.secrets.mask(r.Message)), 0)
 	attrs := slices.Grow(slices.Clip(h.given), r.NumAttrs())
 	r.Attrs(func(a slog.Attr) bool {
-		// What a caller did wrong may be told in words that quote them; what is our own
-		// fault has to be found.
+		// The cause of a caller's error may quote the caller, so it is not exported. Causes of our
+		// own errors are needed to find them.
 		if a.Key != "cause" || r.Level >= slog.LevelWarn {
 			attrs = h.appendAttr(attrs, h.group, a)
 		}
@@ -53,8 +55,8 @@ func (h *exported) flatten(r *slog.Record) slog.Record {
 	return flat
 }
 
-// WithAttrs remembers attributes.
-func (h *exported) WithAttrs(attrs []slog.Attr) slog.Handler {
+// WithAttrs returns a handler that adds these attributes.
+func (h *exportHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *h
 	next.given = slices.Clone(h.given)
 	for _, a := range attrs {
@@ -63,8 +65,8 @@ func (h *exported) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup puts a name in front of those to come.
-func (h *exported) WithGroup(name string) slog.Handler {
+// WithGroup returns a handler that prefixes further keys with this name.
+func (h *exportHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return h
 	}
@@ -73,9 +75,9 @@ func (h *exported) WithGroup(name string) slog.Handler {
 	return &next
 }
 
-// appendAttr appends plain attributes for one that may be anything: it has to be read
-// now, since what it leads to may change. Durations are in seconds.
-func (h *exported) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
+// appendAttr appends an attribute of any kind as plain attributes. It reads the value now, because
+// the value may change later. Durations are in seconds.
+func (h *exportHandler) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []slog.Attr {
 	value := a.Value.Resolve()
 	if value.Kind() == slog.KindGroup {
 		if a.Key != "" {
@@ -105,11 +107,11 @@ func (h *exported) appendAttr(attrs []slog.Attr, group string, a slog.Attr) []sl
 	return append(attrs, slog.Attr{Key: key, Value: value})
 }
 
-// masked stands for what should not leave the machine.
+// masked replaces what must not leave the machine.
 const masked = "***"
 
-// secrets finds in texts what lets somebody in: the log of this machine may name it in the
-// cause of an error, a collector need not know.
+// secrets finds credentials in texts. The log of this machine may contain them in the cause of an
+// error, but a collector must not get them.
 type secrets struct{ inURL, name, value *regexp.Regexp }
 
 func newSecrets() *secrets {
@@ -120,11 +122,11 @@ func newSecrets() *secrets {
 	}
 }
 
-// mask replaces what looks like a credential, passwords in addresses, and values whose
-// name says what they are.
+// mask replaces what looks like a credential, passwords in URLs, and values with the name of a
+// secret.
 func (s *secrets) mask(text string) string {
 	text = audit.Mask(text, masked)
-	if !strings.ContainsAny(text, ":=") { // most are a word
+	if !strings.ContainsAny(text, ":=") { // most texts are a word
 		return text
 	}
 	if strings.Contains(text, "://") {
@@ -133,8 +135,8 @@ func (s *secrets) mask(text string) string {
 	return s.maskNamed(text)
 }
 
-// maskNamed replaces values whose name says what they are. A value may be a name with
-// its own value, as in "cause: password=...".
+// maskNamed replaces values with the name of a secret. A value may itself be a name with a value,
+// as in "cause: password=...".
 func (s *secrets) maskNamed(text string) string {
 	var out strings.Builder
 	done := 0

@@ -18,7 +18,7 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// logging starts telemetry of logs alone, with a logger that writes to a text too.
+// logging starts telemetry that exports only logs, with a logger that also writes to a buffer.
 func (s *sink) logging(level slog.Level, out *bytes.Buffer) (*telemetry.Telemetry, *slog.Logger) {
 	o := s.options(nil)
 	o.Spans, o.Metrics = nil, nil
@@ -33,8 +33,9 @@ func TestRecords(t *testing.T) {
 		tel, logger := s.logging(slog.LevelWarn, &out)
 		logger = logger.With("part", "books").WithGroup("g")
 		ctx := tel.Begin(context.Background(), parent)
-		logger.DebugContext(ctx, "not told")
-		logger.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at", time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
+		logger.DebugContext(ctx, "not exported")
+		logger.InfoContext(ctx, "call", "took", 1500*time.Millisecond, "bytes", 3, "share", .5, "ok", true, "at",
+			time.Unix(0, 0).UTC(), "cause", errors.New("as the caller says"),
 			slog.Group("inner", "n", uint64(1)))
 		logger.Warn("outside", "cause", errors.New("it broke"))
 		tel.Close()
@@ -43,12 +44,14 @@ func TestRecords(t *testing.T) {
 		}
 		call, outside := s.records[0], s.records[1]
 		want := map[string]string{
-			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z", "g.inner.n": "1",
+			"part": "books", "g.took": "1.5", "g.bytes": "3", "g.share": "0.5", "g.ok": "true", "g.at": "1970-01-01T00:00:00Z",
+			"g.inner.n": "1",
 		}
 		if diff := cmp.Diff(want, recordAttrs(call)); diff != "" {
 			t.Errorf("attributes (-want +got):\n%s", diff)
 		}
-		if call.TraceID().String() != traceID || !call.SpanID().IsValid() || call.TraceFlags() != 1 || call.Body().AsString() != "call" || call.Severity() != log.SeverityInfo {
+		if call.TraceID().String() != traceID || !call.SpanID().IsValid() || call.TraceFlags() != 1 ||
+			call.Body().AsString() != "call" || call.Severity() != log.SeverityInfo {
 			t.Errorf("got %+v", call)
 		}
 		if outside.TraceID().IsValid() || outside.Severity() != log.SeverityWarn || recordAttrs(outside)["g.cause"] != "it broke" {
@@ -60,7 +63,8 @@ func TestRecords(t *testing.T) {
 	})
 }
 
-// TestSpanAndRecordsAgree: what is logged in the context of a call has the place of its span.
+// TestSpanAndRecordsAgree checks that a record that is logged in the context of a call has the ids
+// of its span.
 func TestSpanAndRecordsAgree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -69,13 +73,14 @@ func TestSpanAndRecordsAgree(t *testing.T) {
 		slog.New(tel.Tee(slog.DiscardHandler)).InfoContext(ctx, "call")
 		tel.Called(ctx, &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: time.Now()})
 		tel.Close()
-		if got, want := s.records[0], s.spans()[0]; got.TraceID() != want.SpanContext.TraceID() || got.SpanID() != want.SpanContext.SpanID() {
+		if got, want := s.records[0], s.spans()[0]; got.TraceID() != want.SpanContext.TraceID() ||
+			got.SpanID() != want.SpanContext.SpanID() {
 			t.Errorf("the record is at %s %s, the span at %+v", got.TraceID(), got.SpanID(), want.SpanContext)
 		}
 	})
 }
 
-// TestTeeIsAHandler: the rules of slog, as its own tests know them.
+// TestTeeIsAHandler runs the tests of slogtest.
 func TestTeeIsAHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -97,7 +102,7 @@ func TestTeeIsAHandler(t *testing.T) {
 	})
 }
 
-// tree makes groups of keys with points in them, as slogtest wants them.
+// tree turns keys with dots into groups, as slogtest expects them.
 func tree(r sdklog.Record) map[string]any {
 	root := map[string]any{slog.MessageKey: r.Body().AsString(), slog.LevelKey: r.Severity()}
 	if !r.Timestamp().IsZero() {
@@ -132,7 +137,8 @@ func TestSecretsStayHere(t *testing.T) {
 		{"error", "remit_geheimgeheimgeheimgeheiM1", "remit_***"},
 		{"error", "remit_ge-eimgeheimgeheimgeheimgeheiM-geheimgeheim", "remit_***"},
 		{"error", "remit_approvals_waiting_total was 3", "remit_approvals_waiting_total was 3"},
-		{"error", "AKIAGEHEIM0GEHEIM0GE and ghp_geheimgeheimgeheimgeheiM1 and sk-geheimgeheimgeheimgeheiM1", "AKIA*** and ghp_*** and sk-***"},
+		{"error", "AKIAGEHEIM0GEHEIM0GE and ghp_geheimgeheimgeheimgeheiM1 and sk-geheimgeheimgeheimgeheiM1",
+			"AKIA*** and ghp_*** and sk-***"},
 		{"error", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJnZWhlaW0ifQ.geheim_geheim was sent twice", "eyJ*** was sent twice"},
 		{"error", "-----BEGIN PRIVATE KEY-----\ngeheim", "-----BEGIN PRIVATE KEY-----***"},
 		{"token", "geheim", "***"},

@@ -18,15 +18,16 @@ import (
 	"remit/internal/engine/stats"
 )
 
-// Gauge is a number that somebody else keeps.
+// Gauge is a number that its owner computes on demand.
 type Gauge struct {
 	Name, Unit, Help string
-	// Value must be safe for concurrent use; it returns false if the number is not known now.
+	// Value must be safe for concurrent use. It returns false if the number is unknown now.
 	Value func(context.Context) (float64, bool)
 }
 
-// meter produces metrics from the counters of stats, which are quicker than instruments of the SDK
-// and serve the console and /metrics too. The SDK does not apply its temporality to a producer.
+// meter produces metrics from the counters of stats, which are faster than the instruments of the
+// SDK and also serve the console and /metrics. The SDK does not apply its temporality to a
+// producer, so meter does.
 type meter struct {
 	source      Source
 	temporality sdkmetric.TemporalitySelector
@@ -34,15 +35,15 @@ type meter struct {
 	mu         sync.Mutex
 	gauges     []Gauge
 	exemplars  map[Operation]metricdata.Exemplar[float64]
-	sent, last reading // what the collector has taken; what was produced last
+	sent, last reading // what the collector has accepted; what was produced last
 }
 
-// reading is what was counted at some moment.
+// reading holds the counters at one moment.
 type reading struct {
 	at       time.Time
 	lines    []stats.Line
 	sessions stats.Distribution
-	cpu      [2]float64 // seconds of the user and of the system
+	cpu      [2]float64 // seconds in user mode and in system mode
 	points   int
 }
 
@@ -73,15 +74,15 @@ func (m *meter) points() int {
 	return m.last.points
 }
 
-// taken must be called when the collector has taken what was produced last.
+// taken must be called when the collector has accepted what was produced last.
 func (m *meter) taken() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sent = m.last
 }
 
-// Produce reads everything. Differences are to what the collector has taken, so that an export
-// which was lost is part of the next.
+// Produce reads all counters. Differences are relative to what the collector has accepted, so that
+// a lost export is part of the next one.
 func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	now := reading{at: m.source.Now()}
 	if m.source.Stats != nil {
@@ -91,7 +92,7 @@ func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) 
 	gauges, sent, exemplars := slices.Clone(m.gauges), m.sent, m.exemplars
 	m.exemplars = map[Operation]metricdata.Exemplar[float64]{}
 	m.mu.Unlock()
-	s := &sheet{start: m.source.Started, now: now.at}
+	s := &metricList{start: m.source.Started, now: now.at}
 	s.counted(&now, &sent, m.temporality(sdkmetric.InstrumentKindHistogram), exemplars)
 	for _, g := range gauges {
 		if value, ok := g.Value(ctx); ok {
@@ -108,23 +109,23 @@ func (m *meter) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) 
 	return []metricdata.ScopeMetrics{{Scope: scope, Metrics: s.metrics}}, nil
 }
 
-// sheet collects metrics.
-type sheet struct {
+// metricList collects metrics.
+type metricList struct {
 	start, now time.Time
 	metrics    []metricdata.Metrics
 	points     int
 }
 
-// add adds a metric that has points.
-func (s *sheet) add(points int, name, unit, help string, data metricdata.Aggregation) {
+// add adds a metric, if it has points.
+func (s *metricList) add(points int, name, unit, help string, data metricdata.Aggregation) {
 	if points > 0 {
 		s.metrics = append(s.metrics, metricdata.Metrics{Name: name, Unit: unit, Description: help, Data: data})
 		s.points += points
 	}
 }
 
-// counted adds what stats counts.
-func (s *sheet) counted(now, sent *reading, temporality metricdata.Temporality, exemplars map[Operation]metricdata.Exemplar[float64]) {
+// counted adds the counters of stats.
+func (s *metricList) counted(now, sent *reading, temporality metricdata.Temporality, exemplars map[Operation]metricdata.Exemplar[float64]) {
 	lines, sessions, start := now.lines, now.sessions, s.start
 	if temporality == metricdata.DeltaTemporality {
 		lines, sessions, start = since(lines, sent.lines), difference(sessions, sent.sessions), sent.at
@@ -156,15 +157,15 @@ func (s *sheet) counted(now, sent *reading, temporality metricdata.Temporality, 
 		calls = append(calls, point(start, s.now, int64(l.Calls), attrs...))
 	}
 	operation, session := mcpconv.ServerOperationDuration{}, mcpconv.ServerSessionDuration{}
-	s.add(len(took), operation.Name(), operation.Unit(), "How long calls took, whichever face they came in by.",
+	s.add(len(took), operation.Name(), operation.Unit(), "Duration of calls through all front ends.",
 		metricdata.Histogram[float64]{Temporality: temporality, DataPoints: took})
-	s.add(len(calls), "remit.calls", "{call}", "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.",
+	s.add(len(calls), "remit.calls", "{call}", "Tool calls by outcome: ok, replayed, asked, or the kind of failure.",
 		metricdata.Sum[int64]{Temporality: temporality, IsMonotonic: true, DataPoints: calls})
-	s.add(len(lasted), session.Name(), session.Unit(), "How long sessions that have ended lasted.",
+	s.add(len(lasted), session.Name(), session.Unit(), "Duration of sessions that have ended.",
 		metricdata.Histogram[float64]{Temporality: temporality, DataPoints: lasted})
 }
 
-func (s *sheet) histogram(start time.Time, d stats.Distribution, attrs attributes) metricdata.HistogramDataPoint[float64] {
+func (s *metricList) histogram(start time.Time, d stats.Distribution, attrs attributes) metricdata.HistogramDataPoint[float64] {
 	bounds := make([]float64, len(d.Bounds))
 	for i, bound := range d.Bounds {
 		bounds[i] = bound.Seconds()
@@ -179,38 +180,38 @@ func point[N int64 | float64](start, now time.Time, value N, attrs ...attribute.
 	return metricdata.DataPoint[N]{Attributes: attribute.NewSet(attrs...), StartTime: start, Time: now, Value: value}
 }
 
-func (s *sheet) gauge(name, unit, help string, value float64) {
+func (s *metricList) gauge(name, unit, help string, value float64) {
 	s.add(1, name, unit, help, metricdata.Gauge[float64]{DataPoints: []metricdata.DataPoint[float64]{point(time.Time{}, s.now, value)}})
 }
 
-// level adds a number that grows and shrinks, and can be summed up over programs.
-func (s *sheet) level(name, unit, help string, points ...metricdata.DataPoint[int64]) {
+// level adds a number that grows and shrinks, and that can be summed over processes.
+func (s *metricList) level(name, unit, help string, points ...metricdata.DataPoint[int64]) {
 	s.add(len(points), name, unit, help, metricdata.Sum[int64]{Temporality: metricdata.CumulativeTemporality, DataPoints: points})
 }
 
-func (s *sheet) number(n int64, attrs ...attribute.KeyValue) metricdata.DataPoint[int64] {
+func (s *metricList) number(n int64, attrs ...attribute.KeyValue) metricdata.DataPoint[int64] {
 	return point(s.start, s.now, n, attrs...)
 }
 
-// runtime adds what Go knows of the program.
-func (s *sheet) runtime() {
+// runtime adds metrics of the Go runtime.
+func (s *metricList) runtime() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	s.gauge("process.uptime", "s", "How long the program has run.", s.now.Sub(s.start).Seconds())
-	s.level("go.goroutine.count", "{goroutine}", "Goroutines there are now.", s.number(int64(runtime.NumGoroutine())))
-	s.level("go.memory.used", "By", "Memory that Go has from the system.",
+	s.gauge("process.uptime", "s", "Time since the program started.", s.now.Sub(s.start).Seconds())
+	s.level("go.goroutine.count", "{goroutine}", "Number of goroutines.", s.number(int64(runtime.NumGoroutine())))
+	s.level("go.memory.used", "By", "Memory that Go got from the system.",
 		s.number(int64(memory.StackSys), attribute.String("go.memory.type", "stack")),
 		s.number(int64(memory.Sys-memory.HeapReleased-memory.StackSys), attribute.String("go.memory.type", "other")))
 }
 
-// process adds what Linux knows of the program.
-func (s *sheet) process(now, sent *reading, temporality metricdata.Temporality) {
+// process adds metrics that Linux has about the process.
+func (s *metricList) process(now, sent *reading, temporality metricdata.Temporality) {
 	self, err := procfs.Self()
 	if err != nil {
-		return // this system does not tell
+		return // not available on this system
 	}
 	if stat, err := self.Stat(); err == nil {
-		const ticks = 100 // in a second
+		const ticks = 100 // per second
 		now.cpu = [2]float64{float64(stat.UTime) / ticks, float64(stat.STime) / ticks}
 		start, before := s.start, [2]float64{}
 		if temporality == metricdata.DeltaTemporality {
@@ -222,14 +223,14 @@ func (s *sheet) process(now, sent *reading, temporality metricdata.Temporality) 
 				point(start, s.now, now.cpu[1]-before[1], attribute.String("cpu.mode", "system")),
 			},
 		})
-		s.level("process.memory.usage", "By", "Memory that is in RAM.", s.number(int64(stat.ResidentMemory())))
+		s.level("process.memory.usage", "By", "Resident memory.", s.number(int64(stat.ResidentMemory())))
 	}
 	if n, err := self.FileDescriptorsLen(); err == nil {
 		s.level("process.unix.file_descriptor.count", "{file_descriptor}", "Open file descriptors.", s.number(int64(n)))
 	}
 }
 
-// since returns what was counted after another reading of the same counters.
+// since returns the difference to an earlier reading of the same counters.
 func since(now, before []stats.Line) []stats.Line {
 	type key struct{ tool, outcome string }
 	known := make(map[key]*stats.Line, len(before))

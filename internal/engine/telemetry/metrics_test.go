@@ -17,14 +17,14 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// metering starts telemetry of metrics and spans.
+// metering starts telemetry that exports metrics and spans.
 func (s *sink) metering(env map[string]string) *telemetry.Telemetry {
 	o := s.options(env)
 	o.Logs = nil
 	return telemetry.New(o)
 }
 
-// find gives a metric of an export.
+// find returns a metric of an export.
 func (s *sink) find(export int, name string) metricdata.Metrics {
 	for _, m := range s.metrics[export] {
 		if m.Name == name {
@@ -34,8 +34,8 @@ func (s *sink) find(export int, name string) metricdata.Metrics {
 	return metricdata.Metrics{}
 }
 
-// spell writes points without their times; labels are in the order of their names.
-func spell(m metricdata.Metrics) string {
+// format returns the points without their times; labels are sorted by name.
+func format(m metricdata.Metrics) string {
 	var all []string
 	write := func(set attribute.Set, value string) {
 		var labels []string
@@ -64,7 +64,7 @@ func spell(m metricdata.Metrics) string {
 func TestMetrics(t *testing.T) {
 	for _, tc := range []struct {
 		preference          string
-		calls, second       string // of the first minute, and of the second
+		calls, second       string // in the first minute, and in the second
 		took, secondTook    string
 		sessions, sessions2 string
 		delta, cpuDelta     bool
@@ -107,21 +107,22 @@ func TestMetrics(t *testing.T) {
 				if len(s.metrics) != 2 {
 					t.Fatalf("%d exports, want one a minute and one at the end", len(s.metrics))
 				}
-				order := func(text string) string { // by outcome, denied is before ok
+				order := func(text string) string { // denied comes before ok
 					parts := strings.Split(text, "; ")
 					if len(parts) > 1 {
 						parts[0], parts[1] = parts[1], parts[0]
 					}
 					return strings.Join(parts, "; ")
 				}
-				for i, want := range []struct{ calls, took, sessions string }{{tc.calls, tc.took, tc.sessions}, {tc.second, tc.secondTook, tc.sessions2}} {
-					if got := spell(s.find(i, "remit.calls")); got != order(want.calls) {
+				for i, want := range []struct{ calls, took, sessions string }{{tc.calls, tc.took, tc.sessions},
+					{tc.second, tc.secondTook, tc.sessions2}} {
+					if got := format(s.find(i, "remit.calls")); got != order(want.calls) {
 						t.Errorf("calls %d: got %s, want %s", i, got, order(want.calls))
 					}
-					if got := spell(s.find(i, "mcp.server.operation.duration")); got != order(want.took) {
+					if got := format(s.find(i, "mcp.server.operation.duration")); got != order(want.took) {
 						t.Errorf("durations %d: got %s, want %s", i, got, order(want.took))
 					}
-					if got := spell(s.find(i, "mcp.server.session.duration")); got != want.sessions {
+					if got := format(s.find(i, "mcp.server.session.duration")); got != want.sessions {
 						t.Errorf("sessions %d: got %s, want %s", i, got, want.sessions)
 					}
 				}
@@ -130,21 +131,23 @@ func TestMetrics(t *testing.T) {
 					start = started.Add(time.Minute)
 				}
 				calls, _ := s.find(1, "remit.calls").Data.(metricdata.Sum[int64])
-				if !calls.IsMonotonic || (calls.Temporality == metricdata.DeltaTemporality) != tc.delta || !calls.DataPoints[0].StartTime.Equal(start) {
+				if !calls.IsMonotonic || (calls.Temporality == metricdata.DeltaTemporality) != tc.delta ||
+					!calls.DataPoints[0].StartTime.Equal(start) {
 					t.Errorf("got %+v", calls)
 				}
-				if cpu, ok := s.find(1, "process.cpu.time").Data.(metricdata.Sum[float64]); ok && (cpu.Temporality == metricdata.DeltaTemporality) != tc.cpuDelta {
+				if cpu, ok := s.find(1, "process.cpu.time").Data.(metricdata.Sum[float64]); ok &&
+					(cpu.Temporality == metricdata.DeltaTemporality) != tc.cpuDelta {
 					t.Errorf("cpu: got %+v", cpu)
 				}
-				if up := s.find(0, "process.uptime"); spell(up) != ": 60" {
-					t.Errorf("uptime %s", spell(up))
+				if up := s.find(0, "process.uptime"); format(up) != ": 60" {
+					t.Errorf("uptime %s", format(up))
 				}
 			})
 		})
 	}
 }
 
-// TestDifferencesAreNotLost: what could not be exported is part of the next.
+// TestDifferencesAreNotLost checks that the next export contains what could not be exported.
 func TestDifferencesAreNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(_ context.Context, try int) error {
@@ -153,49 +156,52 @@ func TestDifferencesAreNotLost(t *testing.T) {
 			}
 			return nil
 		}}
-		tel := s.metering(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta", "OTEL_METRIC_EXPORT_INTERVAL": "1000"})
+		tel := s.metering(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta",
+			"OTEL_METRIC_EXPORT_INTERVAL": "1000"})
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Second)
 		tel.Close()
-		if got := spell(s.find(0, "remit.calls")); got != "look ok demo: 2" || !strings.Contains(s.told.String(), "signal=metrics") {
-			t.Errorf("got %s; told %q", got, &s.told)
+		if got := format(s.find(0, "remit.calls")); got != "look ok demo: 2" || !strings.Contains(s.warned.String(), "signal=metrics") {
+			t.Errorf("got %s; logged %q", got, &s.warned)
 		}
 	})
 }
 
-// partly is a collector that refuses a part for good.
-type partly struct{ metricSink }
+// partialSink is a collector that rejects a part of each export.
+type partialSink struct{ metricSink }
 
-func (p partly) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+func (p partialSink) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
 	return errors.Join(p.metricSink.Export(ctx, all), errors.New("OTLP partial success: too old (1 metric data points rejected)"))
 }
 
-// TestAcceptedOnce: what a collector took is not sent again, though it refused the rest.
+// TestAcceptedOnce checks that what a collector accepted is not sent again, although it rejected
+// the rest.
 func TestAcceptedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
 		o := s.options(map[string]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"})
 		o.Spans, o.Logs = nil, nil
-		o.Metrics = partly{metricSink{s}}
+		o.Metrics = partialSink{metricSink{s}}
 		tel := telemetry.New(o)
 		s.stats.Observe("demo/look", "ok", time.Second)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		s.stats.Observe("demo/look", "denied", time.Second)
 		tel.Close()
-		if first, second := spell(s.find(0, "remit.calls")), spell(s.find(1, "remit.calls")); first != "look ok demo: 1" || second != "look denied demo: 1" {
+		if first, second := format(s.find(0, "remit.calls")), format(s.find(1, "remit.calls")); first != "look ok demo: 1" ||
+			second != "look denied demo: 1" {
 			t.Errorf("first %s, then %s", first, second)
 		}
-		if told := s.told.String(); !strings.Contains(told, "lost=1 ") {
-			t.Errorf("told %q", told)
+		if warned := s.warned.String(); !strings.Contains(warned, "lost=1 ") {
+			t.Errorf("logged %q", warned)
 		}
 	})
 }
 
-// TestExemplars: a distribution leads to the trace of a call in it.
+// TestExemplars checks that a histogram contains the trace id of a call.
 func TestExemplars(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -222,17 +228,18 @@ func TestGauges(t *testing.T) {
 		s := &sink{}
 		tel := s.metering(nil)
 		waiting := 3.0
-		tel.Watch(telemetry.Gauge{Name: "remit.approvals.waiting", Unit: "{approval}", Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 }})
+		tel.Watch(telemetry.Gauge{Name: "remit.approvals.waiting", Unit: "{approval}",
+			Value: func(context.Context) (float64, bool) { return waiting, waiting > 0 }})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		waiting = -1
 		tel.Close()
 		m := s.find(0, "remit.approvals.waiting")
-		if _, gauge := m.Data.(metricdata.Gauge[float64]); spell(m) != ": 3" || !gauge || m.Unit != "{approval}" {
+		if _, gauge := m.Data.(metricdata.Gauge[float64]); format(m) != ": 3" || !gauge || m.Unit != "{approval}" {
 			t.Errorf("got %+v", m)
 		}
 		if m := s.find(1, "remit.approvals.waiting"); m.Name != "" {
-			t.Errorf("a number that cannot be had is told: %+v", m)
+			t.Errorf("an unknown number is exported: %+v", m)
 		}
 		if scope := s.scopes[0].Scope; scope.Name != "remit" || scope.Version != "1.2.3" || len(s.scopes) != 2 {
 			t.Errorf("scope %+v", scope)

@@ -16,20 +16,20 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// The bounds on bytes; the SDK bounds the number of items alone.
+// The limits on bytes; the SDK limits only the number of items.
 const (
 	queueBytes = 8 << 20
-	batchBytes = 2 << 20 // collectors refuse messages over 4 MiB
+	batchBytes = 2 << 20 // collectors reject messages over 4 MiB
 )
 
 var (
-	errFull = errors.New("the queue is full: the collector is slower than the calls, or cannot be reached")
-	errEnds = errors.New("the program ends")
-	errLeft = errors.New("the collector did not answer before the program ended")
+	errFull     = errors.New("the queue is full: the collector is slower than the calls, or cannot be reached")
+	errShutdown = errors.New("the program is shutting down")
+	errUnsent   = errors.New("the collector did not answer before the program ended")
 )
 
-// outbox bounds what waits to be exported for one signal, and counts what is lost: it stands in
-// front of the SDK's processor, which drops items without telling, and around its exporter.
+// outbox limits what waits to be exported for one signal, and counts what is lost. It wraps the
+// SDK's processor, which drops items silently, and its exporter.
 type outbox struct {
 	signal  string
 	limit   int // of items
@@ -39,15 +39,15 @@ type outbox struct {
 	stopped context.Context // its end interrupts exports
 
 	mu               sync.Mutex
-	items, bytes     int // wait, or are being exported
+	items, bytes     int // waiting or being exported
 	lost             int
 	why              error
-	told             time.Time
+	warned           time.Time
 	current          *export
 	closed, finished bool
 }
 
-// admit returns whether there is room for an item.
+// admit reports whether there is room for an item, and counts it.
 func (o *outbox) admit(size int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *outbox) admit(size int) bool {
 	return true
 }
 
-// sendAll exports a batch that was admitted, in parts that collectors take.
+// sendAll exports a batch that was admitted, in parts that collectors accept.
 func sendAll[T any](ctx context.Context, o *outbox, batch []T, size func(T) int, send func(context.Context, []T) error) error {
 	for len(batch) > 0 {
 		n, bytes := 1, size(batch[0])
@@ -79,7 +79,7 @@ func sendAll[T any](ctx context.Context, o *outbox, batch []T, size func(T) int,
 		o.release(n, bytes)
 		batch = batch[n:]
 	}
-	return nil // losses are counted; the SDK would only log them
+	return nil // the outbox counts losses; the SDK would only log them
 }
 
 func (o *outbox) release(n, size int) {
@@ -94,13 +94,13 @@ type export struct {
 	box     *outbox
 	cancel  context.CancelCauseFunc
 	waiting bool   // for the next attempt
-	why     string // the last attempt failed
+	why     string // why the last attempt failed
 }
 
 type exportKey struct{}
 
-// Attempt must be called by the transport of an exporter when it makes an attempt, and failed if
-// that fails. When the program ends there is no time for another one.
+// Attempt must be called by the transport of an exporter before each attempt. The transport must
+// call failed if the attempt fails. During shutdown there is no time for another attempt.
 func Attempt(ctx context.Context) (failed func(why string)) {
 	e, ok := ctx.Value(exportKey{}).(*export)
 	if !ok {
@@ -115,15 +115,16 @@ func (e *export) set(waiting bool, why string) {
 	defer e.box.mu.Unlock()
 	e.waiting, e.why = waiting, why
 	if waiting && e.box.closed {
-		e.cancel(errEnds)
+		e.cancel(errShutdown)
 	}
 }
 
-// send calls an exporter and counts what is lost. An error means that the collector took nothing.
+// send calls an exporter and counts what is lost. An error means that the collector accepted
+// nothing.
 func (o *outbox) send(ctx context.Context, items int, call func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(o.stopped, func() { cancel(errEnds) })
+	stop := context.AfterFunc(o.stopped, func() { cancel(errShutdown) })
 	defer stop()
 	e := &export{box: o, cancel: cancel}
 	o.mu.Lock()
@@ -149,8 +150,8 @@ func (o *outbox) send(ctx context.Context, items int, call func(context.Context)
 	return err
 }
 
-// rejected reads how many items a collector rejected of a batch that it took otherwise. The SDK
-// has this in the text of an error of an internal type alone.
+// rejected returns how many items the collector rejected of a batch that it accepted otherwise. The
+// SDK has this number only in the text of an error of an internal type.
 func rejected(err error) (n int, partial bool) {
 	text := err.Error()
 	if !strings.Contains(text, "OTLP partial success") {
@@ -160,29 +161,31 @@ func rejected(err error) (n int, partial bool) {
 	return n, scanErr == nil
 }
 
-// tellEvery is the least time between two warnings.
-const tellEvery = time.Minute
+// warnInterval is the shortest time between two warnings.
+const warnInterval = time.Minute
 
-// lose counts items, and logs a warning at once and then at most once a minute. o.mu is held.
+// lose counts lost items, and logs a warning at once and then at most once a minute. o.mu must be
+// held.
 func (o *outbox) lose(n int, why error) {
 	o.lost += n
-	if o.why == nil || !errors.Is(why, errFull) { // a full queue only follows from another trouble
+	// A full queue is only a consequence of another problem.
+	if o.why == nil || !errors.Is(why, errFull) {
 		o.why = why
 	}
-	if now := o.now(); o.told.IsZero() || now.Sub(o.told) >= tellEvery {
-		o.told = now
-		o.tell()
+	if now := o.now(); o.warned.IsZero() || now.Sub(o.warned) >= warnInterval {
+		o.warned = now
+		o.warn()
 	}
 }
 
-func (o *outbox) tell() {
+func (o *outbox) warn() {
 	if o.lost > 0 {
 		o.log.Warn("telemetry was not sent", "signal", o.signal, "lost", o.lost, "error", clip(o.hide.Replace(o.why.Error())))
 	}
 	o.lost, o.why = 0, nil
 }
 
-// clip shortens what a collector says, and puts it on one line.
+// clip shortens the message of a collector, and puts it on one line.
 func clip(text string) string {
 	const longest = 300
 	text = strings.Join(strings.Fields(valid(text)), " ")
@@ -192,25 +195,25 @@ func clip(text string) string {
 	return text
 }
 
-// close takes no more items, and interrupts an export that waits for its next attempt.
+// close rejects further items, and interrupts an export that waits for its next attempt.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	if o.current != nil && o.current.waiting {
-		o.current.cancel(errEnds)
+		o.current.cancel(errShutdown)
 	}
 }
 
-// finish logs what was lost, and what is still left.
+// finish logs what was lost, and what was not sent.
 func (o *outbox) finish() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.items > 0 && !o.finished {
-		o.lose(o.items, errLeft)
+		o.lose(o.items, errUnsent)
 	}
 	o.finished = true
-	o.tell()
+	o.warn()
 }
 
 type spanProcessor struct {
@@ -225,7 +228,7 @@ func (p spanProcessor) OnEnd(s sdktrace.ReadOnlySpan) {
 	}
 }
 
-// spanSize estimates the bytes that a span takes.
+// spanSize estimates the size of a span in bytes.
 func spanSize(s sdktrace.ReadOnlySpan) int {
 	size := 400 + len(s.SpanContext().TraceState().String())
 	for _, a := range s.Attributes() {
@@ -239,7 +242,7 @@ type spanExporter struct {
 	box *outbox
 }
 
-// ExportSpans exports spans, and never fails.
+// ExportSpans exports spans. It never fails.
 func (e spanExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	return sendAll(ctx, e.box, spans, spanSize, e.SpanExporter.ExportSpans)
 }
@@ -257,7 +260,7 @@ func (p logProcessor) OnEmit(ctx context.Context, r *sdklog.Record) error {
 	return p.Processor.OnEmit(ctx, r)
 }
 
-// recordSize estimates the bytes that a record takes.
+// recordSize estimates the size of a record in bytes.
 func recordSize(r sdklog.Record) int {
 	size := 150 + len(r.Body().AsString())
 	r.WalkAttributes(func(a attribute.KeyValue) bool {
@@ -272,7 +275,7 @@ type logExporter struct {
 	box *outbox
 }
 
-// Export exports records, and never fails.
+// Export exports records. It never fails.
 func (e logExporter) Export(ctx context.Context, records []sdklog.Record) error {
 	return sendAll(ctx, e.box, records, recordSize, e.Exporter.Export)
 }
@@ -283,7 +286,8 @@ type metricExporter struct {
 	meter *meter
 }
 
-// Export exports metrics, and never fails. The next differences are to those that were taken.
+// Export exports metrics. It never fails. The next differences are relative to those that were
+// accepted.
 func (e metricExporter) Export(ctx context.Context, metrics *metricdata.ResourceMetrics) error {
 	err := e.box.send(ctx, e.meter.points(), func(ctx context.Context) error { return e.Exporter.Export(ctx, metrics) })
 	if err == nil {

@@ -24,7 +24,7 @@ func TestBatches(t *testing.T) {
 		call(tel, "")
 		synctest.Wait()
 		if len(s.sent()) != 0 {
-			t.Error("a call alone waits for others")
+			t.Error("a single call waits for others")
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -42,10 +42,10 @@ func TestBatches(t *testing.T) {
 			call(tel, "")
 		}
 		tel.Close()
-		if got := len(s.spans()); got != 11 || s.told.String() != "" {
-			t.Errorf("%d spans, want all 11; told %q", got, &s.told)
+		if got := len(s.spans()); got != 11 || s.warned.String() != "" {
+			t.Errorf("%d spans, want all 11; logged %q", got, &s.warned)
 		}
-		call(tel, "") // too late
+		call(tel, "") // after Close
 		tel.Close()
 		if got := len(s.spans()); got != 11 {
 			t.Errorf("%d spans after the end", got)
@@ -53,12 +53,12 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// TestDeadCollector: calls do not wait, memory is bounded, what is lost is counted and told
-// once a minute, and the end comes in time.
+// TestDeadCollector checks that calls do not wait for a collector that does not answer, that memory
+// is bounded, that losses are counted and logged once a minute, and that Close returns in time.
 func TestDeadCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(ctx context.Context, _ int) error {
-			<-ctx.Done() // it takes the connection, and never answers
+			<-ctx.Done() // it accepts the connection and never answers
 			return ctx.Err()
 		}}
 		tel := s.start(t, map[string]string{"OTEL_BSP_MAX_QUEUE_SIZE": "100", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "10"})
@@ -71,9 +71,9 @@ func TestDeadCollector(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		lines := strings.Count(s.told.String(), "\n") // one at once, and one after each minute
-		if lines < 2 || lines > 11 || strings.Count(s.told.String(), "telemetry was not sent") != lines {
-			t.Errorf("told %d times in 10 minutes: %s", lines, &s.told)
+		lines := strings.Count(s.warned.String(), "\n") // one at once, and one after each minute
+		if lines < 2 || lines > 11 || strings.Count(s.warned.String(), "telemetry was not sent") != lines {
+			t.Errorf("logged %d times in 10 minutes: %s", lines, &s.warned)
 		}
 		call(tel, "")
 		synctest.Wait()
@@ -83,7 +83,7 @@ func TestDeadCollector(t *testing.T) {
 			t.Errorf("the end took %s", took)
 		}
 		lost := 0
-		for line := range strings.Lines(s.told.String()) {
+		for line := range strings.Lines(s.warned.String()) {
 			_, after, _ := strings.Cut(line, "lost=")
 			var n int
 			if _, err := fmt.Sscan(after, &n); err != nil {
@@ -92,7 +92,7 @@ func TestDeadCollector(t *testing.T) {
 			lost += n
 		}
 		if lost != 1001 {
-			t.Errorf("%d were told to be lost, want 1001: %s", lost, &s.told)
+			t.Errorf("%d were logged as lost, want 1001: %s", lost, &s.warned)
 		}
 	})
 }
@@ -107,8 +107,8 @@ func TestCollectorThatRefusesAPart(t *testing.T) {
 			call(tel, "")
 		}
 		tel.Close()
-		if told := s.told.String(); s.tries != 1 || !strings.Contains(told, "lost=2") || !strings.Contains(told, "too old") {
-			t.Errorf("%d tries, told %q", s.tries, told)
+		if warned := s.warned.String(); s.tries != 1 || !strings.Contains(warned, "lost=2") || !strings.Contains(warned, "too old") {
+			t.Errorf("%d tries, logged %q", s.tries, warned)
 		}
 	})
 }
@@ -124,8 +124,9 @@ func retrying(ctx context.Context, _ int) error {
 	}
 }
 
-// TestEndWhileItRetries: an export that waits for its next attempt does not delay the end.
-func TestEndWhileItRetries(t *testing.T) {
+// TestCloseWhileRetrying checks that an export that waits for its next attempt does not delay
+// Close.
+func TestCloseWhileRetrying(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: retrying}
 		tel := s.start(t, nil)
@@ -137,14 +138,15 @@ func TestEndWhileItRetries(t *testing.T) {
 		if took := time.Since(began); took != 0 || s.tries != 2 || len(s.spans()) != 0 {
 			t.Errorf("the end took %s with %d exports, %d spans arrived", took, s.tries, len(s.spans()))
 		}
-		if told := s.told.String(); strings.Count(told, "lost=1 ") != 2 || strings.Count(told, "503 Service Unavailable: the program ends") != 2 {
-			t.Errorf("told %q", told)
+		if warned := s.warned.String(); strings.Count(warned, "lost=1 ") != 2 ||
+			strings.Count(warned, "503 Service Unavailable: the program is shutting down") != 2 {
+			t.Errorf("logged %q", warned)
 		}
 	})
 }
 
-// TestLossesAreToldOnceAMinute: the first at once.
-func TestLossesAreToldOnceAMinute(t *testing.T) {
+// TestLossesAreLoggedOnceAMinute checks that the first loss is logged at once.
+func TestLossesAreLoggedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(context.Context, int) error { return errDown }}
 		tel := s.start(t, map[string]string{"OTEL_BSP_SCHEDULE_DELAY": "100"})
@@ -153,15 +155,16 @@ func TestLossesAreToldOnceAMinute(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		synctest.Wait()
-		if lines := strings.Count(s.told.String(), "\n"); lines != 5 || !strings.Contains(s.told.String(), "lost=1 ") || !strings.Contains(s.told.String(), "lost=60 ") {
-			t.Errorf("told %d times in 5 minutes: %s", lines, &s.told)
+		if lines := strings.Count(s.warned.String(), "\n"); lines != 5 || !strings.Contains(s.warned.String(), "lost=1 ") ||
+			!strings.Contains(s.warned.String(), "lost=60 ") {
+			t.Errorf("logged %d times in 5 minutes: %s", lines, &s.warned)
 		}
 		tel.Close()
 	})
 }
 
-// TestEndWithNobodyThere: there is one attempt for each batch, and no pause.
-func TestEndWithNobodyThere(t *testing.T) {
+// TestCloseWithoutCollector checks that Close makes one attempt for each batch, without pauses.
+func TestCloseWithoutCollector(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: retrying}
 		tel := telemetry.New(s.options(nil))
@@ -175,12 +178,13 @@ func TestEndWithNobodyThere(t *testing.T) {
 	})
 }
 
-// TestEndIsBounded: whatever exporters do, the end comes in 5 s, and what was left is counted.
-func TestEndIsBounded(t *testing.T) {
+// TestCloseIsBounded checks that Close returns within 5 s whatever exporters do, and that unsent
+// items are counted.
+func TestCloseIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(ctx context.Context, _ int) error {
 			<-ctx.Done()
-			time.Sleep(time.Second) // and then some
+			time.Sleep(time.Second) // and a little more
 			return ctx.Err()
 		}}
 		tel := telemetry.New(s.options(map[string]string{"OTEL_BLRP_MAX_EXPORT_BATCH_SIZE": "1"}))
@@ -192,21 +196,24 @@ func TestEndIsBounded(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		tel.Close()
-		told := s.told.String()
-		if took := time.Since(began); took > 6*time.Second { // metrics are not interrupted before the second is over
+		warned := s.warned.String()
+		// The export of metrics is not interrupted before its second is over.
+		if took := time.Since(began); took > 6*time.Second {
 			t.Errorf("the end took %s", took)
 		}
-		if !strings.Contains(told, "signal=traces lost=1 ") || !strings.Contains(told, "signal=logs lost=3 ") || !strings.Contains(told, "signal=metrics") {
-			t.Errorf("told %q", told)
+		if !strings.Contains(warned, "signal=traces lost=1 ") || !strings.Contains(warned, "signal=logs lost=3 ") ||
+			!strings.Contains(warned, "signal=metrics") {
+			t.Errorf("logged %q", warned)
 		}
 		time.Sleep(time.Minute)
-		if again := s.told.String(); again != told {
-			t.Errorf("told after the end: %q", again[len(told):])
+		if again := s.warned.String(); again != warned {
+			t.Errorf("logged after Close: %q", again[len(warned):])
 		}
 	})
 }
 
-// TestErrorsAreShortAndHideSecrets: what a collector says is one line, without our headers.
+// TestErrorsAreShortAndHideSecrets checks that the message of a collector is logged on one line,
+// without our headers.
 func TestErrorsAreShortAndHideSecrets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{fail: func(context.Context, int) error {
@@ -217,13 +224,15 @@ func TestErrorsAreShortAndHideSecrets(t *testing.T) {
 		tel := telemetry.New(o)
 		call(tel, "")
 		tel.Close()
-		if told := s.told.String(); strings.Contains(told, "geheim") || !strings.Contains(told, "the key *** is unknown\uFFFD xxx") || len(told) > 1000 {
-			t.Errorf("told %q", told)
+		if warned := s.warned.String(); strings.Contains(warned, "geheim") ||
+			!strings.Contains(warned, "the key *** is unknown\uFFFD xxx") || len(warned) > 1000 {
+			t.Errorf("logged %q", warned)
 		}
 	})
 }
 
-// TestMessagesOfTheSDK: they go to our log; that Close interrupts the SDK is no news.
+// TestMessagesOfTheSDK checks that messages of the SDK go to our log, except for those about its
+// interruption by Close.
 func TestMessagesOfTheSDK(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -231,13 +240,13 @@ func TestMessagesOfTheSDK(t *testing.T) {
 		otel.Handle(fmt.Errorf("collect: %w", context.Canceled))
 		otel.Handle(errDown)
 		tel.Close()
-		if told := s.told.String(); strings.Count(told, "\n") != 1 || !strings.Contains(told, errDown.Error()) {
-			t.Errorf("told %q", told)
+		if warned := s.warned.String(); strings.Count(warned, "\n") != 1 || !strings.Contains(warned, errDown.Error()) {
+			t.Errorf("logged %q", warned)
 		}
 	})
 }
 
-// TestLongRecords: bytes are bounded too, of the queue and of one batch.
+// TestLongRecords checks that the bytes of the queue and of one batch are limited too.
 func TestLongRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{}
@@ -246,7 +255,7 @@ func TestLongRecords(t *testing.T) {
 			call(tel, "", func(c *telemetry.Call) { c.Client = strings.Repeat("x", size) })
 		}
 		time.Sleep(time.Minute)
-		for range 5 { // what was sent takes no room any more
+		for range 5 { // sent items take no room
 			call(tel, "", func(c *telemetry.Call) { c.Client = strings.Repeat("x", 3<<20) })
 			time.Sleep(time.Minute)
 		}
@@ -255,8 +264,8 @@ func TestLongRecords(t *testing.T) {
 		for _, batch := range s.sent() {
 			batches = append(batches, len(batch))
 		}
-		if fmt.Sprint(batches) != "[1 1 1 2 1 1 1 1 1]" || strings.Count(s.told.String(), "lost=1 ") != 1 {
-			t.Errorf("batches of %v; told %q", batches, &s.told)
+		if fmt.Sprint(batches) != "[1 1 1 2 1 1 1 1 1]" || strings.Count(s.warned.String(), "lost=1 ") != 1 {
+			t.Errorf("batches of %v; logged %q", batches, &s.warned)
 		}
 	})
 }

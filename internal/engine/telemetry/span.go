@@ -12,32 +12,33 @@ import (
 	"remit/internal/engine/stats"
 )
 
-// Call is one call of a tool, reading of a resource or start of a prompt that has
-// ended. Arguments and messages, which may quote them, are not part of it.
+// Call is a finished call of a tool, read of a resource or start of a prompt. It does not contain
+// arguments, nor messages, which may quote them.
 type Call struct {
-	Method     string // of MCP, whichever face it came in by: tools/call, resources/read, prompts/get
+	// Method is that of MCP, whichever front end was used: tools/call, resources/read, prompts/get.
+	Method     string
 	Tool       string // set/name of a tool, or the name of a prompt; "" for a resource
 	Outcome    string // ok, asked, replayed, or the kind of failure
 	Version    string // of the contract
 	Caller     string // who called
-	Face       string // the face it came in by
-	Client     string // how the client names itself
-	Connection string // tells the connection from others; never the id of a session, which is a secret
-	Err        string // the code of the error in the words of its set, if there is one
+	Face       string // the front end that received it
+	Client     string // the client's own name
+	Connection string // identifies the connection; never the id of a session, which is a secret
+	Err        string // the error code in the vocabulary of the set, if there is an error
 	Started    time.Time
 	Took       time.Duration
 	Bytes      int // of the answer
 }
 
-// Operation is what the conventions of OpenTelemetry for MCP tell operations apart by. Empty parts
-// are left out.
+// Operation holds the properties by which the OpenTelemetry conventions for MCP distinguish
+// operations. Empty fields are left out.
 type Operation struct{ Method, Name, Tool, Error string }
 
-// toolsCall is the method that calls a tool, whichever face it came in by.
+// toolsCall is the method that calls a tool, whichever front end was used.
 const toolsCall = "tools/call"
 
-// operationOf maps what was counted, a tool as set/name or a method, and its outcome to an
-// operation. Every failure of a tool is a tool_error in the conventions.
+// operationOf returns the operation for a counted tool (set/name) or method and its outcome. In the
+// conventions every failure of a tool is a tool_error.
 func operationOf(counted, outcome string) Operation {
 	o := Operation{Method: counted, Error: outcome}
 	if !IsMethod(counted) {
@@ -50,10 +51,10 @@ func operationOf(counted, outcome string) Operation {
 	return o
 }
 
-// IsMethod tells the methods that are counted beside tools from set/name.
+// IsMethod reports whether a counted name is a method instead of set/name.
 func IsMethod(counted string) bool { return counted == "resources/read" || counted == "prompts/get" }
 
-// SplitTool splits set/name; what has no name is in no set.
+// SplitTool splits set/name. A name without a slash has no set.
 func SplitTool(id string) (set, name string) {
 	set, name, found := strings.Cut(id, "/")
 	if !found {
@@ -62,7 +63,7 @@ func SplitTool(id string) (set, name string) {
 	return set, name
 }
 
-// Operations sums up lines that the conventions do not tell apart, in the order they come.
+// Operations sums up lines that the conventions do not distinguish. order is that of the lines.
 func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats.Distribution) {
 	took = map[Operation]stats.Distribution{}
 	for _, l := range lines {
@@ -79,7 +80,7 @@ func Operations(lines []stats.Line) (order []Operation, took map[Operation]stats
 	return order, took
 }
 
-// operation returns what the call counts as.
+// operation returns the operation of the call.
 func (c *Call) operation() Operation {
 	if c.Method == toolsCall {
 		return operationOf(c.Tool, c.Outcome)
@@ -87,7 +88,7 @@ func (c *Call) operation() Operation {
 	return operationOf(c.Method, c.Outcome)
 }
 
-// end names the span of the call by the conventions and ends it.
+// end sets the name and attributes of the span according to the conventions, and ends it.
 func (c *Call) end(span trace.Span, o Operation) {
 	name := o.Method
 	if c.Method == "prompts/get" && c.Tool != "" {
@@ -103,7 +104,7 @@ func (c *Call) end(span trace.Span, o Operation) {
 	span.End(trace.WithTimestamp(c.Started.Add(max(c.Took, 0))))
 }
 
-// attributes are those of the conventions, and ours for what they have no names for.
+// attributes returns those of the conventions, and our own where the conventions have none.
 func (c *Call) attributes(o Operation) []attribute.KeyValue {
 	list := append(make(attributes, 0, 20), attribute.Int("remit.result.bytes", c.Bytes))
 	list.addOperation(o)
@@ -131,7 +132,7 @@ func (c *Call) attributes(o Operation) []attribute.KeyValue {
 	return list
 }
 
-// attributes collects those that have a value.
+// attributes collects attributes that have a value.
 type attributes []attribute.KeyValue
 
 func (a *attributes) add(key attribute.Key, value string) {
@@ -147,5 +148,5 @@ func (a *attributes) addOperation(o Operation) {
 	a.add("error.type", o.Error)
 }
 
-// valid replaces what is not UTF-8: protobuf refuses a batch with such a text in it.
+// valid replaces bytes that are not UTF-8, because protobuf rejects a batch that contains them.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }

@@ -24,24 +24,30 @@ func TestSpansFollowTheConventions(t *testing.T) {
 		{
 			"a tool",
 			telemetry.Call{
-				Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.2.0", Caller: "ada", Face: "http", Client: "inspector 1",
+				Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.2.0", Caller: "ada", Face: "http",
+				Client:     "inspector 1",
 				Connection: "abc", Bytes: 12,
 			},
 			"tools/call look", false,
 			map[string]string{
-				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "mcp.session.id": "abc",
+				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look",
+				"mcp.session.id":    "abc",
 				"network.transport": "tcp", "network.protocol.name": "http",
-				"remit.outcome": "ok", "remit.toolset": "demo", "remit.contract.version": "1.2.0", "remit.caller": "ada", "remit.client": "inspector 1",
-				"remit.face": "http", "remit.result.bytes": "12",
+				"remit.outcome": "ok", "remit.toolset": "demo", "remit.contract.version": "1.2.0", "remit.caller": "ada",
+				"remit.client": "inspector 1",
+				"remit.face":   "http", "remit.result.bytes": "12",
 			},
 		},
 		{
 			"a tool that fails",
-			telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio", Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1"},
+			telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "denied", Face: "stdio",
+				Client: "x ghp_abcdefghijklmnopqrstuvwxyz0123456789", Err: "E1"},
 			"tools/call look", true,
 			map[string]string{
-				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look", "network.transport": "pipe",
-				"error.type": "tool_error", "remit.outcome": "denied", "remit.toolset": "demo", "remit.face": "stdio", "remit.result.bytes": "0", "remit.error.code": "E1",
+				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "look",
+				"network.transport": "pipe",
+				"error.type":        "tool_error", "remit.outcome": "denied", "remit.toolset": "demo", "remit.face": "stdio",
+				"remit.result.bytes": "0", "remit.error.code": "E1",
 				"remit.client": "x ghp_***",
 			},
 		},
@@ -50,7 +56,8 @@ func TestSpansFollowTheConventions(t *testing.T) {
 			telemetry.Call{Method: "prompts/get", Tool: "plan", Outcome: "ok", Face: "stdio"},
 			"prompts/get plan", false,
 			map[string]string{
-				"mcp.method.name": "prompts/get", "gen_ai.prompt.name": "plan", "network.transport": "pipe", "remit.outcome": "ok", "remit.face": "stdio", "remit.result.bytes": "0",
+				"mcp.method.name": "prompts/get", "gen_ai.prompt.name": "plan", "network.transport": "pipe", "remit.outcome": "ok",
+				"remit.face": "stdio", "remit.result.bytes": "0",
 			},
 		},
 		{
@@ -58,7 +65,8 @@ func TestSpansFollowTheConventions(t *testing.T) {
 			telemetry.Call{Method: "resources/read", Outcome: "not_found", Face: "cli"},
 			"resources/read", true,
 			map[string]string{
-				"mcp.method.name": "resources/read", "error.type": "not_found", "remit.outcome": "not_found", "remit.face": "cli", "remit.result.bytes": "0",
+				"mcp.method.name": "resources/read", "error.type": "not_found", "remit.outcome": "not_found", "remit.face": "cli",
+				"remit.result.bytes": "0",
 			},
 		},
 		{
@@ -66,7 +74,8 @@ func TestSpansFollowTheConventions(t *testing.T) {
 			telemetry.Call{Method: "tools/call", Tool: "_OTHER", Outcome: "asked"},
 			"tools/call _OTHER", false,
 			map[string]string{
-				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "_OTHER", "remit.outcome": "asked", "remit.result.bytes": "0",
+				"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "_OTHER",
+				"remit.outcome": "asked", "remit.result.bytes": "0",
 			},
 		},
 	} {
@@ -97,13 +106,14 @@ func TestLongValuesAreCut(t *testing.T) {
 		call(tel, "", func(c *telemetry.Call) { c.Client = "żółwiki"; c.Took = -1 })
 		tel.Close()
 		got := s.spans()[0]
-		if has := attrs(got.Attributes); has["remit.client"] != "żółw" || has["remit.caller"] != "ada" || got.EndTime.Before(got.StartTime) {
+		if has := attrs(got.Attributes); has["remit.client"] != "żółw" || has["remit.caller"] != "ada" ||
+			got.EndTime.Before(got.StartTime) {
 			t.Errorf("got %v from %s to %s", has, got.StartTime, got.EndTime)
 		}
 	})
 }
 
-// TestOff: nothing is allocated, and nothing happens, if telemetry is off.
+// TestOff checks that nothing is allocated, and nothing happens, if telemetry is off.
 func TestOff(t *testing.T) {
 	var off *telemetry.Telemetry
 	ctx := context.Background()
@@ -124,7 +134,8 @@ func BenchmarkCalled(b *testing.B) {
 			started := time.Now()
 			for b.Loop() {
 				t.Called(t.Begin(context.Background(), parent), &telemetry.Call{
-					Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Face: "stdio", Started: started, Took: time.Millisecond,
+					Method: "tools/call", Tool: "demo/look", Outcome: "ok", Version: "1.0.0", Caller: "ada", Face: "stdio",
+					Started: started, Took: time.Millisecond,
 				})
 			}
 		})

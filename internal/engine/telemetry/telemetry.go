@@ -1,5 +1,5 @@
-// Package telemetry passes spans, metrics and log records of calls to exporters of
-// OpenTelemetry. No call waits for an export.
+// Package telemetry passes spans, metrics and log records of calls to OpenTelemetry exporters. No
+// call waits for an export. The exporters themselves come from the caller.
 package telemetry
 
 import (
@@ -21,14 +21,14 @@ import (
 	"remit/internal/engine/stats"
 )
 
-// Options are what telemetry needs. An exporter that is nil switches its signal off.
+// Options configure New. A nil exporter disables its signal.
 type Options struct {
 	Config
 	Spans   sdktrace.SpanExporter
 	Logs    sdklog.Exporter
 	Metrics sdkmetric.Exporter
-	Release func()   // called when exporters are no longer used; may be nil
-	Secrets []string // never written to the log, if an error quotes them
+	Release func()   // called when the exporters are no longer used; may be nil
+	Secrets []string // removed from errors before they are logged
 	Source
 }
 
@@ -38,10 +38,11 @@ type Source struct {
 	Started time.Time // when the program started
 	Stats   *stats.Stats
 	Now     func() time.Time
-	Log     *slog.Logger // receives warnings about losses; not one that Tee returned
+	Log     *slog.Logger // receives warnings about lost data; must not be one that Tee returned
 }
 
-// Telemetry records calls, and exports them in the background. A nil one is off and costs nothing.
+// Telemetry records calls and exports them in the background. A nil *Telemetry is off and costs
+// nothing.
 type Telemetry struct {
 	tracer  trace.Tracer
 	now     func() time.Time
@@ -70,9 +71,9 @@ func New(o Options) *Telemetry {
 	if o.Metrics != nil {
 		t.startMetrics(ctx, &o)
 	}
-	// Failed exports are counted by outboxes and do not get here.
+	// Outboxes count failed exports, which do not get here.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
-		if !errors.Is(err, context.Canceled) { // Close has interrupted the reading of metrics
+		if !errors.Is(err, context.Canceled) { // Close has interrupted the collection of metrics
 			o.Log.Warn("telemetry", "error", err)
 		}
 	}))
@@ -80,7 +81,8 @@ func New(o Options) *Telemetry {
 	return t
 }
 
-// startSpans makes the provider even if spans are not exported: log records carry their ids.
+// startSpans creates the provider even if spans are not exported, because log records contain their
+// ids.
 func (t *Telemetry) startSpans(ctx context.Context, o *Options) {
 	limits := sdktrace.NewSpanLimits()
 	limits.AttributeValueLengthLimit = o.ValueLimit
@@ -128,8 +130,8 @@ func (t *Telemetry) newOutbox(ctx context.Context, o *Options, signal string, li
 	return box
 }
 
-// Begin starts a span in the trace of the caller, which Parent returned, or in a new trace. If
-// telemetry is off it returns ctx.
+// Begin starts a span in the trace of the caller, or in a new trace. parent is a result of Parent.
+// If telemetry is off, Begin returns ctx.
 func (t *Telemetry) Begin(ctx context.Context, parent string) context.Context {
 	if t == nil {
 		return ctx
@@ -138,7 +140,7 @@ func (t *Telemetry) Begin(ctx context.Context, parent string) context.Context {
 	return ctx
 }
 
-// Called ends the span that Begin started. It does not wait.
+// Called ends the span that Begin started. It does not block.
 func (t *Telemetry) Called(ctx context.Context, c *Call) {
 	if t == nil || !t.spans {
 		return
@@ -154,7 +156,7 @@ func (t *Telemetry) Called(ctx context.Context, c *Call) {
 	}
 }
 
-// Watch exports a number with the metrics, from now on.
+// Watch adds a gauge to the exported metrics.
 func (t *Telemetry) Watch(g Gauge) {
 	if t != nil && t.meter != nil {
 		t.meter.mu.Lock()
@@ -163,10 +165,10 @@ func (t *Telemetry) Watch(g Gauge) {
 	}
 }
 
-// flushTime bounds the last exports.
-const flushTime = 5 * time.Second
+// closeTimeout bounds the last exports.
+const closeTimeout = 5 * time.Second
 
-// Close exports what is left, and returns after flushTime at the latest.
+// Close exports what is left, and returns after closeTimeout at the latest.
 func (t *Telemetry) Close() {
 	if t == nil {
 		return
@@ -174,11 +176,11 @@ func (t *Telemetry) Close() {
 	for _, box := range t.outboxes {
 		box.close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	var working sync.WaitGroup
 	for _, shutdown := range t.shutdowns {
-		working.Go(func() { _ = shutdown(ctx) }) // the outbox reports what was lost
+		working.Go(func() { _ = shutdown(ctx) }) // the outbox logs what was lost
 	}
 	working.Wait()
 	for _, box := range t.outboxes {

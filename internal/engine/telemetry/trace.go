@@ -10,11 +10,11 @@ import (
 
 const (
 	traceparentLength = 55
-	maxTracestate     = 512 // the length that W3C wants to be passed on at least
+	maxTracestate     = 512 // W3C requires to pass on at least this length
 )
 
-// Parent returns the W3C trace context that a caller sends in the form that Begin takes, or "" if
-// there is none. Begin checks it: calls whose callers send one must cost nothing while telemetry is off.
+// Parent returns the W3C trace context of a caller in the form for Begin, or "" if there is none.
+// Begin validates it, so that a trace context costs nothing while telemetry is off.
 func Parent(traceparent, tracestate string) string {
 	traceparent, tracestate = strings.Trim(traceparent, " \t"), strings.Trim(tracestate, " \t")
 	if len(traceparent) < traceparentLength || len(traceparent) > maxTracestate {
@@ -26,7 +26,7 @@ func Parent(traceparent, tracestate string) string {
 	return traceparent + " " + tracestate
 }
 
-// withCaller returns a context with the span of the caller, or with none if parent is not valid.
+// withCaller returns a context with the span of the caller, or without a span if parent is invalid.
 func withCaller(ctx context.Context, parent string) context.Context {
 	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
 	if parent == "" {

@@ -20,7 +20,8 @@ const (
 	ignored = "00-" + traceID + "-" + spanID + "-00"
 )
 
-// TestParent: a span stands beneath the caller that a valid context names, and nobody else.
+// TestParent checks that the parent of a span is the caller if its trace context is valid, and that
+// there is none otherwise.
 func TestParent(t *testing.T) {
 	for _, tc := range []struct{ name, traceparent, tracestate, want string }{
 		{"sound", parent, "", parent},
@@ -49,7 +50,8 @@ func TestParent(t *testing.T) {
 			tel.Close()
 			got, caller := "", s.spans()[0].Parent
 			if caller.IsValid() {
-				got = strings.TrimSpace(fmt.Sprintf("00-%s-%s-%s %s", caller.TraceID(), caller.SpanID(), caller.TraceFlags(), caller.TraceState()))
+				got = strings.TrimSpace(fmt.Sprintf("00-%s-%s-%s %s", caller.TraceID(), caller.SpanID(), caller.TraceFlags(),
+					caller.TraceState()))
 			}
 			if got != tc.want {
 				t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
@@ -73,21 +75,26 @@ func TestSpansStandBeneathTheirParent(t *testing.T) {
 		if got := below.SpanContext.TraceID().String(); got != traceID {
 			t.Errorf("trace %s, want that of the parent", got)
 		}
-		if got, own := below.Parent.SpanID().String(), below.SpanContext; got != spanID || own.TraceState().String() != "rojo=1" || own.TraceFlags() != 1 ||
+		if got, own := below.Parent.SpanID().String(), below.SpanContext; got != spanID || own.TraceState().String() != "rojo=1" ||
+			own.TraceFlags() != 1 ||
 			own.SpanID() == below.Parent.SpanID() || !below.Parent.IsRemote() {
 			t.Errorf("parent %s, own %+v", got, own)
 		}
-		if root.Parent.IsValid() || !root.SpanContext.IsValid() || root.SpanContext.TraceID() == below.SpanContext.TraceID() || !root.SpanContext.IsSampled() {
+		if root.Parent.IsValid() || !root.SpanContext.IsValid() || root.SpanContext.TraceID() == below.SpanContext.TraceID() ||
+			!root.SpanContext.IsSampled() {
 			t.Errorf("a call without a parent: %+v", root)
 		}
 	})
 }
 
 func TestSamplers(t *testing.T) {
-	const low, high = "00-" + "0000000000000001" + "0000000000000001" + "-" + spanID + "-", "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
+	const low = "00-" + "0000000000000001" + "0000000000000001" + "-" + spanID + "-"
+	const high = "00-" + "0000000000000001" + "ffffffffffffffff" + "-" + spanID + "-"
 	for _, tc := range []struct {
 		sampler, arg string
-		want         string // of no parent, one that is sampled, one that is not, a low and a high id that are not
+		// Without parent, with a sampled one, with one that is not, with a low and a high id that
+		// are not.
+		want string
 	}{
 		{"", "", "yyn nn"},
 		{"parentbased_always_on", "", "yyn nn"},
@@ -124,7 +131,7 @@ func TestSamplers(t *testing.T) {
 	}
 }
 
-// FuzzParent: whatever a caller sends, there is a span, beneath a valid caller or none.
+// FuzzParent checks that there is a span whatever a caller sends, with a valid parent or none.
 func FuzzParent(f *testing.F) {
 	f.Add(parent, "rojo=1")
 	f.Add("01-"+traceID+"-"+spanID+"-01-x", "a=b,c=d")
@@ -144,7 +151,8 @@ func FuzzParent(f *testing.F) {
 		if !ok || !span.SpanContext().IsValid() || span.Parent().IsValid() && span.Parent().TraceID() != span.SpanContext().TraceID() {
 			t.Fatalf("%q gave %+v", got, span)
 		}
-		if state := span.SpanContext().TraceState().String(); strings.ContainsFunc(state, func(r rune) bool { return r < ' ' || r > '~' }) || len(state) > 512 {
+		if state := span.SpanContext().TraceState().String(); strings.ContainsFunc(state,
+			func(r rune) bool { return r < ' ' || r > '~' }) || len(state) > 512 {
 			t.Errorf("%q gave the state %q", got, state)
 		}
 	})

@@ -18,7 +18,7 @@ func ask(t *testing.T, s approval.Store, r approval.Request) approval.Request {
 	return got
 }
 
-// decide lets grace answer one minute after noon, for another hour.
+// decide decides in the name of grace, one minute after noon, for another hour.
 func decide(t *testing.T, s approval.Store, id string, approve bool) approval.Request {
 	t.Helper()
 	at := noon.Add(time.Minute)
@@ -38,7 +38,7 @@ func take(t *testing.T, s approval.Store, key string, now time.Time) approval.Re
 	return got
 }
 
-func untaken(t *testing.T, s approval.Store, key string, now time.Time) {
+func takeNothing(t *testing.T, s approval.Store, key string, now time.Time) {
 	t.Helper()
 	if got, found, err := s.Take(t.Context(), key, now); err != nil || found {
 		t.Errorf("take %s: got %q, error %v, want nothing", key, got.ID, err)

@@ -1,4 +1,4 @@
-// Package approvaltest holds the one suite that every approval.Store passes.
+// Package approvaltest provides a test suite for implementations of approval.Store.
 package approvaltest
 
 import (
@@ -16,35 +16,34 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// Suite checks the promises on approval.Store. open returns an empty store that
-// lives until the end of the test it is given.
+// Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) approval.Store) {
 	for name, check := range map[string]func(*testing.T, approval.Store){
-		"ask keeps every field":            askKeeps,
-		"ask finds the open question":      askFinds,
-		"ask anew after expiry":            askAfterExpiry,
-		"ask anew after a decision":        askAfterDecision,
-		"ask at once is one question":      askAtOnce,
-		"ask no more than a person reads":  askTooMuch,
-		"take only what is decided":        takeDecided,
-		"take the oldest first":            takeOldest,
-		"take nothing that has expired":    takeExpired,
-		"take at once goes to one":         takeAtOnce,
-		"decide keeps the verdict":         decideKeeps,
-		"decide refuses and says why":      decideRefuses,
-		"decide at once is one decision":   decideAtOnce,
-		"get by id and by prefix":          getByPrefix,
-		"get refuses an ambiguous prefix":  getAmbiguous,
-		"list what waits, newest first":    listPending,
-		"list everything":                  listAll,
-		"large arguments stay whole":       largeArguments,
-		"a cancelled call changes nothing": cancelled,
+		"Ask stores every field":             askStores,
+		"Ask finds the pending request":      askFinds,
+		"Ask after expiry":                   askAfterExpiry,
+		"Ask after a decision":               askAfterDecision,
+		"concurrent Ask creates one request": concurrentAsk,
+		"Ask limits pending requests":        askTooMany,
+		"Take returns decided requests only": takeDecided,
+		"Take returns the oldest first":      takeOldest,
+		"Take ignores expired requests":      takeExpired,
+		"concurrent Take has one winner":     concurrentTake,
+		"Decide stores the verdict":          decideStores,
+		"Decide rejects with a reason":       decideRejects,
+		"concurrent Decide has one winner":   concurrentDecide,
+		"Get by id and by prefix":            getByPrefix,
+		"Get rejects an ambiguous prefix":    getAmbiguous,
+		"List pending, newest first":         listPending,
+		"List all":                           listAll,
+		"large arguments stay whole":         largeArguments,
+		"a cancelled call changes nothing":   cancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suite plays. Stores keep microseconds.
+// noon is the time of all calls in the suite. Stores have microsecond precision.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
 func request(id, key string) approval.Request {
@@ -56,7 +55,7 @@ func request(id, key string) approval.Request {
 	}
 }
 
-func askKeeps(t *testing.T, s approval.Store) {
+func askStores(t *testing.T, s approval.Store) {
 	want := request("a1", "k")
 	got := ask(t, s, want)
 	contracttest.Equal(t, got, want)
@@ -90,7 +89,7 @@ func askAfterDecision(t *testing.T, s approval.Store) {
 	}
 }
 
-func askAtOnce(t *testing.T, s approval.Store) {
+func concurrentAsk(t *testing.T, s approval.Store) {
 	var ids sync.Map
 	contracttest.Together(16, func(i int) {
 		r, err := s.Ask(t.Context(), request(fmt.Sprintf("a%02d", i), "k"))
@@ -107,7 +106,7 @@ func askAtOnce(t *testing.T, s approval.Store) {
 	}
 }
 
-func askTooMuch(t *testing.T, s approval.Store) {
+func askTooMany(t *testing.T, s approval.Store) {
 	for i := range approval.MostOpen {
 		ask(t, s, request(fmt.Sprint("a", i), fmt.Sprint("k", i)))
 	}
@@ -133,15 +132,15 @@ func askTooMuch(t *testing.T, s approval.Store) {
 
 func takeDecided(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
-	untaken(t, s, "k", noon)
+	takeNothing(t, s, "k", noon)
 	decide(t, s, "a1", true)
-	untaken(t, s, "another key", noon)
+	takeNothing(t, s, "another key", noon)
 
 	want := get(t, s, "a1")
 	want.SpentAt = noon.Add(2 * time.Minute)
 	contracttest.Equal(t, take(t, s, "k", want.SpentAt), want)
 	contracttest.Equal(t, get(t, s, "a1"), want)
-	untaken(t, s, "k", noon.Add(2*time.Minute))
+	takeNothing(t, s, "k", noon.Add(2*time.Minute))
 }
 
 func takeOldest(t *testing.T, s approval.Store) {
@@ -161,16 +160,16 @@ func takeOldest(t *testing.T, s approval.Store) {
 func takeExpired(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
 	decided := decide(t, s, "a1", true)
-	untaken(t, s, "k", decided.ExpiresAt)
-	untaken(t, s, "k", decided.ExpiresAt.Add(time.Hour))
+	takeNothing(t, s, "k", decided.ExpiresAt)
+	takeNothing(t, s, "k", decided.ExpiresAt.Add(time.Hour))
 	take(t, s, "k", decided.ExpiresAt.Add(-time.Microsecond))
 }
 
-func takeAtOnce(t *testing.T, s approval.Store) {
-	for round := range 8 {
-		key := fmt.Sprint("k", round)
-		ask(t, s, request(fmt.Sprint("a", round), key))
-		decide(t, s, fmt.Sprint("a", round), true)
+func concurrentTake(t *testing.T, s approval.Store) {
+	for attempt := range 8 {
+		key := fmt.Sprint("k", attempt)
+		ask(t, s, request(fmt.Sprint("a", attempt), key))
+		decide(t, s, fmt.Sprint("a", attempt), true)
 
 		var winners sync.Map
 		contracttest.Together(16, func(i int) {
@@ -183,12 +182,12 @@ func takeAtOnce(t *testing.T, s approval.Store) {
 			}
 		})
 		if n := size(&winners); n != 1 {
-			t.Errorf("round %d: %d callers got one approval, want 1", round, n)
+			t.Errorf("attempt %d: %d callers got one approval, want 1", attempt, n)
 		}
 	}
 }
 
-func decideKeeps(t *testing.T, s approval.Store) {
+func decideStores(t *testing.T, s approval.Store) {
 	for _, v := range []approval.Verdict{
 		{Approve: true, By: "grace"},
 		{Approve: false, By: "client", Reason: "not on a Friday"},
@@ -210,7 +209,7 @@ func decideKeeps(t *testing.T, s approval.Store) {
 	}
 }
 
-func decideRefuses(t *testing.T, s approval.Store) {
+func decideRejects(t *testing.T, s approval.Store) {
 	approve := func(id string, now time.Time) error {
 		_, err := s.Decide(t.Context(), id, approval.Verdict{Approve: true, By: "eve"}, now, now.Add(time.Hour))
 		return err
@@ -218,7 +217,8 @@ func decideRefuses(t *testing.T, s approval.Store) {
 	contracttest.Fails(t, approve("nothing", noon), contract.NotFound, "nothing")
 
 	ask(t, s, request("a1", "k"))
-	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a") // a prefix is enough to read, not to decide
+	// A prefix is enough to read, not to decide.
+	contracttest.Fails(t, approve("a", noon), contract.NotFound, "a")
 	before := decide(t, s, "a1", false)
 	contracttest.Fails(t, approve("a1", noon), contract.Conflict, "a1", "denied", "2026-08-01T12:01:00Z", "grace")
 	contracttest.Equal(t, get(t, s, "a1"), before)
@@ -228,7 +228,7 @@ func decideRefuses(t *testing.T, s approval.Store) {
 	contracttest.Equal(t, get(t, s, "b1"), late)
 }
 
-func decideAtOnce(t *testing.T, s approval.Store) {
+func concurrentDecide(t *testing.T, s approval.Store) {
 	ask(t, s, request("a1", "k"))
 	var winners sync.Map
 	contracttest.Together(16, func(i int) {
@@ -245,7 +245,7 @@ func decideAtOnce(t *testing.T, s approval.Store) {
 		t.Fatalf("%d decisions on one request, want 1", n)
 	}
 	if by := get(t, s, "a1").DecidedBy; !has(&winners, by) {
-		t.Errorf("kept the decision of %s, who was told of a conflict", by)
+		t.Errorf("kept the decision of %s, whose call returned a conflict", by)
 	}
 }
 
@@ -258,7 +258,7 @@ func getByPrefix(t *testing.T, s approval.Store) {
 			t.Errorf("get %s returned %s, want %s", prefix, got.ID, want)
 		}
 	}
-	// Nothing that a person can type is a pattern.
+	// Characters that a person can type are never a pattern.
 	for _, id := range []string{"9", "7kz9w0", "7k%", "7k_9", "%", "*", "K"} {
 		_, err := s.Get(t.Context(), id)
 		contracttest.Fails(t, err, contract.NotFound, id)
@@ -301,7 +301,7 @@ func listAll(t *testing.T, s approval.Store) {
 	for i := range 120 {
 		r := request(fmt.Sprintf("a%03d", i), fmt.Sprint("k", i))
 		r.CreatedAt = noon.Add(time.Duration(i) * time.Second)
-		r.Principal = []string{"ada", "bob"}[i%2] // neither has too many
+		r.Principal = []string{"ada", "bob"}[i%2] // so that neither exceeds the limit
 		ask(t, s, r)
 	}
 	decide(t, s, "a119", false)

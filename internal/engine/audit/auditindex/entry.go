@@ -10,17 +10,18 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// longestName is how much of a name is kept: clients name themselves as they like.
-const longestName = 256
+// maxNameLength is how many bytes of a name are stored, because clients choose their own names.
+const maxNameLength = 256
 
 func nameOf(text string) string {
-	if len(text) > longestName {
-		return strings.ToValidUTF8(text[:longestName], "")
+	if len(text) > maxNameLength {
+		return strings.ToValidUTF8(text[:maxNameLength], "")
 	}
 	return text
 }
 
-// parse reads a line and the call that it records. It reports false for a line that is not a record.
+// parse parses a line and the call that it records. It returns false for a line that is not a
+// record.
 func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool) {
 	record, err := jsontree.Parse(line.Text)
 	if err != nil || record.Kind != jsontree.Object {
@@ -56,7 +57,7 @@ func parse(day string, line *audit.Line) (record jsontree.Value, c Call, ok bool
 	return record, c, ok && c.Tool != "" && c.Outcome != ""
 }
 
-// numberOf is a number that is not negative; 0 if the text is none.
+// numberOf returns a number of at least zero; 0 if the text is not a number.
 func numberOf(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"remit/internal/contract"
 )
 
-// Spot is where a record stands: the day and the place in it. Later records stand at
-// greater spots.
+// Spot is the position of a record: the day and the place in it. Later records have greater spots.
 type Spot struct {
 	Day   string
 	Place int64
@@ -42,8 +41,9 @@ func parseID(id string) (s Spot, mark uint32, err error) {
 	return s, 0, contract.Errorf(contract.NotFound, "There is no call %q on record", id)
 }
 
-// markOf is the start of a hash, which tells a record from another one at the same spot.
+// markOf returns the start of a hash, which distinguishes records that were at the same spot.
 func markOf(hash string) uint32 {
-	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32) // 0 for what is not a hash
+	// The mark is 0 for a text that is not a hash.
+	mark, _ := strconv.ParseUint(hash[:min(len(hash), 8)], 16, 32)
 	return uint32(mark)
 }

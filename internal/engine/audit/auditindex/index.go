@@ -1,6 +1,6 @@
-// Package auditindex finds calls in the audit records with a table of them in a
-// database: it lists, counts and measures calls. The table follows the records and can
-// be lost without loss, whichever process wrote them.
+// Package auditindex finds calls in the audit records with an index in a database: it lists, counts
+// and measures calls. The index follows the records, whichever process wrote them. It can be
+// deleted at any time, because it is rebuilt from the records.
 package auditindex
 
 import (
@@ -14,45 +14,44 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Index is the table of calls and the records that it is made of. Nothing is read before
-// the first Refresh. It is safe for concurrent use; its exported fields must not change
-// once it is used.
+// Index is the index of calls, with the records that it is built from. It reads nothing before the
+// first Refresh. It is safe for concurrent use; its exported fields must not change once it is
+// used.
 type Index struct {
 	Records audit.Reader
-	// Exists reports whether there is a database; nil means that there is. Queries do
-	// not create one.
+	// Exists reports whether the database exists; nil means that it does. Queries do not create it.
 	Exists func() bool
 	Open   func(context.Context) (Store, error)
 	Now    func() time.Time
 
-	reading sync.Mutex // held while the table is filled
+	reading sync.Mutex // held while the index is updated
 	loader  sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
-	looked  time.Time  // when the records were last looked at
-	loading bool       // a goroutine fills the table
-	closed  bool
-	known   []Indexed // as of the last look, sorted by day
-	version uint64
-	status  Status
+	mu        sync.Mutex // guards what follows
+	refreshed time.Time  // when the records were last checked
+	loading   bool       // a goroutine updates the index
+	closed    bool
+	known     []Indexed // after the last check, sorted by day
+	version   uint64
+	status    Status
 }
 
-// Status says how much of the records is in the table.
+// Status says how much of the records is indexed.
 type Status struct {
-	Broken  int   // lines that were ignored, because they are not records
-	Loading bool  // the table is being filled
-	Percent int   // how much of the records is in the table while it is being filled
-	Err     error // why the table cannot be filled now; it may be out of date
+	Broken  int   // lines that were ignored because they are not records
+	Loading bool  // the index is being updated
+	Percent int   // how much of the records is indexed during an update
+	Err     error // why the last update failed; the index may be out of date
 }
 
-// Status returns how much of the records was in the table after the last look.
+// Status returns the status after the last check.
 func (x *Index) Status() Status {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.status
 }
 
-// Version grows whenever there is something new to see.
+// Version returns a number that grows whenever the index changes.
 func (x *Index) Version() uint64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -60,25 +59,25 @@ func (x *Index) Version() uint64 {
 }
 
 const (
-	// pause is for how long a look at the records is recent enough.
-	pause = 250 * time.Millisecond
-	// refreshBatches is how many batches Refresh indexes before it returns. The rest
-	// is left to a goroutine.
+	// refreshInterval is how long a check of the records stays recent enough.
+	refreshInterval = 250 * time.Millisecond
+	// refreshBatches is how many batches Refresh indexes before it returns. A goroutine indexes the
+	// rest.
 	refreshBatches = 8
-	// batchLines is how many lines are indexed in one transaction: other writers of
-	// the database wait for it.
+	// batchLines is how many lines are indexed in one transaction, for which other writers of the
+	// database must wait.
 	batchLines = 500
 	// firstDay and lastDay are the days that a store can number with 16 bits.
 	firstDay, lastDay = "1970-01-01", "2149-06-06"
-	// lookTimeout is how long a look at the records may take.
-	lookTimeout = 30 * time.Second
+	// refreshTimeout is how long one check of the records may take.
+	refreshTimeout = 30 * time.Second
 )
 
-// Refresh indexes what was recorded since the last look, unless that was less than 250 ms
-// ago. If much was recorded it indexes a part, and a goroutine the rest: Status reports
-// that until it is done, or Close is called. An error says why the table is out of date.
+// Refresh indexes the calls that were recorded since the last check, unless that was less than 250
+// ms ago. If there are many, it indexes some of them and a goroutine the rest: Status reports that
+// until it is done or Close is called. An error says why the index is out of date.
 func (x *Index) Refresh(ctx context.Context) error {
-	more, err := x.look(ctx)
+	more, err := x.update(ctx)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if more && err == nil && !x.closed && !x.loading {
@@ -88,15 +87,15 @@ func (x *Index) Refresh(ctx context.Context) error {
 	return err
 }
 
-// look indexes some batches, unless somebody has just done so, and reports whether more
-// are left.
-func (x *Index) look(ctx context.Context) (more bool, err error) {
+// update indexes some batches, unless another call has just done so, and reports whether more are
+// left.
+func (x *Index) update(ctx context.Context) (more bool, err error) {
 	if s := x.Status(); x.isRecent() {
 		return s.Loading, s.Err
 	}
 	x.reading.Lock()
 	defer x.reading.Unlock()
-	if s := x.Status(); x.isRecent() { // somebody else has just looked
+	if s := x.Status(); x.isRecent() { // another call has just finished
 		return s.Loading, s.Err
 	}
 	return x.fill(ctx)
@@ -105,11 +104,11 @@ func (x *Index) look(ctx context.Context) (more bool, err error) {
 func (x *Index) isRecent() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.loading || x.closed || !x.looked.IsZero() && x.Now().Sub(x.looked).Abs() < pause
+	return x.loading || x.closed || !x.refreshed.IsZero() && x.Now().Sub(x.refreshed).Abs() < refreshInterval
 }
 
-// load fills the table until it holds all records, and then gives the memory back that
-// a million of them took.
+// load updates the index until it contains all records, and then returns the memory that this took
+// to the system.
 func (x *Index) load() {
 	defer debug.FreeOSMemory()
 	for more := true; more; {
@@ -123,9 +122,9 @@ func (x *Index) load() {
 	}
 }
 
-// Follow indexes some batches every five seconds until ctx ends, so that little is left
-// to index when somebody asks. It keeps up with 800 calls a second; if there are more it
-// leaves the processor to them, and the rest to Refresh.
+// Follow indexes some batches every five seconds until ctx ends, so that little is left for
+// Refresh. It keeps up with 800 calls a second. If there are more, it leaves the processor to the
+// calls, and the rest to Refresh.
 func (x *Index) Follow(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Second)
 	defer tick.Stop()
@@ -134,12 +133,12 @@ func (x *Index) Follow(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, _ = x.look(ctx) // Status reports it
+			_, _ = x.update(ctx) // Status reports errors
 		}
 	}
 }
 
-// Close ends the goroutine that fills the table.
+// Close ends the goroutine that updates the index.
 func (x *Index) Close() {
 	x.mu.Lock()
 	x.closed = true
@@ -147,10 +146,10 @@ func (x *Index) Close() {
 	x.loader.Wait()
 }
 
-// fill indexes some batches and reports whether more are left. Whoever asked may go away
-// meanwhile: the result is for all.
+// fill indexes some batches and reports whether more are left. It does not stop when ctx is
+// cancelled, because the result is for all callers.
 func (x *Index) fill(ctx context.Context) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
 	defer cancel()
 	days, err := x.Records.Days(ctx)
 	days = slices.DeleteFunc(days, func(d audit.Day) bool { return d.Name < firstDay || d.Name > lastDay })
@@ -164,11 +163,11 @@ func (x *Index) fill(ctx context.Context) (more bool, err error) {
 
 func (x *Index) exists() bool { return x.Exists == nil || x.Exists() }
 
-// note remembers the result of a look.
+// note stores the result of an update.
 func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.looked, x.status.Err = x.Now(), err
+	x.refreshed, x.status.Err = x.Now(), err
 	if err != nil {
 		x.status.Loading = false
 		return
@@ -194,7 +193,7 @@ func (x *Index) note(days []audit.Day, known []Indexed, more bool, err error) {
 	x.status.Percent = int(100 * read / max(all, 1))
 }
 
-// index brings the table up to the records, newest day first, a few batches at most.
+// index updates the index from the records, newest day first, by a few batches at most.
 func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, more bool, err error) {
 	store, err := x.Open(ctx)
 	if err != nil {
@@ -222,7 +221,7 @@ func (x *Index) index(ctx context.Context, days []audit.Day) (known []Indexed, m
 				return known, err == nil, err
 			}
 			if d.Next == from {
-				break // no line has ended since
+				break // no line was completed since
 			}
 		}
 	}
@@ -235,12 +234,12 @@ func (x *Index) isClosed() bool {
 	return x.closed
 }
 
-// dropStale removes days from the table that the records no longer have, that are shorter
-// than what was indexed of them, or whose calls were deleted.
+// dropStale removes days from the index that the records no longer have, that are shorter than the
+// indexed part, or whose calls were deleted.
 func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.Day) (left []Indexed, err error) {
 	for _, d := range known {
 		i := slices.IndexFunc(days, func(day audit.Day) bool { return day.Name == d.Day })
-		// A sealed last line without its newline counts as if it had one.
+		// A sealed last line without a newline counts as if it had one.
 		if i >= 0 && d.Next <= days[i].End+1 && d.Sound {
 			left = append(left, d)
 			continue
@@ -252,8 +251,8 @@ func dropStale(ctx context.Context, store Store, known []Indexed, days []audit.D
 	return left, nil
 }
 
-// indexBatch indexes the next lines of a day, if there are any. It reports false if another
-// process has indexed them.
+// indexBatch indexes the next lines of a day, if there are any. It returns false if another process
+// has indexed them.
 func (x *Index) indexBatch(ctx context.Context, store Store, d *Indexed) (bool, error) {
 	lines, err := x.Records.From(ctx, d.Day, d.Next, batchLines)
 	if err != nil || len(lines) == 0 {

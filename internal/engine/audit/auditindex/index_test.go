@@ -32,7 +32,7 @@ func indexOf(b *auditindextest.Book) *auditindex.Index {
 	return auditindextest.IndexOf(b, audit.Folder{FS: b}, &auditindextest.Memory{})
 }
 
-// indexed returns an index of all that a book holds.
+// indexed returns an index of all records of a book.
 func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
 	t.Helper()
 	x := indexOf(b)
@@ -42,19 +42,20 @@ func indexed(t *testing.T, b *auditindextest.Book) *auditindex.Index {
 	return x
 }
 
-func TestPagesRefuse(t *testing.T) {
+func TestPageRejectsCursors(t *testing.T) {
 	b := auditindextest.NewBook()
 	b.Add("t", "ann", "ok", 0)
 	l := indexed(t, b)
-	for _, cursor := range []string{"x", "older.", "older.2026-01-09", "older.2026-01-09.-1", "newer.older.2026-01-09.0", "2026-01-09.0", "older.2026-99-09.0"} {
+	for _, cursor := range []string{"x", "older.", "older.2026-01-09", "older.2026-01-09.-1", "newer.older.2026-01-09.0",
+		"2026-01-09.0", "older.2026-99-09.0"} {
 		if _, err := l.Page(t.Context(), auditindex.Filter{}, cursor, 10); contract.AsError(err).Kind != contract.Invalid {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
 }
 
-// TestFollowLeavesMuchToRefresh: what serve indexes while nobody looks is bounded, however
-// much is recorded; whoever looks has the rest indexed.
+// TestFollowLeavesMuchToRefresh checks that Follow indexes a bounded number of calls, however many
+// are recorded, and that Refresh indexes the rest.
 func TestFollowLeavesMuchToRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := auditindextest.NewBook()
@@ -68,7 +69,7 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		if s := x.Status(); !s.Loading || s.Percent < 40 || s.Percent > 50 {
-			t.Errorf("after one look: %+v", s)
+			t.Errorf("after one update: %+v", s)
 		}
 		cancel()
 		if err := x.Refresh(t.Context()); err != nil {
@@ -77,12 +78,12 @@ func TestFollowLeavesMuchToRefresh(t *testing.T) {
 		synctest.Wait()
 		x.Close()
 		if s := x.Status(); s.Loading || s.Percent != 100 {
-			t.Errorf("after somebody has asked: %+v", s)
+			t.Errorf("after Refresh: %+v", s)
 		}
 	})
 }
 
-// TestOne: the verdict on a record and its neighbours.
+// TestOne checks whether a record fits its neighbors.
 func TestOne(t *testing.T) {
 	write := func() (*auditindextest.Book, []string) {
 		b := auditindextest.NewBook()
@@ -114,11 +115,14 @@ func TestOne(t *testing.T) {
 		damage func(b *auditindextest.Book)
 		want   map[int]verdict // by the number of the record
 	}{
-		{"as recorded", func(*auditindextest.Book) {}, map[int]verdict{0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good, 4: {true, auditindex.Fits, auditindex.End}}},
+		{"as recorded", func(*auditindextest.Book) {},
+			map[int]verdict{0: {true, auditindex.End, auditindex.Fits}, 1: good, 2: good, 3: good,
+				4: {true, auditindex.Fits, auditindex.End}}},
 		{"altered", func(b *auditindextest.Book) {
 			b.Files[first] = []byte(strings.Replace(string(b.Files[first]), "ann", "amy", 1))
 		}, map[int]verdict{0: {false, auditindex.End, auditindex.Fits}, 1: good}},
-		{"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) }, map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}}},
+		{"the day before is gone", func(b *auditindextest.Book) { delete(b.Files, first) },
+			map[int]verdict{2: {true, auditindex.Broken, auditindex.Fits}}},
 		{"the end of the day before is gone", func(b *auditindextest.Book) {
 			line, _, _ := strings.Cut(string(b.Files[first]), "\n")
 			b.Files[first] = []byte(line + "\n")
@@ -147,14 +151,16 @@ func TestOne(t *testing.T) {
 		})
 	}
 	b, ids := write()
-	for _, id := range []string{"", "x", "2026-01-09", ids[0] + "0", ids[0][:len(ids[0])-1], strings.Replace(ids[1], "2026-01-09", "2026-01-08", 1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000"} {
+	for _, id := range []string{"", "x", "2026-01-09", ids[0] + "0", ids[0][:len(ids[0])-1],
+		strings.Replace(ids[1], "2026-01-09", "2026-01-08",
+			1), "2026-01-09.1.00000000", "2026-01-09.zzzz.00000000", "../../etc.0.00000000"} {
 		if _, err := indexOf(b).One(t.Context(), id); err == nil {
 			t.Errorf("One(%q) gives a record", id)
 		}
 	}
 }
 
-// TestMidnightLinks: another process may still write to the old day.
+// TestMidnightLinks checks the links when another process still writes to the old day.
 func TestMidnightLinks(t *testing.T) {
 	b := auditindextest.NewBook()
 	b.Clock = time.Date(2026, 1, 9, 23, 59, 30, 0, time.UTC)
@@ -177,7 +183,7 @@ func TestMidnightLinks(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever a line holds, reading it neither panics nor makes things up.
+// FuzzParse checks that no line makes the index panic or return invalid calls.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"time":"2026-01-09T10:00:00Z","tool":"t","outcome":"ok","micros":-1,"bytes":99999999999,"hash":"zz"}`)
 	f.Add(`{"time":1,"tool":{},"outcome":[]}`)

@@ -9,9 +9,8 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Latest returns the records of the latest calls in full, newest first. It changes
-// nothing: it reads from the records what is not in the table, or all of them if there
-// is no table that can be read.
+// Latest returns the complete records of the latest calls, newest first. It changes nothing: it
+// reads calls that are not indexed from the records, and all calls if the index cannot be read.
 func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Value, error) {
 	days, err := x.Records.Days(ctx)
 	if err != nil {
@@ -22,11 +21,11 @@ func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Val
 	for _, day := range slices.Backward(days) {
 		next := l.next[day.Name]
 		if next > day.End+1 {
-			next = 0 // the table is of other records
+			next = 0 // the index belongs to other records
 		}
 		err := l.read(ctx, day.Name, next)
 		if err == nil && next > 0 {
-			err = l.look(ctx, Spot{day.Name, next})
+			err = l.lookup(ctx, Spot{day.Name, next})
 		}
 		if err != nil || len(l.found) >= limit {
 			return l.found[:min(limit, len(l.found))], err
@@ -35,20 +34,20 @@ func (x *Index) Latest(ctx context.Context, f Filter, limit int) ([]jsontree.Val
 	return l.found, nil
 }
 
-// latest gathers the latest calls.
+// latest collects the latest calls.
 type latest struct {
 	index  *Index
 	filter Filter
 	limit  int
 	found  []jsontree.Value
-	table  tallies
+	table  counts
 	query  Query
-	next   map[string]int64 // how far each day is in the table
+	next   map[string]int64 // up to which place each day is indexed
 }
 
-// use finds out what the table holds. Without a table all is read from the records.
+// use reads what is indexed. Without an index all calls are read from the records.
 func (l *latest) use(ctx context.Context) {
-	table, err := l.index.tally(ctx, l.filter.From)
+	table, err := l.index.count(ctx, l.filter.From)
 	if err != nil || table.store == nil {
 		return
 	}
@@ -64,7 +63,7 @@ func (l *latest) use(ctx context.Context) {
 	}
 }
 
-// read finds calls among the records of a day, from the end down to a place.
+// read collects calls from the records of a day, from the end down to a place.
 func (l *latest) read(ctx context.Context, day string, down int64) error {
 	for place := int64(math.MaxInt64); ; {
 		lines, err := l.index.Records.Before(ctx, day, place, 1000)
@@ -80,15 +79,15 @@ func (l *latest) read(ctx context.Context, day string, down int64) error {
 	}
 }
 
-// add keeps the record of a line if the filter chooses it.
+// add adds the record of a line if it matches the filter.
 func (l *latest) add(day string, line *audit.Line) {
 	if record, call, ok := parse(day, line); ok && l.filter.fits(&call.Kind) {
 		l.found = append(l.found, record)
 	}
 }
 
-// look finds calls of a day in the table, which has them up to a spot.
-func (l *latest) look(ctx context.Context, end Spot) error {
+// lookup collects calls of a day from the index, which has them up to a spot.
+func (l *latest) lookup(ctx context.Context, end Spot) error {
 	if len(l.query.Kinds) == 0 {
 		return nil
 	}

@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// Times are how long calls took: half of them at most P50, and so on. They are exact,
-// and of all calls that were measured, refused ones too; zero if none was.
+// Times are percentiles of durations: half of the calls took at most P50, and so on. They are
+// exact, and include all calls with a duration, also rejected ones; zero if there are none.
 type Times struct{ P50, P95, P99 time.Duration }
 
-// Tool is what the calls of one tool came to.
+// Tool sums up the calls of one tool.
 type Tool struct {
 	Tool     string
 	Calls    int
 	Failures int
-	Limited  int            // refused by a rate limit
+	Limited  int            // rejected by a rate limit
 	Kinds    map[string]int // by the kind of failure
 	Times
 }
 
-// Bucket is what a stretch of time came to.
+// Bucket sums up the calls of an interval.
 type Bucket struct {
 	Start    time.Time
 	Calls    int
@@ -30,18 +30,17 @@ type Bucket struct {
 	Times
 }
 
-// Measures are what calls came to.
+// Measures sums up calls by tool and by time.
 type Measures struct {
 	Sums
-	Tools   []Tool // most called first
+	Tools   []Tool // most calls first
 	Buckets []Bucket
 }
 
-// Measure measures the calls of each tool, and those of each of so many stretches of the
-// same length, which the time of the filter is cut into. From and To may be left out:
-// then it goes from the first call until now.
-func (x *Index) Measure(ctx context.Context, f Filter, stretches int) (Measures, error) {
-	t, err := x.tally(ctx, f.From)
+// Measure measures the calls of each tool, and those of each of a number of equal intervals that
+// divide the time of the filter. Without From and To the time is from the first call until now.
+func (x *Index) Measure(ctx context.Context, f Filter, intervals int) (Measures, error) {
+	t, err := x.count(ctx, f.From)
 	sums := t.sums(&f)
 	if err != nil || t.store == nil {
 		return Measures{}, err
@@ -55,7 +54,7 @@ func (x *Index) Measure(ctx context.Context, f Filter, stretches int) (Measures,
 	if until.IsZero() {
 		until = x.Now().Add(time.Microsecond)
 	}
-	m := newMeasure(&t, f.From, until, stretches)
+	m := newMeasure(&t, f.From, until, intervals)
 	if q := t.query(&f); len(q.Kinds) > 0 {
 		if err := t.store.Times(ctx, q, m.add); err != nil {
 			return Measures{}, err
@@ -65,16 +64,16 @@ func (x *Index) Measure(ctx context.Context, f Filter, stretches int) (Measures,
 	return Measures{sums, tools, buckets}, nil
 }
 
-// measure gathers what the calls of tools, and of stretches of time, came to.
+// measure collects the calls by tool and by interval.
 type measure struct {
 	from, to, width int64 // in microseconds
 	tools           []Tool
 	kinds           map[int64]*measured
 	buckets         []Bucket
-	byTool, byTime  [][]int64 // how long calls took, in microseconds
+	byTool, byTime  [][]int64 // durations in microseconds
 }
 
-// measured is what is known of the calls of a kind.
+// measured counts the calls of a kind.
 type measured struct {
 	outcome string
 	failed  bool
@@ -82,7 +81,7 @@ type measured struct {
 	calls   int
 }
 
-func newMeasure(t *tallies, from, to time.Time, stretches int) *measure {
+func newMeasure(t *counts, from, to time.Time, intervals int) *measure {
 	m := &measure{from: from.UnixMicro(), to: to.UnixMicro(), width: 1, kinds: map[int64]*measured{}}
 	byName := map[string]int{}
 	for id, kind := range t.kinds {
@@ -94,9 +93,9 @@ func newMeasure(t *tallies, from, to time.Time, stretches int) *measure {
 		}
 		m.kinds[id] = &measured{outcome: kind.Outcome, failed: IsFailure(kind.Outcome), tool: at}
 	}
-	if stretches > 0 && m.to > m.from {
-		m.width = max((m.to-m.from+int64(stretches)-1)/int64(stretches), 1)
-		m.buckets = make([]Bucket, stretches)
+	if intervals > 0 && m.to > m.from {
+		m.width = max((m.to-m.from+int64(intervals)-1)/int64(intervals), 1)
+		m.buckets = make([]Bucket, intervals)
 	}
 	for i := range m.buckets {
 		m.buckets[i].Start = time.UnixMicro(m.from + int64(i)*m.width).UTC()
@@ -108,10 +107,10 @@ func newMeasure(t *tallies, from, to time.Time, stretches int) *measure {
 func (m *measure) add(c Timed) {
 	kind := m.kinds[c.Kind]
 	if kind == nil {
-		return // it appeared after the kinds were read
+		return // it was added after the kinds were read
 	}
 	kind.calls++
-	measured := c.Took > 0 // zero is that of what was not measured, such as signing in
+	measured := c.Took > 0 // zero means not measured, such as for signing in
 	if measured {
 		m.byTool[kind.tool] = append(m.byTool[kind.tool], c.Took)
 	}
@@ -158,14 +157,14 @@ func (t *Tool) fail(kind string, calls int) {
 	}
 }
 
-// timesOf measures durations; it changes their order.
+// timesOf returns the percentiles of durations; it changes their order.
 func timesOf(micros []int64) Times {
 	if len(micros) == 0 {
 		return Times{}
 	}
 	rank := func(percent int) int { return (len(micros)*percent + 99) / 100 }
 	p99, p95, p50 := rank(99), rank(95), rank(50)
-	// Each leaves what is smaller to its left, so the next looks at less.
+	// Each call moves smaller values to the left, so the next one needs only those.
 	at := func(within, rank int) time.Duration {
 		return time.Duration(nth(micros[:within], rank-1)) * time.Microsecond
 	}
@@ -175,11 +174,11 @@ func timesOf(micros []int64) Times {
 	return t
 }
 
-// nth puts the number that would be at k, if all were sorted, there, with no greater one
-// before it and no smaller one after it. That takes a third of the time of sorting;
-// numbers chosen to make it slow are sorted after all.
+// nth moves the number that would be at k if all were sorted to k, with no greater one before it
+// and no smaller one after it, and returns it. That takes a third of the time of sorting. Input
+// that makes it slow is sorted after all.
 func nth(list []int64, k int) int64 {
-	for rounds := 0; len(list) > 16 && rounds < 64; rounds++ {
+	for tries := 0; len(list) > 16 && tries < 64; tries++ {
 		cut := partition(list)
 		if k < cut {
 			list = list[:cut]
@@ -191,8 +190,8 @@ func nth(list []int64, k int) int64 {
 	return list[k]
 }
 
-// partition cuts a list of several in two, neither empty, so that no number before the cut
-// is greater than any after it.
+// partition splits a list of several numbers into two non-empty parts, so that no number in the
+// first is greater than any in the second.
 func partition(list []int64) (cut int) {
 	first, middle, last := list[0], list[len(list)/2], list[len(list)-1]
 	pivot := max(min(first, middle), min(max(first, middle), last))

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNth compares the quick way with the slow one.
+// TestNth compares nth with sorting.
 func TestNth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := rapid.SliceOfN(rapid.Int64Range(0, 50), 1, 300).Draw(t, "list")

@@ -10,12 +10,11 @@ import (
 	"remit/internal/contract"
 )
 
-// Failed is the Outcome of a filter that wants every call that was refused or went
-// wrong.
+// Failed is the Outcome of a filter for all calls that were rejected or failed.
 const Failed = "failed"
 
-// IsFailure tells whether an outcome is one of those that Failed stands for. Whoever
-// asks, or waits for a person, has not failed.
+// IsFailure reports whether Failed includes an outcome. A call that asks its client or waits for
+// approval has not failed.
 func IsFailure(outcome string) bool {
 	switch outcome {
 	case "ok", "replayed", "asked", string(contract.Pending):
@@ -24,13 +23,13 @@ func IsFailure(outcome string) bool {
 	return true
 }
 
-// Filter chooses calls. What is left out chooses all.
+// Filter selects calls. An empty field matches all.
 type Filter struct {
-	Tool    string // set/name, or the name alone
+	Tool    string // set/name, or only the name
 	Caller  string
 	Outcome string // or Failed
 	Face    string
-	Without string    // a face whose calls are left out
+	Without string    // a front end whose calls are left out
 	From    time.Time // the first instant
 	To      time.Time // the first instant that is too late
 }
@@ -44,15 +43,15 @@ func (f *Filter) fits(k *Kind) bool {
 		(f.Outcome == "" || f.Outcome == k.Outcome || f.Outcome == Failed && IsFailure(k.Outcome))
 }
 
-// tallies are the kinds of calls in the table and how many calls there are of each.
-type tallies struct {
+// counts holds the kinds of calls in the index, with the number of calls of each.
+type counts struct {
 	store Store
 	kinds map[int64]KnownKind
 	calls map[int64]int
 }
 
-// tally counts the calls that began at from or later. Without a database there are none.
-func (x *Index) tally(ctx context.Context, from time.Time) (t tallies, err error) {
+// count counts the calls that began at from or later. Without a database there are none.
+func (x *Index) count(ctx context.Context, from time.Time) (t counts, err error) {
 	if !x.exists() {
 		return t, nil
 	}
@@ -66,8 +65,8 @@ func (x *Index) tally(ctx context.Context, from time.Time) (t tallies, err error
 	return t, err
 }
 
-// query chooses the kinds that a filter fits and that have calls.
-func (t *tallies) query(f *Filter) Query {
+// query selects the kinds that match a filter and have calls.
+func (t *counts) query(f *Filter) Query {
 	q := Query{From: f.From, To: f.To}
 	total, all := 0, 0
 	for id, kind := range t.kinds {
@@ -82,35 +81,37 @@ func (t *tallies) query(f *Filter) Query {
 		}
 	}
 	q.Before.Place++
-	// A page is found by sorting all calls that fit, or by reading all calls from the
-	// newest until enough of them fit: about 50 * all / total, each in an eighth of the time.
+	// A page is found by sorting all matching calls, or by reading all calls from the newest until
+	// enough of them match: about 50 * all / total, each in an eighth of the time.
 	q.Few = total*total <= 6*all
-	if !f.From.IsZero() { // no record of a day is of a call that began after that day
+	if !f.From.IsZero() { // a record is never on an earlier day than its call
 		q.After = Spot{f.From.UTC().Format(time.DateOnly), -1}
 	}
 	slices.Sort(q.Kinds)
 	return q
 }
 
-// Count is how many calls there are of something.
+// Count is a number of calls by name.
 type Count struct {
 	Name  string
 	Calls int
 }
 
-// Names are what calls can be chosen by, most frequent first.
+// Names are the values that calls can be filtered by, most frequent first.
 type Names struct{ Tools, Callers, Faces, Outcomes []Count }
 
-// Sums are how many calls there are.
+// Sums counts calls.
 type Sums struct {
-	Total  int   // that a filter chooses
-	Failed int   // among them
-	Names  Names // of all calls, but for the time and the face that the filter leaves out
+	Total  int // calls that match the filter
+	Failed int // failures among them
+	// Names covers all calls in the filter's time, except those of the front end that it leaves
+	// out.
+	Names Names
 }
 
 // sums counts calls. It ignores the end of the filter's time.
-func (t *tallies) sums(f *Filter) (s Sums) {
-	tools, callers, faces, outcomes := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
+func (t *counts) sums(f *Filter) (s Sums) {
+	tools, callers, frontends, outcomes := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for id, kind := range t.kinds {
 		n := t.calls[id]
 		if n == 0 {
@@ -125,15 +126,15 @@ func (t *tallies) sums(f *Filter) (s Sums) {
 		if f.Without == "" || f.Without != kind.Face {
 			tools[kind.Tool] += n
 			callers[kind.Caller] += n
-			faces[kind.Face] += n
+			frontends[kind.Face] += n
 			outcomes[kind.Outcome] += n
 		}
 	}
-	s.Names = Names{ranked(tools), ranked(callers), ranked(faces), ranked(outcomes)}
+	s.Names = Names{ranked(tools), ranked(callers), ranked(frontends), ranked(outcomes)}
 	return s
 }
 
-// ranked sorts names by how many calls they have.
+// ranked sorts names by number of calls.
 func ranked(calls map[string]int) (list []Count) {
 	for name, n := range calls {
 		list = append(list, Count{name, n})
@@ -146,27 +147,27 @@ func ranked(calls map[string]int) (list []Count) {
 type Page struct {
 	Sums
 	Calls []Call
-	Older string // the cursor of what comes next; "" at the end
-	Newer string // the cursor of what came before; "" at the beginning
+	Older string // the cursor of the next page; "" at the end
+	Newer string // the cursor of the previous page; "" at the beginning
 }
 
-// Cursors say where a page begins and which way it goes.
+// Cursors contain where a page begins, and its direction.
 const (
 	olderThan = "older."
 	newerThan = "newer."
 )
 
-// Page lists calls, newest first, as they were recorded: at their end. A cursor is ""
-// or one that an earlier page gave; it leads to the same place however many calls came
-// since. The error is contract.Invalid if it is neither.
+// Page returns calls, newest first, in the order in which they were recorded, which is when they
+// ended. A cursor is "" or one from an earlier page; it points to the same position however many
+// calls were added since. The error is contract.Invalid for any other cursor.
 func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p Page, err error) {
 	text, newer := strings.CutPrefix(cursor, newerThan)
 	text, older := strings.CutPrefix(text, olderThan)
 	at, ok := parseSpot(text)
 	if cursor != "" && (!ok || newer == older) {
-		return p, contract.Errorf(contract.Invalid, "The page %q is none of this list; start without it", cursor).With("field", "page")
+		return p, contract.Errorf(contract.Invalid, "The page cursor %q is invalid; start without it", cursor).With("field", "page")
 	}
-	t, err := x.tally(ctx, f.From)
+	t, err := x.count(ctx, f.From)
 	if err != nil {
 		return p, err
 	}
@@ -175,7 +176,7 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 	if len(q.Kinds) > 0 && newer {
 		p, err = t.part(ctx, q, Spot{}, at)
 	}
-	if len(q.Kinds) > 0 && err == nil && len(p.Calls) < limit { // the first page is never half a page
+	if len(q.Kinds) > 0 && err == nil && len(p.Calls) < limit { // the first page is always full
 		if !older {
 			at = Spot{}
 		}
@@ -185,8 +186,9 @@ func (x *Index) Page(ctx context.Context, f Filter, cursor string, limit int) (p
 	return p, err
 }
 
-// part lists the newest calls before a spot, or the oldest after one; without a spot the newest of all.
-func (t *tallies) part(ctx context.Context, q Query, before, after Spot) (p Page, err error) {
+// part returns the newest calls before a spot, or the oldest after one; without a spot the newest
+// of all.
+func (t *counts) part(ctx context.Context, q Query, before, after Spot) (p Page, err error) {
 	if before != (Spot{}) && before.less(q.Before) {
 		q.Before = before
 	}
@@ -210,8 +212,8 @@ func (t *tallies) part(ctx context.Context, q Query, before, after Spot) (p Page
 	return p, nil
 }
 
-// page lists calls and says of which kind they are.
-func (t *tallies) page(ctx context.Context, q Query) ([]Call, error) {
+// page returns calls with their kinds.
+func (t *counts) page(ctx context.Context, q Query) ([]Call, error) {
 	calls, err := t.store.Page(ctx, q)
 	for i := range calls {
 		calls[i].Kind = t.kinds[calls[i].KindID].Kind

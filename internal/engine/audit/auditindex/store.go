@@ -5,40 +5,41 @@ import (
 	"time"
 )
 
-// Store keeps the table of calls. The table holds nothing that is not in the records: a
-// store may lose it, and reports a day that is incomplete as not sound.
+// Store stores the index. It contains nothing that is not in the records, so a store may lose it;
+// it reports an incomplete day as not sound.
 type Store interface {
-	// Days returns how much of each day is indexed, in no particular order. It creates
-	// the table again if it was dropped.
+	// Days returns how much of each day is indexed, in no particular order. It creates the table
+	// again if it was dropped.
 	Days(ctx context.Context) ([]Indexed, error)
-	// Append adds the calls of a batch and moves the position of its day, in one
-	// transaction. It reports false, and changes nothing, if the day is not indexed
-	// up to exactly where the batch begins.
+	// Append adds the calls of a batch and advances the position of its day, in one transaction. It
+	// returns false and changes nothing unless the day is indexed up to exactly where the batch
+	// begins.
 	Append(ctx context.Context, b Batch) (bool, error)
 	// Remove deletes the calls of a day.
 	Remove(ctx context.Context, day string) error
-	// Kinds returns all kinds of calls by their number.
+	// Kinds returns all kinds of calls by number.
 	Kinds(ctx context.Context) (map[int64]KnownKind, error)
 	// Counts returns how many calls of each kind began at from or later.
 	Counts(ctx context.Context, from time.Time) (map[int64]int, error)
 	// First returns when the first call began; the zero time if there is none.
 	First(ctx context.Context) (time.Time, error)
-	// Page returns calls, newest record first. They have no Kind, but its number.
+	// Page returns calls, newest record first. Kind is not set, only KindID.
 	Page(ctx context.Context, q Query) ([]Call, error)
-	// Times visits the calls of some kinds that began within a time, in no particular order.
+	// Times calls visit for the calls of these kinds in the time of the query, in no particular
+	// order.
 	Times(ctx context.Context, q Query, visit func(Timed)) error
 }
 
-// Indexed is how much of a day is in the table.
+// Indexed is how much of a day is indexed.
 type Indexed struct {
 	Day    string
 	Next   int64 // the place of the first line that is not indexed
 	Calls  int
 	Broken int  // lines that are not records
-	Sound  bool // the table still has the calls
+	Sound  bool // the index still has the calls
 }
 
-// Batch is what some lines of a day hold.
+// Batch holds the calls of some lines of a day.
 type Batch struct {
 	Day      string
 	From, To int64 // the lines between these places; From is 0 for the first
@@ -46,25 +47,25 @@ type Batch struct {
 	Broken   int
 }
 
-// Kind is what calls are chosen by. There are few kinds, and many calls.
+// Kind holds the properties that calls are filtered by. There are few kinds and many calls.
 type Kind struct {
-	Tool    string // set/name, or the method of what is not a tool
+	Tool    string // set/name, or the method of a request that is not a tool call
 	Caller  string
 	Face    string
 	Outcome string
 }
 
-// KnownKind is a kind that is in the table.
+// KnownKind is a kind with indexed calls.
 type KnownKind struct {
 	Kind
-	Last Spot // no call of the kind stands after it
+	Last Spot // no call of the kind comes after it
 }
 
 // Call is one call in a list.
 type Call struct {
 	Kind
 	Spot
-	KindID  int64 // the number of its kind; 0 if it is not known
+	KindID  int64 // the number of its kind; 0 if unknown
 	Mark    uint32
 	Time    time.Time // when it began
 	Version string
@@ -73,7 +74,7 @@ type Call struct {
 	Bytes   int
 }
 
-// ID names the call for ever: where its record stands, and the start of its hash.
+// ID returns a permanent id of the call: the position of its record, and the start of its hash.
 func (c Call) ID() string { return idOf(c.Spot, c.Mark) }
 
 // Timed is when a call began and how long it took.
@@ -83,14 +84,14 @@ type Timed struct {
 	Took int64 // in microseconds
 }
 
-// Query chooses calls.
+// Query selects calls.
 type Query struct {
 	Kinds       []int64
 	Few         bool      // there are few such calls
 	From        time.Time // the first instant; the zero time is the first call
-	To          time.Time // the first instant that is too late; the zero time is none
-	After       Spot      // calls that stand after it; the zero spot is before the first
-	Before      Spot      // calls that stand before it
+	To          time.Time // the first instant that is too late; the zero time means no end
+	After       Spot      // only calls after it; the zero spot is before the first
+	Before      Spot      // only calls before it
 	OldestFirst bool
 	Limit       int
 }

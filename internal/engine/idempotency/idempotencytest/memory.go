@@ -9,8 +9,7 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// Memory is a Store for tests, which forgets everything at the end. Its zero value
-// is ready.
+// Memory is a Store in memory, for tests. Its zero value is ready to use.
 type Memory struct {
 	mu   sync.Mutex
 	rows map[idempotency.ID]*row
@@ -20,7 +19,7 @@ type row struct {
 	request string
 	kept    bool
 	answer  []byte
-	lease   time.Time // of a claim that is not kept yet
+	lease   time.Time // of a claim without an answer
 	busy    sync.Mutex
 }
 
@@ -29,10 +28,10 @@ var _ idempotency.Store = (*Memory)(nil)
 // inTransaction marks the context of an effect of Do.
 type inTransaction struct{}
 
-// InTransaction tells whether ctx is that of an effect of Memory.Do.
+// InTransaction reports whether ctx belongs to an effect of Memory.Do.
 func InTransaction(ctx context.Context) bool { return ctx.Value(inTransaction{}) != nil }
 
-// Find keeps the promise of idempotency.Store.
+// Find implements idempotency.Store.
 func (m *Memory) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) ([]byte, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -42,7 +41,7 @@ func (m *Memory) Find(ctx context.Context, id idempotency.ID, request string, no
 	return m.look(id, request, now)
 }
 
-// look is Find, for who holds the lock.
+// look is Find for callers that hold the lock.
 func (m *Memory) look(id idempotency.ID, request string, now time.Time) ([]byte, bool, error) {
 	r := m.rows[id]
 	switch {
@@ -59,7 +58,7 @@ func (m *Memory) look(id idempotency.ID, request string, now time.Time) ([]byte,
 	}
 }
 
-// rowOf is the row of an id, a new one if there is none. The lock is held.
+// rowOf returns the row of an id, a new one if there is none. The lock must be held.
 func (m *Memory) rowOf(id idempotency.ID) *row {
 	if m.rows == nil {
 		m.rows = map[idempotency.ID]*row{}
@@ -70,8 +69,9 @@ func (m *Memory) rowOf(id idempotency.ID) *row {
 	return m.rows[id]
 }
 
-// Do keeps the promise of idempotency.Store: those with the same key come one after another.
-func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+// Do implements idempotency.Store. Calls with the same key run one after another.
+func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) ([]byte, bool,
+	error) {
 	m.mu.Lock()
 	r := m.rowOf(id)
 	m.mu.Unlock()
@@ -91,8 +91,9 @@ func (m *Memory) Do(ctx context.Context, id idempotency.ID, request string, now 
 	return answer, false, nil
 }
 
-// DoOutside keeps the promise of idempotency.Store.
-func (m *Memory) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+// DoOutside implements idempotency.Store.
+func (m *Memory) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time,
+	effect idempotency.Effect) ([]byte, bool, error) {
 	if answer, found, err := m.claim(ctx, id, request, now, lease); found || err != nil {
 		return answer, found, err
 	}

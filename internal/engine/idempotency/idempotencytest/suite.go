@@ -1,5 +1,5 @@
-// Package idempotencytest holds the one suite that every idempotency.Store passes, and a Store in
-// memory for tests.
+// Package idempotencytest provides a test suite for implementations of idempotency.Store, and a
+// Store in memory.
 package idempotencytest
 
 import (
@@ -18,29 +18,28 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// Suite checks the promises on idempotency.Store. open returns an empty store that lives
-// until the end of the test it is given.
+// Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) idempotency.Store) {
 	for name, check := range map[string]func(*testing.T, idempotency.Store){
-		"a repeat gets the answer":           repeatGetsAnswer,
-		"another request is refused":         otherRequest,
-		"principal, tool and key make an id": apart,
-		"a failure keeps nothing":            failureKeepsNothing,
-		"large answers stay whole":           largeAnswers,
-		"a cancelled call does nothing":      cancelled,
-		"do at once is done once":            doAtOnce,
-		"a claim is busy, then unknown":      claimLapses,
-		"a claim can be left":                claimLeft,
-		"a claim can be given up":            claimGivenUp,
-		"an answer is kept after its caller": keptAfterCaller,
-		"outside at once is done once":       outsideAtOnce,
-		"failing at once is told to each":    failingAtOnce,
+		"a repeat gets the answer":                   repeatGetsAnswer,
+		"another request is rejected":                otherRequest,
+		"principal, tool and key make an id":         idsAreSeparate,
+		"a failure stores nothing":                   failureKeepsNothing,
+		"large answers stay whole":                   largeAnswers,
+		"a cancelled call does nothing":              cancelled,
+		"concurrent Do runs once":                    concurrentDo,
+		"a claim is busy, then unknown":              claimLapses,
+		"a claim can stay":                           claimLeft,
+		"a claim can be given up":                    claimGivenUp,
+		"the answer is stored after the caller left": keptAfterCaller,
+		"concurrent DoOutside runs once":             concurrentDoOutside,
+		"concurrent failures":                        concurrentFailures,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suite plays, lease when its claims end.
+// noon is the time of all calls in the suite, and lease the end of its claims.
 var (
 	noon  = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 	lease = noon.Add(time.Minute)
@@ -49,11 +48,11 @@ var (
 
 var errEffect = errors.New("the effect failed")
 
-// way is one of the two ways to do something once.
-type way func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error)
+// doFunc is Do or DoOutside.
+type doFunc func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error)
 
-func ways(s idempotency.Store) map[string]way {
-	return map[string]way{
+func methods(s idempotency.Store) map[string]doFunc {
+	return map[string]doFunc{
 		"do": func(ctx context.Context, id idempotency.ID, request string, effect idempotency.Effect) ([]byte, bool, error) {
 			return s.Do(ctx, id, request, noon, effect)
 		},
@@ -63,9 +62,9 @@ func ways(s idempotency.Store) map[string]way {
 	}
 }
 
-// eachWay runs a check both ways, each with keys of its own.
-func eachWay(t *testing.T, s idempotency.Store, check func(t *testing.T, do way, id idempotency.ID)) {
-	for name, do := range ways(s) {
+// withEach runs a check with Do and with DoOutside, each with its own keys.
+func withEach(t *testing.T, s idempotency.Store, check func(t *testing.T, do doFunc, id idempotency.ID)) {
+	for name, do := range methods(s) {
 		t.Run(name, func(t *testing.T) {
 			own := id
 			own.Key = name + "-" + own.Key
@@ -74,7 +73,7 @@ func eachWay(t *testing.T, s idempotency.Store, check func(t *testing.T, do way,
 	}
 }
 
-func gives(answer string) idempotency.Effect {
+func returns(answer string) idempotency.Effect {
 	return func(context.Context) ([]byte, error) { return []byte(answer), nil }
 }
 
@@ -87,7 +86,7 @@ func never(t *testing.T) idempotency.Effect {
 
 func fails(context.Context) ([]byte, error) { return nil, fmt.Errorf("wrapped: %w", errEffect) }
 
-// expect checks what a way came to.
+// expect checks the result of a doFunc.
 func expect(t *testing.T, answer []byte, replayed bool, err error, want string, wantReplayed bool) {
 	t.Helper()
 	if err != nil || string(answer) != want || replayed != wantReplayed {
@@ -95,7 +94,7 @@ func expect(t *testing.T, answer []byte, replayed bool, err error, want string, 
 	}
 }
 
-// find checks what Find gives: the answer, or nothing if want is "".
+// find checks the result of Find: the answer, or nothing if want is "".
 func find(t *testing.T, s idempotency.Store, id idempotency.ID, want string) {
 	t.Helper()
 	answer, found, err := s.Find(t.Context(), id, "r", noon)
@@ -105,12 +104,12 @@ func find(t *testing.T, s idempotency.Store, id idempotency.ID, want string) {
 }
 
 func repeatGetsAnswer(t *testing.T, s idempotency.Store) {
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		find(t, s, id, "")
-		answer, replayed, err := do(t.Context(), id, "r", gives(`{"n":1}`))
+		answer, replayed, err := do(t.Context(), id, "r", returns(`{"n":1}`))
 		expect(t, answer, replayed, err, `{"n":1}`, false)
 		find(t, s, id, `{"n":1}`)
-		for _, again := range ways(s) {
+		for _, again := range methods(s) {
 			answer, replayed, err = again(t.Context(), id, "r", never(t))
 			expect(t, answer, replayed, err, `{"n":1}`, true)
 		}
@@ -118,13 +117,13 @@ func repeatGetsAnswer(t *testing.T, s idempotency.Store) {
 }
 
 func otherRequest(t *testing.T, s idempotency.Store) {
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
-		answer, replayed, err := do(t.Context(), id, "r", gives("1"))
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
+		answer, replayed, err := do(t.Context(), id, "r", returns("1"))
 		expect(t, answer, replayed, err, "1", false)
 		if _, found, err := s.Find(t.Context(), id, "other", noon); found || !errors.Is(err, idempotency.ErrOther) {
 			t.Errorf("Find: %v, %v", found, err)
 		}
-		for _, again := range ways(s) {
+		for _, again := range methods(s) {
 			if _, _, err := again(t.Context(), id, "other", never(t)); !errors.Is(err, idempotency.ErrOther) {
 				t.Errorf("error %v, want ErrOther", err)
 			}
@@ -133,13 +132,13 @@ func otherRequest(t *testing.T, s idempotency.Store) {
 	})
 }
 
-func apart(t *testing.T, s idempotency.Store) {
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+func idsAreSeparate(t *testing.T, s idempotency.Store) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		others := []idempotency.ID{id, id, id, id}
 		others[1].Principal, others[2].Tool, others[3].Key = "bob", "tasks/delete_task", id.Key+"2"
 		for i, other := range others {
 			want := strconv.Itoa(i)
-			answer, replayed, err := do(t.Context(), other, "r", gives(want))
+			answer, replayed, err := do(t.Context(), other, "r", returns(want))
 			expect(t, answer, replayed, err, want, false)
 		}
 		for i, other := range others {
@@ -149,21 +148,21 @@ func apart(t *testing.T, s idempotency.Store) {
 }
 
 func failureKeepsNothing(t *testing.T, s idempotency.Store) {
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		if _, _, err := do(t.Context(), id, "r", fails); !errors.Is(err, errEffect) {
-			t.Errorf("error %v, want the effect's own", err)
+			t.Errorf("error %v, want that of the effect", err)
 		}
 		find(t, s, id, "")
-		answer, replayed, err := do(t.Context(), id, "another request, since none was carried out", gives("1"))
+		answer, replayed, err := do(t.Context(), id, "another request, since none was carried out", returns("1"))
 		expect(t, answer, replayed, err, "1", false)
 	})
 }
 
 func largeAnswers(t *testing.T, s idempotency.Store) {
 	large := bytes.Repeat([]byte(`"ü\u0000"`), 200_000)
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		id.Key += strings.Repeat("~", 255-len(id.Key))
-		if _, _, err := do(t.Context(), id, "r", gives(string(large))); err != nil {
+		if _, _, err := do(t.Context(), id, "r", returns(string(large))); err != nil {
 			t.Fatal(err)
 		}
 		if answer, found, err := s.Find(t.Context(), id, "r", noon); !bytes.Equal(answer, large) || !found || err != nil {
@@ -175,7 +174,7 @@ func largeAnswers(t *testing.T, s idempotency.Store) {
 func cancelled(t *testing.T, s idempotency.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		if _, _, err := do(ctx, id, "r", never(t)); err == nil {
 			t.Error("a cancelled call went through")
 		}
@@ -188,7 +187,7 @@ func cancelled(t *testing.T, s idempotency.Store) {
 
 const racers = 16
 
-// race lets many do the same at once.
+// race calls f many times concurrently.
 func race(f func(n int)) {
 	var all sync.WaitGroup
 	start := make(chan struct{})
@@ -202,14 +201,15 @@ func race(f func(n int)) {
 	all.Wait()
 }
 
-// doAtOnce: an effect of Do may be run again, but only one answer is kept.
-func doAtOnce(t *testing.T, s idempotency.Store) {
+// concurrentDo checks that only one answer is kept, although the store may run an effect of Do
+// again.
+func concurrentDo(t *testing.T, s idempotency.Store) {
 	var fresh atomic.Int64
 	var answers sync.Map
 	race(func(n int) {
 		answer, replayed, err := s.Do(t.Context(), id, "r", noon, func(context.Context) ([]byte, error) {
 			for range 100 {
-				runtime.Gosched() // so that others come in between, if they can
+				runtime.Gosched() // gives the other goroutines a chance to interleave
 			}
 			return fmt.Append(nil, n), nil
 		})
@@ -230,7 +230,8 @@ func doAtOnce(t *testing.T, s idempotency.Store) {
 
 func claimLapses(t *testing.T, s idempotency.Store) {
 	answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
-		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy, lease: idempotency.ErrUnknown} {
+		for now, want := range map[time.Time]error{noon: idempotency.ErrBusy, lease.Add(-time.Microsecond): idempotency.ErrBusy,
+			lease: idempotency.ErrUnknown} {
 			if _, found, err := s.Find(ctx, id, "r", now); found || !errors.Is(err, want) {
 				t.Errorf("Find at %v: %v, %v; want %v", now, found, err, want)
 			}
@@ -241,7 +242,7 @@ func claimLapses(t *testing.T, s idempotency.Store) {
 		if _, _, err := s.Find(ctx, id, "other", noon); !errors.Is(err, idempotency.ErrOther) {
 			t.Errorf("another request: %v", err)
 		}
-		return []byte("1"), nil // late, but certain
+		return []byte("1"), nil // after the lease, but the outcome is known
 	})
 	expect(t, answer, replayed, err, "1", false)
 	find(t, s, id, "1")
@@ -251,10 +252,12 @@ func claimLeft(t *testing.T, s idempotency.Store) {
 	unsure := func(context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", idempotency.ErrUnknown, errEffect)
 	}
-	if _, _, err := s.DoOutside(t.Context(), id, "r", noon, lease, unsure); !errors.Is(err, errEffect) || !errors.Is(err, idempotency.ErrUnknown) {
-		t.Errorf("error %v, want the effect's own", err)
+	if _, _, err := s.DoOutside(t.Context(), id, "r", noon, lease, unsure); !errors.Is(err, errEffect) ||
+		!errors.Is(err, idempotency.ErrUnknown) {
+		t.Errorf("error %v, want that of the effect", err)
 	}
-	if _, found, err := s.Find(t.Context(), id, "r", noon); found || !errors.Is(err, idempotency.ErrBusy) && !errors.Is(err, idempotency.ErrUnknown) {
+	if _, found, err := s.Find(t.Context(), id, "r", noon); found || !errors.Is(err, idempotency.ErrBusy) &&
+		!errors.Is(err, idempotency.ErrUnknown) {
 		t.Errorf("found %v, %v; want busy or unknown", found, err)
 	}
 	if _, _, err := s.DoOutside(t.Context(), id, "r", lease, lease.Add(time.Hour), never(t)); !errors.Is(err, idempotency.ErrUnknown) {
@@ -262,7 +265,8 @@ func claimLeft(t *testing.T, s idempotency.Store) {
 	}
 }
 
-// claimGivenUp: a claim is given up even if the caller has gone.
+// claimGivenUp checks that a failed effect gives up its claim even if the context of the caller has
+// ended.
 func claimGivenUp(t *testing.T, s idempotency.Store) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, _, err := s.DoOutside(ctx, id, "r", noon, lease, func(ctx context.Context) ([]byte, error) {
@@ -270,7 +274,7 @@ func claimGivenUp(t *testing.T, s idempotency.Store) {
 		return fails(ctx)
 	})
 	if !errors.Is(err, errEffect) {
-		t.Errorf("error %v, want the effect's own", err)
+		t.Errorf("error %v, want that of the effect", err)
 	}
 	find(t, s, id, "")
 }
@@ -285,8 +289,9 @@ func keptAfterCaller(t *testing.T, s idempotency.Store) {
 	find(t, s, id, "1")
 }
 
-// outsideAtOnce: an effect outside runs once, and nobody is told otherwise.
-func outsideAtOnce(t *testing.T, s idempotency.Store) {
+// concurrentDoOutside checks that an effect outside of the store runs once, and that only one call
+// reports that it ran it.
+func concurrentDoOutside(t *testing.T, s idempotency.Store) {
 	var ran, fresh atomic.Int64
 	race(func(int) {
 		answer, replayed, err := s.DoOutside(t.Context(), id, "r", noon, lease, func(context.Context) ([]byte, error) {
@@ -301,14 +306,14 @@ func outsideAtOnce(t *testing.T, s idempotency.Store) {
 		}
 	})
 	if ran.Load() != 1 || fresh.Load() != 1 {
-		t.Errorf("%d ran and %d were told so; want one", ran.Load(), fresh.Load())
+		t.Errorf("%d ran and %d were reported; want one", ran.Load(), fresh.Load())
 	}
 }
 
-// failingAtOnce: while claims come and go, each call is told what became of it. Outside
-// no two effects run at the same time.
-func failingAtOnce(t *testing.T, s idempotency.Store) {
-	eachWay(t, s, func(t *testing.T, do way, id idempotency.ID) {
+// concurrentFailures checks that each call gets its own outcome while claims are made and given up,
+// and that no two effects of DoOutside run at the same time.
+func concurrentFailures(t *testing.T, s idempotency.Store) {
+	withEach(t, s, func(t *testing.T, do doFunc, id idempotency.ID) {
 		outside := strings.HasPrefix(id.Key, "outside")
 		var running, fresh atomic.Int64
 		race(func(n int) {

@@ -9,16 +9,15 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Sessions checks the promises on identity.SessionStore. open returns an empty store
-// that lives until the end of the test it is given.
+// Sessions tests a SessionStore. open returns an empty store that lives until the end of its test.
 func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 	for name, check := range map[string]func(*testing.T, identity.SessionStore){
-		"add keeps every field":            sessionKept,
-		"add forgets the expired":          sessionForgotten,
-		"list everything, newest first":    sessionsListed,
-		"touch only moves on":              sessionTouched,
-		"end forgets one for good":         sessionEnded,
-		"links are void until the latest":  linksVoided,
+		"Add stores every field":           sessionStored,
+		"Add deletes expired sessions":     sessionDeleted,
+		"List all, newest first":           sessionsListed,
+		"Touch never goes back in time":    sessionTouched,
+		"End deletes a session for good":   sessionEnded,
+		"Voided returns the latest time":   linksVoided,
 		"a cancelled call changes nothing": sessionCancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
@@ -27,11 +26,12 @@ func Sessions(t *testing.T, open func(t *testing.T) identity.SessionStore) {
 
 func session(hash string) identity.Session {
 	return identity.Session{
-		Hash: hash, Name: "Grâce 'x'", Role: identity.Approver, Created: noon, Expires: noon.Add(identity.SessionLength), Seen: noon, Seal: "seal of " + hash,
+		Hash: hash, Name: "Grâce 'x'", Role: identity.Approver, Created: noon, Expires: noon.Add(identity.SessionLength),
+		Seen: noon, Seal: "seal of " + hash,
 	}
 }
 
-func sessionKept(t *testing.T, s identity.SessionStore) {
+func sessionStored(t *testing.T, s identity.SessionStore) {
 	for _, role := range []identity.Role{identity.Viewer, identity.Approver, identity.Admin} {
 		want := session("hash of " + role.String())
 		want.Role = role
@@ -43,7 +43,7 @@ func sessionKept(t *testing.T, s identity.SessionStore) {
 	}
 }
 
-func sessionForgotten(t *testing.T, s identity.SessionStore) {
+func sessionDeleted(t *testing.T, s identity.SessionStore) {
 	begin(t, s, session("a"))
 	for _, c := range []struct {
 		hash string
@@ -122,7 +122,7 @@ func linksVoided(t *testing.T, s identity.SessionStore) {
 	expect(time.Time{}, "a", "b")
 	void("a", noon, noon)
 	void("b", noon.Add(time.Hour), noon)
-	void("b", noon.Add(time.Minute), noon) // of a clock that is slow
+	void("b", noon.Add(time.Minute), noon) // from a slow clock
 	expect(noon, "a")
 	expect(noon.Add(time.Hour), "a", "b", "c")
 	expect(time.Time{}, "A")

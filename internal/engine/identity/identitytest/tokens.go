@@ -1,5 +1,5 @@
-// Package identitytest holds the one suite that every identity.TokenStore passes, and
-// the one that every identity.SessionStore does.
+// Package identitytest provides test suites for implementations of identity.TokenStore and
+// identity.SessionStore.
 package identitytest
 
 import (
@@ -16,31 +16,30 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// Tokens checks the promises on identity.TokenStore. open returns an empty store that
-// lives until the end of the test it is given.
+// Tokens tests a TokenStore. open returns an empty store that lives until the end of its test.
 func Tokens(t *testing.T, open func(t *testing.T) identity.TokenStore) {
 	for name, check := range map[string]func(*testing.T, identity.TokenStore){
-		"add keeps every field":                 addKeeps,
-		"add refuses a live name":               addRefuses,
-		"add takes a name that is free again":   addFreed,
-		"add at once is one token of a name":    addAtOnce,
-		"add refuses too many":                  addMany,
-		"add forgets what ended a year before":  addForgets,
-		"find by hash":                          byHash,
-		"list everything, newest first":         listTokens,
-		"revoke by id and by name":              revoke,
-		"revoke the live one of a name":         revokeLive,
-		"revoke again changes nothing":          revokeAgain,
-		"revoke refuses what is not there":      revokeNothing,
-		"use only moves on":                     use,
-		"a cancelled call changes nothing":      cancelledToken,
-		"names and users may be of any writing": anyWriting,
+		"Add stores every field":                      addStores,
+		"Add rejects the name of a live token":        addRejects,
+		"Add accepts a name that is free again":       addFreed,
+		"concurrent Add has one winner":               concurrentAdd,
+		"Add rejects too many":                        addMany,
+		"Add deletes tokens that ended a year before": addDeletesOld,
+		"ByHash":                           byHash,
+		"List all, newest first":           listTokens,
+		"Revoke by id and by name":         revoke,
+		"Revoke the live token of a name":  revokeLive,
+		"Revoke again changes nothing":     revokeAgain,
+		"Revoke rejects unknown tokens":    revokeNothing,
+		"Use never goes back in time":      use,
+		"a cancelled call changes nothing": cancelledToken,
+		"names and users in any script":    anyWriting,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suites play. Stores keep microseconds.
+// noon is the time of all calls in the suites. Stores have microsecond precision.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
 func token(id, name string) identity.Token {
@@ -51,7 +50,7 @@ func token(id, name string) identity.Token {
 	}
 }
 
-func addKeeps(t *testing.T, s identity.TokenStore) {
+func addStores(t *testing.T, s identity.TokenStore) {
 	full, bare := token("t1", "ci"), token("t2", "bare")
 	bare.User, bare.Rate, bare.Expires, bare.Created = "", ratelimit.Rate{}, time.Time{}, noon.Add(-time.Second)
 	bare.Scopes = identity.Scopes{{Set: "books"}: true}
@@ -59,7 +58,7 @@ func addKeeps(t *testing.T, s identity.TokenStore) {
 	contracttest.Equal(t, list(t, s), []identity.Token{full, bare})
 }
 
-func addRefuses(t *testing.T, s identity.TokenStore) {
+func addRejects(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("t1", "ci"))
 	again := token("t2", "ci")
 	again.Created = noon.Add(time.Hour - time.Microsecond)
@@ -84,7 +83,7 @@ func addFreed(t *testing.T, s identity.TokenStore) {
 	contracttest.Equal(t, ids(list(t, s)), "t3 t2 t1")
 }
 
-func addAtOnce(t *testing.T, s identity.TokenStore) {
+func concurrentAdd(t *testing.T, s identity.TokenStore) {
 	var added atomic.Int32
 	contracttest.Together(16, func(i int) {
 		err := s.Add(t.Context(), token(fmt.Sprint("t", i), "ci"))
@@ -115,7 +114,7 @@ func addMany(t *testing.T, s identity.TokenStore) {
 	add(t, s, token("x", "one too many"))
 }
 
-func addForgets(t *testing.T, s identity.TokenStore) {
+func addDeletesOld(t *testing.T, s identity.TokenStore) {
 	revoked, lasting := token("t2", "b"), token("t3", "c")
 	revoked.Expires, lasting.Expires = time.Time{}, time.Time{}
 	add(t, s, token("t1", "a"), revoked, lasting)

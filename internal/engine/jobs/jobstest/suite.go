@@ -1,4 +1,4 @@
-// Package jobstest holds the one suite that every jobs.Store passes.
+// Package jobstest provides a test suite for implementations of jobs.Store.
 package jobstest
 
 import (
@@ -20,32 +20,31 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// Suite checks the promises on jobs.Store. open returns an empty store that
-// lives until the end of the test it is given.
+// Suite tests a store. open returns an empty store that lives until the end of its test.
 func Suite(t *testing.T, open func(t *testing.T) jobs.Store) {
 	for name, check := range map[string]func(*testing.T, jobs.Store){
-		"add keeps every field":              addKeeps,
-		"add forgets what is expired":        addForgets,
-		"add refuses too many":               addRefuses,
-		"add counts only what is unfinished": addCounts,
-		"get finds nothing else":             getNothing,
-		"swap keeps how far it has come":     swapKeeps,
-		"swap leaves what does not change":   swapLeaves,
-		"swap refuses an older revision":     swapOlder,
-		"swap refuses what is final":         swapFinal,
-		"swap at once goes to one":           swapAtOnce,
-		"large values stay whole":            largeValues,
-		"what was handed out is apart":       apart,
-		"a cancelled call changes nothing":   cancelled,
+		"Add stores every field":           addStores,
+		"Add deletes expired tasks":        addDeletesExpired,
+		"Add rejects too many":             addRejects,
+		"Add counts unfinished tasks only": addCounts,
+		"Get rejects unknown ids":          getNothing,
+		"Swap stores the state":            swapStores,
+		"Swap keeps the fixed fields":      swapKeepsFixedFields,
+		"Swap rejects an older revision":   swapOlder,
+		"Swap rejects final tasks":         swapFinal,
+		"concurrent Swap has one winner":   concurrentSwap,
+		"large values stay whole":          largeValues,
+		"returned tasks are copies":        tasksAreSeparate,
+		"a cancelled call changes nothing": cancelled,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)) })
 	}
 }
 
-// noon is the time at which the suite plays. Stores keep microseconds.
+// noon is the time of all calls in the suite. Stores have microsecond precision.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
-// working is a task as it begins.
+// working returns a new task.
 func working(id string) jobs.Task {
 	return jobs.Task{
 		ID: id, Place: "/w", Principal: "ada", Tool: "ask", Digest: "sha256:abc", Face: "mcp", Client: "client 1.0",
@@ -58,7 +57,7 @@ func working(id string) jobs.Task {
 	}
 }
 
-// waiting is what comes of a working task that asks.
+// waiting returns a working task that waits for answers.
 func waiting(t jobs.Task) jobs.Task {
 	t.Status, t.Message, t.UpdatedAt = jobs.InputRequired, "Waits for 2 answers", noon.Add(time.Second)
 	guarded := engine.Form("sure", "Sure?", engine.YesOrNo())
@@ -70,13 +69,13 @@ func waiting(t jobs.Task) jobs.Task {
 	return t
 }
 
-// ended is what comes of an unfinished task in the end.
+// ended returns a task with a final status.
 func ended(t jobs.Task, s jobs.Status) jobs.Task {
 	t.Status, t.Questions, t.Owner, t.LeaseUntil = s, nil, "", time.Time{}
 	return t
 }
 
-func addKeeps(t *testing.T, s jobs.Store) {
+func addStores(t *testing.T, s jobs.Store) {
 	want := add(t, s, working("a1"))
 	want.Revision = 1
 	equal(t, get(t, s, "a1"), want)
@@ -87,7 +86,7 @@ func addKeeps(t *testing.T, s jobs.Store) {
 	equal(t, get(t, s, "a2"), bare)
 }
 
-func addForgets(t *testing.T, s jobs.Store) {
+func addDeletesExpired(t *testing.T, s jobs.Store) {
 	for i, ttl := range []time.Duration{time.Minute, time.Minute + time.Microsecond} {
 		short := working(fmt.Sprint("a", i))
 		short.TTL = ttl
@@ -101,7 +100,7 @@ func addForgets(t *testing.T, s jobs.Store) {
 	get(t, s, "a1")
 }
 
-func addRefuses(t *testing.T, s jobs.Store) {
+func addRejects(t *testing.T, s jobs.Store) {
 	for i := range jobs.MostUnfinished {
 		add(t, s, working(fmt.Sprint("a", i)))
 	}
@@ -127,7 +126,7 @@ func addCounts(t *testing.T, s jobs.Store) {
 	late := working("b")
 	late.CreatedAt = working("").LeaseUntil.Add(-time.Microsecond)
 	contracttest.Fails(t, s.Add(t.Context(), late), contract.Limited)
-	late.CreatedAt = working("").LeaseUntil // those that nobody runs any more make room
+	late.CreatedAt = working("").LeaseUntil // lapsed tasks make room
 	add(t, s, late)
 }
 
@@ -139,7 +138,7 @@ func getNothing(t *testing.T, s jobs.Store) {
 	}
 }
 
-func swapKeeps(t *testing.T, s jobs.Store) {
+func swapStores(t *testing.T, s jobs.Store) {
 	add(t, s, working("a1"))
 	want := waiting(get(t, s, "a1"))
 	want.CancelAsked, want.Seal = true, "seal"
@@ -161,7 +160,7 @@ func swapKeeps(t *testing.T, s jobs.Store) {
 	equal(t, get(t, s, "a2"), want)
 }
 
-func swapLeaves(t *testing.T, s jobs.Store) {
+func swapKeepsFixedFields(t *testing.T, s jobs.Store) {
 	add(t, s, working("a1"))
 	want := get(t, s, "a1")
 	changed := want
@@ -198,9 +197,9 @@ func swapFinal(t *testing.T, s jobs.Store) {
 	}
 }
 
-func swapAtOnce(t *testing.T, s jobs.Store) {
-	for round := range 8 {
-		id := fmt.Sprint("a", round)
+func concurrentSwap(t *testing.T, s jobs.Store) {
+	for attempt := range 8 {
+		id := fmt.Sprint("a", attempt)
 		add(t, s, working(id))
 		task := get(t, s, id)
 		var winners atomic.Int32
@@ -218,7 +217,7 @@ func swapAtOnce(t *testing.T, s jobs.Store) {
 			}
 		})
 		if n := winners.Load(); n != 1 {
-			t.Fatalf("round %d: %d changes of one revision, want 1", round, n)
+			t.Fatalf("attempt %d: %d changes of one revision, want 1", attempt, n)
 		}
 		if got := get(t, s, id); got.Message != winner.Load() || got.Revision != 2 {
 			t.Errorf("kept %q as revision %d, want %q as 2", got.Message, got.Revision, winner.Load())
@@ -239,7 +238,7 @@ func largeValues(t *testing.T, s jobs.Store) {
 	}
 }
 
-func apart(t *testing.T, s jobs.Store) {
+func tasksAreSeparate(t *testing.T, s jobs.Store) {
 	given := working("a1")
 	add(t, s, given)
 	given.Answers["mine"] = jsontree.Str("not kept")
@@ -304,7 +303,7 @@ func refused(t *testing.T, s jobs.Store, task jobs.Task) {
 	}
 }
 
-// equal compares what two tasks say, not how it lies in memory.
+// equal compares the values of two tasks, not their representation in memory.
 func equal(t *testing.T, got, want jobs.Task) {
 	t.Helper()
 	sameJSON := cmp.Comparer(func(a, b jsontree.Value) bool { return string(a.Append(nil)) == string(b.Append(nil)) })

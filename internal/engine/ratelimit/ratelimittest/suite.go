@@ -1,5 +1,4 @@
-// Package ratelimittest holds the promises of ratelimit.Limiter as tests that any limiter
-// can be put to.
+// Package ratelimittest provides a test suite for implementations of ratelimit.Limiter.
 package ratelimittest
 
 import (
@@ -15,26 +14,26 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// mostAtOnce bounds a burst in the suite: a limiter in a database takes its time.
-const mostAtOnce = 1000
+// maxBurst bounds a burst in the suite, because a limiter in a database is slow.
+const maxBurst = 1000
 
-// Suite puts a limiter to the test that takes clock readings so far apart for those of
-// clocks that differ. fresh gives one in which every key is unused.
+// Suite tests a limiter. skew is the difference up to which the limiter takes two clock readings
+// for those of clocks that differ. fresh returns a limiter without any keys.
 func Suite(t *testing.T, skew time.Duration, fresh func(t *testing.T) ratelimit.Limiter) {
 	tests := []struct {
 		name string
 		run  func(t *testing.T, l ratelimit.Limiter)
 	}{
 		{"boundary", boundary},
-		{"refused calls cost nothing", refusedCallsCostNothing},
+		{"rejected calls cost nothing", rejectedCallsCostNothing},
 		{"keys are independent", keysAreIndependent},
 		{"keys of any bytes", keysOfAnyBytes},
-		{"no limit and nonsense", noLimitAndNonsense},
+		{"no limit and invalid rates", noLimitAndInvalid},
 		{"agrees with the reference", agreesWithReference},
 		{"clock goes back", func(t *testing.T, l ratelimit.Limiter) { clockGoesBack(t, l, skew) }},
 		{"clocks that differ", func(t *testing.T, l ratelimit.Limiter) { clocksDiffer(t, l, skew) }},
 		{"readings out of order", readingsOutOfOrder},
-		{"exactly N of many at once", func(t *testing.T, l ratelimit.Limiter) { ExactlyN(t, l) }},
+		{"exactly N concurrent requests", func(t *testing.T, l ratelimit.Limiter) { ExactlyN(t, l) }},
 		{"a lower rate later", lowerRateLater},
 	}
 	for _, tc := range tests {
@@ -61,37 +60,37 @@ func boundary(t *testing.T, l ratelimit.Limiter) {
 	for _, rate := range rates() {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			key := fmt.Sprint(rate)
-			rate.Requests = min(rate.Requests, mostAtOnce)
+			rate.Requests = min(rate.Requests, maxBurst)
 			now := noon()
 			for i := range rate.Requests {
 				if wait := allow(t, l, key, rate, now); wait != 0 {
-					t.Fatalf("request %d of a burst of %d was told to wait %s", i+1, rate.Requests, wait)
+					t.Fatalf("request %d of a burst of %d must wait %s", i+1, rate.Requests, wait)
 				}
 			}
-			for range 3 { // every slot that comes free, not only the first
+			for range 3 { // every slot that becomes free, not only the first
 				wait := allow(t, l, key, rate, now)
 				if wait <= 0 {
 					t.Fatal("one request too many passed")
 				}
 				if early := allow(t, l, key, rate, now.Add(wait-1)); early != 1 && wait > 1 {
-					t.Errorf("a nanosecond early: told to wait %s, want 1ns", early)
+					t.Errorf("a nanosecond early: must wait %s, want 1ns", early)
 				}
 				now = now.Add(wait)
 				if wait := allow(t, l, key, rate, now); wait != 0 {
-					t.Errorf("after waiting as told: told to wait %s more", wait)
+					t.Errorf("after that wait: must wait %s more", wait)
 				}
 			}
 		})
 	}
 }
 
-func refusedCallsCostNothing(t *testing.T, l ratelimit.Limiter) {
+func rejectedCallsCostNothing(t *testing.T, l ratelimit.Limiter) {
 	rate, now := ratelimit.Rate{Requests: 2, Per: time.Second}, noon()
 	allow(t, l, "key", rate, now)
 	allow(t, l, "key", rate, now)
 	for i := range 300 {
 		if wait := allow(t, l, "key", rate, now.Add(time.Duration(i))); wait != 500*time.Millisecond-time.Duration(i) {
-			t.Fatalf("refusal %d moved the free slot: wait %s", i, wait)
+			t.Fatalf("rejection %d moved the free slot: wait %s", i, wait)
 		}
 	}
 }
@@ -105,7 +104,8 @@ func keysAreIndependent(t *testing.T, l ratelimit.Limiter) {
 	}
 }
 
-// keysOfAnyBytes: a key is made of what a caller is called, which may be anything.
+// keysOfAnyBytes checks that keys may hold any bytes: a key contains the name of the caller, which
+// may be anything.
 func keysOfAnyBytes(t *testing.T, l ratelimit.Limiter) {
 	rate := ratelimit.Rate{Requests: 1, Per: time.Hour}
 	long := string(make([]byte, 1<<16))
@@ -119,20 +119,20 @@ func keysOfAnyBytes(t *testing.T, l ratelimit.Limiter) {
 	}
 }
 
-func noLimitAndNonsense(t *testing.T, l ratelimit.Limiter) {
+func noLimitAndInvalid(t *testing.T, l ratelimit.Limiter) {
 	for range 300 {
 		if wait := allow(t, l, "key", ratelimit.Rate{}, noon()); wait != 0 {
-			t.Fatalf("no limit told to wait %s", wait)
+			t.Fatalf("no limit must wait %s", wait)
 		}
 	}
 	for _, rate := range []ratelimit.Rate{{Requests: 1}, {Per: time.Second}, {Requests: -1, Per: time.Second}, {Requests: 1, Per: -1}} {
 		if _, err := l.Allow(t.Context(), "key", rate, noon()); err == nil {
-			t.Errorf("%v was taken as a rate", rate)
+			t.Errorf("%v was accepted as a rate", rate)
 		}
 	}
 }
 
-// lowerRateLater: what was left of a higher rate locks nobody out.
+// lowerRateLater checks that a lower rate does not lock out a caller that used a higher one before.
 func lowerRateLater(t *testing.T, l ratelimit.Limiter) {
 	now := noon()
 	for range 10 {
@@ -140,14 +140,14 @@ func lowerRateLater(t *testing.T, l ratelimit.Limiter) {
 	}
 	lower := ratelimit.Rate{Requests: 1, Per: time.Minute}
 	if wait := allow(t, l, "key", lower, now); wait != time.Minute {
-		t.Errorf("told to wait %s, want one minute", wait)
+		t.Errorf("must wait %s, want one minute", wait)
 	}
 	if wait := allow(t, l, "key", lower, now.Add(time.Minute)); wait != 0 {
-		t.Errorf("after waiting as told: told to wait %s more", wait)
+		t.Errorf("after that wait: must wait %s more", wait)
 	}
 }
 
-// bucket is the reference: it holds time, and a request costs one step of it.
+// bucket is the reference implementation. It holds time, and each request takes one step of it.
 type bucket struct {
 	step, size, level time.Duration
 	last              time.Time
@@ -173,15 +173,16 @@ func (b *bucket) allow(now time.Time) time.Duration {
 }
 
 func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
-	round := 0
+	attempt := 0
 	rapid.Check(t, func(t *rapid.T) {
-		round++
-		key := fmt.Sprint("round ", round)
+		attempt++
+		key := fmt.Sprint("attempt ", attempt)
 		rate := ratelimit.Rate{
 			Requests: rapid.IntRange(1, 20).Draw(t, "requests"),
 			Per:      time.Duration(rapid.Int64Range(1, 1000).Draw(t, "per")),
 		}
-		now := noon().Add(time.Duration(round) * time.Hour) // a limiter may have one clock for all keys
+		// A limiter may have one clock for all keys.
+		now := noon().Add(time.Duration(attempt) * time.Hour)
 		ref := newBucket(rate, now)
 		var passed []time.Time
 		for i, pause := range rapid.SliceOfN(rapid.Int64Range(0, 300), 1, 100).Draw(t, "pauses") {
@@ -194,17 +195,18 @@ func agreesWithReference(t *testing.T, l ratelimit.Limiter) {
 				passed = append(passed, now)
 			}
 		}
-		neverMore(t, rate, ref.step, passed)
+		checkBound(t, rate, ref.step, passed)
 	})
 }
 
-// neverMore checks the promise of package limit on every pair of requests.
-func neverMore(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []time.Time) {
+// checkBound checks the bounds that the documentation of package ratelimit promises, for every pair
+// of requests.
+func checkBound(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []time.Time) {
 	for i := range passed {
 		for j := i; j < len(passed); j++ {
 			d := passed[j].Sub(passed[i])
-			if n, most := j-i+1, rate.Requests+int(d/step); n > most {
-				t.Fatalf("%d requests passed in %s, promised at most %d", n, d, most)
+			if n, limit := j-i+1, rate.Requests+int(d/step); n > limit {
+				t.Fatalf("%d requests passed in %s, promised at most %d", n, d, limit)
 			}
 			if n := j - i + 1; d <= rate.Per && n > 2*rate.Requests {
 				t.Fatalf("%d requests passed in %s, promised at most %d", n, rate.Per, 2*rate.Requests)
@@ -214,34 +216,34 @@ func neverMore(t *rapid.T, rate ratelimit.Rate, step time.Duration, passed []tim
 }
 
 func clockGoesBack(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
-	round := 0
+	attempt := 0
 	rapid.Check(t, func(t *rapid.T) {
-		round++
-		key := fmt.Sprint("round ", round)
+		attempt++
+		key := fmt.Sprint("attempt ", attempt)
 		rate := ratelimit.Rate{
 			Requests: rapid.IntRange(1, 5).Draw(t, "requests"),
 			Per:      time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "per")),
 		}
-		now := noon().Add(time.Duration(round) * time.Hour)
+		now := noon().Add(time.Duration(attempt) * time.Hour)
 		for _, jump := range rapid.SliceOf(rapid.Int64Range(-int64(48*time.Hour), int64(time.Hour))).Draw(t, "jumps") {
 			now = now.Add(time.Duration(jump))
 			wait := allow(t, l, key, rate, now)
-			if most := newBucket(rate, now).size + skew; wait > most {
-				t.Fatalf("told to wait %s, which is longer than %s", wait, most)
+			if limit := newBucket(rate, now).size + skew; wait > limit {
+				t.Fatalf("must wait %s, which is longer than %s", wait, limit)
 			}
 			now = now.Add(wait)
 			if wait == 0 {
 				continue
 			}
 			if wait := allow(t, l, key, rate, now); wait != 0 {
-				t.Fatalf("after waiting as told: told to wait %s more", wait)
+				t.Fatalf("after that wait: must wait %s more", wait)
 			}
 		}
 	})
 }
 
-// clocksDiffer: two who ask in turn, with clocks that differ, get no more than one who
-// goes by the clock that is ahead.
+// clocksDiffer checks that two callers that alternate, with clocks that differ, pass no more
+// requests than one caller with the clock that is ahead.
 func clocksDiffer(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
 	rate, now := ratelimit.Rate{Requests: 100, Per: 10 * skew}, noon()
 	passed := 0
@@ -255,35 +257,35 @@ func clocksDiffer(t *testing.T, l ratelimit.Limiter, skew time.Duration) {
 	}
 }
 
-// readingsOutOfOrder: concurrent calls read the clock before they are judged, so a
-// burst arrives with readings in any order.
+// readingsOutOfOrder checks a burst whose clock readings arrive in any order, because concurrent
+// calls read the clock before the limiter counts them.
 func readingsOutOfOrder(t *testing.T, l ratelimit.Limiter) {
 	rate, now := ratelimit.Rate{Requests: 60, Per: time.Minute}, noon()
 	for i := range rate.Requests {
 		if wait := allow(t, l, "key", rate, now.Add(-time.Duration(i)*time.Millisecond)); wait != 0 {
-			t.Fatalf("request %d of a burst of %d was told to wait %s", i+1, rate.Requests, wait)
+			t.Fatalf("request %d of a burst of %d must wait %s", i+1, rate.Requests, wait)
 		}
 	}
 	late := now.Add(-100 * time.Millisecond)
 	wait := allow(t, l, "key", rate, late)
 	if wait != time.Second+100*time.Millisecond {
-		t.Errorf("one too many, with a late reading: told to wait %s, want 1.1s", wait)
+		t.Errorf("one too many, with a late reading: must wait %s, want 1.1s", wait)
 	}
 	if early := allow(t, l, "key", rate, late.Add(wait-1)); early != 1 {
-		t.Errorf("a nanosecond early: told to wait %s, want 1ns", early)
+		t.Errorf("a nanosecond early: must wait %s, want 1ns", early)
 	}
 	if wait := allow(t, l, "key", rate, late.Add(wait)); wait != 0 {
-		t.Errorf("after waiting as told: told to wait %s more", wait)
+		t.Errorf("after that wait: must wait %s more", wait)
 	}
 }
 
-// ExactlyN lets many callers ask at once, each of any of the limiters that share
-// their counts: exactly as many pass as one limiter would let through.
+// ExactlyN makes many concurrent requests, spread over limiters that share their counts, and checks
+// that exactly as many pass as a single limiter would allow.
 func ExactlyN(t *testing.T, limiters ...ratelimit.Limiter) {
 	t.Helper()
 	rate := ratelimit.Rate{Requests: 50, Per: time.Minute}
-	for round := range 10 {
-		key := fmt.Sprint("round ", round)
+	for attempt := range 10 {
+		key := fmt.Sprint("attempt ", attempt)
 		var passed atomic.Int64
 		var wg sync.WaitGroup
 		start := make(chan struct{})

@@ -1,5 +1,5 @@
-// Package auditindextest holds the one suite that every auditindex.Store passes, records
-// that grow for it, and a store in memory.
+// Package auditindextest provides a test suite for implementations of auditindex.Store, audit
+// records for it, and a Store in memory.
 package auditindextest
 
 import (
@@ -15,14 +15,14 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Book is a folder of day files that grows, sealed as a store seals it.
+// Book is a folder of day files, sealed like real ones, to which tests add records.
 type Book struct {
 	mu    sync.Mutex
 	Files map[string][]byte
-	Last  string // the hash that the next record follows
+	Last  string // the hash that the next record refers to
 	Clock time.Time
 	Face  string // of the calls that are added
-	Fault error  // why the folder cannot be read
+	Fault error  // returned when the folder is read
 }
 
 // NewBook returns an empty folder.
@@ -30,7 +30,7 @@ func NewBook() *Book {
 	return &Book{Files: map[string][]byte{}, Last: audit.Genesis, Face: "http", Clock: time.Date(2026, 1, 9, 10, 0, 0, 0, time.UTC)}
 }
 
-// Open opens the file as it is now.
+// Open opens a file with its current content.
 func (b *Book) Open(name string) (fs.File, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,19 +39,19 @@ func (b *Book) Open(name string) (fs.File, error) {
 	}
 	files := fstest.MapFS{}
 	for name, data := range b.Files {
-		files[name] = &fstest.MapFile{Data: data} // only ever added to, or replaced
+		files[name] = &fstest.MapFile{Data: data} // data is only appended to or replaced
 	}
 	return files.Open(name)
 }
 
-// Now is the clock of the book.
+// Now returns the time of the book.
 func (b *Book) Now() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.Clock
 }
 
-// Pass lets time pass.
+// Pass advances the time.
 func (b *Book) Pass(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,21 +66,22 @@ func (b *Book) Raw(text string) {
 	b.Files[name] = append(b.Files[name], text...)
 }
 
-// Add records a call that just ended.
+// Add records a call that has just ended.
 func (b *Book) Add(tool, caller, outcome string, took time.Duration) {
-	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0","arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
+	record := fmt.Sprintf(`{"time":%q,"principal":%q,"face":%q,"client":"c","tool":%q,"version":"1.0.0",`+
+		`"arguments":{"n":1},"outcome":%q,"micros":%d,"bytes":7}`,
 		b.Clock.Format("2006-01-02T15:04:05.000000Z"), caller, b.Face, tool, outcome, took.Microseconds())
 	line := audit.Seal(b.Last, []byte(record))
 	b.Last = audit.HashOf(line)
 	b.Raw(string(line) + "\n")
 }
 
-// Numbered reads a book whose lines have numbers for places, as in a database.
+// Numbered reads a book whose places are line numbers, as in a database.
 type Numbered struct{ *Book }
 
 var _ audit.Reader = Numbered{}
 
-// Days keeps the promise of audit.Reader.
+// Days implements audit.Reader.
 func (n Numbered) Days(ctx context.Context) ([]audit.Day, error) {
 	days, err := audit.Folder{FS: n.Book}.Days(ctx)
 	for i := range days {
@@ -101,14 +102,14 @@ func (n Numbered) lines(day string) (lines []audit.Line) {
 	return lines
 }
 
-// From keeps the promise of audit.Reader.
+// From implements audit.Reader.
 func (n Numbered) From(_ context.Context, day string, place int64, limit int) ([]audit.Line, error) {
 	lines := n.lines(day)
 	at := max(0, min(place-1000, int64(len(lines))))
 	return lines[at:min(at+int64(limit), int64(len(lines)))], nil
 }
 
-// Before keeps the promise of audit.Reader.
+// Before implements audit.Reader.
 func (n Numbered) Before(_ context.Context, day string, place int64, limit int) ([]audit.Line, error) {
 	lines := n.lines(day)
 	at := max(0, min(place-1000, int64(len(lines))))

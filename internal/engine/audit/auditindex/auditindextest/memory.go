@@ -10,7 +10,7 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// Memory is a Store for tests, which forgets everything at the end. Its zero value is ready.
+// Memory is a Store in memory, for tests. Its zero value is ready to use.
 type Memory struct {
 	mu    sync.Mutex
 	days  map[string]auditindex.Indexed
@@ -20,10 +20,10 @@ type Memory struct {
 
 var _ auditindex.Store = (*Memory)(nil)
 
-// Open returns the store itself, as a field of an Index.
+// Open returns the store itself, for the field of an Index.
 func (m *Memory) Open(context.Context) (auditindex.Store, error) { return m, nil }
 
-// Days keeps the promise of auditindex.Store.
+// Days implements auditindex.Store.
 func (m *Memory) Days(context.Context) (list []auditindex.Indexed, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,7 +33,7 @@ func (m *Memory) Days(context.Context) (list []auditindex.Indexed, err error) {
 	return list, nil
 }
 
-// Append keeps the promise of auditindex.Store.
+// Append implements auditindex.Store.
 func (m *Memory) Append(_ context.Context, b auditindex.Batch) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *Memory) remove(day string) {
 	m.calls = slices.DeleteFunc(m.calls, func(c auditindex.Call) bool { return c.Day == day })
 }
 
-// Remove keeps the promise of auditindex.Store.
+// Remove implements auditindex.Store.
 func (m *Memory) Remove(_ context.Context, day string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +71,7 @@ func (m *Memory) Remove(_ context.Context, day string) error {
 	return nil
 }
 
-// Kinds keeps the promise of auditindex.Store.
+// Kinds implements auditindex.Store.
 func (m *Memory) Kinds(context.Context) (map[int64]auditindex.KnownKind, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +93,7 @@ func bySpot(a, b auditindex.Spot) int {
 	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Place, b.Place))
 }
 
-// Counts keeps the promise of auditindex.Store.
+// Counts implements auditindex.Store.
 func (m *Memory) Counts(_ context.Context, from time.Time) (map[int64]int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *Memory) Counts(_ context.Context, from time.Time) (map[int64]int, error
 	return counts, nil
 }
 
-// First keeps the promise of auditindex.Store.
+// First implements auditindex.Store.
 func (m *Memory) First(context.Context) (first time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -118,7 +118,7 @@ func (m *Memory) First(context.Context) (first time.Time, err error) {
 	return first, nil
 }
 
-// Page keeps the promise of auditindex.Store.
+// Page implements auditindex.Store.
 func (m *Memory) Page(_ context.Context, q auditindex.Query) ([]auditindex.Call, error) {
 	found := m.find(q)
 	slices.SortFunc(found, func(a, b auditindex.Call) int { return bySpot(a.Spot, b.Spot) })
@@ -145,7 +145,7 @@ func (m *Memory) find(q auditindex.Query) (found []auditindex.Call) {
 	return found
 }
 
-// Times keeps the promise of auditindex.Store.
+// Times implements auditindex.Store.
 func (m *Memory) Times(_ context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
 	q.After, q.Before = auditindex.Spot{}, auditindex.Spot{}
 	for _, c := range m.find(q) {

@@ -14,7 +14,7 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// known is a call as the model knows it.
+// known is a call of the model.
 type known struct {
 	at                          time.Time
 	tool, caller, face, outcome string
@@ -28,7 +28,7 @@ func (k known) fits(f auditindex.Filter) bool {
 		(f.Face == "" || f.Face == k.face) && (f.Without == "" || f.Without != k.face)
 }
 
-// Model compares an index with a plain list, whatever is done in whatever order.
+// Model compares an index with a plain list, over random sequences of operations.
 func Model(t *testing.T, open func() auditindex.Store, records func(*Book) audit.Reader) {
 	rapid.Check(t, func(t *rapid.T) { steps(t, open(), records) })
 }
@@ -45,8 +45,10 @@ func steps(t *rapid.T, store auditindex.Store, records func(*Book) audit.Reader)
 			for range rapid.IntRange(1, 9).Draw(t, "n") {
 				b.Pass(time.Millisecond)
 				k := known{
-					b.Clock, choose("tool", "a/x", "a/y", "resources/read"), choose("caller", "ann", "bob", ""), choose("face", "http", "page"),
-					choose("outcome", "ok", "invalid", "limited", "pending"), time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Microsecond,
+					b.Clock, choose("tool", "a/x", "a/y", "resources/read"), choose("caller", "ann", "bob", ""), choose("face",
+						"http", "page"),
+					choose("outcome", "ok", "invalid", "limited",
+						"pending"), time.Duration(rapid.IntRange(0, 5000).Draw(t, "took")) * time.Microsecond,
 				}
 				b.Face = k.face
 				b.Add(k.tool, k.caller, k.outcome, k.took)
@@ -156,7 +158,7 @@ func compare(t *rapid.T, x *auditindex.Index, f auditindex.Filter, all []known) 
 	compareBuckets(t, m.Buckets, want)
 }
 
-// checkBack goes back from a page: there is a full page before it.
+// checkBack follows the cursor to the previous page, which must be full.
 func checkBack(t *rapid.T, x *auditindex.Index, f auditindex.Filter, cursor string, limit, pages int) {
 	page, err := x.Page(t.Context(), f, cursor, limit)
 	if err != nil || len(page.Calls) != limit || page.Older == "" {
@@ -225,7 +227,7 @@ func compareBuckets(t *rapid.T, buckets []auditindex.Bucket, calls []known) {
 	}
 }
 
-// exact measures by putting everything in order that was measured.
+// exact computes percentiles by sorting all durations.
 func exact(calls []known) (times auditindex.Times) {
 	var took []time.Duration
 	for _, k := range calls {

@@ -17,24 +17,24 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// Suite checks the promises on auditindex.Store through an Index. open returns what makes
-// empty stores that live until the end of the test it is given.
+// Suite tests a store through an Index. open returns a function that makes empty stores, which live
+// until the end of their test.
 func Suite(t *testing.T, open func(t *testing.T) func() auditindex.Store) {
 	t.Run("model", func(t *testing.T) { Model(t, open(t), func(b *Book) audit.Reader { return audit.Folder{FS: b} }) })
 	for name, check := range map[string]func(*testing.T, auditindex.Store){
-		"nothing yet":                          nothingYet,
-		"a day goes on where it ended":         appendsInOrder,
-		"removed and indexed again":            removed,
-		"what others do to the records":        following,
-		"several index at once, nothing twice": atOnce,
-		"a backlog is indexed behind":          backlog,
-		"names may hold anything":              oddNames,
-		"times far apart":                      farApart,
+		"empty":                      empty,
+		"Append continues a day":     appendsInOrder,
+		"Remove, then index again":   removed,
+		"changes by other processes": following,
+		"concurrent indexing":        concurrent,
+		"backlog":                    backlog,
+		"names of any bytes":         oddNames,
+		"long periods":               longPeriods,
 	} {
 		t.Run(name, func(t *testing.T) { check(t, open(t)()) })
 	}
 	t.Run("damage", func(t *testing.T) { damage(t, open(t)) })
-	t.Run("records apart", func(t *testing.T) { apart(t, open(t)) })
+	t.Run("separate records", func(t *testing.T) { separate(t, open(t)) })
 	t.Run("latest", func(t *testing.T) { latest(t, open(t)) })
 }
 
@@ -48,14 +48,14 @@ func IndexOf(b *Book, records audit.Reader, store auditindex.Store) *auditindex.
 	return &auditindex.Index{Records: records, Now: b.Now, Open: func(context.Context) (auditindex.Store, error) { return store, nil }}
 }
 
-// failer is a test, or a run of a property.
+// failer is a *testing.T or a *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 	Context() context.Context
 }
 
-// settled indexes all that there is.
+// settled indexes all records.
 func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
 	t.Helper()
 	b.Pass(time.Second)
@@ -71,7 +71,7 @@ func settled(t failer, b *Book, x *auditindex.Index) *auditindex.Index {
 	}
 }
 
-// callers lists who made the calls of a page.
+// callers returns the callers of the calls on a page.
 func callers(t failer, x *auditindex.Index) (list []string) {
 	t.Helper()
 	page, err := x.Page(t.Context(), auditindex.Filter{}, "", 100)
@@ -93,7 +93,7 @@ func total(t failer, x *auditindex.Index, f auditindex.Filter) int {
 	return page.Total
 }
 
-func nothingYet(t *testing.T, s auditindex.Store) {
+func empty(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	x := indexOf(b, s)
 	if n := total(t, x, auditindex.Filter{}); n != 0 {
@@ -127,7 +127,7 @@ func appendsInOrder(t *testing.T, s auditindex.Store) {
 			t.Fatalf("Append from %d: %v, %v; want %v", b.From, got, err, want)
 		}
 	}
-	add(batch(50, 60), false) // there is nothing before it
+	add(batch(50, 60), false) // there is a gap before it
 	add(batch(0, 10, auditindex.Call{Client: "ann", Version: "1.2.3", Took: 7 * time.Microsecond, Bytes: 1 << 31, Mark: 1<<32 - 1}), true)
 	add(batch(0, 10, auditindex.Call{Client: "ann"}), false)
 	add(auditindex.Batch{Day: "2026-01-09", From: 10, To: 20, Broken: 2}, true)
@@ -182,7 +182,7 @@ func removed(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// following: what other processes do to the records while they are looked at.
+// following checks the index while other processes change the records.
 func following(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	b.Add("t", "ann", "ok", 0)
@@ -222,7 +222,8 @@ func following(t *testing.T, s auditindex.Store) {
 	}
 	b.Fault = errors.New("the disk is away")
 	b.Pass(time.Second)
-	if err := x.Refresh(t.Context()); !errors.Is(err, b.Fault) || !errors.Is(x.Status().Err, b.Fault) || total(t, x, auditindex.Filter{}) != 1 {
+	if err := x.Refresh(t.Context()); !errors.Is(err, b.Fault) || !errors.Is(x.Status().Err, b.Fault) ||
+		total(t, x, auditindex.Filter{}) != 1 {
 		t.Errorf("Refresh = %v", err)
 	}
 	b.Fault = nil
@@ -232,8 +233,8 @@ func following(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// atOnce: several processes index the same records while they grow.
-func atOnce(t *testing.T, s auditindex.Store) {
+// concurrent checks that several processes can index the same growing records.
+func concurrent(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	var all sync.WaitGroup
 	for range 4 {
@@ -268,7 +269,8 @@ func atOnce(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// backlog: much that is not indexed is not waited for, and the newest day comes first.
+// backlog checks that Refresh does not wait for many unindexed calls, and that the newest day comes
+// first.
 func backlog(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	for range 3 {
@@ -308,7 +310,8 @@ func backlog(t *testing.T, s auditindex.Store) {
 
 func oddNames(t *testing.T, s auditindex.Store) {
 	b := NewBook()
-	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü", 200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
+	b.Raw(`{"time":"2026-01-09T10:00:00Z","tool":"a\u0000b","principal":"` + strings.Repeat("ü",
+		200) + `","face":"\ufffd","client":"\u0000","version":"'","outcome":"o\"k","micros":99999999999999999999}` + "\n")
 	x := settled(t, b, indexOf(b, s))
 	page, err := x.Page(t.Context(), auditindex.Filter{Tool: "a\x00b"}, "", 10)
 	if err != nil || len(page.Calls) != 1 || page.Calls[0].Client != "\x00" || page.Calls[0].Caller != strings.Repeat("ü", 128) {
@@ -319,8 +322,8 @@ func oddNames(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// farApart: counts are right wherever a period begins within hours and days.
-func farApart(t *testing.T, s auditindex.Store) {
+// longPeriods checks counts for periods that begin at any time within hours and days.
+func longPeriods(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	start := time.Date(2026, 1, 8, 22, 59, 59, 999999000, time.UTC)
 	var all []time.Time
@@ -349,7 +352,7 @@ func farApart(t *testing.T, s auditindex.Store) {
 	}
 }
 
-// damage: whatever lies among the records, they are found.
+// damage checks that records are found whatever else the files contain.
 func damage(t *testing.T, open func() auditindex.Store) {
 	for _, tc := range []struct {
 		name   string
@@ -358,8 +361,10 @@ func damage(t *testing.T, open func() auditindex.Store) {
 		broken int
 	}{
 		{"whole", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 0},
-		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob", "ann"}, 2},
-		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) }, []string{"bob"}, 4},
+		{"a broken line", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw("{no\n\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob", "ann"}, 2},
+		{"other JSON", func(b *Book) { b.Raw("[]\n{}\n{\"time\":\"x\",\"tool\":\"t\"}\n7\n"); b.Add("t", "bob", "ok", 0) },
+			[]string{"bob"}, 4},
 		{"a torn end", func(b *Book) { b.Add("t", "ann", "ok", 0); b.Raw(`{"time":"2026-01`) }, []string{"ann"}, 0},
 		{"only a torn end", func(b *Book) { b.Raw(`{"time":"2026-01`) }, nil, 0},
 		{"a last newline is missing", func(b *Book) {
@@ -418,8 +423,8 @@ func damage(t *testing.T, open func() auditindex.Store) {
 	}
 }
 
-// apart: stores of different records do not see each other's calls.
-func apart(t *testing.T, open func() auditindex.Store) {
+// separate checks that stores of different records do not share calls.
+func separate(t *testing.T, open func() auditindex.Store) {
 	var all []*auditindex.Index
 	for i := range 3 {
 		b := NewBook()
@@ -431,7 +436,8 @@ func apart(t *testing.T, open func() auditindex.Store) {
 	}
 	for i, x := range all {
 		m, err := x.Measure(t.Context(), auditindex.Filter{}, 1)
-		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 || !m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
+		if err != nil || len(m.Tools) != 1 || m.Tools[0].Calls != i+1 || m.Buckets[0].Calls != i+1 ||
+			!m.Buckets[0].Start.Equal(time.Date(2026, 1, 9, 10, 1, 0, 0, time.UTC)) {
 			t.Errorf("records %d: %+v, %v", i, m, err)
 		}
 		if got := callers(t, x); len(got) != i+1 || got[0] != strconv.Itoa(i) {
@@ -440,7 +446,7 @@ func apart(t *testing.T, open func() auditindex.Store) {
 	}
 }
 
-// latest: the latest calls in full, whether or not they are indexed.
+// latest checks that the latest calls are returned in full, indexed or not.
 func latest(t *testing.T, open func() auditindex.Store) {
 	for name, indexed := range map[string]func(b *Book, x *auditindex.Index){
 		"nothing indexed": func(*Book, *auditindex.Index) {},

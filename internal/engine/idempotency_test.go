@@ -24,14 +24,14 @@ import (
 )
 
 // serve makes an engine of the set demo with one tool.
-func serve(t *testing.T, tool string, inside bool, handler engine.Handler, o engine.Options) *engine.Engine {
+func serve(t *testing.T, tool string, transactional bool, handler engine.Handler, o engine.Options) *engine.Engine {
 	t.Helper()
 	set := loadSet(t, tool)
-	table := engine.Toolset{Sets: []string{"demo"}, Inside: inside, Handlers: map[string]engine.Handler{"note": handler}}
+	table := engine.Toolset{Sets: []string{"demo"}, Inside: transactional, Handlers: map[string]engine.Handler{"note": handler}}
 	return enginetest.Serve(t, []*contract.Set{set}, engine.Handlers{Catalog: []*contract.Set{set}, Toolsets: []engine.Toolset{table}}, o)
 }
 
-// without takes lines out of a contract.
+// without removes lines from a contract.
 func without(tool string, keys ...string) string {
 	lines := strings.Split(tool, "\n")
 	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
@@ -40,11 +40,12 @@ func without(tool string, keys ...string) string {
 	}), "\n")
 }
 
-// keyedRig is a rig whose calls may have keys; its effects are inside the store or not.
-func keyedRig(t *testing.T, store idempotency.Store, inside bool) *rig {
+// keyedRig returns a rig whose calls may have keys, with effects inside the store of keys or
+// outside.
+func keyedRig(t *testing.T, store idempotency.Store, transactional bool) *rig {
 	t.Helper()
 	r := &rig{}
-	r.engine = serve(t, without(toolYAML, "rate"), inside, engine.Handle(r.note), engine.Options{
+	r.engine = serve(t, without(toolYAML, "rate"), transactional, engine.Handle(r.note), engine.Options{
 		Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now,
 		Once: func(context.Context) (idempotency.Store, error) { return store, nil },
 	})
@@ -73,20 +74,20 @@ func (r *rig) handled() (times int) {
 	return times
 }
 
-// bothWays runs a test with effects inside the store of keys, and outside.
-func bothWays(t *testing.T, test func(t *testing.T, r *rig, inside bool)) {
-	for name, inside := range map[string]bool{"inside": true, "outside": false} {
-		t.Run(name, func(t *testing.T) { test(t, keyedRig(t, &idempotencytest.Memory{}, inside), inside) })
+// insideAndOutside runs a test with effects inside the store of keys, and with effects outside.
+func insideAndOutside(t *testing.T, test func(t *testing.T, r *rig, transactional bool)) {
+	for name, transactional := range map[string]bool{"inside": true, "outside": false} {
+		t.Run(name, func(t *testing.T) { test(t, keyedRig(t, &idempotencytest.Memory{}, transactional), transactional) })
 	}
 }
 
-// TestRepeat: the stored answer is the answer, to the byte; nobody is asked, nothing is
-// done, and the records say so.
+// TestRepeat checks that a repeated call gets exactly the stored answer, that nobody is asked and
+// nothing is done, and that the audit record says so.
 func TestRepeat(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, inside bool) {
+	insideAndOutside(t, func(t *testing.T, r *rig, transactional bool) {
 		r.handler = func(ctx context.Context, in noteIn) (noteOut, error) {
-			if idempotencytest.InTransaction(ctx) != inside {
-				t.Errorf("in the transaction of the key: %v", !inside)
+			if idempotencytest.InTransaction(ctx) != transactional {
+				t.Errorf("in the transaction of the key: %v", !transactional)
 			}
 			return noteOut{Said: "ü <" + in.Text + ">"}, nil
 		}
@@ -95,7 +96,8 @@ func TestRepeat(t *testing.T) {
 			t.Fatalf("first: %s, replayed %v", first.Body, first.Replayed)
 		}
 		r.handler, r.trail = nil, nil
-		again := r.keyed(t, "k", `{"times":2,"text":"hi","path":"a.md"}`) // the same, after defaults
+		// The same, after defaults.
+		again := r.keyed(t, "k", `{"times":2,"text":"hi","path":"a.md"}`)
 		if string(again.Body) != string(first.Body) || again.Err != nil || !again.Replayed {
 			t.Errorf("repeat: %s, replayed %v; want %s", again.Body, again.Replayed, first.Body)
 		}
@@ -108,9 +110,10 @@ func TestRepeat(t *testing.T) {
 	})
 }
 
-// TestKeysApart: a key belongs to its caller; without one every call is carried out.
-func TestKeysApart(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+// TestKeysArePerCaller checks that a key belongs to its caller, and that every call without a key
+// is carried out.
+func TestKeysArePerCaller(t *testing.T) {
+	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.keyed(t, "k", good)
 		r.keyed(t, "k2", good)
 		r.keyed(t, "k", good, func(c *engine.Call) { c.Principal = "bob" })
@@ -123,10 +126,11 @@ func TestKeysApart(t *testing.T) {
 }
 
 func TestKeyOfAnotherCall(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.keyed(t, "k", good)
 		got := r.keyed(t, "k", `{"path":"a.md","text":"ho"}`)
-		if got.Err == nil || got.Err.Kind != contract.Conflict || got.Err.Message != "Idempotency key k was used for another call; use a new key" {
+		if got.Err == nil || got.Err.Kind != contract.Conflict ||
+			got.Err.Message != "Idempotency key k was used for another call; use a new key" {
 			t.Errorf("result %s", got.Body)
 		}
 		if n := r.handled(); n != 1 {
@@ -135,27 +139,30 @@ func TestKeyOfAnotherCall(t *testing.T) {
 	})
 }
 
-// TestBadKeys are refused before anything else is looked at, and never kept.
+// TestBadKeys checks that invalid keys are rejected before anything else happens, and are not
+// stored.
 func TestBadKeys(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		for _, key := range []string{" ", "a b", "a\x00", "ü", strings.Repeat("x", 256)} {
-			if got := r.keyed(t, key, `{}`); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "idempotency key must be") {
+			if got := r.keyed(t, key, `{}`); got.Err == nil || got.Err.Kind != contract.Invalid ||
+				!strings.Contains(got.Err.Message, "idempotency key must be") {
 				t.Errorf("%q: %s", key, got.Body)
 			}
 		}
 	})
 }
 
-func TestNoStoreOfKeys(t *testing.T) {
+func TestNoKeyStore(t *testing.T) {
 	r := newRig(t, nil)
 	got := r.keyed(t, "k", good)
-	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") || r.handled() != 0 {
+	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") ||
+		r.handled() != 0 {
 		t.Errorf("result %s", got.Body)
 	}
 }
 
-// TestFailureIsNotKept: whatever failed for certain may be tried again with the same
-// key, and is recorded as the failure that it was.
+// TestFailureIsNotKept checks that a call that certainly failed may be repeated with the same key,
+// and is recorded as a failure.
 func TestFailureIsNotKept(t *testing.T) {
 	for name, fail := range map[string]func(ctx context.Context) error{
 		"own words": func(context.Context) error { return contract.Errorf(contract.Unavailable, "The disk is full") },
@@ -166,7 +173,7 @@ func TestFailureIsNotKept(t *testing.T) {
 		"only suspend": func(context.Context) error { return &engine.SuspendedError{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothWays(t, func(t *testing.T, r *rig, _ bool) {
+			insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 				r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) { return noteOut{}, fail(ctx) }
 				if got := r.keyed(t, "k", good); got.Err == nil && got.Need == nil {
 					t.Fatalf("first: %s", got.Body)
@@ -180,8 +187,8 @@ func TestFailureIsNotKept(t *testing.T) {
 	}
 }
 
-// TestUncertainFailure: what breaks in a transaction has not happened; what breaks
-// elsewhere may have, and is never done twice.
+// TestUncertainFailure checks that a handler that breaks in a transaction may run again, and that
+// one that breaks elsewhere is never run twice, because it may have had effects.
 func TestUncertainFailure(t *testing.T) {
 	for name, fail := range map[string]func() error{
 		"panic":        func() error { panic("kaboom") },
@@ -193,14 +200,15 @@ func TestUncertainFailure(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bothWays(t, func(t *testing.T, r *rig, inside bool) {
+			insideAndOutside(t, func(t *testing.T, r *rig, transactional bool) {
 				r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{}, fail() }
 				if got := r.keyed(t, "k", good); got.Err == nil || strings.Contains(string(got.Body), "/home") {
 					t.Fatalf("first: %s", got.Body)
 				}
 				r.handler = nil
 				got := r.keyed(t, "k", good)
-				if inside != (got.Err == nil) || !inside && got.Err.Kind != contract.Unavailable && got.Err.Kind != contract.Conflict {
+				if transactional != (got.Err == nil) || !transactional && got.Err.Kind != contract.Unavailable &&
+					got.Err.Kind != contract.Conflict {
 					t.Errorf("again: %s", got.Body)
 				}
 			})
@@ -208,7 +216,7 @@ func TestUncertainFailure(t *testing.T) {
 	}
 }
 
-// TestAnswerThatBreaksItsContractIsNotKept: what is kept is what callers were promised.
+// TestAnswerThatBreaksItsContractIsNotKept checks that only valid answers are stored.
 func TestAnswerThatBreaksItsContractIsNotKept(t *testing.T) {
 	r := keyedRig(t, &idempotencytest.Memory{}, true)
 	picky := strings.Replace(without(toolYAML, "rate"), "said: {type: string,", "said: {type: string, minLength: 3,", 1)
@@ -221,9 +229,10 @@ func TestAnswerThatBreaksItsContractIsNotKept(t *testing.T) {
 	}
 }
 
-// TestApprovalIsAskedOnce: a repeat needs no approval, but a first call does, key or no key.
+// TestApprovalIsAskedOnce checks that a repeat needs no approval, and that a first call does, with
+// or without a key.
 func TestApprovalIsAskedOnce(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.passErr = contract.Errorf(contract.Denied, "no")
 		if got := r.keyed(t, "k", good); got.Err == nil || r.handled() != 0 {
 			t.Fatalf("not approved: %s", got.Body)
@@ -239,9 +248,10 @@ func TestApprovalIsAskedOnce(t *testing.T) {
 	})
 }
 
-// TestKeyThroughRounds: it stays that of the first round, whether it is sent again or not.
-func TestKeyThroughRounds(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, _ bool) {
+// TestKeyOfContinuedCall checks that a continued call has the key of its first attempt, whether the
+// client sends it again or not.
+func TestKeyOfContinuedCall(t *testing.T) {
+	insideAndOutside(t, func(t *testing.T, r *rig, _ bool) {
 		r.handler = func(context.Context, noteIn) (noteOut, error) { return noteOut{}, &engine.SuspendedError{} }
 		first := r.keyed(t, "k", good)
 		if first.Need == nil || first.Need.Next.Key != "k" {
@@ -249,11 +259,13 @@ func TestKeyThroughRounds(t *testing.T) {
 		}
 		r.handler = nil
 		resume := func(c *engine.Call) { c.Round = first.Need.Next }
-		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "began with") {
+		if got := r.keyed(t, "other", good, resume); got.Err == nil || got.Err.Kind != contract.Invalid ||
+			!strings.Contains(got.Err.Message, "began with") {
 			t.Errorf("another key: %s", got.Body)
 		}
-		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil || got.Err.Kind != contract.Invalid {
-			t.Errorf("a key that the first round had not: %s", got.Body)
+		if got := r.keyed(t, "k", good, func(c *engine.Call) { c.Round = engine.Round{Number: 1} }); got.Err == nil ||
+			got.Err.Kind != contract.Invalid {
+			t.Errorf("a key that the first attempt did not have: %s", got.Body)
 		}
 		if got := r.keyed(t, "", good, resume); got.Err != nil || got.Replayed {
 			t.Errorf("no key: %s", got.Body)
@@ -264,11 +276,12 @@ func TestKeyThroughRounds(t *testing.T) {
 	})
 }
 
-// TestReadsIgnoreKeys: to read again is no harm, and the answer is that of now.
+// TestReadsIgnoreKeys checks that a tool that only reads runs again and returns the current answer.
 func TestReadsIgnoreKeys(t *testing.T) {
 	r := &rig{}
-	reads := strings.Replace(toolYAML, "readOnly: false", "readOnly: true", 1)
-	r.engine = serve(t, reads, true, engine.Handle(r.note), engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
+	checkRead := strings.Replace(toolYAML, "readOnly: false", "readOnly: true", 1)
+	r.engine = serve(t, checkRead, true, engine.Handle(r.note),
+		engine.Options{Approvals: r, Audit: r, Observer: r, Judge: r.judge, Now: time.Now})
 	for range 2 {
 		if got := r.keyed(t, "k", good); got.Err != nil || got.Replayed {
 			t.Errorf("result %s, replayed %v", got.Body, got.Replayed)
@@ -279,28 +292,29 @@ func TestReadsIgnoreKeys(t *testing.T) {
 	}
 }
 
-// faulty is a store of keys that fails where it is told to.
-type faulty struct {
+// failingStore is a store of keys that fails where the test wants it to.
+type failingStore struct {
 	*idempotencytest.Memory
 	find, before, after error
 }
 
-func (f *faulty) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) ([]byte, bool, error) {
+func (f *failingStore) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) ([]byte, bool, error) {
 	if f.find != nil {
 		return nil, false, f.find
 	}
 	return f.Memory.Find(ctx, id, request, now)
 }
 
-func (f *faulty) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
-func (f *faulty) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) DoOutside(ctx context.Context, _ idempotency.ID, _ string, _, _ time.Time,
+	effect idempotency.Effect) ([]byte, bool, error) {
 	return f.do(ctx, effect)
 }
 
-func (f *faulty) do(ctx context.Context, effect idempotency.Effect) ([]byte, bool, error) {
+func (f *failingStore) do(ctx context.Context, effect idempotency.Effect) ([]byte, bool, error) {
 	if f.before != nil {
 		return nil, false, f.before
 	}
@@ -308,13 +322,13 @@ func (f *faulty) do(ctx context.Context, effect idempotency.Effect) ([]byte, boo
 	return answer, false, errors.Join(err, f.after)
 }
 
-// TestStoreOfKeysFails: the caller is told what is known, and what to do.
-func TestStoreOfKeysFails(t *testing.T) {
+// TestKeyStoreFails checks that the caller learns what is known about the call and what to do.
+func TestKeyStoreFails(t *testing.T) {
 	down := errors.New("SELECT failed at /home/ann")
 	for _, tc := range []struct {
 		name                string
 		find, before, after error
-		inside              bool
+		transactional       bool
 		kind                contract.Kind
 		want                string
 	}{
@@ -322,15 +336,19 @@ func TestStoreOfKeysFails(t *testing.T) {
 		{name: "busy", find: idempotency.ErrBusy, kind: contract.Unavailable, want: "key k is still under way; repeat it in a moment"},
 		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
-		{name: "others were faster", before: idempotency.ErrBusy, inside: true, kind: contract.Unavailable, want: "still under way"},
-		{name: "another call was faster", after: idempotency.ErrOther, inside: true, kind: contract.Conflict, want: "was used for another call"},
-		{name: "lost inside", after: down, inside: true, kind: contract.Unavailable, want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
-		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable, want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
+		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still under way"},
+		{name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
+			want: "was used for another call"},
+		{name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
+			want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
+		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,
+			want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := keyedRig(t, &faulty{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.inside)
+			r := keyedRig(t, &failingStore{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.transactional)
 			got := r.keyed(t, "k", good)
-			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) || strings.Contains(string(got.Body), "/home") {
+			if got.Err == nil || got.Err.Kind != tc.kind || !strings.Contains(got.Err.Message, tc.want) ||
+				strings.Contains(string(got.Body), "/home") {
 				t.Errorf("result %s, want %s %q", got.Body, tc.kind, tc.want)
 			}
 			if ran := r.handled() == 1; ran != (tc.after != nil) || r.durable[0] != ran {
@@ -340,61 +358,62 @@ func TestStoreOfKeysFails(t *testing.T) {
 	}
 }
 
-// TestReplayedMeanwhile: a call that another one overtook has done nothing.
+// TestReplayedMeanwhile checks that a call does nothing if a concurrent one with the same key was
+// faster.
 func TestReplayedMeanwhile(t *testing.T) {
 	store := &idempotencytest.Memory{}
-	r := keyedRig(t, overtaken{store}, true)
+	r := keyedRig(t, replayingStore{store}, true)
 	got := r.keyed(t, "k", good)
 	if string(got.Body) != `{"said":"theirs"}` || !got.Replayed || r.durable[0] || r.records[0].Outcome != "replayed" {
 		t.Errorf("result %s, replayed %v, recorded %+v", got.Body, got.Replayed, r.records)
 	}
 }
 
-// overtaken is a store in which somebody else is always faster by a moment.
-type overtaken struct{ idempotency.Store }
+// replayingStore is a store in which a concurrent call is always faster.
+type replayingStore struct{ idempotency.Store }
 
-func (overtaken) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
+func (replayingStore) Do(ctx context.Context, _ idempotency.ID, _ string, _ time.Time, effect idempotency.Effect) ([]byte, bool, error) {
 	_, err := effect(ctx)
 	return []byte(`{"said":"theirs"}`), true, err
 }
 
-// TestNobodyIsReachedInATransaction: a client that does not answer, or does not
-// listen, would hold up the writes of all others.
-func TestNobodyIsReachedInATransaction(t *testing.T) {
+// TestNoPeerInTransaction checks that a handler in a transaction cannot reach its client, because a
+// client that does not answer would block the writes of all others.
+func TestNoPeerInTransaction(t *testing.T) {
 	r := keyedRig(t, &idempotencytest.Memory{}, true)
 	r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) {
 		engine.Progress(ctx, 1, 2, "half")
 		_, err := engine.Ask(ctx, engine.Form("a", "b", engine.YesOrNo()))
 		return noteOut{}, err
 	}
-	got := r.keyed(t, "k", good, func(c *engine.Call) { c.Peer = deaf{t} })
+	got := r.keyed(t, "k", good, func(c *engine.Call) { c.Peer = unreachablePeer{t} })
 	if got.Err == nil || got.Err.Kind != contract.Denied || !strings.Contains(got.Err.Message, "cannot be asked") {
 		t.Errorf("result %s", got.Body)
 	}
 }
 
-// deaf is a client that must not be reached.
-type deaf struct{ t *testing.T }
+// unreachablePeer is a client that must not be called.
+type unreachablePeer struct{ t *testing.T }
 
-func (d deaf) Progress(float64, float64, string)        { d.t.Error("told of progress") }
-func (d deaf) Log(engine.Level, string, jsontree.Value) { d.t.Error("told") }
-func (deaf) Can(engine.Capability) bool                 { return true }
-func (deaf) Background() error                          { return nil }
-func (deaf) Release()                                   {}
-func (d deaf) Ask(context.Context, []engine.Question) (map[string]jsontree.Value, error) {
-	d.t.Error("asked")
+func (d unreachablePeer) Progress(float64, float64, string)        { d.t.Error("Progress was called") }
+func (d unreachablePeer) Log(engine.Level, string, jsontree.Value) { d.t.Error("Log was called") }
+func (unreachablePeer) Can(engine.Capability) bool                 { return true }
+func (unreachablePeer) Background() error                          { return nil }
+func (unreachablePeer) Release()                                   {}
+func (d unreachablePeer) Ask(context.Context, []engine.Question) (map[string]jsontree.Value, error) {
+	d.t.Error("Ask was called")
 	return nil, nil
 }
 
-// TestManyAtOnceWithOneKey: one is carried out, and all hear of the same.
-func TestManyAtOnceWithOneKey(t *testing.T) {
-	bothWays(t, func(t *testing.T, r *rig, inside bool) {
+// TestConcurrentCallsWithOneKey checks that one call is carried out and that all get its answer.
+func TestConcurrentCallsWithOneKey(t *testing.T) {
+	insideAndOutside(t, func(t *testing.T, r *rig, transactional bool) {
 		var ran atomic.Int64
 		handler := engine.Handle(func(context.Context, flatIn) (noteOut, error) {
 			return noteOut{Said: fmt.Sprint(ran.Add(1))}, nil
 		})
-		e := serve(t, without(toolYAML, "rate", "approval", "paths"), inside, handler,
-			engine.Options{Audit: silent{}, Observer: silent{}, Now: time.Now, Once: r.engine.Once})
+		e := serve(t, without(toolYAML, "rate", "approval", "paths"), transactional, handler,
+			engine.Options{Audit: discard{}, Observer: discard{}, Now: time.Now, Once: r.engine.Once})
 		args := mustParse(t, good)
 		var all sync.WaitGroup
 		for range 16 {
@@ -413,12 +432,12 @@ func TestManyAtOnceWithOneKey(t *testing.T) {
 	})
 }
 
-// silent keeps no records, and may be told of many calls at once.
-type silent struct{}
+// discard is an auditor and observer that ignores everything. It is safe for concurrent use.
+type discard struct{}
 
-func (silent) Ready(time.Time) error                            { return nil }
-func (silent) Write(context.Context, *audit.Record, bool) error { return nil }
-func (silent) Observe(string, string, time.Duration)            {}
+func (discard) Ready(time.Time) error                            { return nil }
+func (discard) Write(context.Context, *audit.Record, bool) error { return nil }
+func (discard) Observe(string, string, time.Duration)            {}
 
 type flatIn struct {
 	Path  string `json:"path"`
@@ -426,9 +445,9 @@ type flatIn struct {
 	Times int    `json:"times"`
 }
 
-// TestOwnWordsWinOverTheClock: a handler that knows better what became of its work says
-// so, though its time is over.
-func TestOwnWordsWinOverTheClock(t *testing.T) {
+// TestHandlerErrorWinsOverDeadline checks that the error of the handler reaches the caller even if
+// the deadline has passed: the handler may know what became of its work.
+func TestHandlerErrorWinsOverDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil)
 		r.handler = func(ctx context.Context, _ noteIn) (noteOut, error) {

@@ -31,8 +31,8 @@ output: {type: object, properties: {}, required: [], additionalProperties: false
 examples: []
 `
 
-// fakeShelf holds texts by address, and does as it is told.
-type fakeShelf struct {
+// textProvider provides texts by URI. Its functions can be replaced.
+type textProvider struct {
 	scheme string
 	mu     sync.Mutex
 	texts  map[string]string
@@ -41,17 +41,17 @@ type fakeShelf struct {
 	values []string
 }
 
-func (s *fakeShelf) Templates() []engine.Template {
+func (s *textProvider) Templates() []engine.Template {
 	return []engine.Template{{URI: s.scheme + "://{name}", Name: s.scheme}}
 }
 
-func (s *fakeShelf) put(texts map[string]string) {
+func (s *textProvider) put(texts map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.texts = texts
 }
 
-func (s *fakeShelf) List(context.Context) ([]engine.Resource, error) {
+func (s *textProvider) List(context.Context) ([]engine.Resource, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var list []engine.Resource
@@ -62,32 +62,32 @@ func (s *fakeShelf) List(context.Context) ([]engine.Resource, error) {
 	return list, nil
 }
 
-func (s *fakeShelf) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
+func (s *textProvider) Read(ctx context.Context, uri string) ([]engine.Contents, error) {
 	if s.read != nil {
 		return s.read(ctx, uri)
 	}
 	if text, ok := s.texts[uri]; ok {
 		return []engine.Contents{{URI: uri, MIME: "text/plain", Text: text}}, nil
 	}
-	return nil, contract.Errorf(contract.NotFound, "not on this shelf")
+	return nil, contract.Errorf(contract.NotFound, "not in this provider")
 }
 
-func (s *fakeShelf) Stamp(ctx context.Context, uri string) (string, error) {
+func (s *textProvider) Stamp(ctx context.Context, uri string) (string, error) {
 	if s.stamp != nil {
 		return s.stamp(ctx, uri)
 	}
 	return s.texts[uri], nil
 }
 
-func (s *fakeShelf) Complete(context.Context, string, string, string) ([]string, error) {
+func (s *textProvider) Complete(context.Context, string, string, string) ([]string, error) {
 	return s.values, nil
 }
 
 type nothing struct{}
 
-// build makes an engine of the set demo (note, which writes, and look), with
-// these offers of its toolset and those of others.
-func (r *rig) build(t *testing.T, readOnly bool, shelves []engine.Shelf, prompts []engine.Prompt, others ...engine.Toolset) error {
+// build makes an engine of the set demo (note, which writes, and look), with these resources and
+// prompts of its toolset, and further toolsets.
+func (r *rig) build(t *testing.T, readOnly bool, providers []engine.Shelf, prompts []engine.Prompt, others ...engine.Toolset) error {
 	t.Helper()
 	set, err := contract.Load(fstest.MapFS{
 		"_set.yaml": {Data: []byte(setYAML)}, "note.yaml": {Data: []byte(toolYAML)}, "look.yaml": {Data: []byte(lookYAML)},
@@ -95,7 +95,7 @@ func (r *rig) build(t *testing.T, readOnly bool, shelves []engine.Shelf, prompts
 	if err != nil {
 		t.Fatal(err)
 	}
-	demo := engine.Toolset{Sets: []string{"demo"}, Shelves: shelves, Prompts: prompts, Handlers: map[string]engine.Handler{
+	demo := engine.Toolset{Sets: []string{"demo"}, Shelves: providers, Prompts: prompts, Handlers: map[string]engine.Handler{
 		"note": engine.Handle(r.note),
 		"look": engine.Handle(func(context.Context, nothing) (nothing, error) { return nothing{}, nil }),
 	}}
@@ -108,17 +108,17 @@ func (r *rig) build(t *testing.T, readOnly bool, shelves []engine.Shelf, prompts
 	return err
 }
 
-// withShelf is a rig with one shelf.
-func withShelf(t *testing.T, shelf engine.Shelf) *rig {
+// withProvider returns a rig with one resource provider.
+func withProvider(t *testing.T, provider engine.Shelf) *rig {
 	t.Helper()
 	r := &rig{}
-	if err := r.build(t, false, []engine.Shelf{shelf}, nil); err != nil {
+	if err := r.build(t, false, []engine.Shelf{provider}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-// withPrompts is a rig with prompts.
+// withPrompts returns a rig with prompts.
 func withPrompts(t *testing.T, prompts ...engine.Prompt) *rig {
 	t.Helper()
 	r := &rig{}
@@ -165,23 +165,24 @@ func saying(text string) func(context.Context, map[string]string) ([]engine.Mess
 	}
 }
 
-// TestOffers: what is served is there, in a fixed order; what is not is not.
-func TestOffers(t *testing.T) {
+// TestResources checks that the engine lists exactly what is served, in a fixed order.
+func TestResources(t *testing.T) {
 	r := &rig{}
 	err := r.build(t, false,
 		[]engine.Shelf{
-			&fakeShelf{scheme: "b", texts: map[string]string{"b://2": "", "b://1": ""}},
-			&fakeShelf{scheme: "a", texts: map[string]string{"a://1": ""}},
+			&textProvider{scheme: "b", texts: map[string]string{"b://2": "", "b://1": ""}},
+			&textProvider{scheme: "a", texts: map[string]string{"a://1": ""}},
 		},
 		[]engine.Prompt{{Name: "second", Render: saying("")}, {Name: "first", Render: saying("")}},
 		engine.Toolset{
-			Sets: []string{"elsewhere"}, Shelves: []engine.Shelf{&fakeShelf{scheme: "x", texts: map[string]string{"x://1": ""}}},
+			Sets: []string{"elsewhere"}, Shelves: []engine.Shelf{&textProvider{scheme: "x", texts: map[string]string{"x://1": ""}}},
 			Prompts: []engine.Prompt{{Name: "third", Render: saying("")}},
 		})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"b://1", "b://2", "a://1", "remit://contracts/look", "remit://contracts/note"}, urisOf(t, r.engine)); diff != "" {
+	if diff := cmp.Diff([]string{"b://1", "b://2", "a://1", "remit://contracts/look", "remit://contracts/note"},
+		urisOf(t, r.engine)); diff != "" {
 		t.Errorf("resources: %s", diff)
 	}
 	if diff := cmp.Diff([]string{"second", "first"}, promptNames(r.engine)); diff != "" {
@@ -196,12 +197,12 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-func TestOffersThatClash(t *testing.T) {
-	a := &fakeShelf{scheme: "a"}
+func TestDuplicateResources(t *testing.T) {
+	a := &textProvider{scheme: "a"}
 	p := engine.Prompt{Name: "p", Render: saying("")}
 	err := (&rig{}).build(t, false, []engine.Shelf{a, a}, nil)
-	if err == nil || err.Error() != "two shelves have the template a://{name}; give one of them other addresses" {
-		t.Errorf("two shelves: %v", err)
+	if err == nil || err.Error() != "two resource providers have the template a://{name}; give one of them other URIs" {
+		t.Errorf("two providers: %v", err)
 	}
 	err = (&rig{}).build(t, false, nil, []engine.Prompt{p}, engine.Toolset{Sets: []string{"demo"}, Prompts: []engine.Prompt{p}})
 	if err == nil || err.Error() != "two prompts are named p; give one of them another name" {
@@ -213,7 +214,7 @@ func TestOffersThatClash(t *testing.T) {
 	}
 }
 
-func TestReadOnlyHidesOffersOfToolsThatWrite(t *testing.T) {
+func TestReadOnlyHidesWritingTools(t *testing.T) {
 	r := &rig{}
 	err := r.build(t, true, nil, []engine.Prompt{
 		{Name: "jot", Tools: []string{"look", "note"}, Render: saying("")},
@@ -241,8 +242,8 @@ func TestReadOnlyHidesOffersOfToolsThatWrite(t *testing.T) {
 	}
 }
 
-func TestContractsCanBeRead(t *testing.T) {
-	r := withShelf(t, &fakeShelf{scheme: "a"})
+func TestReadContracts(t *testing.T) {
+	r := withProvider(t, &textProvider{scheme: "a"})
 	got, err := r.engine.Read(context.Background(), ann, "remit://contracts/look")
 	if err != nil || len(got) != 1 || got[0].MIME != "application/json" || got[0].URI != "remit://contracts/look" {
 		t.Fatalf("got %+v, %v", got, err)
@@ -263,18 +264,19 @@ func TestContractsCanBeRead(t *testing.T) {
 			t.Errorf("no %q in %s", want, got[0].Text)
 		}
 	}
-	for _, uri := range []string{"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/", "remit://contracts/demo/look", "contracts/look", ""} {
+	for _, uri := range []string{"remit://contracts/", "remit://contracts/LOOK", "remit://contracts/look/",
+		"remit://contracts/demo/look", "contracts/look", ""} {
 		if _, err := r.engine.Read(context.Background(), ann, uri); kindOf(err) != contract.NotFound {
 			t.Errorf("%q: %v", uri, err)
 		}
 	}
 }
 
-func TestReadFromTheFirstShelfThatHasIt(t *testing.T) {
+func TestReadFromFirstProvider(t *testing.T) {
 	r := &rig{}
 	err := r.build(t, false, []engine.Shelf{
-		&fakeShelf{scheme: "a", texts: map[string]string{"a://1": "one"}},
-		&fakeShelf{scheme: "b", texts: map[string]string{"a://1": "other", "b://1": "two"}},
+		&textProvider{scheme: "a", texts: map[string]string{"a://1": "one"}},
+		&textProvider{scheme: "b", texts: map[string]string{"a://1": "other", "b://1": "two"}},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -287,8 +289,8 @@ func TestReadFromTheFirstShelfThatHasIt(t *testing.T) {
 	}
 }
 
-func TestReadIsKeptOnRecord(t *testing.T) {
-	r := withShelf(t, &fakeShelf{scheme: "a", texts: map[string]string{"a://1": "12345"}})
+func TestReadIsAudited(t *testing.T) {
+	r := withProvider(t, &textProvider{scheme: "a", texts: map[string]string{"a://1": "12345"}})
 	if _, err := r.engine.Read(context.Background(), ann, "a://1"); err != nil {
 		t.Fatal(err)
 	}
@@ -299,11 +301,12 @@ func TestReadIsKeptOnRecord(t *testing.T) {
 		t.Errorf("nothing there: %v", err)
 	}
 	if _, err := r.engine.Read(context.Background(), engine.Visitor{Face: "test"}, "a://1"); kindOf(err) != contract.Denied {
-		t.Errorf("nobody in particular: %v", err)
+		t.Errorf("anonymous caller: %v", err)
 	}
 	var kept []string
 	for i, rec := range r.records {
-		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Face, rec.Client, rec.Tool, rec.Arguments.Append(nil), rec.Outcome, rec.Bytes, r.durable[i]))
+		kept = append(kept, fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%v", rec.Principal, rec.Face, rec.Client, rec.Tool,
+			rec.Arguments.Append(nil), rec.Outcome, rec.Bytes, r.durable[i]))
 	}
 	want := []string{
 		`ann|test|tester/1|resources/read|{"uri":"a://1"}|ok|5|false`,
@@ -321,9 +324,10 @@ func TestReadIsKeptOnRecord(t *testing.T) {
 	}
 }
 
-// TestReadSucceedsWithoutItsRecord: like a call that only reads.
-func TestReadSucceedsWithoutItsRecord(t *testing.T) {
-	r := withShelf(t, &fakeShelf{scheme: "a", texts: map[string]string{"a://1": "x"}})
+// TestReadWithoutAudit checks that a read succeeds without its audit record, like a call that only
+// reads.
+func TestReadWithoutAudit(t *testing.T) {
+	r := withProvider(t, &textProvider{scheme: "a", texts: map[string]string{"a://1": "x"}})
 	r.auditErr = errors.New("disk full")
 	if _, err := r.engine.Read(context.Background(), ann, "a://1"); err != nil {
 		t.Error(err)
@@ -336,7 +340,8 @@ func TestReadSucceedsWithoutItsRecord(t *testing.T) {
 func TestReadIsBounded(t *testing.T) {
 	half := strings.Repeat("x", engine.MaxRead/2)
 	contents := []engine.Contents{{Text: half}, {Blob: []byte(half)}}
-	r := withShelf(t, &fakeShelf{scheme: "a", read: func(context.Context, string) ([]engine.Contents, error) { return contents, nil }})
+	r := withProvider(t, &textProvider{scheme: "a",
+		read: func(context.Context, string) ([]engine.Contents, error) { return contents, nil }})
 	if got, err := r.engine.Read(context.Background(), ann, "a://1"); err != nil || len(got) != 2 {
 		t.Errorf("4 MiB: %v", err)
 	}
@@ -347,11 +352,11 @@ func TestReadIsBounded(t *testing.T) {
 	}
 }
 
-func TestFaultsOfOffersStayInside(t *testing.T) {
+func TestResourceErrorsAreHidden(t *testing.T) {
 	boom := func() { panic("kaboom at /home/ann") }
 	r := &rig{}
 	err := r.build(t, false,
-		[]engine.Shelf{&fakeShelf{scheme: "a", read: func(_ context.Context, uri string) ([]engine.Contents, error) {
+		[]engine.Shelf{&textProvider{scheme: "a", read: func(_ context.Context, uri string) ([]engine.Contents, error) {
 			if uri == "a://panic" {
 				boom()
 			}
@@ -359,7 +364,8 @@ func TestFaultsOfOffersStayInside(t *testing.T) {
 		}}},
 		[]engine.Prompt{{
 			Name: "p", Render: func(context.Context, map[string]string) ([]engine.Message, error) { boom(); return nil, nil },
-			Arguments: []engine.PromptArgument{{Name: "a", Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil }}},
+			Arguments: []engine.PromptArgument{{Name: "a",
+				Complete: func(context.Context, string) ([]string, error) { boom(); return nil, nil }}},
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -375,7 +381,7 @@ func TestFaultsOfOffersStayInside(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if n := strings.Count(r.logged.String(), "library_test.go"); n < 3 {
+	if n := strings.Count(r.logged.String(), "resources_test.go"); n < 3 {
 		t.Errorf("%d stacks in the log, want 3: %s", n, r.logged.String())
 	}
 	if diff := cmp.Diff([]string{"resources/read internal", "resources/read internal", "prompts/get internal"}, r.observers); diff != "" {
@@ -383,9 +389,9 @@ func TestFaultsOfOffersStayInside(t *testing.T) {
 	}
 }
 
-func TestOffersAreGivenUp(t *testing.T) {
+func TestResourceTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := withShelf(t, &fakeShelf{scheme: "a", read: func(ctx context.Context, _ string) ([]engine.Contents, error) {
+		r := withProvider(t, &textProvider{scheme: "a", read: func(ctx context.Context, _ string) ([]engine.Contents, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}})
@@ -414,13 +420,15 @@ func greeting() engine.Prompt {
 
 func TestStartPrompt(t *testing.T) {
 	r := withPrompts(t, greeting())
-	description, messages, err := r.engine.StartPrompt(context.Background(), ann, "greet_person", map[string]string{"name": "Bob", "style": "Hi"})
+	description, messages, err := r.engine.StartPrompt(context.Background(), ann, "greet_person",
+		map[string]string{"name": "Bob", "style": "Hi"})
 	want := []engine.Message{{Role: "user", Content: engine.Text("Hi Bob")}}
 	if diff := cmp.Diff(want, messages, cmpopts.EquateEmpty()); diff != "" || err != nil || description != "Greets." {
 		t.Errorf("%q %v %s", description, err, diff)
 	}
 	rec := r.records[0]
-	if rec.Tool != "prompts/get" || string(rec.Arguments.Append(nil)) != `{"name":"greet_person"}` || rec.Outcome != "ok" || rec.Bytes == 0 || r.durable[0] {
+	if rec.Tool != "prompts/get" || string(rec.Arguments.Append(nil)) != `{"name":"greet_person"}` || rec.Outcome != "ok" ||
+		rec.Bytes == 0 || r.durable[0] {
 		t.Errorf("record %+v", rec)
 	}
 	for _, tc := range []struct {
@@ -434,8 +442,10 @@ func TestStartPrompt(t *testing.T) {
 		{"greet_persn", nil, ann, contract.NotFound, `Unknown prompt "greet_persn"; did you mean "greet_person"?`},
 		{"greet_person", nil, ann, contract.Invalid, "name of the prompt greet_person is required"},
 		{"greet_person", map[string]string{"name": " "}, ann, contract.Invalid, "name of the prompt greet_person is required"},
-		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid, `"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
-		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied, "prompts/get needs to know who is calling; send a token"},
+		{"greet_person", map[string]string{"name": "Bob", "stile": "x"}, ann, contract.Invalid,
+			`"stile" is not an argument of the prompt greet_person; did you mean "style"?`},
+		{"greet_person", map[string]string{"name": "Bob"}, engine.Visitor{}, contract.Denied,
+			"prompts/get needs to know who is calling; send a token"},
 	} {
 		_, messages, err := r.engine.StartPrompt(context.Background(), tc.who, tc.prompt, tc.args)
 		var e *contract.Error
@@ -445,9 +455,9 @@ func TestStartPrompt(t *testing.T) {
 	}
 }
 
-// TestPromptsMayAsk: what ends a round, and what a client cannot answer, is there
-// for the face to find.
-func TestPromptsMayAsk(t *testing.T) {
+// TestPromptsAsk checks that front ends can find the errors for a suspended prompt and for a client
+// that cannot answer.
+func TestPromptsAsk(t *testing.T) {
 	r := withPrompts(t, engine.Prompt{Name: "p", Render: func(ctx context.Context, _ map[string]string) ([]engine.Message, error) {
 		answers, err := engine.Ask(ctx, engine.Form("who", "Who?", engine.YesOrNo()))
 		if err != nil {
@@ -466,11 +476,11 @@ func TestPromptsMayAsk(t *testing.T) {
 
 	_, err := start(&engine.Rounds{Client: able})
 	if suspended, ok := errors.AsType[*engine.SuspendedError](err); !ok || len(suspended.Questions) != 1 {
-		t.Errorf("first round: %v", err)
+		t.Errorf("first attempt: %v", err)
 	}
 	messages, err := start(&engine.Rounds{Client: able, Answers: map[string]jsontree.Value{"who": jsontree.Str("Bob")}})
 	if err != nil || len(messages) != 1 {
-		t.Errorf("second round: %v %v", messages, err)
+		t.Errorf("second attempt: %v %v", messages, err)
 	}
 	_, err = start(&engine.Rounds{Client: func(engine.Capability) bool { return false }})
 	incapable, ok := errors.AsType[*engine.IncapableError](err)
@@ -491,7 +501,7 @@ func TestCompletions(t *testing.T) {
 		return func(context.Context, string) ([]string, error) { return values, nil }
 	}
 	r := &rig{}
-	err := r.build(t, false, []engine.Shelf{&fakeShelf{scheme: "a", values: []string{"beta", "Alpha", "alps"}}}, []engine.Prompt{{
+	err := r.build(t, false, []engine.Shelf{&textProvider{scheme: "a", values: []string{"beta", "Alpha", "alps"}}}, []engine.Prompt{{
 		Name: "p", Render: saying(""), Arguments: []engine.PromptArgument{
 			{Name: "word", Complete: offer("pear", "Apple", "apricot", "pear", "banana")},
 			{Name: "days", Complete: offer("30", "7", "14")},
@@ -518,7 +528,8 @@ func TestCompletions(t *testing.T) {
 			t.Errorf("%s %q: %v %s", tc.argument, tc.prefix, err, diff)
 		}
 	}
-	if got, err := r.engine.CompletePrompt(ctx, nil, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" || got[249] != "v249" {
+	if got, err := r.engine.CompletePrompt(ctx, nil, "p", "many", "v"); err != nil || len(got) != 250 || got[0] != "v000" ||
+		got[249] != "v249" {
 		t.Errorf("many: %d values, %v", len(got), err)
 	}
 	got, err := r.engine.CompleteTemplate(ctx, nil, "a://{name}", "name", "al")
@@ -531,22 +542,22 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// pairShelf has addresses of two parts, as {owner}/{name}.
-type pairShelf struct{ fakeShelf }
+// twoPartProvider has URIs of two parts: {owner}/{name}.
+type twoPartProvider struct{ textProvider }
 
-func (*pairShelf) Templates() []engine.Template {
+func (*twoPartProvider) Templates() []engine.Template {
 	return []engine.Template{{URI: "pair://{owner}", Name: "all"}, {URI: "pair://{owner}/{name}", Name: "one"}}
 }
 
-func (*pairShelf) Complete(_ context.Context, template, variable, _ string) ([]string, error) {
+func (*twoPartProvider) Complete(_ context.Context, template, variable, _ string) ([]string, error) {
 	return []string{template + " " + variable}, nil
 }
 
-// TestTemplateOfTwoParts: each part completes by its own name, and an address reaches
-// the shelf as it was sent, whatever is escaped in it.
-func TestTemplateOfTwoParts(t *testing.T) {
+// TestTwoPartTemplate checks that each part completes by its own name, and that the provider gets a
+// URI as the client sent it, with its escapes.
+func TestTwoPartTemplate(t *testing.T) {
 	const address = "pair://a%2Fb%20c/7"
-	r := withShelf(t, &pairShelf{fakeShelf{scheme: "pair", texts: map[string]string{address: "found"}}})
+	r := withProvider(t, &twoPartProvider{textProvider{scheme: "pair", texts: map[string]string{address: "found"}}})
 	for _, variable := range []string{"owner", "name"} {
 		const template = "pair://{owner}/{name}"
 		got, err := r.engine.CompleteTemplate(t.Context(), nil, template, variable, "")
@@ -565,7 +576,7 @@ func TestTemplateOfTwoParts(t *testing.T) {
 	}
 }
 
-func TestCompletionsOfNothing(t *testing.T) {
+func TestCompletionErrors(t *testing.T) {
 	r := withPrompts(t, greeting())
 	ctx := context.Background()
 	_, noPrompt := r.engine.CompletePrompt(ctx, nil, "x", "name", "")

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spent is the time that processors spent on this thread.
-func spent() time.Duration {
+// cpuTime returns the CPU time that the current thread has used.
+func cpuTime() time.Duration {
 	var sum unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &sum); err != nil {
-		panic(err) // every Linux has it
+		panic(err) // available on every Linux
 	}
 	return time.Duration(sum.Nano())
 }

@@ -30,7 +30,8 @@ func TestCheckKey(t *testing.T) {
 		strings.Repeat("~", 256):               false,
 	} {
 		err := idempotency.CheckKey(key)
-		if good != (err == nil) || err != nil && (contract.AsError(err).Kind != contract.Invalid || !strings.Contains(err.Error(), "1 to 255 visible ASCII characters")) {
+		if good != (err == nil) || err != nil && (contract.AsError(err).Kind != contract.Invalid ||
+			!strings.Contains(err.Error(), "1 to 255 visible ASCII characters")) {
 			t.Errorf("CheckKey(%q) = %v", key, err)
 		}
 	}

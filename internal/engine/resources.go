@@ -14,30 +14,30 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// library is what an engine offers besides tools. It does not change once made.
-type library struct {
-	shelves   []placedShelf
+// resourceSet holds the resources and prompts that an engine offers. It does not change after New.
+type resourceSet struct {
+	providers []scopedProvider
 	templates []Template
 	prompts   []Prompt
 }
 
-// placedShelf is a shelf, with the sets of the toolset that offers it; none if everybody
-// may read it.
-type placedShelf struct {
+// scopedProvider is a resource provider with the sets of the toolset that offers it; without sets
+// everybody may read it.
+type scopedProvider struct {
 	Shelf
 	sets []string
 }
 
-// stock fills the library with what the toolsets of the served sets offer, then
-// the contracts of the tools themselves.
-func (e *Engine) stock(sets []*contract.Set, toolsets []Toolset) error {
+// addResources adds the resources and prompts of the toolsets whose sets are served, and then the
+// contracts of the tools.
+func (e *Engine) addResources(sets []*contract.Set, toolsets []Toolset) error {
 	for _, toolset := range toolsets {
 		served := toolset.served(sets)
 		if len(served) == 0 {
 			continue
 		}
-		for _, shelf := range toolset.Shelves {
-			if err := e.addShelf(shelf, served); err != nil {
+		for _, provider := range toolset.Shelves {
+			if err := e.addProvider(provider, served); err != nil {
 				return err
 			}
 		}
@@ -48,13 +48,14 @@ func (e *Engine) stock(sets []*contract.Set, toolsets []Toolset) error {
 			}
 		}
 	}
-	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool { // one that relies on a tool that is not there to be called
+	// Drop prompts that need a tool which is not served.
+	e.prompts = slices.DeleteFunc(e.prompts, func(p Prompt) bool {
 		return slices.ContainsFunc(p.Tools, func(name string) bool { return !e.Serves(name) })
 	})
-	return e.addShelf(contractShelf{e}, nil)
+	return e.addProvider(contractResources{e}, nil)
 }
 
-// served are the sets of the toolset that are.
+// served returns the names of the toolset's sets that are served.
 func (t *Toolset) served(sets []*contract.Set) []string {
 	var names []string
 	for _, set := range sets {
@@ -65,19 +66,19 @@ func (t *Toolset) served(sets []*contract.Set) []string {
 	return names
 }
 
-func (l *library) addShelf(shelf Shelf, sets []string) error {
-	for _, template := range shelf.Templates() {
+func (l *resourceSet) addProvider(provider Shelf, sets []string) error {
+	for _, template := range provider.Templates() {
 		template.sets = sets
 		if slices.ContainsFunc(l.templates, func(other Template) bool { return other.URI == template.URI }) {
-			return fmt.Errorf("two shelves have the template %s; give one of them other addresses", template.URI)
+			return fmt.Errorf("two resource providers have the template %s; give one of them other URIs", template.URI)
 		}
 		l.templates = append(l.templates, template)
 	}
-	l.shelves = append(l.shelves, placedShelf{shelf, sets})
+	l.providers = append(l.providers, scopedProvider{provider, sets})
 	return nil
 }
 
-func (l *library) addPrompt(prompt Prompt) error {
+func (l *resourceSet) addPrompt(prompt Prompt) error {
 	if slices.ContainsFunc(l.prompts, func(other Prompt) bool { return other.Name == prompt.Name }) {
 		return fmt.Errorf("two prompts are named %s; give one of them another name", prompt.Name)
 	}
@@ -85,7 +86,7 @@ func (l *library) addPrompt(prompt Prompt) error {
 	return nil
 }
 
-// visible is a tool that a caller may see, or nil.
+// visible returns the tool if callers may see it, and nil otherwise.
 func (e *Engine) visible(name string) *Tool {
 	if t, ok := e.tools[name]; ok && e.shows(t) {
 		return t
@@ -93,36 +94,36 @@ func (e *Engine) visible(name string) *Tool {
 	return nil
 }
 
-// Resources lists what there is to read now for whoever has this grant, shelf after
-// shelf: those of the toolsets in their order, then the contracts.
+// Resources returns the resources that this grant may read now: those of the toolsets in their
+// order, then the contracts.
 func (e *Engine) Resources(ctx context.Context, g *identity.Grant) (list []Resource, err error) {
-	defer e.contain("resources/list", &err)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer e.recoverPanic("resources/list", &err)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for _, shelf := range e.shelves {
-		if reads(g, shelf.sets, "") != nil {
+	for _, provider := range e.providers {
+		if checkRead(g, provider.sets, "") != nil {
 			continue
 		}
-		some, err := shelf.List(ctx)
+		some, err := provider.List(ctx)
 		if err != nil {
 			return nil, contract.AsError(err)
 		}
-		list = append(list, slices.DeleteFunc(some, func(r Resource) bool { return shelf.reach(g, r.URI) != nil })...)
+		list = append(list, slices.DeleteFunc(some, func(r Resource) bool { return provider.reach(g, r.URI) != nil })...)
 	}
 	return list, nil
 }
 
-// Templates lists the families of addresses.
+// Templates returns all URI templates.
 func (e *Engine) Templates() []Template { return slices.Clone(e.templates) }
 
-// Prompts lists what work can be started with.
+// Prompts returns all prompts.
 func (e *Engine) Prompts() []Prompt { return slices.Clone(e.prompts) }
 
-// Read gives the content at an address, from the first shelf that has it.
+// Read returns the content of a resource, from the first provider that has it.
 func (e *Engine) Read(ctx context.Context, who Visitor, uri string) ([]Contents, error) {
 	var found []Contents
-	v := &visit{engine: e, who: who, method: "resources/read", key: "uri", value: uri}
-	err := v.run(ctx, func(ctx context.Context) (size int, err error) {
+	r := &request{engine: e, who: who, method: "resources/read", key: "uri", value: uri}
+	err := r.run(ctx, func(ctx context.Context) (size int, err error) {
 		if found, err = e.find(ctx, who.Grant, uri); err != nil {
 			return 0, err
 		}
@@ -139,7 +140,7 @@ func (e *Engine) Read(ctx context.Context, who Visitor, uri string) ([]Contents,
 	return found, nil
 }
 
-// MaxRead is how many bytes one read may give.
+// MaxRead is how many bytes one read may return.
 const MaxRead = 4 << 20
 
 func sizeOf(all []Contents) (size int) {
@@ -150,14 +151,14 @@ func sizeOf(all []Contents) (size int) {
 }
 
 func (e *Engine) find(ctx context.Context, g *identity.Grant, uri string) ([]Contents, error) {
-	for _, shelf := range e.shelves {
-		if err := shelf.reach(g, uri); err != nil {
+	for _, provider := range e.providers {
+		if err := provider.reach(g, uri); err != nil {
 			return nil, err
 		}
-		if reads(g, shelf.sets, "") != nil {
-			continue // what is not its own by scheme cannot be read from it either
+		if checkRead(g, provider.sets, "") != nil {
+			continue // without the scope, skip the provider even for URIs of other schemes
 		}
-		found, err := shelf.Read(ctx, uri)
+		found, err := provider.Read(ctx, uri)
 		if refusal := (*contract.Error)(nil); errors.As(err, &refusal) && refusal.Kind == contract.NotFound {
 			continue
 		}
@@ -166,45 +167,46 @@ func (e *Engine) find(ctx context.Context, g *identity.Grant, uri string) ([]Con
 	return nil, contract.Errorf(contract.NotFound, "There is no resource %s", uri).With("uri", uri)
 }
 
-// MayRead returns a contract.Denied error if whoever has this grant may not read an
-// address, whether or not there is anything.
+// MayRead returns a contract.Denied error if the grant does not allow reading a URI, whether or not
+// there is such a resource.
 func (e *Engine) MayRead(g *identity.Grant, uri string) error {
-	for i := range e.shelves {
-		if err := e.shelves[i].reach(g, uri); err != nil {
+	for i := range e.providers {
+		if err := e.providers[i].reach(g, uri); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// reach refuses an address of the shelf to whoever lacks the scope for it, or is not the
-// user that it belongs to. Others are not its own, so it has nothing to say of them.
-func (s *placedShelf) reach(g *identity.Grant, uri string) error {
+// reach returns an error if the URI belongs to this provider, and the grant lacks the scope or
+// belongs to another user. It returns nil for the URIs of other providers.
+func (s *scopedProvider) reach(g *identity.Grant, uri string) error {
 	if g == nil || !s.has(uri) {
 		return nil
 	}
-	if err := reads(g, s.sets, uri); err != nil {
+	if err := checkRead(g, s.sets, uri); err != nil {
 		return err
 	}
-	if owned, ok := s.Shelf.(OwnedShelf); ok {
-		if user, names := owned.Owner(uri); names {
+	if withOwner, ok := s.Shelf.(OwnedShelf); ok {
+		if user, names := withOwner.Owner(uri); names {
 			return g.ActsFor(user)
 		}
 	}
 	return nil
 }
 
-// has tells whether an address has the scheme of one that the shelf gives.
-func (s *placedShelf) has(uri string) bool {
+// has reports whether a URI has the scheme of one of the provider's templates.
+func (s *scopedProvider) has(uri string) bool {
 	scheme, _, _ := strings.Cut(uri, "://")
 	return slices.ContainsFunc(s.Templates(), func(t Template) bool { return strings.HasPrefix(t.URI, scheme+"://") })
 }
 
-// StartPrompt gives the messages of a prompt. A prompt that asks its client ends
-// in *SuspendedError or *IncapableError, for errors.As to find.
-func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string, messages []Message, err error) {
-	v := &visit{engine: e, who: who, method: "prompts/get", key: "name", value: name}
-	err = v.run(ctx, func(ctx context.Context) (int, error) {
+// StartPrompt returns the messages of a prompt. If the prompt asks its client, the error wraps
+// *SuspendedError or *IncapableError.
+func (e *Engine) StartPrompt(ctx context.Context, who Visitor, name string, args map[string]string) (description string,
+	messages []Message, err error) {
+	r := &request{engine: e, who: who, method: "prompts/get", key: "name", value: name}
+	err = r.run(ctx, func(ctx context.Context) (int, error) {
 		prompt, err := e.prompt(name)
 		if err != nil {
 			return 0, err
@@ -243,8 +245,8 @@ func (e *Engine) prompt(name string) (*Prompt, error) {
 	return nil, contract.Errorf(contract.NotFound, "Unknown prompt %q%s", name, contract.Hint(name, names)).With("name", name)
 }
 
-// check refuses arguments that the prompt does not know, and misses those that it
-// cannot do without. An empty one says nothing.
+// check returns an error for arguments that the prompt does not have, and for required ones that
+// are missing. An empty argument counts as missing.
 func (p *Prompt) check(args map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(args)) {
 		if _, err := p.argument(name); err != nil {
@@ -267,10 +269,11 @@ func (p *Prompt) argument(name string) (*PromptArgument, error) {
 		}
 		names[i] = p.Arguments[i].Name
 	}
-	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name, contract.Hint(name, names)).With("field", name)
+	return nil, contract.Errorf(contract.Invalid, "%q is not an argument of the prompt %s%s", name, p.Name,
+		contract.Hint(name, names)).With("field", name)
 }
 
-// CompletePrompt gives values for an argument of a prompt that begin with prefix.
+// CompletePrompt returns the values of a prompt argument that begin with prefix.
 func (e *Engine) CompletePrompt(ctx context.Context, g *identity.Grant, prompt, argument, prefix string) ([]string, error) {
 	p, err := e.prompt(prompt)
 	if err != nil {
@@ -286,39 +289,40 @@ func (e *Engine) CompletePrompt(ctx context.Context, g *identity.Grant, prompt, 
 	return e.complete(ctx, prefix, a.Complete)
 }
 
-// CompleteTemplate gives values for a variable of a template that begin with prefix.
+// CompleteTemplate returns the values of a template variable that begin with prefix.
 func (e *Engine) CompleteTemplate(ctx context.Context, g *identity.Grant, template, variable, prefix string) ([]string, error) {
-	shelf := e.shelfOf(template)
-	if shelf == nil {
+	provider := e.providerOf(template)
+	if provider == nil {
 		return nil, contract.Errorf(contract.NotFound, "There is no template %s", template).With("uri", template)
 	}
-	if err := reads(g, shelf.sets, template); err != nil {
+	if err := checkRead(g, provider.sets, template); err != nil {
 		return nil, err
 	}
 	if !strings.Contains(template, "{"+variable+"}") {
 		return nil, contract.Errorf(contract.Invalid, "The template %s has no {%s}", template, variable).With("field", variable)
 	}
 	return e.complete(ctx, prefix, func(ctx context.Context, prefix string) ([]string, error) {
-		values, err := shelf.Complete(ctx, template, variable, prefix)
+		values, err := provider.Complete(ctx, template, variable, prefix)
 		return slices.DeleteFunc(values, func(value string) bool {
-			return shelf.reach(g, strings.Replace(template, "{"+variable+"}", url.PathEscape(value), 1)) != nil
+			return provider.reach(g, strings.Replace(template, "{"+variable+"}", url.PathEscape(value), 1)) != nil
 		}), err
 	})
 }
 
-func (e *Engine) shelfOf(template string) *placedShelf {
-	for i := range e.shelves {
-		shelf := &e.shelves[i]
-		if slices.ContainsFunc(shelf.Templates(), func(t Template) bool { return t.URI == template }) {
-			return shelf
+func (e *Engine) providerOf(template string) *scopedProvider {
+	for i := range e.providers {
+		provider := &e.providers[i]
+		if slices.ContainsFunc(provider.Templates(), func(t Template) bool { return t.URI == template }) {
+			return provider
 		}
 	}
 	return nil
 }
 
-func (e *Engine) complete(ctx context.Context, prefix string, values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
-	defer e.contain("completion/complete", &err)
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (e *Engine) complete(ctx context.Context, prefix string,
+	values func(context.Context, string) ([]string, error)) (fitting []string, err error) {
+	defer e.recoverPanic("completion/complete", &err)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	all, err := values(ctx, prefix)
 	if err != nil {
@@ -333,7 +337,7 @@ func (e *Engine) complete(ctx context.Context, prefix string, values func(contex
 	return slices.Compact(fitting), nil
 }
 
-// byValue puts 7 before 14, and everything else in order of its letters.
+// byValue compares numbers by value, so that 7 comes before 14, and everything else as text.
 func byValue(a, b string) int {
 	if isNumber(a) && isNumber(b) && len(a) != len(b) {
 		return cmp.Compare(len(a), len(b))

@@ -9,19 +9,20 @@ import (
 	"remit/internal/engine"
 )
 
-// witness remembers what it was told.
-type witness struct{ saw, left []string }
+// fakeRecorder stores what it receives.
+type fakeRecorder struct{ saw, left []string }
 
-func (w *witness) Saw(s engine.Seen) {
+func (w *fakeRecorder) Saw(s engine.Seen) {
 	args := s.Args.Field("text")
 	w.saw = append(w.saw, fmt.Sprintf("%s %s %s %s: %s", s.Caller.Principal, s.Caller.Connection, s.Tool, args.Text, s.Answer.Append(nil)))
 }
 
-func (w *witness) Left(connection string) { w.left = append(w.left, connection) }
+func (w *fakeRecorder) Left(connection string) { w.left = append(w.left, connection) }
 
-// TestWitness: what a caller did is told once it has succeeded, and that a connection has ended.
-func TestWitness(t *testing.T) {
-	w := &witness{}
+// TestActivity checks that the recorder gets every call that succeeded, and every connection that
+// ended.
+func TestActivity(t *testing.T) {
+	w := &fakeRecorder{}
 	r := newRig(t, func(o *engine.Options) { o.Witness = w })
 	call := func(text string) {
 		args, err := jsontree.Parse([]byte(`{"path":"a.md","text":"` + text + `"}`))
@@ -37,14 +38,14 @@ func TestWitness(t *testing.T) {
 	r.passErr = contract.Errorf(contract.Pending, "wait")
 	call("ho")
 	if len(w.saw) != 1 || w.saw[0] != `ann c1 demo/note hi: {"said":"hihi in a.md"}` {
-		t.Errorf("it saw %q", w.saw)
+		t.Errorf("recorded %q", w.saw)
 	}
 	r.engine.Left("c1")
 	r.engine.Left("")
 	if len(w.left) != 1 || w.left[0] != "c1" {
-		t.Errorf("there left %q", w.left)
+		t.Errorf("ended connections %q", w.left)
 	}
 	if nobody := newRig(t, nil); nobody.engine != nil {
-		nobody.engine.Left("c1") // where nobody remembers, nothing happens
+		nobody.engine.Left("c1") // without a recorder nothing happens
 	}
 }

@@ -13,11 +13,11 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// keyed tells whether the call is carried out once for its key, however often it is
-// repeated. What only reads may as well be read again.
+// keyed reports whether the call runs only once for its key, however often it is repeated. Tools
+// that only read ignore keys, because reading again does no harm.
 func (w *work) keyed() bool { return w.next.Key != "" && !w.tool.Hints.ReadOnly }
 
-// bindKey checks the key. It stays that of the first round.
+// bindKey checks the key. A call that continues must have the key of its first attempt.
 func (w *work) bindKey() error {
 	key := w.call.Key
 	if key == "" {
@@ -33,8 +33,8 @@ func (w *work) bindKey() error {
 	return nil
 }
 
-// replay gives the answer of an earlier call with the same key, if there is one.
-// Nobody is asked again about what has been done.
+// replay returns the answer of an earlier call with the same key, if there is one. It runs before
+// approval, so that nobody is asked about a call that has been carried out.
 func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontree.Value, err error) {
 	if !w.keyed() {
 		return answer, nil
@@ -43,16 +43,16 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, contract.Errorf(contract.Invalid, "This server keeps no idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
-	limited := w.engine.within(ctx, w.engine.limit(w.tool), w.caller(), w.call.Grant, nil)
+	limited := w.engine.withDeadline(ctx, w.engine.timeout(w.tool), w.caller(), w.call.Grant, nil)
 	defer limited.cancel()
 	kept, found, err := w.find(limited)
 	switch {
 	case err != nil:
-		return answer, w.worded(ctx, limited, w.unkept(limited, err))
+		return answer, w.callerError(ctx, limited, w.keyError(limited, err))
 	case !found:
 		return answer, nil
 	}
-	return w.repeated(kept)
+	return w.useStored(kept)
 }
 
 func (w *work) find(ctx context.Context) (kept []byte, found bool, err error) {
@@ -63,8 +63,8 @@ func (w *work) find(ctx context.Context) (kept []byte, found bool, err error) {
 	return store.Find(ctx, w.id(), w.request, w.engine.Now())
 }
 
-// digest tells calls with the same key apart: by what was accepted, and by the promise
-// that it was accepted under.
+// digest identifies the content of a call with a key: its accepted arguments and the major version
+// of the contract.
 func (w *work) digest(args *jsontree.Value) string {
 	sum := sha256.Sum256(append([]byte(strconv.Itoa(w.tool.Version.Major)+"\n"), args.Canonical()...))
 	return hex.EncodeToString(sum[:])
@@ -74,29 +74,29 @@ func (w *work) id() idempotency.ID {
 	return idempotency.ID{Principal: w.call.Principal, Tool: w.tool.ID, Key: w.next.Key}
 }
 
-// repeated makes a kept answer that of this call, which then has done nothing.
-func (w *work) repeated(kept []byte) (jsontree.Value, error) {
+// useStored makes a stored answer the answer of this call, which then has done nothing.
+func (w *work) useStored(kept []byte) (jsontree.Value, error) {
 	answer, err := jsontree.Parse(kept)
 	if err != nil {
-		return answer, fmt.Errorf("read a kept answer: %w", err)
+		return answer, fmt.Errorf("read stored answer: %w", err)
 	}
 	w.replayed, w.ran = true, false
 	return answer, nil
 }
 
-// once runs the handler of a keyed call. An answer is kept as the caller gets it, and
-// a failure is not kept at all.
-func (w *work) once(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
+// runOnce runs the handler of a keyed call. It stores an answer as the caller gets it, and does not
+// store failures.
+func (w *work) runOnce(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
 	store, err := w.engine.Once(ctx)
 	if err != nil {
-		return answer, w.unkept(ctx, err)
+		return answer, w.keyError(ctx, err)
 	}
-	var failure error // the handler's own
+	var failure error // of the handler
 	effect := func(ctx context.Context) ([]byte, error) {
-		if answer, failure = w.contained(ctx, invoke); failure == nil {
+		if answer, failure = w.runRecovered(ctx, invoke); failure == nil {
 			return answer.Append(make([]byte, 0, 256)), nil
 		}
-		if !w.tool.inside && !isCertain(failure) {
+		if !w.tool.transactional && !hasNoEffect(failure) {
 			return nil, fmt.Errorf("%w: %w", idempotency.ErrUnknown, failure)
 		}
 		return nil, failure
@@ -106,33 +106,33 @@ func (w *work) once(ctx context.Context, invoke invocation) (answer jsontree.Val
 	case failure != nil && err != nil:
 		return answer, failure
 	case err != nil:
-		return answer, w.unkept(ctx, err)
+		return answer, w.keyError(ctx, err)
 	case replayed:
-		return w.repeated(kept)
+		return w.useStored(kept)
 	}
 	return answer, nil
 }
 
 func (w *work) do(ctx context.Context, store idempotency.Store, effect idempotency.Effect) (kept []byte, replayed bool, err error) {
 	now := w.engine.Now()
-	if w.tool.inside {
+	if w.tool.transactional {
 		return store.Do(ctx, w.id(), w.request, now, effect)
 	}
-	lease := now.Add(w.engine.limit(w.tool) + idempotency.Grace)
+	lease := now.Add(w.engine.timeout(w.tool) + idempotency.Grace)
 	return store.DoOutside(ctx, w.id(), w.request, now, lease, effect)
 }
 
-// contained keeps a panic of the handler from the store, which has to give up or keep
-// what it holds.
-func (w *work) contained(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
-	defer w.engine.contain(w.tool.ID, &err)
-	return w.carryOut(ctx, invoke)
+// runRecovered runs the handler and recovers its panics, because the store must give up or keep its
+// claim afterwards.
+func (w *work) runRecovered(ctx context.Context, invoke invocation) (answer jsontree.Value, err error) {
+	defer w.engine.recoverPanic(w.tool.ID, &err)
+	return w.runHandler(ctx, invoke)
 }
 
-// isCertain tells whether a handler that failed has done nothing: it says so itself, or
-// it has only asked. One that was stopped, or broke, may have done anything, and so may
-// one that gives idempotency.ErrUnknown as the cause of what it says.
-func isCertain(failure error) bool {
+// hasNoEffect reports whether a handler that failed has certainly changed nothing: it returned an
+// error of the contract, or it only asked the client. A handler that was stopped or that panicked
+// may have changed anything, and so may one whose error wraps idempotency.ErrUnknown.
+func hasNoEffect(failure error) bool {
 	var own *contract.Error
 	var missing *IncapableError
 	_, waits := paused(failure)
@@ -144,8 +144,8 @@ func isCertain(failure error) bool {
 	}
 }
 
-// unkept words why a keyed call has no answer, though its handler did not fail.
-func (w *work) unkept(ctx context.Context, err error) error {
+// keyError returns the error of a keyed call that has no answer although its handler did not fail.
+func (w *work) keyError(ctx context.Context, err error) error {
 	refuse := func(kind contract.Kind, format string, args ...any) error {
 		return contract.Errorf(kind, format, args...).Because(err)
 	}
@@ -154,13 +154,13 @@ func (w *work) unkept(ctx context.Context, err error) error {
 		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.next.Key)
 	case errors.Is(err, idempotency.ErrBusy):
 		return refuse(contract.Unavailable, "The call with idempotency key %s is still under way; repeat it in a moment", w.next.Key)
-	case w.ran && w.tool.inside:
+	case w.ran && w.tool.transactional:
 		return refuse(contract.Unavailable, "Whether %s was carried out is not known; repeat it with the same idempotency key", w.tool.Name)
 	case w.ran:
 		return refuse(contract.Unavailable, "%s was carried out, but its idempotency key could not be kept; do not repeat it", w.tool.Name)
 	case errors.Is(err, idempotency.ErrUnknown):
 		return refuse(contract.Conflict, "Whether the call with idempotency key %s was carried out is not known, because it broke off; "+
-			"look, and use a new key if it was not", w.next.Key)
+			"check that, and use a new key if it was not", w.next.Key)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return err
 	default:

@@ -9,7 +9,7 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Record is one call in full, as it is on record, and how it fits the chain.
+// Record is the complete record of one call, and whether it fits the chain.
 type Record struct {
 	Value  jsontree.Value
 	Hash   string
@@ -20,22 +20,21 @@ type Record struct {
 	After  Link // to the one after it
 }
 
-// Link says whether two records that follow each other fit.
+// Link says whether two successive records fit together.
 type Link string
 
 // The links.
 const (
 	Fits   Link = "fits"
-	Broken Link = "broken" // a record is missing, out of order, altered or put in
+	Broken Link = "broken" // a record is missing, out of order, altered or inserted
 	End    Link = "end"    // there is no further record
 )
 
-// Holds tells whether the record, and its place among its neighbours, are as they were
-// when they were recorded.
+// Holds reports whether the record and its neighbors are unchanged since they were recorded.
 func (r *Record) Holds() bool { return r.Sealed && r.Before != Broken && r.After != Broken }
 
-// One reads a call in full, from the records alone. The error is contract.NotFound if
-// there is none with this id.
+// One returns the complete record of a call, without the index. The error is contract.NotFound if
+// there is no call with this id.
 func (x *Index) One(ctx context.Context, id string) (Record, error) {
 	at, mark, err := parseID(id)
 	if err != nil {
@@ -53,12 +52,12 @@ func (x *Index) One(ctx context.Context, id string) (Record, error) {
 		r.After, err = x.linkAfter(ctx, at.Day, r.Hash, found[1:])
 	}
 	if err != nil {
-		return Record{}, fmt.Errorf("read the neighbours of a record: %w", err)
+		return Record{}, fmt.Errorf("read neighbors of record: %w", err)
 	}
 	return r, nil
 }
 
-// read parses a record and reports whether it is the one with this mark.
+// read parses a record and reports whether it has this mark.
 func (r *Record) read(line []byte, mark uint32) bool {
 	value, err := jsontree.Parse(line)
 	if err != nil || value.Kind != jsontree.Object {
@@ -98,7 +97,7 @@ func prevOf(line []byte) string {
 	return prev.Text
 }
 
-// dayBefore tells whether the first record of a day follows the day before.
+// dayBefore reports whether the first record of a day follows the day before.
 func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
 	before, _, err := audit.LastBefore(ctx, x.Records, day)
 	if err != nil {
@@ -111,9 +110,9 @@ func (x *Index) dayBefore(ctx context.Context, day, prev string) (Link, error) {
 	return fits(follows), err
 }
 
-// linkAfter compares a record with the one after it; next is that one, if it is of the same
-// day. The day after may go on at an earlier record of the last minute: then this one has no
-// follower.
+// linkAfter compares a record with the one after it; next is that one if it is on the same day. The
+// next day may continue from an earlier record of the last minute: then this record has no
+// successor.
 func (x *Index) linkAfter(ctx context.Context, day, hash string, next []audit.Line) (Link, error) {
 	if len(next) > 0 {
 		return fits(prevOf(next[0].Text) == hash), nil
