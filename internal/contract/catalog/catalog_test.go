@@ -23,11 +23,11 @@ func compiledSets(t testing.TB) []*contract.Set {
 	return sets
 }
 
-// TestHiddenSets: nobody is told of them who does not name them.
+// TestHiddenSets: a hidden set is shown only to callers that name it.
 func TestHiddenSets(t *testing.T) {
 	for _, set := range compiledSets(t) {
 		if set.Hidden {
-			t.Errorf("everybody is told of %s", set.Name)
+			t.Errorf("%s is listed", set.Name)
 		}
 	}
 	all, err := catalog.Load("booster", "conformance")
@@ -49,8 +49,8 @@ func TestHiddenSets(t *testing.T) {
 	}
 }
 
-// TestCompiled: the compiled contracts are those of the files, digests and all. That the
-// generated files are so to the byte is tested in tools/generate.
+// TestCompiled: the compiled contracts equal those of the files, including digests. tools/generate
+// tests that the generated files are up to date to the byte.
 func TestCompiled(t *testing.T) {
 	want, err := contract.LoadAll(os.DirFS("../../toolsets"))
 	if err != nil {
@@ -151,8 +151,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestPage: what a field's schema says reaches the page, and no text of a
-// contract breaks a table.
+// TestPage: the page shows what a field's schema says, and no text of a contract breaks a table.
 func TestPage(t *testing.T) {
 	files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet("demo")}, "x.yaml": {Data: []byte(`name: x
 title: X
@@ -185,7 +184,7 @@ output: {type: object}
 	}
 }
 
-// FuzzDecode: a catalog that somebody hands to remit contract diff may be anything.
+// FuzzDecode: remit contract diff reads catalogs of any origin, so Decode must not panic.
 func FuzzDecode(f *testing.F) {
 	current := compiledSets(f)
 	data, err := json.Marshal(map[string]any{"sets": current[:1]})

@@ -11,7 +11,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Markdown writes the reference of all sets for people.
+// Markdown returns the reference documentation of all sets in Markdown.
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
 	p.line("# Tools\n")
@@ -27,7 +27,7 @@ func Markdown(sets []*contract.Set) []byte {
 	return []byte(strings.TrimRight(p.String(), "\n") + "\n")
 }
 
-// Page writes the reference of one tool.
+// Page returns the reference documentation of one tool in Markdown.
 func Page(c *contract.Contract) []byte {
 	p := &page{}
 	p.tool(c)
@@ -62,7 +62,7 @@ func (p *page) tool(c *contract.Contract) {
 	}
 }
 
-// answer writes what a tool gives.
+// answer writes the section about a tool's output.
 func (p *page) answer(c *contract.Contract) {
 	switch list := c.BodySchema(); {
 	case c.Content:
@@ -79,7 +79,7 @@ func (p *page) answer(c *contract.Contract) {
 	}
 }
 
-// Promises sums up in a few words each what a contract promises beside its schemas.
+// Promises returns short phrases about everything that a contract promises beside its schemas.
 func Promises(c *contract.Contract) []string {
 	words := []string{"version " + c.Version.String()}
 	hint := func(is bool, yes, no string) {
@@ -134,7 +134,8 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 	}
 }
 
-// kindOf names the type of a field, where it is defined, or those of its options.
+// kindOf returns the type of a field, the definition that it refers to, or the types of its
+// options.
 func kindOf(s *jsontree.Value) string {
 	if kind := s.Field("type"); kind.Text != "" {
 		return kind.Text
@@ -149,7 +150,7 @@ func kindOf(s *jsontree.Value) string {
 	return strings.Join(kinds, " or ")
 }
 
-// cell makes text fit for a cell of a table.
+// cell escapes text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }
@@ -219,7 +220,7 @@ func (p *page) example(c *contract.Contract, e *contract.Example) {
 	p.line("```json\n%s(%s)\n→ %s\n```\n", c.Name, spaced(&e.Arguments), spaced(&answer))
 }
 
-// spaced writes JSON with a space after each colon and comma, for reading.
+// spaced returns JSON with a space after each colon and comma.
 func spaced(v *jsontree.Value) string {
 	parts := make([]string, len(v.Members))
 	for i, m := range v.Members {
