@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestClientsUpToDate: the pages are those that go generate would write.
+// TestClientsUpToDate: the committed pages equal the generated ones.
 func TestClientsUpToDate(t *testing.T) {
 	files, err := clientFiles(t.Context())
 	if err != nil {
@@ -14,8 +14,8 @@ func TestClientsUpToDate(t *testing.T) {
 	checkFiles(t, files)
 }
 
-// TestNoPlaceForTheIndex: a README without the marks is left alone.
-func TestNoPlaceForTheIndex(t *testing.T) {
+// TestMissingIndexMarkers: a README without the markers is an error.
+func TestMissingIndexMarkers(t *testing.T) {
 	for _, readme := range []string{"", indexStart, indexEnd, indexEnd + indexStart} {
 		if got, err := withIndex(readme); err == nil {
 			t.Errorf("%q became %q", readme, got)
@@ -26,7 +26,7 @@ func TestNoPlaceForTheIndex(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"tools"}, {"contracts", "clients"}} {
 		if err := run(t.Context(), args); err == nil {
-			t.Errorf("%q is no error", args)
+			t.Errorf("%q must be an error", args)
 		}
 	}
 }
