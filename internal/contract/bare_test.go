@@ -146,8 +146,8 @@ func TestBodySchema(t *testing.T) {
 func TestBarePage(t *testing.T) {
 	page := string(catalog.Page(bareList(t)))
 	for _, want := range []string{
-		"| gives a list | type | | |\n|---|---|---|---|\n| `[]` | object | bare; `result` in structuredContent | The files |\n| `[].name` | string | required | Its name |\n",
-		"answers of at most 2KiB, cut beyond · within",
+		"| returns a list | type | | |\n|---|---|---|---|\n| `[]` | object | bare; `result` in structuredContent | The files |\n| `[].name` | string | required | Its name |\n",
+		"answers of at most 2KiB, truncated beyond · usually within",
 		"→ [{\"name\": \"b\", \"at\": \"now\"}]\n",
 	} {
 		if !strings.Contains(page, want) {

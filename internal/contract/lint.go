@@ -218,8 +218,8 @@ func (l *linter) words(at, keyword string, s *jsontree.Value, is role) {
 	}
 }
 
-// hasKeyword reports whether a keyword is in a schema or in a part of it. References are not followed,
-// so a $ref counts as any keyword.
+// hasKeyword reports whether a keyword is in a schema or in a part of it. References are not
+// followed, so a $ref counts as any keyword.
 func hasKeyword(s *jsontree.Value, keyword string) bool {
 	for i := range s.Members {
 		switch m := &s.Members[i]; m.Key {

@@ -41,7 +41,7 @@ func TestHiddenSets(t *testing.T) {
 	if findings := chosen[0].Lint(); len(findings) != 0 {
 		t.Errorf("a hidden set is not read back as one: %v", findings)
 	}
-	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nGives content: ") {
+	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nReturns content: ") {
 		t.Errorf("the page of a tool:\n%s", page)
 	}
 	if known, err := catalog.Load("booster", "learning-os"); err != nil || len(known) != len(compiledSets(t)) {
@@ -137,9 +137,9 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]string{
-		"booster/hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
-		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
-		"tasks/list_tasks":           "version 1.1.1 · reads only · idempotent · with a token only its own user_id · answers of at most 48KiB, then nextCursor · within 200ms, at most 5s",
+		"booster/hello":              "version 1.0.0 · read-only · idempotent · public · 100/min per caller · usually within 100ms, at most 5s",
+		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · needs approval · entry at most 10KiB · usually within 100ms, at most 5s",
+		"tasks/list_tasks":           "version 1.1.1 · read-only · idempotent · callers with a token: only their own user_id · answers of at most 48KiB, continued with nextCursor · usually within 200ms, at most 5s",
 	} {
 		set := chosen[0]
 		if strings.HasPrefix(tool, "tasks/") {
@@ -173,7 +173,7 @@ output: {type: object}
 		"| `kind` | string | optional | One of two (pattern `^(a\\|b)$`) |\n",
 		"| `list` | array | optional | Things (default `[1]`) |\n| `list[].id` | integer | required | A number (minimum `1`) |\n",
 		"| `due` | string or null | optional | A day |\n",
-		"Gives nothing.\n",
+		"Returns: none.\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)

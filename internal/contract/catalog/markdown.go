@@ -15,7 +15,7 @@ import (
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
 	p.line("# Tools\n")
-	p.line("Every tool is bound by a contract: what it takes, what it gives, what it refuses. This page is made from them.\n")
+	p.line("Every tool is bound by a contract, which states its arguments, its answers and its errors.\nThis page is generated from the contracts.\n")
 	p.overview(sets)
 	for _, set := range sets {
 		p.line("## Toolset `%s`: %s\n", set.Name, set.Title)
@@ -53,7 +53,7 @@ func (p *page) tool(c *contract.Contract) {
 	p.line("### `%s/%s`\n", c.Set, c.Name)
 	p.line("%s\n", c.Description)
 	p.line("%s\n", strings.Join(Promises(c), " · "))
-	p.fields("Takes", &c.Input)
+	p.fields("Arguments", &c.Input)
 	p.answer(c)
 	p.paths(c)
 	p.errors(c)
@@ -66,16 +66,16 @@ func (p *page) tool(c *contract.Contract) {
 func (p *page) answer(c *contract.Contract) {
 	switch list := c.BodySchema(); {
 	case c.Content:
-		p.line("Gives content: texts, pictures, sounds or resources.\n")
+		p.line("Returns content: text, images, audio or resources.\n")
 	case c.Bare != "":
-		p.line("| gives a list | type | | |")
+		p.line("| returns a list | type | | |")
 		p.line("|---|---|---|---|")
 		about, items := list.Field("description"), list.Field("items")
 		p.line("| `[]` | %s | bare; `%s` in structuredContent | %s |", kindOf(&items), c.Bare, cell(about.Text+rules(&list)))
 		p.rows("[].", &items)
 		p.line("")
 	default:
-		p.fields("Gives", &c.Output)
+		p.fields("Returns", &c.Output)
 	}
 }
 
@@ -89,28 +89,28 @@ func Promises(c *contract.Contract) []string {
 			words = append(words, no)
 		}
 	}
-	hint(c.Hints.ReadOnly, "reads only", "writes")
-	hint(c.Hints.Destructive, "may destroy", "")
+	hint(c.Hints.ReadOnly, "read-only", "writes")
+	hint(c.Hints.Destructive, "destructive", "")
 	hint(c.Hints.Idempotent, "idempotent", "not idempotent")
-	hint(c.Hints.OpenWorld, "reaches outside", "")
+	hint(c.Hints.OpenWorld, "open world", "")
 	hint(c.Access == contract.Public, "public", "")
-	hint(c.Owner != "", "with a token only its own "+c.Owner, "")
-	hint(!c.Rate.IsZero(), c.Rate.String()+" a caller", "")
-	hint(c.Approval.Required, "a person approves", "")
+	hint(c.Owner != "", "callers with a token: only their own "+c.Owner, "")
+	hint(!c.Rate.IsZero(), c.Rate.String()+" per caller", "")
+	hint(c.Approval.Required, "needs approval", "")
 	hint(c.Task == contract.TaskOptional, "may run as a task", "")
 	hint(c.Task == contract.TaskRequired, "runs as a task", "")
 	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
 	}
-	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, then %s", c.Truncate.Budget, c.Truncate.Cursor), "")
-	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, cut beyond", c.Truncate.Budget), "")
-	return append(words, fmt.Sprintf("within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
+	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, continued with %s", c.Truncate.Budget, c.Truncate.Cursor), "")
+	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, truncated beyond", c.Truncate.Budget), "")
+	return append(words, fmt.Sprintf("usually within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
 }
 
 func (p *page) fields(title string, s *jsontree.Value) {
 	props := s.Field("properties")
 	if len(props.Members) == 0 {
-		p.line("%s nothing.\n", title)
+		p.line("%s: none.\n", title)
 		return
 	}
 	p.line("| %s | type | | |", strings.ToLower(title))
@@ -185,7 +185,7 @@ func (p *page) paths(c *contract.Contract) {
 			p.line("Paths in `%s`: only %s.\n", policy.Arg, patterns(policy.Allow))
 		}
 		if len(policy.Deny) > 0 {
-			p.line("Never, at any depth and in any letter case: %s; nothing above the root, no link that leads there.\n", patterns(policy.Deny))
+			p.line("Always denied, at any depth and in any letter case: %s. Paths outside the root, and links that lead there, are denied too.\n", patterns(policy.Deny))
 		}
 		if policy.Max > 0 {
 			p.line("Files of at most %s.\n", policy.Max)

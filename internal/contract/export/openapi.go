@@ -154,10 +154,10 @@ func (d *posted) operation() jsontree.Value {
 func (d *posted) about() string {
 	words := []string{d.Description}
 	if d.Approval.Required {
-		words = append(words, "A person approves the call first: 202 says that nobody has yet.")
+		words = append(words, "A person must approve the call first; until then the status is 202.")
 	}
 	if !d.Rate.IsZero() {
-		words = append(words, "At most "+d.Rate.String()+" a caller.")
+		words = append(words, "At most "+d.Rate.String()+" per caller.")
 	}
 	words = append(words, "Arguments of at most "+d.Size.Request.String()+".")
 	if d.Access != contract.Public {
@@ -230,7 +230,7 @@ func (d *posted) responses() []jsontree.Member {
 		members = append(members, jsontree.M(strconv.Itoa(status), d.failure(status, kinds, failures)))
 	}
 	slices.SortFunc(members, func(a, b jsontree.Member) int { return cmp.Compare(a.Key, b.Key) })
-	return append(members, jsontree.M("default", response("Any failure; X-Remit-Outcome says which, if the call reached the tool",
+	return append(members, jsontree.M("default", response("Any failure; if the call reached the tool, X-Remit-Outcome says which",
 		d.failureOrRefusal(), failures[""], nil)))
 }
 
@@ -290,9 +290,9 @@ func (d *posted) failure(status int, kinds []contract.Kind, examples map[contrac
 // bodyFaults describes what may be wrong with a request before it becomes a call.
 func bodyFaults() map[int]string {
 	return map[int]string{
-		400: "the body is not valid JSON, or the key is none",
+		400: "the body is not valid JSON, or the idempotency key is not valid",
 		408: "the body took too long to arrive",
-		413: "the body is larger than the server takes",
+		413: "the body is larger than the server accepts",
 		415: "the body is not plain JSON",
 	}
 }

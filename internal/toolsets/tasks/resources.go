@@ -14,9 +14,10 @@ import (
 	"remit/internal/engine"
 )
 
-// resources offers the tasks of a user as resources, with the content that list_tasks returns. It never
-// reveals which users exist: it lists none, and a user without tasks looks like an unknown one. It
-// returns only what list_tasks may return, so that the operator's rules for the tool apply to both.
+// resources offers the tasks of a user as resources, with the content that list_tasks returns. It
+// never reveals which users exist: it lists none, and a user without tasks looks like an unknown
+// one. It returns only what list_tasks may return, so that the operator's rules for the tool apply
+// to both.
 type resources struct {
 	*Tools
 	listing *contract.Contract // the contract of list_tasks
