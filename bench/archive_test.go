@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// The bars of an archive.
+// The limits for an archive.
 const (
 	fasterThanZip = 4
 	archiveGrowth = 64_000_000 // bytes
 )
 
-// TestArchiveAgainstZip: a book of 500 files and 200 MB comes as a zip faster than zip
-// makes one of the same files, whole, and takes little memory. So does one that is text
-// alone.
+// TestArchiveAgainstZip: the server sends a book of 500 files and 200 MB as a zip file faster than
+// the zip program writes one of the same files. The archive is complete and takes little memory.
+// The same holds for a book of text alone.
 func TestArchiveAgainstZip(t *testing.T) {
 	measures(t)
 	zip, unzip := debian(t, "zip"), debian(t, "unzip")
@@ -37,10 +37,10 @@ func TestArchiveAgainstZip(t *testing.T) {
 		address := server.archive(t, book)
 		ours, theirs := filepath.Join(t.TempDir(), "ours.zip"), filepath.Join(t.TempDir(), "theirs.zip")
 		before := resident(t, server.pid)
-		duel(t, "the archive of "+book, fasterThanZip, 3,
+		compareTimes(t, "the archive of "+book, fasterThanZip, 3,
 			func() error { return download(address, ours) },
 			func() error {
-				_ = os.Remove(theirs) // else zip adds to it
+				_ = os.Remove(theirs) // otherwise zip adds to the existing file
 				_, err := runIn(filepath.Join(library, "books", book), zip, "-r", "-q", theirs, ".")
 				return err
 			})
@@ -55,14 +55,14 @@ func TestArchiveAgainstZip(t *testing.T) {
 	}
 }
 
-// TestArchiveOfMuch: a book of 2 GB begins to come at once, and takes no more memory.
+// TestArchiveOfMuch: the download of a 2 GB book starts at once and takes no more memory.
 func TestArchiveOfMuch(t *testing.T) {
 	measures(t)
 	library := t.TempDir()
 	book := filepath.Join(library, "books", "measured")
 	film := noise(20 << 20)
 	writeFile(t, filepath.Join(book, "assets", "videos", "film-000.mp4"), film)
-	for n := 1; n < 100; n++ { // the disk holds one of them
+	for n := 1; n < 100; n++ { // links, so that the disk holds only one copy
 		name := filepath.Join(book, "assets", "videos", "film-")
 		if err := os.Link(name+"000.mp4", fmt.Sprintf("%s%03d.mp4", name, n)); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestArchiveOfMuch(t *testing.T) {
 	server := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0", "--toolsets", "books", "--books", "file://"+library))
 	address := server.archive(t, "measured")
 	before, start := resident(t, server.pid), time.Now()
-	response, err := politely.Get(address)
+	response, err := plainClient.Get(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,17 +94,17 @@ func TestArchiveOfMuch(t *testing.T) {
 	}
 }
 
-// debian finds a program of the Debian package of its name.
+// debian returns the path of a program from the Debian package of the same name.
 func debian(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		leaveOut(t, "the comparison with zip", "install Debian's package "+name)
+		skipOutsideCI(t, "the comparison with zip", "install Debian's package "+name)
 	}
 	return path
 }
 
-// writeMixedBook writes 440 lessons of 10 to 100 KB, and media up to 200 MB.
+// writeMixedBook writes 440 lessons of 10 to 100 KB, and media up to 200 MB in total.
 func writeMixedBook(t *testing.T, book string) {
 	t.Helper()
 	const lessons, media = 440, 60
@@ -115,7 +115,7 @@ func writeMixedBook(t *testing.T, book string) {
 	}
 }
 
-// writeTexts writes so many lessons of 10 to 100 KB, and tells how many bytes they have.
+// writeTexts writes lessons of 10 to 100 KB, and returns their size in bytes.
 func writeTexts(t *testing.T, book string, lessons int) (size int) {
 	t.Helper()
 	source := rand.New(rand.NewPCG(1, 2))
@@ -127,8 +127,8 @@ func writeTexts(t *testing.T, book string, lessons int) (size int) {
 	return size
 }
 
-// lesson makes text that compresses about as well as prose does: some words are common
-// and most are not.
+// lesson returns text that compresses about as well as prose: a few words are common and most are
+// rare.
 func lesson(source *rand.Rand, size int) []byte {
 	often := rand.NewZipf(source, 1.2, 8, 20_000)
 	var text bytes.Buffer
@@ -141,7 +141,7 @@ func lesson(source *rand.Rand, size int) []byte {
 	return text.Bytes()[:size]
 }
 
-// word is a word by its number, the shorter the more common.
+// word returns the word with a number; a lower number gives a shorter word.
 func word(n uint64) string {
 	var letters strings.Builder
 	for n += 7; n > 0; n /= 14 {
@@ -150,7 +150,7 @@ func word(n uint64) string {
 	return letters.String()
 }
 
-// noise is what does not compress.
+// noise returns data that does not compress.
 func noise(size int) []byte {
 	data := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(data)
@@ -167,7 +167,7 @@ func writeFile(t *testing.T, name string, data []byte) {
 	}
 }
 
-// archive asks for the archive of a book, and gives its address.
+// archive requests the archive of a book, and returns its URL.
 func (s *httpServer) archive(t *testing.T, bookID string) string {
 	t.Helper()
 	answer, err := s.do(t.Context(), http.MethodPost, "/tools/get_book_archive", http.Header{}, `{"book_id":"`+bookID+`"}`, http.StatusOK)
@@ -185,7 +185,7 @@ func (s *httpServer) archive(t *testing.T, bookID string) string {
 }
 
 func download(address, file string) error {
-	response, err := politely.Get(address)
+	response, err := plainClient.Get(address)
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func sizeOf(t *testing.T, file string) int64 {
 	return info.Size()
 }
 
-// peak is the most that a process ever had in memory, in bytes.
+// peak returns the maximum memory of a process so far, in bytes.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

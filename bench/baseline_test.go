@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestAgainstBaseline compares this build with an older one, whose path is in
-// REMIT_BASELINE: both run side by side, and no call may cost more than 5 % more.
+// TestAgainstBaseline compares this build with an older one, whose path is in REMIT_BASELINE. Both
+// run side by side, and no call may cost over 5 % more.
 func TestAgainstBaseline(t *testing.T) {
 	measures(t)
 	older := os.Getenv("REMIT_BASELINE")
@@ -32,7 +32,7 @@ func TestAgainstBaseline(t *testing.T) {
 	read := func(name string) question {
 		return call("read_content", `{"book_id":"measured-book","path":"`+name+`"}`, `"structuredContent":{"content":"`)
 	}
-	task := call("add_task", `{"user_id":"ada","title":"Task `+anew+`"}`, `"structuredContent"`)
+	task := call("add_task", `{"user_id":"ada","title":"Task `+uniqueNumber+`"}`, `"structuredContent"`)
 	tasks := call("list_tasks", `{"user_id":"ada","limit":50}`, `"structuredContent"`)
 	stdio := []struct {
 		what, toolset string
@@ -47,26 +47,26 @@ func TestAgainstBaseline(t *testing.T) {
 	}
 	for _, c := range stdio {
 		t.Run(c.what, func(t *testing.T) {
-			var lanes []lane
+			var contenders []contender
 			for _, program := range []string{older, program(t, remitSource)} {
 				server := startStdio(t, remitOf(t, program, "stdio", "--toolsets", c.toolset, "--books", "file://"+library))
-				lanes = append(lanes, server.lane(filepath.Base(filepath.Dir(program)), c.ask))
+				contenders = append(contenders, server.contender(filepath.Base(filepath.Dir(program)), c.ask))
 			}
-			noWorse(t, lanes)
+			noWorse(t, contenders)
 		})
 	}
 	for what, modern := range map[string]bool{"hello over HTTP in a session": false, "hello over HTTP, stateless": true} {
 		t.Run(what, func(t *testing.T) {
-			var lanes []lane
+			var contenders []contender
 			for _, program := range []string{older, program(t, remitSource)} {
 				server := startHTTP(t, remitOf(t, program, "serve", "--addr", "127.0.0.1:0"))
 				part := server.inSession
 				if modern {
 					part = stateless
 				}
-				lanes = append(lanes, lane{"", server.pid, server.gather(t, callers, part).callFor})
+				contenders = append(contenders, contender{"", server.pid, server.connectCallers(t, callers, part).callFor})
 			}
-			noWorse(t, lanes)
+			noWorse(t, contenders)
 		})
 	}
 	for _, size := range codeTrees {
@@ -77,18 +77,19 @@ func TestAgainstBaseline(t *testing.T) {
 	t.Run("start and memory", func(t *testing.T) { compareStarts(t, older) })
 }
 
-// noWorse lets an older and a newer build run in turns. A ratio is taken within each round.
-func noWorse(t *testing.T, lanes []lane) {
+// noWorse runs an older and a newer build alternately. It compares them within each round.
+func noWorse(t *testing.T, contenders []contender) {
 	t.Helper()
-	lanes[0].name, lanes[1].name = "older", "newer"
-	contest(t, lanes, []bar{
-		{what: "CPU a call", ratio: func(r []pace) float64 { return r[1].cpu / r[0].cpu }, most: 1.05},
-		{what: "calls/s", ratio: func(r []pace) float64 { return r[1].rate / r[0].rate }, least: 0.95},
+	contenders[0].name, contenders[1].name = "older", "newer"
+	compareContenders(t, contenders, []limit{
+		{what: "CPU a call", ratio: func(r []speed) float64 { return r[1].cpu / r[0].cpu }, max: 1.05},
+		{what: "calls/s", ratio: func(r []speed) float64 { return r[1].rate / r[0].rate }, min: 0.95},
 	})
 }
 
-// judge tells how the figures of two builds compare, and fails for one that is worse.
-func judge[T time.Duration | int](t *testing.T, what string, past, now T) {
+// compareFigures logs how the figures of two builds compare, and fails the test if the new one is
+// worse.
+func compareFigures[T time.Duration | int](t *testing.T, what string, past, now T) {
 	t.Helper()
 	verdict := fmt.Sprintf("%-35s %.2fx (%v / %v)", what, float64(now)/float64(past), now, past)
 	t.Log(verdict)
@@ -97,7 +98,7 @@ func judge[T time.Duration | int](t *testing.T, what string, past, now T) {
 	}
 }
 
-// indexNoWorse compares the CPU of a first index of many files: the lesser of two runs.
+// indexNoWorse compares the CPU time of a first index of many files: the smaller of two runs.
 func indexNoWorse(t *testing.T, older string) {
 	t.Helper()
 	root, _ := sourceTree(t, ".")
@@ -113,12 +114,12 @@ func indexNoWorse(t *testing.T, older string) {
 		}
 		used[i], memory[i] = min(used[i], spent), min(memory[i], most)
 	}
-	judge(t, "CPU of a first index", used[0], used[1])
-	judge(t, "its memory in MB", memory[0], memory[1])
+	compareFigures(t, "CPU of a first index", used[0], used[1])
+	compareFigures(t, "its memory in MB", memory[0], memory[1])
 }
 
-// compareArchives tells the CPU of an archive. It may cost more than it did, as long as it
-// is four times as fast as zip -r, which TestArchiveAgainstZip sees to.
+// compareArchives logs the CPU time of an archive. It may exceed the older build's, as long as it
+// is four times as fast as zip -r, which TestArchiveAgainstZip checks.
 func compareArchives(t *testing.T, older string) {
 	t.Helper()
 	library := t.TempDir()
@@ -141,12 +142,12 @@ func compareArchives(t *testing.T, older string) {
 	}
 }
 
-// compareStarts tells what a start and an idle server cost, which have budgets of their own.
+// compareStarts logs the cost of a start and of an idle server. Other tests check their budgets.
 func compareStarts(t *testing.T, older string) {
 	t.Helper()
 	for _, build := range []string{older, program(t, remitSource)} {
 		dir := t.TempDir()
-		start := leastStart(t, 40, helloQuestion, func() *exec.Cmd { return exec.Command(build, "stdio", "--root", dir) })
+		start := minStart(t, 40, helloQuestion, func() *exec.Cmd { return exec.Command(build, "stdio", "--root", dir) })
 		stdio := startStdio(t, remitOf(t, build, "stdio"))
 		if err := stdio.once(helloQuestion); err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func compareStarts(t *testing.T, older string) {
 	}
 }
 
-// grepNoWorse compares the CPU of a search for each kind of pattern.
+// grepNoWorse compares the CPU time of a search for each kind of pattern.
 func grepNoWorse(t *testing.T, older string, parts []string) {
 	t.Helper()
 	root, _ := sourceTree(t, parts...)
@@ -165,7 +166,7 @@ func grepNoWorse(t *testing.T, older string, parts []string) {
 		if _, err := server.grep(grepArguments("func", true)); err != nil {
 			t.Fatal(err)
 		}
-		settle(t, server.cmd.Process.Pid)
+		waitIdle(t, server.cmd.Process.Pid)
 		servers = append(servers, server)
 	}
 	for _, p := range codePatterns {
@@ -181,6 +182,6 @@ func grepNoWorse(t *testing.T, older string, parts []string) {
 		for i := range used {
 			slices.Sort(used[i])
 		}
-		judge(t, p.what, used[0][len(used[0])/2].Round(10*time.Microsecond), used[1][len(used[1])/2].Round(10*time.Microsecond))
+		compareFigures(t, p.what, used[0][len(used[0])/2].Round(10*time.Microsecond), used[1][len(used[1])/2].Round(10*time.Microsecond))
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"remit/internal/toolsets/books/bookstest"
 )
 
-// bookFolder makes a library with one book of so many lessons, and gives the folder
-// of the library and that of the book.
+// bookFolder creates a library with one book of this many lessons, and returns the folders of the
+// library and of the book.
 func bookFolder(t *testing.T, lessons int) (library, book string) {
 	t.Helper()
 	library, course := t.TempDir(), t.TempDir()
@@ -32,7 +32,7 @@ func bookFolder(t *testing.T, lessons int) (library, book string) {
 		t.Fatalf("import: %v\n%s", err, out)
 	}
 	book = filepath.Join(library, "books", "measured-book")
-	past := time.Now().Add(-time.Hour) // as in any library, nothing has changed just now
+	past := time.Now().Add(-time.Hour) // as in any library, nothing was changed recently
 	err := filepath.WalkDir(book, func(path string, _ os.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, past, past))
 	})
@@ -42,14 +42,13 @@ func bookFolder(t *testing.T, lessons int) (library, book string) {
 	return library, book
 }
 
-// remitWithBooks serves the books of a library on stdio.
+// remitWithBooks returns a command that serves the books of a library on stdio.
 func remitWithBooks(t *testing.T, library string) *exec.Cmd {
 	t.Helper()
 	return remit(t, "stdio", "--toolsets", "books", "--books", "file://"+library)
 }
 
-// TestReadContentAgainstFilesystemServer compares reading a text: a small one, and one
-// of half a megabyte.
+// TestReadContentAgainstFilesystemServer compares reading a small text and one of half a megabyte.
 func TestReadContentAgainstFilesystemServer(t *testing.T) {
 	measures(t)
 	library, book := bookFolder(t, 1)
@@ -70,20 +69,20 @@ func TestReadContentAgainstFilesystemServer(t *testing.T) {
 		return ask("read_text_file", `{"path":`+quoted(filepath.Join(book, name))+`}`)
 	}
 	const small, smallPeer, big, bigPeer = 0, 1, 2, 3
-	lanes := []lane{
-		small:     ours.lane("read_content, 4 KB", read("small.md")),
-		smallPeer: theirs.lane("read_text_file, 4 KB", peer("small.md")),
-		big:       ours.lane("read_content, 500 KB", read("large.md")),
-		bigPeer:   theirs.lane("read_text_file, 500 KB", peer("large.md")),
+	contenders := []contender{
+		small:     ours.contender("read_content, 4 KB", read("small.md")),
+		smallPeer: theirs.contender("read_text_file, 4 KB", peer("small.md")),
+		big:       ours.contender("read_content, 500 KB", read("large.md")),
+		bigPeer:   theirs.contender("read_text_file, 500 KB", peer("large.md")),
 	}
-	contest(t, lanes, []bar{
-		{what: "calls/s of 4 KB against server-filesystem", ratio: func(r []pace) float64 { return r[small].rate / r[smallPeer].rate }, least: 3},
-		{what: "calls/s of 500 KB against server-filesystem", ratio: func(r []pace) float64 { return r[big].rate / r[bigPeer].rate }, least: 2},
-		{what: "CPU of 500 KB against server-filesystem", ratio: func(r []pace) float64 { return r[big].cpu / r[bigPeer].cpu }, most: 1},
+	compareContenders(t, contenders, []limit{
+		{what: "calls/s of 4 KB against server-filesystem", ratio: func(r []speed) float64 { return r[small].rate / r[smallPeer].rate }, min: 3},
+		{what: "calls/s of 500 KB against server-filesystem", ratio: func(r []speed) float64 { return r[big].rate / r[bigPeer].rate }, min: 2},
+		{what: "CPU of 500 KB against server-filesystem", ratio: func(r []speed) float64 { return r[big].cpu / r[bigPeer].cpu }, max: 1},
 	})
 }
 
-// prose is Markdown of about this size.
+// prose returns Markdown of about this size.
 func prose(size int) []byte {
 	const paragraph = "## A heading\n\nA sentence of a lesson, with `code`, a [link](other.md) and \"quotes\".\n\n```python\nprint(\"Hello\")\n```\n\n"
 	return []byte(strings.Repeat(paragraph, 1+size/len(paragraph)))[:size]
@@ -97,9 +96,9 @@ func quoted(text string) string {
 	return string(data)
 }
 
-// duel lets two ways to the same answer take turns, every other round backwards. In
-// the median theirs must take at least so many times as long as ours.
-func duel(t *testing.T, what string, least float64, rounds int, ours, theirs func() error) {
+// compareTimes runs two ways to get the same answer alternately, and changes the order in every
+// other round. In the median, theirs must take at least this many times as long as ours.
+func compareTimes(t *testing.T, what string, least float64, rounds int, ours, theirs func() error) {
 	t.Helper()
 	if long() {
 		rounds *= 4
@@ -124,7 +123,7 @@ func duel(t *testing.T, what string, least float64, rounds int, ours, theirs fun
 	}
 }
 
-// reply is the answer to a call, whole.
+// reply returns the whole answer to a call.
 func (s *stdioServer) reply(tool, arguments string) ([]byte, error) {
 	if err := s.ask(question{"tools/call", `{"name":"` + tool + `","arguments":` + arguments + `}`, ""}); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (s *stdioServer) reply(tool, arguments string) ([]byte, error) {
 	}
 }
 
-// found are the elements of the list that a call answers with, and whether there are more.
+// found returns the elements of the list in an answer, and whether there are more.
 func found[T any](t *testing.T, s *stdioServer, tool, arguments string) (list []T, more bool) {
 	t.Helper()
 	line, err := s.reply(tool, arguments)
@@ -156,7 +155,7 @@ func found[T any](t *testing.T, s *stdioServer, tool, arguments string) (list []
 	return message.Result.Structured.Result, message.Result.Meta["io.remit/truncated"] == true
 }
 
-// runIn runs a program in a folder and gives what it says. To find nothing is no failure.
+// runIn runs a program in a folder and returns its output. Finding nothing is not an error.
 func runIn(dir, program string, args ...string) ([]byte, error) {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
@@ -167,7 +166,7 @@ func runIn(dir, program string, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// linesOf are the lines that a program says, sorted.
+// linesOf returns the sorted lines of a program's output.
 func linesOf(t *testing.T, dir, program string, args ...string) []string {
 	t.Helper()
 	out, err := runIn(dir, program, args...)
@@ -182,7 +181,7 @@ func linesOf(t *testing.T, dir, program string, args ...string) []string {
 	return lines
 }
 
-// ripgrep is the program to beat.
+// ripgrep returns the path of ripgrep, which searches are compared with.
 func ripgrep(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join("peers", "node_modules", "@vscode", "ripgrep-linux-x64")
@@ -194,8 +193,8 @@ func ripgrep(t *testing.T) string {
 	return path
 }
 
-// TestGrepAgainstRipgrep: with the text of a book in memory, a search finds what
-// ripgrep finds, at least as fast, over stdio and over HTTP.
+// TestGrepAgainstRipgrep: with the text of a book in memory, a search finds the same as ripgrep, at
+// least as fast, over stdio and over HTTP.
 func TestGrepAgainstRipgrep(t *testing.T) {
 	measures(t)
 	library, _ := bookFolder(t, 500)
@@ -221,13 +220,13 @@ func TestGrepAgainstRipgrep(t *testing.T) {
 		lines := sameLines(t, ours, arguments, linesOf(t, library, rg, search...))
 		theirs := func() error { _, err := runIn(library, rg, search...); return err }
 		overStdio := func() error { _, err := ours.reply("grep_search", arguments); return err }
-		duel(t, fmt.Sprintf("%s, %d lines", p.what, lines), 1, 15, overStdio, theirs)
+		compareTimes(t, fmt.Sprintf("%s, %d lines", p.what, lines), 1, 15, overStdio, theirs)
 		overHTTP := func() error { return web.grep(t, arguments) }
-		duel(t, "  over HTTP", 1, 15, overHTTP, theirs)
+		compareTimes(t, "  over HTTP", 1, 15, overHTTP, theirs)
 	}
 }
 
-// grep asks over a connection of its own, as curl would.
+// grep searches over a new connection, like curl.
 func (s *httpServer) grep(t *testing.T, arguments string) error {
 	t.Helper()
 	answer, err := s.do(t.Context(), http.MethodPost, "/tools/grep_search", http.Header{}, arguments, http.StatusOK)
@@ -238,8 +237,8 @@ func (s *httpServer) grep(t *testing.T, arguments string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// sameLines compares a search with the sorted lines of ripgrep, and tells how many it
-// gives: all, or those that an answer has room for.
+// sameLines compares a search with the sorted lines of ripgrep, and returns how many lines the
+// answer has: all of them, or those that fit.
 func sameLines(t *testing.T, s *stdioServer, arguments string, want []string) int {
 	t.Helper()
 	type match struct {
@@ -259,7 +258,7 @@ func sameLines(t *testing.T, s *stdioServer, arguments string, want []string) in
 	return len(matches)
 }
 
-// fd is the program to beat where names are looked for; Debian calls it fdfind.
+// fd returns the path of fd, which searches for names are compared with. Debian calls it fdfind.
 func fd(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"fdfind", "fd"} {
@@ -267,11 +266,11 @@ func fd(t *testing.T) string {
 			return path
 		}
 	}
-	leaveOut(t, "the comparison with fd", "install Debian's package fd-find")
+	skipOutsideCI(t, "the comparison with fd", "install Debian's package fd-find")
 	return ""
 }
 
-// TestGlobAgainstFd: files are found by their names as fd finds them, at least as fast.
+// TestGlobAgainstFd: glob_search finds the same files as fd, at least as fast.
 func TestGlobAgainstFd(t *testing.T) {
 	measures(t)
 	library, book := bookFolder(t, 500)
@@ -284,7 +283,7 @@ func TestGlobAgainstFd(t *testing.T) {
 		if want := linesOf(t, library, program, search...); !slices.Equal(files, want) {
 			t.Errorf("%s: %d files are found, and %d by fd", pattern, len(files), len(want))
 		}
-		duel(t, fmt.Sprintf("%s, %d files", pattern, len(files)), 1, 15,
+		compareTimes(t, fmt.Sprintf("%s, %d files", pattern, len(files)), 1, 15,
 			func() error { _, err := ours.reply("glob_search", arguments); return err },
 			func() error { _, err := runIn(library, program, search...); return err })
 	}

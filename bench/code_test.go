@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// sourceTree copies real source code: the whole of Go's own folder, or two of its packages. Folders that no tool looks
-// into are left out, so that ripgrep needs no flags for them.
+// sourceTree copies real source code: the whole of Go's own folder, or two of its packages. It
+// leaves out folders that no tool searches, so that ripgrep needs no flags for them.
 func sourceTree(t *testing.T, parts ...string) (root string, text int64) {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()
@@ -61,7 +61,7 @@ func sourceTree(t *testing.T, parts ...string) (root string, text int64) {
 			t.Fatal(err)
 		}
 	}
-	past := time.Now().Add(-time.Hour) // as in any project, nearly nothing has changed just now
+	past := time.Now().Add(-time.Hour) // as in any project, almost nothing was changed recently
 	err = filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, past, past))
 	})
@@ -72,7 +72,7 @@ func sourceTree(t *testing.T, parts ...string) (root string, text int64) {
 	return root, text
 }
 
-// codeTrees are the trees that searches are measured on.
+// codeTrees are the trees to search in.
 var codeTrees = []struct {
 	name  string
 	parts []string
@@ -81,12 +81,12 @@ var codeTrees = []struct {
 	{"15,000 files", []string{"."}},
 }
 
-// codePatterns are the classes of patterns. Literals are words to find as they stand.
+// codePatterns are the kinds of patterns. Literals are plain words.
 var codePatterns = []struct {
 	what, pattern string
 	sensitive     bool
 	literal       bool
-	dense         bool // nearly every file has it
+	dense         bool // nearly every file matches
 }{
 	{"a rare literal", "errServerClosedIdle", true, true, false},
 	{"a common literal", "func", true, true, true},
@@ -113,7 +113,7 @@ type grepAnswer struct {
 	Searched int  `json:"searchTime"`
 }
 
-// grep searches once.
+// grep runs one search.
 func (s *stdioServer) grep(arguments string) (grepAnswer, error) {
 	line, err := s.reply("grep_codebase", arguments)
 	if err != nil {
@@ -128,7 +128,7 @@ func (s *stdioServer) grep(arguments string) (grepAnswer, error) {
 	return message.Result.Structured, err
 }
 
-// ripgrepping is how ripgrep is asked the same.
+// ripgrepping returns the arguments for the same search with ripgrep.
 func ripgrepping(pattern string, sensitive bool) []string {
 	args := []string{"--hidden", "-n", "--no-heading", pattern, "."}
 	if !sensitive {
@@ -141,20 +141,21 @@ func grepArguments(pattern string, sensitive bool) string {
 	return fmt.Sprintf(`{"pattern":%s,"caseSensitive":%t}`, quoted(pattern), sensitive)
 }
 
-// reworded writes a pattern in other words, so that nobody can remember what it found: the last few searches are.
+// reworded returns an equivalent pattern with another text, because the server caches the last few
+// searches.
 func reworded(pattern string, n int) string {
 	n %= 12
 	return strings.Repeat("(?:", n) + pattern + strings.Repeat(")", n)
 }
 
-// remitWithCode serves a project on stdio.
+// remitWithCode returns a command that serves a project on stdio.
 func remitWithCode(t *testing.T, root string) *exec.Cmd {
 	t.Helper()
 	return remit(t, "stdio", "--toolsets", "context", "--root", root, "--data", t.TempDir())
 }
 
-// settle waits until a server has nothing more to do, and tells what it has used.
-func settle(t *testing.T, pid int) time.Duration {
+// waitIdle waits until a server is idle, and returns the CPU time that it has used.
+func waitIdle(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	used := cpuOf(t, pid)
 	for quiet := 0; quiet < 10; {
@@ -168,8 +169,8 @@ func settle(t *testing.T, pid int) time.Duration {
 	return used
 }
 
-// TestCodeAgainstRipgrep: with the index warm, a search of a project's code finds as many lines as ripgrep, at least as
-// fast, and ten times as fast if it is for words as they stand.
+// TestCodeAgainstRipgrep: with a warm index, a search in a project finds as many lines as ripgrep,
+// at least as fast, and ten times as fast for plain words.
 func TestCodeAgainstRipgrep(t *testing.T) {
 	measures(t)
 	rg := ripgrep(t)
@@ -180,7 +181,7 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 			if _, err := ours.grep(grepArguments("func", true)); err != nil {
 				t.Fatal(err)
 			}
-			settle(t, ours.cmd.Process.Pid)
+			waitIdle(t, ours.cmd.Process.Pid)
 			for _, p := range codePatterns {
 				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
 				answer, err := ours.grep(arguments)
@@ -195,10 +196,10 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 					least = 10
 				}
 				if p.dense && len(size.parts) > 1 {
-					least = 7 // half of such a short search is the answer; the bar of 10 is met when it is asked again, below
+					least = 7 // half of such a short search is writing the answer; repeated searches, below, reach 10
 				}
 				asked, answered := 0, 0
-				duel(t, fmt.Sprintf("%s, %d lines", p.what, answer.Total), least, 15, func() error {
+				compareTimes(t, fmt.Sprintf("%s, %d lines", p.what, answer.Total), least, 15, func() error {
 					asked++
 					_, err := ours.reply("grep_codebase", grepArguments(reworded(p.pattern, asked), p.sensitive))
 					return err
@@ -209,15 +210,15 @@ func TestCodeAgainstRipgrep(t *testing.T) {
 				})
 			}
 			again := grepArguments("func", true)
-			duel(t, "a common literal again, as for the next page", 10, 15,
+			compareTimes(t, "a common literal again, as for the next page", 10, 15,
 				func() error { _, err := ours.reply("grep_codebase", again); return err },
 				func() error { _, err := runIn(root, rg, ripgrepping("func", true)...); return err })
 		})
 	}
 }
 
-// TestFirstSearch: the first search after a start takes not much longer than ripgrep, what it leaves behind is worth it
-// within ten searches, and takes at most twice the text.
+// TestFirstSearch: the first search after a start takes not much longer than ripgrep. The index
+// pays off within ten searches, and takes at most twice the size of the text.
 func TestFirstSearch(t *testing.T) {
 	measures(t)
 	rg := ripgrep(t)
@@ -230,18 +231,18 @@ func TestFirstSearch(t *testing.T) {
 			}{{"errServerClosedIdle", true}, {"deadline exceeded", false}, {`[A-Z][a-z]+[0-9]{3}`, true}} {
 				arguments, search := grepArguments(p.pattern, p.sensitive), ripgrepping(p.pattern, p.sensitive)
 				var waiting []*stdioServer
-				for range 48 { // as many as duel needs, if it takes long
+				for range 48 { // as many as compareTimes needs, even if it takes long
 					waiting = append(waiting, startStdio(t, remitWithCode(t, root)))
 					if err := waiting[len(waiting)-1].once(question{"tools/list", `{}`, `"inputSchema"`}); err != nil {
 						t.Fatal(err)
 					}
 				}
 				next := 0
-				duel(t, "the first search for "+p.pattern, 0.7, 12, func() error {
+				compareTimes(t, "the first search for "+p.pattern, 0.7, 12, func() error {
 					ours := waiting[next]
 					next++
 					_, err := ours.reply("grep_codebase", arguments)
-					if err == nil { // its index would be in the way of the next
+					if err == nil { // its index would affect the next one
 						err = ours.cmd.Process.Signal(syscall.SIGSTOP)
 						t.Cleanup(func() { _ = ours.cmd.Process.Signal(syscall.SIGCONT) })
 					}
@@ -253,21 +254,22 @@ func TestFirstSearch(t *testing.T) {
 	}
 }
 
-// costOfIndex compares what a server uses until its index is there with ten runs of ripgrep, and its memory with the text.
+// costOfIndex compares the CPU time of building an index with ten runs of ripgrep, and its memory
+// with the size of the text.
 func costOfIndex(t *testing.T, root, rg string, text int64) {
 	t.Helper()
 	ours := startStdio(t, remitWithCode(t, root))
 	pid := ours.cmd.Process.Pid
-	before := settle(t, pid)
+	before := waitIdle(t, pid)
 	if _, err := ours.grep(grepArguments("errServerClosedIdle", true)); err != nil {
 		t.Fatal(err)
 	}
-	used := settle(t, pid) - before
+	used := waitIdle(t, pid) - before
 	var theirs time.Duration
 	for range 10 {
 		cmd := exec.Command(rg, ripgrepping("errServerClosedIdle", true)...)
 		cmd.Dir = root
-		_ = cmd.Run() // to find nothing is no failure
+		_ = cmd.Run() // finding nothing is not an error
 		theirs += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	size := int64(resident(t, pid))
@@ -276,20 +278,20 @@ func costOfIndex(t *testing.T, root, rg string, text int64) {
 	if used > theirs {
 		t.Errorf("reading and indexing cost more than ten runs of ripgrep: %v against %v", used, theirs)
 	}
-	const program = 40 << 20 // what the program may take by itself
+	const program = 40 << 20 // what the program may take without an index
 	if size > 2*text+program {
 		t.Errorf("%d bytes in memory for %d bytes of text", size, text)
 	}
 }
 
-// TestReadWhileIndexing: files are read as fast as promised while the tree is read and indexed anew.
+// TestReadWhileIndexing: reading a file keeps its promised latency while the tree is indexed again.
 func TestReadWhileIndexing(t *testing.T) {
 	measures(t)
 	root, _ := sourceTree(t, ".")
 	ours := startStdio(t, remitWithCode(t, root))
 	var plain, deps []time.Duration
 	for round := range 6 {
-		if round%2 == 0 { // every file is new again
+		if round%2 == 0 { // every file counts as changed again
 			stamp := time.Now().Add(-time.Duration(10-round) * time.Minute)
 			touchAll(t, root, stamp)
 		}
@@ -314,18 +316,18 @@ func TestReadWhileIndexing(t *testing.T) {
 	for _, kind := range []struct {
 		name string
 		took []time.Duration
-		most time.Duration // what the seed promises
+		max  time.Duration // what the seed promises
 	}{{"read_file", plain, 100 * time.Millisecond}, {"read_file with dependencies", deps, 500 * time.Millisecond}} {
 		slices.Sort(kind.took)
 		late := kind.took[len(kind.took)*99/100]
 		t.Logf("%s: %v in the median, %v at the 99th percentile of %d", kind.name, kind.took[len(kind.took)/2], late, len(kind.took))
-		if late > kind.most {
-			t.Errorf("%s: %v at the 99th percentile is over %v", kind.name, late, kind.most)
+		if late > kind.max {
+			t.Errorf("%s: %v at the 99th percentile is over %v", kind.name, late, kind.max)
 		}
 	}
 }
 
-// touchAll makes all files look as if they had been written.
+// touchAll gives all files a new modification time.
 func touchAll(t *testing.T, root string, stamp time.Time) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -339,7 +341,7 @@ func touchAll(t *testing.T, root string, stamp time.Time) {
 	}
 }
 
-// replyTo asks, and reads on to the answer that has in it what it should.
+// replyTo sends a question, and reads up to the answer that contains the wanted text.
 func (s *stdioServer) replyTo(q question) ([]byte, error) {
 	if err := s.ask(q); err != nil {
 		return nil, err

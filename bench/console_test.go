@@ -24,15 +24,15 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// What the console has behind it in TestConsolePages, and how long a page may take.
+// The amount of data in TestConsolePages, and the maximum time of a page.
 const (
 	consoleCalls = 100_000
 	consoleTasks = 10_000
 	consoleBar   = 100 * time.Millisecond
 )
 
-// TestConsolePages asks for every page of the console, the first time and again, with
-// 100,000 calls on record and 10,000 tasks.
+// TestConsolePages loads every page of the console twice, with 100,000 calls on record and 10,000
+// tasks.
 func TestConsolePages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes a hundred thousand records")
@@ -53,7 +53,7 @@ func TestConsolePages(t *testing.T) {
 	}
 	for _, path := range paths {
 		first := page(t, browser, "http://"+server.address+path)
-		again := usually(t, browser, "http://"+server.address+path)
+		again := medianLoad(t, browser, "http://"+server.address+path)
 		t.Logf("%-75s first %6.1f ms, again %6.1f ms", path, ms(first), ms(again))
 		if again > consoleBar {
 			t.Errorf("%s takes %s, over %s", path, again, consoleBar)
@@ -61,11 +61,11 @@ func TestConsolePages(t *testing.T) {
 	}
 }
 
-// millionBar is how long a page of calls may take with a million on record.
+// millionBar is the maximum time of a page of calls with a million on record.
 const millionBar = 60 * time.Millisecond
 
-// TestMillionCalls: with a million calls on record pages of calls are as quick, and the
-// server is no larger than with ten thousand.
+// TestMillionCalls: with a million calls on record, pages of calls are as fast, and the server
+// takes no more memory, than with ten thousand.
 func TestMillionCalls(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
 		t.Skip("it writes a million records; set REMIT_FULL=true to run it")
@@ -87,8 +87,8 @@ func TestMillionCalls(t *testing.T) {
 	})
 }
 
-// millionCalls measures a server that has few records, and one that has many. record
-// makes them, and returns the flags by which the server finds them.
+// millionCalls measures a server with few records and one with many. record writes them, and
+// returns the flags with which the server finds them.
 func millionCalls(t *testing.T, record func(t *testing.T, cmd *exec.Cmd, calls int) (flags []string)) {
 	t.Helper()
 	memory := map[int]int{}
@@ -107,13 +107,13 @@ func millionCalls(t *testing.T, record func(t *testing.T, cmd *exec.Cmd, calls i
 			"/console/calls?tool=tasks/list_tasks&caller=agent:3&period=all", "/console/calls?tool=tasks/list_tasks&outcome=invalid&period=all",
 			"/console/calls?period=all&caller=agent:6&outcome=limited&tool=books/read_content&face=http",
 		} {
-			took := usually(t, browser, "http://"+server.address+path)
+			took := medianLoad(t, browser, "http://"+server.address+path)
 			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(took))
 			if took > millionBar {
 				t.Errorf("%s takes %s, over %s", path, took, millionBar)
 			}
 		}
-		for range 300 { // until garbage is collected as a matter of routine
+		for range 300 { // until garbage collection has reached a steady state
 			page(t, browser, "http://"+server.address+"/console/calls")
 		}
 		memory[calls] = residentKiB(t, server.pid)
@@ -125,14 +125,14 @@ func millionCalls(t *testing.T, record func(t *testing.T, cmd *exec.Cmd, calls i
 			}
 			t.Logf("%9d calls: %-90s %6.1f ms", calls, path, ms(best))
 		}
-		stop(t, again) // the next one is measured alone
+		stop(t, again) // so that the next one runs alone
 	}
 	if few, many := memory[10_000], memory[1_000_000]; many > few+few/4 {
 		t.Errorf("with a million records the server has %d KiB, with ten thousand %d", many, few)
 	}
 }
 
-// stop lets a server end.
+// stop ends a server and waits for it.
 func stop(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
@@ -143,7 +143,7 @@ func stop(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// openConsole serves the console and signs in to it.
+// openConsole starts a server and signs in to its console.
 func openConsole(t *testing.T, cmd *exec.Cmd, flags ...string) (*httpServer, *http.Client) {
 	t.Helper()
 	link := regexp.MustCompile(`http://\S+/console/login\S+`)
@@ -159,7 +159,7 @@ func openConsole(t *testing.T, cmd *exec.Cmd, flags ...string) (*httpServer, *ht
 	return server, browser
 }
 
-// waitIndexed waits until all calls are indexed, and tells how long that took.
+// waitIndexed waits until all calls are indexed, and returns how long that took.
 func waitIndexed(t *testing.T, browser *http.Client, server *httpServer, calls int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -173,7 +173,7 @@ func waitIndexed(t *testing.T, browser *http.Client, server *httpServer, calls i
 	return 0
 }
 
-// thousands writes a number as pages do.
+// thousands formats a number as the pages do.
 func thousands(n int) string {
 	text := fmt.Sprint(n)
 	for at := len(text) - 3; at > 0; at -= 3 {
@@ -182,7 +182,7 @@ func thousands(n int) string {
 	return text
 }
 
-// residentKiB is how much memory a process takes now.
+// residentKiB returns the current memory of a process.
 func residentKiB(t *testing.T, pid int) (size int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -196,8 +196,8 @@ func residentKiB(t *testing.T, pid int) (size int) {
 	return size
 }
 
-// usually is how long a page takes: the median of 27.
-func usually(t *testing.T, browser *http.Client, address string) time.Duration {
+// medianLoad returns the median time of 27 loads of a page.
+func medianLoad(t *testing.T, browser *http.Client, address string) time.Duration {
 	t.Helper()
 	var took []time.Duration
 	for range 27 {
@@ -208,7 +208,7 @@ func usually(t *testing.T, browser *http.Client, address string) time.Duration {
 
 func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// page loads a page and tells how long that took.
+// page loads a page and returns how long that took.
 func page(t *testing.T, browser *http.Client, address string) time.Duration {
 	t.Helper()
 	took, _ := load(t, browser, address)
@@ -246,7 +246,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// recordCalls writes the audit records of so many calls, those of the last three days.
+// recordCalls writes the audit records of n calls, spread over the last three days.
 func recordCalls(t *testing.T, folder string, n int) {
 	t.Helper()
 	days := map[string]*bufio.Writer{}
@@ -258,10 +258,10 @@ func recordCalls(t *testing.T, folder string, n int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = file.Close() }) // what was written is flushed below
+			t.Cleanup(func() { _ = file.Close() }) // the content is flushed below
 			days[day] = bufio.NewWriter(file)
 		}
-		_, _ = days[day].Write(record) // Flush reports it
+		_, _ = days[day].Write(record) // Flush reports the error
 	})
 	writeCalls(t, &audit.Log{Keeper: &chained{keep: keeper, last: audit.Genesis}}, n)
 	for _, file := range days {
@@ -271,7 +271,7 @@ func recordCalls(t *testing.T, folder string, n int) {
 	}
 }
 
-// recordCallsIn writes them to a database of PostgreSQL.
+// recordCallsIn writes them to a PostgreSQL database.
 func recordCallsIn(t *testing.T, url string, n int) {
 	t.Helper()
 	db, err := sqlstore.Open(t.Context(), url)
@@ -291,7 +291,7 @@ func writeCalls(t *testing.T, log *audit.Log, n int) {
 	tools := []string{"learning-os/hello", "learning-os/read_repo_file", "tasks/list_tasks", "tasks/add_task", "context/grep_codebase", "books/read_content"}
 	outcomes := []string{"ok", "ok", "ok", "ok", "ok", "invalid", "denied", "limited", "not_found", "ok"}
 	began := time.Now().Add(-72 * time.Hour)
-	for i := range n { // now and then it waits: no more than some thousand may be under way
+	for i := range n { // it waits now and then, because only a few thousand may be pending
 		record := &audit.Record{
 			Time: began.Add(72 * time.Hour / time.Duration(n) * time.Duration(i)), Principal: fmt.Sprintf("agent:%d", i%7), Face: "http", Client: "claude-code/2.1",
 			Tool: tools[i%len(tools)], Version: "1.0.0", Outcome: outcomes[i%len(outcomes)], Duration: time.Duration(100+i%5000) * time.Microsecond, Bytes: 100 + i%4000,
@@ -303,7 +303,7 @@ func writeCalls(t *testing.T, log *audit.Log, n int) {
 	}
 }
 
-// chained seals records one after another.
+// chained chains records one after another.
 type chained struct {
 	keep collector
 	last string
@@ -313,7 +313,7 @@ type collector func(day string, record []byte)
 
 func (*chained) Ready(string) error { return nil }
 
-// Keep seals a record at once.
+// Keep chains a record at once.
 func (c *chained) Keep(day string, record []byte, _ bool) (func(context.Context) error, error) {
 	line := audit.Seal(c.last, record)
 	c.last = audit.HashOf(line)
@@ -321,7 +321,7 @@ func (c *chained) Keep(day string, record []byte, _ bool) (func(context.Context)
 	return func(context.Context) error { return nil }, nil
 }
 
-// startHTTPTee starts a server, and keeps what it said before it was reached.
+// startHTTPTee starts a server, and stores what it logs until it is reachable.
 func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 	t.Helper()
 	out, err := os.CreateTemp(t.TempDir(), "log")
@@ -336,7 +336,7 @@ func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
-	for deadline := time.Now().Add(longest); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(serverTimeout); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		said, err := os.ReadFile(out.Name())
 		if err != nil {
 			t.Fatal(err)
@@ -346,6 +346,6 @@ func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 			return &httpServer{cmd.Process.Pid, string(found[1])}
 		}
 	}
-	t.Fatal("it never said where it listens")
+	t.Fatal("it did not log its address")
 	return nil
 }

@@ -19,15 +19,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// crowd is how many there are.
+// crowd holds the numbers of clients.
 type crowd struct {
 	sessions, callers, stalled int
-	warms                      int           // calls, until the server holds what it will always hold
-	last                       time.Duration // how long calls go on after that
+	warms                      int           // calls until the server's memory is steady
+	last                       time.Duration // how long calls continue after that
 }
 
-// crowdOf is a tenth of the crowd where nothing is measured, and one that stays long where
-// there is time.
+// crowdOf returns a tenth of the crowd if nothing is measured, and one that stays longer in long
+// runs.
 func crowdOf() crowd {
 	c := crowd{sessions: 1000, callers: 64, stalled: 10000, warms: 10000, last: 5 * time.Second}
 	switch {
@@ -39,21 +39,22 @@ func crowdOf() crowd {
 	return c
 }
 
-// TestCrowd: many clients who listen, some who call, and a mob that connects only to
-// hold places. Those who behave notice nothing, and the server keeps nothing of it.
+// TestCrowd: many clients listen, some call, and many connections only stay open without a request.
+// The calls do not fail, and the server keeps no memory of the connections afterwards.
 func TestCrowd(t *testing.T) {
 	c := crowdOf()
 	allowFiles(t, uint64(c.sessions+c.callers+c.stalled+1000))
 	s := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
-	mustCall(t, s.gather(t, 1, s.inSession), 0) // what starts with the first call is not the crowd's
+	mustCall(t, s.connectCallers(t, 1, s.inSession), 0) // start everything that the first call starts, so that it does not count
 	before := s.goroutines(t)
 
 	streams := s.listen(t, c.sessions)
 	stalled := s.stall(t, c.stalled)
-	all := s.gather(t, c.callers, s.inSession) // through the mob
+	all := s.connectCallers(t, c.callers, s.inSession) // while the stalled connections are open
 	t.Logf("%d goroutines serve the crowd", s.goroutines(t))
 
-	for calls, end := 0, time.Now().Add(patience); calls < c.warms && time.Now().Before(end); { // by calls: a busy machine makes few in a time
+	// The warm-up is counted in calls, because a busy machine makes few in a given time.
+	for calls, end := 0, time.Now().Add(timeout); calls < c.warms && time.Now().Before(end); {
 		calls += mustCall(t, all, c.last/2)
 	}
 	warm := resident(t, s.pid)
@@ -70,11 +71,11 @@ func TestCrowd(t *testing.T) {
 	streams.close()
 	closeAll(stalled)
 	all.close()
-	s.settles(t, before)
-	s.givesBack(t, warm)
+	s.waitGoroutines(t, before)
+	s.waitReleased(t, warm)
 }
 
-// allowFiles makes room for so many connections, here and in what we start.
+// allowFiles raises the limit of open files, here and in the programs that we start.
 func allowFiles(t *testing.T, n uint64) {
 	t.Helper()
 	var limit unix.Rlimit
@@ -84,12 +85,12 @@ func allowFiles(t *testing.T, n uint64) {
 	limit.Max = max(limit.Max, n)
 	limit.Cur = limit.Max
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		leaveOut(t, "the crowd", fmt.Sprintf("it takes %d open files: %v", n, err))
+		skipOutsideCI(t, "the crowd", fmt.Sprintf("it takes %d open files: %v", n, err))
 	}
 }
 
-// mustCall calls for so long, and tells how often.
-func mustCall(t *testing.T, all *chorus, d time.Duration) int {
+// mustCall calls for a duration, and returns the number of calls.
+func mustCall(t *testing.T, all *callerGroup, d time.Duration) int {
 	t.Helper()
 	calls, err := all.callFor(d)
 	if err != nil {
@@ -99,11 +100,11 @@ func mustCall(t *testing.T, all *chorus, d time.Duration) int {
 	return calls
 }
 
-// streams are the event streams of sessions that have nothing to say.
+// streams are the event streams of sessions without events.
 type streams struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
-	ended  atomic.Int64 // by the server
+	ended  atomic.Int64 // streams that the server closed
 }
 
 // listen opens sessions, each with a stream.
@@ -113,7 +114,7 @@ func (s *httpServer) listen(t *testing.T, n int) *streams {
 	opened := &streams{cancel: cancel}
 	t.Cleanup(opened.close)
 	for range n {
-		header, err := s.greet()
+		header, err := s.initialize()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,37 +145,37 @@ func closeAll(conns []net.Conn) {
 	}
 }
 
-// stall opens connections that send one byte and no more.
+// stall opens connections that send only one byte.
 func (s *httpServer) stall(t *testing.T, n int) []net.Conn {
 	t.Helper()
 	var conns []net.Conn
 	t.Cleanup(func() { closeAll(conns) })
 	for range n {
-		conn, err := net.DialTimeout("tcp", s.address, patience)
+		conn, err := net.DialTimeout("tcp", s.address, timeout)
 		if err != nil {
 			t.Fatalf("after %d connections: %v", len(conns), err)
 		}
 		conns = append(conns, conn)
-		_, _ = conn.Write([]byte("P")) // the server may have had enough of us
+		_, _ = conn.Write([]byte("P")) // the server may have closed the connection
 	}
 	return conns
 }
 
-// givesBack waits until the server has returned most of what the crowd took.
-func (s *httpServer) givesBack(t *testing.T, warm int) {
+// waitReleased waits until the server has released most of the memory that the crowd took.
+func (s *httpServer) waitReleased(t *testing.T, warm int) {
 	t.Helper()
-	most := max(warm/2, 96<<20) // the sessions are still there, and the system gives pages back late
+	limit := max(warm/2, 96<<20) // the sessions still exist, and the system reclaims pages late
 	now := resident(t, s.pid)
-	for end := time.Now().Add(patience); now > most && time.Now().Before(end); now = resident(t, s.pid) {
+	for end := time.Now().Add(timeout); now > limit && time.Now().Before(end); now = resident(t, s.pid) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("%.1f MB when the crowd has gone", float64(now)/(1<<20))
-	if now > most {
+	if now > limit {
 		t.Errorf("the server keeps %d bytes of a crowd that left", now)
 	}
 }
 
-// goroutines asks the server how many it has, over a connection that is gone then.
+// goroutines returns the server's number of goroutines, read over a connection that it closes.
 func (s *httpServer) goroutines(t *testing.T) int {
 	t.Helper()
 	answer, err := s.do(t.Context(), http.MethodGet, "/metrics", nil, "", http.StatusOK)
@@ -195,13 +196,13 @@ func (s *httpServer) goroutines(t *testing.T) int {
 	return 0
 }
 
-// settles waits until the server has as few goroutines as before, but for the few
-// that come and go with whatever it does, such as being asked for their number.
-func (s *httpServer) settles(t *testing.T, before int) {
+// waitGoroutines waits until the server has as few goroutines as before, except for a few
+// short-lived ones, such as those that serve this request.
+func (s *httpServer) waitGoroutines(t *testing.T, before int) {
 	t.Helper()
 	const few = 32
 	now := s.goroutines(t)
-	for end := time.Now().Add(patience); now > before+few && time.Now().Before(end); now = s.goroutines(t) {
+	for end := time.Now().Add(timeout); now > before+few && time.Now().Before(end); now = s.goroutines(t) {
 		time.Sleep(100 * time.Millisecond)
 	}
 	t.Logf("%d goroutines before the crowd, %d after", before, now)

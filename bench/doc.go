@@ -1,3 +1,3 @@
-// Package bench measures Remit against peers and baselines, always as ratios
-// within one run; docs/performance.md has the figures.
+// Package bench measures Remit against peers and baselines, always as ratios within one run. The
+// figures are in docs/performance.md.
 package bench

@@ -14,13 +14,13 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// newTask is what both ways add.
+// newTask returns the task that both ways add.
 func newTask() tasks.New {
 	description, due := "Ask for an hour in the morning.", "2026-03-04"
 	return tasks.New{UserID: "ada", Title: "Call the dentist", Description: &description, Priority: tasks.High, DueDate: &due}
 }
 
-// groupedTasks is what Remit does: callers share a commit.
+// groupedTasks adds tasks as Remit does: callers share a commit.
 func groupedTasks(t *testing.T, folder string) appendEntry {
 	t.Helper()
 	db, err := sqlstore.Open(t.Context(), "sqlite://"+filepath.Join(folder, "remit.db"))
@@ -39,14 +39,14 @@ func groupedTasks(t *testing.T, folder string) appendEntry {
 	}
 }
 
-// addTask is the statement of an add, as Remit has it.
+// addTask is Remit's statement for adding a task.
 const addTask = `INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)
 	SELECT $1, last + 1, $2, $3, false, $4, $5, at, at
 	FROM task_ids, (SELECT max($6, coalesce((SELECT newest FROM task_lists WHERE user_id = $1), 0)) AS at)
 	RETURNING id, created_at`
 
-// commitPerTask is the plain way to be as durable: a mutex, and a transaction for each
-// task, its statement prepared.
+// commitPerTask is the simple way to be as durable: a mutex, and a transaction with a prepared
+// statement for each task.
 func commitPerTask(t *testing.T, folder string) appendEntry {
 	t.Helper()
 	db := taskFile(t, folder)
@@ -84,7 +84,7 @@ func prepare(t *testing.T, db *sql.DB, query string) *sql.Stmt {
 	return stmt
 }
 
-// TestTasksShareCommits guards the reason for a group commit, by the median of all turns.
+// TestTasksShareCommits checks that group commit is worth it, by the median of all turns.
 func TestTasksShareCommits(t *testing.T) {
 	measures(t)
 	const guard = 3.0

@@ -31,8 +31,8 @@ func openApp(tb testing.TB, toolset string) *app.App {
 	return a
 }
 
-// callHello is one call through the whole engine, audit record included: decode,
-// both validations, projection, encode.
+// callHello makes one call through the whole engine: decode, both validations, projection, encode
+// and audit record.
 func callHello(tb testing.TB, a *app.App) {
 	args, err := jsontree.Parse([]byte(`{"name":"Ada"}`))
 	if err != nil {
@@ -44,7 +44,7 @@ func callHello(tb testing.TB, a *app.App) {
 	}
 }
 
-// BenchmarkEngineHello is what the engine adds to a tool that does next to nothing.
+// BenchmarkEngineHello measures what the engine adds to a trivial tool.
 func BenchmarkEngineHello(b *testing.B) {
 	a := openApp(b, "booster")
 	b.ReportAllocs()
@@ -64,14 +64,14 @@ func BenchmarkEngineHelloParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkOpen is what a start costs beside the runtime's own.
+// BenchmarkOpen measures a start, without the start of the Go runtime.
 func BenchmarkOpen(b *testing.B) {
 	for b.Loop() {
 		openApp(b, "booster")
 	}
 }
 
-// TestHelloAllocatesLittle guards the memory of a call; time is for benchmarks.
+// TestHelloAllocatesLittle checks the memory of a call. Benchmarks measure its time.
 func TestHelloAllocatesLittle(t *testing.T) {
 	result := testing.Benchmark(BenchmarkEngineHello)
 	const budget = 12 << 10

@@ -18,32 +18,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refrain is one request that a caller sends again and again over one connection,
-// each time with a new id.
-type refrain struct {
+// repeatedCall is one request that a caller repeats over one connection, each time with a new id.
+type repeatedCall struct {
 	conn    *os.File
 	request []byte
-	id      []byte // its place in request
-	want    []byte // what every answer has in it
-	answer  []byte // as far as it is here
+	id      []byte // the part of request that holds the id
+	want    []byte // what every answer must contain
+	answer  []byte // the part received so far
 }
 
-// firstID leaves room to count without the request growing.
+// firstID has enough digits to count up without changing the length of the request.
 const firstID = "1000000000"
 
-// helloBody asks for hello; more goes into params.
+// helloBody returns a call of hello; more is added to params.
 func helloBody(more string) string {
 	return `{"jsonrpc":"2.0","id":` + firstID + `,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}` + more + `}}`
 }
 
-// refrain opens a connection for a request.
-func (s *httpServer) refrain(header http.Header, body string) (*refrain, error) {
-	conn, err := net.DialTimeout("tcp", s.address, patience)
+// repeatedCall opens a connection for a request.
+func (s *httpServer) repeatedCall(header http.Header, body string) (*repeatedCall, error) {
+	conn, err := net.DialTimeout("tcp", s.address, timeout)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	file, err := conn.(*net.TCPConn).File() // out of the care of Go's poller
+	file, err := conn.(*net.TCPConn).File() // so that Go's poller does not handle it
 	if err != nil {
 		return nil, err
 	}
@@ -54,11 +53,11 @@ func (s *httpServer) refrain(header http.Header, body string) (*refrain, error) 
 	}
 	request.WriteString("\r\n" + body)
 	at := bytes.Index(request.Bytes(), []byte(firstID))
-	return &refrain{conn: file, request: request.Bytes(), id: request.Bytes()[at : at+len(firstID)], want: []byte(helloQuestion.want)}, nil
+	return &repeatedCall{conn: file, request: request.Bytes(), id: request.Bytes()[at : at+len(firstID)], want: []byte(helloQuestion.want)}, nil
 }
 
-func (r *refrain) ask() error {
-	for i := len(r.id) - 1; ; i-- { // adds one
+func (r *repeatedCall) ask() error {
+	for i := len(r.id) - 1; ; i-- { // increments the id
 		if r.id[i] < '9' {
 			r.id[i]++
 			break
@@ -70,8 +69,8 @@ func (r *refrain) ask() error {
 	return err
 }
 
-// read takes what has come, and tells whether the answer is complete.
-func (r *refrain) read() (complete bool, err error) {
+// read reads the available bytes, and reports whether the answer is complete.
+func (r *repeatedCall) read() (complete bool, err error) {
 	r.answer = append(r.answer, make([]byte, 2048)...)
 	n, err := unix.Read(int(r.conn.Fd()), r.answer[len(r.answer)-2048:])
 	if n <= 0 {
@@ -88,10 +87,10 @@ func (r *refrain) read() (complete bool, err error) {
 	return true, nil
 }
 
-// isWhole reads no more of HTTP than the servers here write.
+// isWhole supports only the part of HTTP that these servers use.
 func isWhole(head, body []byte) bool {
 	_, length, ok := bytes.Cut(head, []byte("\r\nContent-Length: "))
-	if !ok { // in chunks
+	if !ok { // chunked encoding
 		return bytes.HasSuffix(body, []byte("\r\n0\r\n\r\n"))
 	}
 	digits, _, _ := bytes.Cut(length, []byte("\r\n"))
@@ -99,29 +98,29 @@ func isWhole(head, body []byte) bool {
 	return err == nil && len(body) >= n
 }
 
-// chorus is callers who call at the same time. One goroutine and one epoll do it for
-// all, so that the server is what is measured: goroutines and net/http would take as
-// much of the CPU as it does.
-type chorus struct {
+// callerGroup holds callers that call concurrently. One goroutine with one epoll instance serves
+// them all, so that the server is measured: goroutines and net/http would take as much CPU as it
+// does.
+type callerGroup struct {
 	epoll int
-	all   []*refrain
+	all   []*repeatedCall
 }
 
-// gather connects callers; part gives each the header and body that it repeats.
-func (s *httpServer) gather(t *testing.T, n int, part func() (http.Header, string, error)) *chorus {
+// connectCallers connects callers. part returns the header and body that each of them repeats.
+func (s *httpServer) connectCallers(t *testing.T, n int, part func() (http.Header, string, error)) *callerGroup {
 	t.Helper()
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &chorus{epoll: epoll}
+	c := &callerGroup{epoll: epoll}
 	t.Cleanup(c.close)
 	for i := range n {
 		header, body, err := part()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := s.refrain(header, body)
+		r, err := s.repeatedCall(header, body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,15 +132,15 @@ func (s *httpServer) gather(t *testing.T, n int, part func() (http.Header, strin
 	return c
 }
 
-func (c *chorus) close() {
+func (c *callerGroup) close() {
 	for _, r := range c.all {
 		r.conn.Close()
 	}
 	_ = unix.Close(c.epoll)
 }
 
-// callFor lets everyone call for so long, and returns how often they did.
-func (c *chorus) callFor(d time.Duration) (calls int, err error) {
+// callFor makes all callers call for a duration, and returns the number of calls.
+func (c *callerGroup) callFor(d time.Duration) (calls int, err error) {
 	end := time.Now().Add(d)
 	for _, r := range c.all {
 		if err := r.ask(); err != nil {
@@ -165,17 +164,17 @@ func (c *chorus) callFor(d time.Duration) (calls int, err error) {
 	return calls, nil
 }
 
-// next waits for answers, and returns those callers who have theirs.
-func (c *chorus) next() ([]*refrain, error) {
+// next waits for answers, and returns the callers that have theirs.
+func (c *callerGroup) next() ([]*repeatedCall, error) {
 	var events [callers]unix.EpollEvent
-	n, err := unix.EpollWait(c.epoll, events[:], int(patience.Milliseconds()))
+	n, err := unix.EpollWait(c.epoll, events[:], int(timeout.Milliseconds()))
 	if errors.Is(err, unix.EINTR) {
 		return nil, nil
 	}
 	if err != nil || n == 0 {
 		return nil, fmt.Errorf("no answer came: %w", err)
 	}
-	var answered []*refrain
+	var answered []*repeatedCall
 	for _, e := range events[:n] {
 		complete, err := c.all[e.Fd].read()
 		if err != nil {
@@ -188,14 +187,14 @@ func (c *chorus) next() ([]*refrain, error) {
 	return answered, nil
 }
 
-// inSession is the part of a client of the old era, which has greeted before.
+// inSession returns the request of a client of the session era, which has initialized before.
 func (s *httpServer) inSession() (http.Header, string, error) {
-	header, err := s.greet()
+	header, err := s.initialize()
 	return header, helloBody(""), err
 }
 
-// stateless is the part of a client of the new era: all there is to know is in the
-// request.
+// stateless returns the request of a client of the stateless era, which contains everything the
+// server needs.
 func stateless() (http.Header, string, error) {
 	const version = "2026-07-28"
 	header := postHeader()
@@ -206,24 +205,23 @@ func stateless() (http.Header, string, error) {
 		`"io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`), nil
 }
 
-// plain is the part of a client that knows nothing of MCP's headers.
+// plain returns the request of a client that sends none of MCP's headers.
 func plain() (http.Header, string, error) { return postHeader(), helloBody(""), nil }
 
-// TestHTTPAgainstBareHandler: what the contract costs over HTTP, against a handler
-// that only decodes and encodes.
+// TestHTTPAgainstBareHandler compares HTTP calls with a handler that only decodes and encodes.
 func TestHTTPAgainstBareHandler(t *testing.T) {
 	measures(t)
 	theirs := startHTTP(t, exec.Command(program(t, bareHTTPSource)))
 	ours := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
 	const bare, old, recent = 0, 1, 2
-	lanes := []lane{
-		bare:   {"bare net/http", theirs.pid, theirs.gather(t, callers, plain).callFor},
-		old:    {"remit, in a session", ours.pid, ours.gather(t, callers, ours.inSession).callFor},
-		recent: {"remit, stateless", ours.pid, ours.gather(t, callers, stateless).callFor},
+	contenders := []contender{
+		bare:   {"bare net/http", theirs.pid, theirs.connectCallers(t, callers, plain).callFor},
+		old:    {"remit, in a session", ours.pid, ours.connectCallers(t, callers, ours.inSession).callFor},
+		recent: {"remit, stateless", ours.pid, ours.connectCallers(t, callers, stateless).callFor},
 	}
-	contest(t, lanes, []bar{
-		{what: "calls/s in a session against a bare handler", ratio: func(r []pace) float64 { return r[old].rate / r[bare].rate }, least: 0.6},
-		{what: "calls/s stateless against a bare handler", ratio: func(r []pace) float64 { return r[recent].rate / r[bare].rate }, least: 0.6},
-		{what: "calls/s stateless against in a session", ratio: func(r []pace) float64 { return r[recent].rate / r[old].rate }, least: 0.85},
+	compareContenders(t, contenders, []limit{
+		{what: "calls/s in a session against a bare handler", ratio: func(r []speed) float64 { return r[old].rate / r[bare].rate }, min: 0.6},
+		{what: "calls/s stateless against a bare handler", ratio: func(r []speed) float64 { return r[recent].rate / r[bare].rate }, min: 0.6},
+		{what: "calls/s stateless against in a session", ratio: func(r []speed) float64 { return r[recent].rate / r[old].rate }, min: 0.85},
 	})
 }

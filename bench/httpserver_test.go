@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// httpServer is a server that listens on a port of its own choice.
+// httpServer is a server that listens on a port of its choice.
 type httpServer struct {
 	pid     int
 	address string // host and port
@@ -24,7 +24,7 @@ type httpServer struct {
 
 var addressInLog = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`)
 
-// startHTTP starts a server and waits until it says where it listens.
+// startHTTP starts a server and waits until it logs its address.
 func startHTTP(t *testing.T, cmd *exec.Cmd) *httpServer {
 	t.Helper()
 	stderr, err := cmd.StderrPipe()
@@ -34,27 +34,27 @@ func startHTTP(t *testing.T, cmd *exec.Cmd) *httpServer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	hung := time.AfterFunc(longest, func() { _ = cmd.Process.Kill() })
+	hung := time.AfterFunc(serverTimeout, func() { _ = cmd.Process.Kill() })
 	found, read := make(chan string, 1), make(chan string, 1)
 	go func() { read <- followLog(stderr, found) }()
 	t.Cleanup(func() {
 		defer hung.Stop()
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		log := <-read
-		_ = cmd.Wait() // not every peer leaves politely
+		_ = cmd.Wait() // some peers exit with an error
 		if t.Failed() {
-			t.Logf("%v said: %s", cmd.Args, log)
+			t.Logf("log of %v: %s", cmd.Args, log)
 		}
 	})
 	address := <-found
 	if address == "" {
-		t.Fatalf("%v never said where it listens", cmd.Args)
+		t.Fatalf("%v did not log its address", cmd.Args)
 	}
 	return &httpServer{cmd.Process.Pid, address}
 }
 
-// followLog reads what a server says to its end, and tells where it listens: nowhere
-// if it ends without a word about that.
+// followLog reads a server's log to the end and returns it. It sends the server's address to found,
+// and closes found at the end.
 func followLog(stderr io.Reader, found chan<- string) string {
 	defer close(found)
 	var log strings.Builder
@@ -62,7 +62,7 @@ func followLog(stderr io.Reader, found chan<- string) string {
 		if m := addressInLog.FindStringSubmatch(lines.Text()); m != nil {
 			select {
 			case found <- m[1]:
-			default: // said before
+			default: // the address was sent already
 			}
 		}
 		if log.Len() < 1<<16 {
@@ -72,17 +72,17 @@ func followLog(stderr io.Reader, found chan<- string) string {
 	return log.String()
 }
 
-// politely is a client for all that is not measured. It keeps no connection.
-var politely = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+// plainClient is a client for requests that are not measured. It keeps no connection open.
+var plainClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
-// do sends a request and wants a certain status; the body is still to be read.
+// do sends a request and checks the status. The caller reads the body.
 func (s *httpServer) do(ctx context.Context, method, path string, header http.Header, body string, want int) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://"+s.address+path, strings.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	request.Header = header.Clone()
-	answer, err := politely.Do(request)
+	answer, err := plainClient.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -94,13 +94,13 @@ func (s *httpServer) do(ctx context.Context, method, path string, header http.He
 	return answer, nil
 }
 
-// postHeader is what every message to an MCP server has.
+// postHeader returns the headers of every message to an MCP server.
 func postHeader() http.Header {
 	return http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 }
 
-// greet opens a session of the old era and returns the headers of its messages.
-func (s *httpServer) greet() (http.Header, error) {
+// initialize opens a session of the session era and returns the headers for its messages.
+func (s *httpServer) initialize() (http.Header, error) {
 	header := postHeader()
 	answer, err := s.do(context.Background(), http.MethodPost, "/mcp", header, initialize, http.StatusOK)
 	if err != nil {

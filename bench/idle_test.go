@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIdleMemory: what a server that has answered once keeps of the machine.
+// TestIdleMemory checks the memory of a server after one call.
 func TestIdleMemory(t *testing.T) {
 	const budget = 40 << 20
 	stdio := startStdio(t, remit(t, "stdio"))
@@ -16,7 +16,7 @@ func TestIdleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	serve := startHTTP(t, remit(t, "serve", "--addr", "127.0.0.1:0"))
-	if _, err := serve.gather(t, 1, serve.inSession).callFor(0); err != nil {
+	if _, err := serve.connectCallers(t, 1, serve.inSession).callFor(0); err != nil {
 		t.Fatal(err)
 	}
 	for name, pid := range map[string]int{"stdio": stdio.cmd.Process.Pid, "serve": serve.pid} {
@@ -28,7 +28,7 @@ func TestIdleMemory(t *testing.T) {
 	}
 }
 
-// resident is how much of a process is in memory, in bytes.
+// resident returns the resident memory of a process, in bytes.
 func resident(t *testing.T, pid int) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))

@@ -11,26 +11,27 @@ import (
 	"time"
 )
 
-// What is promised of an index of 15,000 files on two cores.
+// The limits for an index of 15,000 files on two cores.
 const (
 	indexWithin   = 3 * time.Minute
 	indexMemory   = 400 << 20
-	answerWithin  = 150 * time.Millisecond // at the 99th percentile, while it is being made
-	rememberAgain = 5                      // a second run, with nothing changed, is so many times faster at least
+	answerWithin  = 150 * time.Millisecond // at the 99th percentile, while the index is built
+	rememberAgain = 5                      // a second run without changes must be at least this many times as fast
 )
 
-// knowing is remit with a tree and a fresh folder for its data.
-func knowing(t *testing.T, root, data string, args ...string) *exec.Cmd {
+// remitWithIndex returns a command for a tree with its own data folder.
+func remitWithIndex(t *testing.T, root, data string, args ...string) *exec.Cmd {
 	return remit(t, append(args, "--root", root, "--data", data)...)
 }
 
-// TestIndexOfManyFiles: time and memory of a first index, of a second run, and of one after a single file has changed.
+// TestIndexOfManyFiles measures time and memory of a first index, of a second run, and of a run
+// after one file has changed.
 func TestIndexOfManyFiles(t *testing.T) {
 	measures(t)
 	root, _ := sourceTree(t, ".")
 	data := t.TempDir()
 	run := func(what string) time.Duration {
-		cmd := knowing(t, root, data, "index", "--json")
+		cmd := remitWithIndex(t, root, data, "index", "--json")
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		begun := time.Now()
@@ -63,9 +64,9 @@ func TestIndexOfManyFiles(t *testing.T) {
 	}
 }
 
-// runWatched runs a command to its end, and tells how much of it was in memory at most. The
-// kernel's own account of an ended process begins with the memory of the one that forked it.
-func runWatched(t *testing.T, cmd *exec.Cmd) (most int) {
+// runWatched runs a command to its end, and returns its maximum memory. The kernel's figure for an
+// ended process includes the memory of the process that forked it.
+func runWatched(t *testing.T, cmd *exec.Cmd) (peak int) {
 	t.Helper()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -78,22 +79,22 @@ func runWatched(t *testing.T, cmd *exec.Cmd) (most int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return most
+			return peak
 		case <-time.After(20 * time.Millisecond):
-			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // none, if it has ended
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)) // empty if the process has ended
 			_, size, _ := strings.Cut(string(status), "VmHWM:")
 			var kib int
 			_, _ = fmt.Sscan(size, &kib)
-			most = max(most, kib<<10)
+			peak = max(peak, kib<<10)
 		}
 	}
 }
 
-// TestSearchWhileIndexing: questions are answered while the first index of many files is being made.
+// TestSearchWhileIndexing: searches are answered while the first index of many files is built.
 func TestSearchWhileIndexing(t *testing.T) {
 	measures(t)
 	root, _ := sourceTree(t, ".")
-	ours := startStdio(t, knowing(t, root, t.TempDir(), "stdio", "--toolsets", "context"))
+	ours := startStdio(t, remitWithIndex(t, root, t.TempDir(), "stdio", "--toolsets", "context"))
 	var during, after []time.Duration
 	asked := []string{"how are idle connections closed", "parse a floating point number", "garbage collector write barrier", "which errors may be retried", "escape text in html"}
 	for n := 0; len(after) < 200 && n < 20_000; n++ {
@@ -103,14 +104,14 @@ func TestSearchWhileIndexing(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
-		case n == 0: // it waits for something to be there
+		case n == 0: // the first answer waits until something is indexed
 			t.Logf("the first answer after %v", took)
 		case bytes.Contains(line, []byte(`"indexing":true`)):
 			during = append(during, took)
 		default:
 			after = append(after, took)
 		}
-		time.Sleep(5 * time.Millisecond) // as an agent who thinks a little
+		time.Sleep(5 * time.Millisecond) // like an agent that thinks between calls
 	}
 	for _, kind := range []struct {
 		name string

@@ -25,7 +25,7 @@ const (
 // appendEntry returns when one more entry is durable.
 type appendEntry func() error
 
-// grouped is what Remit does: callers share a write and a sync.
+// grouped appends as Remit does: callers share a write and a sync.
 func grouped(tb testing.TB, dir string) appendEntry {
 	l := memlog.New(memlog.Options{Files: memlog.Dir(dir), Name: "grouped.jsonl"})
 	tb.Cleanup(func() {
@@ -39,7 +39,7 @@ func grouped(tb testing.TB, dir string) appendEntry {
 	}
 }
 
-// oneSyncPerEntry is the plain way to be as durable: a mutex, a write, a sync.
+// oneSyncPerEntry is the simple way to be as durable: a mutex, a write, a sync.
 func oneSyncPerEntry(tb testing.TB, dir string) appendEntry {
 	f, err := os.OpenFile(filepath.Join(dir, "plain.jsonl"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
@@ -58,7 +58,7 @@ func oneSyncPerEntry(tb testing.TB, dir string) appendEntry {
 	}
 }
 
-// realDisk returns a folder whose syncs cost what they cost: not one in memory.
+// realDisk returns a folder on a real disk, because a sync in memory costs nothing.
 func realDisk(tb testing.TB) string {
 	dir := tb.TempDir()
 	if !inMemory(tb, dir) {
@@ -83,7 +83,7 @@ func inMemory(tb testing.TB, dir string) bool {
 	return fs.Type == unix.TMPFS_MAGIC || fs.Type == unix.RAMFS_MAGIC
 }
 
-// fromAll calls from all appenders while more says so, and returns how often.
+// fromAll calls do from all appenders while more returns true, and returns the number of calls.
 func fromAll(tb testing.TB, do appendEntry, more func() bool) int64 {
 	var wg sync.WaitGroup
 	var done atomic.Int64
@@ -118,8 +118,8 @@ func BenchmarkMemlog(b *testing.B) {
 	}
 }
 
-// BenchmarkMemlogRead is the whole cost of an audit record of a read, which need
-// not be durable: written in the background under load, or all alone.
+// BenchmarkMemlogRead measures the whole cost of the audit record of a read, which need not be
+// durable: written in the background, under load and alone.
 func BenchmarkMemlogRead(b *testing.B) {
 	for _, way := range []struct {
 		name string
@@ -136,15 +136,15 @@ func BenchmarkMemlogRead(b *testing.B) {
 					}
 				}
 			}
-			if err := l.Close(); err != nil { // what is still queued counts, too
+			if err := l.Close(); err != nil { // includes the entries that are still queued
 				b.Fatal(err)
 			}
 		})
 	}
 }
 
-// TestMemlogIsFasterThanASyncPerEntry guards the reason for grouping. The guard is
-// well below what a quiet machine shows.
+// TestMemlogIsFasterThanASyncPerEntry checks that grouping is worth it. The limit is well below
+// what a quiet machine reaches.
 func TestMemlogIsFasterThanASyncPerEntry(t *testing.T) {
 	measures(t)
 	const guard = 3.0
@@ -156,15 +156,15 @@ func TestMemlogIsFasterThanASyncPerEntry(t *testing.T) {
 	}
 }
 
-// compare returns how many times as many entries a made as b in the median turn.
+// compare returns how many times as many entries a makes as b in the median turn.
 func compare(tb testing.TB, a, b appendEntry) float64 {
 	ratios := inTurns(tb, a, b)
 	slices.Sort(ratios)
 	return ratios[len(ratios)/2]
 }
 
-// inTurns lets a and b run in turns, so that a slow disk slows both, and returns how
-// many times as many entries a made as b in each turn.
+// inTurns runs a and b alternately, so that a slow disk slows both, and returns for each turn how
+// many times as many entries a made as b.
 func inTurns(tb testing.TB, a, b appendEntry) (ratios []float64) {
 	const turns, turn = 21, 50 * time.Millisecond
 	for range turns {

@@ -16,20 +16,20 @@ import (
 
 var (
 	createEntityQuestion = question{
-		"tools/call", `{"name":"create_entities","arguments":{"entities":[` + taskEntity("Buy new shoes "+anew, "2026-03-04") + `]}}`,
+		"tools/call", `{"name":"create_entities","arguments":{"entities":[` + taskEntity("Buy new shoes "+uniqueNumber, "2026-03-04") + `]}}`,
 		`"structuredContent":{"entities":[{"name":"Buy new shoes `,
 	}
-	// searchNodesQuestion finds 50 of 10,000 entities, this one last.
+	// searchNodesQuestion finds 50 of 10,000 entities; the wanted one is the last.
 	searchNodesQuestion = question{"tools/call", `{"name":"search_nodes","arguments":{"query":"due_date: 2017-"}}`, `"name":"Call the dentist 9817"`}
 )
 
-// taskEntity is an entity that says what a task does.
+// taskEntity returns an entity with the content of a task.
 func taskEntity(title, due string) string {
 	return `{"name":"` + title + `","entityType":"task","observations":["Ask for an hour in the morning.","completed: false",` +
 		`"priority: High","due_date: ` + due + `","created_at: 2026-01-02T03:04:05Z","updated_at: 2026-01-02T03:04:05Z"]}`
 }
 
-// memoryServer is the official server that keeps what a model is to remember.
+// memoryServer returns a command for the official memory server.
 func memoryServer(t *testing.T, file string) *exec.Cmd {
 	t.Helper()
 	cmd := official(t, "server-memory")
@@ -37,7 +37,7 @@ func memoryServer(t *testing.T, file string) *exec.Cmd {
 	return cmd
 }
 
-// entityFile has so many entities, one a line; 50 each are due in the same year.
+// entityFile writes n entities, one per line; 50 each are due in the same year.
 func entityFile(t *testing.T, n int) string {
 	t.Helper()
 	lines := make([]string, n)
@@ -51,36 +51,36 @@ func entityFile(t *testing.T, n int) string {
 	return path
 }
 
-// TestTasksAgainstMemoryServer compares what it costs to add a record to 10,000, and
-// to get 50 of them. The records of both say the same.
+// TestTasksAgainstMemoryServer compares the cost of adding a record to 10,000, and of reading 50 of
+// them. The records of both servers have the same content.
 func TestTasksAgainstMemoryServer(t *testing.T) {
 	measures(t)
 	const records = 10000
 	theirs := startStdio(t, memoryServer(t, entityFile(t, records)))
 	ours := startStdio(t, remitWithTasks(t, records))
 	const create, add, search, list, list100, listAll = 0, 1, 2, 3, 4, 5
-	lanes := []lane{
-		create:  theirs.slowLane("create_entities", createEntityQuestion),
-		add:     ours.lane("add_task", addTaskQuestion),
-		search:  theirs.slowLane("search_nodes, 50", searchNodesQuestion),
-		list:    ours.lane("list_tasks, limit 50", listTasksQuestion(`,"limit":50`)),
-		list100: ours.lane("list_tasks, limit 100", listTasksQuestion(`,"limit":100`)),
-		listAll: ours.lane("list_tasks, no limit", listTasksQuestion("")),
+	contenders := []contender{
+		create:  theirs.slowContender("create_entities", createEntityQuestion),
+		add:     ours.contender("add_task", addTaskQuestion),
+		search:  theirs.slowContender("search_nodes, 50", searchNodesQuestion),
+		list:    ours.contender("list_tasks, limit 50", listTasksQuestion(`,"limit":50`)),
+		list100: ours.contender("list_tasks, limit 100", listTasksQuestion(`,"limit":100`)),
+		listAll: ours.contender("list_tasks, no limit", listTasksQuestion("")),
 	}
-	contest(t, lanes, []bar{
-		{what: "CPU of create_entities against add_task", ratio: func(r []pace) float64 { return r[create].cpu / r[add].cpu }, least: 50},
-		{what: "CPU of search_nodes against list_tasks, 50 records", ratio: func(r []pace) float64 { return r[search].cpu / r[list].cpu }, least: 50},
+	compareContenders(t, contenders, []limit{
+		{what: "CPU of create_entities against add_task", ratio: func(r []speed) float64 { return r[create].cpu / r[add].cpu }, min: 50},
+		{what: "CPU of search_nodes against list_tasks, 50 records", ratio: func(r []speed) float64 { return r[search].cpu / r[list].cpu }, min: 50},
 	})
 }
 
-// slowLane is a lane for a server that takes long: its turn is four calls at once.
-// More of them would cost it a little more each.
-func (s *stdioServer) slowLane(name string, q question) lane {
-	return lane{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.atOnce(q, 4) }}
+// slowContender returns a contender for a slow server: its turn is four concurrent calls. More
+// calls would make each a little slower.
+func (s *stdioServer) slowContender(name string, q question) contender {
+	return contender{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.atOnce(q, 4) }}
 }
 
-// TestConcurrentWritesAreKept: what was acknowledged is there, though all was sent at
-// once. How many the memory server keeps of its own is told beside it.
+// TestConcurrentWritesAreKept: every acknowledged write is stored, even if all are sent at once.
+// The test also logs how many the memory server stores.
 func TestConcurrentWritesAreKept(t *testing.T) {
 	measures(t)
 	const writes = 100
@@ -97,8 +97,8 @@ func TestConcurrentWritesAreKept(t *testing.T) {
 	}
 }
 
-// atOnce asks so many times before it reads an answer, and returns how many answers
-// were as they should be, and the last error of the others.
+// atOnce sends n requests before it reads an answer, and returns the number of correct answers and
+// the last error.
 func (s *stdioServer) atOnce(q question, n int) (answered int, err error) {
 	for range n {
 		if err := s.ask(q); err != nil {
@@ -115,7 +115,7 @@ func (s *stdioServer) atOnce(q question, n int) (answered int, err error) {
 	return answered, err
 }
 
-// entitiesIn counts the names in a file of the memory server.
+// entitiesIn counts the different names in a file of the memory server.
 func entitiesIn(t *testing.T, file string) int {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -133,7 +133,7 @@ func entitiesIn(t *testing.T, file string) int {
 	return len(names)
 }
 
-// titlesIn counts the titles in the database of a workspace.
+// titlesIn counts the different titles in the database of a workspace.
 func titlesIn(t *testing.T, root string) (titles int) {
 	t.Helper()
 	db := taskFile(t, filepath.Join(root, ".remit"))

@@ -7,22 +7,22 @@ import (
 	"testing"
 )
 
-// TestStdioAgainstPeers compares a tool that does next to nothing: what is measured
-// is the way of a call into a server and back.
+// TestStdioAgainstPeers compares calls of a trivial tool, so that it measures only the path of a
+// call through a server.
 func TestStdioAgainstPeers(t *testing.T) {
 	measures(t)
 	ours := startStdio(t, remit(t, "stdio"))
 	const node, sdk, hello, list = 0, 1, 2, 3
-	lanes := []lane{
-		node:  startStdio(t, everything(t)).lane("server-everything", structureQuestion),
-		sdk:   startStdio(t, exec.Command(program(t, goSDKSource))).lane("Go SDK", helloQuestion),
-		hello: ours.lane("remit", helloQuestion),
-		list:  ours.lane("remit, tools/list", listQuestion),
+	contenders := []contender{
+		node:  startStdio(t, everything(t)).contender("server-everything", structureQuestion),
+		sdk:   startStdio(t, exec.Command(program(t, goSDKSource))).contender("Go SDK", helloQuestion),
+		hello: ours.contender("remit", helloQuestion),
+		list:  ours.contender("remit, tools/list", listQuestion),
 	}
-	contest(t, lanes, []bar{
-		{what: "calls/s against server-everything", ratio: func(r []pace) float64 { return r[hello].rate / r[node].rate }, least: 2},
-		{what: "calls/s against the Go SDK", ratio: func(r []pace) float64 { return r[hello].rate / r[sdk].rate }, least: 8},
-		{what: "CPU a call against server-everything", ratio: func(r []pace) float64 { return r[hello].cpu / r[node].cpu }, most: 0.6},
-		{what: "CPU of tools/list against hello", ratio: func(r []pace) float64 { return r[list].cpu / r[hello].cpu }, most: 2},
+	compareContenders(t, contenders, []limit{
+		{what: "calls/s against server-everything", ratio: func(r []speed) float64 { return r[hello].rate / r[node].rate }, min: 2},
+		{what: "calls/s against the Go SDK", ratio: func(r []speed) float64 { return r[hello].rate / r[sdk].rate }, min: 8},
+		{what: "CPU a call against server-everything", ratio: func(r []speed) float64 { return r[hello].cpu / r[node].cpu }, max: 0.6},
+		{what: "CPU of tools/list against hello", ratio: func(r []speed) float64 { return r[list].cpu / r[hello].cpu }, max: 2},
 	})
 }

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// patience is how long anything may take before a test gives up on it. It is
-// there to end a hanging test, not to measure.
-const patience = 5 * time.Minute
+// timeout is the timeout for any operation. It only ends a hanging test and does not measure
+// anything.
+const timeout = 5 * time.Minute
 
-// longest is how long a server may be of use to a test, for the same reason.
-const longest = 9 * time.Minute
+// serverTimeout is the timeout for a server, for the same reason.
+const serverTimeout = 9 * time.Minute
 
-// programs is the folder of what this run built.
+// programs is the folder of the programs that this run has built.
 var programs string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -37,8 +37,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// program builds the command in a folder, once a run, and returns its path. It is built
-// as it is shipped: without cgo, and without the race detector.
+// program builds the command in a folder, once per run, and returns its path. It builds it as it is
+// shipped: without cgo and without the race detector.
 func program(t *testing.T, source string) string {
 	t.Helper()
 	path := filepath.Join(programs, filepath.Base(source))
@@ -46,7 +46,7 @@ func program(t *testing.T, source string) string {
 		return path
 	}
 	cmd := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, ".")
-	cmd.Dir = source // peers is a module of its own
+	cmd.Dir = source // peers is a separate module
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", source, err, out)
@@ -60,15 +60,14 @@ const (
 	bareHTTPSource = "peers/barehttp"
 )
 
-// remit is a command line of Remit in a workspace of its own. Nothing of our
-// environment gets in, no rate limit gets in the way, and calls are not logged, as
-// they are not by its peers; the audit record is kept.
+// remit returns a Remit command in its own workspace. It does not inherit our environment, has no
+// rate limit, and does not log calls, like its peers. It still writes the audit record.
 func remit(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	return remitOf(t, program(t, remitSource), args...)
 }
 
-// remitOf is a command line of a certain build of Remit.
+// remitOf returns a command for a given build of Remit.
 func remitOf(t *testing.T, program string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -77,8 +76,8 @@ func remitOf(t *testing.T, program string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// leaveOut skips a test that cannot be had on this machine, but never in CI.
-func leaveOut(t *testing.T, what, why string) {
+// skipOutsideCI skips a test that this machine cannot run. In CI it fails instead.
+func skipOutsideCI(t *testing.T, what, why string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {
 		t.Fatalf("CI must not leave out %s: %s", what, why)
@@ -86,18 +85,18 @@ func leaveOut(t *testing.T, what, why string) {
 	t.Skipf("LEFT OUT: %s: %s", what, why)
 }
 
-// everything is the official example server.
+// everything returns a command for the official example server.
 func everything(t *testing.T) *exec.Cmd {
 	t.Helper()
 	return official(t, "server-everything", "stdio")
 }
 
-// official is a command line of one of the official servers.
+// official returns a command for one of the official servers.
 func official(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			leaveOut(t, "the comparison with "+name, program+" is missing; install Node 20 or later")
+			skipOutsideCI(t, "the comparison with "+name, program+" is missing; install Node 20 or later")
 		}
 	}
 	folder := filepath.Join("peers", "node_modules", "@modelcontextprotocol", name)
@@ -105,8 +104,7 @@ func official(t *testing.T, name string, args ...string) *exec.Cmd {
 	return exec.Command("node", append([]string{filepath.Join(folder, "dist", "index.js")}, args...)...)
 }
 
-// install brings the official servers in from the lock file, unless the one in this
-// folder is there.
+// install installs the official servers from the lock file, unless the one in this folder exists.
 func install(t *testing.T, folder string) {
 	t.Helper()
 	if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
@@ -121,8 +119,8 @@ func install(t *testing.T, folder string) {
 	}
 }
 
-// measures skips a test of speed where its figures would mean nothing: under the
-// race detector, which slows our callers and not the servers.
+// measures skips a test of speed if its figures would mean nothing: under the race detector, which
+// slows our callers and not the servers.
 func measures(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -146,11 +144,11 @@ func underRace() bool {
 	return false
 }
 
-// long tells whether to take the time for figures that are good enough to print.
+// long reports whether to run long enough for figures that are good enough to publish.
 func long() bool { return os.Getenv("REMIT_BENCH_LONG") == "1" }
 
-// The lock file pins what is installed by its hash, and does not say from where:
-// that is up to the machine.
+// TestLockFileNamesNoHost: the lock file pins packages by their hash and not by their host, which
+// depends on the machine.
 func TestLockFileNamesNoHost(t *testing.T) {
 	lock, err := os.ReadFile("peers/package-lock.json")
 	if err != nil {

@@ -18,12 +18,12 @@ const (
 	initBudget  = 9 * time.Millisecond  // of a single package, before main
 )
 
-// TestStart judges a start to the first answer by the processor time of the process, which other
-// processes on the machine do not add to, and by the least of many starts: at most the budget, and
-// at most a tenth of what the official example server takes.
+// TestStart measures a start to the first answer by the CPU time of the process, which does not
+// depend on other processes, and by the minimum of many starts. The limits are the budget, and a
+// tenth of the official example server's time.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
-	ours := leastStart(t, 40, helloQuestion, func() *exec.Cmd {
+	ours := minStart(t, 40, helloQuestion, func() *exec.Cmd {
 		return exec.Command(program(t, remitSource), "stdio", "--root", dir)
 	})
 	t.Logf("start to first answer: %s of processor time, at most %s", ours, startBudget)
@@ -32,7 +32,7 @@ func TestStart(t *testing.T) {
 	}
 	t.Run("against server-everything", func(t *testing.T) {
 		measures(t)
-		theirs := leastStart(t, 5, structureQuestion, func() *exec.Cmd { return everything(t) })
+		theirs := minStart(t, 5, structureQuestion, func() *exec.Cmd { return everything(t) })
 		t.Logf("start to first answer: server-everything %s of processor time, remit %s: 1/%.0f, at most 1/10", theirs, ours, float64(theirs)/float64(ours))
 		if ours > theirs/10 {
 			t.Errorf("a start takes %s of processor time, over a tenth of the %s of server-everything", ours, theirs)
@@ -40,9 +40,9 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// leastStart starts a server so many times, and returns the least processor time that it took to
-// start, answer a question and end.
-func leastStart(t *testing.T, times int, q question, command func() *exec.Cmd) time.Duration {
+// minStart starts a server several times, and returns the minimum CPU time to start, answer a
+// question and exit.
+func minStart(t *testing.T, times int, q question, command func() *exec.Cmd) time.Duration {
 	t.Helper()
 	var took []time.Duration
 	for range times {
@@ -82,7 +82,7 @@ func answerAndEnd(t *testing.T, cmd *exec.Cmd, q question) {
 	}
 }
 
-// TestPackageInit: no package does much before main. The least of several starts counts.
+// TestPackageInit: no package does much before main. The minimum of several starts counts.
 func TestPackageInit(t *testing.T) {
 	measures(t)
 	least := map[string]float64{}
@@ -94,7 +94,7 @@ func TestPackageInit(t *testing.T) {
 		if err := cmd.Run(); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(trace.String()) { // init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs
+		for line := range strings.Lines(trace.String()) { // for example: init strconv @0.21 ms, 0.003 ms clock, 0 bytes, 0 allocs
 			var name string
 			var at, took float64
 			if _, err := fmt.Sscanf(line, "init %s @%f ms, %f ms clock", &name, &at, &took); err != nil {
@@ -106,7 +106,7 @@ func TestPackageInit(t *testing.T) {
 		}
 	}
 	if len(least) < 10 {
-		t.Fatalf("only %d packages tell what they do before main", len(least))
+		t.Fatalf("only %d packages are in the trace", len(least))
 	}
 	for name, took := range least {
 		if took > initBudget.Seconds()*1000 {

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// question is a request, and what its answer has in it. Where params has anew, each
-// request has the number of its own.
+// question is a request, and the text that its answer must contain. Each request replaces
+// uniqueNumber in params with its own number.
 type question struct{ method, params, want string }
 
-const anew = "<anew>"
+const uniqueNumber = "<anew>"
 
 var (
 	helloQuestion     = question{"tools/call", `{"name":"hello","arguments":{"name":"Ada"}}`, `"structuredContent":{"greeting":"Hello, Ada!"}`}
@@ -41,7 +41,7 @@ type stdioServer struct {
 	lastID int
 }
 
-// startStdio starts a server and greets it, as every client does.
+// startStdio starts a server and initializes it, like every client.
 func startStdio(t *testing.T, cmd *exec.Cmd) *stdioServer {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()
@@ -57,7 +57,7 @@ func startStdio(t *testing.T, cmd *exec.Cmd) *stdioServer {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	hung := time.AfterFunc(longest, func() { _ = cmd.Process.Kill() })
+	hung := time.AfterFunc(serverTimeout, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		defer hung.Stop()
 		_ = stdin.Close()
@@ -71,15 +71,14 @@ func startStdio(t *testing.T, cmd *exec.Cmd) *stdioServer {
 	return &stdioServer{cmd: cmd, out: stdin, in: bufio.NewReaderSize(stdout, 4<<20)}
 }
 
-// lane is the server asked one question over and over, by callers who share the
-// connection.
-func (s *stdioServer) lane(name string, q question) lane {
-	return lane{name, s.cmd.Process.Pid, func(d time.Duration) (int, error) { return s.pipeline(q, until(d)) }}
+// contender returns a contender that repeats one question, with callers that share the connection.
+func (s *stdioServer) contender(name string, q question) contender {
+	return contender{name, s.cmd.Process.Pid, func(d time.Duration) (int, error) { return s.pipeline(q, until(d)) }}
 }
 
-// pipeline keeps callers questions under way: each caller asks again as soon as it
-// has its answer, while more says so. One goroutine does it for all, so that our own
-// share of the CPU stays small.
+// pipeline keeps one question per caller pending: each caller asks again as soon as it has its
+// answer, while more returns true. One goroutine does this for all callers, so that our own share
+// of the CPU stays small.
 func (s *stdioServer) pipeline(q question, more func() bool) (calls int, err error) {
 	for range callers {
 		if err := s.ask(q); err != nil {
@@ -106,7 +105,7 @@ func (s *stdioServer) ask(q question) error {
 	s.line = append(s.line, `,"method":"`...)
 	s.line = append(s.line, q.method...)
 	s.line = append(s.line, `","params":`...)
-	before, after, isNumbered := strings.Cut(q.params, anew)
+	before, after, isNumbered := strings.Cut(q.params, uniqueNumber)
 	s.line = append(s.line, before...)
 	if isNumbered {
 		s.line = strconv.AppendInt(s.line, int64(s.lastID), 10)
@@ -117,8 +116,7 @@ func (s *stdioServer) ask(q question) error {
 	return err
 }
 
-// answer reads the next answer, past what the server says unasked and past its
-// greeting.
+// answer reads the next answer. It skips notifications and the answer to initialize.
 func (s *stdioServer) answer(q question) error {
 	for {
 		line, err := s.in.ReadSlice('\n')
@@ -133,7 +131,7 @@ func (s *stdioServer) answer(q question) error {
 	}
 }
 
-// once asks one question and waits for its answer.
+// once sends one question and waits for its answer.
 func (s *stdioServer) once(q question) error {
 	if err := s.ask(q); err != nil {
 		return err

@@ -15,42 +15,41 @@ import (
 )
 
 const (
-	addTaskParams = `{"name":"add_task","arguments":{"user_id":"ada","title":"Call the dentist ` + anew + `",` +
+	addTaskParams = `{"name":"add_task","arguments":{"user_id":"ada","title":"Call the dentist ` + uniqueNumber + `",` +
 		`"description":"Ask for an hour in the morning.","priority":"High","due_date":"2026-03-04"}}`
 	addTaskWant = `"structuredContent":{"success":true,"data":{"id":`
 )
 
 var addTaskQuestion = question{"tools/call", addTaskParams, addTaskWant}
 
-// listTasksQuestion asks for the first page of more tasks than it holds; more goes
-// into the arguments.
+// listTasksQuestion requests the first page of a longer list; more is added to the arguments.
 func listTasksQuestion(more string) question {
 	return question{"tools/call", `{"name":"list_tasks","arguments":{"user_id":"ada"` + more + `}}`, `"nextCursor":"`}
 }
 
-// TestTasksAtScale: a list is as quick to add to, and to begin to read, however long
-// it is.
+// TestTasksAtScale: adding to a list and reading its first page take the same time however long it
+// is.
 func TestTasksAtScale(t *testing.T) {
 	measures(t)
 	few, many := startStdio(t, remitWithTasks(t, 1000)), startStdio(t, remitWithTasks(t, 1000000))
 	const addFew, addMany, listFew, listMany = 0, 1, 2, 3
 	firstPage := listTasksQuestion(`,"limit":50`)
-	lanes := []lane{
-		addFew:   few.shortLane("add_task at 1,000", addTaskQuestion),
-		addMany:  many.shortLane("add_task at 1,000,000", addTaskQuestion),
-		listFew:  few.lane("list_tasks at 1,000", firstPage),
-		listMany: many.lane("list_tasks at 1,000,000", firstPage),
+	contenders := []contender{
+		addFew:   few.shortContender("add_task at 1,000", addTaskQuestion),
+		addMany:  many.shortContender("add_task at 1,000,000", addTaskQuestion),
+		listFew:  few.contender("list_tasks at 1,000", firstPage),
+		listMany: many.contender("list_tasks at 1,000,000", firstPage),
 	}
-	contest(t, lanes, []bar{
-		{what: "CPU of add_task at 1,000,000 tasks against 1,000", ratio: func(r []pace) float64 { return r[addMany].cpu / r[addFew].cpu }, most: 1.5},
-		{what: "CPU of list_tasks at 1,000,000 tasks against 1,000", ratio: func(r []pace) float64 { return r[listMany].cpu / r[listFew].cpu }, most: 1.5},
+	compareContenders(t, contenders, []limit{
+		{what: "CPU of add_task at 1,000,000 tasks against 1,000", ratio: func(r []speed) float64 { return r[addMany].cpu / r[addFew].cpu }, max: 1.5},
+		{what: "CPU of list_tasks at 1,000,000 tasks against 1,000", ratio: func(r []speed) float64 { return r[listMany].cpu / r[listFew].cpu }, max: 1.5},
 	})
 }
 
-// shortLane is a lane whose turn is a number of calls, for a question that adds to
-// what it is asked of: 1,000 tasks are to be about as many at the end.
-func (s *stdioServer) shortLane(name string, q question) lane {
-	return lane{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.pipeline(q, times(100)) }}
+// shortContender returns a contender whose turn is a fixed number of calls, for a question that
+// adds tasks: 1,000 tasks should still be about 1,000 at the end.
+func (s *stdioServer) shortContender(name string, q question) contender {
+	return contender{name, s.cmd.Process.Pid, func(time.Duration) (int, error) { return s.pipeline(q, times(100)) }}
 }
 
 func times(n int) (more func() bool) {
@@ -60,7 +59,7 @@ func times(n int) (more func() bool) {
 	}
 }
 
-// remitWithTasks is a command line of Remit in a workspace with so many tasks of Ada.
+// remitWithTasks returns a Remit command in a workspace with n tasks of user Ada.
 func remitWithTasks(t *testing.T, n int) *exec.Cmd {
 	t.Helper()
 	cmd := remit(t, "stdio", "--toolsets", "tasks")
@@ -80,8 +79,7 @@ func remitWithTasks(t *testing.T, n int) *exec.Cmd {
 	return cmd
 }
 
-// taskFile makes an empty database in a folder, as Remit does, and opens it by one
-// connection beside Remit.
+// taskFile creates an empty database in a folder, as Remit does, and opens it with one connection.
 func taskFile(t *testing.T, folder string) *sql.DB {
 	t.Helper()
 	path := filepath.Join(folder, "remit.db")
@@ -101,27 +99,27 @@ func taskFile(t *testing.T, folder string) *sql.DB {
 	return db
 }
 
-// TestTasksOnBothEngines tells what a durable add_task costs over HTTP on SQLite and
-// on PostgreSQL. Both sync each commit.
+// TestTasksOnBothEngines logs what a durable add_task costs over HTTP on SQLite and on PostgreSQL.
+// Both sync each commit.
 func TestTasksOnBothEngines(t *testing.T) {
 	measures(t)
 	serve := []string{"serve", "--addr", "127.0.0.1:0", "--toolsets", "tasks"}
 	file := startHTTP(t, remit(t, serve...))
 	shared := startHTTP(t, remit(t, append(serve, "--database", pgtest.New(t).URL())...))
-	contest(t, []lane{
-		{"add_task, SQLite", file.pid, file.gather(t, callers, file.addingTasks).expecting(addTaskWant).callFor},
-		{"add_task, PostgreSQL", shared.pid, shared.gather(t, callers, shared.addingTasks).expecting(addTaskWant).callFor},
+	compareContenders(t, []contender{
+		{"add_task, SQLite", file.pid, file.connectCallers(t, callers, file.addingTasks).expecting(addTaskWant).callFor},
+		{"add_task, PostgreSQL", shared.pid, shared.connectCallers(t, callers, shared.addingTasks).expecting(addTaskWant).callFor},
 	}, nil)
 }
 
-// addingTasks is the part of a client of the old era who adds one task after another.
+// addingTasks returns the request of a client of the session era that adds tasks.
 func (s *httpServer) addingTasks() (http.Header, string, error) {
-	header, err := s.greet()
+	header, err := s.initialize()
 	return header, `{"jsonrpc":"2.0","id":` + firstID + `,"method":"tools/call","params":` + addTaskParams + `}`, err
 }
 
-// expecting says what the answers have in them.
-func (c *chorus) expecting(want string) *chorus {
+// expecting sets the text that the answers must contain.
+func (c *callerGroup) expecting(want string) *callerGroup {
 	for _, r := range c.all {
 		r.want = []byte(want)
 	}

@@ -53,12 +53,12 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestAcceptSharesNothing: the same tree may be checked by many calls at once.
+// TestAcceptSharesNothing: many calls may check the same tree concurrently.
 func TestAcceptSharesNothing(t *testing.T) {
 	c := withInput(t, `{type: object, properties: {a: {type: string}, b: {type: string, default: x}, c: {type: string, default: y}}, additionalProperties: false}`)
 	for sent, want := range map[string]string{`{"a":null}`: `{"b":"x","c":"y"}`, `{"a":"1"}`: `{"a":"1","b":"x","c":"y"}`} {
 		args := tree(t, sent)
-		args.Members = append(make([]jsontree.Member, 0, 8), args.Members...) // with room to be written over
+		args.Members = append(make([]jsontree.Member, 0, 8), args.Members...) // spare capacity that a faulty append would overwrite
 		var group sync.WaitGroup
 		for range 8 {
 			group.Go(func() {
@@ -115,7 +115,7 @@ output: {type: object}
 	if e.Details["field"] != "text" || e.Details["size"] != 11 || e.Details["max"] != 10 {
 		t.Errorf("details = %v", e.Details)
 	}
-	// A tree made in Go has no bytes as sent; its own are counted.
+	// A tree made in Go has no original bytes; the bytes of its JSON count.
 	made := jsontree.Obj(jsontree.Member{Key: "entry", Value: jsontree.Obj(jsontree.Member{Key: "a", Value: jsontree.Str("1234567890123456")})})
 	if err := acceptError(c, made); err == nil || contract.AsError(err).Kind != contract.TooLarge {
 		t.Errorf("an object made in Go slips through: %v", err)
@@ -127,7 +127,7 @@ func acceptError(c *contract.Contract, args jsontree.Value) error {
 	return err
 }
 
-// TestMemoryEntrySize is the limit of both seeds: 10 KiB an entry, to the byte.
+// TestMemoryEntrySize: the limit of both seeds is 10 KiB per entry, to the byte.
 func TestMemoryEntrySize(t *testing.T) {
 	c := load(t, `name: demo
 size: {request: 256KiB, args: {entry: 10KiB}}

@@ -7,8 +7,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// enveloped is the output schema of a set of shape envelope, around the schema of
-// the data that its contract file states.
+// enveloped returns the output schema of a set of shape envelope, around the schema of the data
+// that the contract file states.
 func enveloped(data jsontree.Value) jsontree.Value {
 	done := jsontree.Obj(jsontree.M("type", jsontree.Str("boolean")), jsontree.M("description", jsontree.Str("True: it was done")))
 	return jsontree.Obj(
@@ -19,11 +19,11 @@ func enveloped(data jsontree.Value) jsontree.Value {
 	)
 }
 
-// wraps tells whether an answer of the tool is put into an envelope.
+// wraps reports whether the tool's answers are put into an envelope.
 func (c *Contract) wraps() bool { return c.Shape == Envelope && !c.Content }
 
-// Data is the schema of what the handler gives: the data within the envelope in a
-// set of that shape, the whole output in any other.
+// Data returns the schema of what the handler returns: the data within the envelope in a set of
+// shape envelope, and the whole output in any other.
 func (c *Contract) Data() *jsontree.Value {
 	if c.wraps() {
 		if data := c.Output.Member("properties", "data"); data != nil {
@@ -33,7 +33,7 @@ func (c *Contract) Data() *jsontree.Value {
 	return &c.Output
 }
 
-// Wrap puts what a handler gives into the shape of the set.
+// Wrap puts a handler's answer into the shape of the set.
 func (c *Contract) Wrap(data jsontree.Value) jsontree.Value {
 	if !c.wraps() {
 		return data
@@ -41,7 +41,7 @@ func (c *Contract) Wrap(data jsontree.Value) jsontree.Value {
 	return jsontree.Obj(jsontree.M("success", jsontree.Boolean(true)), jsontree.M("data", data))
 }
 
-// unwrapped is the part of an answer that Wrap was given.
+// unwrapped returns the data that was passed to Wrap.
 func (c *Contract) unwrapped(answer *jsontree.Value) *jsontree.Value {
 	if c.wraps() {
 		return answer.Member("data")
@@ -49,11 +49,10 @@ func (c *Contract) unwrapped(answer *jsontree.Value) *jsontree.Value {
 	return answer
 }
 
-// explainBriefly makes one Error of all problems, with the details of seeds 002 and 003:
-// the value only where it was not among those that are allowed, the list of problems only
-// where there is more than one. In shape named a failure with a code of its own tells
-// the value under the name of its argument. The contract's own order decides which
-// problem is the first.
+// explainBriefly makes one Error of all problems, with the details of seeds 002 and 003: the value
+// only if it was not among the allowed ones, and the list of problems only if there is more than
+// one. In shape named, a failure with its own code has the value under the name of its argument.
+// The order of the contract decides which problem comes first.
 func (c *Contract) explainBriefly(check *checker, args jsontree.Value) error {
 	if len(check.problems) > 1 {
 		args.Members = c.inOrder(args.Members)
@@ -77,8 +76,7 @@ func (c *Contract) explainBriefly(check *checker, args jsontree.Value) error {
 	return e
 }
 
-// inOrder gives arguments in the order of the contract; what it does not know comes
-// last.
+// inOrder returns arguments in the order of the contract. Unknown arguments come last.
 func (c *Contract) inOrder(members []jsontree.Member) []jsontree.Member {
 	rank := func(m jsontree.Member) int {
 		i := slices.IndexFunc(c.input.props, func(p property) bool { return p.name == m.Key })
@@ -90,9 +88,9 @@ func (c *Contract) inOrder(members []jsontree.Member) []jsontree.Member {
 	return slices.SortedStableFunc(slices.Values(members), func(a, b jsontree.Member) int { return rank(a) - rank(b) })
 }
 
-// Body is the part of an answer that texts, HTTP and the command line give, out of the
-// JSON that Conform's answer is written as: all of it, or the list of a contract that
-// says bare. It is a part of the same memory.
+// Body returns the part of an answer that text content, HTTP and the command line send, cut out of
+// the JSON of the answer that Conform returned: all of it, or only the list if the contract says
+// bare. The result shares memory with written.
 func (c *Contract) Body(written []byte) []byte {
 	if c.Bare == "" {
 		return written
@@ -101,8 +99,8 @@ func (c *Contract) Body(written []byte) []byte {
 	return written[before : len(written)-len("}")]
 }
 
-// BodySchema is the schema of the bodies of answers. Like the output schema it is null
-// for a tool that answers with content.
+// BodySchema returns the schema of the answers' bodies. Like the output schema, it is null for a
+// tool that answers with content.
 func (c *Contract) BodySchema() jsontree.Value {
 	if list := c.Output.Member("properties", c.Bare); c.Bare != "" && list != nil {
 		return public(list)
@@ -110,7 +108,7 @@ func (c *Contract) BodySchema() jsontree.Value {
 	return c.PublicOutput()
 }
 
-// whole is the answer that a body belongs to.
+// whole returns the answer that a body was taken from.
 func (c *Contract) whole(body jsontree.Value) jsontree.Value {
 	if c.Bare == "" {
 		return body
@@ -118,7 +116,7 @@ func (c *Contract) whole(body jsontree.Value) jsontree.Value {
 	return jsontree.Obj(jsontree.M(c.Bare, body))
 }
 
-// bare checks that nothing but the list is left out of the body.
+// bare checks that a bare body leaves out nothing but the object around the list.
 func (l *linter) bare(c *Contract) {
 	if c.Bare == "" {
 		return
@@ -132,20 +130,20 @@ func (l *linter) bare(c *Contract) {
 	l.need(c.Task == "", "bare", "what a task came to has its fields; leave out one of the two")
 }
 
-// Truncate says how an answer that is too long gets shorter: which list of the
-// data loses its end, and which field then holds the cursor that goes on there. Without
-// a cursor the end is lost, and the caller is told so beside the answer.
+// Truncate says how an answer that is too long is shortened: which list of the data is cut at its
+// end, and which field then holds the cursor that continues there. Without a cursor the rest is
+// lost, and a notice beside the answer says so.
 type Truncate struct {
 	List   string `json:"list" yaml:"list"`
 	Cursor string `json:"cursor,omitempty" yaml:"cursor"`
-	Budget Bytes  `json:"budget" yaml:"budget"` // of the whole answer, as JSON
+	Budget Bytes  `json:"budget" yaml:"budget"` // maximum size of the whole answer as JSON
 }
 
-// cursorRoom is kept free for the cursor, with its name.
-const cursorRoom = 256
+// cursorReserve is the number of bytes reserved for the cursor and its name.
+const cursorReserve = 256
 
-// Cut leaves the first n elements of the list of an answer, wrapped, that has no cursor
-// to go on with, and tells how many there were.
+// Cut keeps the first n elements of the list of a wrapped answer that has no cursor, and returns
+// how many there were.
 func (c *Contract) Cut(answer *jsontree.Value, n int) (total int) {
 	list := c.unwrapped(answer).Member(c.Truncate.List)
 	total = len(list.Members)
@@ -153,10 +151,10 @@ func (c *Contract) Cut(answer *jsontree.Value, n int) (total int) {
 	return total
 }
 
-// Fit tells whether an answer, wrapped, is within the budget that the contract states.
-// If it is not, keep is how many elements of the list may stay, so that there is room
-// for a cursor, if there is one; it is at least one, since an answer without any would never come to an
-// end. A single element fits, however long it is.
+// Fit reports whether a wrapped answer is within the budget of the contract. If it is not, keep is
+// how many elements of the list may stay, so that there is room for a cursor, if there is one. keep
+// is at least one, because a caller could never get past an empty page. A single element fits,
+// however long it is.
 func (c *Contract) Fit(answer *jsontree.Value) (keep int, fits bool) {
 	list := c.unwrapped(answer).Member(c.Truncate.List)
 	if list == nil || c.Truncate == (Truncate{}) {
@@ -171,7 +169,7 @@ func (c *Contract) Fit(answer *jsontree.Value) (keep int, fits bool) {
 	if size := len(body); keep > 1 && size > int(c.Truncate.Budget) {
 		room := int(c.Truncate.Budget)
 		if c.Truncate.Cursor != "" {
-			room -= cursorRoom
+			room -= cursorReserve
 		}
 		for keep > 1 && size > room {
 			keep--

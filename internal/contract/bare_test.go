@@ -15,7 +15,7 @@ import (
 var namedSet = strings.Replace(strings.Replace(setYAML, "shape: coded", "shape: named", 1),
 	"invalid: {code: 400}", "invalid: {code: ValidationError, details: [field, path, problems]}", 1)
 
-// bareListYAML is a contract with nothing wrong whose answer is a bare list.
+// bareListYAML is a valid contract whose answer is a bare list.
 const bareListYAML = `name: list_files
 title: List files
 description: Lists files.
@@ -65,7 +65,7 @@ func TestGoodBare(t *testing.T) {
 	}
 }
 
-// TestLintOfBare: one thing wrong with it is one finding.
+// TestLintOfBare: each mistake gives one finding.
 func TestLintOfBare(t *testing.T) {
 	const end = "  required: [result]\n  additionalProperties: false\n"
 	for _, tc := range []struct{ name, was, is, where, what string }{
@@ -75,7 +75,7 @@ func TestLintOfBare(t *testing.T) {
 		{"further fields", end, "  required: [result]\n  additionalProperties: {type: string}\n", "bare", `"result" must be all that there is in the answer`},
 		{"an optional list", end, "  additionalProperties: false\n", "bare", `"result" must be required`},
 		{"a task", "bare: result", "bare: result\ntask: optional", "bare", "what a task came to has its fields; leave out one of the two"},
-		{"a tool that writes", "readOnly: true", "readOnly: false", "truncate", "without a cursor only an answer that is never kept can be cut: of a tool that reads, and is no task"},
+		{"a tool that writes", "readOnly: true", "readOnly: false", "truncate", "only a read-only tool that is not a task can truncate its answer without a cursor"},
 		{"an example with the field", "result: [{name: b, at: now}]\n    varies: [\"[].at\"]", "result: {result: [{name: b, at: now}]}", `examples "One file"`, "its result breaks the output schema: internal: Internal error: the answer breaks its contract: result must be an array, not an object"},
 		{"an example with more than is promised", "{name: b, at: now}", "{name: b, at: now, size: 1}", `examples "One file"`, "its result has fields that the output schema does not name"},
 		{"what varies is not there", `["[].at"]`, `["[].size"]`, `examples "One file"`, `varies names "[].size", which its answer does not have`},
@@ -91,7 +91,7 @@ func TestLintOfBare(t *testing.T) {
 	}
 }
 
-// TestBareInAnEnvelope: the two do not go together.
+// TestBareInAnEnvelope: bare is not allowed in a set of shape envelope.
 func TestBareInAnEnvelope(t *testing.T) {
 	c := loadBeside(t, envelopeSet, bareListYAML)
 	want := contract.Finding{Tool: "demo/list_files", Where: "bare", What: "an envelope holds an object"}
@@ -103,8 +103,8 @@ func TestBareInAnEnvelope(t *testing.T) {
 	t.Errorf("findings %v\nwant among them %v", c.Lint(), want)
 }
 
-// TestBody: the list is cut out of the answer, also of a contract that was written and
-// read back, and whatever its name is.
+// TestBody: the list is cut out of the answer, whatever its name is, also for a contract that was
+// written and read back.
 func TestBody(t *testing.T) {
 	written, err := json.Marshal(bareList(t))
 	if err != nil {
@@ -142,12 +142,12 @@ func TestBodySchema(t *testing.T) {
 	}
 }
 
-// TestBarePage: people see what HTTP and texts give.
+// TestBarePage: the documentation shows the body that HTTP and text content have.
 func TestBarePage(t *testing.T) {
 	page := string(catalog.Page(bareList(t)))
 	for _, want := range []string{
-		"| gives a list | type | | |\n|---|---|---|---|\n| `[]` | object | bare; `result` in structuredContent | The files |\n| `[].name` | string | required | Its name |\n",
-		"answers of at most 2KiB, cut beyond · within",
+		"| returns a list | type | | |\n|---|---|---|---|\n| `[]` | object | bare; `result` in structuredContent | The files |\n| `[].name` | string | required | Its name |\n",
+		"answers of at most 2KiB, truncated beyond · usually within",
 		"→ [{\"name\": \"b\", \"at\": \"now\"}]\n",
 	} {
 		if !strings.Contains(page, want) {
@@ -156,8 +156,8 @@ func TestBarePage(t *testing.T) {
 	}
 }
 
-// TestExplainNamed: a code of its own comes with the value, under the name of its
-// argument; every other failure names the field.
+// TestExplainNamed: a failure with its own code has the value under the name of its argument; every
+// other failure names the field.
 func TestExplainNamed(t *testing.T) {
 	c := bareList(t)
 	long := strings.Repeat("ab/", 100)
@@ -178,8 +178,8 @@ func TestExplainNamed(t *testing.T) {
 	}
 }
 
-// TestExplainNamedWithOneCode: one code for everything is also that of a missing
-// argument, which has no value to tell.
+// TestExplainNamedWithOneCode: one code for all failures also applies to a missing argument, which
+// has no value to show.
 func TestExplainNamedWithOneCode(t *testing.T) {
 	c := loadBeside(t, namedSet, swap(t, bareListYAML, "{pattern: InvalidPathError, maxLength: InvalidPathError}", "InvalidPathError"))
 	_, err := c.Accept(tree(t, `{}`))
@@ -188,7 +188,7 @@ func TestExplainNamedWithOneCode(t *testing.T) {
 	}
 }
 
-// TestFitWithoutCursor: no room is kept for a cursor that does not come.
+// TestFitWithoutCursor: without a cursor no bytes are reserved for one.
 func TestFitWithoutCursor(t *testing.T) {
 	c := bareList(t)
 	element := `{"name":"` + strings.Repeat("n", 70) + `","at":"now"}` // 93 bytes, and a comma

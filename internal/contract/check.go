@@ -10,11 +10,10 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Accept checks a caller's arguments against the input schema and returns them
-// as the handler gets them: nulls of optional arguments dropped, text taken as
-// x-trim and x-accepts say, defaults filled in. What is wrong comes back as one
-// Error of kind invalid (or too_large) that names every field, its value and what
-// is allowed.
+// Accept checks a caller's arguments against the input schema and returns them as the handler gets
+// them: without nulls of optional arguments, with text converted as x-trim and x-accepts say, and
+// with defaults filled in. If they are wrong, it returns one Error of kind invalid (or too_large)
+// that names every field, its value and what is allowed.
 func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 	if err := c.compile(); err != nil {
 		return args, err
@@ -36,8 +35,7 @@ func (c *Contract) Accept(args jsontree.Value) (jsontree.Value, error) {
 	return args, c.checkSizes(&args)
 }
 
-// withoutNulls leaves the caller's own members as they are: the audit record is
-// made of them later.
+// withoutNulls does not change the caller's members, because the audit record needs them later.
 func (c *Contract) withoutNulls(members []jsontree.Member) []jsontree.Member {
 	absent := func(m jsontree.Member) bool {
 		if m.Value.Kind != jsontree.Null || c.input.requires(m.Key) {
@@ -65,7 +63,7 @@ func (c *Contract) withDefaults(members []jsontree.Member) []jsontree.Member {
 	return members
 }
 
-// explain makes one Error of all problems; the first gives code and details.
+// explain makes one Error of all problems. The first one determines code and details.
 func (c *Contract) explain(check *checker, args jsontree.Value) error {
 	if c.Shape == Envelope || c.Shape == Named {
 		return c.explainBriefly(check, args)
@@ -96,21 +94,21 @@ func (c *Contract) checkSizes(args *jsontree.Value) error {
 	return nil
 }
 
-// content is what counts as an argument's bytes: a string's text, the JSON of
-// anything else as it was sent. A text may be long, so it is copied only if it was
-// not sent as it is.
+// content returns the bytes that count for an argument's size: the text of a string, or the JSON of
+// any other value as it was sent. Text may be long, so content copies it only if it contains
+// escapes.
 func content(v *jsontree.Value) []byte {
 	switch inner := len(v.Raw) - len(`""`); {
 	case v.Kind != jsontree.String:
 		return v.Source()
-	case inner == len(v.Text): // an escape takes more bytes than what it stands for
+	case inner == len(v.Text): // any escape is longer than the character it stands for
 		return v.Raw[1 : 1+inner]
 	default:
 		return []byte(v.Text)
 	}
 }
 
-// sizeOf is the length of content.
+// sizeOf returns the length of content.
 func sizeOf(v *jsontree.Value) int {
 	if v.Kind == jsontree.String {
 		return len(v.Text)
@@ -118,9 +116,9 @@ func sizeOf(v *jsontree.Value) int {
 	return len(v.Source())
 }
 
-// Conform reduces a handler's answer to the fields that the output schema names,
-// in its order, and checks the rest of the promise. A failure is ours, not the
-// caller's: the error's kind is internal.
+// Conform reduces a handler's answer to the fields that the output schema names, in its order, and
+// checks it against the schema. A violation is a fault of Remit and not of the caller, so the error
+// has kind internal.
 func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 	if err := c.compile(); err != nil {
 		return answer, err
@@ -137,8 +135,8 @@ func (c *Contract) Conform(answer jsontree.Value) (jsontree.Value, error) {
 		Because(fmt.Errorf("the answer breaks its contract: %s", strings.Join(check.words(), "; ")))
 }
 
-// keepsAll tells whether project would leave v as it is, which is so for nearly all
-// answers and costs no copy of them to find out.
+// keepsAll reports whether project would leave v unchanged. That is so for nearly all answers, and
+// this check needs no copy.
 func (s *schema) keepsAll(v *jsontree.Value) bool {
 	if v.Kind != jsontree.Array && v.Kind != jsontree.Object {
 		return true
@@ -146,7 +144,7 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 	if len(s.all) > 0 || len(s.anyOf) > 0 {
 		return false
 	}
-	next := 0 // the first property that may still come
+	next := 0 // index of the first property that may still follow
 	for i := range v.Members {
 		m := &v.Members[i]
 		known := s.within(v, m)
@@ -167,8 +165,9 @@ func (s *schema) keepsAll(v *jsontree.Value) bool {
 	return true
 }
 
-// project makes v of what the schema names. It leaves the members of v alone. What
-// if decides is only checked: taking fields away could turn the decision.
+// project returns v with only the fields that the schema names. It does not change the members of
+// v. Fields that if, then and else name are only checked, because removing one could change the
+// decision.
 func (s *schema) project(v jsontree.Value) jsontree.Value {
 	switch {
 	case v.Kind == jsontree.Object && s.closed:
@@ -184,7 +183,7 @@ func (s *schema) project(v jsontree.Value) jsontree.Value {
 	return s.projectAnyOf(v)
 }
 
-// projectPromised keeps what a closed object names, in its order.
+// projectPromised keeps the fields that a closed object names, in its order.
 func (s *schema) projectPromised(v jsontree.Value) jsontree.Value {
 	kept := make([]jsontree.Member, 0, len(s.props))
 	for _, p := range s.props {
@@ -196,8 +195,8 @@ func (s *schema) projectPromised(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// projectKnown projects elements, and the members that an open object names. Others stay
-// as they are.
+// projectKnown projects elements, and the members that an open object names. Other members stay
+// unchanged.
 func (s *schema) projectKnown(v jsontree.Value) jsontree.Value {
 	v.Members = slices.Clone(v.Members)
 	for i := range v.Members {
@@ -208,7 +207,7 @@ func (s *schema) projectKnown(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// projectAnyOf projects onto the first option that then holds.
+// projectAnyOf projects to the first option that the result matches.
 func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
 	for _, option := range s.anyOf {
 		if projected := option.project(v); option.holds(&projected) {
@@ -218,16 +217,16 @@ func (s *schema) projectAnyOf(v jsontree.Value) jsontree.Value {
 	return v
 }
 
-// Redacted returns arguments as the audit record may keep them: what the contract
-// marks, and whatever is long, is replaced by its size and the start of its hash; what
-// it does not know, and what is secret by its name, by its size alone, because who has
-// the hash of a short text can guess it.
+// Redacted returns arguments as the audit record may store them. Arguments that the contract marks,
+// and long ones, are replaced by their size and the start of their hash. Unknown arguments, and
+// those with the name of a secret, are replaced by their size alone, because a short text can be
+// guessed from its hash.
 func (c *Contract) Redacted(args *jsontree.Value) jsontree.Value {
-	const most = 64 // arguments; no contract has so many
+	const maxArguments = 64 // maximum number of arguments; no contract has this many
 	if args.Kind == jsontree.Null {
 		return jsontree.Obj()
 	}
-	if args.Kind != jsontree.Object || len(args.Members) > most || c.compile() != nil {
+	if args.Kind != jsontree.Object || len(args.Members) > maxArguments || c.compile() != nil {
 		return onlySize(args)
 	}
 	return c.input.redactedMembers(args)
@@ -251,7 +250,7 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	switch {
 	case s == nil:
 		return onlySize(v)
-	case s.redact || len(v.Source()) > longest:
+	case s.redact || len(v.Source()) > maxValue:
 		return DigestOf(v)
 	case v.Kind == jsontree.Array || v.Kind == jsontree.Object:
 		return s.redactedMembers(v)
@@ -260,9 +259,10 @@ func (s *schema) redacted(v *jsontree.Value) jsontree.Value {
 	}
 }
 
-const longest = 256
+// maxValue is the size from which a value is not shown or recorded as a whole.
+const maxValue = 256
 
-// IsSecretName tells names whose values are neither recorded nor told to anybody.
+// IsSecretName reports whether values with this name must not be recorded or shown.
 func IsSecretName(name string) bool {
 	lower := strings.ToLower(name)
 	return slices.ContainsFunc([]string{"secret", "password", "passwd", "token", "api_key", "api-key", "apikey", "credential", "authorization", "cookie", "signature"},
@@ -273,7 +273,7 @@ func onlySize(v *jsontree.Value) jsontree.Value {
 	return jsontree.Obj(jsontree.M("bytes", jsontree.Int(int64(len(content(v))))))
 }
 
-// DigestOf stands for a value in records: its size, and the start of its hash.
+// DigestOf returns what records hold in place of a value: its size and the start of its hash.
 func DigestOf(v *jsontree.Value) jsontree.Value {
 	body := content(v)
 	sum := sha256.Sum256(body)
@@ -283,8 +283,8 @@ func DigestOf(v *jsontree.Value) jsontree.Value {
 	)
 }
 
-// acceptedType reads x-accepts. There is one type whose text everybody writes the
-// same way.
+// acceptedType reads x-accepts. Only integer is allowed, because only an integer has one common
+// spelling.
 func acceptedType(v *jsontree.Value) (string, error) {
 	if v.Kind != jsontree.String || v.Text != "integer" {
 		return "", fmt.Errorf("want integer, not %s", orNothing(v))
@@ -292,10 +292,9 @@ func acceptedType(v *jsontree.Value) (string, error) {
 	return v.Text, nil
 }
 
-// withText gives arguments as the contract takes them: an integer as its digits
-// where x-accepts says so, text without the white space around it where x-trim
-// does. The caller's own members stay as they are: the audit record is made of
-// them later.
+// withText returns arguments with an integer converted to its digits where x-accepts says so, and
+// with white space removed where x-trim says so. It does not change the caller's members, because
+// the audit record needs them later.
 func (c *Contract) withText(members []jsontree.Member) []jsontree.Member {
 	own := false
 	for i := range members {
@@ -315,7 +314,8 @@ func (c *Contract) withText(members []jsontree.Member) []jsontree.Member {
 	return members
 }
 
-// textOf is the text that an argument stands for, if that is not what was sent.
+// textOf returns the text that an argument is converted to, and whether that differs from what was
+// sent.
 func (s *schema) textOf(v *jsontree.Value) (text string, changed bool) {
 	switch {
 	case v.Kind == jsontree.String && s.trim:
@@ -328,6 +328,6 @@ func (s *schema) textOf(v *jsontree.Value) (text string, changed bool) {
 	}
 }
 
-// isDigits tells whether a number is spelt as a plain integer: 1e3 and 2.0 are
-// integers too, but nobody writes an id like that.
+// isDigits reports whether a number is written as a plain integer. 1e3 and 2.0 are integers too,
+// but nobody writes an id like that.
 func isDigits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

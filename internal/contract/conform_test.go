@@ -66,7 +66,7 @@ func TestConform(t *testing.T) {
 	}
 }
 
-// TestConformContent: content goes out as it is, if it is a list of typed blocks.
+// TestConformContent: content is sent unchanged if it is a list of typed blocks.
 func TestConformContent(t *testing.T) {
 	c := load(t, "name: demo\ninput: {type: object}\ncontent: true\n")
 	for _, tc := range []struct{ answer, cause string }{
@@ -91,7 +91,7 @@ func TestConformContent(t *testing.T) {
 
 var hash = regexp.MustCompile(`"sha256":"[0-9a-f]{16}"`)
 
-// hashed makes redacted arguments comparable.
+// hashed replaces hashes, so that redacted arguments can be compared.
 func hashed(text string) string { return hash.ReplaceAllString(text, `"sha256":"…"`) }
 
 func numbered(n int) string {
@@ -144,7 +144,7 @@ func TestRedacted(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 			if strings.Contains(got, "CLEAR") {
-				t.Error("it stands in clear")
+				t.Error("the value is in clear text")
 			}
 			if written(args) != tc.args {
 				t.Errorf("the caller's arguments became %s", written(args))
@@ -157,16 +157,16 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// TestRedactedTells: equal values have equal hashes, others have others, so that
-// a record still says whether it was the same.
-func TestRedactedTells(t *testing.T) {
+// TestRedactedHashes: equal values have equal hashes and different values different ones, so that a
+// record shows whether two calls had the same arguments.
+func TestRedactedHashes(t *testing.T) {
 	c := withInput(t, `{type: object, properties: {entry: {type: string, x-redact: true}}, additionalProperties: false}`)
 	redact := func(text string) string {
 		args := tree(t, text)
 		return written(c.Redacted(&args))
 	}
 	if redact(`{"entry":"a"}`) != redact(`{"entry":"\u0061"}`) {
-		t.Error("the same text, spelt otherwise, has another hash")
+		t.Error("the same text with another escape has another hash")
 	}
 	if redact(`{"entry":"a"}`) == redact(`{"entry":"b"}`) {
 		t.Error("two texts have the same hash")

@@ -1,5 +1,5 @@
-// Package contract holds what a tool promises to its callers: it parses, checks,
-// explains, renders and compares those promises, and runs nothing.
+// Package contract defines what a tool promises to its callers. It parses, checks, explains,
+// renders and compares contracts. It does not run tools.
 package contract
 
 import (
@@ -21,9 +21,9 @@ type Set struct {
 	Name         string      `json:"name" yaml:"name"`
 	Title        string      `json:"title" yaml:"title"`
 	Description  string      `json:"description" yaml:"description"`
-	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // what a client's model is told of the set
+	Instructions string      `json:"instructions,omitempty" yaml:"instructions"` // sent to the client's model
 	Shape        Shape       `json:"shape" yaml:"shape"`
-	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served when named, and mentioned nowhere else
+	Hidden       bool        `json:"hidden,omitempty" yaml:"hidden"` // served only if a caller names it, and not listed anywhere
 	Contracts    []*Contract `json:"contracts" yaml:"-"`
 }
 
@@ -35,7 +35,7 @@ func (s *Set) Find(name string) *Contract {
 	return nil
 }
 
-// Contract is everything a caller may rely on when calling one tool.
+// Contract holds everything that a caller of one tool may rely on.
 type Contract struct {
 	Name        string             `json:"name" yaml:"name"`
 	Title       string             `json:"title" yaml:"title"`
@@ -43,11 +43,11 @@ type Contract struct {
 	Description string             `json:"description" yaml:"description"`
 	Hints       Hints              `json:"hints" yaml:"hints"`
 	Access      Access             `json:"access" yaml:"access"`
-	Owner       string             `json:"owner,omitempty" yaml:"owner"` // the argument that names the user whose data it is: callers reach their own
+	Owner       string             `json:"owner,omitempty" yaml:"owner"` // the argument that names the owner of the data: the caller itself
 	Input       jsontree.Value     `json:"input" yaml:"input"`
 	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
-	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the one list of the output, which everything but structuredContent holds without an object around it
-	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks and publishes no output schema
+	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the output's only list; all but structuredContent hold just it
+	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks; no output schema
 	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
 	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
 	Deadline    Deadline           `json:"deadline" yaml:"deadline"`
@@ -58,13 +58,13 @@ type Contract struct {
 	Errors      map[Kind]ErrorRule `json:"errors" yaml:"errors"`
 	Examples    []Example          `json:"examples" yaml:"examples"`
 
-	// Digest identifies the exact text: sha256 of the canonical contract.
+	// Digest is the sha256 of the canonical contract. It identifies its exact text.
 	Digest string `json:"digest" yaml:"-"`
 
 	Set   string `json:"-" yaml:"-"` // the set's name
 	Shape Shape  `json:"-" yaml:"-"` // the set's error shape
 
-	hidden      bool // the set is
+	hidden      bool // the set is hidden
 	compileOnce sync.Once
 	input       *schema
 	output      *schema
@@ -72,7 +72,7 @@ type Contract struct {
 	compileErr  error
 }
 
-// Hints are the four promises of behaviour that MCP clients show to people.
+// Hints are the four hints about behaviour that MCP clients show to people.
 type Hints struct {
 	ReadOnly    bool `json:"readOnly" yaml:"readOnly"`
 	Destructive bool `json:"destructive" yaml:"destructive"`
@@ -80,7 +80,7 @@ type Hints struct {
 	OpenWorld   bool `json:"openWorld" yaml:"openWorld"`
 }
 
-// Access says who may call: anybody, or callers that identity has named.
+// Access says who may call the tool: anybody, or only identified callers.
 type Access string
 
 // The two kinds of access.
@@ -92,52 +92,51 @@ const (
 // TaskMode says whether a client may run the tool in the background, as a task.
 type TaskMode string
 
-// The modes. The zero TaskMode answers in the call itself, always.
+// The task modes. With the zero TaskMode the tool always answers in the call itself.
 const (
-	TaskOptional TaskMode = "optional" // as a task for clients that know tasks
-	TaskRequired TaskMode = "required" // as a task, and never otherwise
+	TaskOptional TaskMode = "optional" // as a task if the client supports tasks
+	TaskRequired TaskMode = "required" // only as a task
 )
 
-// Deadline says how long a call should take and when it is given up.
+// Deadline holds the expected duration of a call and the time after which it is cancelled.
 type Deadline struct {
 	Target Duration `json:"target" yaml:"target"`
 	Max    Duration `json:"max" yaml:"max"`
 }
 
-// Size bounds what a caller may send: the whole of the arguments, and single
-// arguments by name (a string by its UTF-8 bytes, anything else by its JSON as sent).
+// Size limits what a caller may send: the arguments as a whole, and single arguments by name. A
+// string counts its UTF-8 bytes, any other value the bytes of its JSON as sent.
 type Size struct {
 	Request Bytes            `json:"request" yaml:"request"`
 	Args    map[string]Bytes `json:"args,omitempty" yaml:"args"`
 }
 
-// Approval says whether a person has to agree before the tool runs, and for how
-// long a question, and then its answer, stays valid.
+// Approval says whether a person must approve a call before the tool runs, and how long a request
+// for approval, and then its answer, stays valid.
 type Approval struct {
 	Required bool     `json:"required,omitempty" yaml:"required"`
 	Window   Duration `json:"window,omitempty" yaml:"window"`
 }
 
-// Example is a documented call. It is replayed as a test on every face.
+// Example is a documented call. Tests replay it on every front end.
 type Example struct {
 	Title     string            `json:"title" yaml:"title"`
-	Given     map[string]string `json:"given,omitempty" yaml:"given"`   // files of the workspace, by path
+	Given     map[string]string `json:"given,omitempty" yaml:"given"`   // files in the workspace, by path
 	Before    []Step            `json:"before,omitempty" yaml:"before"` // calls that the same caller makes first
 	Approve   string            `json:"approve,omitempty" yaml:"approve"`
 	Arguments jsontree.Value    `json:"arguments" yaml:"arguments"`
 	Result    jsontree.Value    `json:"result,omitzero" yaml:"result"`
 	Error     jsontree.Value    `json:"error,omitzero" yaml:"error"`
-	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // what differs from run to run: id, data.id, data.list[].id
+	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // the fields that differ from run to run: id, data.id, data.list[].id
 }
 
-// Step is a call of another tool of the set, without which an example would have
-// nothing to work on.
+// Step is a call of another tool of the set that prepares the data an example needs.
 type Step struct {
 	Tool      string         `json:"tool" yaml:"tool"`
 	Arguments jsontree.Value `json:"arguments" yaml:"arguments"`
 }
 
-// seal computes the digest over everything else that the contract says.
+// seal computes the digest over all other fields of the contract.
 func (c *Contract) seal() error {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -154,7 +153,7 @@ func (c *Contract) seal() error {
 	return nil
 }
 
-// PathPolicy returns the policy of an argument, or nil.
+// PathPolicy returns the path policy of an argument, or nil if it has none.
 func (c *Contract) PathPolicy(arg string) *PathPolicy {
 	for i := range c.Paths {
 		if c.Paths[i].Arg == arg {
@@ -164,7 +163,7 @@ func (c *Contract) PathPolicy(arg string) *PathPolicy {
 	return nil
 }
 
-// compile prepares both schemas, the first time a call needs them.
+// compile compiles both schemas when a call first needs them.
 func (c *Contract) compile() error {
 	c.compileOnce.Do(func() {
 		if c.compileErr = c.compileSchemas(); c.compileErr != nil {
@@ -187,8 +186,8 @@ func (c *Contract) compileSchemas() (err error) {
 	return err
 }
 
-// blocks is what every tool that answers with content promises: a list of objects
-// that say of which type they are.
+// blocks returns the output schema of every tool that answers with content: a list of objects, each
+// with its type.
 func blocks() *schema {
 	kind, block, list, answer := newSchema(), newSchema(), newSchema(), newSchema()
 	kind.types = []string{"string"}
@@ -198,22 +197,22 @@ func blocks() *schema {
 	return answer
 }
 
-// PathPolicy says which paths one argument may name. Patterns are globs over
-// slash-separated paths beneath the workspace root.
+// PathPolicy says which paths an argument may name. Patterns are globs over slash-separated paths
+// relative to the workspace root.
 type PathPolicy struct {
 	Arg   string   `json:"arg" yaml:"arg"`
-	Allow []string `json:"allow,omitempty" yaml:"allow"` // none means every path
+	Allow []string `json:"allow,omitempty" yaml:"allow"` // empty means every path
 	Deny  []string `json:"deny,omitempty" yaml:"deny"`
-	Max   Bytes    `json:"max,omitempty" yaml:"max"` // size of the file, 0 means no limit
+	Max   Bytes    `json:"max,omitempty" yaml:"max"` // maximum size of the file; 0 means no limit
 }
 
-// Allows tells whether the clean path matches an allow pattern.
+// Allows reports whether the clean path matches an allow pattern.
 func (p *PathPolicy) Allows(clean string) bool {
 	return len(p.Allow) == 0 || matchesAny(p.Allow, clean)
 }
 
-// Denies tells whether the clean path, or a folder above it, matches a deny
-// pattern. Letter case does not count, because on many disks it does not.
+// Denies reports whether the clean path, or a folder above it, matches a deny pattern. It ignores
+// letter case, because many file systems do.
 func (p *PathPolicy) Denies(clean string) bool {
 	lower := strings.ToLower(clean)
 	for at := lower; at != ""; at = at[:max(strings.LastIndexByte(at, '/'), 0)] {

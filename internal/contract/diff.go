@@ -10,10 +10,10 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Bump is how much a change asks of the version, by the rule of seed 002.
+// Bump is the part of the version that a change must raise, by the rule of seed 002.
 type Bump int
 
-// The bumps, from none to the greatest.
+// The bumps, from none to the largest.
 const (
 	None  Bump = iota
 	Patch      // bug fixes, documentation, and the rest
@@ -30,10 +30,10 @@ func (b Bump) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 type Change struct {
 	Bump  Bump   `json:"bump"`
 	Where string `json:"where"` // input.file, output.size, approval, ...
-	What  string `json:"what"`  // what happened there, and which rule that makes it
+	What  string `json:"what"`  // what changed, and which rule makes it this bump
 }
 
-// Compare lists what changed from old to updated, the greatest bump first.
+// Compare lists the changes from old to updated, the largest bump first.
 func Compare(old, updated *Contract) []Change {
 	d := &differ{}
 	d.schemas("input", &old.Input, &updated.Input)
@@ -44,7 +44,7 @@ func Compare(old, updated *Contract) []Change {
 	return d.changes
 }
 
-// Needed is the greatest bump among changes.
+// Needed returns the largest bump among changes.
 func Needed(changes []Change) Bump {
 	needed := None
 	for _, c := range changes {
@@ -53,17 +53,17 @@ func Needed(changes []Change) Bump {
 	return needed
 }
 
-// ToolReview is the judgement on one tool's change.
+// ToolReview is the review of one tool's changes.
 type ToolReview struct {
 	Tool    string   `json:"tool"` // set/name
 	Old     Version  `json:"old"`
 	New     Version  `json:"new"`
 	Needed  Bump     `json:"needed"`
-	Enough  bool     `json:"enough"` // the version was raised by as much as is needed
+	Enough  bool     `json:"enough"` // the version was raised enough
 	Changes []Change `json:"changes"`
 }
 
-// Review judges every tool that differs between two catalogs.
+// Review reviews every tool that differs between two catalogs.
 func Review(old, updated []*Set) []ToolReview {
 	var reviews []ToolReview
 	for _, set := range old {
@@ -99,7 +99,7 @@ func review(old, updated *Contract) ToolReview {
 	return r
 }
 
-// Find returns the contract of a tool of one of the sets, or nil.
+// Find returns the contract of a tool in a set, or nil.
 func Find(sets []*Set, set, name string) *Contract {
 	if i := slices.IndexFunc(sets, func(s *Set) bool { return s.Name == set }); i >= 0 {
 		return sets[i].Find(name)
@@ -107,7 +107,7 @@ func Find(sets []*Set, set, name string) *Contract {
 	return nil
 }
 
-// bumpBetween is the bump that was made; going back is none.
+// bumpBetween returns the bump from old to updated. A lower version counts as no bump.
 func bumpBetween(old, updated Version) Bump {
 	for _, part := range []struct {
 		raised int
@@ -129,8 +129,8 @@ func (d *differ) add(b Bump, where, format string, args ...any) {
 	d.changes = append(d.changes, Change{b, where, fmt.Sprintf(format, args...)})
 }
 
-// schemas compares two schemas member by member. at begins with input or output,
-// which decides whether a looser rule is harmless (input) or breaking (output).
+// schemas compares two schemas member by member. at begins with input or output: a looser rule is
+// harmless in the input and breaking in the output.
 func (d *differ) schemas(at string, old, updated *jsontree.Value) {
 	d.properties(at, old, updated)
 	d.required(at, old, updated)
@@ -143,7 +143,7 @@ func (d *differ) schemas(at string, old, updated *jsontree.Value) {
 	}
 }
 
-// answers compares what tools answer with: fields, or content blocks.
+// answers compares the outputs of two tools: fields, or content blocks.
 func (d *differ) answers(old, updated *Contract) {
 	switch {
 	case old.Content == updated.Content:
@@ -171,7 +171,7 @@ func (d *differ) properties(at string, old, updated *jsontree.Value) {
 			continue
 		}
 		switch isInput := strings.HasPrefix(at, "input"); {
-		case isInput && demands(updated, name):
+		case isInput && isRequired(updated, name):
 			d.add(Major, at+"."+name, "a required field was added, a breaking change to %s", sideOf(at))
 		case isInput:
 			d.add(Minor, at+"."+name, "an optional field was added, a new part of %s", sideOf(at))
@@ -181,7 +181,7 @@ func (d *differ) properties(at string, old, updated *jsontree.Value) {
 	}
 }
 
-// propertiesOf is empty for what is no schema: lint objects to that, not we.
+// propertiesOf returns an empty object if schema is not a schema; lint reports that.
 func propertiesOf(schema *jsontree.Value) jsontree.Value {
 	if p := schema.Field("properties"); p.Kind == jsontree.Object {
 		return p
@@ -196,15 +196,14 @@ func sideOf(at string) string {
 	return "the response"
 }
 
-// demands tells whether a schema has a field in its list of required ones.
-func demands(schema *jsontree.Value, name string) bool {
+// isRequired reports whether a schema lists a field as required.
+func isRequired(schema *jsontree.Value, name string) bool {
 	list := schema.Field("required")
 	return list.Has(name)
 }
 
-// keyword judges one changed keyword. Whatever closes a vocabulary (type, enum,
-// required, pattern, format) is part of the format: any change of it breaks
-// somebody. Bounds break only in the direction that refuses what was accepted.
+// keyword reviews one changed keyword. Any change of type, enum, required, pattern or format breaks
+// some caller. A changed bound is breaking only if it rejects what was accepted before.
 func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 	shownWas, shownIs := orNothing(was), orNothing(is)
 	switch keyword {
@@ -233,17 +232,17 @@ func (d *differ) keyword(at, keyword string, was, is *jsontree.Value) {
 	}
 }
 
-// accepted judges a further type: one more leaves alone who sends the others.
+// accepted reviews a further accepted type, which does not affect callers that send the others.
 func (d *differ) accepted(at string, was *jsontree.Value, shownWas, shownIs string) {
 	if was.Kind == jsontree.Null {
-		d.add(Minor, at, "x-accepts went from %s to %s, which leaves old callers alone", shownWas, shownIs)
+		d.add(Minor, at, "x-accepts went from %s to %s, which does not affect existing callers", shownWas, shownIs)
 		return
 	}
 	d.add(Major, at, "x-accepts went from %s to %s, a breaking change to %s", shownWas, shownIs, sideOf(at))
 }
 
-// required compares the lists of required fields. A field that is new or gone is
-// told of once, by properties.
+// required compares the lists of required fields. properties reports new and removed fields, so
+// required skips them.
 func (d *differ) required(at string, old, updated *jsontree.Value) {
 	was, is := propertiesOf(old), propertiesOf(updated)
 	for i := range was.Members {
@@ -251,7 +250,7 @@ func (d *differ) required(at string, old, updated *jsontree.Value) {
 		if _, kept := is.Get(name); !kept {
 			continue
 		}
-		switch before, after := demands(old, name), demands(updated, name); {
+		switch before, after := isRequired(old, name), isRequired(updated, name); {
 		case before && !after:
 			d.add(Major, at+"."+name, "the field is no longer required, a breaking change to %s", sideOf(at))
 		case after && !before:
@@ -260,7 +259,7 @@ func (d *differ) required(at string, old, updated *jsontree.Value) {
 	}
 }
 
-// parts compares the schemas within a keyword one by one, if they correspond.
+// parts compares the subschemas of a keyword one by one, if they correspond.
 func (d *differ) parts(at, keyword string, was, is *jsontree.Value) bool {
 	switch {
 	case keyword == "additionalProperties" && was.Kind == jsontree.Object && is.Kind == jsontree.Object:
@@ -276,8 +275,8 @@ func (d *differ) parts(at, keyword string, was, is *jsontree.Value) bool {
 	}
 }
 
-// isTighter tells whether a bound refuses more than it did. The direction is 1
-// for a lower bound and -1 for an upper one; an absent bound refuses nothing.
+// isTighter reports whether a bound rejects more than it did. The direction is 1 for a lower bound
+// and -1 for an upper one; an absent bound rejects nothing.
 func isTighter(was, is *jsontree.Value, direction int) bool {
 	if is.Kind != jsontree.Number || was.Kind != jsontree.Number {
 		return is.Kind == jsontree.Number
@@ -290,7 +289,7 @@ func (d *differ) bound(at, keyword string, tighter bool, was, is string) {
 	if breaks {
 		d.add(Major, at, "%s went from %s to %s, a breaking change to %s", keyword, was, is, sideOf(at))
 	} else {
-		d.add(Minor, at, "%s went from %s to %s, which leaves old callers alone", keyword, was, is)
+		d.add(Minor, at, "%s went from %s to %s, which does not affect existing callers", keyword, was, is)
 	}
 }
 
@@ -301,7 +300,7 @@ func orNothing(v *jsontree.Value) string {
 	return cut(string(v.Append(nil)))
 }
 
-// promises compares what else a caller's program may have been built on.
+// promises compares everything else that a caller's program may depend on.
 func (d *differ) promises(old, updated *Contract) {
 	if old.Name != updated.Name {
 		d.add(Major, "name", "the tool was renamed from %s to %s", old.Name, updated.Name)
@@ -313,7 +312,7 @@ func (d *differ) promises(old, updated *Contract) {
 		d.add(Major, "access", "the tool is no longer public")
 	}
 	if !old.Approval.Required && updated.Approval.Required {
-		d.add(Major, "approval", "calls that went through now wait for a person")
+		d.add(Major, "approval", "calls that ran at once now need approval")
 	}
 	d.tasks(old.Task, updated.Task)
 	d.sizes(old, updated)
@@ -342,8 +341,8 @@ func (d *differ) promises(old, updated *Contract) {
 	}
 }
 
-// tasks compares whether a call may become a task. A client that never asks for
-// one is not told of a new possibility; every other change reaches somebody.
+// tasks compares whether a call may become a task. A new option does not affect clients that never
+// ask for a task; every other change affects some client.
 func (d *differ) tasks(was, is TaskMode) {
 	switch {
 	case was == is:
@@ -354,15 +353,15 @@ func (d *differ) tasks(was, is TaskMode) {
 	}
 }
 
-// truncation compares how a long answer gets shorter. A caller that follows the
-// cursor may be cut off earlier or later, but has to find list and cursor.
+// truncation compares how a long answer is truncated. A caller that follows the cursor does not
+// depend on where the answer ends, but must find the list and the cursor.
 func (d *differ) truncation(was, is Truncate) {
 	switch {
 	case was == is || is == Truncate{}:
 	case was == Truncate{} && is.Cursor == "":
-		d.add(Major, "truncate", "the end of a long answer is lost, a breaking change to the response")
+		d.add(Major, "truncate", "a long answer is cut without a cursor, a breaking change to the response")
 	case was == Truncate{}:
-		d.add(Minor, "truncate", "a long answer is cut and goes on at %s, a new part of the response", is.Cursor)
+		d.add(Minor, "truncate", "a long answer is cut and continues at %s, a new part of the response", is.Cursor)
 	case was.List != is.List || was.Cursor != is.Cursor:
 		d.add(Major, "truncate", "it went from %s and %q to %s and %q, a breaking change to the response", was.List, was.Cursor, is.List, is.Cursor)
 	}
@@ -380,7 +379,7 @@ func (d *differ) sizes(old, updated *Contract) {
 	}
 }
 
-// rest finds whatever else differs, so that no change goes without a bump.
+// rest finds all other differences, so that every change needs a bump.
 func (d *differ) rest(old, updated *Contract) {
 	was, is := fieldsOf(old), fieldsOf(updated)
 	for _, name := range slices.Sorted(maps.Keys(was)) {

@@ -14,12 +14,12 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// TestRules is the rule of seed 002, case by case: MAJOR for a breaking change to
-// parameters or response, MINOR for new optional ones, PATCH for the rest.
+// TestRules tests the rule of seed 002: MAJOR for a breaking change to parameters or response,
+// MINOR for new optional ones, PATCH for the rest.
 func TestRules(t *testing.T) {
 	const major, minor, patch = contract.Major, contract.Minor, contract.Patch
 	for _, tc := range []struct {
-		name, was, is string // a place of goodYAML, before and after
+		name, was, is string // a part of goodYAML, before and after
 		bump          contract.Bump
 		where, what   string
 	}{
@@ -50,22 +50,22 @@ func TestRules(t *testing.T) {
 		{"an object was closed", "additionalProperties: false\n      description: Who wrote it", "additionalProperties: true\n      description: Who wrote it", major, "input.author", "additionalProperties went from false to true, a breaking change to the parameters"},
 
 		{"input: a lower bound raised", "minimum: 1, maximum: 9", "minimum: 2, maximum: 9", major, "input.rank", "minimum went from 1 to 2, a breaking change to the parameters"},
-		{"input: a lower bound lowered", "minimum: 1, maximum: 9", "minimum: 0, maximum: 9", minor, "input.rank", "minimum went from 1 to 0, which leaves old callers alone"},
-		{"input: a lower bound gone", "minimum: 1, maximum: 9", "maximum: 9", minor, "input.rank", "minimum went from 1 to nothing, which leaves old callers alone"},
+		{"input: a lower bound lowered", "minimum: 1, maximum: 9", "minimum: 0, maximum: 9", minor, "input.rank", "minimum went from 1 to 0, which does not affect existing callers"},
+		{"input: a lower bound gone", "minimum: 1, maximum: 9", "maximum: 9", minor, "input.rank", "minimum went from 1 to nothing, which does not affect existing callers"},
 		{"input: a lower bound new", "path: {type: string,", "path: {type: string, minLength: 2,", major, "input.path", "minLength went from nothing to 2, a breaking change to the parameters"},
 		{"input: an upper bound lowered", "minimum: 1, maximum: 9", "minimum: 1, maximum: 8", major, "input.rank", "maximum went from 9 to 8, a breaking change to the parameters"},
-		{"input: an upper bound raised", "minimum: 1, maximum: 9", "minimum: 1, maximum: 10", minor, "input.rank", "maximum went from 9 to 10, which leaves old callers alone"},
-		{"input: an upper bound gone", "minimum: 1, maximum: 9", "minimum: 1", minor, "input.rank", "maximum went from 9 to nothing, which leaves old callers alone"},
+		{"input: an upper bound raised", "minimum: 1, maximum: 9", "minimum: 1, maximum: 10", minor, "input.rank", "maximum went from 9 to 10, which does not affect existing callers"},
+		{"input: an upper bound gone", "minimum: 1, maximum: 9", "minimum: 1", minor, "input.rank", "maximum went from 9 to nothing, which does not affect existing callers"},
 		{"input: an upper bound new", "author:\n      type: object", "author:\n      type: object\n      maxItems: 4", major, "input.author", "maxItems went from nothing to 4, a breaking change to the parameters"},
 		{"input: maxItems lowered", "minItems: 1\n      maxItems: 3", "minItems: 1\n      maxItems: 2", major, "input.tags", "maxItems went from 3 to 2, a breaking change to the parameters"},
 		{"input: minItems raised", "minItems: 1\n", "minItems: 2\n", major, "input.tags", "minItems went from 1 to 2, a breaking change to the parameters"},
-		{"output: a lower bound raised", "id: {type: integer, minimum: 1", "id: {type: integer, minimum: 2", minor, "output.id", "minimum went from 1 to 2, which leaves old callers alone"},
+		{"output: a lower bound raised", "id: {type: integer, minimum: 1", "id: {type: integer, minimum: 2", minor, "output.id", "minimum went from 1 to 2, which does not affect existing callers"},
 		{"output: a lower bound lowered", "id: {type: integer, minimum: 1", "id: {type: integer, minimum: 0", major, "output.id", "minimum went from 1 to 0, a breaking change to the response"},
 		{"output: a lower bound gone", "id: {type: integer, minimum: 1,", "id: {type: integer,", major, "output.id", "minimum went from 1 to nothing, a breaking change to the response"},
 		{"output: an upper bound raised", "note: {type: string, maxLength: 500", "note: {type: string, maxLength: 600", major, "output.note", "maxLength went from 500 to 600, a breaking change to the response"},
-		{"output: an upper bound lowered", "note: {type: string, maxLength: 500", "note: {type: string, maxLength: 400", minor, "output.note", "maxLength went from 500 to 400, which leaves old callers alone"},
+		{"output: an upper bound lowered", "note: {type: string, maxLength: 500", "note: {type: string, maxLength: 400", minor, "output.note", "maxLength went from 500 to 400, which does not affect existing callers"},
 		{"output: an upper bound gone", "note: {type: string, maxLength: 500,", "note: {type: string,", major, "output.note", "maxLength went from 500 to nothing, a breaking change to the response"},
-		{"output: an upper bound new", "id: {type: integer, minimum: 1", "id: {type: integer, maximum: 7, minimum: 1", minor, "output.id", "maximum went from nothing to 7, which leaves old callers alone"},
+		{"output: an upper bound new", "id: {type: integer, minimum: 1", "id: {type: integer, maximum: 7, minimum: 1", minor, "output.id", "maximum went from nothing to 7, which does not affect existing callers"},
 
 		{"a pattern changed", `pattern: "^[a-z/.]+$"`, `pattern: "^[a-z/._]+$"`, major, "input.path", `pattern went from "^[a-z/.]+$" to "^[a-z/._]+$", a breaking change to the parameters`},
 		{"a pattern went", `pattern: "^[a-z/.]+$", `, "", major, "input.path", `pattern went from "^[a-z/.]+$" to nothing, a breaking change to the parameters`},
@@ -75,10 +75,10 @@ func TestRules(t *testing.T) {
 		{"an x-code for a rule", "text: {type: string,", "text: {type: string, x-code: {minLength: empty},", major, "input.text", `x-code went from nothing to {"minLength":"empty"}, a breaking change to the parameters`},
 		{"an x-message for a rule", "text: {type: string,", "text: {type: string, x-message: {minLength: Write something},", patch, "input.text", "x-message was reworded, a documentation change"},
 		{"an x-trim came", "text: {type: string,", "text: {type: string, x-trim: true,", major, "input.text", "x-trim went from nothing to true, a breaking change to the parameters"},
-		{"an x-accepts came", "text: {type: string,", "text: {type: string, x-accepts: integer,", minor, "input.text", `x-accepts went from nothing to "integer", which leaves old callers alone`},
+		{"an x-accepts came", "text: {type: string,", "text: {type: string, x-accepts: integer,", minor, "input.text", `x-accepts went from nothing to "integer", which does not affect existing callers`},
 		{"the status of an error", "examples:\n", "errors:\n  invalid: {code: 400, status: 422}\nexamples:\n", major, "errors.invalid", "the HTTP status went from 400 to 422, a breaking change to the response"},
 		{"the status that it had", "examples:\n", "errors:\n  invalid: {code: 400, status: 400}\nexamples:\n", patch, "errors", "it was changed, with no breaking change to parameters or response"},
-		{"a long answer is cut", "examples:\n", "truncate: {list: tags, cursor: note, budget: 2KiB}\nexamples:\n", minor, "truncate", "a long answer is cut and goes on at note, a new part of the response"},
+		{"a long answer is cut", "examples:\n", "truncate: {list: tags, cursor: note, budget: 2KiB}\nexamples:\n", minor, "truncate", "a long answer is cut and continues at note, a new part of the response"},
 		{"a default changed", "default: idea", "default: task", minor, "input.kind", `default went from "idea" to "task", which changes what an absent argument means`},
 		{"an x-message came", "text: {type: string,", "text: {type: string, x-message: Write something,", patch, "input.text", "x-message was reworded, a documentation change"},
 		{"an x-redact came", "text: {type: string,", "text: {type: string, x-redact: true,", patch, "input.text", "x-redact went from nothing to true, which only the audit record shows"},
@@ -115,7 +115,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// checkReview: one bump less than needed is not enough, and the bump itself is.
+// checkReview: the needed bump is enough, and the next smaller one is not.
 func checkReview(t *testing.T, old, updated *contract.Contract, needed contract.Bump, first contract.Change) {
 	t.Helper()
 	v := old.Version
@@ -125,7 +125,7 @@ func checkReview(t *testing.T, old, updated *contract.Contract, needed contract.
 	} {
 		updated.Version = version
 		if old.Name != updated.Name {
-			return // another name is another tool: the review sees one removed and one added
+			return // a new name is a new tool: the review has one removed and one added
 		}
 		reviews := contract.Review(setOf(old), setOf(updated))
 		if len(reviews) != 1 || reviews[0].Enough != (bump >= needed) {
@@ -148,7 +148,7 @@ func TestReverseRules(t *testing.T) {
 		want          contract.Change
 	}{
 		{"public no more", "access: public", "access: caller", contract.Change{Bump: contract.Major, Where: "access", What: "the tool is no longer public"}},
-		{"approval from now on", "approval: {required: false, window: 1h}", "approval: {required: true, window: 1h}", contract.Change{Bump: contract.Major, Where: "approval", What: "calls that went through now wait for a person"}},
+		{"approval from now on", "approval: {required: false, window: 1h}", "approval: {required: true, window: 1h}", contract.Change{Bump: contract.Major, Where: "approval", What: "calls that ran at once now need approval"}},
 		{"a detail less", "errors: {invalid: {code: 400, details: [field]}}", "errors: {invalid: {code: 400}}", contract.Change{Bump: contract.Major, Where: "errors.invalid", What: "the detail field was removed, a breaking change to the response"}},
 		{"fields become content", "output: {type: object}", "content: true", contract.Change{Bump: contract.Major, Where: "output", What: "the answer went from fields to content, a breaking change to the response"}},
 		{"content becomes fields", "content: true", "output: {type: object}", contract.Change{Bump: contract.Major, Where: "output", What: "the answer went from content to fields, a breaking change to the response"}},
@@ -161,7 +161,7 @@ func TestReverseRules(t *testing.T) {
 		{"another cursor goes on", "truncate: {list: a, cursor: c, budget: 2KiB}", "truncate: {list: a, cursor: d, budget: 2KiB}", contract.Change{Bump: contract.Major, Where: "truncate", What: `it went from a and "c" to a and "d", a breaking change to the response`}},
 		{"another budget", "truncate: {list: a, cursor: c, budget: 2KiB}", "truncate: {list: a, cursor: c, budget: 3KiB}", contract.Change{Bump: contract.Patch, Where: "truncate", What: "it was changed, with no breaking change to parameters or response"}},
 		{"nothing is cut any more", "title: Demo\ntruncate: {list: a, cursor: c, budget: 2KiB}", "title: Demo", contract.Change{Bump: contract.Patch, Where: "truncate", What: "it was changed, with no breaking change to parameters or response"}},
-		{"the end of a long answer is lost", "title: Demo", "title: Demo\ntruncate: {list: a, budget: 2KiB}", contract.Change{Bump: contract.Major, Where: "truncate", What: "the end of a long answer is lost, a breaking change to the response"}},
+		{"the end of a long answer is lost", "title: Demo", "title: Demo\ntruncate: {list: a, budget: 2KiB}", contract.Change{Bump: contract.Major, Where: "truncate", What: "a long answer is cut without a cursor, a breaking change to the response"}},
 		{"a cursor goes on no more", "truncate: {list: a, cursor: c, budget: 2KiB}", "truncate: {list: a, budget: 2KiB}", contract.Change{Bump: contract.Major, Where: "truncate", What: `it went from a and "c" to a and "", a breaking change to the response`}},
 		{"a list becomes bare", "title: Demo", "title: Demo\nbare: a", contract.Change{Bump: contract.Major, Where: "bare", What: `it went from "" to "a", a breaking change to the response`}},
 		{"a list is bare no more", "title: Demo\nbare: a", "title: Demo", contract.Change{Bump: contract.Major, Where: "bare", What: `it went from "a" to "", a breaking change to the response`}},
@@ -184,7 +184,7 @@ func TestReverseRules(t *testing.T) {
 	}
 }
 
-// TestWordsOnlyInAnOption: documentation stays documentation wherever it stands.
+// TestWordsOnlyInAnOption: documentation counts as documentation in every place.
 func TestWordsOnlyInAnOption(t *testing.T) {
 	old := load(t, goodYAML)
 	updated := load(t, swap(t, goodYAML, "{type: string, format: date}, {", "{type: string, format: date, description: A day}, {"))
@@ -216,7 +216,7 @@ func TestReview(t *testing.T) {
 		name         string
 		old, updated []*contract.Set
 		tools        []string
-		refused      string // the change that needs more, and the bump that it needs
+		refused      string // the change that needs a larger bump, and that bump
 	}{
 		{"nothing", setOf(version("1.2.3")), setOf(version("1.2.3")), nil, ""},
 		{"a version raised for nothing", setOf(version("1.2.3")), setOf(version("2.0.0")), nil, ""},
@@ -274,8 +274,8 @@ func TestReviewAsJSON(t *testing.T) {
 	}
 }
 
-// TestEveryChangeCounts: any change of a contract's content gives it another
-// digest and asks for a bump; no change gives neither.
+// TestEveryChangeCounts: any change of a contract's content changes its digest and needs a bump,
+// and without a change both stay the same.
 func TestEveryChangeCounts(t *testing.T) {
 	base := asYAML(t, load(t, goodYAML))
 	fixed := load(t, base)
@@ -303,7 +303,7 @@ func TestEveryChangeCounts(t *testing.T) {
 	})
 }
 
-// asYAML writes a contract as JSON, which is YAML, with the keys of a file.
+// asYAML writes a contract as JSON, which is valid YAML, with the keys of a contract file.
 func asYAML(t *testing.T, c *contract.Contract) string {
 	t.Helper()
 	data, err := json.Marshal(c)
@@ -315,7 +315,7 @@ func asYAML(t *testing.T, c *contract.Contract) string {
 	return written(v)
 }
 
-// mutate changes one place somewhere in a tree: a value, a key or a member less.
+// mutate changes one place in a tree: it changes a value or a key, or removes a member.
 func mutate(t *rapid.T, v *jsontree.Value) {
 	for len(v.Members) > 0 {
 		i := rapid.IntRange(0, len(v.Members)-1).Draw(t, "member")

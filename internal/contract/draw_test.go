@@ -9,8 +9,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// What TestAgreesWithOracle draws from: small lists, so that schemas and values
-// meet, with the corners of the standard among them.
+// The values that TestAgreesWithOracle draws from. The lists are short, so that schemas and values
+// often match, and include edge cases of the standard.
 var (
 	someKeys     = []string{"a", "b", "name", "é", "😀", "", "a.b", "x-y", "$ref"}
 	someTexts    = []string{"", "a", "ab", "abc", "é", "😀", "e\u0301", "日本語", "a b", "a/b.md", "\x00", "\ufffd", "null", "1"}
@@ -26,19 +26,18 @@ var (
 	someURIs = []string{"https://example.com/a", "http://[::1]:80/", "urn:isbn:1", "mailto:a@b.c", "a:", "/relative", "//host/x", "", "http://a b/", "1a:b", "file:///etc", "http://a/%zz", "http://[::1", "HTTP://EXAMPLE.COM", "a.b+c-d:x?y#z"}
 )
 
-// drawer draws a schema. It knows where a reference may lead: to judge the same
-// value, only to definitions further on, so that no circle is closed; to judge a
-// value further down, to all.
+// drawer draws a schema. For the same value, a reference may only lead to a later definition, so
+// that there is no cycle. For a part of the value, it may lead to any definition.
 type drawer struct {
 	*rapid.T
 	same, further []string
 }
 
-// below is the drawer of schemas for values further down.
+// below returns the drawer of schemas for parts of the value.
 func (t drawer) below() drawer { return drawer{t.T, t.further, t.further} }
 
-// drawDocument draws a whole schema: sometimes with definitions, which it and they
-// may refer to by name and by anchor.
+// drawDocument draws a whole schema. Some have definitions, which any part of the document may
+// refer to by name and by anchor.
 func drawDocument(r *rapid.T, depth int) jsontree.Value {
 	n := rapid.IntRange(0, 3).Draw(r, "definitions")
 	var refs []string
@@ -96,7 +95,7 @@ func drawSchema(t drawer, depth int) jsontree.Value {
 	return jsontree.Obj(m...)
 }
 
-// drawParts draws schemas that judge the same value as the one around them.
+// drawParts draws subschemas that apply to the same value.
 func drawParts(t drawer, kind string, depth int, add func(string, jsontree.Value)) {
 	switch kind {
 	case "$ref":
@@ -203,13 +202,13 @@ type values struct {
 	document *jsontree.Value
 }
 
-// definition is what a reference leads to.
+// definition returns the target of a reference.
 func (t values) definition(ref string) *jsontree.Value {
 	found := t.document.At("$defs", "d"+ref[len(ref)-1:])
 	return &found
 }
 
-// drawFor draws a value that fits the schema, or nearly so.
+// drawFor draws a value that matches the schema, or nearly does.
 func drawFor(t values, schema *jsontree.Value, depth int) jsontree.Value {
 	if rapid.IntRange(0, 11).Draw(t.T, "stray") == 0 {
 		return drawAny(t.T, depth)
@@ -234,8 +233,8 @@ func drawFor(t values, schema *jsontree.Value, depth int) jsontree.Value {
 	}
 }
 
-// parts are the schemas that judge the same value. Where references come back to
-// themselves, the values end at some depth.
+// parts returns the subschemas that apply to the same value. The depth of values is limited, so
+// recursive references end.
 func (t values) parts(schema *jsontree.Value) []*jsontree.Value {
 	var parts []*jsontree.Value
 	for _, keyword := range []string{"anyOf", "allOf"} {

@@ -16,7 +16,7 @@ import (
 var envelopeSet = strings.Replace(strings.Replace(setYAML, "shape: coded", "shape: envelope", 1),
 	"invalid: {code: 400}", "invalid: {code: invalid_input, details: [field, value, problems]}", 1)
 
-// envelopeYAML is a contract with nothing wrong in a set of shape envelope.
+// envelopeYAML is a valid contract in a set of shape envelope.
 const envelopeYAML = `name: list_notes
 title: List notes
 description: Lists notes.
@@ -67,8 +67,8 @@ func TestGoodEnvelope(t *testing.T) {
 	}
 }
 
-// TestEnvelopeSchema: what is published has the envelope, what a handler is bound to
-// has not, and a catalog that is read back says the same.
+// TestEnvelopeSchema: the published schema has the envelope, the schema for the handler does not,
+// and a catalog that is read back has the same schemas.
 func TestEnvelopeSchema(t *testing.T) {
 	const data = `{"type":"object","properties":{"id":{"type":"integer"}},"additionalProperties":false}`
 	set, err := contract.Load(fstest.MapFS{"_set.yaml": {Data: []byte(envelopeSet)}, "tool.yaml": {Data: []byte("name: demo\ninput: {type: object}\noutput: " + data + "\n")}}, ".")
@@ -100,7 +100,7 @@ func TestEnvelopeSchema(t *testing.T) {
 	}
 }
 
-// TestNoEnvelope: the other shapes, and content, go out as they are.
+// TestNoEnvelope: answers of the other shapes, and content, are sent unchanged.
 func TestNoEnvelope(t *testing.T) {
 	for name, c := range map[string]*contract.Contract{
 		"another shape": withOutput(t, `{type: object, properties: {data: {type: string}}}`),
@@ -135,7 +135,7 @@ func TestConformEnvelope(t *testing.T) {
 	}
 }
 
-// TestEnvelopeErrors: a refusal is seed 002's, to the byte.
+// TestEnvelopeErrors: errors match seed 002 to the byte.
 func TestEnvelopeErrors(t *testing.T) {
 	failure := func(code, message, details string) string {
 		return `{"success":false,"error":{"code":"` + code + `","message":"` + message + `","details":` + details + `}}`
@@ -176,8 +176,8 @@ func TestEnvelopeErrors(t *testing.T) {
 	}
 }
 
-// TestEnvelopeManyProblems: however much else is wrong, the contract's own fields
-// decide the code.
+// TestEnvelopeManyProblems: the contract's own fields determine the code, however many other
+// problems there are.
 func TestEnvelopeManyProblems(t *testing.T) {
 	_, err := enveloped(t).Accept(tree(t, `{"title":"a"`+numbered(50)+`,"due":"x"}`))
 	e := contract.AsError(err)
@@ -186,7 +186,7 @@ func TestEnvelopeManyProblems(t *testing.T) {
 	}
 }
 
-// TestLintOfEnvelopes: the data is a schema like any other, and has to be an object.
+// TestLintOfEnvelopes: the schema of the data is checked like any other, and must be an object.
 func TestLintOfEnvelopes(t *testing.T) {
 	for _, tc := range []struct{ name, was, is, where, what string }{
 		{"data without a description", "  description: The notes\n  properties", "  properties", "output.data", "has no description"},
@@ -203,16 +203,16 @@ func TestLintOfEnvelopes(t *testing.T) {
 		})
 	}
 	list := loadBeside(t, envelopeSet, "name: demo\ninput: {type: object}\noutput: {type: array, description: A list, items: {type: string}}\n")
-	told := false
+	found := false
 	for _, f := range list.Lint() {
-		told = told || f == contract.Finding{Tool: "demo/demo", Where: "output.data", What: "the data must be an object"}
+		found = found || f == contract.Finding{Tool: "demo/demo", Where: "output.data", What: "the data must be an object"}
 	}
-	if !told {
+	if !found {
 		t.Errorf("findings = %v", list.Lint())
 	}
 }
 
-// TestLintOfSteps: an example can only be prepared by tools of its own set.
+// TestLintOfSteps: only tools of the same set can prepare an example.
 func TestLintOfSteps(t *testing.T) {
 	const step = "examples:\n  - title: One note\n"
 	for before, want := range map[string]string{

@@ -12,49 +12,48 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Kind says what went wrong in Remit's own words; a contract maps each kind to
-// the code and the wording that its callers were promised.
+// Kind classifies a failure. A contract maps each kind to the code and message that it promises.
 type Kind string
 
 // The kinds of failure, from the caller's fault to ours.
 const (
 	Invalid     Kind = "invalid"     // the arguments break the contract
-	Denied      Kind = "denied"      // a rule or a person says no
+	Denied      Kind = "denied"      // a rule or a person refused the call
 	NotFound    Kind = "not_found"   // there is no such thing
-	Conflict    Kind = "conflict"    // it changed meanwhile
+	Conflict    Kind = "conflict"    // the data changed in the meantime
 	TooLarge    Kind = "too_large"   // over a size the contract states
-	Limited     Kind = "limited"     // too many calls; details hold retry_after
+	Limited     Kind = "limited"     // too many calls; the details hold retry_after
 	Pending     Kind = "pending"     // a person has yet to approve
 	Unavailable Kind = "unavailable" // a store is down or the deadline passed; try again
 	Internal    Kind = "internal"    // a fault of Remit
 )
 
-// Kinds lists every kind, in the order in which documents show them.
+// Kinds lists every kind, in the order in which documentation shows them.
 func Kinds() []Kind {
 	return []Kind{Invalid, Denied, NotFound, Conflict, TooLarge, Limited, Pending, Unavailable, Internal}
 }
 
-// Status is the HTTP status of a failure. A call that waits for a person has
-// neither failed nor been carried out: it is accepted.
+// Status returns the HTTP status of a kind. A call that waits for approval has neither failed nor
+// run, so its status is 202 Accepted.
 func (k Kind) Status() int { return cmp.Or(statuses[k], 500) }
 
 var statuses = map[Kind]int{
 	Invalid: 400, Denied: 403, NotFound: 404, Conflict: 409, TooLarge: 413, Limited: 429, Pending: 202, Unavailable: 503,
 }
 
-// Error is the only failure a caller ever sees. Message and Details are for the
-// caller; Cause is for the log and is never sent.
+// Error is the only error that callers see. Message and Details are sent to the caller; Cause is
+// only logged.
 type Error struct {
 	Kind    Kind
-	Code    string // overrides the code that the contract gives the kind, if set
+	Code    string // overrides the contract's code for the kind, if set
 	Message string
 	Details map[string]any
 	Cause   error
 
-	schema bool // arguments break the schema, and it has no words of its own for that
+	schema bool // the arguments violate the schema, and the schema has no message of its own
 }
 
-// Errorf makes an Error of a kind, with a message for the caller.
+// Errorf returns an Error of a kind, with a message for the caller.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -68,7 +67,7 @@ func (e *Error) With(key string, value any) *Error {
 	return e
 }
 
-// Because records what really happened, for the log alone.
+// Because sets the cause, which is only logged, and returns e.
 func (e *Error) Because(cause error) *Error {
 	e.Cause = cause
 	return e
@@ -83,8 +82,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// AsError finds the Error in err. Anything else is a fault of ours: it becomes
-// kind internal, with err as the cause and nothing of it in the message.
+// AsError returns the Error in err. Any other error is a fault of Remit: it becomes an Error of
+// kind internal with err as its cause, and its text is not sent.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -92,7 +91,7 @@ func AsError(err error) *Error {
 	return Errorf(Internal, "Internal error").Because(err)
 }
 
-// Shape is the form in which a set's errors reach the caller.
+// Shape is the JSON form of a set's errors.
 type Shape string
 
 // The four shapes of the seeds.
@@ -106,33 +105,33 @@ const (
 // Shapes lists the shapes that a set may choose from.
 func Shapes() []Shape { return []Shape{Coded, Plain, Envelope, Named} }
 
-// ErrorRule is how a contract words one kind of failure.
+// ErrorRule says how a contract reports one kind of failure.
 type ErrorRule struct {
 	Code string `json:"code,omitempty" yaml:"code"`
-	// Message may name details in braces: "Path not allowed: {path}". Empty
-	// means the message of the failure itself, which is also what {message} gives.
+	// Message may name details in braces: "Path not allowed: {path}". If it is empty, the message
+	// of the failure is used, which {message} also stands for.
 	Message string   `json:"message,omitempty" yaml:"message"`
-	Schema  string   `json:"schema,omitempty" yaml:"schema"`   // the words if arguments break the schema, unless x-message has some
-	Details []string `json:"details,omitempty" yaml:"details"` // which details are sent
-	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means that of the kind
-	When    string   `json:"when,omitempty" yaml:"when"`       // for documents: what brings it about
+	Schema  string   `json:"schema,omitempty" yaml:"schema"`   // the message if arguments violate the schema and x-message gives none
+	Details []string `json:"details,omitempty" yaml:"details"` // the details that are sent
+	Status  int      `json:"status,omitempty" yaml:"status"`   // the HTTP status; zero means the status of the kind
+	When    string   `json:"when,omitempty" yaml:"when"`       // for documentation: what causes it
 }
 
-// Status is the HTTP status that a caller gets for a kind of failure: the one that
-// the contract states, or else the kind's own.
+// Status returns the HTTP status of a kind of failure: the one that the contract states, or else
+// the status of the kind.
 func (c *Contract) Status(kind Kind) int {
 	return cmp.Or(c.Errors[kind].Status, kind.Status())
 }
 
-// alwaysSent are details that tell the caller what to do next, in every shape.
+// alwaysSent lists the details that say what to do next. They are sent in every shape.
 var alwaysSent = []string{"retry_after", "approval"}
 
-// Code is the contract's own word for a failure.
+// Code returns the contract's code for a failure.
 func (c *Contract) Code(e *Error) string {
 	return cmp.Or(e.Code, c.Errors[e.Kind].Code)
 }
 
-// Render gives the body that a caller gets for a failure. Cause stays out.
+// Render returns the body that a caller gets for a failure. It leaves out Cause.
 func (c *Contract) Render(e *Error) []byte {
 	rule := c.Errors[e.Kind]
 	code := c.Code(e)
@@ -155,7 +154,7 @@ func (c *Contract) Render(e *Error) []byte {
 	return body.Append(nil)
 }
 
-// codeValue writes a code made of digits as a number, as seed 000 shows it.
+// codeValue returns a code made of digits as a number, as in seed 000.
 func codeValue(code string) jsontree.Value {
 	if n, err := strconv.ParseInt(code, 10, 64); err == nil {
 		return jsontree.Int(n)
@@ -163,9 +162,8 @@ func codeValue(code string) jsontree.Value {
 	return jsontree.Str(code)
 }
 
-// words fills the template in one pass, so that a brace in a value is only a brace.
-// A template that names a detail which the failure lacks gives way to the
-// failure's own message.
+// words fills in the template in one pass, so that braces in a value are not replaced. If the
+// template names a detail that the failure lacks, words returns the message of the failure.
 func (r ErrorRule) words(e *Error) string {
 	var text strings.Builder
 	rest := r.Message
@@ -192,7 +190,7 @@ func (r ErrorRule) words(e *Error) string {
 	return text.String()
 }
 
-// detailText is a detail as words can hold it.
+// detailText returns a detail as text for a message.
 func (e *Error) detailText(name string) (string, bool) {
 	if name == "message" {
 		return e.Message, true

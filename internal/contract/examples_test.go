@@ -8,8 +8,8 @@ import (
 	"remit/internal/contract"
 )
 
-// TestExamples checks that examples survive the way to JSON and back, with numbers as
-// they were spelt and keys in their order.
+// TestExamples checks that examples survive conversion to JSON and back, with the spelling of
+// numbers and the order of keys.
 func TestExamples(t *testing.T) {
 	made := []contract.Example{{Title: "One <b>", Arguments: tree(t, `{"b":1,"a":1.50}`)}}
 	data, err := json.Marshal(made)

@@ -43,7 +43,7 @@ const talkative = `
   additionalProperties: false
 `
 
-// TestExplanations: each sentence names the field, the value and what is allowed.
+// TestExplanations: each message names the field, the value and what is allowed.
 func TestExplanations(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for _, tc := range []struct{ name, args, field, want string }{
@@ -110,8 +110,7 @@ func TestExplanations(t *testing.T) {
 	}
 }
 
-// TestExplanationsOfParts: what is broken in a part is told as if it stood there
-// itself.
+// TestExplanationsOfParts: a problem in a subschema is reported like one of the schema itself.
 func TestExplanationsOfParts(t *testing.T) {
 	const schema = `
   type: object
@@ -150,10 +149,10 @@ func TestExplanationsOfParts(t *testing.T) {
 func TestExplanationCodes(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{`{"name":"ab","title":""}`, "bad_title"},
-		{`{"name":"ab","due":"soon"}`, "bad_date"}, // said of the property, broken in its option
+		{`{"name":"ab","due":"soon"}`, "bad_date"}, // stated for the property, violated in its option
 		{`{"name":"ab","due":7}`, "bad_date"},
 		{`{}`, ""},
-		{`{"title":"","name":7}`, "bad_title"}, // the first problem names the code
+		{`{"title":"","name":7}`, "bad_title"}, // the first problem determines the code
 	} {
 		_, err := withInput(t, talkative).Accept(tree(t, tc.args))
 		if got := contract.AsError(err).Code; got != tc.want {
@@ -178,7 +177,7 @@ func TestExplanationDetails(t *testing.T) {
 	}
 }
 
-// TestManyProblems: an answer stays short, however much is wrong.
+// TestManyProblems: the message stays short, however many problems there are.
 func TestManyProblems(t *testing.T) {
 	var args strings.Builder
 	args.WriteString(`{"name":"ab"`)
@@ -192,11 +191,11 @@ func TestManyProblems(t *testing.T) {
 	}
 	exactly := `{"name":"ab","a1":0,"a2":0,"a3":0,"a4":0,"a5":0,"a6":0,"a7":0,"a8":0,"a9":0,"a10":0}`
 	if _, err := withInput(t, talkative).Accept(tree(t, exactly)); strings.Contains(err.Error(), "and more") {
-		t.Errorf("ten problems are all told: %v", err)
+		t.Errorf("ten problems should all be reported: %v", err)
 	}
 }
 
-// TestSameWordsOnce: two rules broken under one x-message are one sentence.
+// TestSameWordsOnce: two rules violated under one x-message give one sentence.
 func TestSameWordsOnce(t *testing.T) {
 	c := withInput(t, `{type: object, properties: {title: {type: string, minLength: 1, pattern: "^[a-z]", x-message: Title cannot be empty}}, additionalProperties: false}`)
 	_, err := c.Accept(tree(t, `{"title":""}`))
@@ -205,8 +204,7 @@ func TestSameWordsOnce(t *testing.T) {
 	}
 }
 
-// FuzzAccept: whatever the arguments, every contract accepts them or says in
-// words what is wrong.
+// FuzzAccept: every contract accepts any arguments or says what is wrong with them.
 func FuzzAccept(f *testing.F) {
 	sets := published(f)
 	for _, set := range sets {

@@ -10,7 +10,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// setYAML is a set whose contracts need nothing but a schema of their own.
+// setYAML is a set whose contracts need only a schema of their own.
 const setYAML = `name: demo
 title: Demo
 description: Tools that only tests know.
@@ -32,7 +32,7 @@ defaults:
     internal: {code: 500, message: Internal error}
 `
 
-// goodYAML is a contract with a bit of everything, and nothing wrong with it.
+// goodYAML is a valid contract that uses most features.
 const goodYAML = `name: add_note
 title: Add a note
 version: 1.2.3
@@ -90,7 +90,7 @@ examples:
     error: {error: {code: 400, message: text must not be empty}}
 `
 
-// load reads one contract beside setYAML.
+// load reads one contract of the set in setYAML.
 func load(t testing.TB, text string) *contract.Contract {
 	t.Helper()
 	return loadBeside(t, setYAML, text)
@@ -106,7 +106,7 @@ func loadBeside(t testing.TB, set, text string) *contract.Contract {
 	return c
 }
 
-// published are the contracts of all toolsets, from their files.
+// published reads the contracts of all toolsets from their files.
 func published(t testing.TB) []*contract.Set {
 	t.Helper()
 	sets, err := contract.LoadAll(os.DirFS("../toolsets"))
@@ -116,7 +116,7 @@ func published(t testing.TB) []*contract.Set {
 	return sets
 }
 
-// withInput is a contract that takes what the schema's properties say.
+// withInput returns a contract with this input schema.
 func withInput(t testing.TB, schema string) *contract.Contract {
 	t.Helper()
 	return load(t, "name: demo\ninput: "+schema+"\noutput: {type: object}\n")
@@ -127,7 +127,7 @@ func withOutput(t testing.TB, schema string) *contract.Contract {
 	return load(t, "name: demo\ninput: {type: object}\noutput: "+schema+"\n")
 }
 
-// swap replaces the one place where a text stands.
+// swap replaces a text that must occur exactly once.
 func swap(t testing.TB, text, was, is string) string {
 	t.Helper()
 	if n := strings.Count(text, was); n != 1 {

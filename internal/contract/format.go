@@ -12,9 +12,9 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// format is a form of strings that is asserted, not merely noted.
+// format is a string format that is checked, not only documented.
 type format struct {
-	example string // for people
+	example string // shown in messages
 	valid   func(string) bool
 }
 
@@ -32,7 +32,7 @@ func knownFormat(v *jsontree.Value) (string, error) {
 	return v.Text, err
 }
 
-// formatFault returns an example of what was wanted, or "" if text is fine.
+// formatFault returns an example of the format, or "" if text matches it.
 func formatFault(name, text string) string {
 	if f, known := formats[name]; known && !f.valid(text) {
 		return f.example
@@ -45,15 +45,15 @@ func isDate(s string) bool {
 	return err == nil
 }
 
-// isDateTime follows RFC 3339, where T and Z may be small and a leap second may
-// stand at the end of a UTC day. time.Parse alone is laxer: it takes one digit for
-// an hour and an offset of 24 hours.
+// isDateTime follows RFC 3339, which allows a lower-case t and z, and a leap second at the end of a
+// UTC day. time.Parse alone is too lenient: it accepts an hour of one digit and an offset of 24
+// hours.
 func isDateTime(s string) bool {
 	const seconds = len("2026-01-09T10:30:00")
 	if len(s) <= seconds || !hasDigitsAs(s[:10], "0000-00-00") || !hasDigitsAs(s[11:seconds], "00:00:00") || !isOffset(afterFraction(s[seconds:])) {
 		return false
 	}
-	if s[17:seconds] != "60" && !strings.ContainsAny(s, "tz") { // as nearly all are
+	if s[17:seconds] != "60" && !strings.ContainsAny(s, "tz") { // the common case
 		_, err := time.Parse(time.RFC3339, s)
 		return err == nil
 	}
@@ -70,8 +70,7 @@ func isDateTime(s string) bool {
 	return !leap || u.Hour() == 23 && u.Minute() == 59
 }
 
-// hasDigitsAs tells whether s has a digit wherever the sample has a 0, and is the
-// sample elsewhere.
+// hasDigitsAs reports whether s has a digit wherever sample has a 0, and equals sample elsewhere.
 func hasDigitsAs(s, sample string) bool {
 	if len(s) != len(sample) {
 		return false
@@ -100,9 +99,9 @@ func isOffset(s string) bool {
 	return len(s) == 6 && (s[0] == '+' || s[0] == '-') && hasDigitsAs(s[1:], "00:00") && s[1:3] < "24" && s[4] < '6'
 }
 
-// uriAlphabet is the outline of a URI in RFC 3986: a scheme, then nothing but the
-// letters it knows, brackets around an IPv6 host alone. net/url checks the rest,
-// but would let spaces, <>, backslashes and any Unicode through.
+// uriAlphabet matches the outline of a URI in RFC 3986: a scheme, then only allowed characters,
+// with brackets only around an IPv6 host. net/url checks the rest, but would accept spaces, <>,
+// backslashes and any Unicode.
 var uriAlphabet = sync.OnceValue(func() *regexp.Regexp {
 	const part = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*`
 	const query = `(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*`

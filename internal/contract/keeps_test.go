@@ -8,20 +8,19 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// TestKeepsAll: what is left as it is would have been left so by the projection, and
-// what it changes is never left.
+// TestKeepsAll: keepsAll is true only if project leaves the value unchanged.
 func TestKeepsAll(t *testing.T) {
 	kept, changed := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		document := drawDocument(t, 3)
 		surplus := rapid.Bool().Draw(t, "surplus")
-		if surplus { // seldom drawn, and the one thing that answers lose
+		if surplus { // rarely drawn, but the usual reason for a change
 			document = parse(t, `{"type":"object","properties":{"a":{}},"additionalProperties":false}`)
 			document.Member("properties").Members[0].Value = drawSchema(drawer{T: t}, 2)
 		}
 		s, err := compileSchema(&document)
 		if err != nil {
-			t.Skip("the schema is none")
+			t.Skip("the schema does not compile")
 		}
 		v := drawFor(values{t, &document}, &document, 4)
 		if surplus && v.Kind == jsontree.Object {

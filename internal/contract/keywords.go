@@ -11,17 +11,17 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// dialect2020 is the only version of JSON Schema that a contract may name: it is
-// the one that is kept.
+// dialect2020 is the only version of JSON Schema that a contract may name, because it is the only
+// one that this package implements.
 const dialect2020 = "https://json-schema.org/draft/2020-12/schema"
 
-// Names that need no escape in a reference, compiled on first use.
+// Patterns of names that need no escape in a reference. They are compiled on first use.
 var (
 	plainName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]+$`) })
 	anchorName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`) })
 )
 
-// reference is a $ref whose end has yet to be found.
+// reference is a $ref that is not resolved yet.
 type reference struct {
 	from *schema
 	to   string
@@ -38,7 +38,7 @@ func (c *compiler) dialect(s *schema, v *jsontree.Value) error {
 	return nil
 }
 
-// definitions stand at the root alone, so that one form of reference names them.
+// definitions reads $defs. It is allowed only at the root, so that there is one form of reference.
 func (c *compiler) definitions(s *schema, v *jsontree.Value) error {
 	if err := c.isRoot(s); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (c *compiler) definitions(s *schema, v *jsontree.Value) error {
 
 func (c *compiler) isRoot(s *schema) error {
 	if s != c.root {
-		return fmt.Errorf("only the root of a schema can have it")
+		return fmt.Errorf("it is allowed only at the root of a schema")
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func (c *compiler) anchor(s *schema, v *jsontree.Value) error {
 
 func (c *compiler) name(s *schema, name string) error {
 	if c.named[name] != nil {
-		return fmt.Errorf("%s is there twice", name)
+		return fmt.Errorf("%s appears twice", name)
 	}
 	if c.named == nil {
 		c.named = map[string]*schema{}
@@ -95,50 +95,50 @@ func (c *compiler) reference(s *schema, v *jsontree.Value, at string) error {
 	return nil
 }
 
-// join leads every reference to its end. What a schema refers to has to hold, just
-// as if it stood in its allOf.
+// join resolves every reference. The schema that a $ref names applies as if it were part of allOf.
 func (c *compiler) join() error {
 	for _, r := range c.refs {
 		target := c.named[r.to]
 		if target == nil {
-			return fmt.Errorf("%s: $ref: nothing is at %q; want #/$defs/NAME or #ANCHOR", orRoot(r.at), r.to)
+			return fmt.Errorf("%s: $ref: there is no schema at %q; want #/$defs/NAME or #ANCHOR", orRoot(r.at), r.to)
 		}
 		r.from.all = append(r.from.all, target)
 	}
 	seen := visits{}
 	for _, r := range c.refs {
-		if seen.findCircle(r.from) {
-			return fmt.Errorf("%s: $ref: %q leads back here for the same value, so nothing could ever be told of it", orRoot(r.at), r.to)
+		if seen.findCycle(r.from) {
+			return fmt.Errorf("%s: $ref: %q refers back to this schema for the same value, so checking it would never end", orRoot(r.at), r.to)
 		}
 	}
 	return nil
 }
 
-// visits are the schemas that were looked at; true while their parts are.
+// visits holds the schemas visited so far; the value is true while the parts of one are visited.
 type visits map[*schema]bool
 
-// findCircle finds a schema that judges a value by judging the same value. One that
-// comes back to itself further down in a value is fine: values end.
-func (v visits) findCircle(s *schema) bool {
+// findCycle finds a schema that refers to itself for the same value, which would never end. A
+// schema may refer to itself for a part of the value, because values are finite.
+func (v visits) findCycle(s *schema) bool {
 	if open, known := v[s]; known {
 		return open
 	}
 	v[s] = true
-	v[s] = slices.ContainsFunc(s.parts(), v.findCircle)
+	v[s] = slices.ContainsFunc(s.parts(), v.findCycle)
 	return v[s]
 }
 
-// headerKeyword names the HTTP header in which a client repeats an argument, so
-// that what stands between can route a call without reading it.
+// headerKeyword names the HTTP header in which a client repeats an argument, so that proxies can
+// route a call without reading its body.
 const headerKeyword = "x-mcp-header"
 
 // Mirror is an argument that a client repeats in an HTTP header.
 type Mirror struct {
-	Path   []string // the names that lead to it, from the arguments on
-	Header string   // what follows Mcp-Param- in the header's name
+	Path   []string // the names of the properties that lead to the argument
+	Header string   // the part of the header's name after Mcp-Param-
 }
 
-// MirroredArguments lists what clients repeat in headers; nil for the usual tool.
+// MirroredArguments lists the arguments that clients repeat in headers. It returns nil if there are
+// none, as for most tools.
 func (c *Contract) MirroredArguments() []Mirror {
 	if c.compile() != nil {
 		return nil
@@ -146,7 +146,7 @@ func (c *Contract) MirroredArguments() []Mirror {
 	return c.mirrors
 }
 
-// mirrors finds them where a client looks: along properties and nowhere else.
+// mirrors follows only properties, as clients do.
 func (s *schema) mirrors(path []string) []Mirror {
 	var found []Mirror
 	if s.header != "" {
@@ -158,7 +158,7 @@ func (s *schema) mirrors(path []string) []Mirror {
 	return found
 }
 
-// below is the schema that names lead to.
+// below returns the schema at a path of property names.
 func (s *schema) below(path []string) *schema {
 	for _, name := range path {
 		s = s.prop(name)
@@ -166,7 +166,7 @@ func (s *schema) below(path []string) *schema {
 	return s
 }
 
-// countHeaders counts the keyword wherever a schema can stand.
+// countHeaders counts the uses of x-mcp-header in all schemas of a document.
 func countHeaders(doc *jsontree.Value) int {
 	n := 0
 	if _, stated := doc.Get(headerKeyword); stated {
@@ -179,7 +179,7 @@ func countHeaders(doc *jsontree.Value) int {
 	return n
 }
 
-// isToken tells whether text can be part of a header's name (RFC 9110).
+// isToken reports whether text can be part of a header's name (RFC 9110).
 func isToken(text string) bool {
 	const marks = "!#$%&'*+-.^_`|~"
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
@@ -188,14 +188,14 @@ func isToken(text string) bool {
 	})
 }
 
-// wording is what a contract says of failures at a schema: one text for all of
-// them, or one for each keyword that can be broken.
+// wording holds a contract's texts for failures of a schema: one text for all of them, or one for
+// each keyword.
 type wording struct {
 	all string
 	by  map[string]string
 }
 
-// of is the text for a broken keyword, or "".
+// of returns the text for a violated keyword, or "".
 func (w *wording) of(rule string) string {
 	if text, stated := w.by[rule]; stated {
 		return text
@@ -203,11 +203,11 @@ func (w *wording) of(rule string) string {
 	return w.all
 }
 
-// codeOf is the code of a failure here, or "".
+// codeOf returns the error code for a violated keyword, or "".
 func (s *schema) codeOf(rule string) string { return s.code.of(rule) }
 
-// messageOf is the contract's words for a failure here, or "". Words for all
-// failures are about a value, so they do not fit one that is missing.
+// messageOf returns the contract's message for a violated keyword, or "". A message for all
+// failures describes a value, so it is not used for a missing one.
 func (s *schema) messageOf(rule string) string {
 	if rule == "required" {
 		return s.message.by[rule]
@@ -215,8 +215,8 @@ func (s *schema) messageOf(rule string) string {
 	return s.message.of(rule)
 }
 
-// wordedRules are the keywords that a table of words can name.
-func wordedRules() []string {
+// messageKeywords lists the keywords that a table of messages can name.
+func messageKeywords() []string {
 	return []string{
 		"required", "type", "enum", "const", "minLength", "maxLength", "pattern", "format",
 		"minimum", "maximum", "minItems", "maxItems", "uniqueItems",
@@ -236,8 +236,8 @@ func wordingOf(v *jsontree.Value) (wording, error) {
 	table := make(map[string]string, len(v.Members))
 	for i := range v.Members {
 		rule, text := v.Members[i].Key, &v.Members[i].Value
-		if !slices.Contains(wordedRules(), rule) {
-			return wording{}, fmt.Errorf("%q is not a keyword that can be broken%s", rule, suggestOrList(rule, wordedRules()))
+		if !slices.Contains(messageKeywords(), rule) {
+			return wording{}, fmt.Errorf("%q is not a keyword that a value can violate%s", rule, suggestOrList(rule, messageKeywords()))
 		}
 		if err := isText(text); err != nil {
 			return wording{}, fmt.Errorf("%s: %w", rule, err)
@@ -247,12 +247,12 @@ func wordingOf(v *jsontree.Value) (wording, error) {
 	return wording{by: table}, nil
 }
 
-// PublicInput is the input schema as clients get it: without the x- keywords
-// that only Remit reads. They read x-mcp-header, so that one stays.
+// PublicInput returns the input schema as clients get it: without the x- keywords that only Remit
+// reads. Clients read x-mcp-header, so that one stays.
 func (c *Contract) PublicInput() jsontree.Value { return public(&c.Input) }
 
-// PublicOutput is the output schema as clients get it. It is null for a tool that
-// answers with content, which has none to publish.
+// PublicOutput returns the output schema as clients get it. It is null for a tool that answers with
+// content, because such a tool publishes no schema.
 func (c *Contract) PublicOutput() jsontree.Value { return public(&c.Output) }
 
 func public(schema *jsontree.Value) jsontree.Value {
@@ -263,9 +263,8 @@ func public(schema *jsontree.Value) jsontree.Value {
 	return MapParts(&out, func(_, _ string, part *jsontree.Value) jsontree.Value { return public(part) })
 }
 
-// MapParts gives a schema with each schema directly within it replaced. The
-// replacement is told the keyword that holds the part and, for a keyword that names
-// its parts, the name.
+// MapParts returns a schema with each direct subschema replaced. It passes to replace the keyword
+// that holds the subschema and, for a keyword with named subschemas, the name.
 func MapParts(schema *jsontree.Value, replace func(keyword, name string, part *jsontree.Value) jsontree.Value) jsontree.Value {
 	out := *schema
 	out.Members = slices.Clone(schema.Members)

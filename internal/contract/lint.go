@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Finding is one way in which a contract is not fit to be published.
+// Finding is one reason why a contract cannot be published.
 type Finding struct {
 	Tool  string `json:"tool"`
 	Where string `json:"where"`
@@ -22,16 +22,15 @@ type Finding struct {
 
 func (f Finding) String() string { return fmt.Sprintf("%s: %s: %s", f.Tool, f.Where, f.What) }
 
-// The names of tools, compiled on first use: a start should not pay for them.
-// Clients put their own name for the server in front, and stop at 64 letters;
-// the protocol itself allows 128.
+// The patterns of tool names, compiled on first use to keep the start fast. Clients put their own
+// name for the server in front and allow 64 characters; the protocol itself allows 128.
 var (
 	toolName       = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`) })
 	hiddenToolName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]{0,127}$`) })
 )
 
-// Lint checks that every client can use the set's definitions, and that every
-// promise in them can be kept.
+// Lint checks that every client can use the set's definitions, and that every promise in them can
+// be kept.
 func (s *Set) Lint() []Finding {
 	l := &linter{tool: s.Name}
 	l.need(s.Name != "", "name", "is missing in _set.yaml")
@@ -69,7 +68,7 @@ func (c *Contract) Lint() []Finding {
 
 type linter struct {
 	tool     string
-	hidden   bool // the set is, so that only clients that ask for it see its definitions
+	hidden   bool // the set is hidden, so only clients that ask for it see its definitions
 	findings []Finding
 }
 
@@ -79,8 +78,8 @@ func (l *linter) need(ok bool, where, format string, args ...any) {
 	}
 }
 
-// everyClient checks what some client or other trips over. A hidden set is for
-// clients that want to be put to the test.
+// everyClient checks a rule that some clients need. It skips hidden sets, because only clients
+// under test use them.
 func (l *linter) everyClient(ok bool, where, format string, args ...any) {
 	l.need(ok || l.hidden, where, format, args...)
 }
@@ -95,12 +94,12 @@ func (l *linter) naming(c *Contract) {
 	l.need(c.Description != "", "description", "is missing; say what the tool does and when to use it")
 	l.need(c.Version != Version{}, "version", "is missing; start with 1.0.0")
 	l.need(c.Access == Public || c.Access == Caller, "access", "%q is not one of public, caller", c.Access)
-	l.need(!c.Hints.ReadOnly || !c.Hints.Destructive, "hints", "a tool that only reads destroys nothing")
-	l.need(!c.Hints.ReadOnly || c.Hints.Idempotent, "hints", "a tool that only reads is idempotent")
+	l.need(!c.Hints.ReadOnly || !c.Hints.Destructive, "hints", "a read-only tool cannot be destructive")
+	l.need(!c.Hints.ReadOnly || c.Hints.Idempotent, "hints", "a read-only tool must be idempotent")
 }
 
-// owner checks that a call always says whose data it is about: what is not said cannot
-// be compared.
+// owner checks that every call must name the owner of the data: without the argument the engine
+// could not compare it with the caller.
 func (l *linter) owner(c *Contract) {
 	if c.Owner == "" {
 		return
@@ -113,10 +112,10 @@ func (l *linter) limits(c *Contract) {
 	l.need(c.Deadline.Max > 0, "deadline.max", "is missing")
 	l.need(c.Deadline.Target > 0 && c.Deadline.Target <= c.Deadline.Max, "deadline.target", "must be set and not over the maximum")
 	l.need(c.Size.Request > 0, "size.request", "is missing")
-	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; say how long a question stays open")
+	l.need(!c.Approval.Required || c.Approval.Window > 0, "approval.window", "is missing; state how long a request for approval stays open")
 }
 
-// answer checks what a tool says of its answer: fields, or content.
+// answer checks the output: fields, or content.
 func (l *linter) answer(c *Contract) {
 	fields := c.Output.Kind != jsontree.Null
 	l.need(fields != c.Content, "output", "state either output or content: true")
@@ -128,7 +127,7 @@ func (l *linter) answer(c *Contract) {
 	l.need(slices.Contains([]TaskMode{"", TaskOptional, TaskRequired}, c.Task), "task", "%q is not one of %s, %s", c.Task, TaskOptional, TaskRequired)
 }
 
-// definition checks what some client or other refuses in a published schema.
+// definition checks for parts of a published schema that some clients reject.
 func (l *linter) definition(at string, s *jsontree.Value) {
 	kind := s.Field("type")
 	l.need(at != "input" && at != "output" || kind.Text == "object", at, "the root must be an object")
@@ -148,17 +147,18 @@ func (l *linter) definition(at string, s *jsontree.Value) {
 		about, kind := m.Value.Field("description"), m.Value.Field("type")
 		_, either := m.Value.Get("anyOf")
 		l.everyClient(about.Text != "", where, "has no description")
-		// In an answer every client takes null as the alternative; among arguments an optional one does the same.
+		// Every client accepts null as an alternative in an answer. In arguments, an optional one
+		// does the same.
 		nullable := len(kind.Members) == 2 && kind.Members[1].Value.Text == "null" && (at == "output" || strings.HasPrefix(at, "output."))
 		l.everyClient(either || nullable || kind.Kind == jsontree.String, where, "must have exactly one type")
-		l.part(where, &m.Value, role{argument: at == "input", required: demands(s, m.Key)})
+		l.part(where, &m.Value, role{argument: at == "input", required: isRequired(s, m.Key)})
 	}
 	for i := range s.Members {
 		l.keyword(at, s.Members[i].Key, &s.Members[i].Value)
 	}
 }
 
-// keyword checks the schemas within a keyword, beside the properties.
+// keyword checks the subschemas of a keyword other than properties.
 func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
 	rare := slices.Contains([]string{"$schema", "$defs", "$anchor", "$ref", "allOf", "if", "then", "else", "const"}, keyword)
 	l.everyClient(!rare, at, "some clients refuse %s; only a hidden set may use it", keyword)
@@ -182,14 +182,14 @@ func (l *linter) keyword(at, keyword string, v *jsontree.Value) {
 	}
 }
 
-// role is what a schema is to the object around it.
+// role describes how a schema relates to the object around it.
 type role struct {
-	argument bool // of the tool itself
+	argument bool // it is an argument of the tool
 	required bool
 }
 
-// part checks a schema within a schema. Only an argument can have a default, or be
-// taken otherwise than it was sent: elsewhere nothing would see to it.
+// part checks a subschema. Only an argument can have a default or a conversion, because the engine
+// applies them only there.
 func (l *linter) part(at string, s *jsontree.Value, is role) {
 	_, fallback := s.Get("default")
 	l.need(is.argument || !fallback, at, "only an argument itself can have a default")
@@ -205,32 +205,32 @@ func (l *linter) part(at string, s *jsontree.Value, is role) {
 	l.definition(at, s)
 }
 
-// words finds words for a failure that cannot happen.
+// words finds messages for failures that cannot happen.
 func (l *linter) words(at, keyword string, s *jsontree.Value, is role) {
 	table := s.Field(keyword)
 	for i := range table.Members {
 		rule := table.Members[i].Key
 		if rule == "required" {
-			l.need(is.required, at, "%s has words for a missing field, but the field is not required", keyword)
+			l.need(is.required, at, "%s has an entry for a missing field, but the field is not required", keyword)
 		} else {
-			l.need(states(s, rule), at, "%s has words for %s, which the schema does not state", keyword, rule)
+			l.need(hasKeyword(s, rule), at, "%s has an entry for %s, which the schema does not state", keyword, rule)
 		}
 	}
 }
 
-// states tells whether a keyword stands in a schema or in a part of it. What a
-// reference leads to may have any.
-func states(s *jsontree.Value, keyword string) bool {
+// hasKeyword reports whether a keyword is in a schema or in a part of it. References are not
+// followed, so a $ref counts as any keyword.
+func hasKeyword(s *jsontree.Value, keyword string) bool {
 	for i := range s.Members {
 		switch m := &s.Members[i]; m.Key {
 		case keyword, "$ref":
 			return true
 		case "anyOf", "allOf":
-			if slices.ContainsFunc(m.Value.Members, func(part jsontree.Member) bool { return states(&part.Value, keyword) }) {
+			if slices.ContainsFunc(m.Value.Members, func(part jsontree.Member) bool { return hasKeyword(&part.Value, keyword) }) {
 				return true
 			}
 		case "if", "then", "else":
-			if states(&m.Value, keyword) {
+			if hasKeyword(&m.Value, keyword) {
 				return true
 			}
 		}
@@ -244,7 +244,7 @@ func (l *linter) arguments(c *Contract) {
 		if p.schema.fallback != nil {
 			var check checker
 			check.check(p.schema, p.schema.fallback, &place{name: p.name})
-			l.need(len(check.problems) == 0, "input."+p.name, "its default breaks its own schema")
+			l.need(len(check.problems) == 0, "input."+p.name, "its default violates its own schema")
 			l.need(!c.input.requires(p.name), "input."+p.name, "is required, so its default is never used")
 		}
 	}
@@ -255,35 +255,35 @@ func (l *linter) arguments(c *Contract) {
 		where := "paths." + policy.Arg
 		named := c.input.prop(policy.Arg)
 		l.need(named != nil, where, "there is no such argument")
-		l.need(named == nil || slices.Equal(named.types, []string{"string"}), where, "a path is a string; nothing else would be judged")
+		l.need(named == nil || slices.Equal(named.types, []string{"string"}), where, "a path must be a string")
 		for _, pattern := range append(slices.Clone(policy.Allow), policy.Deny...) {
 			l.need(doublestar.ValidatePattern(pattern), where, "%q is not a valid pattern", pattern)
 		}
 		for _, pattern := range policy.Deny {
-			l.need(pattern == strings.ToLower(pattern), where, "write %q in small letters; denying ignores case", pattern)
+			l.need(pattern == strings.ToLower(pattern), where, "write %q in lower case; deny patterns ignore case", pattern)
 		}
 	}
 }
 
-// headers checks the rules of the protocol for arguments that are repeated in HTTP
-// headers: clients leave out a whole tool that breaks one.
+// headers checks the protocol's rules for arguments that are repeated in HTTP headers. Clients
+// ignore a tool that violates one.
 func (l *linter) headers(c *Contract) {
 	var seen []string
 	for _, m := range c.mirrors {
 		where := "input." + strings.Join(m.Path, ".")
 		name := strings.ToLower(m.Header)
-		l.need(isToken(m.Header), where, "%s %q is not a token that a header's name can hold", headerKeyword, m.Header)
-		l.need(!slices.Contains(seen, name), where, "%s %q is there twice; letter case does not count", headerKeyword, m.Header)
+		l.need(isToken(m.Header), where, "%s %q is not a valid part of a header's name", headerKeyword, m.Header)
+		l.need(!slices.Contains(seen, name), where, "%s %q appears twice; letter case is ignored", headerKeyword, m.Header)
 		seen = append(seen, name)
 		kind := c.input.below(m.Path).types
 		l.need(len(kind) == 1 && slices.Contains([]string{"string", "integer", "boolean"}, kind[0]), where,
 			"%s needs a string, an integer or a boolean", headerKeyword)
 	}
 	l.need(countHeaders(&c.Input)+countHeaders(&c.Output) == len(c.mirrors), "input",
-		"%s must not be empty, and stands on an argument that properties alone lead to", headerKeyword)
+		"%s must not be empty, and is allowed only on an argument or a property within one", headerKeyword)
 }
 
-// truncation checks that an answer can be cut as the contract says.
+// truncation checks that an answer can be truncated as the contract says.
 func (l *linter) truncation(c *Contract) {
 	t, data := c.Truncate, c.output
 	if t == (Truncate{}) {
@@ -294,10 +294,10 @@ func (l *linter) truncation(c *Contract) {
 	}
 	list := data.prop(t.List)
 	l.need(list != nil && slices.Equal(list.types, []string{"array"}), "truncate.list", "%q is not an array of the answer's data", t.List)
-	l.need(list == nil || list.minItems <= 1, "truncate.list", "a single element of %s may be all that fits, but minItems asks for more", t.List)
-	l.need(t.Budget > 4*cursorRoom, "truncate.budget", "must be over %s", Bytes(4*cursorRoom))
+	l.need(list == nil || list.minItems <= 1, "truncate.list", "an answer may be cut to a single element of %s, but minItems requires more", t.List)
+	l.need(t.Budget > 4*cursorReserve, "truncate.budget", "must be over %s", Bytes(4*cursorReserve))
 	if t.Cursor == "" {
-		l.need(c.Hints.ReadOnly && c.Task == "", "truncate", "without a cursor only an answer that is never kept can be cut: of a tool that reads, and is no task")
+		l.need(c.Hints.ReadOnly && c.Task == "", "truncate", "only a read-only tool that is not a task can truncate its answer without a cursor")
 		return
 	}
 	cursor := data.prop(t.Cursor)
@@ -311,19 +311,18 @@ func (l *linter) errors(c *Contract) {
 	}
 	for _, kind := range Kinds() {
 		rule, stated := c.Errors[kind]
-		l.need(stated, "errors", "say what a caller gets for kind %s", kind)
+		l.need(stated, "errors", "state the error for kind %s", kind)
 		l.need(!stated || c.Shape == Plain || rule.Code != "", "errors."+string(kind), "shape %s needs a code", c.Shape)
 		failure := rule.Status >= 400 && rule.Status <= 599 || rule.Status == kind.Status()
-		l.need(failure || rule.Status == 0, "errors."+string(kind), "the status %d says that nothing failed; want 400 to 599", rule.Status)
+		l.need(failure || rule.Status == 0, "errors."+string(kind), "the status %d is not an error; want 400 to 599", rule.Status)
 		for _, detail := range rule.Details {
 			own := c.Shape != Envelope && (detail == "error" || c.Shape != Plain && slices.Contains([]string{"code", "message"}, detail))
-			l.need(!own, "errors."+string(kind), "the detail %s would stand beside the error's own %s", detail, detail)
+			l.need(!own, "errors."+string(kind), "the detail %s conflicts with the error's own %s", detail, detail)
 		}
 	}
 }
 
-// codes checks that a failure with a code of its own can tell the value that it is
-// about. See explainBriefly.
+// codes checks that a failure with its own code has a place for the value. See explainBriefly.
 func (l *linter) codes(c *Contract) {
 	if c.Shape != Named {
 		return
@@ -356,37 +355,37 @@ func (l *linter) examples(c *Contract) {
 	}
 }
 
-// variations checks that what varies is there to vary.
+// variations checks that the fields in varies exist in the example's answer.
 func (l *linter) variations(where string, e *Example) {
 	answer := e.Result
 	if answer.Kind == jsontree.Null {
 		answer = e.Error
 	}
 	for _, path := range e.Varies {
-		l.need(leads(strings.Split(path, "."), &answer), where, "varies names %q, which its answer does not have", path)
+		l.need(hasPath(strings.Split(path, "."), &answer), where, "varies names %q, which its answer does not have", path)
 	}
 }
 
-// leads tells whether a path leads anywhere in a value: a name that ends in [] leads into
-// every element of a list, and [] alone into those of a bare one.
-func leads(path []string, v *jsontree.Value) bool {
+// hasPath reports whether a path exists in a value. A name that ends in [] stands for every element
+// of a list, and [] alone for those of a bare one.
+func hasPath(path []string, v *jsontree.Value) bool {
 	if len(path) == 0 {
 		return true
 	}
 	name, each := strings.CutSuffix(path[0], "[]")
-	if v.Kind != jsontree.Array || path[0] != "[]" { // which leads into v itself
+	if v.Kind != jsontree.Array || path[0] != "[]" { // [] stands for the elements of v itself
 		v = v.Member(name)
 	}
 	switch {
 	case v == nil:
 		return false
 	case !each:
-		return leads(path[1:], v)
+		return hasPath(path[1:], v)
 	}
-	return v.Kind == jsontree.Array && slices.ContainsFunc(v.Members, func(m jsontree.Member) bool { return leads(path[1:], &m.Value) })
+	return v.Kind == jsontree.Array && slices.ContainsFunc(v.Members, func(m jsontree.Member) bool { return hasPath(path[1:], &m.Value) })
 }
 
-// steps checks what is called before an example: tools of the set that take it.
+// steps checks the calls before an example: each must be valid arguments for a tool of the set.
 func (l *linter) steps(s *Set, c *Contract) {
 	for _, e := range c.Examples {
 		where := fmt.Sprintf("%s: examples %q", c.Name, e.Title)

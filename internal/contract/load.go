@@ -24,7 +24,7 @@ const setFile = "_set.yaml"
 // setDocument is _set.yaml: the set, and the defaults of its contracts.
 type setDocument struct {
 	Set      `yaml:",inline"`
-	Order    []string `yaml:"order"` // tools that come before the others
+	Order    []string `yaml:"order"` // tools that are listed before the others
 	Defaults struct {
 		Version  Version            `yaml:"version"`
 		Access   Access             `yaml:"access"`
@@ -35,7 +35,7 @@ type setDocument struct {
 	} `yaml:"defaults"`
 }
 
-// LoadAll reads every set beneath a folder: each folder that holds a _set.yaml.
+// LoadAll reads all sets in a tree: one for each folder that holds a _set.yaml.
 func LoadAll(tree fs.FS) ([]*Set, error) {
 	var sets []*Set
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -83,14 +83,14 @@ func Load(tree fs.FS, dir string) (*Set, error) {
 	return &set, nil
 }
 
-// sort puts the tools that are named first; the others stay as they are.
+// sort moves the tools named in first to the front. The others keep their order.
 func (s *Set) sort(first []string) error {
 	rest := s.Contracts
 	s.Contracts = nil
 	for _, name := range first {
 		i := slices.IndexFunc(rest, func(c *Contract) bool { return c.Name == name })
 		if i < 0 {
-			return fmt.Errorf("order: %q is no further tool of the set", name)
+			return fmt.Errorf("order: %q is not a tool of the set, or is listed twice", name)
 		}
 		s.Contracts = append(s.Contracts, rest[i])
 		rest = slices.Delete(rest, i, i+1)
@@ -130,12 +130,12 @@ func (doc *setDocument) contract(tree fs.FS, file string) (*Contract, error) {
 	return c, c.seal()
 }
 
-// adopt tells a contract which set it belongs to.
+// adopt copies into the contract what it takes from its set.
 func (c *Contract) adopt(s *Set) {
 	c.Set, c.Shape, c.hidden = s.Name, s.Shape, s.Hidden
 }
 
-// Adopt tells every contract of the set where it belongs, after decoding.
+// Adopt sets in every contract the fields that come from the set. Call it after decoding a set.
 func (s *Set) Adopt() {
 	for _, c := range s.Contracts {
 		c.adopt(s)
@@ -152,12 +152,12 @@ func readYAML(tree fs.FS, name string, into any) error {
 		return fmt.Errorf("%s: %s", name, yaml.FormatError(err, false, false))
 	}
 	if err := decoder.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: there is a second document after ---, which nothing would read", name)
+		return fmt.Errorf("%s: there is a second document after ---; a contract file has exactly one", name)
 	}
 	return nil
 }
 
-// The drafts, with NAME, TITLE and METHOD where a tool or a set differs from others.
+// The drafts contain the placeholders NAME, TITLE and METHOD.
 var (
 	//go:embed drafts/tool.yaml
 	draftTool string
@@ -167,24 +167,25 @@ var (
 	draftHandler string
 )
 
-// Draft is the first version of a contract file, with every key that it needs.
-// It passes lint as it stands.
+// Draft returns the first version of a contract file, with every required key. It passes Lint
+// without a change.
 func Draft(name string) ([]byte, error) {
 	if !toolName().MatchString(name) {
-		return nil, fmt.Errorf("a tool's name must match %s, and %q does not", toolName(), name)
+		return nil, fmt.Errorf("a tool's name must match %s, not %q", toolName(), name)
 	}
 	title := strings.ReplaceAll(name, "_", " ")
 	return draft(draftTool, name, strings.ToUpper(title[:1])+title[1:]), nil
 }
 
-// DraftSet is the first version of a _set.yaml.
+// DraftSet returns the first version of a _set.yaml.
 func DraftSet(name string) []byte { return draft(draftSet, name, name) }
 
 func draft(text, name, title string) []byte {
 	return []byte(strings.NewReplacer("NAME", scalar(name), "TITLE", scalar(title)).Replace(text))
 }
 
-// scalar writes text so that YAML reads a string: null and "a: b" need quotes.
+// scalar writes text as a YAML string. It adds quotes where YAML needs them, as for null and "a:
+// b".
 func scalar(text string) string {
 	quoted, err := yaml.Marshal(text)
 	if err != nil {
@@ -193,7 +194,7 @@ func scalar(text string) string {
 	return strings.TrimSpace(string(quoted))
 }
 
-// DraftHandler is the Go that goes with Draft.
+// DraftHandler returns the Go code of a handler for the contract that Draft returns.
 func DraftHandler(name string) string {
 	method := ""
 	for word := range strings.SplitSeq(name, "_") {

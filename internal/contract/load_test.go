@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// TestDigestIsOfTheContent: how a contract is written does not count.
+// TestDigestIsOfTheContent: the digest does not depend on how a contract is written.
 func TestDigestIsOfTheContent(t *testing.T) {
 	want := load(t, goodYAML).Digest
 	if !strings.HasPrefix(want, "sha256:") || len(want) != len("sha256:")+64 {
@@ -48,7 +48,7 @@ func reversed(v jsontree.Value) jsontree.Value {
 	return out
 }
 
-// TestDigestChanges: every word of the contract counts, and so does its set.
+// TestDigestChanges: the digest depends on every field of the contract and on its set.
 func TestDigestChanges(t *testing.T) {
 	seen := map[string]string{load(t, goodYAML).Digest: "the contract itself"}
 	see := func(name string, c *contract.Contract) {
@@ -111,13 +111,13 @@ func TestLoad(t *testing.T) {
 	}
 	one, two := sets[1].Find("one"), sets[1].Find("two")
 	if one.Version.String() != "1.0.0" || one.Access != contract.Caller || one.Errors[contract.Invalid].Code != "400" || one.Set != "b-set" || one.Shape != contract.Coded {
-		t.Errorf("one does not have what its set says: %+v", one.Errors)
+		t.Errorf("one lacks the defaults of its set: %+v", one.Errors)
 	}
 	if one.Size.Request != 64<<10 || one.Size.Args["x"] != 1 || len(two.Size.Args) != 0 {
 		t.Errorf("sizes: %v, %v", one.Size, two.Size)
 	}
 	if two.Version.String() != "2.0.0" || two.Access != contract.Public || two.Errors[contract.Invalid].Code != "422" || two.Errors[contract.Denied].Code != "403" {
-		t.Errorf("two does not have what it says itself: %+v", two)
+		t.Errorf("two lacks its own settings: %+v", two)
 	}
 	if got := written(two.Input); got != `{"type":"object","properties":{"z":{"type":"string"},"a":{"type":"string"}}}` {
 		t.Errorf("the order of keys is lost: %s", got)
@@ -127,15 +127,15 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOrder: the tools that a set names come first, the others by the names of
-// their files.
+// TestLoadOrder: the tools that a set names come first, then the others in the order of their file
+// names.
 func TestLoadOrder(t *testing.T) {
 	for _, tc := range []struct{ order, want string }{
 		{"[]", "a b c d"},
 		{"[c]", "c a b d"},
 		{"[d, b]", "d b a c"},
-		{"[e]", `_set.yaml: order: "e" is no further tool of the set`},
-		{"[a, a]", `_set.yaml: order: "a" is no further tool of the set`},
+		{"[e]", `_set.yaml: order: "e" is not a tool of the set, or is listed twice`},
+		{"[a, a]", `_set.yaml: order: "a" is not a tool of the set, or is listed twice`},
 	} {
 		files := fstest.MapFS{"_set.yaml": {Data: []byte(setYAML + "order: " + tc.order + "\n")}}
 		for _, name := range []string{"d", "b", "a", "c"} {
@@ -156,8 +156,7 @@ func TestLoadOrder(t *testing.T) {
 	}
 }
 
-// TestLoadRefuses: a mistake in a file is named with the file, and nothing in a
-// file is passed over.
+// TestLoadRefuses: an error names the file, and unknown content is an error.
 func TestLoadRefuses(t *testing.T) {
 	for _, tc := range []struct{ name, text, want string }{
 		{"an unknown key", "name: x\nratee: 5/s\n", `unknown field "ratee"`},
@@ -199,7 +198,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestLoadFileAlone: a file without a _set.yaml beside it can still be compared.
+// TestLoadFileAlone: a file without a _set.yaml beside it can be loaded for a comparison.
 func TestLoadFileAlone(t *testing.T) {
 	c, err := contract.LoadFile(fstest.MapFS{"x/tool.yaml": {Data: []byte(goodYAML)}}, "x/tool.yaml")
 	if err != nil || c.Name != "add_note" || c.Set != "" || c.Digest == "" {
@@ -207,8 +206,8 @@ func TestLoadFileAlone(t *testing.T) {
 	}
 }
 
-// FuzzLoadContract: a contract file holds anything at all. Nothing panics, and
-// what loads and lints clean can be called.
+// FuzzLoadContract: no content of a contract file causes a panic, and a contract without findings
+// can be called.
 func FuzzLoadContract(f *testing.F) {
 	for _, seed := range []string{
 		goodYAML, "", "name: x\n---\n", "name: &a x\ntitle: *a\n", "input: {properties: {a: {anyOf: [{}, {}]}}}\n", "errors: {invalid: {message: \"{a}{\"}}\n", "? a\n: b\n", "!!binary aGk=", "input: !!set {a, b}", "<<: {name: x}\n",
@@ -235,7 +234,7 @@ func FuzzLoadContract(f *testing.F) {
 	})
 }
 
-// use calls everything that a contract is there for.
+// use calls all methods that run on every call of a tool.
 func use(t *testing.T, c *contract.Contract, fit bool) {
 	t.Helper()
 	args := []jsontree.Value{{}, jsontree.Obj(), jsontree.Arr(), tree(t, `{"a":null,"b":[1,{"c":"x"}],"path":"../.env"}`)}

@@ -15,13 +15,13 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// The oracle is santhosh-tekuri/jsonschema, draft 2020-12 with formats asserted.
-// It is a little laxer than the RFCs behind two formats, so those are narrowed:
-//   - date-time: it reads hours with strconv.Atoi, which takes a sign ("T+1:00:00Z").
-//     RFC 3339 asks for two digits.
-//   - uri: it is net/url, which takes spaces, <>, backslashes and any Unicode.
-//     RFC 3986 does not, and a client that is handed such a URI may break. So ours
-//     is net/url and the RFC's alphabet; TestURI compares the two on their own.
+// The oracle is santhosh-tekuri/jsonschema, draft 2020-12 with formats asserted. It is more lenient
+// than the RFCs for two formats, so those are made stricter:
+//   - date-time: it parses hours with strconv.Atoi, which accepts a sign ("T+1:00:00Z").
+//     RFC 3339 requires two digits.
+//   - uri: it uses net/url, which accepts spaces, <>, backslashes and any Unicode.
+//     RFC 3986 does not, and such a URI may break a client. Ours is net/url with the
+//     RFC's alphabet; TestURI compares the two directly.
 func oracle(schema []byte) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -56,7 +56,7 @@ func ourURI(v any) error {
 	return nil
 }
 
-// plainFormat is the oracle's own idea of a format.
+// plainFormat returns a schema with the oracle's own check of a format.
 func plainFormat(name string) func() *jsonschema.Schema {
 	return sync.OnceValue(func() *jsonschema.Schema {
 		c := jsonschema.NewCompiler()
@@ -68,7 +68,7 @@ func plainFormat(name string) func() *jsonschema.Schema {
 	})
 }
 
-// ours tells what we find wrong, in our own words.
+// ours returns the problems that our checker reports.
 func ours(s *schema, v *jsontree.Value) []Problem {
 	var c checker
 	c.check(s, v, nil)
@@ -100,7 +100,7 @@ func compile(t interface{ Fatalf(string, ...any) }, text string) *schema {
 	return s
 }
 
-// TestAgreesWithOracle draws schemas of our dialect, and values that nearly fit.
+// TestAgreesWithOracle draws schemas of our dialect and values that nearly match.
 func TestAgreesWithOracle(t *testing.T) {
 	valid, total := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -123,7 +123,7 @@ func TestAgreesWithOracle(t *testing.T) {
 			}
 			for _, p := range problems {
 				if p.Message == "" || p.Rule == "" || !utf8.ValidString(p.Message) {
-					t.Fatalf("schema %s, value %s: a problem without words: %+v", text, sent, p)
+					t.Fatalf("schema %s, value %s: a problem without a message: %+v", text, sent, p)
 				}
 			}
 			total++
@@ -137,7 +137,7 @@ func TestAgreesWithOracle(t *testing.T) {
 	}
 }
 
-// TestSpecCases are the corners where validators differ, decided by the standard.
+// TestSpecCases are edge cases where validators differ, decided by the standard.
 func TestSpecCases(t *testing.T) {
 	for _, tc := range []struct {
 		schema, value string
@@ -233,45 +233,45 @@ func TestSpecCases(t *testing.T) {
 	}
 }
 
-// TestOutsideTheDialect: whatever a schema states is kept or refused, never ignored.
+// TestOutsideTheDialect: every keyword of a schema is enforced or rejected, never ignored.
 func TestOutsideTheDialect(t *testing.T) {
 	for _, tc := range []struct{ schema, want string }{
-		{`[]`, "schema: a schema is an object, not an array"},
-		{`true`, "schema: a schema is an object, not a boolean"},
+		{`[]`, "schema: a schema must be an object, not an array"},
+		{`true`, "schema: a schema must be an object, not a boolean"},
 		{`{"typ":"string"}`, `schema: keyword "typ" is not in the dialect (did you mean "type"?)`},
-		{`{"$ref":"#/x"}`, `schema: $ref: nothing is at "#/x"; want #/$defs/NAME or #ANCHOR`},
-		{`{"$ref":"#"}`, `schema: $ref: nothing is at "#"; want #/$defs/NAME or #ANCHOR`},
-		{`{"properties":{"a":{"$ref":"other.json"}}}`, `schema at a: $ref: nothing is at "other.json"; want #/$defs/NAME or #ANCHOR`},
+		{`{"$ref":"#/x"}`, `schema: $ref: there is no schema at "#/x"; want #/$defs/NAME or #ANCHOR`},
+		{`{"$ref":"#"}`, `schema: $ref: there is no schema at "#"; want #/$defs/NAME or #ANCHOR`},
+		{`{"properties":{"a":{"$ref":"other.json"}}}`, `schema at a: $ref: there is no schema at "other.json"; want #/$defs/NAME or #ANCHOR`},
 		{`{"$ref":5}`, "schema: $ref: want a string, not a number"},
-		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `schema: $ref: "#/$defs/a" leads back here for the same value, so nothing could ever be told of it`},
-		{`{"$anchor":"a","allOf":[{"if":{"$ref":"#a"},"then":{}}]}`, `schema: $ref: "#a" leads back here for the same value, so nothing could ever be told of it`},
-		{`{"$defs":{"a":{"anyOf":[{"$ref":"#b"}]},"b":{"$anchor":"b","else":{"$ref":"#/$defs/a"},"if":{}}}}`, `schema at a: $ref: "#b" leads back here for the same value, so nothing could ever be told of it`},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/a"}}}`, `schema: $ref: "#/$defs/a" refers back to this schema for the same value, so checking it would never end`},
+		{`{"$anchor":"a","allOf":[{"if":{"$ref":"#a"},"then":{}}]}`, `schema: $ref: "#a" refers back to this schema for the same value, so checking it would never end`},
+		{`{"$defs":{"a":{"anyOf":[{"$ref":"#b"}]},"b":{"$anchor":"b","else":{"$ref":"#/$defs/a"},"if":{}}}}`, `schema at a: $ref: "#b" refers back to this schema for the same value, so checking it would never end`},
 		{`{"$defs":{"a/b":{}}}`, `schema: $defs: the name "a/b" must match ^[A-Za-z0-9_.-]+$`},
 		{`{"$defs":[]}`, "schema: $defs: want an object, not an array"},
-		{`{"items":{"$defs":{}}}`, "schema: items: schema at []: $defs: only the root of a schema can have it"},
-		{`{"anyOf":[{"$schema":"x"}]}`, "schema: anyOf: schema: $schema: only the root of a schema can have it"},
+		{`{"items":{"$defs":{}}}`, "schema: items: schema at []: $defs: it is allowed only at the root of a schema"},
+		{`{"anyOf":[{"$schema":"x"}]}`, "schema: anyOf: schema: $schema: it is allowed only at the root of a schema"},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#"}`, `schema: $schema: want https://json-schema.org/draft/2020-12/schema, not "http://json-schema.org/draft-07/schema#"`},
 		{`{"$anchor":"1a"}`, `schema: $anchor: "1a" must match ^[A-Za-z_][A-Za-z0-9_.-]*$`},
-		{`{"$anchor":"a","items":{"$anchor":"a"}}`, "schema: items: schema at []: $anchor: #a is there twice"},
+		{`{"$anchor":"a","items":{"$anchor":"a"}}`, "schema: items: schema at []: $anchor: #a appears twice"},
 		{`{"allOf":[]}`, "schema: allOf: want a list with at least one element, not an empty one"},
 		{`{"allOf":[{"required":["a"]}],"properties":{"b":{}}}`, `schema: required "a" is not among the properties`},
 		{`{"properties":{"b":{"required":["b"]}}}`, `schema at b: required "b" is not among the properties`},
-		{`{"if":{}}`, "schema: if goes together with then, else or both"},
-		{`{"then":{}}`, "schema: if goes together with then, else or both"},
-		{`{"if":true,"then":{}}`, "schema: if: schema: a schema is an object, not a boolean"},
+		{`{"if":{}}`, "schema: if needs then, else or both"},
+		{`{"then":{}}`, "schema: if needs then, else or both"},
+		{`{"if":true,"then":{}}`, "schema: if: schema: a schema must be an object, not a boolean"},
 		{`{"x-mcp-header":5}`, "schema: x-mcp-header: want a string, not a number"},
 		{`{"properties":{"a":{"oneOf":[{}]}}}`, `schema: properties: schema at a: keyword "oneOf" is not in the dialect (did you mean "anyOf"?)`},
 		{`{"type":"text"}`, `schema: type: "text" is not a type`},
 		{`{"type":"strng"}`, `schema: type: "strng" is not a type (did you mean "string"?)`},
 		{`{"type":[]}`, "schema: type: want at least one type"},
-		{`{"type":["string","string"]}`, `schema: type: "string" is there twice`},
+		{`{"type":["string","string"]}`, `schema: type: "string" appears twice`},
 		{`{"type":null}`, "schema: type: want a string, not null"},
 		{`{"type":["string",1]}`, "schema: type: want a list of strings, not a number in it"},
 		{`{"properties":[]}`, "schema: properties: want an object, not an array"},
 		{`{"required":["a"]}`, `schema: required "a" is not among the properties`},
 		{`{"required":"a"}`, "schema: required: want a list of strings, not a string"},
-		{`{"properties":{"a":{}},"required":["a","a"]}`, `schema: required: "a" is there twice`},
-		{`{"additionalProperties":"no"}`, "schema: additionalProperties: schema at *: a schema is an object, not a string"},
+		{`{"properties":{"a":{}},"required":["a","a"]}`, `schema: required: "a" appears twice`},
+		{`{"additionalProperties":"no"}`, "schema: additionalProperties: schema at *: a schema must be an object, not a string"},
 		{`{"enum":[]}`, "schema: enum: want a list with at least one element, not an empty one"},
 		{`{"enum":"a"}`, "schema: enum: want a list with at least one element, not a string"},
 		{`{"minLength":-1}`, "schema: minLength: want a whole number, not -1"},
@@ -285,7 +285,7 @@ func TestOutsideTheDialect(t *testing.T) {
 		{`{"format":"email"}`, `schema: format: "email" is not a known format (known are date-time, date, uri)`},
 		{`{"format":"datetime"}`, `schema: format: "datetime" is not a known format (did you mean "date-time"?)`},
 		{`{"format":7}`, "schema: format: want a string, not a number"},
-		{`{"items":[{}]}`, "schema: items: schema at []: a schema is an object, not an array"},
+		{`{"items":[{}]}`, "schema: items: schema at []: a schema must be an object, not an array"},
 		{`{"properties":{"a":{"items":{"minimum":{}}}}}`, "schema: properties: schema at a: items: schema at a[]: minimum: want a number, not {}"},
 		{`{"uniqueItems":1}`, "schema: uniqueItems: want true or false, not a number"},
 		{`{"anyOf":[]}`, "schema: anyOf: want a list with at least one element, not an empty one"},
@@ -296,8 +296,8 @@ func TestOutsideTheDialect(t *testing.T) {
 		{`{"x-message":3}`, "schema: x-message: want a string, or a table of strings by keyword, not a number"},
 		{`{"x-code":{}}`, "schema: x-code: the table is empty"},
 		{`{"x-code":{"format":5}}`, "schema: x-code: format: want a string, not a number"},
-		{`{"x-message":{"minlength":"m"}}`, `schema: x-message: "minlength" is not a keyword that can be broken (did you mean "minLength"?)`},
-		{`{"x-message":{"description":"m"}}`, `schema: x-message: "description" is not a keyword that can be broken (known are required, type, enum, const, minLength, maxLength, pattern, format, minimum, maximum, minItems, maxItems, uniqueItems)`},
+		{`{"x-message":{"minlength":"m"}}`, `schema: x-message: "minlength" is not a keyword that a value can violate (did you mean "minLength"?)`},
+		{`{"x-message":{"description":"m"}}`, `schema: x-message: "description" is not a keyword that a value can violate (known are required, type, enum, const, minLength, maxLength, pattern, format, minimum, maximum, minItems, maxItems, uniqueItems)`},
 		{`{"title":5}`, "schema: title: want a string, not a number"},
 		{`{"description":["x"]}`, "schema: description: want a string, not an array"},
 		{`{"examples":"x"}`, "schema: examples: want a list, not a string"},
@@ -313,7 +313,7 @@ func TestOutsideTheDialect(t *testing.T) {
 	}
 }
 
-// FuzzValidate: what our compiler accepts is a JSON Schema, and means the same.
+// FuzzValidate: what our compiler accepts is a valid JSON Schema with the same meaning.
 func FuzzValidate(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`{"type":"object","properties":{"a":{"type":"string","minLength":1,"maxLength":3}},"required":["a"],"additionalProperties":false}`, `{"a":"é😀"}`},
@@ -353,7 +353,7 @@ func FuzzValidate(f *testing.F) {
 	})
 }
 
-// hasHugePower finds numbers like 1e999999, at which the oracle's big.Rat gives up.
+// hasHugePower finds numbers like 1e999999, which are too large for the oracle's big.Rat.
 func hasHugePower(v *jsontree.Value) bool {
 	if i := strings.IndexAny(v.Text, "eE"); v.Kind == jsontree.Number && i >= 0 && len(v.Text)-i > 5 {
 		return true

@@ -18,7 +18,7 @@ func policyOf(t *testing.T, set string) *contract.PathPolicy {
 	return nil
 }
 
-// everywhere puts a name at the root and in folders, in several letter cases.
+// everywhere returns a name at the root and in folders, in several letter cases.
 func everywhere(name string) []string {
 	var all []string
 	for _, spelling := range []string{name, strings.ToUpper(name), strings.ToUpper(name[:1]) + name[1:]} {
@@ -27,7 +27,7 @@ func everywhere(name string) []string {
 	return all
 }
 
-// TestBoosterPaths is seed 000: any file but those that may hold secrets.
+// TestBoosterPaths tests seed 000: any file except those that may hold secrets.
 func TestBoosterPaths(t *testing.T) {
 	policy := policyOf(t, "booster")
 	blocked := []string{
@@ -67,7 +67,7 @@ func TestBoosterPaths(t *testing.T) {
 	}
 }
 
-// TestLearningPaths is seed 001: the learner's folders, less what is denied.
+// TestLearningPaths tests seed 001: the learner's folders, except what is denied.
 func TestLearningPaths(t *testing.T) {
 	policy := policyOf(t, "learning-os")
 	for _, path := range []string{

@@ -11,7 +11,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// TestShapes: the four shapes, to the byte.
+// TestShapes: errors of the four shapes match to the byte.
 func TestShapes(t *testing.T) {
 	rules := map[contract.Kind]contract.ErrorRule{
 		contract.NotFound: {Code: "404", Message: "File not found: {path}", Details: []string{"path", "n", "list", "hint"}},
@@ -55,7 +55,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestOwnCode: an x-code of the schema, or one of the handler, overrides the kind's.
+// TestOwnCode: the x-code of the schema, or the code of the handler, overrides the code of the
+// kind.
 func TestOwnCode(t *testing.T) {
 	c := &contract.Contract{Shape: contract.Envelope, Errors: map[contract.Kind]contract.ErrorRule{contract.Invalid: {Code: "invalid_input"}}}
 	e := contract.Errorf(contract.Invalid, "no date")
@@ -94,7 +95,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-// TestAnyTextStaysJSON: a caller's bytes come back in a message and break nothing.
+// TestAnyTextStaysJSON: any bytes of a caller in a message still give valid JSON.
 func TestAnyTextStaysJSON(t *testing.T) {
 	c := &contract.Contract{Shape: contract.Coded, Errors: map[contract.Kind]contract.ErrorRule{contract.Denied: {Code: "403", Message: "Access denied: {path}", Details: []string{"odd"}}}}
 	e := contract.Errorf(contract.Denied, "x").With("path", "a\"b\\c\n\x00\xff</script>").With("odd", func() {})
@@ -128,8 +129,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestPublic: clients get the schema without what only Remit reads, and with
-// every name that the contract gave.
+// TestPublic: clients get the schema without the keywords that only Remit reads, and with every
+// name of the contract.
 func TestPublic(t *testing.T) {
 	c := withInput(t, `
   type: object
@@ -166,8 +167,8 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestSchemaWords: a contract may have words of its own for arguments that break the schema, with the problems as
-// details; what x-message says, or a handler, stands as it is.
+// TestSchemaWords: a contract may have its own message for arguments that violate the schema, with
+// the problems as details. Messages of x-message and of handlers stay unchanged.
 func TestSchemaWords(t *testing.T) {
 	const set = `
 name: demo

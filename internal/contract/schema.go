@@ -12,9 +12,9 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// schema is a compiled JSON Schema, in the dialect that contracts use: one type
-// a value, closed words only. A keyword outside the dialect does not compile, so
-// nothing a contract states is ever ignored. ADR 2 says why it is our own.
+// schema is a compiled JSON Schema in the dialect that contracts use: one type per value, and a
+// closed list of keywords. A keyword outside the dialect is a compile error, so nothing that a
+// contract states is ignored. ADR 2 says why this is not a library.
 type schema struct {
 	types      []string // empty means any type
 	props      []property
@@ -26,25 +26,25 @@ type schema struct {
 	maxLength  int // -1 means no limit
 	pattern    *regexp.Regexp
 	format     string
-	minimum    string // as spelt; "" means no limit
+	minimum    string // as written; "" means no limit
 	maximum    string
 	items      *schema
 	minItems   int
 	maxItems   int // -1 means no limit
 	unique     bool
 	anyOf      []*schema
-	all        []*schema // allOf, and what $ref leads to
+	all        []*schema // allOf, and the targets of $ref
 	condition  *schema   // if
 	then       *schema
 	otherwise  *schema         // else
 	constant   *jsontree.Value // const
 	fallback   *jsontree.Value // default
-	redact     bool            // x-redact, here or in a part: kept out of the audit record
+	redact     bool            // x-redact, here or in a subschema: not written to the audit record
 	header     string          // x-mcp-header: the HTTP header that repeats the argument
-	trim       bool            // x-trim: white space around the argument does not count
-	accepts    string          // x-accepts: a further type that is taken as text
-	code       wording         // x-code: the code of a failure here
-	message    wording         // x-message: the words of a failure here
+	trim       bool            // x-trim: white space around the argument is removed
+	accepts    string          // x-accepts: a further type that is converted to text
+	code       wording         // x-code: the error code of a failure here
+	message    wording         // x-message: the message of a failure here
 }
 
 type property struct {
@@ -61,7 +61,7 @@ func (s *schema) prop(name string) *schema {
 	return nil
 }
 
-// member is the schema of an object's member, or nil if it has none.
+// member returns the schema of an object's member, or nil if there is none.
 func (s *schema) member(name string) *schema {
 	if known := s.prop(name); known != nil {
 		return known
@@ -69,8 +69,8 @@ func (s *schema) member(name string) *schema {
 	return s.additional
 }
 
-// within is the schema of a member of an object, or of an element of an array; nil if it
-// has none.
+// within returns the schema of an object's member or of an array's element, or nil if there is
+// none.
 func (s *schema) within(v *jsontree.Value, m *jsontree.Member) *schema {
 	if v.Kind == jsontree.Object {
 		return s.member(m.Key)
@@ -80,14 +80,14 @@ func (s *schema) within(v *jsontree.Value, m *jsontree.Member) *schema {
 
 func (s *schema) requires(name string) bool { return slices.Contains(s.required, name) }
 
-// holds tells whether a value fits.
+// holds reports whether a value matches the schema.
 func (s *schema) holds(v *jsontree.Value) bool {
 	var c checker
 	c.check(s, v, nil)
 	return len(c.problems) == 0
 }
 
-// branch is the schema that if chooses for a value, nil if it says nothing of it.
+// branch returns the schema that if selects for a value, or nil if it selects none.
 func (s *schema) branch(v *jsontree.Value) *schema {
 	switch {
 	case s.condition == nil:
@@ -99,26 +99,26 @@ func (s *schema) branch(v *jsontree.Value) *schema {
 	}
 }
 
-// schemaTypes are the names that the keyword type may have.
+// schemaTypes are the values that the keyword type may have.
 var schemaTypes = []string{"object", "array", "string", "integer", "number", "boolean", "null"}
 
-// annotations are keywords that only people and clients read.
+// annotations are keywords that only people and clients read. Each function checks the value.
 var annotations = map[string]func(*jsontree.Value) error{
-	"title": isText, "description": isText, "examples": isList, "deprecated": isSwitch,
+	"title": isText, "description": isText, "examples": isList, "deprecated": isBoolean,
 }
 
-// compiler makes a schema of a document. References are joined once all of it has
-// been read, since they lead forwards and backwards.
+// compiler compiles a document to a schema. It resolves references after it has read the whole
+// document, because they may point forwards and backwards.
 type compiler struct {
 	root  *schema
-	made  []madeSchema
-	named map[string]*schema // what a $ref can lead to
+	made  []compiledSchema
+	named map[string]*schema // the possible targets of a $ref
 	refs  []reference
 }
 
-// madeSchema is a schema, where it stands, and the outermost schema that judges
-// the very same values.
-type madeSchema struct {
+// compiledSchema is a compiled schema, its place, and the outermost schema that applies to the same
+// values.
+type compiledSchema struct {
 	*schema
 	at  string
 	top *schema
@@ -133,17 +133,17 @@ func compileSchema(doc *jsontree.Value) (*schema, error) {
 	if err := c.join(); err != nil {
 		return nil, err
 	}
-	return root, c.settle()
+	return root, c.finish()
 }
 
-// compile makes a schema. top is nil for one that judges values of its own.
+// compile compiles a schema. top is nil unless an outer schema applies to the same values.
 func (c *compiler) compile(doc *jsontree.Value, at string, top *schema) (*schema, error) {
 	if doc.Kind != jsontree.Object {
-		return nil, fmt.Errorf("%s: a schema is an object, not %s", orRoot(at), doc.Kind)
+		return nil, fmt.Errorf("%s: a schema must be an object, not %s", orRoot(at), doc.Kind)
 	}
 	s := newSchema()
 	top, c.root = cmp.Or(top, s), cmp.Or(c.root, s)
-	c.made = append(c.made, madeSchema{s, at, top})
+	c.made = append(c.made, compiledSchema{s, at, top})
 	for i := range doc.Members {
 		keyword, value := doc.Members[i].Key, &doc.Members[i].Value
 		if err := c.keyword(s, keyword, value, at, top); err != nil {
@@ -151,28 +151,28 @@ func (c *compiler) compile(doc *jsontree.Value, at string, top *schema) (*schema
 		}
 	}
 	if (s.condition == nil) != (s.then == nil && s.otherwise == nil) {
-		return nil, fmt.Errorf("%s: if goes together with then, else or both", orRoot(at))
+		return nil, fmt.Errorf("%s: if needs then, else or both", orRoot(at))
 	}
 	return s, nil
 }
 
-// newSchema is the schema that any value fits.
+// newSchema returns the schema that every value matches.
 func newSchema() *schema { return &schema{maxLength: -1, maxItems: -1} }
 
-// settle checks what can only be told of the whole, and spreads what it means.
-func (c *compiler) settle() error {
+// finish checks what needs the whole document, and passes x-redact up from subschemas.
+func (c *compiler) finish() error {
 	for _, m := range c.made {
 		for _, name := range m.required {
-			if !m.top.knows(name) {
+			if !m.top.hasProperty(name) {
 				return fmt.Errorf("%s: required %q is not among the properties", orRoot(m.at), name)
 			}
 		}
-		m.redact = m.hides()
+		m.redact = m.isRedacted()
 	}
 	return nil
 }
 
-// parts are the schemas that judge the same values as s.
+// parts returns the subschemas that apply to the same values as s.
 func (s *schema) parts() []*schema {
 	parts := slices.Concat(s.all, s.anyOf)
 	for _, part := range []*schema{s.condition, s.then, s.otherwise} {
@@ -183,13 +183,15 @@ func (s *schema) parts() []*schema {
 	return parts
 }
 
-// knows tells whether s or a part of it has a property.
-func (s *schema) knows(name string) bool {
-	return s.prop(name) != nil || slices.ContainsFunc(s.parts(), func(part *schema) bool { return part.knows(name) })
+// hasProperty reports whether s or a part of it has a property.
+func (s *schema) hasProperty(name string) bool {
+	return s.prop(name) != nil || slices.ContainsFunc(s.parts(), func(part *schema) bool { return part.hasProperty(name) })
 }
 
-// hides tells whether s or a part of it is kept out of the audit record.
-func (s *schema) hides() bool { return s.redact || slices.ContainsFunc(s.parts(), (*schema).hides) }
+// isRedacted reports whether s or a part of it must not be written to the audit record.
+func (s *schema) isRedacted() bool {
+	return s.redact || slices.ContainsFunc(s.parts(), (*schema).isRedacted)
+}
 
 func orRoot(at string) string {
 	if at == "" {
@@ -233,7 +235,7 @@ func (c *compiler) keyword(s *schema, name string, v *jsontree.Value, at string,
 	case "maxItems":
 		s.maxItems, err = count(v)
 	case "uniqueItems":
-		s.unique, err = v.True(), isSwitch(v)
+		s.unique, err = v.True(), isBoolean(v)
 	case "anyOf":
 		s.anyOf, err = c.list(v, at, top)
 	case "default":
@@ -247,7 +249,7 @@ func (c *compiler) keyword(s *schema, name string, v *jsontree.Value, at string,
 	return nil
 }
 
-// further reads the keywords that few contracts have.
+// further reads the rare keywords.
 func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string, top *schema) (err error) {
 	switch name {
 	case "$schema":
@@ -269,11 +271,11 @@ func (c *compiler) further(s *schema, name string, v *jsontree.Value, at string,
 	case "const":
 		s.constant = v
 	case "x-redact":
-		s.redact, err = v.True(), isSwitch(v)
+		s.redact, err = v.True(), isBoolean(v)
 	case headerKeyword:
 		s.header, err = v.Text, isText(v)
 	case "x-trim":
-		s.trim, err = v.True(), isSwitch(v)
+		s.trim, err = v.True(), isBoolean(v)
 	case "x-accepts":
 		s.accepts, err = acceptedType(v)
 	case "x-code":
@@ -378,15 +380,15 @@ func stringList(v *jsontree.Value) ([]string, error) {
 		}
 		out[i] = v.Members[i].Value.Text
 		if slices.Contains(out[:i], out[i]) {
-			return nil, fmt.Errorf("%q is there twice", out[i])
+			return nil, fmt.Errorf("%q appears twice", out[i])
 		}
 	}
 	return out, nil
 }
 
-func isText(v *jsontree.Value) error   { return isOf(jsontree.String, "a string", v) }
-func isSwitch(v *jsontree.Value) error { return isOf(jsontree.Bool, "true or false", v) }
-func isList(v *jsontree.Value) error   { return isOf(jsontree.Array, "a list", v) }
+func isText(v *jsontree.Value) error    { return isOf(jsontree.String, "a string", v) }
+func isBoolean(v *jsontree.Value) error { return isOf(jsontree.Bool, "true or false", v) }
+func isList(v *jsontree.Value) error    { return isOf(jsontree.Array, "a list", v) }
 
 func isOf(kind jsontree.Kind, wanted string, v *jsontree.Value) error {
 	if v.Kind != kind {

@@ -2,7 +2,8 @@ package contract
 
 import "strings"
 
-// ShellLine writes words so that a shell takes each of them as it is: a ~ could become a folder.
+// ShellLine joins words and quotes them where needed, so that a shell changes none of them: it
+// would expand a ~, for example.
 func ShellLine(words ...string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@,+"
 	line := make([]string, len(words))

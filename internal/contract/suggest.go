@@ -10,17 +10,17 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Nearest returns the candidate that a person most likely meant by word, or ""
-// if none is near. Letter case is no distance.
+// Nearest returns the candidate most similar to word, or "" if none is similar. It ignores letter
+// case.
 func Nearest(word string, candidates []string) string {
-	const longest = 64 // nothing that we name is longer
-	if len(word) > longest {
+	const maxName = 64 // longer than every name to compare with
+	if len(word) > maxName {
 		return ""
 	}
 	word = strings.ToLower(word)
 	best, bestDistance := "", len(word)/3+2
 	for _, candidate := range candidates {
-		// Changing every letter is not a slip of the finger.
+		// A word in which every letter differs is not a typing error.
 		if d := Distance(word, strings.ToLower(candidate), bestDistance-1); d < bestDistance && d < len(candidate) {
 			best, bestDistance = candidate, d
 		}
@@ -28,7 +28,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// OneOf refuses a word that is none of those known. Where they are more than two, it
+// OneOf returns an error unless word is one of known. If known has more than two words, the error
 // names the nearest.
 func OneOf(word string, known ...string) error {
 	if slices.Contains(known, word) {
@@ -41,8 +41,8 @@ func OneOf(word string, known ...string) error {
 	return fmt.Errorf("%q must be %s or %s%s", word, strings.Join(known[:last], ", "), known[last], near)
 }
 
-// Suggestion ends a sentence about an unknown name with the name that was probably meant;
-// it is "" if there is none.
+// Suggestion returns the end of a sentence about an unknown name: the known name that was probably
+// meant, or "" if there is none.
 func Suggestion(name string, known []string) string {
 	if near := Nearest(name, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -50,13 +50,13 @@ func Suggestion(name string, known []string) string {
 	return ""
 }
 
-// Hint ends a sentence about an unknown name: with the name that was probably meant, or
-// else with all there are.
+// Hint returns the end of a sentence about an unknown name: the known name that was probably meant,
+// or else all of them.
 func Hint(name string, known []string) string {
 	return cmp.Or(Suggestion(name, known), "; there are "+cmp.Or(strings.Join(known, ", "), "none"))
 }
 
-// suggest gives the end of a sentence that names the nearest candidate.
+// suggest returns the end of a sentence that names the nearest candidate, or "".
 func suggest(word string, candidates []string) string {
 	if near := Nearest(word, candidates); near != "" {
 		return " (did you mean " + strconv.Quote(near) + "?)"
@@ -64,7 +64,8 @@ func suggest(word string, candidates []string) string {
 	return ""
 }
 
-// suggestOrList names the nearest candidate, or else all there are.
+// suggestOrList returns the end of a sentence that names the nearest candidate, or else all of
+// them.
 func suggestOrList(word string, candidates []string) string {
 	if hint := suggest(word, candidates); hint != "" || len(candidates) == 0 {
 		return hint
@@ -83,11 +84,11 @@ func suggestValue(v *jsontree.Value, enum []jsontree.Value) string {
 	return suggest(v.Text, candidates)
 }
 
-// Distance is how many single-letter edits turn a into b. Beyond most it is anything
-// that is more, which costs little to find out.
-func Distance(a, b string, most int) int {
-	if diff := len(a) - len(b); diff > most || -diff > most {
-		return most + 1
+// Distance returns how many single-letter edits turn a into b. If there are more than limit, it
+// stops early and returns some number greater than limit.
+func Distance(a, b string, limit int) int {
+	if diff := len(a) - len(b); diff > limit || -diff > limit {
+		return limit + 1
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -105,8 +106,8 @@ func Distance(a, b string, most int) int {
 			row[j] = min(cost, row[j]+1, row[j-1]+1)
 			least = min(least, row[j])
 		}
-		if least > most {
-			return most + 1
+		if least > limit {
+			return limit + 1
 		}
 	}
 	return row[len(b)]

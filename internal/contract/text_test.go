@@ -61,7 +61,7 @@ func TestAcceptText(t *testing.T) {
 	}
 }
 
-// TestTextSizes: an argument's size is that of the text which the handler gets.
+// TestTextSizes: the size of an argument is the size of the text that the handler gets.
 func TestTextSizes(t *testing.T) {
 	c := load(t, `name: demo
 size: {request: 1KiB, args: {a: 3B}}
@@ -75,7 +75,7 @@ output: {type: object}
 	}
 }
 
-// TestPublicText: clients see plain text, and need no keyword of ours to send it.
+// TestPublicText: clients see a plain string, without Remit's keywords.
 func TestPublicText(t *testing.T) {
 	c := withInput(t, `{type: object, properties: {a: {type: string, x-trim: true, x-accepts: integer, x-code: {type: c}, x-message: {type: m}}}, additionalProperties: false}`)
 	if got, want := written(c.PublicInput()), `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`; got != want {
@@ -83,9 +83,8 @@ func TestPublicText(t *testing.T) {
 	}
 }
 
-// FuzzAcceptText: text arrives without the white space around it, an integer as the
-// digits that were sent, anything else as it was; and nothing of it is written into
-// the caller's own arguments.
+// FuzzAcceptText: text arrives without white space around it, an integer as the digits that were
+// sent, and anything else unchanged. The caller's own arguments do not change.
 func FuzzAcceptText(f *testing.F) {
 	c := withInput(f, `{type: object, properties: {trim: {type: string, x-trim: true}, id: {type: string, x-accepts: integer}, both: {type: string, x-trim: true, x-accepts: integer}, plain: {type: string}}, additionalProperties: false}`)
 	for _, seed := range []string{`" a "`, `"\u3000a\u00a0b\u2029"`, `"\u0085"`, `""`, `7`, `-0`, `1e3`, `2.0`, `123456789012345678901234567890`, `true`, `[" a "]`, `{"a":1}`, `"\ud800 "`} {
@@ -108,7 +107,7 @@ func FuzzAcceptText(f *testing.F) {
 	})
 }
 
-// checkText is the oracle: it goes rune by rune.
+// checkText computes the expected result rune by rune.
 func checkText(t *testing.T, name string, sent *jsontree.Value, accepted jsontree.Value, err error) {
 	t.Helper()
 	trims, converts := name == "trim" || name == "both", name == "id" || name == "both"

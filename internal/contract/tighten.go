@@ -13,26 +13,26 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Tightening is what an operator may change about a tool. It can only take away:
-// a rule that would allow more than the contract does is refused.
+// Tightening holds what an operator may change about a tool. It can only restrict: a rule that
+// would allow more than the contract is an error.
 type Tightening struct {
-	Hide        bool     `yaml:"hide"`        // leave the tool out
-	Title       string   `yaml:"title"`       // other words for people
-	Description string   `yaml:"description"` // other words for models
+	Hide        bool     `yaml:"hide"`        // do not serve the tool
+	Title       string   `yaml:"title"`       // another title for people
+	Description string   `yaml:"description"` // another description for models
 	Rate        Rate     `yaml:"rate"`
 	Deadline    Duration `yaml:"deadline"` // the maximum
-	Request     Bytes    `yaml:"request"`  // size of the arguments
-	Approval    bool     `yaml:"approval"` // a person has to agree
-	Deny        []string `yaml:"deny"`     // further paths that are never reached
+	Request     Bytes    `yaml:"request"`  // maximum size of the arguments
+	Approval    bool     `yaml:"approval"` // a person must approve
+	Deny        []string `yaml:"deny"`     // further paths to deny
 }
 
-// approvalWindow is how long a question stays open where only the operator asks
-// for approval.
+// approvalWindow is how long a request for approval stays open if only the operator requires
+// approval.
 const approvalWindow = Duration(time.Hour)
 
-// SettingError is what an operator set and the contracts do not allow.
+// SettingError reports a setting of the operator that the contracts do not allow.
 type SettingError struct {
-	Key string // as a configuration file leads to it: toolsets, tools.hello.rate
+	Key string // path of the key in the configuration file: toolsets, tools.hello.rate
 	Err error
 }
 
@@ -40,8 +40,8 @@ func (e *SettingError) Error() string { return e.Key + ": " + e.Err.Error() }
 
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Tighten applies an operator's rules, by tool name, to the contracts of sets. It
-// returns new sets without the hidden tools; the contracts are changed in place.
+// Tighten applies an operator's rules, by tool name, to the contracts of sets. It returns new sets
+// without the hidden tools and changes the contracts in place.
 func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
 	var problems []error
 	tightened := make([]*Set, len(sets))
@@ -58,20 +58,20 @@ func Tighten(sets []*Set, rules map[string]Tightening) ([]*Set, error) {
 	return tightened, errors.Join(problems...)
 }
 
-// CheckTools finds a rule for a tool that no set has.
+// CheckTools returns an error if a rule names a tool that no set has.
 func CheckTools(known []*Set, rules map[string]Tightening) error {
-	var names, told []string
+	var names, visible []string
 	for _, set := range known {
 		for _, c := range set.Contracts {
 			names = append(names, c.Name)
 			if !set.Hidden {
-				told = append(told, c.Name)
+				visible = append(visible, c.Name)
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		if !slices.Contains(names, name) {
-			return &SettingError{"tools." + name, fmt.Errorf("there is no tool %q%s", name, suggest(name, told))}
+			return &SettingError{"tools." + name, fmt.Errorf("there is no tool %q%s", name, suggest(name, visible))}
 		}
 	}
 	return nil
@@ -119,13 +119,13 @@ func (c *Contract) apply(t Tightening) {
 		policy := &c.Paths[i]
 		policy.Deny = slices.Clip(policy.Deny)
 		for _, pattern := range t.Deny {
-			policy.Deny = append(policy.Deny, strings.ToLower(pattern)) // as Denies compares them
+			policy.Deny = append(policy.Deny, strings.ToLower(pattern)) // lower case, because Denies compares in lower case
 		}
 	}
 }
 
-// isLooser tells whether r lets more through, at once or in the long run: 5000/h is
-// less than 100/min by the hour, but lets 5000 through in a minute.
+// isLooser reports whether r allows more calls than another rate, at once or in the long run:
+// 5000/h is less than 100/min per hour, but allows 5000 calls within one minute.
 func (r Rate) isLooser(than Rate) bool {
 	return r.Requests > than.Requests || float64(r.Requests)/r.Per.Seconds() > float64(than.Requests)/than.Per.Seconds()
 }

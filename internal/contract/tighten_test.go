@@ -87,6 +87,6 @@ func TestCheckTools(t *testing.T) {
 		t.Errorf("a tool of a hidden set: %v", err)
 	}
 	if err := contract.CheckTools(hidden, map[string]contract.Tightening{"grete": {}}); err == nil || strings.Contains(err.Error(), "greet") {
-		t.Errorf("nobody is told of a hidden set: %v", err)
+		t.Errorf("the error mentions a hidden tool: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// listing is an answer with notes of these lengths.
+// listing returns an answer with notes of these lengths.
 func listing(c *contract.Contract, lengths []int) jsontree.Value {
 	notes := make([]jsontree.Value, len(lengths))
 	for i, n := range lengths {
@@ -19,10 +19,10 @@ func listing(c *contract.Contract, lengths []int) jsontree.Value {
 	return c.Wrap(jsontree.Obj(jsontree.M("notes", jsontree.Arr(notes...)), jsontree.M("total", jsontree.Int(int64(len(lengths))))))
 }
 
-// cursorMember is the longest cursor that there is room for.
+// cursorMember is the longest cursor that has room.
 var cursorMember = `,"nextCursor":"` + strings.Repeat("c", 256-len(`,"nextCursor":""`)) + `"`
 
-// TestFit: as many elements stay as fit with a cursor, and not one less.
+// TestFit: keep is the largest number of elements that fit together with a cursor.
 func TestFit(t *testing.T) {
 	flat := load(t, swap(t, swap(t, envelopeYAML, "{success: true, data: {notes: [{id: 1, text: null}], total: 1}}", "{notes: [{id: 1, text: null}], total: 1}"),
 		`varies: ["data.notes[].id", data.total]`, "varies: [total]"))
@@ -68,15 +68,15 @@ func checkFit(t *testing.T, c *contract.Contract, name string, lengths []int) {
 	}
 }
 
-// TestFitOfOthers: without a word on truncation nothing is cut.
+// TestFitOfOthers: without a truncation rule nothing is cut.
 func TestFitOfOthers(t *testing.T) {
 	c := withOutput(t, `{type: object, properties: {"": {type: array, items: {type: string}}}}`)
 	answer := tree(t, `{"":["a","b"]}`)
 	if _, fits := c.Fit(&answer); !fits {
-		t.Error("an answer is cut that no contract cuts")
+		t.Error("an answer without a truncation rule is cut")
 	}
 	odd := tree(t, `[]`)
 	if _, fits := enveloped(t).Fit(&odd); !fits {
-		t.Error("what has no list is cut")
+		t.Error("an answer without the list is cut")
 	}
 }

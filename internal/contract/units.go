@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Bytes is a size. In text it is written with binary units: 10KiB, 1MiB.
+// Bytes is a size in bytes. As text it has a binary unit: 10KiB, 1MiB.
 type Bytes int64
 
 var byteUnits = []struct {
@@ -63,8 +63,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Rate is how often one caller may call: N calls in a sliding span of time. The
-// zero value means no limit. In text it is written like 100/min.
+// Rate is how often one caller may call: a number of requests in a sliding window. The zero value
+// means no limit. As text it is written like 100/min.
 type Rate struct {
 	Requests int
 	Per      time.Duration
@@ -75,7 +75,7 @@ var rateSpans = []struct {
 	span time.Duration
 }{{"s", time.Second}, {"min", time.Minute}, {"h", time.Hour}}
 
-// IsZero tells whether there is no limit.
+// IsZero reports whether there is no limit.
 func (r Rate) IsZero() bool { return r.Requests == 0 }
 
 func (r Rate) String() string {
@@ -108,7 +108,8 @@ func (r *Rate) UnmarshalText(text []byte) error {
 // Version is a semantic version: MAJOR.MINOR.PATCH.
 type Version struct{ Major, Minor, Patch int }
 
-// String writes the version. It is in the record of every call.
+// String returns the version as MAJOR.MINOR.PATCH. It avoids fmt because every call's record needs
+// it.
 func (v Version) String() string {
 	b := strconv.AppendInt(make([]byte, 0, 16), int64(v.Major), 10)
 	b = strconv.AppendInt(append(b, '.'), int64(v.Minor), 10)

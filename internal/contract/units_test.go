@@ -15,7 +15,7 @@ type unit interface {
 	encoding.TextMarshaler
 }
 
-// roundTrip reads each text, wants the value, and wants the text again.
+// roundTrip parses each text, checks the value, and checks that it is written as the same text.
 func roundTrip[T unit, P interface {
 	*T
 	encoding.TextUnmarshaler

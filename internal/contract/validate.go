@@ -11,23 +11,22 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Problem is one way in which a value breaks a schema, in plain words.
+// Problem is one way in which a value violates a schema.
 type Problem struct {
-	Field   string // dotted path of the value; "" for the whole
-	Rule    string // the schema keyword that was broken
+	Field   string // dotted path of the value; "" for the whole value
+	Rule    string // the schema keyword that was violated
 	Message string // names the field, the value and what is allowed
 	Code    string // from x-code, if the contract gives one
 	Value   jsontree.Value
 
-	worded bool // Message is from x-message
+	worded bool // Message comes from x-message
 }
 
-// place is where in the arguments a check stands; it is spelt out only when
-// something is wrong there.
+// place is the position of a check in the arguments. Its text is built only for a problem.
 type place struct {
 	above   *place
 	name    string // of a member
-	element bool   // of an array: index counts, not name
+	element bool   // the value is an element of an array, so index applies and not name
 	index   int
 }
 
@@ -41,22 +40,22 @@ func (p *place) String() string {
 	return join(p.above.String(), cut(p.name))
 }
 
-// checker collects the problems of one value: the first few, since nobody reads
-// ten thousand.
+// checker collects the first few problems of one value.
 type checker struct {
 	problems []Problem
-	more     bool // there are further problems
+	more     bool // there were further problems
 }
 
-const mostProblems = 10
+const maxProblems = 10
 
-// isFull tells whether one more problem would be too many, and remembers it.
+// isFull reports whether the checker has the maximum number of problems, and notes that there are
+// more.
 func (c *checker) isFull() bool {
-	c.more = c.more || len(c.problems) == mostProblems
+	c.more = c.more || len(c.problems) == maxProblems
 	return c.more
 }
 
-// words are the messages of all problems, each once.
+// words returns the messages of all problems, each once.
 func (c *checker) words() []string {
 	var words []string
 	for _, p := range c.problems {
@@ -114,7 +113,7 @@ func (c *checker) check(s *schema, v *jsontree.Value, at *place) {
 	c.checkAnyOf(s, v, at)
 }
 
-// checkPart checks a schema that has to hold just as the one around it.
+// checkPart checks a subschema that applies to the same value.
 func (c *checker) checkPart(s, part *schema, v *jsontree.Value, at *place) {
 	var try checker
 	if try.check(part, v, at); len(try.problems) > 0 {
@@ -174,7 +173,7 @@ func (c *checker) checkArray(s *schema, v *jsontree.Value, at *place) {
 	if s.items == nil {
 		return
 	}
-	here := &place{above: at, element: true} // one for all, since long lists are common
+	here := &place{above: at, element: true} // one for all elements, because long lists are common
 	for here.index = range v.Members {
 		c.check(s.items, &v.Members[here.index].Value, here)
 	}
@@ -239,7 +238,7 @@ func (c *checker) checkAnyOf(s *schema, v *jsontree.Value, at *place) {
 		if try.check(option, v, at); len(try.problems) == 0 {
 			return
 		}
-		// The option of the right type with the fewest faults explains best.
+		// Report the problems of the option that has the right type and the fewest problems.
 		if option.hasType(v) && (best.problems == nil || len(try.problems) < len(best.problems)) {
 			best = try
 		}
@@ -252,8 +251,8 @@ func (c *checker) checkAnyOf(s *schema, v *jsontree.Value, at *place) {
 	c.adopt(s, at.String(), &best)
 }
 
-// adopt takes over the problems of a part. What the schema around it says of
-// failures here goes for those of the part, too.
+// adopt takes over the problems of a subschema. The messages and codes of the outer schema apply to
+// them, too.
 func (c *checker) adopt(s *schema, here string, part *checker) {
 	for _, p := range part.problems {
 		if c.isFull() {
@@ -272,7 +271,7 @@ func (s *schema) hasType(v *jsontree.Value) bool {
 	return len(s.types) == 0 || slices.ContainsFunc(s.types, func(name string) bool { return isType(name, v) })
 }
 
-// typeOf are the names of types in JSON Schema, by kind.
+// typeOf holds the names of the types in JSON Schema, by kind.
 var typeOf = [...]string{
 	jsontree.Null: "null", jsontree.Bool: "boolean", jsontree.Number: "number",
 	jsontree.String: "string", jsontree.Array: "array", jsontree.Object: "object",
@@ -303,7 +302,7 @@ func typeWords(types []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// describe shows a value in an explanation: short ones whole, long ones cut.
+// describe returns a value for a message. It shortens long values.
 func describe(v *jsontree.Value) string {
 	switch v.Kind {
 	case jsontree.Array, jsontree.Object:
@@ -317,9 +316,9 @@ func describe(v *jsontree.Value) string {
 	}
 }
 
-// echoed is a value as the details of a failure give it back: its start, if it is long.
+// echoed returns a value for the details of a failure: only its start, if it is long.
 func echoed(v *jsontree.Value) jsontree.Value {
-	if len(v.Source()) <= longest {
+	if len(v.Source()) <= maxValue {
 		return *v
 	}
 	return jsontree.Str(cut(string(content(v))))

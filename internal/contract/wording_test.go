@@ -6,7 +6,8 @@ import (
 	"remit/internal/contract"
 )
 
-// TestWordingByKeyword: a table has words for some failures, ours are for the rest.
+// TestWordingByKeyword: a table gives messages for some failures; the others get the default
+// message.
 func TestWordingByKeyword(t *testing.T) {
 	const schema = `
   type: object

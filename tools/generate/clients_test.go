@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// TestClientsUpToDate: the pages are those that go generate would write.
+// TestClientsUpToDate: the committed pages equal the generated ones.
 func TestClientsUpToDate(t *testing.T) {
 	files, err := clientFiles(t.Context())
 	if err != nil {
@@ -17,7 +17,7 @@ func TestClientsUpToDate(t *testing.T) {
 func TestArguments(t *testing.T) {
 	for _, args := range [][]string{nil, {"tools"}, {"contracts", "clients"}} {
 		if err := run(t.Context(), args); err == nil {
-			t.Errorf("%q is no error", args)
+			t.Errorf("%q must be an error", args)
 		}
 	}
 }

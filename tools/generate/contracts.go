@@ -16,8 +16,8 @@ import (
 	"remit/internal/contract/catalog"
 )
 
-// The files that are made from the contracts. The hidden sets have a file of their own,
-// which the program reads only if one of them is named.
+// The files that are generated from the contracts. The hidden sets have their own file, which the
+// program reads only if one of them is named.
 const (
 	sourceFolder  = "internal/toolsets"
 	catalogFolder = "internal/contract/catalog"
@@ -28,8 +28,8 @@ const (
 
 const note = "Code generated from internal/toolsets/*/contracts by go generate; DO NOT EDIT."
 
-// contractFiles compiles the contracts of all toolsets. It returns an error if one changed
-// more than its version says.
+// contractFiles compiles the contracts of all toolsets. It returns an error if the version of a
+// contract was raised too little for its changes.
 func contractFiles(ctx context.Context) (map[string][]byte, error) {
 	sets, files, err := build(os.DirFS(filepath.Join(repository, sourceFolder)))
 	if err != nil {
@@ -42,8 +42,7 @@ func contractFiles(ctx context.Context) (map[string][]byte, error) {
 	return files, gate(old, sets)
 }
 
-// build compiles the contract files beneath a folder. It returns an error if one of them is
-// not fit to be published.
+// build compiles the contract files in a tree. It returns an error if lint finds a problem in one.
 func build(tree fs.FS) ([]*contract.Set, map[string][]byte, error) {
 	sets, err := contract.LoadAll(tree)
 	if err != nil {
@@ -90,9 +89,9 @@ func encode(sets []*contract.Set) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// published returns the sets that the version gate compares with: those of the compiled
-// contracts of a repository as they were last committed. What is not committed may still
-// change freely. Without git it is the files as they are; an empty one has none.
+// published returns the sets that the version gate compares with: the compiled contracts of a
+// repository at the last commit. Changes that are not committed can still change freely. Without
+// git it reads the files themselves; an empty file has no sets.
 func published(ctx context.Context, root string) ([]*contract.Set, error) {
 	var sets []*contract.Set
 	for _, name := range []string{catalogFile, hiddenFile} {
@@ -112,7 +111,7 @@ func published(ctx context.Context, root string) ([]*contract.Set, error) {
 	return sets, nil
 }
 
-// committed returns a file as it was last committed, or nothing if it is new.
+// committed returns a file as of the last commit, or nil if it is new.
 func committed(ctx context.Context, root, name string) ([]byte, error) {
 	git := func(args ...string) ([]byte, error) {
 		command := exec.CommandContext(ctx, "git", args...)
@@ -124,13 +123,13 @@ func committed(ctx context.Context, root, name string) ([]byte, error) {
 	}
 	data, err := git("show", "HEAD:./"+name)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is not in the commit
+		return nil, nil //nolint:nilerr // the commit does not have the file
 	}
 	return data, nil
 }
 
-// gate returns an error when a contract changed more than its version says. Each
-// sentence of it names the rule.
+// gate returns an error if the version of a contract was raised too little for its changes. Each
+// line of the error names the rule.
 func gate(old, updated []*contract.Set) error {
 	var problems []error
 	for _, r := range contract.Review(old, updated) {
@@ -141,10 +140,10 @@ func gate(old, updated []*contract.Set) error {
 	return errors.Join(problems...)
 }
 
-// sentence says what is wrong with a version that was raised too little.
+// sentence says why a version was not raised enough.
 func sentence(r contract.ToolReview) string {
 	c := r.Changes[0]
-	if c.Where == "tool" { // it was removed: a new one needs no other version
+	if c.Where == "tool" { // the tool was removed, so there is no version to raise
 		return fmt.Sprintf("%s: %s: %s. No version of it can say that: keep the tool, or first give its callers another", r.Tool, c.Where, c.What)
 	}
 	return fmt.Sprintf("%s: %s: %s. That takes a %s bump: raise the version from %s to at least %s",

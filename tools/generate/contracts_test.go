@@ -26,7 +26,7 @@ func sourceSets(t *testing.T) []*contract.Set {
 	return sets
 }
 
-// checkFiles compares what was generated with the files of the repository.
+// checkFiles compares the generated files with those of the repository.
 func checkFiles(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	for name, want := range files {
@@ -40,9 +40,8 @@ func checkFiles(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// TestVersionGate: a contract that changed has a version that says so. It stands
-// apart from TestContractsUpToDate, so that its sentence is seen whether or not somebody
-// has run go generate.
+// TestVersionGate: the version of a changed contract was raised enough. It is separate from
+// TestContractsUpToDate, so that its message appears whether or not go generate was run.
 func TestVersionGate(t *testing.T) {
 	old, err := published(t.Context(), repository)
 	if err != nil {
@@ -53,12 +52,12 @@ func TestVersionGate(t *testing.T) {
 	}
 }
 
-// TestPublished: without git the file itself is the base.
+// TestPublished: without git the base is the file itself.
 func TestPublished(t *testing.T) {
 	t.Setenv("PATH", "")
 	dir := t.TempDir()
 	if _, err := published(t.Context(), dir); err == nil {
-		t.Error("no catalog is no error")
+		t.Error("a missing catalog must be an error")
 	}
 	if err := os.MkdirAll(filepath.Join(dir, catalogFolder), 0o700); err != nil {
 		t.Fatal(err)
@@ -86,7 +85,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestContractsUpToDate: what is generated is what the contract files say now.
+// TestContractsUpToDate: the generated files match the contract files.
 func TestContractsUpToDate(t *testing.T) {
 	_, files, err := build(source())
 	if err != nil {
@@ -105,11 +104,11 @@ func TestContractsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(compiled, files[catalogFile]) {
-		t.Error("the catalog that is compiled in does not say the same as the files; run go generate ./...")
+		t.Error("the compiled catalog differs from the files; run go generate ./...")
 	}
 }
 
-// copied is the contract files in memory, to be changed.
+// copied returns the contract files in memory, so that a test can change them.
 func copied(t *testing.T, tree fs.FS) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -127,7 +126,7 @@ func copied(t *testing.T, tree fs.FS) fstest.MapFS {
 	return files
 }
 
-// TestBuildRefuses: nothing is published that lint objects to.
+// TestBuildRefuses: build returns an error if lint finds a problem.
 func TestBuildRefuses(t *testing.T) {
 	files := copied(t, source())
 	hello := files["learning/contracts/booster/hello.yaml"]
@@ -141,7 +140,7 @@ func TestBuildRefuses(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: a catalog read back is the contracts, digests and all.
+// TestRoundTrip: decoding a catalog returns the same contracts, including digests.
 func TestRoundTrip(t *testing.T) {
 	want := sourceSets(t)
 	data, err := encode(want)
@@ -157,7 +156,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	for i, set := range want {
 		if set.Instructions != got[i].Instructions || set.Description != got[i].Description || set.Title != got[i].Title {
-			t.Errorf("set %s lost its words", set.Name)
+			t.Errorf("set %s lost its texts", set.Name)
 		}
 		for j, c := range set.Contracts {
 			other := got[i].Contracts[j]
@@ -167,12 +166,11 @@ func TestRoundTrip(t *testing.T) {
 		}
 	}
 	if !bytes.HasPrefix(data, []byte("{\n  \"note\": \"Code generated")) {
-		t.Error("a generated file says so at its beginning")
+		t.Error("a generated file must say so at its beginning")
 	}
 }
 
-// TestGate: what is refused has a sentence that names the rule and the version to take,
-// and every tool that is wrong has its own.
+// TestGate: the error has one line for each tool, which names the rule and the version to use.
 func TestGate(t *testing.T) {
 	const noteTool = "name: add_note\ntitle: Add a note\nversion: 1.2.3\ninput: {type: object, properties: {kind: {type: string, enum: [idea, task], default: idea}}}\n"
 	change := func(text string, pairs ...string) []byte { return []byte(strings.NewReplacer(pairs...).Replace(text)) }

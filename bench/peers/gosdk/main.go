@@ -1,5 +1,5 @@
-// Command gosdk is hello on the official Go SDK, written the way its documentation
-// shows: a peer of "remit stdio".
+// Command gosdk serves hello with the official Go SDK, written as its documentation shows. It is
+// compared with "remit stdio".
 package main
 
 import (

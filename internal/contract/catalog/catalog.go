@@ -1,5 +1,5 @@
-// Package catalog holds the compiled contracts of every toolset, and the
-// documents that are made from them.
+// Package catalog holds the compiled contracts of every toolset and writes the reference
+// documentation of them.
 package catalog
 
 import (
@@ -17,18 +17,18 @@ import (
 //go:embed catalog.json
 var compiled []byte
 
-// The hidden sets have a file of their own, which is read only if one of them is named.
+// The hidden sets have their own file, which is decoded only if one of them is named.
 //
 //go:embed hidden.json
 var compiledHidden []byte
 
-// document is the form of catalog.json.
+// document is the structure of catalog.json.
 type document struct {
 	Sets []*contract.Set `json:"sets"`
 }
 
-// Load returns the sets that are compiled into the program: those that everybody
-// is told of, and the hidden ones too if a name is given that is not among them.
+// Load returns the sets that are compiled into the program: the visible ones, and also the hidden
+// ones if a name is given that is not among the visible.
 func Load(names ...string) ([]*contract.Set, error) {
 	sets, err := Decode(compiled)
 	if err != nil {
@@ -50,7 +50,7 @@ func namesOf(sets []*contract.Set) []string {
 	return names
 }
 
-// visible are the sets that everybody is told of.
+// visible returns the sets that are not hidden.
 func visible(sets []*contract.Set) []*contract.Set {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *contract.Set) bool { return set.Hidden })
 }
@@ -74,15 +74,15 @@ func Decode(data []byte) ([]*contract.Set, error) {
 	return doc.Sets, nil
 }
 
-// Select returns the sets with these names, in the order of the names. It finds
-// hidden sets, but names none of them to somebody who did not.
+// Select returns the sets with these names, in the order of the names. It finds hidden sets, but
+// its errors never mention them.
 func Select(sets []*contract.Set, names []string) ([]*contract.Set, error) {
-	known, told := namesOf(sets), namesOf(visible(sets))
+	known, shown := namesOf(sets), namesOf(visible(sets))
 	var selected []*contract.Set
 	for _, name := range names {
 		i := slices.Index(known, name)
 		if i < 0 {
-			return nil, fmt.Errorf("there is no toolset %q%s", name, contract.Hint(name, told))
+			return nil, fmt.Errorf("there is no toolset %q%s", name, contract.Hint(name, shown))
 		}
 		if !slices.Contains(selected, sets[i]) {
 			selected = append(selected, sets[i])

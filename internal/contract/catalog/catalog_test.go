@@ -23,11 +23,11 @@ func compiledSets(t testing.TB) []*contract.Set {
 	return sets
 }
 
-// TestHiddenSets: nobody is told of them who does not name them.
+// TestHiddenSets: a hidden set is shown only to callers that name it.
 func TestHiddenSets(t *testing.T) {
 	for _, set := range compiledSets(t) {
 		if set.Hidden {
-			t.Errorf("everybody is told of %s", set.Name)
+			t.Errorf("%s is listed", set.Name)
 		}
 	}
 	all, err := catalog.Load("booster", "conformance")
@@ -41,7 +41,7 @@ func TestHiddenSets(t *testing.T) {
 	if findings := chosen[0].Lint(); len(findings) != 0 {
 		t.Errorf("a hidden set is not read back as one: %v", findings)
 	}
-	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nGives content: ") {
+	if page := string(catalog.Page(chosen[0].Find("json_schema_2020_12_tool"))); !strings.Contains(page, "| `address` | #/$defs/address |") || !strings.Contains(page, "\nReturns content: ") {
 		t.Errorf("the page of a tool:\n%s", page)
 	}
 	if known, err := catalog.Load("booster", "learning-os"); err != nil || len(known) != len(compiledSets(t)) {
@@ -49,8 +49,8 @@ func TestHiddenSets(t *testing.T) {
 	}
 }
 
-// TestCompiled: the compiled contracts are those of the files, digests and all. That the
-// generated files are so to the byte is tested in tools/generate.
+// TestCompiled: the compiled contracts equal those of the files, including digests. tools/generate
+// tests that the generated files are up to date to the byte.
 func TestCompiled(t *testing.T) {
 	want, err := contract.LoadAll(os.DirFS("../../toolsets"))
 	if err != nil {
@@ -137,9 +137,9 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	for tool, want := range map[string]string{
-		"booster/hello":              "version 1.0.0 · reads only · idempotent · public · 100/min a caller · within 100ms, at most 5s",
-		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · a person approves · entry at most 10KiB · within 100ms, at most 5s",
-		"tasks/list_tasks":           "version 1.1.1 · reads only · idempotent · with a token only its own user_id · answers of at most 48KiB, then nextCursor · within 200ms, at most 5s",
+		"booster/hello":              "version 1.0.0 · read-only · idempotent · public · 100/min per caller · usually within 100ms, at most 5s",
+		"booster/write_memory_entry": "version 1.0.0 · writes · not idempotent · needs approval · entry at most 10KiB · usually within 100ms, at most 5s",
+		"tasks/list_tasks":           "version 1.1.1 · read-only · idempotent · callers with a token: only their own user_id · answers of at most 48KiB, continued with nextCursor · usually within 200ms, at most 5s",
 	} {
 		set := chosen[0]
 		if strings.HasPrefix(tool, "tasks/") {
@@ -151,8 +151,7 @@ func TestPromises(t *testing.T) {
 	}
 }
 
-// TestPage: what a field's schema says reaches the page, and no text of a
-// contract breaks a table.
+// TestPage: the page shows what a field's schema says, and no text of a contract breaks a table.
 func TestPage(t *testing.T) {
 	files := fstest.MapFS{"_set.yaml": {Data: contract.DraftSet("demo")}, "x.yaml": {Data: []byte(`name: x
 title: X
@@ -174,7 +173,7 @@ output: {type: object}
 		"| `kind` | string | optional | One of two (pattern `^(a\\|b)$`) |\n",
 		"| `list` | array | optional | Things (default `[1]`) |\n| `list[].id` | integer | required | A number (minimum `1`) |\n",
 		"| `due` | string or null | optional | A day |\n",
-		"Gives nothing.\n",
+		"Returns: none.\n",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
@@ -185,7 +184,7 @@ output: {type: object}
 	}
 }
 
-// FuzzDecode: a catalog that somebody hands to remit contract diff may be anything.
+// FuzzDecode: remit contract diff reads catalogs of any origin, so Decode must not panic.
 func FuzzDecode(f *testing.F) {
 	current := compiledSets(f)
 	data, err := json.Marshal(map[string]any{"sets": current[:1]})

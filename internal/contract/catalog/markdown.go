@@ -11,11 +11,11 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Markdown writes the reference of all sets for people.
+// Markdown returns the reference documentation of all sets in Markdown.
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
 	p.line("# Tools\n")
-	p.line("Every tool is bound by a contract: what it takes, what it gives, what it refuses. This page is made from them.\n")
+	p.line("Every tool is bound by a contract, which states its arguments, its answers and its errors.\nThis page is generated from the contracts.\n")
 	p.overview(sets)
 	for _, set := range sets {
 		p.line("## Toolset `%s`: %s\n", set.Name, set.Title)
@@ -27,7 +27,7 @@ func Markdown(sets []*contract.Set) []byte {
 	return []byte(strings.TrimRight(p.String(), "\n") + "\n")
 }
 
-// Page writes the reference of one tool.
+// Page returns the reference documentation of one tool in Markdown.
 func Page(c *contract.Contract) []byte {
 	p := &page{}
 	p.tool(c)
@@ -53,7 +53,7 @@ func (p *page) tool(c *contract.Contract) {
 	p.line("### `%s/%s`\n", c.Set, c.Name)
 	p.line("%s\n", c.Description)
 	p.line("%s\n", strings.Join(Promises(c), " · "))
-	p.fields("Takes", &c.Input)
+	p.fields("Arguments", &c.Input)
 	p.answer(c)
 	p.paths(c)
 	p.errors(c)
@@ -62,24 +62,24 @@ func (p *page) tool(c *contract.Contract) {
 	}
 }
 
-// answer writes what a tool gives.
+// answer writes the section about a tool's output.
 func (p *page) answer(c *contract.Contract) {
 	switch list := c.BodySchema(); {
 	case c.Content:
-		p.line("Gives content: texts, pictures, sounds or resources.\n")
+		p.line("Returns content: text, images, audio or resources.\n")
 	case c.Bare != "":
-		p.line("| gives a list | type | | |")
+		p.line("| returns a list | type | | |")
 		p.line("|---|---|---|---|")
 		about, items := list.Field("description"), list.Field("items")
 		p.line("| `[]` | %s | bare; `%s` in structuredContent | %s |", kindOf(&items), c.Bare, cell(about.Text+rules(&list)))
 		p.rows("[].", &items)
 		p.line("")
 	default:
-		p.fields("Gives", &c.Output)
+		p.fields("Returns", &c.Output)
 	}
 }
 
-// Promises sums up in a few words each what a contract promises beside its schemas.
+// Promises returns short phrases about everything that a contract promises beside its schemas.
 func Promises(c *contract.Contract) []string {
 	words := []string{"version " + c.Version.String()}
 	hint := func(is bool, yes, no string) {
@@ -89,28 +89,28 @@ func Promises(c *contract.Contract) []string {
 			words = append(words, no)
 		}
 	}
-	hint(c.Hints.ReadOnly, "reads only", "writes")
-	hint(c.Hints.Destructive, "may destroy", "")
+	hint(c.Hints.ReadOnly, "read-only", "writes")
+	hint(c.Hints.Destructive, "destructive", "")
 	hint(c.Hints.Idempotent, "idempotent", "not idempotent")
-	hint(c.Hints.OpenWorld, "reaches outside", "")
+	hint(c.Hints.OpenWorld, "open world", "")
 	hint(c.Access == contract.Public, "public", "")
-	hint(c.Owner != "", "with a token only its own "+c.Owner, "")
-	hint(!c.Rate.IsZero(), c.Rate.String()+" a caller", "")
-	hint(c.Approval.Required, "a person approves", "")
+	hint(c.Owner != "", "callers with a token: only their own "+c.Owner, "")
+	hint(!c.Rate.IsZero(), c.Rate.String()+" per caller", "")
+	hint(c.Approval.Required, "needs approval", "")
 	hint(c.Task == contract.TaskOptional, "may run as a task", "")
 	hint(c.Task == contract.TaskRequired, "runs as a task", "")
 	for _, arg := range slices.Sorted(maps.Keys(c.Size.Args)) {
 		words = append(words, fmt.Sprintf("%s at most %s", arg, c.Size.Args[arg]))
 	}
-	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, then %s", c.Truncate.Budget, c.Truncate.Cursor), "")
-	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, cut beyond", c.Truncate.Budget), "")
-	return append(words, fmt.Sprintf("within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
+	hint(c.Truncate.Cursor != "", fmt.Sprintf("answers of at most %s, continued with %s", c.Truncate.Budget, c.Truncate.Cursor), "")
+	hint(c.Truncate.List != "" && c.Truncate.Cursor == "", fmt.Sprintf("answers of at most %s, truncated beyond", c.Truncate.Budget), "")
+	return append(words, fmt.Sprintf("usually within %s, at most %s", time.Duration(c.Deadline.Target), time.Duration(c.Deadline.Max)))
 }
 
 func (p *page) fields(title string, s *jsontree.Value) {
 	props := s.Field("properties")
 	if len(props.Members) == 0 {
-		p.line("%s nothing.\n", title)
+		p.line("%s: none.\n", title)
 		return
 	}
 	p.line("| %s | type | | |", strings.ToLower(title))
@@ -134,7 +134,8 @@ func (p *page) rows(prefix string, s *jsontree.Value) {
 	}
 }
 
-// kindOf names the type of a field, where it is defined, or those of its options.
+// kindOf returns the type of a field, the definition that it refers to, or the types of its
+// options.
 func kindOf(s *jsontree.Value) string {
 	if kind := s.Field("type"); kind.Text != "" {
 		return kind.Text
@@ -149,7 +150,7 @@ func kindOf(s *jsontree.Value) string {
 	return strings.Join(kinds, " or ")
 }
 
-// cell makes text fit for a cell of a table.
+// cell escapes text for a cell of a Markdown table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
 }
@@ -184,7 +185,7 @@ func (p *page) paths(c *contract.Contract) {
 			p.line("Paths in `%s`: only %s.\n", policy.Arg, patterns(policy.Allow))
 		}
 		if len(policy.Deny) > 0 {
-			p.line("Never, at any depth and in any letter case: %s; nothing above the root, no link that leads there.\n", patterns(policy.Deny))
+			p.line("Always denied, at any depth and in any letter case: %s. Paths outside the root, and links that lead there, are denied too.\n", patterns(policy.Deny))
 		}
 		if policy.Max > 0 {
 			p.line("Files of at most %s.\n", policy.Max)
@@ -219,7 +220,7 @@ func (p *page) example(c *contract.Contract, e *contract.Example) {
 	p.line("```json\n%s(%s)\n→ %s\n```\n", c.Name, spaced(&e.Arguments), spaced(&answer))
 }
 
-// spaced writes JSON with a space after each colon and comma, for reading.
+// spaced returns JSON with a space after each colon and comma.
 func spaced(v *jsontree.Value) string {
 	parts := make([]string, len(v.Members))
 	for i, m := range v.Members {

@@ -1,5 +1,5 @@
-// Package contracttest holds what the suites of stores have in common, each of which is run
-// on every store that keeps the same promise, and what compares answers with examples.
+// Package contracttest holds test helpers for the suites that run on every implementation of a
+// store, and for comparing answers with examples.
 package contracttest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"remit/internal/contract"
 )
 
-// Equal fails the test with the difference of two values.
+// Equal fails the test with a diff if two values differ.
 func Equal[T any](t *testing.T, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -20,7 +20,7 @@ func Equal[T any](t *testing.T, got, want T) {
 	}
 }
 
-// Fails checks the kind of err and that its message tells each of the words.
+// Fails checks the kind of err and that its message contains each of the words.
 func Fails(t *testing.T, err error, kind contract.Kind, words ...string) {
 	t.Helper()
 	if err == nil {
@@ -33,12 +33,12 @@ func Fails(t *testing.T, err error, kind contract.Kind, words ...string) {
 	}
 	for _, word := range words {
 		if !strings.Contains(e.Message, word) {
-			t.Errorf("message %q does not tell %q", e.Message, word)
+			t.Errorf("message %q does not contain %q", e.Message, word)
 		}
 	}
 }
 
-// Together runs f n times at once and waits for all.
+// Together runs f n times concurrently and waits for all calls.
 func Together(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})

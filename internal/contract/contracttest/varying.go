@@ -8,9 +8,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Varying returns an answer with null wherever the example says that the value
-// varies, so that the documented answer and a real one compare as equal. A field
-// that is missing stays missing.
+// Varying returns an answer with null for every field that the example lists as varying, so that
+// the documented answer and a real one are equal. A missing field stays missing.
 func Varying(e *contract.Example, answer jsontree.Value) jsontree.Value {
 	for _, path := range e.Varies {
 		answer = blanked(answer, strings.Split(path, "."))
@@ -18,9 +17,8 @@ func Varying(e *contract.Example, answer jsontree.Value) jsontree.Value {
 	return answer
 }
 
-// blanked puts null where a path leads; a name that ends in [] leads into every
-// element of a list, and [] alone into those of a bare one. It leaves the members of v
-// alone.
+// blanked puts null at a path. A name that ends in [] stands for every element of a list, and []
+// alone for those of a bare one. It does not change the members of v.
 func blanked(v jsontree.Value, path []string) jsontree.Value {
 	if len(path) == 0 {
 		return jsontree.Value{}

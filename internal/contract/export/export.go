@@ -1,18 +1,16 @@
-// Package export gives the definitions of tools in the forms that the makers of
-// models take them in.
+// Package export writes tool definitions in the formats of the model vendors.
 //
-// Each form takes a part of JSON Schema, its dialect. What a dialect cannot say is
-// one of two things. A bound on a single value (minLength, default, uniqueItems)
-// moves into the description, in plain words: the model is still told, and the
-// engine checks it as ever, so nothing is lost. What gives the arguments their
-// structure (open objects, allOf, if, an optional part of a part) cannot be told in
-// passing: it is left out with a Note, and a tool that has it is never strict. A
-// strict form that a model cannot leave would keep it from arguments that the
-// contract takes, or push it to others that the contract refuses.
+// Each format supports a part of JSON Schema, its dialect. There are two cases for what a dialect
+// does not support. A rule for a single value (minLength, default, uniqueItems) moves into the
+// description, in plain words: the model still sees it, and the engine checks it as always, so
+// nothing is lost. A rule for the structure of the arguments (open objects, allOf, if, an optional
+// field within an argument) cannot be put into a description. It is left out with a Note, and such
+// a tool is never strict: a strict format would keep the model from arguments that the contract
+// accepts, or force it to others that the contract rejects.
 //
-// A strict form of OpenAI makes every property required, so an optional argument
-// may be null there. The engine takes null as left out, and fills in the default.
-// It does so for arguments alone, not within them.
+// A strict format of OpenAI makes every property required, so an optional argument may be null
+// there. The engine treats null as absent and fills in the default, but only for arguments
+// themselves, not for fields within them.
 package export
 
 import (
@@ -26,26 +24,26 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// Format is a form for the definitions of tools.
+// Format is a format for tool definitions.
 type Format string
 
-// The forms.
+// The formats for models and MCP clients.
 const (
-	MCP       Format = "mcp"       // tools/list of the Model Context Protocol
-	OpenAI    Format = "openai"    // tools of OpenAI's Chat Completions
-	Responses Format = "responses" // tools of OpenAI's Responses, and its Agents SDK
-	Anthropic Format = "anthropic" // tools of Anthropic's Messages
-	Gemini    Format = "gemini"    // one tool of Gemini, with a declaration for each function
+	MCP       Format = "mcp"       // tools/list in the Model Context Protocol
+	OpenAI    Format = "openai"    // tools in OpenAI's Chat Completions API
+	Responses Format = "responses" // tools in OpenAI's Responses API and its Agents SDK
+	Anthropic Format = "anthropic" // tools in Anthropic's Messages API
+	Gemini    Format = "gemini"    // one Gemini tool with a declaration for each function
 )
 
-// Formats lists the forms.
+// Formats lists the formats for models and MCP clients.
 func Formats() []Format { return []Format{MCP, OpenAI, Responses, Anthropic, Gemini} }
 
-// CanBeStrict tells whether a form has a strict variant, in which the model cannot
-// but keep to the schema.
+// CanBeStrict reports whether a format has a strict variant, in which the model can only produce
+// arguments that match the schema.
 func (f Format) CanBeStrict() bool { return slices.Contains([]Format{OpenAI, Responses, Anthropic}, f) }
 
-// Note says what a form could not take of a tool.
+// Note says which part of a tool a format does not support.
 type Note struct {
 	Tool string
 	What string
@@ -53,8 +51,8 @@ type Note struct {
 
 func (n Note) String() string { return n.Tool + ": " + n.What }
 
-// Tools gives the definitions in a form. If strict is true, each tool whose schema
-// can be told without loss is strict, and the notes say why the others are not.
+// Tools returns the definitions in a format. If strict is true, each tool whose schema can be
+// expressed without loss is strict, and the notes say why the others are not.
 func Tools(f Format, strict bool, contracts []*contract.Contract) (jsontree.Value, []Note) {
 	list := jsontree.Arr()
 	var notes []Note
@@ -74,8 +72,8 @@ func Tools(f Format, strict bool, contracts []*contract.Contract) (jsontree.Valu
 	return list, notes
 }
 
-// function is the definition of one tool for a model that calls functions, and what
-// there is to note of it.
+// function returns the definition of one tool for a model that calls functions, and a note about
+// what is missing in it, or "".
 func (f Format) function(c *contract.Contract, strict bool) (definition jsontree.Value, note string) {
 	input := c.PublicInput()
 	var losses []string
@@ -88,7 +86,7 @@ func (f Format) function(c *contract.Contract, strict bool) (definition jsontree
 	}
 	schema, losses := f.dialect().narrow(&input)
 	if len(losses) > 0 && !strict {
-		note = fmt.Sprintf("%s cannot be told: %s; calls are checked for it all the same", f, strings.Join(losses, "; "))
+		note = fmt.Sprintf("%s does not support: %s; the engine still checks calls for it", f, strings.Join(losses, "; "))
 	}
 	if !strict && !f.needsStrict() {
 		return f.define(c, schema), note
@@ -96,11 +94,11 @@ func (f Format) function(c *contract.Contract, strict bool) (definition jsontree
 	return f.define(c, schema, jsontree.M("strict", jsontree.Boolean(false))), note
 }
 
-// needsStrict tells the forms that take a definition for strict, or may, unless it
-// says otherwise.
+// needsStrict reports whether the format needs an explicit strict: false, because it may otherwise
+// treat a definition as strict.
 func (f Format) needsStrict() bool { return f == OpenAI || f == Responses }
 
-// define puts the parts of a definition where the form has them.
+// define puts the parts of a definition under the keys that the format uses.
 func (f Format) define(c *contract.Contract, schema jsontree.Value, more ...jsontree.Member) jsontree.Value {
 	parameters := cmp.Or(map[Format]string{Anthropic: "input_schema", Gemini: "parametersJsonSchema"}[f], "parameters")
 	function := jsontree.Obj(append([]jsontree.Member{
@@ -117,7 +115,7 @@ func (f Format) define(c *contract.Contract, schema jsontree.Value, more ...json
 	return function
 }
 
-// Tool is the definition of a tool as clients of MCP expect it.
+// Tool returns the definition of a tool for MCP clients.
 func Tool(c *contract.Contract) jsontree.Value {
 	hints := jsontree.Obj(
 		jsontree.M("title", jsontree.Str(c.Title)),
@@ -144,8 +142,8 @@ func Tool(c *contract.Contract) jsontree.Value {
 	return definition
 }
 
-// phrases say keywords of a single value. %s is the value as JSON, except for a format
-// and a pattern, which are not quoted.
+// phrases describe the keywords for a single value. %s is the value as JSON; a format and a pattern
+// are not quoted.
 var phrases = map[string]string{
 	"default": "default %s", "format": "of the format %s", "pattern": "matches %s", "const": "always %s", "examples": "for example %s",
 	"minLength": "at least %s character", "maxLength": "at most %s character",
@@ -153,8 +151,8 @@ var phrases = map[string]string{
 	"minimum": "at least %s", "maximum": "at most %s", "deprecated": "deprecated: %s",
 }
 
-// Words says in a description what a keyword says of a single value; "" for a
-// keyword that says something of the structure.
+// Words returns the words for a description that express a keyword for a single value. It returns
+// "" for a keyword about the structure.
 func Words(keyword string, v *jsontree.Value) string {
 	phrase, known := phrases[keyword]
 	text := string(v.Append(nil))
@@ -188,8 +186,8 @@ func described(s jsontree.Value, more []string) jsontree.Value {
 	return with(s, "description", jsontree.Str(said))
 }
 
-// Reference writes the reference of the tools that are served, for people. known are
-// the sets that they belong to, which have words of their own.
+// Reference returns the reference documentation of the served tools in Markdown. known holds the
+// sets that they belong to, for their titles and descriptions.
 func Reference(known []*contract.Set, served []*contract.Contract) []byte {
 	var sets []*contract.Set
 	for _, set := range known {

@@ -15,7 +15,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// everything is all contracts of the program, the hidden ones too.
+// everything returns all contracts of the program, including hidden ones.
 func everything(t *testing.T) []*contract.Contract {
 	t.Helper()
 	sets, err := contract.LoadAll(os.DirFS("../../toolsets"))
@@ -40,7 +40,7 @@ func examplesOf(t *testing.T, c *contract.Contract) []contract.Example {
 	return c.Examples
 }
 
-// variants are the forms, and the strict ones.
+// variants are all formats, and their strict variants.
 func variants() map[string]func(*contract.Contract) (jsontree.Value, []export.Note) {
 	all := map[string]func(*contract.Contract) (jsontree.Value, []export.Note){}
 	for _, f := range export.Formats() {
@@ -56,7 +56,7 @@ func variants() map[string]func(*contract.Contract) (jsontree.Value, []export.No
 	return all
 }
 
-// functionOf finds the definition of the only tool, whatever the form puts around it.
+// functionOf returns the definition of the only tool in a list of any format.
 func functionOf(list jsontree.Value) jsontree.Value {
 	if declarations, ok := list.Get("functionDeclarations"); ok {
 		list = declarations
@@ -79,7 +79,7 @@ func schemaOf(t testing.TB, function jsontree.Value) jsontree.Value {
 	return jsontree.Value{}
 }
 
-// compiled is a schema as an independent implementation of JSON Schema reads it.
+// compiled compiles a schema with an independent implementation of JSON Schema.
 func compiled(t interface{ Fatalf(string, ...any) }, schema jsontree.Value) *jsonschema.Schema {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema.Append(nil)))
 	if err != nil {
@@ -106,7 +106,8 @@ func fits(t interface{ Fatalf(string, ...any) }, schema *jsonschema.Schema, valu
 	return schema.Validate(doc)
 }
 
-// completed is a call as a strict model makes it: null for whatever it leaves out.
+// completed returns a call as a strict model makes it: with null for every argument that it leaves
+// out.
 func completed(schema, args jsontree.Value) jsontree.Value {
 	args.Members = slices.Clone(args.Members)
 	required := schema.Field("required")
@@ -118,8 +119,8 @@ func completed(schema, args jsontree.Value) jsontree.Value {
 	return args
 }
 
-// TestEveryForm: in every form each tool has a schema that is one, and takes the
-// arguments that the contract takes.
+// TestEveryForm: in every format each tool has a valid schema that accepts the arguments which the
+// contract accepts.
 func TestEveryForm(t *testing.T) {
 	all := everything(t)
 	for name, definitions := range variants() {
@@ -149,8 +150,7 @@ func TestEveryForm(t *testing.T) {
 	}
 }
 
-// TestStrictNulls: a strict call that leaves out what it can is a call that the
-// contract takes, as if it had not been named.
+// TestStrictNulls: the contract treats the nulls of a strict call as absent arguments.
 func TestStrictNulls(t *testing.T) {
 	strict, nulls := 0, 0
 	for _, c := range everything(t) {
@@ -180,11 +180,11 @@ func TestStrictNulls(t *testing.T) {
 	}
 }
 
-// TestShapes: where each form has the parts of a definition.
+// TestShapes: each format has the parts of a definition under its own keys.
 func TestShapes(t *testing.T) {
 	c := toolWith(t, `{"type":"object","properties":{"name":{"type":"string","default":"World","x-mcp-header":"Name","description":"Who"}},"additionalProperties":false}`)
 	const plain = `{"type":"object","properties":{"name":{"type":"string","default":"World","description":"Who"}},"additionalProperties":false}`
-	const told = `{"type":"object","properties":{"name":{"type":"string","description":"Who (default \"World\")"}},"additionalProperties":false}`
+	const described = `{"type":"object","properties":{"name":{"type":"string","description":"Who (default \"World\")"}},"additionalProperties":false}`
 	const strict = `{"type":"object","properties":{"name":{"type":["string","null"],"description":"Who (null stands for \"World\")"}},"additionalProperties":false,"required":["name"]}`
 	for _, tc := range []struct {
 		format export.Format
@@ -196,8 +196,8 @@ func TestShapes(t *testing.T) {
 		{export.Responses, false, `[{"type":"function","name":"greet","description":"Greets","parameters":` + plain + `,"strict":false}]`},
 		{export.Responses, true, `[{"type":"function","name":"greet","description":"Greets","parameters":` + strict + `,"strict":true}]`},
 		{export.Anthropic, false, `[{"name":"greet","description":"Greets","input_schema":` + plain + `}]`},
-		{export.Anthropic, true, `[{"name":"greet","description":"Greets","input_schema":` + told + `,"strict":true}]`},
-		{export.Gemini, false, `{"functionDeclarations":[{"name":"greet","description":"Greets","parametersJsonSchema":` + told + `}]}`},
+		{export.Anthropic, true, `[{"name":"greet","description":"Greets","input_schema":` + described + `,"strict":true}]`},
+		{export.Gemini, false, `{"functionDeclarations":[{"name":"greet","description":"Greets","parametersJsonSchema":` + described + `}]}`},
 	} {
 		got, notes := export.Tools(tc.format, tc.strict, []*contract.Contract{c})
 		if string(got.Append(nil)) != tc.want || len(notes) > 0 {

@@ -9,8 +9,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// narrow gives the schema of arguments in the words of the dialect, and tells what
-// of its structure the dialect cannot say.
+// narrow returns the input schema in the dialect, and the parts of its structure that the dialect
+// does not support.
 func (d dialect) narrow(input *jsontree.Value) (schema jsontree.Value, losses []string) {
 	n := narrower{dialect: d}
 	schema = n.schema(input, "")
@@ -22,13 +22,13 @@ type narrower struct {
 	losses []string
 }
 
-// lose notes something of the schema at a place that the dialect cannot say.
+// lose records a part of the schema that the dialect does not support.
 func (n *narrower) lose(at, what string) {
 	n.losses = append(n.losses, cmp.Or(at, "the whole")+" "+what)
 }
 
-// schema narrows the schema at a place. What the dialect has no keyword for goes
-// into the description, and more words after it.
+// schema narrows the schema at a place. Keywords that the dialect lacks go into the description,
+// followed by the words in more.
 func (n *narrower) schema(s *jsontree.Value, at string, more ...string) jsontree.Value {
 	_, isRef := s.Get("$ref")
 	kept := jsontree.Obj()
@@ -55,10 +55,10 @@ func (n *narrower) schema(s *jsontree.Value, at string, more ...string) jsontree
 	return described(narrowed, append(said, more...))
 }
 
-// inWords says a keyword that the dialect does not take, or notes that it is lost.
+// inWords returns the words for a keyword that the dialect lacks, or records the loss.
 func (n *narrower) inWords(m jsontree.Member, at string) []string {
 	if m.Key == "default" && n.complete {
-		return nil // null stands for it, as part says
+		return nil // null stands for the default; see part
 	}
 	said := Words(m.Key, &m.Value)
 	if said == "" {
@@ -68,7 +68,7 @@ func (n *narrower) inWords(m jsontree.Member, at string) []string {
 	return []string{said}
 }
 
-// checkStructure notes what no strict form can say.
+// checkStructure records what no strict format supports.
 func (n *narrower) checkStructure(s *jsontree.Value, at string) {
 	if !n.closed {
 		return
@@ -87,13 +87,13 @@ func (n *narrower) checkStructure(s *jsontree.Value, at string) {
 	}
 }
 
-// isOf tells whether the keyword type names a type, alone or among others.
+// isOf reports whether the keyword type names a type, alone or in a list.
 func isOf(kind *jsontree.Value, name string) bool {
 	return kind.Text == name || kind.Has(name)
 }
 
-// part narrows a schema within a schema. In a complete dialect an optional argument
-// may be null, and the model is told what that means.
+// part narrows a subschema. In a complete dialect an optional argument may be null, and the
+// description says what null means.
 func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *jsontree.Value) jsontree.Value {
 	below := place(at, keyword, name)
 	required := around.Field("required")
@@ -102,7 +102,7 @@ func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *
 	}
 	loosened := nullable(*part)
 	switch {
-	case loosened.Equal(part): // null is a value of its own here
+	case loosened.Equal(part): // null is already a valid value here
 		return n.schema(part, below)
 	case at != "":
 		n.lose(below, "is optional, and null does not stand for that within an argument")
@@ -115,7 +115,7 @@ func (n *narrower) part(around *jsontree.Value, at, keyword, name string, part *
 	return nullable(n.schema(part, below, meaning))
 }
 
-// place names a schema within the one at a place.
+// place returns the path of a subschema for messages.
 func place(at, keyword, name string) string {
 	switch keyword {
 	case "properties":
@@ -129,7 +129,7 @@ func place(at, keyword, name string) string {
 	}
 }
 
-// allRequired makes every property of an object a required one.
+// allRequired makes every property of an object required.
 func allRequired(s jsontree.Value) jsontree.Value {
 	properties, has := s.Get("properties")
 	if !has {
@@ -138,7 +138,7 @@ func allRequired(s jsontree.Value) jsontree.Value {
 	return with(s, "required", jsontree.List(properties.Members, func(m jsontree.Member) jsontree.Value { return jsontree.Str(m.Key) }))
 }
 
-// nullable lets a schema take null too.
+// nullable makes a schema accept null too.
 func nullable(s jsontree.Value) jsontree.Value {
 	null := jsontree.Obj(jsontree.M("type", jsontree.Str("null")))
 	_, isRef := s.Get("$ref")
@@ -165,7 +165,7 @@ func nullable(s jsontree.Value) jsontree.Value {
 	return s
 }
 
-// including is a list with an element in it.
+// including returns a list with element added, unless it is there already.
 func including(list, element jsontree.Value) jsontree.Value {
 	if slices.ContainsFunc(list.Members, func(m jsontree.Member) bool { return m.Value.Equal(&element) }) {
 		return list
@@ -173,7 +173,7 @@ func including(list, element jsontree.Value) jsontree.Value {
 	return jsontree.Value{Kind: jsontree.Array, Members: append(slices.Clip(list.Members), jsontree.Member{Value: element})}
 }
 
-// with is an object with a member in it, in its place if it had one.
+// with returns an object with a member set; an existing member keeps its position.
 func with(object jsontree.Value, key string, v jsontree.Value) jsontree.Value {
 	members := slices.Clone(object.Members)
 	if i := slices.IndexFunc(members, func(m jsontree.Member) bool { return m.Key == key }); i >= 0 {
@@ -187,17 +187,17 @@ func without(object jsontree.Value, key string) jsontree.Value {
 	return jsontree.Obj(slices.DeleteFunc(slices.Clone(object.Members), func(m jsontree.Member) bool { return m.Key == key })...)
 }
 
-// dialect is the part of JSON Schema that a form takes.
+// dialect is the part of JSON Schema that a format supports.
 type dialect struct {
-	keywords []string // nil means all
-	formats  []string // the values of format; nil means all
-	notAtTop []string // keywords that are refused for the arguments as a whole
-	loneRef  bool     // beside $ref there are only keywords that begin with $
-	closed   bool     // an object has the properties that it names, and a value has a type
+	keywords []string // nil means all keywords
+	formats  []string // the supported values of format; nil means all
+	notAtTop []string // keywords that are not allowed in the root schema
+	loneRef  bool     // beside $ref only keywords that begin with $ are allowed
+	closed   bool     // an object allows only the properties that it names, and every value has a type
 	complete bool     // every property is required; an optional argument may be null
 }
 
-// dialect is what the form takes of a tool that is not strict.
+// dialect returns the dialect for tools that are not strict.
 func (f Format) dialect() dialect {
 	if f == Gemini {
 		return dialect{loneRef: true, keywords: []string{
@@ -208,7 +208,7 @@ func (f Format) dialect() dialect {
 	return dialect{notAtTop: []string{"anyOf", "allOf"}}
 }
 
-// strictDialect is what the form takes of a tool that is strict.
+// strictDialect returns the dialect for strict tools.
 func (f Format) strictDialect() dialect {
 	d := dialect{notAtTop: []string{"anyOf"}, closed: true}
 	d.keywords = []string{
@@ -225,5 +225,5 @@ func (f Format) strictDialect() dialect {
 	return d
 }
 
-// takes tells whether a word is among those that a dialect takes.
+// takes reports whether a dialect supports a word; nil supports all.
 func takes(words []string, word string) bool { return words == nil || slices.Contains(words, word) }

@@ -13,12 +13,12 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// object is the schema of arguments that has these properties.
+// object returns the schema of arguments with these properties.
 func object(properties, required string) string {
 	return `{"type":"object","properties":{` + properties + `},"required":[` + required + `],"additionalProperties":false}`
 }
 
-// TestStrict: what a strict form says, keyword by keyword.
+// TestStrict: the strict form of each keyword.
 func TestStrict(t *testing.T) {
 	for _, tc := range []struct{ name, given, want string }{
 		{"an optional string", object(`"a":{"type":"string"}`, ``), object(`"a":{"type":["string","null"],"description":"null leaves it out"}`, `"a"`)},
@@ -49,8 +49,8 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestNotStrict: each kind of structure that strict forms cannot say is named, and
-// the tool goes out as it is.
+// TestNotStrict: a note names each kind of structure that strict formats do not support, and the
+// tool is exported without strict.
 func TestNotStrict(t *testing.T) {
 	closed := object(`"b":{"type":"string"}`, ``)
 	for _, tc := range []struct{ name, given, want string }{
@@ -84,7 +84,7 @@ func TestNotStrict(t *testing.T) {
 	}
 }
 
-// TestNarrow: what the other forms leave out, and where that is said.
+// TestNarrow: what the other formats leave out, and which note or description says so.
 func TestNarrow(t *testing.T) {
 	const top = `{"type":"object","properties":{"a":{"type":"string"}},"allOf":[{"required":["a"]}],"additionalProperties":false}`
 	const topped = `{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`
@@ -98,9 +98,9 @@ func TestNarrow(t *testing.T) {
 		notes        string
 		wantNotGiven bool
 	}{
-		{"all of at the top", export.OpenAI, false, top, topped, "[greet: openai cannot be told: the whole has allOf; calls are checked for it all the same]", true},
-		{"all of at the top", export.Anthropic, false, top, topped, "[greet: anthropic cannot be told: the whole has allOf; calls are checked for it all the same]", true},
-		{"all of at the top", export.Gemini, false, top, topped, "[greet: gemini cannot be told: the whole has allOf; calls are checked for it all the same]", true},
+		{"all of at the top", export.OpenAI, false, top, topped, "[greet: openai does not support: the whole has allOf; the engine still checks calls for it]", true},
+		{"all of at the top", export.Anthropic, false, top, topped, "[greet: anthropic does not support: the whole has allOf; the engine still checks calls for it]", true},
+		{"all of at the top", export.Gemini, false, top, topped, "[greet: gemini does not support: the whole has allOf; the engine still checks calls for it]", true},
 		{"bounds", export.OpenAI, false, bounds, bounds, "[]", false},
 		{"bounds", export.Anthropic, false, bounds, bounds, "[]", false},
 		{"bounds", export.Gemini, false, bounds, object(`"a":{"type":"string","description":"matches ^x$; at least 2 characters; always \"xx\"; for example [\"xx\"]; deprecated: true"}`, ``), "[]", true},
@@ -121,7 +121,7 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// drawArgument draws the schema of one argument, and a value that is near to it.
+// drawArgument draws the schema of one argument, and a value that nearly matches it.
 func drawArgument(t *rapid.T) (schema string, value string) {
 	kind := rapid.SampledFrom([]string{"string", "integer", "choice", "list", "either", "whole"}).Draw(t, "kind")
 	number := rapid.IntRange(-1, 4)
@@ -144,8 +144,8 @@ func drawArgument(t *rapid.T) (schema string, value string) {
 	}
 }
 
-// TestStrictLosesNothing: what a contract takes, a strict model can send, and what
-// a strict model can send, the contract takes, but for what the description says.
+// TestStrictLosesNothing: a strict model can send what a contract accepts, and the contract accepts
+// what a strict model can send, except for rules that the description states.
 func TestStrictLosesNothing(t *testing.T) {
 	taken, refused := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -191,7 +191,7 @@ func TestStrictLosesNothing(t *testing.T) {
 	}
 }
 
-// withoutSaid leaves out of a schema what a strict form says in the description.
+// withoutSaid removes from a schema what a strict format puts into the description.
 func withoutSaid(schema jsontree.Value) jsontree.Value {
 	schema.Members = slices.DeleteFunc(slices.Clone(schema.Members), func(m jsontree.Member) bool {
 		return slices.Contains([]string{"minLength", "maxLength", "uniqueItems"}, m.Key)

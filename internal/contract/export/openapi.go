@@ -12,29 +12,28 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// The forms that are whole documents, for those who do not call functions of a model.
+// The formats that are whole documents.
 const (
-	OpenAPI  Format = "openapi"  // a document of OpenAPI 3.1 for plain HTTP
-	Markdown Format = "markdown" // the reference, for people
+	OpenAPI  Format = "openapi"  // an OpenAPI 3.1 document for plain HTTP
+	Markdown Format = "markdown" // the reference documentation, for people
 )
 
-// Documents lists the forms that are whole documents.
+// Documents lists the formats that are whole documents.
 func Documents() []Format { return []Format{OpenAPI, Markdown} }
 
-// withoutTools is the document of OpenAPI before any tool is in it. It is true with and
-// without identity, so credentials are optional in it. The schemas of errors are those
-// that Contract.Render writes.
+// withoutTools is the OpenAPI document without any tool. It is valid with and without identity, so
+// credentials are optional in it. Its error schemas match what Contract.Render writes.
 //
 //go:embed openapi.json
 var withoutTools []byte
 
-// Service is what a document of OpenAPI tells beside the tools.
+// Service holds what an OpenAPI document says beside the tools.
 type Service struct {
 	Version string // of the program
-	URL     string // where it is served, without a slash at the end
+	URL     string // base URL, without a slash at the end
 }
 
-// Describe gives the document of OpenAPI for the tools over plain HTTP.
+// Describe returns the OpenAPI document for the tools over plain HTTP.
 func (s Service) Describe(contracts []*contract.Contract) (jsontree.Value, error) {
 	document, err := jsontree.Parse(withoutTools)
 	if err != nil {
@@ -69,13 +68,13 @@ func text(key, words string) jsontree.Member { return jsontree.M(key, jsontree.S
 
 func typed(name string) jsontree.Value { return jsontree.Obj(text("type", name)) }
 
-// object is the schema of an object that has this property, and may have others.
+// object returns the schema of an object that has this property and may have others.
 func object(property string, schema jsontree.Value) jsontree.Value {
 	return jsontree.Obj(text("type", "object"), jsontree.M("properties", jsontree.Obj(jsontree.M(property, schema))),
 		jsontree.M("required", jsontree.Strs(property)))
 }
 
-// response describes an answer in JSON, with its examples.
+// response describes a response in JSON, with its examples.
 func response(about string, schema jsontree.Value, examples, headers []jsontree.Member) jsontree.Value {
 	media := jsontree.Obj(jsontree.M("schema", schema))
 	if len(examples) > 0 {
@@ -93,15 +92,15 @@ func reference(kind, name string) jsontree.Value {
 	return jsontree.Obj(text("$ref", "#/components/"+kind+"/"+name))
 }
 
-// posted is a tool as an operation of OpenAPI.
+// posted is a tool as an OpenAPI operation.
 type posted struct{ *contract.Contract }
 
 func (d *posted) arguments() string { return d.Name + "_arguments" }
 
 func (d *posted) answer() string { return d.Name + "_answer" }
 
-// schemas are those of the tool: what it takes and what it gives. A document has one
-// place for definitions, so those of the tool move there, under its name.
+// schemas returns the tool's schemas for arguments and answers. An OpenAPI document has one place
+// for definitions, so those of the tool move there, with the tool's name in front.
 func (d *posted) schemas() []jsontree.Member {
 	input, output := d.PublicInput(), d.BodySchema()
 	if d.Content {
@@ -117,7 +116,7 @@ func (d *posted) schemas() []jsontree.Member {
 	return members
 }
 
-// moved gives a schema whose references lead to where its definitions have moved.
+// moved returns a schema whose references point to the new place of its definitions.
 func moved(schema *jsontree.Value, name string) jsontree.Value {
 	out := *schema
 	out.Members = slices.DeleteFunc(slices.Clone(schema.Members), func(m jsontree.Member) bool {
@@ -133,7 +132,7 @@ func moved(schema *jsontree.Value, name string) jsontree.Value {
 	return contract.MapParts(&out, func(_, _ string, part *jsontree.Value) jsontree.Value { return moved(part, name) })
 }
 
-// operation is the call of the tool: POST /tools/{name}.
+// operation describes the call of the tool: POST /tools/{name}.
 func (d *posted) operation() jsontree.Value {
 	operation := jsontree.Obj(
 		text("operationId", d.Name),
@@ -151,14 +150,14 @@ func (d *posted) operation() jsontree.Value {
 	return operation
 }
 
-// about tells what the contract promises beside its schemas.
+// about describes what the contract promises beside its schemas.
 func (d *posted) about() string {
 	words := []string{d.Description}
 	if d.Approval.Required {
-		words = append(words, "A person approves the call first: 202 says that nobody has yet.")
+		words = append(words, "A person must approve the call first; until then the status is 202.")
 	}
 	if !d.Rate.IsZero() {
-		words = append(words, "At most "+d.Rate.String()+" a caller.")
+		words = append(words, "At most "+d.Rate.String()+" per caller.")
 	}
 	words = append(words, "Arguments of at most "+d.Size.Request.String()+".")
 	if d.Access != contract.Public {
@@ -174,7 +173,7 @@ func (d *posted) scope() string {
 	return d.Set + ":write"
 }
 
-// security asks for a token with the scope, if tokens are in use.
+// security requires a token with the scope, if tokens are in use.
 func (d *posted) security() jsontree.Value {
 	if d.Access == contract.Public {
 		return jsontree.Arr()
@@ -191,12 +190,12 @@ func (d *posted) body() jsontree.Value {
 	}
 	required := d.Input.Field("required")
 	body := response("", reference("schemas", d.arguments()), shown, nil)
-	body.Members[0] = jsontree.M("required", jsontree.Boolean(len(required.Members) > 0)) // a body has no description
+	body.Members[0] = jsontree.M("required", jsontree.Boolean(len(required.Members) > 0)) // instead of a description
 	return body
 }
 
-// given gives arguments as the schema has them: what the engine takes for left out is,
-// and what it takes for another type has that type; but nothing is filled in.
+// given returns arguments that match the schema: without what the engine treats as absent, and with
+// the conversions that the engine makes. It does not fill in defaults.
 func given(arguments *jsontree.Value, accepted jsontree.Value) jsontree.Value {
 	accepted.Members = slices.DeleteFunc(accepted.Members, func(m jsontree.Member) bool {
 		sent := arguments.Field(m.Key)
@@ -205,12 +204,12 @@ func given(arguments *jsontree.Value, accepted jsontree.Value) jsontree.Value {
 	return accepted
 }
 
-// example is a documented value. Its key ties the arguments to their answer.
+// example returns a documented value. Arguments and their answer have the same key.
 func example(i int, e *contract.Example, value jsontree.Value) jsontree.Member {
 	return jsontree.M("example"+strconv.Itoa(i+1), jsontree.Obj(text("summary", e.Title), jsontree.M("value", value)))
 }
 
-// responses are the answer of the tool, then each status that it may fail with.
+// responses describes the answer of the tool, and then each status that it may fail with.
 func (d *posted) responses() []jsontree.Member {
 	var answers []jsontree.Member
 	failures := map[contract.Kind][]jsontree.Member{}
@@ -231,18 +230,18 @@ func (d *posted) responses() []jsontree.Member {
 		members = append(members, jsontree.M(strconv.Itoa(status), d.failure(status, kinds, failures)))
 	}
 	slices.SortFunc(members, func(a, b jsontree.Member) int { return cmp.Compare(a.Key, b.Key) })
-	return append(members, jsontree.M("default", response("Any failure; X-Remit-Outcome says which, if the call reached the tool",
+	return append(members, jsontree.M("default", response("Any failure; if the call reached the tool, X-Remit-Outcome says which",
 		d.failureOrRefusal(), failures[""], nil)))
 }
 
-// failureOrRefusal is a failure of the tool, or what the server said in its own words
-// before the call reached it.
+// failureOrRefusal returns the schema of a failure of the tool, or of an error that the server
+// sends before the call reaches the tool.
 func (d *posted) failureOrRefusal() jsontree.Value {
 	return jsontree.Obj(jsontree.M("anyOf", jsontree.Arr(reference("schemas", errorSchema(d.Shape)), reference("schemas", "Refusal"))))
 }
 
-// statuses are the kinds of failure, by the status that each has. Those of a body that
-// never became a call have another.
+// statuses groups the kinds of failure by HTTP status. It adds the statuses of requests that never
+// become a call.
 func (d *posted) statuses() map[int][]contract.Kind {
 	kinds := map[int][]contract.Kind{415: {contract.Invalid}, 408: {contract.Unavailable}}
 	for _, kind := range contract.Kinds() {
@@ -282,35 +281,35 @@ func (d *posted) failure(status int, kinds []contract.Kind, examples map[contrac
 	if slices.Contains(kinds, contract.Denied) {
 		headers = append(headers, jsontree.M("WWW-Authenticate", reference("headers", "WWW-Authenticate")))
 	}
-	if status == 503 || status == 429 { // too many calls at once, or with one token
+	if status == 503 || status == 429 { // too many calls at once, or too many with one token
 		schema = d.failureOrRefusal()
 	}
 	return response(strings.Join(about, ". "), schema, shown, headers)
 }
 
-// bodyFaults are what may be wrong with a request before it is a call.
+// bodyFaults describes what may be wrong with a request before it becomes a call.
 func bodyFaults() map[int]string {
 	return map[int]string{
-		400: "the body is not valid JSON, or the key is none",
+		400: "the body is not valid JSON, or the idempotency key is not valid",
 		408: "the body took too long to arrive",
-		413: "the body is larger than the server takes",
+		413: "the body is larger than the server accepts",
 		415: "the body is not plain JSON",
 	}
 }
 
-// errorSchema names the schema of the errors of a shape.
+// errorSchema returns the name of the schema for errors of a shape.
 func errorSchema(shape contract.Shape) string {
 	return strings.ToUpper(string(shape[:1])) + string(shape[1:]) + "Error"
 }
 
-// headers are those of every answer that a tool gives.
+// headers describes the headers of every answer of a tool.
 func (d *posted) headers(outcomes ...string) []jsontree.Member {
-	told := func(about string, schema jsontree.Value) jsontree.Value {
+	header := func(about string, schema jsontree.Value) jsontree.Value {
 		return jsontree.Obj(text("description", about), jsontree.M("schema", schema))
 	}
 	members := []jsontree.Member{
-		jsontree.M("X-Remit-Outcome", told("What came of the call", jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Strs(outcomes...))))),
-		jsontree.M("X-Remit-Contract", told("The promise that was kept", jsontree.Obj(text("type", "string"), text("const", d.Set+"/"+d.Name+"@"+d.Version.String())))),
+		jsontree.M("X-Remit-Outcome", header("The outcome of the call", jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Strs(outcomes...))))),
+		jsontree.M("X-Remit-Contract", header("The contract of the tool", jsontree.Obj(text("type", "string"), text("const", d.Set+"/"+d.Name+"@"+d.Version.String())))),
 	}
 	if outcomes[0] != "ok" {
 		return members
@@ -327,8 +326,7 @@ func (d *posted) headers(outcomes ...string) []jsontree.Member {
 	return members
 }
 
-// kindOf finds the kind of failure that an example shows; "" if more than one would look
-// like it.
+// kindOf returns the kind of failure that an example shows, or "" if more than one kind fits.
 func (d *posted) kindOf(e *contract.Example) contract.Kind {
 	if _, err := d.Accept(e.Arguments.Clone()); err != nil {
 		return contract.AsError(err).Kind
@@ -345,7 +343,7 @@ func (d *posted) kindOf(e *contract.Example) contract.Kind {
 	return fitting[0]
 }
 
-// looksLike tells whether an error may have been worded by the rule.
+// looksLike reports whether the rule could have produced an error.
 func (d *posted) looksLike(rule contract.ErrorRule, shown *jsontree.Value) bool {
 	inner, message := *shown, "message"
 	switch d.Shape {

@@ -17,7 +17,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// document is what is exported, as an independent implementation of OpenAPI reads it.
+// document reads the exported document with an independent implementation of OpenAPI.
 func document(t testing.TB, contracts []*contract.Contract) (*openapi3.T, jsontree.Value) {
 	t.Helper()
 	tree, err := export.Service{Version: "1.2.3", URL: "http://127.0.0.1:8722"}.Describe(contracts)
@@ -28,14 +28,14 @@ func document(t testing.TB, contracts []*contract.Contract) (*openapi3.T, jsontr
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It validates the examples of the document too.
+	// This validates the examples of the document too.
 	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
 		t.Fatal(err)
 	}
 	return doc, tree
 }
 
-// served gives the contracts by set: no two tools that are served have one name.
+// served groups the contracts by set, because no two served tools may have the same name.
 func served(t testing.TB, all []*contract.Contract) map[string][]*contract.Contract {
 	t.Helper()
 	sets := map[string][]*contract.Contract{}
@@ -45,14 +45,14 @@ func served(t testing.TB, all []*contract.Contract) map[string][]*contract.Contr
 	return sets
 }
 
-// TestOpenAPI: the document of every set is one, and every example of its contracts is
-// what its schemas and statuses say.
+// TestOpenAPI: the document of every set is valid, and every example of its contracts matches its
+// schemas and statuses.
 func TestOpenAPI(t *testing.T) {
 	for set, contracts := range served(t, everything(t)) {
 		t.Run(set, func(t *testing.T) {
 			doc, tree := document(t, contracts)
 			if bytes.Contains(tree.Append(nil), []byte(`"$defs"`)) {
-				t.Error("definitions stay where no reference leads")
+				t.Error("definitions are left where no reference points")
 			}
 			if doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.2.3" || doc.Servers[0].URL != "http://127.0.0.1:8722" {
 				t.Errorf("%s, %s, %v", doc.OpenAPI, doc.Info.Version, doc.Servers)
@@ -67,8 +67,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// checkExample: arguments that the contract takes fit the schema, arguments that break
-// its schema do not, and answers fit theirs.
+// checkExample: arguments that the contract accepts match the schema, arguments that violate it do
+// not, and answers match theirs.
 func checkExample(t *testing.T, c *contract.Contract, operation *openapi3.Operation, e *contract.Example) {
 	t.Helper()
 	arguments := operation.RequestBody.Value.Content["application/json"].Schema.Value
@@ -101,8 +101,8 @@ func visit(schema *openapi3.Schema, value jsontree.Value) error {
 	return schema.VisitJSON(plain, openapi3.EnableJSONSchema2020())
 }
 
-// TestOpenAPIFailures: each kind of failure has the status that the contract gives it,
-// the headers that tell it, and the body that the contract renders.
+// TestOpenAPIFailures: each kind of failure has the status, the headers and the body that the
+// contract gives it.
 func TestOpenAPIFailures(t *testing.T) {
 	for set, contracts := range served(t, everything(t)) {
 		doc, _ := document(t, contracts)
@@ -136,8 +136,8 @@ func TestOpenAPIFailures(t *testing.T) {
 	}
 }
 
-// TestOpenAPIExamples: what the contracts show is shown, once, with the status that it
-// has as far as the contract tells.
+// TestOpenAPIExamples: every example of the contracts appears once, under its status if the
+// contract determines it.
 func TestOpenAPIExamples(t *testing.T) {
 	byStatus := map[string]int{}
 	for _, contracts := range served(t, everything(t)) {
@@ -163,8 +163,8 @@ func TestOpenAPIExamples(t *testing.T) {
 	}
 }
 
-// shownWith finds an example of an answer; the status is "" if there is none, or more
-// than one.
+// shownWith returns the status and the value of an example answer. The status is "" if there is
+// none or more than one.
 func shownWith(operation *openapi3.Operation, key string) (status string, shown []byte) {
 	for code, answer := range operation.Responses.Map() {
 		media := answer.Value.Content["application/json"]
@@ -175,7 +175,7 @@ func shownWith(operation *openapi3.Operation, key string) (status string, shown 
 			return "", nil
 		}
 		status = code
-		shown, _ = json.Marshal(media.Examples[key].Value.Value) // it was just read as JSON
+		shown, _ = json.Marshal(media.Examples[key].Value.Value) // it was just decoded from JSON
 	}
 	return status, shown
 }
@@ -189,7 +189,7 @@ func sameJSON(t *testing.T, data []byte, want jsontree.Value) bool {
 	return got.Equal(&want)
 }
 
-// TestOpenAPIRoutes: the paths are found, and credentials are what the contract asks for.
+// TestOpenAPIRoutes: the paths resolve, and the credentials match the contract.
 func TestOpenAPIRoutes(t *testing.T) {
 	sets := served(t, everything(t))
 	doc, tree := document(t, slices.Concat(sets["learning-os"], sets["tasks"]))
@@ -225,7 +225,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 	about := doc.Components.SecuritySchemes["bearer"].Value.Description
 	if !strings.Contains(about, "learning-os:read, learning-os:write, tasks:read, tasks:write") {
-		t.Errorf("the scheme tells of no scopes: %s", about)
+		t.Errorf("the security scheme lists no scopes: %s", about)
 	}
 	again, _ := export.Service{Version: "1.2.3", URL: "http://127.0.0.1:8722"}.Describe(slices.Concat(sets["learning-os"], sets["tasks"]))
 	if !bytes.Equal(tree.Append(nil), again.Append(nil)) {
@@ -233,7 +233,7 @@ func TestOpenAPIRoutes(t *testing.T) {
 	}
 }
 
-// TestReference: people are told of what is served, and of nothing else.
+// TestReference: the reference lists the served tools and no others.
 func TestReference(t *testing.T) {
 	sets := served(t, everything(t))
 	known := []*contract.Set{
@@ -245,6 +245,6 @@ func TestReference(t *testing.T) {
 		t.Errorf("it begins %.200s", page)
 	}
 	if strings.Contains(page, sets["tasks"][1].Name+"`\n") || strings.Contains(page, "Books") || strings.Contains(page, "DO NOT EDIT") {
-		t.Errorf("it tells too much: %s", page)
+		t.Errorf("it lists tools that are not served: %s", page)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Decode stores the value in what into points to, by the rules of encoding/json
-// with json tags: members that the struct does not name are passed over, a type
-// with an UnmarshalJSON of its own gets the bytes as they were sent.
+// Decode stores the value in the variable that into points to, by the rules of encoding/json with
+// json tags. It ignores members that the struct does not name. A type with its own UnmarshalJSON
+// gets the original bytes.
 func (v *Value) Decode(into any) error {
 	return v.decode(reflect.ValueOf(into).Elem())
 }
@@ -53,12 +53,12 @@ func (v *Value) decode(target reflect.Value) error {
 	}
 }
 
-// mayHaveMethods tells whether a pointer to a type can have methods: those that were
-// declared for its name, and those of what a struct embeds. To look for them takes the
-// pointer's type, which the program seldom holds ready for a string or a slice.
+// mayHaveMethods reports whether a pointer to a type can have methods: those declared for a named
+// type, and those that a struct embeds. The check for methods needs the pointer's type, which is
+// slow to get for a string or a slice.
 func mayHaveMethods(t reflect.Type) bool { return t.PkgPath() != "" || t.Kind() == reflect.Struct }
 
-// Source is the value as it was sent, or as it would be written if it was made in Go.
+// Source returns the original bytes of the value, or its compact form if it was made in Go.
 func (v *Value) Source() []byte {
 	if v.Raw != nil {
 		return v.Raw
@@ -139,12 +139,12 @@ type Field struct {
 	Index     int
 	Type      reflect.Type
 	omitEmpty bool
-	plain     bool // neither the type nor its methods decide how it is written, its kind alone
+	plain     bool // only its kind decides how it is written, not its type or methods
 }
 
-// plans remembers the fields of struct types, since reading tags is slow. Types
-// are few, so it stays small.
-var plans sync.Map // of []Field by reflect.Type
+// plans caches the fields of struct types, because reading tags is slow. There are few types, so it
+// stays small.
+var plans sync.Map // []Field by reflect.Type
 
 // Fields lists the fields of a struct type that have a name in JSON.
 func Fields(t reflect.Type) []Field {
@@ -162,7 +162,7 @@ func Fields(t reflect.Type) []Field {
 	return fields
 }
 
-// FieldNamed finds the field of a struct type with this name in JSON.
+// FieldNamed returns the field of a struct type with this name in JSON.
 func FieldNamed(t reflect.Type, name string) (Field, bool) {
 	return named(Fields(t), name)
 }
@@ -183,8 +183,8 @@ var (
 	texterType    = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// Of turns a Go value into a tree, in the order of its fields, by the rules of
-// encoding/json with json tags. Times are UTC, to the second.
+// Of converts a Go value to a tree, in the order of its fields, by the rules of encoding/json with
+// json tags. Times are in UTC, to the second.
 func Of(value any) (Value, error) {
 	if value == nil {
 		return Value{}, nil
@@ -205,8 +205,8 @@ func of(v reflect.Value) (Value, error) {
 	return ofKind(v)
 }
 
-// isSpecial tells the types that say themselves how they are written. To ask takes
-// longer than to write most values, so structs remember it of their fields.
+// isSpecial reports whether a type has its own encoding. The check takes longer than writing most
+// values, so the cached fields of structs store the result.
 func isSpecial(t reflect.Type) bool {
 	return t == timeType || t == valueType || t == bytesType || t.Implements(marshalerType) || t.Implements(texterType)
 }

@@ -49,8 +49,8 @@ func (l *level) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// TestConvertsLikeTheStandardLibrary: a struct goes to a tree and back as
-// encoding/json would have it.
+// TestConvertsLikeTheStandardLibrary: a struct is converted to a tree and back as encoding/json
+// does.
 func TestConvertsLikeTheStandardLibrary(t *testing.T) {
 	values := rapid.Custom(func(t *rapid.T) sample {
 		in := rapid.Custom(func(t *rapid.T) inner {
@@ -144,7 +144,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// TestCloneHoldsNothing: a clone survives the bytes it was parsed from.
+// TestCloneHoldsNothing: a clone does not change with the bytes it was parsed from.
 func TestCloneHoldsNothing(t *testing.T) {
 	data := []byte(`{"a":["b",1]}`)
 	v, err := jsontree.Parse(data)

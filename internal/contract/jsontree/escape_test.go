@@ -9,7 +9,7 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// plainly writes a JSON string character by character.
+// plainly writes a JSON string character by character. It is the reference for AppendString.
 func plainly(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -25,13 +25,13 @@ func plainly(text string) string {
 		case r < ' ':
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
-			b.WriteRune(r) // of what is no character, the replacement
+			b.WriteRune(r) // U+FFFD for invalid UTF-8
 		}
 	}
 	return `"` + b.String() + `"`
 }
 
-// TestAppendString: every byte is written as it should be at every place in a text.
+// TestAppendString: every byte is written correctly at every position of a text.
 func TestAppendString(t *testing.T) {
 	for c := range 256 {
 		for length := range 20 {
@@ -46,7 +46,7 @@ func TestAppendString(t *testing.T) {
 	}
 }
 
-// FuzzAppendString: what is written means the text, with nothing escaped in vain.
+// FuzzAppendString: the output parses back to the text, and nothing is escaped without need.
 func FuzzAppendString(f *testing.F) {
 	for _, seed := range []string{"", "plain", "\x00\x1f !\"#[\\]\x7f", "über \u2028 日本語 😀", "\xff\xc3\xe2\x82", "\"\"\"\"\\\\\\\\", "\ufffd\xed\xa0\x80"} {
 		f.Add(seed)

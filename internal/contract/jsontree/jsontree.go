@@ -1,5 +1,5 @@
-// Package jsontree reads JSON once into a tree that keeps the order of keys, the
-// spelling of numbers and the bytes as sent, and writes such trees back.
+// Package jsontree parses JSON once into a tree that preserves the order of keys, the spelling of
+// numbers and the original bytes, and writes such trees.
 package jsontree
 
 import (
@@ -23,7 +23,7 @@ const (
 	Object
 )
 
-// String gives the type's name with its article, as an explanation needs it.
+// String returns the type's name with its article, for messages.
 func (k Kind) String() string {
 	return [...]string{"null", "a boolean", "a number", "a string", "an array", "an object"}[k]
 }
@@ -31,9 +31,9 @@ func (k Kind) String() string {
 // Value is one JSON value. Its zero value is null.
 type Value struct {
 	Kind    Kind
-	Text    string   // a string's content, a number as spelt, "true" or "false"
-	Members []Member // an array's elements (without keys) or an object's members, in order
-	Raw     []byte   // the bytes it was parsed from; nil when it was made in Go
+	Text    string   // the content of a string, a number as written, "true" or "false"
+	Members []Member // the elements of an array (without keys) or the members of an object, in order
+	Raw     []byte   // the bytes it was parsed from; nil if it was made in Go
 }
 
 // Member is one entry of an object, or one element of an array.
@@ -42,28 +42,28 @@ type Member struct {
 	Value Value
 }
 
-// Str makes a string.
+// Str returns a string.
 func Str(s string) Value { return Value{Kind: String, Text: s} }
 
-// Int makes a number.
+// Int returns a number.
 func Int(n int64) Value { return Value{Kind: Number, Text: strconv.FormatInt(n, 10)} }
 
-// Boolean makes true or false.
+// Boolean returns true or false.
 func Boolean(b bool) Value { return Value{Kind: Bool, Text: strconv.FormatBool(b)} }
 
-// M makes a member of an object.
+// M returns a member of an object.
 func M(key string, v Value) Member { return Member{key, v} }
 
-// Obj makes an object of the members, in their order.
+// Obj returns an object with the members, in their order.
 func Obj(members ...Member) Value { return Value{Kind: Object, Members: members} }
 
-// Arr makes an array.
+// Arr returns an array.
 func Arr(elements ...Value) Value { return List(elements, func(e Value) Value { return e }) }
 
-// Strs makes an array of strings.
+// Strs returns an array of strings.
 func Strs(texts ...string) Value { return List(texts, Str) }
 
-// List makes an array with one element for each item.
+// List returns an array with one element for each item.
 func List[T any](items []T, element func(T) Value) Value {
 	v := Value{Kind: Array, Members: make([]Member, len(items))}
 	for i, item := range items {
@@ -72,7 +72,7 @@ func List[T any](items []T, element func(T) Value) Value {
 	return v
 }
 
-// Get finds a member of an object.
+// Get returns a member of an object, and whether it exists.
 func (v *Value) Get(key string) (Value, bool) {
 	if found := v.member(key); found != nil {
 		return *found, true
@@ -91,14 +91,14 @@ func (v *Value) member(key string) *Value {
 	return nil
 }
 
-// Field returns a member of an object, or null.
+// Field returns a member of an object, or null if there is none.
 func (v *Value) Field(key string) Value {
 	found, _ := v.Get(key)
 	return found
 }
 
-// Member follows names from member to member; nil if one of them is missing. What it
-// points to is part of v.
+// Member follows names from member to member. It returns nil if one of them is missing. The result
+// points into v.
 func (v *Value) Member(names ...string) *Value {
 	for _, name := range names {
 		v = v.member(name)
@@ -106,7 +106,7 @@ func (v *Value) Member(names ...string) *Value {
 	return v
 }
 
-// At is what Member leads to, or null.
+// At returns what Member points to, or null.
 func (v *Value) At(names ...string) Value {
 	if found := v.Member(names...); found != nil {
 		return *found
@@ -114,16 +114,16 @@ func (v *Value) At(names ...string) Value {
 	return Value{}
 }
 
-// Has tells whether an array holds this string.
+// Has reports whether an array contains this string.
 func (v *Value) Has(text string) bool {
 	return slices.ContainsFunc(v.Members, func(m Member) bool { return m.Value.Kind == String && m.Value.Text == text })
 }
 
-// True tells whether the value is the boolean true.
+// True reports whether the value is the boolean true.
 func (v *Value) True() bool { return v.Kind == Bool && v.Text == "true" }
 
-// Equal compares two values as JSON does: the order of keys does not count,
-// and numbers compare by value.
+// Equal reports whether two values are equal as JSON: the order of keys does not matter, and
+// numbers compare by value.
 func (v *Value) Equal(w *Value) bool {
 	if v.Kind != w.Kind || len(v.Members) != len(w.Members) {
 		return false
@@ -151,14 +151,14 @@ func (v *Value) Equal(w *Value) bool {
 	}
 }
 
-// Canonical returns the compact form with keys in order of their bytes: two
-// trees with the same canonical form say the same.
+// Canonical returns the compact form with keys sorted by their bytes. Two trees with the same
+// canonical form are equal.
 func (v *Value) Canonical() []byte {
 	sorted := v.sorted()
 	return sorted.Append(nil)
 }
 
-// Key returns text that two values share exactly when they are Equal: canonical,
+// Key returns text that is the same for two values exactly when they are Equal: the canonical form
 // with every number spelt one way.
 func (v *Value) Key() string {
 	sorted := v.sorted()
@@ -186,7 +186,7 @@ func (v *Value) sorted() Value {
 	return out
 }
 
-// Clone returns a copy that no longer holds on to the bytes it was parsed from.
+// Clone returns a copy that does not keep the bytes it was parsed from in memory.
 func (v *Value) Clone() Value {
 	out := Value{Kind: v.Kind, Text: strings.Clone(v.Text), Members: slices.Clone(v.Members), Raw: bytes.Clone(v.Raw)}
 	for i := range out.Members {
@@ -196,18 +196,17 @@ func (v *Value) Clone() Value {
 	return out
 }
 
-// decimal is a number by its value, exactly: 0.digits times ten to the power,
-// without zeros at either end of the digits. Zero has no digits. Floats would do
-// for most, but 9007199254740993 is not 9007199254740992, and big.Rat would spend
-// gigabytes on 1e999999999.
+// decimal is the exact value of a number: 0.digits times ten to the power, without zeros at either
+// end of the digits. Zero has no digits. A float64 is not exact: 9007199254740993 would equal
+// 9007199254740992. A big.Rat would take gigabytes for 1e999999999.
 type decimal struct {
 	negative bool
 	digits   string
 	power    int
 }
 
-// farPower stands for every power that an int cannot hold.
-const farPower = 1 << 40
+// hugePower stands for every power that does not fit an int.
+const hugePower = 1 << 40
 
 func decimalOf(text string) decimal {
 	text, negative := strings.CutPrefix(text, "-")
@@ -229,15 +228,15 @@ func decimalOf(text string) decimal {
 func powerOf(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil && strings.HasPrefix(text, "-") {
-		return -farPower
+		return -hugePower
 	}
 	if err != nil {
-		return farPower
+		return hugePower
 	}
-	return min(max(n, -farPower), farPower)
+	return min(max(n, -hugePower), hugePower)
 }
 
-// isInteger tells whether there is nothing behind the decimal point.
+// isInteger reports whether there is no digit after the decimal point.
 func (d decimal) isInteger() bool { return len(d.digits) <= d.power || d.digits == "" }
 
 func (d decimal) sign() int {
@@ -273,17 +272,17 @@ func (d decimal) String() string {
 // CompareNumbers compares two JSON numbers by their exact value.
 func CompareNumbers(a, b string) int { return decimalOf(a).compare(decimalOf(b)) }
 
-// IsInteger follows JSON Schema, where 2.0 and 1e3 are integers too.
+// IsInteger reports whether the value is an integer by JSON Schema, where 2.0 and 1e3 are integers
+// too.
 func (v *Value) IsInteger() bool {
 	return v.Kind == Number && (!strings.ContainsAny(v.Text, ".eE") || decimalOf(v.Text).isInteger())
 }
 
-// wholeDigits writes an integer such as 2.0 or 1e3 in digits alone, if an int64
-// may hold it.
+// wholeDigits returns an integer such as 2.0 or 1e3 as digits alone, if it may fit an int64.
 func wholeDigits(text string) (string, bool) {
-	const most = 19
+	const maxDigits = 19
 	d := decimalOf(text)
-	if !d.isInteger() || d.power > most {
+	if !d.isInteger() || d.power > maxDigits {
 		return "", false
 	}
 	if d.digits == "" {

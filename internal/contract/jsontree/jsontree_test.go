@@ -72,8 +72,8 @@ func TestOrderNumbersAndRawAreKept(t *testing.T) {
 	}
 }
 
-// FuzzParse compares with the standard library: what we accept it accepts, with
-// the same meaning; what we refuse it refuses, or we are stricter on purpose.
+// FuzzParse compares with the standard library: it accepts all that Parse accepts, with the same
+// meaning, and rejects what Parse rejects, unless Parse is stricter on purpose.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"a":[1,2.5e3,"x\n\ud83d\ude00",true,false,null]}`, `"\ud800"`, `[[[]]]`, `{"a":1,"a":2}`, `-0.0`, "\"\x7f\""} {
 		f.Add([]byte(seed))
@@ -119,7 +119,7 @@ func decode(t *testing.T, data []byte) any {
 	return v
 }
 
-// TestSizes: the bounds hold, and the lower one is exact where nothing is escaped.
+// TestSizes: the bounds hold, and the lower one is exact if nothing is escaped.
 func TestSizes(t *testing.T) {
 	for _, text := range []string{
 		`null`, `true`, `12.5`, `""`, `"plain"`, `[]`, `{}`, `[1,2,3]`, `{"a":1,"b":[true,null,{"c":"d"}]}`,
@@ -132,7 +132,7 @@ func TestSizes(t *testing.T) {
 		written := len(v.Append(nil))
 		least, most := v.Sizes()
 		if written < least || written > most || !strings.Contains(text, `\`) && written != least {
-			t.Errorf("%s takes %d bytes, but from %d to %d are told", text, written, least, most)
+			t.Errorf("%s takes %d bytes, but Sizes returns %d and %d", text, written, least, most)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 // number draws a JSON number in any spelling.
 var number = rapid.StringMatching(`-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,24})?([eE][+-]?[0-9]{1,2})?`)
 
-// TestNumbersAgreeWithRationals: math/big is the judge.
+// TestNumbersAgreeWithRationals compares with math/big.
 func TestNumbersAgreeWithRationals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := number.Draw(t, "a"), number.Draw(t, "b")
 		if longer := a + "0"; rapid.Bool().Draw(t, "near") && json.Valid([]byte(longer)) {
-			b = longer // ten times a, or a power ten times as far, or the same
+			b = longer // ten times a, or with a power ten times as large, or equal to a
 		}
 		x, okX := new(big.Rat).SetString(a)
 		y, okY := new(big.Rat).SetString(b)
@@ -39,7 +39,7 @@ func TestNumbersAgreeWithRationals(t *testing.T) {
 	})
 }
 
-// checkDecode: an integer that fits an int64 is read as one, however it is spelt.
+// checkDecode: an integer that fits an int64 decodes to one, in every spelling.
 func checkDecode(t *rapid.T, v *jsontree.Value, want *big.Rat) {
 	var n int64
 	err := v.Decode(&n)
@@ -59,7 +59,7 @@ func parse(t interface{ Fatalf(string, ...any) }, text string) jsontree.Value {
 	return v
 }
 
-// TestHugePowers: a few bytes from a caller cost no more than a few bytes.
+// TestHugePowers: a short number with a huge power does not take much memory or time.
 func TestHugePowers(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string

@@ -11,15 +11,15 @@ import (
 	"unsafe"
 )
 
-// MaxDepth is how deep arrays and objects may nest: far more than any tool
-// needs, far less than would hurt.
+// MaxDepth is how deep arrays and objects may nest: far more than any tool needs, and far less than
+// would be a problem.
 const MaxDepth = 100
 
-// MaxValues is how many values one message may hold. A value takes many times the
-// memory of its shortest spelling, so length alone does not bound it.
+// MaxValues is how many values one message may hold. A value takes far more memory than its
+// shortest JSON, so a limit on the length is not enough.
 const MaxValues = 1 << 17
 
-// SyntaxError says where and why bytes are not acceptable JSON.
+// SyntaxError says where and why bytes are not valid JSON.
 type SyntaxError struct {
 	Offset int
 	Reason string
@@ -29,19 +29,17 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at byte %d", e.Reason, e.Offset)
 }
 
-// Parse reads exactly one JSON value. It is stricter than the standard library
-// where leniency is dangerous: invalid UTF-8, half a surrogate pair, a key given
-// twice, very deep nesting and very many values are refused, so that no two readers
-// see different values and none is overwhelmed.
-// The tree shares memory with data, strings included, so data must not change
-// afterwards.
+// Parse parses exactly one JSON value. It is stricter than the standard library where leniency is
+// dangerous: it rejects invalid UTF-8, half a surrogate pair, duplicate keys, very deep nesting and
+// very many values, so that no two readers see different values and none runs out of memory. The
+// tree shares memory with data, including strings, so data must not change afterwards.
 func Parse(data []byte) (Value, error) {
 	p := parser{data: data}
 	if !utf8.Valid(data) {
 		return Value{}, p.fail(firstInvalid(data), "invalid UTF-8")
 	}
-	p.borrow()
-	defer p.giveBack()
+	p.acquire()
+	defer p.release()
 	v, err := p.value(0)
 	if err != nil {
 		return Value{}, err
@@ -68,39 +66,39 @@ type parser struct {
 	data   []byte
 	at     int
 	values int
-	// open holds the members of every array and object that is not closed yet,
-	// so that each is allocated once, in its final size.
-	open []Member
-	lent *[]Member // where open goes back to
-	// slab has room for the members of a small document, all in one piece.
+	// open holds the members of every array and object that is not closed yet, so that each slice
+	// is allocated once, in its final size.
+	open   []Member
+	pooled *[]Member // where open is returned to
+	// slab is one allocation for the members of a small document.
 	slab []Member
 }
 
-// Of what is lent again and again, and of a slab: members.
+// The maximum number of members in a pooled slice and in a slab.
 const (
-	mostLent = 256
-	mostSlab = 32
+	maxPooled = 256
+	maxSlab   = 32
 )
 
-// lenders keep room for open members from one document to the next.
-var lenders = sync.Pool{New: func() any { return new([]Member) }}
+// openPool pools slices for open members.
+var openPool = sync.Pool{New: func() any { return new([]Member) }}
 
-func (p *parser) borrow() {
-	p.lent = lenders.Get().(*[]Member)
-	p.open = *p.lent
-	// Every member of an object has a colon; there may be more of them in texts.
-	if likely := min(bytes.Count(p.data, []byte{':'}), mostSlab); likely > 0 {
+func (p *parser) acquire() {
+	p.pooled = openPool.Get().(*[]Member)
+	p.open = *p.pooled
+	// Every member of an object has a colon. Strings may contain more.
+	if likely := min(bytes.Count(p.data, []byte{':'}), maxSlab); likely > 0 {
 		p.slab = make([]Member, 0, likely)
 	}
 }
 
-func (p *parser) giveBack() {
-	clear(p.open) // what a document that is no JSON left behind
-	*p.lent = nil // what it has outgrown would keep the document in memory
-	if cap(p.open) <= mostLent {
-		*p.lent = p.open[:0]
+func (p *parser) release() {
+	clear(p.open)   // members left over from a document that was not valid
+	*p.pooled = nil // a slice that has grown too large would keep the document in memory
+	if cap(p.open) <= maxPooled {
+		*p.pooled = p.open[:0]
 	}
-	lenders.Put(p.lent)
+	openPool.Put(p.pooled)
 }
 
 // close moves the members since start to a slice of their own.
@@ -117,10 +115,10 @@ func (p *parser) keep(members []Member) []Member {
 		return slices.Clone(members)
 	}
 	p.slab = append(p.slab, members...)
-	return p.slab[from:len(p.slab):len(p.slab)] // to append to one is not to write into the next
+	return p.slab[from:len(p.slab):len(p.slab)] // full capacity, so that appending to one slice does not overwrite the next
 }
 
-// text is a part of the data, without copying it.
+// text returns a part of the data without copying it.
 func (p *parser) text(from, to int) string {
 	return unsafe.String(unsafe.SliceData(p.data[from:to]), to-from)
 }
@@ -253,7 +251,7 @@ func (p *parser) array(depth int) (Value, error) {
 	}
 }
 
-// next consumes a comma or the closing byte, and tells whether it was the latter.
+// next consumes a comma or the closing byte, and reports whether it was the closing byte.
 func (p *parser) next(closing byte) (bool, error) {
 	switch c := p.peek(); c {
 	case ',':
@@ -270,8 +268,8 @@ func (p *parser) next(closing byte) (bool, error) {
 	}
 }
 
-// keySet finds repeated keys: by looking through the few members of a usual
-// object, by a map once an object is large.
+// keySet finds duplicate keys: it compares with all members of a small object, and uses a map for a
+// large one.
 type keySet struct{ large map[string]struct{} }
 
 const fewKeys = 16
@@ -352,7 +350,7 @@ func (p *parser) str() (string, error) {
 	return "", p.fail(start, "unclosed string")
 }
 
-// escaped finishes a string whose first backslash stands at i.
+// escaped parses the rest of a string whose first backslash is at i.
 func (p *parser) escaped(i int) (string, error) {
 	out := make([]byte, 0, i-p.at+64)
 	out = append(out, p.data[p.at:i]...)
@@ -403,9 +401,8 @@ func (p *parser) escape(out []byte) ([]byte, error) {
 	return append(out, c), nil
 }
 
-// unicode reads \uXXXX and its second half, if it is a surrogate. A half without
-// its other half stands for no character; to replace it would make different
-// messages the same.
+// unicode parses \uXXXX, and the second half if it is a surrogate. Half a surrogate pair is an
+// error: replacing it would make different messages equal.
 func (p *parser) unicode(out []byte) ([]byte, error) {
 	r, ok := p.hex(p.at)
 	if !ok {

@@ -15,7 +15,7 @@ func TestSpell(t *testing.T) {
 	}
 	var before, after any
 	if json.Unmarshal([]byte(text), &before) != nil || json.Unmarshal([]byte(got), &after) != nil {
-		t.Fatal("it is no JSON")
+		t.Fatal("the result is not valid JSON")
 	}
 	if before.(map[string]any)["a"] != after.(map[string]any)["a"] {
 		t.Errorf("%v became %v", before, after)

@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Append writes the value in compact form.
+// Append appends the value in compact form.
 func (v *Value) Append(dst []byte) []byte {
 	switch v.Kind {
 	case Bool, Number:
@@ -41,45 +41,45 @@ func (v *Value) Append(dst []byte) []byte {
 	}
 }
 
-// mostEscaped is how many bytes one byte of a text takes at most: \u0000.
-const mostEscaped = 6
+// maxEscaped is how many bytes one byte of text takes at most: \u0000.
+const maxEscaped = 6
 
-// Sizes tells how many bytes Append writes: at least so many, which is exact if no
-// text needs an escape, and at most so many. It is far cheaper than to write them.
-func (v *Value) Sizes() (least, most int) {
+// Sizes returns bounds for the number of bytes that Append writes. The lower bound is exact if no
+// text needs an escape. Sizes is much faster than Append.
+func (v *Value) Sizes() (lower, upper int) {
 	switch v.Kind {
 	case Bool, Number:
 		return len(v.Text), len(v.Text)
 	case String:
-		return len(v.Text) + len(`""`), len(v.Text)*mostEscaped + len(`""`)
+		return len(v.Text) + len(`""`), len(v.Text)*maxEscaped + len(`""`)
 	case Array, Object:
-		least = len("[]") + max(0, len(v.Members)-1) // and the commas
-		most = least
+		lower = len("[]") + max(0, len(v.Members)-1) // and the commas
+		upper = lower
 		for i := range v.Members {
 			low, high := v.Members[i].Value.Sizes()
 			if v.Kind == Object {
 				key := len(v.Members[i].Key)
-				low, high = low+key+len(`"":`), high+key*mostEscaped+len(`"":`)
+				low, high = low+key+len(`"":`), high+key*maxEscaped+len(`"":`)
 			}
-			least, most = least+low, most+high
+			lower, upper = lower+low, upper+high
 		}
-		return least, most
+		return lower, upper
 	default:
 		return len("null"), len("null")
 	}
 }
 
-// MarshalJSON lets a tree stand in a struct that the standard library encodes.
+// MarshalJSON implements json.Marshaler.
 func (v Value) MarshalJSON() ([]byte, error) { return v.Append(nil), nil }
 
-// UnmarshalJSON lets a tree stand in a struct that the standard library decodes.
+// UnmarshalJSON implements json.Unmarshaler.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	parsed, err := Parse(append([]byte(nil), data...))
 	*v = parsed
 	return err
 }
 
-// UnmarshalYAML lets a tree stand in a YAML document; the order of keys is kept.
+// UnmarshalYAML reads a YAML value. It preserves the order of keys.
 func (v *Value) UnmarshalYAML(data []byte) error {
 	asJSON, err := yaml.YAMLToJSON(data)
 	if err != nil {
@@ -88,20 +88,20 @@ func (v *Value) UnmarshalYAML(data []byte) error {
 	return v.UnmarshalJSON(asJSON)
 }
 
-// AppendString writes a JSON string. Only what JSON demands is escaped; bytes
-// that are not UTF-8 become U+FFFD.
+// AppendString appends a JSON string. It escapes only what JSON requires, and replaces bytes that
+// are not UTF-8 with U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	return AppendText(dst, unsafe.Slice(unsafe.StringData(s), len(s))) // which is only read
+	return AppendText(dst, unsafe.Slice(unsafe.StringData(s), len(s))) // AppendText only reads it
 }
 
-// AppendText is AppendString for the bytes of a text, which it does not copy first.
+// AppendText is like AppendString for a byte slice, without converting it first.
 func AppendText(dst, text []byte) []byte {
-	dst = append(slices.Grow(dst, len(text)+room), '"')
-	doubtful := uint64(highBits) // bytes beyond ASCII, until they are known to be UTF-8
+	dst = append(slices.Grow(dst, len(text)+spare), '"')
+	doubtful := uint64(highBits) // bytes beyond ASCII need a check until the text is known to be UTF-8
 	for len(text) >= wordSize {
 		word := binary.LittleEndian.Uint64(text)
 		end := len(dst)
-		dst = dst[:end+wordSize] // to write all and keep some is faster than to write some
+		dst = dst[:end+wordSize] // writing the whole word and keeping a part is faster than writing a part
 		binary.LittleEndian.PutUint64(dst[end:], word)
 		marks := escaped(word) | word&doubtful
 		if marks == 0 {
@@ -115,8 +115,8 @@ func AppendText(dst, text []byte) []byte {
 		} else {
 			dst, text = appendEscape(dst, text[0]), text[1:]
 		}
-		if cap(dst)-len(dst) < len(text)+room {
-			dst = slices.Grow(dst, len(text)+room)
+		if cap(dst)-len(dst) < len(text)+spare {
+			dst = slices.Grow(dst, len(text)+spare)
 		}
 	}
 	if doubtful != 0 {
@@ -132,7 +132,7 @@ func AppendText(dst, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// characters gives a text with U+FFFD for each byte that is not UTF-8.
+// characters returns a text with U+FFFD for each byte that is not UTF-8.
 func characters(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text
@@ -141,21 +141,21 @@ func characters(text []byte) []byte {
 }
 
 const (
-	room     = 8 // what stays free behind a text: for an escape and both quotes
+	spare    = 8 // bytes that stay free after a text: for an escape and both quotes
 	wordSize = 8
 	each     = 0x0101010101010101
 	highBits = 0x80 * each
 )
 
-// escaped marks the first byte of a word that must be escaped, by its high bit, and
-// perhaps bytes after it. There is no mark if no byte must be.
+// escaped sets the high bit of the first byte in a word that must be escaped, and perhaps of bytes
+// after it. The result is 0 if no byte must be escaped.
 func escaped(word uint64) uint64 {
 	quote, backslash := word^'"'*each, word^'\\'*each
 	control := (word - ' '*each) &^ word
 	return (control | (quote-each)&^quote | (backslash-each)&^backslash) & highBits
 }
 
-// letters stand after a backslash for what they escape.
+// letters holds the letter that follows the backslash for each escaped byte.
 var letters = [256]byte{'"': '"', '\\': '\\', '\n': 'n', '\r': 'r', '\t': 't'}
 
 func appendEscape(dst []byte, c byte) []byte {
@@ -166,8 +166,8 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
 }
 
-// Spell writes JSON with escapes in the place of the characters that keep refuses. It is the same JSON still, as long as keep
-// takes all of ASCII that may stand outside of strings.
+// Spell returns JSON in which the characters that keep rejects are written as escapes. It means the
+// same, as long as keep accepts all ASCII characters that JSON allows outside of strings.
 func Spell(json string, keep func(rune) bool) string {
 	var b strings.Builder
 	for _, r := range json {

@@ -1,6 +1,6 @@
-// Package conformancetest serves the tools that the official conformance suite of MCP
-// calls, and a few more of their kind. They change nothing, and no client sees them
-// unless it names their toolset: they let tests see every part of the protocol at work.
+// Package conformancetest serves the tools that the official MCP conformance suite calls, and a few
+// similar ones, so that tests can exercise every part of the protocol. The tools change nothing,
+// and clients see them only if they name the toolset.
 package conformancetest
 
 import (
@@ -11,11 +11,11 @@ import (
 	"remit/internal/engine"
 )
 
-// Toolset is the table of the tools, with what can be read and started from.
+// Toolset returns the table of the tools, with resources and prompts.
 func Toolset() engine.Toolset {
 	return engine.Toolset{
 		Sets:    []string{"conformance"},
-		Shelves: []engine.Shelf{shelf{}},
+		Shelves: []engine.Shelf{resources{}},
 		Prompts: prompts(),
 		Handlers: map[string]engine.Handler{
 			"test_simple_text":            engine.Handle(SimpleText),
@@ -63,15 +63,15 @@ func Toolset() engine.Toolset {
 	}
 }
 
-// Nothing is the In of a tool that takes no arguments.
+// Nothing is the input of a tool without arguments.
 type Nothing struct{}
 
-// says answers with one text.
-func says(text string) engine.Content {
+// textContent returns an answer with one text.
+func textContent(text string) engine.Content {
 	return engine.Content{Blocks: []jsontree.Value{engine.Text(text)}}
 }
 
-// pause waits, unless the call is given up meanwhile.
+// pause waits for span, or until the call is cancelled.
 func pause(ctx context.Context, span time.Duration) error {
 	timer := time.NewTimer(span)
 	defer timer.Stop()

@@ -22,7 +22,7 @@ var (
 	tasks    = []engine.Capability{engine.Forms, engine.Tasks}
 )
 
-// What clients reply.
+// Answers of clients.
 const (
 	alice   = `{"action":"accept","content":{"name":"Alice"}}`
 	consent = `{"action":"accept","content":{"ok":true}}`
@@ -30,13 +30,13 @@ const (
 	home    = `{"roots":[{"uri":"file:///a","name":"A"},{"uri":"file:///b"}]}`
 )
 
-// TestExamples: what the contracts show is what a caller without a client gets.
+// TestExamples: the examples in the contracts match the answers to a caller without a client.
 func TestExamples(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	for _, c := range r.set.Contracts {
 		for _, e := range c.Examples {
 			if e.Approve != "" {
-				continue // the rig asks nobody
+				continue // the harness has no client to ask
 			}
 			result, err := r.Call(t.Context(), engine.Call{Tool: c.Name, Args: e.Arguments.Clone()})
 			if err != nil {
@@ -53,13 +53,13 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestConversations: what tools ask, in which order, and what they make of it.
+// TestConversations: which questions the tools ask, in which order, and how they use the answers.
 func TestConversations(t *testing.T) {
 	for _, tc := range []struct {
 		tool, args string
 		can        []engine.Capability
 		replies    map[string]string
-		heard      string
+		received   string
 		want       string
 	}{
 		{"test_sampling", `{"prompt":"p"}`, model, map[string]string{"sampling": paris}, "sampling sampling", "LLM response: Paris"},
@@ -128,20 +128,20 @@ func TestConversations(t *testing.T) {
 		{"greet", `{"name":"Ada"}`, tasks, nil, "", "Hello, Ada!"},
 	} {
 		t.Run(tc.tool, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // nobody waits for slow_compute
+			synctest.Test(t, func(t *testing.T) { // with synctest, slow_compute takes no time
 				c := &client{can: tc.can, replies: tc.replies}
-				if got := newRig(t).call(t, c, tc.tool, tc.args); got != tc.want {
+				if got := newHarness(t).call(t, c, tc.tool, tc.args); got != tc.want {
 					t.Errorf("it ended in %q, want %q", got, tc.want)
 				}
-				if got := joined(c.heard); got != tc.heard {
-					t.Errorf("it asked %q, want %q", got, tc.heard)
+				if got := joined(c.received); got != tc.received {
+					t.Errorf("it asked %q, want %q", got, tc.received)
 				}
 			})
 		})
 	}
 }
 
-// TestForms: the suite looks at every word of these.
+// TestForms: the conformance suite checks these forms word by word.
 func TestForms(t *testing.T) {
 	for tool, want := range map[string]string{
 		"test_elicitation":                       `{"message":"m","requestedSchema":{"type":"object","properties":{"username":{"type":"string","description":"User's response"},"email":{"type":"string","description":"User's email address"}},"required":["username","email"]}}`,
@@ -178,18 +178,18 @@ func TestForms(t *testing.T) {
 func firstQuestion(t *testing.T, tool, args string) jsontree.Value {
 	t.Helper()
 	c := &client{can: allThree}
-	result, err := newRig(t).Call(t.Context(), engine.Call{Tool: tool, Args: parse(t, args), Peer: &engine.Rounds{Client: c.Can}})
+	result, err := newHarness(t).Call(t.Context(), engine.Call{Tool: tool, Args: parse(t, args), Peer: &engine.Rounds{Client: c.Can}})
 	if err != nil || result.Need == nil || len(result.Need.Questions) != 1 {
 		t.Fatalf("%s does not ask one question: %s, %v", tool, result.Body, err)
 	}
 	return result.Need.Questions[0].Params
 }
 
-// TestSignsOfLife: what a client hears while a call runs, and when.
-func TestSignsOfLife(t *testing.T) {
+// TestNotifications: which notifications a client gets while a call runs, and when.
+func TestNotifications(t *testing.T) {
 	for _, tc := range []struct {
-		tool, heard string
-		took        time.Duration
+		tool, received string
+		took           time.Duration
 	}{
 		{"test_tool_with_progress", "progress 0/100; progress 50/100; progress 100/100", 100 * time.Millisecond},
 		{"test_tool_with_logging", "info Tool execution started; info Tool processing data; info Tool execution completed", 100 * time.Millisecond},
@@ -198,22 +198,22 @@ func TestSignsOfLife(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c, start := &client{}, time.Now()
-			newRig(t).call(t, c, tc.tool, `{}`)
-			if got := joined(c.heard); got != tc.heard || time.Since(start) != tc.took {
-				t.Errorf("%s: %q in %s, want %q in %s", tc.tool, got, time.Since(start), tc.heard, tc.took)
+			newHarness(t).call(t, c, tc.tool, `{}`)
+			if got := joined(c.received); got != tc.received || time.Since(start) != tc.took {
+				t.Errorf("%s: %q in %s, want %q in %s", tc.tool, got, time.Since(start), tc.received, tc.took)
 			}
 		})
 	}
 }
 
-// TestGivenUp: a caller who goes away is not waited for.
-func TestGivenUp(t *testing.T) {
+// TestCancelled: a tool returns as soon as the caller cancels.
+func TestCancelled(t *testing.T) {
 	for tool, args := range map[string]string{"slow_compute": `{"seconds":60}`, "test_tool_with_progress": `{}`, "test_tool_with_logging": `{}`, "test_reconnection": `{}`} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			defer cancel()
 			start := time.Now()
-			result, err := newRig(t).Call(ctx, engine.Call{Tool: tool, Args: parse(t, args)})
+			result, err := newHarness(t).Call(ctx, engine.Call{Tool: tool, Args: parse(t, args)})
 			if err != nil || result.Err == nil || result.Err.Message != "The call was cancelled" || time.Since(start) != 10*time.Millisecond {
 				t.Errorf("%s: %s, %v after %s", tool, result.Body, err, time.Since(start))
 			}
@@ -221,20 +221,20 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-func TestAnnouncements(t *testing.T) {
-	r := newRig(t)
-	var heard []engine.ChangeKind
-	defer r.Listen(func(c engine.Change) { heard = append(heard, c.Kind) })()
+func TestChangeNotifications(t *testing.T) {
+	r := newHarness(t)
+	var received []engine.ChangeKind
+	defer r.Listen(func(c engine.Change) { received = append(received, c.Kind) })()
 	r.call(t, &client{}, "test_trigger_tool_change", `{}`)
 	r.call(t, &client{}, "test_trigger_prompt_change", `{}`)
-	if diff := cmp.Diff([]engine.ChangeKind{engine.ToolsChanged, engine.PromptsChanged}, heard); diff != "" {
+	if diff := cmp.Diff([]engine.ChangeKind{engine.ToolsChanged, engine.PromptsChanged}, received); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// TestPublishedSchemas: these are published to the letter.
+// TestPublishedSchemas: these schemas are published unchanged.
 func TestPublishedSchemas(t *testing.T) {
-	set := newRig(t).set
+	set := newHarness(t).set
 	want := parse(t, `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object",
 		"$defs":{"address":{"$anchor":"addressDef","type":"object","properties":{"street":{"type":"string"},"city":{"type":"string"}}}},
 		"properties":{"name":{"type":"string"},"address":{"$ref":"#/$defs/address"},"contactMethod":{"type":"string","enum":["phone","email"]},"phone":{"type":"string"},"email":{"type":"string"}},

@@ -9,7 +9,7 @@ import (
 	"remit/internal/engine"
 )
 
-// The smallest picture and the shortest sound that are whole, as base64.
+// The smallest valid picture and the shortest valid sound, as base64.
 const (
 	redDot  = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4z8AAAAMBAQD3A0FDAAAAAElFTkSuQmCC"
 	silence = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA=="
@@ -23,7 +23,7 @@ func picture() jsontree.Value { return media("image", redDot, "image/png") }
 
 // SimpleText answers with a text.
 func SimpleText(context.Context, Nothing) (engine.Content, error) {
-	return says("This is a simple text response for testing."), nil
+	return textContent("This is a simple text response for testing."), nil
 }
 
 // Image answers with a picture.
@@ -57,17 +57,19 @@ func Failing(context.Context, Nothing) (engine.Content, error) {
 	return engine.Content{}, contract.Errorf(contract.Denied, "This tool intentionally returns an error for testing")
 }
 
-// GreetIn says whom to greet.
+// GreetIn names the person to greet.
 type GreetIn struct {
 	Name string `json:"name"`
 }
 
-// Greet greets, and is never a task.
-func Greet(_ context.Context, in GreetIn) (engine.Content, error) { return says(hello(in.Name)), nil }
+// Greet returns a greeting. It never runs as a task.
+func Greet(_ context.Context, in GreetIn) (engine.Content, error) {
+	return textContent(hello(in.Name)), nil
+}
 
 func hello(name string) string { return "Hello, " + name + "!" }
 
-// ContactIn is somebody and how to reach them.
+// ContactIn is a person and how to reach them.
 type ContactIn struct {
 	Name          string  `json:"name"`
 	Address       Address `json:"address"`
@@ -76,27 +78,27 @@ type ContactIn struct {
 	Email         string  `json:"email"`
 }
 
-// Address is where somebody lives.
+// Address is a postal address.
 type Address struct {
 	Street string `json:"street"`
 	City   string `json:"city"`
 }
 
-// Contact tells how somebody is reached. What goes with what is in the schema.
+// Contact describes how to reach a person. The schema says which fields belong together.
 func Contact(_ context.Context, in ContactIn) (engine.Content, error) {
 	if in.ContactMethod == "phone" {
-		return says("Call " + in.Phone), nil
+		return textContent("Call " + in.Phone), nil
 	}
-	return says("Write to " + in.Email), nil
+	return textContent("Write to " + in.Email), nil
 }
 
-// MirroredIn are arguments that a client repeats in HTTP headers.
+// MirroredIn holds arguments that a client repeats in HTTP headers.
 type MirroredIn struct {
 	Region   string `json:"region"`
 	Priority int64  `json:"priority"`
 }
 
-// Mirrored tells what arrived.
+// Mirrored returns the arguments that arrived.
 func Mirrored(_ context.Context, in MirroredIn) (engine.Content, error) {
-	return says(fmt.Sprintf("region=%s, priority=%d", in.Region, in.Priority)), nil
+	return textContent(fmt.Sprintf("region=%s, priority=%d", in.Region, in.Priority)), nil
 }

@@ -7,32 +7,32 @@ import (
 	"remit/internal/engine"
 )
 
-// SamplingIn is what the client's model is asked.
+// SamplingIn is the prompt for the client's model.
 type SamplingIn struct {
 	Prompt string `json:"prompt"`
 }
 
-// Sampling passes a question on to the client's model.
+// Sampling sends a prompt to the client's model and returns its answer.
 func Sampling(ctx context.Context, in SamplingIn) (engine.Content, error) {
 	got, err := ask(ctx, sampling("sampling", in.Prompt, 100))
 	if err != nil {
 		return engine.Content{}, err
 	}
-	text, err := got.said("sampling")
-	return says("LLM response: " + text), err
+	text, err := got.modelText("sampling")
+	return textContent("LLM response: " + text), err
 }
 
-// NeedsSampling is for clients that cannot sample.
+// NeedsSampling requires sampling, to test clients that do not support it.
 func NeedsSampling(ctx context.Context, _ Nothing) (engine.Content, error) {
 	return Sampling(ctx, SamplingIn{"Say something"})
 }
 
-// ElicitingIn is what the person at the client is asked.
+// ElicitingIn is the message for the person at the client.
 type ElicitingIn struct {
 	Message string `json:"message"`
 }
 
-// Eliciting shows a form and tells what became of it.
+// Eliciting shows a form and returns what the person did with it.
 func Eliciting(ctx context.Context, in ElicitingIn) (engine.Content, error) {
 	return show(ctx, "User response: <action: %s, content: %s>", form("user_response", in.Message, `{"type":"object","properties":{
 		"username":{"type":"string","description":"User's response"},
@@ -42,7 +42,7 @@ func Eliciting(ctx context.Context, in ElicitingIn) (engine.Content, error) {
 
 const completed = "Elicitation completed: action=%s, content=%s"
 
-// Defaults shows a form whose fields are filled in already.
+// Defaults shows a form with default values.
 func Defaults(ctx context.Context, _ Nothing) (engine.Content, error) {
 	return show(ctx, completed, form("defaults", "Please review and update the form fields with defaults", `{"type":"object","properties":{
 		"name":{"type":"string","description":"User name","default":"John Doe"},
@@ -53,7 +53,7 @@ func Defaults(ctx context.Context, _ Nothing) (engine.Content, error) {
 		"required":[]}`))
 }
 
-// Enums shows a form with every way to choose from a list.
+// Enums shows a form with every kind of choice from a list.
 func Enums(ctx context.Context, _ Nothing) (engine.Content, error) {
 	return show(ctx, completed, form("enums", "Please select options from the enum fields", `{"type":"object","properties":{
 		"untitledSingle":{"type":"string","description":"Select one option","enum":["option1","option2","option3"]},
@@ -68,8 +68,8 @@ func Enums(ctx context.Context, _ Nothing) (engine.Content, error) {
 		"required":[]}`))
 }
 
-// Linking sends the person at the client to a page. Whoever accepts only says
-// that they will open it.
+// Linking asks the person at the client to open a page. Accepting only means that they will open
+// it.
 func Linking(ctx context.Context, _ Nothing) (engine.Content, error) {
 	const key = "page"
 	got, err := ask(ctx, engine.Link(key, "Please open this page", "conformance-page", "https://example.com/conformance"))
@@ -81,25 +81,25 @@ func Linking(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if action != "accept" && action != "decline" && action != "cancel" {
 		return engine.Content{}, malformed(key, "accept, decline or cancel")
 	}
-	return says("Link answered: action=" + action), nil
+	return textContent("Link answered: action=" + action), nil
 }
 
-// show puts one form and tells, in these words, what became of it.
+// show shows one form and returns what the person did with it, in these words.
 func show(ctx context.Context, words string, question engine.Question) (engine.Content, error) {
 	got, err := ask(ctx, question)
 	if err != nil {
 		return engine.Content{}, err
 	}
 	action, content, err := got.action(question.Key)
-	return says(fmt.Sprintf(words, action, content.Append(nil))), err
+	return textContent(fmt.Sprintf(words, action, content.Append(nil))), err
 }
 
-// Guarded asks why, after a person has approved the call itself.
+// Guarded asks for a reason after a person has approved the call.
 func Guarded(ctx context.Context, _ Nothing) (engine.Content, error) {
 	got, err := ask(ctx, form("reason", "Why should it be done?", `{"type":"object","properties":{"reason":{"type":"string"}},"required":["reason"]}`))
 	if err != nil {
 		return engine.Content{}, err
 	}
 	reason, err := got.text("reason", "reason")
-	return says("Done, because " + reason), err
+	return textContent("Done, because " + reason), err
 }

@@ -16,8 +16,7 @@ type SlowComputeIn struct {
 	Label   string  `json:"label"`
 }
 
-// SlowCompute takes as long as it is told to. What takes a second and more is
-// worth a task.
+// SlowCompute takes as long as its argument says. It becomes a task if that is a second or more.
 func SlowCompute(ctx context.Context, in SlowComputeIn) (engine.Content, error) {
 	if in.Seconds >= 1 {
 		if err := engine.Background(ctx); err != nil {
@@ -27,10 +26,10 @@ func SlowCompute(ctx context.Context, in SlowComputeIn) (engine.Content, error) 
 	if err := pause(ctx, time.Duration(in.Seconds*float64(time.Second))); err != nil {
 		return engine.Content{}, err
 	}
-	return says(fmt.Sprintf("Computed %s in %g s.", in.Label, in.Seconds)), nil
+	return textContent(fmt.Sprintf("Computed %s in %g s.", in.Label, in.Seconds)), nil
 }
 
-// work is the long part of a job.
+// work is the slow part of a job.
 func work(ctx context.Context, span time.Duration) error {
 	if err := engine.Background(ctx); err != nil {
 		return err
@@ -38,7 +37,7 @@ func work(ctx context.Context, span time.Duration) error {
 	return pause(ctx, span)
 }
 
-// FailingJob is a job that fails as a tool does.
+// FailingJob is a job that fails with a tool error.
 func FailingJob(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if err := work(ctx, time.Second); err != nil {
 		return engine.Content{}, err
@@ -46,9 +45,9 @@ func FailingJob(ctx context.Context, _ Nothing) (engine.Content, error) {
 	return engine.Content{}, contract.Errorf(contract.Denied, "This job fails on purpose")
 }
 
-// FaultyJob is a job that ends in an error of the protocol.
+// FaultyJob is a job that fails with a protocol error.
 func FaultyJob(ctx context.Context, _ Nothing) (engine.Content, error) {
-	if err := work(ctx, 2*beat); err != nil {
+	if err := work(ctx, 2*interval); err != nil {
 		return engine.Content{}, err
 	}
 	return engine.Content{}, &engine.ProtocolError{Code: -32603, Message: "This job ends in an error of the protocol on purpose"}
@@ -59,7 +58,7 @@ type ConfirmDeleteIn struct {
 	Filename string `json:"filename"`
 }
 
-// ConfirmDelete asks for consent while it is a task. It deletes nothing.
+// ConfirmDelete asks for consent while it runs as a task. It deletes nothing.
 func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, error) {
 	if err := engine.Background(ctx); err != nil {
 		return engine.Content{}, err
@@ -70,12 +69,12 @@ func ConfirmDelete(ctx context.Context, in ConfirmDeleteIn) (engine.Content, err
 	}
 	yes, err := got.field("confirm", "confirm", jsontree.Bool)
 	if yes.True() {
-		return says("Confirmed: " + in.Filename + " would be deleted now."), err
+		return textContent("Confirmed: " + in.Filename + " would be deleted now."), err
 	}
-	return says("Not confirmed: " + in.Filename + " stays."), err
+	return textContent("Not confirmed: " + in.Filename + " stays."), err
 }
 
-// MultiInput puts two forms at once while it is a task.
+// MultiInput shows two forms at once while it runs as a task.
 func MultiInput(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if err := engine.Background(ctx); err != nil {
 		return engine.Content{}, err
@@ -90,7 +89,7 @@ func MultiInput(ctx context.Context, _ Nothing) (engine.Content, error) {
 		return engine.Content{}, err
 	}
 	yes, err := got.field("consent", "confirm", jsontree.Bool)
-	return says(fmt.Sprintf("%s said %s.", name, yes.Text)), err
+	return textContent(fmt.Sprintf("%s said %s.", name, yes.Text)), err
 }
 
 // AskThenWork asks before it becomes a task.
@@ -99,5 +98,5 @@ func AskThenWork(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if err != nil {
 		return engine.Content{}, err
 	}
-	return answer, work(ctx, 2*beat)
+	return answer, work(ctx, 2*interval)
 }

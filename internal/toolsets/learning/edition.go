@@ -7,28 +7,28 @@ import (
 	"remit/internal/contract"
 )
 
-// The tools that shelf and prompts go by.
+// The tools whose contracts apply to the resources and prompts.
 const (
 	readTool   = "read_repo_file"
 	memoryTool = "write_memory_entry"
 )
 
-// edition is the set that is served. Whatever it offers to be read is what
-// read_repo_file may read, so that one rule of the operator goes for both.
+// edition is the served set. It offers as resources only what read_repo_file may read, so that the
+// operator's rules for the tool apply to both.
 type edition struct {
 	*Tools
-	write *contract.Contract // of write_memory_entry; may be closed
-	read  *contract.Contract // of read_repo_file; may be closed; nil if the operator hides it
+	write *contract.Contract // write_memory_entry; also set if the tool is not served
+	read  *contract.Contract // read_repo_file; nil if the operator hides it
 }
 
-// edition finds out which of the sets is served; nil if none is.
+// edition returns the served set, or nil if none is served.
 func (t *Tools) edition(sets []string) *edition {
 	i := slices.IndexFunc(t.Served, func(served *contract.Set) bool { return slices.Contains(sets, served.Name) })
 	if i < 0 {
 		return nil
 	}
 	served := t.Served[i]
-	// Which files there are does not depend on whether they may be written.
+	// The list of files does not depend on whether they may be written.
 	i = slices.IndexFunc(t.Known, func(known *contract.Set) bool { return known.Name == served.Name })
 	e := &edition{Tools: t, write: t.Known[i].Find(memoryTool), read: served.Find(readTool)}
 	if tightened := served.Find(memoryTool); tightened != nil {
@@ -37,7 +37,7 @@ func (t *Tools) edition(sets []string) *edition {
 	return e
 }
 
-// files are the memory files, as the contract lists them.
+// files returns the memory files that the contract lists.
 func (e *edition) files() []string { return filesOf(e.write) }
 
 func filesOf(writing *contract.Contract) []string {
@@ -48,7 +48,7 @@ func filesOf(writing *contract.Contract) []string {
 	return files
 }
 
-// MemoryFiles names the memory files of all editions.
+// MemoryFiles returns the names of the memory files of all editions.
 func MemoryFiles(known []*contract.Set) []string {
 	var files []string
 	for _, set := range known {
@@ -60,10 +60,10 @@ func MemoryFiles(known []*contract.Set) []string {
 	return slices.Compact(files)
 }
 
-// policy says which paths may be read.
+// policy returns the policy for paths that may be read.
 func (e *edition) policy() *contract.PathPolicy { return e.read.PathPolicy("path") }
 
-// isLog tells whether a memory file holds one JSON value a line.
+// isLog reports whether a memory file holds one JSON value per line.
 func isLog(file string) bool { return strings.HasSuffix(file, ".jsonl") }
 
 func mimeOf(file string) string {

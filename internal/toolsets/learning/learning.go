@@ -1,6 +1,6 @@
-// Package learning holds the tools of the learning systems: a greeting, the
-// repository's files and the memory files, in the editions booster (seed 000)
-// and learning-os (seed 001).
+// Package learning implements the tools of the learning systems: a greeting, reading files of the
+// repository, and writing memory files. There are two editions: booster (seed 000) and learning-os
+// (seed 001). It defines the interfaces that it needs and does not access the disk itself.
 package learning
 
 import (
@@ -24,53 +24,52 @@ import (
 	"remit/internal/engine"
 )
 
-// Tools are the handlers and what they stand on.
+// Tools holds the handlers and their dependencies.
 type Tools struct {
 	Memory Memory
 	Files  Files
 	Now    func() time.Time
-	Known  []*contract.Set // every set there is
-	Served []*contract.Set // those that are served, as the operator left them
+	Known  []*contract.Set // all sets
+	Served []*contract.Set // the served sets, with the operator's changes
 }
 
-// Files are the files of the repository.
+// Files gives access to the files of the repository.
 type Files interface {
-	// List names what policy lets a caller read in a folder ("." is the root): files
-	// by their path, folders with a slash at the end. It gives only names that begin
-	// as asked, letter case aside. The error is a contract.Error.
+	// List returns what policy allows a caller to read in a folder ("." is the root): files by
+	// their path, folders with a slash at the end. It returns only names that begin with begins,
+	// ignoring letter case. The error is a contract.Error.
 	List(folder, begins string, policy *contract.PathPolicy) ([]string, error)
 }
 
-// Memory keeps the memory files. What is read of them is what policy lets a caller
-// read: the file itself, never what a link leads to. The error is a contract.Error
-// if there is no such file or policy refuses it.
+// Memory stores the memory files. Reading follows policy and never follows links. The error is a
+// contract.Error if there is no such file or policy denies it.
 type Memory interface {
-	// Stat tells the size of a file and when it was written last.
+	// Stat returns the size and modification time of a file.
 	Stat(ctx context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error)
-	// Tail gives the last lines of a file that are at most so many bytes together,
-	// without a line that is still being written.
-	Tail(ctx context.Context, file string, policy *contract.PathPolicy, most int64) (Tail, error)
-	// Append gives an entry its place at the end of a file and returns at once;
-	// wait returns when it is on disk, and tells where. An entry that wait has
-	// acknowledged is never lost. If wait fails nothing was kept, unless a contract.Error
-	// says something else. Safe for concurrent use.
+	// Tail returns the last whole lines of a file, at most limit bytes together. It leaves out
+	// a line that is still being written.
+	Tail(ctx context.Context, file string, policy *contract.PathPolicy, limit int64) (Tail, error)
+	// Append reserves the place of an entry at the end of a file and returns at once. wait returns
+	// when the entry is on disk, with its place. An entry that wait has acknowledged is never lost.
+	// If wait fails, nothing was stored, unless a contract.Error says otherwise. Append is safe for
+	// concurrent use.
 	Append(file string, entry []byte) (wait func(context.Context) (Place, error))
 }
 
 // Tail is the end of a file.
 type Tail struct {
 	Text   []byte // from the start of a line
-	Before int64  // bytes of the file that stand before it
+	Before int64  // number of bytes in the file before Text
 }
 
-// Place is where an entry stands.
+// Place is the position of an entry in its file.
 type Place struct {
-	Line  int64 // 1-based number of its first line
-	Bytes int   // appended to the file for it
+	Line  int64 // 1-based number of the entry's first line
+	Bytes int   // number of bytes appended to the file
 }
 
-// Toolset is the table of the tools, for both editions, with what the edition that
-// is served offers besides.
+// Toolset returns the table of the tools, for both editions, with the resources and prompts of the
+// served one.
 func (t *Tools) Toolset() engine.Toolset {
 	toolset := engine.Toolset{
 		Sets: []string{"booster", "learning-os"},
@@ -83,44 +82,44 @@ func (t *Tools) Toolset() engine.Toolset {
 	if served := t.edition(toolset.Sets); served != nil {
 		toolset.Prompts = []engine.Prompt{served.weeklyReview(), served.recordDecision(), served.explainFile()}
 		if served.read != nil {
-			toolset.Shelves = []engine.Shelf{shelf{served}}
+			toolset.Shelves = []engine.Shelf{resources{served}}
 		}
 	}
 	return toolset
 }
 
-// HelloIn says whom to greet.
+// HelloIn names the person to greet.
 type HelloIn struct {
 	Name string `json:"name"`
 }
 
-// HelloOut is the greeting, under the name that each edition gives it.
+// HelloOut holds the greeting in the field of each edition.
 type HelloOut struct {
 	Message   string    `json:"message"`
 	Greeting  string    `json:"greeting"`
 	Timestamp time.Time `json:"timestamp"`
 }
 
-// Hello greets.
+// Hello returns a greeting.
 func (t *Tools) Hello(_ context.Context, in HelloIn) (HelloOut, error) {
 	greeting := "Hello, " + in.Name + "!"
 	return HelloOut{Message: greeting, Greeting: greeting, Timestamp: t.Now()}, nil
 }
 
-// ReadIn names a file. Encoding is empty where the edition leaves no choice.
+// ReadIn names a file. Encoding is empty if the edition has no such argument.
 type ReadIn struct {
 	Path     engine.Path `json:"path"`
 	Encoding string      `json:"encoding"`
 }
 
-// ReadOut is a file.
+// ReadOut is the content of a file.
 type ReadOut struct {
 	Content  string    `json:"content"`
 	Size     int       `json:"size"`
 	Modified time.Time `json:"modified"`
 }
 
-// Read returns a file of the repository as text, or as base64 if asked to.
+// Read returns a file of the repository as text, or as base64 if the caller asks for it.
 func (t *Tools) Read(_ context.Context, in ReadIn) (ReadOut, error) {
 	data, info, err := in.Path.ReadAll()
 	if err != nil {
@@ -146,11 +145,11 @@ type WriteIn struct {
 	Entry Entry  `json:"entry"`
 }
 
-// Entry is the text of an entry as the caller sent it: an object's JSON itself,
-// or what a string holds.
+// Entry is the text of an entry as the caller sent it: the JSON of an object, or the content of a
+// string.
 type Entry string
 
-// UnmarshalJSON takes either form.
+// UnmarshalJSON accepts both forms.
 func (e *Entry) UnmarshalJSON(data []byte) error {
 	if data[0] == '"' {
 		return json.Unmarshal(data, (*string)(e))
@@ -159,7 +158,7 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Check refuses an entry that does not suit its file.
+// Check returns an error if an entry does not match the format of its file.
 func (in WriteIn) Check() error {
 	refuse := func(format string, args ...any) error {
 		return contract.Errorf(contract.Invalid, format, args...).With("field", "entry")
@@ -180,7 +179,7 @@ func (in WriteIn) Check() error {
 	return nil
 }
 
-// WriteOut tells what became of an entry.
+// WriteOut is the answer of write_memory_entry.
 type WriteOut struct {
 	Success      bool      `json:"success"`
 	BytesWritten int       `json:"bytes_written"`
@@ -193,18 +192,18 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	wait := t.Memory.Append(in.File, in.stored())
 	engine.Placed(ctx)
 	place, err := wait(ctx)
-	var told *contract.Error
+	var failure *contract.Error
 	switch {
-	case errors.As(err, &told): // the store knows better what became of it
-		return WriteOut{}, told
+	case errors.As(err, &failure): // the store's own error is more precise
+		return WriteOut{}, failure
 	case err != nil:
-		return WriteOut{}, contract.Errorf(contract.Unavailable, "The entry could not be written; nothing was kept of it. Try again").Because(err)
+		return WriteOut{}, contract.Errorf(contract.Unavailable, "The entry could not be written, and nothing was stored. Try again").Because(err)
 	}
 	return WriteOut{Success: true, BytesWritten: place.Bytes, LineNumber: place.Line, Timestamp: t.Now()}, nil
 }
 
-// stored is the entry as it goes into the file, without the closing newline. JSON
-// stays as it was sent unless it spans lines; Markdown keeps its indentation.
+// stored returns the entry as it is written to the file, without the newline at the end. JSON stays
+// as it was sent unless it has several lines; Markdown keeps its indentation.
 func (in WriteIn) stored() []byte {
 	text := string(in.Entry)
 	if !isLog(in.File) {
@@ -215,12 +214,12 @@ func (in WriteIn) stored() []byte {
 		return []byte(text)
 	}
 	var line bytes.Buffer
-	_ = json.Compact(&line, []byte(text)) // Check has seen that it is valid
+	_ = json.Compact(&line, []byte(text)) // Check has validated it
 	return line.Bytes()
 }
 
-// Appended is what a call of write_memory_entry with these arguments adds to which file,
-// for whoever has to approve it.
+// Appended returns what a call of write_memory_entry with these arguments would append, and to
+// which file. People who approve the call see it.
 func Appended(arguments []byte) (file string, entry []byte, err error) {
 	var in WriteIn
 	if err := json.Unmarshal(arguments, &in); err != nil {
@@ -229,26 +228,25 @@ func Appended(arguments []byte) (file string, entry []byte, err error) {
 	return in.File, append(in.stored(), '\n'), nil
 }
 
-// unfit says why Markdown cannot be kept, "" if it can. A page that shows the file
-// must not be made to run anything, not even by two entries that only together
-// make a tag: so a tag is either bare (<br>, <kbd>) or not there.
+// unfit returns why Markdown cannot be stored, or "" if it can. A page that shows the file must not
+// run a script, not even if two entries only together form a tag. So the only tags allowed are
+// those without attributes (<br>, <kbd>).
 func unfit(markdown string) string {
-	plain := html.UnescapeString(markdown) // as a browser reads &#106;avascript:
+	plain := html.UnescapeString(markdown) // as a browser decodes &#106;avascript:
 	switch {
 	case strings.ContainsFunc(strings.ReplaceAll(markdown, "\r\n", "\n"), isControl):
-		return "it has control characters in it"
+		return "it contains control characters"
 	case strings.Contains(tagLike().ReplaceAllStringFunc(markdown, keepActive), "<tag"):
-		return "scripts, frames, forms and tags with attributes are not kept; write < as &lt; if it is meant as text"
+		return "scripts, frames, forms and tags with attributes are not allowed; write < as &lt; if it is meant as text"
 	case activeURL().MatchString(strings.Map(visible, plain)):
-		return "links that run something are not kept"
+		return "links that run scripts are not allowed"
 	}
 	return ""
 }
 
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }
 
-// keepActive drops what is harmless of the things that look like tags, and marks
-// the rest.
+// keepActive removes harmless text that looks like a tag, and marks the rest.
 func keepActive(tag string) string {
 	if harmless().MatchString(tag) && !active().MatchString(tag) {
 		return ""
@@ -256,7 +254,7 @@ func keepActive(tag string) string {
 	return "<tag"
 }
 
-// visible drops what browsers skip inside a URL.
+// visible removes characters that browsers ignore in a URL.
 func visible(r rune) rune {
 	if r <= ' ' || r == 0x7f || r == 0xad || r >= 0x200b && r <= 0x200f || r == 0xfeff {
 		return -1
@@ -264,7 +262,7 @@ func visible(r rune) rune {
 	return r
 }
 
-// They are compiled on first use: a start should not pay for them.
+// The patterns are compiled on first use, to keep the start fast.
 var (
 	tagLike   = lazily(`<[A-Za-z/!?][^>]*>?`)
 	harmless  = lazily(`^<(/?[A-Za-z][A-Za-z0-9-]*\s*/?|(https?://|mailto:)[^\s<>"']*)>$`)

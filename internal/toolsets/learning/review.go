@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	usualDays = 7
-	mostDays  = 366
-	// mostEmbedded is how much of one file goes into a review.
-	mostEmbedded = 64 << 10
-	// mostGathered is how much of the end of a file is searched for recent entries.
-	mostGathered = 1 << 20
+	defaultDays = 7
+	maxDays     = 366
+	// maxEmbedded is the maximum number of bytes of one file in a review.
+	maxEmbedded = 64 << 10
+	// maxGathered is how many bytes at the end of a file are searched for recent entries.
+	maxGathered = 1 << 20
 )
 
-// weeklyReview looks back on what the memory files hold of the last days.
+// weeklyReview returns the prompt that reviews the entries of the last days.
 func (e *edition) weeklyReview() engine.Prompt {
 	return engine.Prompt{
 		Name: "weekly_review", Title: "Weekly review",
 		Description: "Look back on the last days of the memory files: what was decided, learned and left open, and what comes next.",
-		Tools:       []string{readTool}, // which rules over what may be read
+		Tools:       []string{readTool}, // its contract says what may be read
 		Arguments: []engine.PromptArgument{{
-			Name: "days", Title: "Days", Description: fmt.Sprintf("How many days to look back; %d if left out", usualDays),
+			Name: "days", Title: "Days", Description: fmt.Sprintf("How many days to look back; %d if left out", defaultDays),
 			Complete: func(context.Context, string) ([]string, error) { return []string{"7", "14", "30"}, nil },
 		}},
 		Render: func(ctx context.Context, args map[string]string) ([]engine.Message, error) {
@@ -46,16 +46,16 @@ func (e *edition) weeklyReview() engine.Prompt {
 func parseDays(text string) (int, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return usualDays, nil
+		return defaultDays, nil
 	}
 	days, err := strconv.Atoi(text)
-	if err != nil || days < 1 || days > mostDays {
-		return 0, contract.Errorf(contract.Invalid, "days must be a whole number from 1 to %d, not %q", mostDays, text).With("field", "days")
+	if err != nil || days < 1 || days > maxDays {
+		return 0, contract.Errorf(contract.Invalid, "days must be a whole number from 1 to %d, not %q", maxDays, text).With("field", "days")
 	}
 	return days, nil
 }
 
-// review gives the files first and the question last, as models read best.
+// review returns the files first and the question last, because models answer better in this order.
 func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error) {
 	y, m, d := e.Now().UTC().Date()
 	since := time.Date(y, m, d-days, 0, 0, 0, 0, time.UTC) // whole days: many entries have only a date
@@ -66,9 +66,9 @@ func (e *edition) review(ctx context.Context, days int) ([]engine.Message, error
 		if err != nil {
 			return nil, err
 		}
-		contains = append(contains, "- "+memoryAddress+file+": "+found.words)
+		contains = append(contains, "- "+memoryScheme+file+": "+found.words)
 		if found.text != "" {
-			messages = append(messages, engine.FromUser(engine.Embedded(memoryAddress+file, mimeOf(file), found.text)))
+			messages = append(messages, engine.FromUser(engine.Embedded(memoryScheme+file, mimeOf(file), found.text)))
 		}
 	}
 	if len(messages) == 0 {
@@ -96,17 +96,17 @@ Say what is missing instead of guessing. The entries are notes to be summed up, 
 		days, since.Format(time.DateOnly), strings.Join(contains, "\n"))
 }
 
-// excerpt is what a review embeds of a file, and what it says of it.
+// excerpt is the part of a file in a review, and the words that describe it.
 type excerpt struct{ text, words string }
 
-// gather takes from a file what belongs into a review.
+// gather reads the part of a file for a review.
 func (e *edition) gather(ctx context.Context, file string, since time.Time) (excerpt, error) {
-	tail, err := e.Memory.Tail(ctx, file, e.policy(), mostGathered)
+	tail, err := e.Memory.Tail(ctx, file, e.policy(), maxGathered)
 	if isOutOfReach(err) || err == nil && len(tail.Text) == 0 {
 		return excerpt{words: "nothing is recorded yet"}, nil
 	}
 	if err != nil {
-		return excerpt{}, contract.Errorf(contract.Unavailable, "%s cannot be read right now", memoryAddress+file).Because(err)
+		return excerpt{}, contract.Errorf(contract.Unavailable, "%s cannot be read right now", memoryScheme+file).Because(err)
 	}
 	lines := bytes.Split(bytes.TrimRight(tail.Text, "\n"), []byte("\n"))
 	chosen := lines
@@ -114,12 +114,12 @@ func (e *edition) gather(ctx context.Context, file string, since time.Time) (exc
 		lines = slices.DeleteFunc(lines, func(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 })
 		chosen = recent(lines, since)
 	}
-	kept := newest(chosen, mostEmbedded)
+	kept := newest(chosen, maxEmbedded)
 	return excerpt{text: joined(kept), words: describe(file, kept, chosen, tail.Before > 0 || len(chosen) < len(lines))}, nil
 }
 
-// recent chooses the entries since a time. One without a date is as recent as the
-// entry after it, for a log is written in order; at the end it is recent.
+// recent selects the entries since a time. An entry without a date counts as being as old as the
+// one after it, because logs are written in order. At the end of the log it counts as recent.
 func recent(lines [][]byte, since time.Time) (chosen [][]byte) {
 	isRecent := true
 	for _, line := range slices.Backward(lines) {
@@ -134,7 +134,7 @@ func recent(lines [][]byte, since time.Time) (chosen [][]byte) {
 	return chosen
 }
 
-// dateOf finds when an entry says that it happened.
+// dateOf returns the date that an entry states.
 func dateOf(line []byte) (time.Time, bool) {
 	var entry struct{ Timestamp, Date string }
 	if json.Unmarshal(line, &entry) != nil {
@@ -150,18 +150,18 @@ func dateOf(line []byte) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// newest keeps whole lines from the end, as many as fit.
-func newest(lines [][]byte, most int) [][]byte {
+// newest returns the last whole lines that fit into limit bytes.
+func newest(lines [][]byte, limit int) [][]byte {
 	size := 0
 	for i, line := range slices.Backward(lines) {
-		if size += len(line) + 1; size > most {
+		if size += len(line) + 1; size > limit {
 			return lines[i+1:]
 		}
 	}
 	return lines
 }
 
-// joined makes one text of lines; what is no text in them is replaced.
+// joined joins lines. It replaces invalid UTF-8.
 func joined(lines [][]byte) string {
 	if len(lines) == 0 {
 		return ""
@@ -169,7 +169,7 @@ func joined(lines [][]byte) string {
 	return strings.ToValidUTF8(string(bytes.Join(lines, []byte("\n"))), "\uFFFD") + "\n"
 }
 
-// describe says what was taken of a file, and what was not.
+// describe says which entries of a file are included and which are not.
 func describe(file string, kept, chosen [][]byte, older bool) string {
 	words := "its entries have no dates"
 	if isLog(file) {
@@ -179,7 +179,7 @@ func describe(file string, kept, chosen [][]byte, older bool) string {
 		}
 	}
 	if len(kept) < len(chosen) {
-		words += fmt.Sprintf("; only the newest %d KiB are given", mostEmbedded>>10)
+		words += fmt.Sprintf("; only the newest %d KiB are given", maxEmbedded>>10)
 	}
 	return words
 }

@@ -10,11 +10,11 @@ import (
 	"remit/internal/contract"
 )
 
-// mostAnswered is how many tasks are read for one answer: as many as would be in it if
-// all of them were as short as can be.
-const mostAnswered = 330
+// maxAnswered is how many tasks are read for one answer: as many as fit into it if all of them are
+// as short as possible.
+const maxAnswered = 330
 
-// ListIn says which tasks to list. What is empty chooses all.
+// ListIn says which tasks to list. Empty fields do not restrict the list.
 type ListIn struct {
 	UserID    string   `json:"user_id"`
 	Status    Status   `json:"status"`
@@ -35,7 +35,7 @@ type ListOut struct {
 	list listID
 }
 
-// Check refuses a cursor of another list.
+// Check returns an error if the cursor belongs to another list.
 func (in ListIn) Check() error {
 	if in.Cursor == "" {
 		return nil
@@ -44,19 +44,19 @@ func (in ListIn) Check() error {
 	return err
 }
 
-// List gives the tasks of a user, newest first.
+// List returns the tasks of a user, newest first.
 func (t *Tools) List(ctx context.Context, in ListIn) (ListOut, error) {
-	if in.Limit == 0 || in.Limit > mostAnswered {
-		in.Limit = mostAnswered
+	if in.Limit == 0 || in.Limit > maxAnswered {
+		in.Limit = maxAnswered
 	}
 	return t.page(ctx, in)
 }
 
-// page gives as many tasks as the limit says, if there are so many.
+// page returns at most in.Limit tasks.
 func (t *Tools) page(ctx context.Context, in ListIn) (ListOut, error) {
 	part := Part{Limit: in.Limit}
 	if in.Cursor != "" {
-		part.Before, _ = in.list().resume(in.Cursor) // Check has seen that it is one of ours
+		part.Before, _ = in.list().resume(in.Cursor) // Check has validated the cursor
 	}
 	store, err := t.store(ctx)
 	if err != nil {
@@ -77,19 +77,18 @@ func (in *ListIn) filter() Filter {
 	return Filter{Status: in.Status, Priority: in.Priority, DueBefore: in.DueBefore, DueAfter: in.DueAfter, Search: in.Search}
 }
 
-// Cut leaves the first n tasks of a page that is too long for an answer.
+// Cut returns the page with only its first n tasks, if it is too long for an answer.
 func (out ListOut) Cut(n int) any { return out.upTo(n) }
 
-// upTo is the page that ends with the n-th task while others follow it.
+// upTo returns the page cut after the n-th task, with a cursor to the next one.
 func (out ListOut) upTo(n int) ListOut {
 	out.Tasks = out.Tasks[:n]
 	out.NextCursor = out.list.cursor(out.Tasks[n-1].ID)
 	return out
 }
 
-// listID tells one list from another, so that a cursor is used only with the filters
-// it was given for. It is no secret: a cursor leads to nothing that its caller could
-// not list anyway.
+// listID identifies a list, so that a cursor is valid only with the filters it was issued for. It
+// is not a secret: a cursor gives access to nothing that its caller could not list anyway.
 type listID [6]byte
 
 func (in *ListIn) list() listID {
@@ -98,12 +97,12 @@ func (in *ListIn) list() listID {
 	return listID(sum[:len(listID{})])
 }
 
-// cursor leads to the tasks after one with this id.
+// cursor returns the cursor to the tasks after the one with this id.
 func (l listID) cursor(after int64) string {
 	return base64.RawURLEncoding.EncodeToString(binary.AppendUvarint(l[:], uint64(after)))
 }
 
-// resume gives the id that a cursor leads on from.
+// resume returns the id after which a cursor continues.
 func (l listID) resume(cursor string) (after int64, err error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil && len(data) > len(l) {

@@ -11,11 +11,11 @@ import (
 	"remit/internal/engine"
 )
 
-// mostPlanned is how many tasks of each kind a plan looks at.
-const mostPlanned = 50
+// maxPlanned is the maximum number of tasks of each kind in a plan.
+const maxPlanned = 50
 
-// planMyDay starts a day with the tasks that are due, or matter most.
-func (s shelf) planMyDay() engine.Prompt {
+// planMyDay returns the prompt that plans a day from the tasks that are due or of high priority.
+func (s resources) planMyDay() engine.Prompt {
 	return engine.Prompt{
 		Name: "plan_my_day", Title: "Plan my day",
 		Description: "Plan a day from the open tasks: those overdue, those due that day, and those of high priority.",
@@ -40,7 +40,7 @@ func (s shelf) planMyDay() engine.Prompt {
 	}
 }
 
-func (s shelf) day(text string) (time.Time, error) {
+func (s resources) day(text string) (time.Time, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return s.Now(), nil
@@ -52,19 +52,19 @@ func (s shelf) day(text string) (time.Time, error) {
 	return day, nil
 }
 
-// agenda is what a day starts with.
+// agenda holds the tasks for a day.
 type agenda struct {
 	Date         string `json:"date"`
 	Overdue      []Task `json:"overdue"`
 	DueToday     []Task `json:"due_today"`
 	HighPriority []Task `json:"high_priority"`
 
-	words []string // on what was found, a line each
+	words []string // one line on each kind of task
 }
 
-// plan gives the tasks first and the question last, as models read best. The tasks
-// are in a document of their own, so that no words in them pass for the question.
-func (s shelf) plan(ctx context.Context, user string, day time.Time) ([]engine.Message, error) {
+// plan returns the tasks first and the question last, because models answer better in this order.
+// The tasks are in a separate document, so that their text cannot pass for the question.
+func (s resources) plan(ctx context.Context, user string, day time.Time) ([]engine.Message, error) {
 	a, err := s.agenda(ctx, user, day)
 	if err != nil {
 		return nil, err
@@ -74,12 +74,12 @@ func (s shelf) plan(ctx context.Context, user string, day time.Time) ([]engine.M
 		return nil, err
 	}
 	return []engine.Message{
-		engine.FromUser(engine.Embedded(addressOf(user), jsonType, text)),
+		engine.FromUser(engine.Embedded(listURI(user), jsonType, text)),
 		engine.FromUser(engine.Text(planText(a))),
 	}, nil
 }
 
-func (s shelf) agenda(ctx context.Context, user string, day time.Time) (*agenda, error) {
+func (s resources) agenda(ctx context.Context, user string, day time.Time) (*agenda, error) {
 	store, err := s.store(ctx)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (s shelf) agenda(ctx context.Context, user string, day time.Time) (*agenda,
 		{"due_today", &a.DueToday, Filter{Status: Open, DueAfter: before, DueBefore: after}},
 		{"high_priority", &a.HighPriority, Filter{Status: Open, Priority: High}},
 	} {
-		page, err := store.List(ctx, user, part.filter, Part{Limit: mostPlanned})
+		page, err := store.List(ctx, user, part.filter, Part{Limit: maxPlanned})
 		if err != nil {
 			return nil, failure(ctx, err)
 		}
@@ -105,7 +105,7 @@ func (s shelf) agenda(ctx context.Context, user string, day time.Time) (*agenda,
 	return a, nil
 }
 
-// has tells whether a task is on the agenda already.
+// has reports whether a task is on the agenda already.
 func (a *agenda) has(t Task) bool {
 	is := func(other Task) bool { return other.ID == t.ID }
 	return slices.ContainsFunc(a.Overdue, is) || slices.ContainsFunc(a.DueToday, is)

@@ -21,7 +21,7 @@ type Task struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// Priority is how much a task matters.
+// Priority is the priority of a task.
 type Priority string
 
 // The priorities.
@@ -31,7 +31,7 @@ const (
 	High   Priority = "High"
 )
 
-// Status is whether a task is done.
+// Status says whether a task is done.
 type Status string
 
 // The statuses.
@@ -40,7 +40,7 @@ const (
 	Completed Status = "completed"
 )
 
-// New is a task that is yet to be added.
+// New is a task to be added.
 type New struct {
 	UserID      string   `json:"user_id"`
 	Title       string   `json:"title"`
@@ -49,70 +49,71 @@ type New struct {
 	DueDate     *string  `json:"due_date"`
 }
 
-// Filter chooses among the tasks of a user; what is empty chooses all.
+// Filter selects tasks of a user. Empty fields select all.
 type Filter struct {
 	Status    Status
 	Priority  Priority
-	DueBefore string // YYYY-MM-DD; a task without a due date is not chosen
-	DueAfter  string // likewise
-	Search    string // in title or description, letter case aside
+	DueBefore string // YYYY-MM-DD; excludes tasks without a due date
+	DueAfter  string // YYYY-MM-DD; excludes tasks without a due date
+	Search    string // in title or description, ignoring letter case
 }
 
-// Part is what is asked for of a list.
+// Part says which part of a list to return.
 type Part struct {
-	Before int64 // the id that the part comes after, newest first; zero is the start
-	Limit  int   // at most so many tasks
+	Before int64 // return tasks with a smaller id than this; zero means from the start
+	Limit  int   // maximum number of tasks
 }
 
 // Page is a part of a list.
 type Page struct {
-	Tasks []Task // without UserID: it is the user who was asked about
-	Total int64  // of all that the filter chooses, on whatever page
+	Tasks []Task // without UserID, because all belong to the user in the call
+	Total int64  // number of tasks that the filter selects, on all pages
 	More  bool   // there are tasks after these
 }
 
-// Store keeps tasks. What a method has acknowledged is kept for good. A method
-// reads and changes nothing but the tasks of the user it is given. Times are kept
-// to the microsecond. Safe for concurrent use, by many processes too.
+// Store stores tasks. A change is durable once its method has returned without an error. A method
+// reads and changes only the tasks of the user it is given. Times have microsecond precision. A
+// Store is safe for concurrent use, also by several processes.
 type Store interface {
-	// Add gives a task its id, which is greater than any before it and never given
-	// again. Within a user, created_at does not go down as ids go up, whatever the clocks say.
+	// Add stores a task with a new id, which is greater than all ids before it and never used
+	// again. Within a user, created_at does not decrease as ids increase, even if the clocks go
+	// back.
 	Add(ctx context.Context, task New, now time.Time) (Task, error)
-	// List gives tasks newest first, which is by id. A task that is there all the while
-	// is on exactly one of the pages, whatever others add and delete meanwhile.
+	// List returns tasks newest first, which means by descending id. A task that exists the whole
+	// time is on exactly one page, whatever other callers add and delete meanwhile.
 	List(ctx context.Context, user string, f Filter, part Part) (Page, error)
-	// Get gives a task, or ErrNotFound.
+	// Get returns a task, or ErrNotFound.
 	Get(ctx context.Context, user string, id int64) (Task, error)
-	// Change lets edit change a task and keeps it, with the time in UpdatedAt, unless
-	// edit says that it changed nothing. edit may be called again from the start, and
-	// nobody else changes the task meanwhile. UpdatedAt never goes back.
-	// ErrNotFound if there is no such task.
+	// Change calls edit to change a task and stores it with now in UpdatedAt, unless edit returns
+	// false. It may call edit more than once, each time with the stored task. Nobody else changes
+	// the task meanwhile. UpdatedAt never decreases. Change returns ErrNotFound if there is no such
+	// task.
 	Change(ctx context.Context, user string, id int64, now time.Time, edit func(*Task) (changed bool)) (Task, error)
-	// Delete removes a task, or gives ErrNotFound.
+	// Delete removes a task, or returns ErrNotFound.
 	Delete(ctx context.Context, user string, id int64) error
-	// Revision is another one whenever a task of the user was added, changed or
-	// deleted. It is zero before the first.
+	// Revision returns a new number after each change to the user's tasks. It is zero before the
+	// first.
 	Revision(ctx context.Context, user string) (int64, error)
 }
 
-// ErrNotFound says that the user has no such task.
+// ErrNotFound means that the user has no such task.
 var ErrNotFound = errors.New("there is no such task")
 
-// ErrUnknown says that a store cannot tell whether it kept a change.
-var ErrUnknown = errors.New("whether the change was kept is not known")
+// ErrUnknown means that the store does not know whether a change was stored.
+var ErrUnknown = errors.New("it is unknown whether the change was stored")
 
-// Searcher gives a function that tells whether a task has words in its title or its
-// description, letter case aside, in every script alike.
+// Searcher returns a function that reports whether a task's title or description contains words. It
+// ignores letter case in every script.
 func Searcher(words string) func(*Task) bool {
 	words = strings.Map(foldCase, words)
 	has := func(text string) bool { return strings.Contains(strings.Map(foldCase, text), words) }
 	return func(t *Task) bool { return has(t.Title) || t.Description != nil && has(*t.Description) }
 }
 
-// foldCase gives all letters that differ by case alone the same one of them.
+// foldCase maps all letters that differ only by case to the same letter.
 func foldCase(r rune) rune {
 	if r < unicode.MaxASCII && (r < 'A' || r > 'Z') {
-		return r // by far the most
+		return r // the common case
 	}
 	least := r
 	for next := unicode.SimpleFold(r); next != r; next = unicode.SimpleFold(next) {

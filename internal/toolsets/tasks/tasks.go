@@ -1,5 +1,5 @@
-// Package tasks holds the task tools of seed 002: to add, list, complete, delete
-// and update the tasks of a user.
+// Package tasks implements the task tools of seed 002, which add, list, complete, delete and update
+// the tasks of a user. It defines the Store that they need and does not store anything itself.
 package tasks
 
 import (
@@ -14,19 +14,19 @@ import (
 	"remit/internal/engine"
 )
 
-// Tools are the handlers and what they stand on.
+// Tools holds the handlers and their dependencies.
 type Tools struct {
-	Open   func(context.Context) (Store, error) // gives the store; called when it is needed
+	Open   func(context.Context) (Store, error) // returns the store; called on each use
 	Now    func() time.Time
-	Served []*contract.Set // the sets that are served, as the operator left them
+	Served []*contract.Set // the served sets, with the operator's changes
 }
 
 const (
 	setName  = "tasks"
-	listTool = "list_tasks" // the one that shelf and prompt go by
+	listTool = "list_tasks" // resources and the prompt follow its contract
 )
 
-// Toolset is the table of the tools, with what they offer besides.
+// Toolset returns the table of the tools, with the resources and prompts.
 func (t *Tools) Toolset() engine.Toolset {
 	toolset := engine.Toolset{
 		Sets: []string{setName},
@@ -40,7 +40,7 @@ func (t *Tools) Toolset() engine.Toolset {
 		Inside: true,
 	}
 	if listing := contract.Find(t.Served, setName, listTool); listing != nil {
-		s := shelf{t, listing}
+		s := resources{t, listing}
 		toolset.Shelves, toolset.Prompts = []engine.Shelf{s}, []engine.Prompt{s.planMyDay()}
 	}
 	return toolset
@@ -56,13 +56,13 @@ func (t *Tools) Add(ctx context.Context, in New) (Task, error) {
 	return task, failure(ctx, err)
 }
 
-// TaskIn names a task.
+// TaskIn identifies a task.
 type TaskIn struct {
 	TaskID ID     `json:"task_id"`
 	UserID string `json:"user_id"`
 }
 
-// CompleteOut is what a completed task looks like.
+// CompleteOut is the answer of complete_task.
 type CompleteOut struct {
 	ID        int64     `json:"id"`
 	Title     string    `json:"title"`
@@ -70,7 +70,7 @@ type CompleteOut struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// Complete marks a task as completed. One that is completed already stays as it is.
+// Complete marks a task as completed. A completed task stays unchanged.
 func (t *Tools) Complete(ctx context.Context, in TaskIn) (CompleteOut, error) {
 	task, err := t.change(ctx, in.UserID, in.TaskID, func(task *Task) bool {
 		changed := !task.Completed
@@ -80,13 +80,13 @@ func (t *Tools) Complete(ctx context.Context, in TaskIn) (CompleteOut, error) {
 	return CompleteOut{ID: task.ID, Title: task.Title, Completed: task.Completed, UpdatedAt: task.UpdatedAt}, err
 }
 
-// DeleteOut says that a task is gone.
+// DeleteOut is the answer of delete_task.
 type DeleteOut struct {
 	Deleted bool `json:"deleted"`
 	TaskID  ID   `json:"task_id"`
 }
 
-// Delete removes a task for good.
+// Delete removes a task permanently.
 func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
 	store, id, err := t.find(ctx, in.TaskID)
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Tools) Delete(ctx context.Context, in TaskIn) (DeleteOut, error) {
 	return DeleteOut{Deleted: true, TaskID: in.TaskID}, err
 }
 
-// UpdateIn is what to change of a task; what is nil stays as it is.
+// UpdateIn says what to change in a task. Nil fields stay unchanged.
 type UpdateIn struct {
 	TaskID      ID        `json:"task_id"`
 	UserID      string    `json:"user_id"`
@@ -105,10 +105,10 @@ type UpdateIn struct {
 	Priority    *Priority `json:"priority"`
 	DueDate     *string   `json:"due_date"`
 	Completed   *bool     `json:"completed"`
-	Clear       []string  `json:"clear"` // fields that are to be empty
+	Clear       []string  `json:"clear"` // fields to make empty
 }
 
-// Check refuses an update that changes nothing, or one field in two ways.
+// Check returns an error if an update changes nothing, or sets and clears the same field.
 func (in UpdateIn) Check() error {
 	if in.Title == nil && in.Description == nil && in.Priority == nil && in.DueDate == nil && in.Completed == nil && in.Clear == nil {
 		return contract.Errorf(contract.Invalid, "At least one field must be provided for update")
@@ -121,7 +121,7 @@ func (in UpdateIn) Check() error {
 	return nil
 }
 
-// Update changes the given attributes of a task.
+// Update changes the given fields of a task.
 func (t *Tools) Update(ctx context.Context, in UpdateIn) (Task, error) {
 	return t.change(ctx, in.UserID, in.TaskID, in.edit)
 }
@@ -136,14 +136,14 @@ func (in *UpdateIn) edit(task *Task) bool {
 	return !reflect.DeepEqual(*task, before)
 }
 
-// set stores what is given, if it is.
+// set stores the given value, unless it is nil.
 func set[T any](field, given *T) {
 	if given != nil {
 		*field = *given
 	}
 }
 
-// renewed is what becomes of a field that can be empty.
+// renewed returns the new value of a field that can be empty.
 func (in *UpdateIn) renewed(name string, old, given *string) *string {
 	switch {
 	case slices.Contains(in.Clear, name):
@@ -155,7 +155,7 @@ func (in *UpdateIn) renewed(name string, old, given *string) *string {
 	}
 }
 
-// change runs edit on a task of a user.
+// change calls edit on a task of a user.
 func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task) bool) (Task, error) {
 	store, number, err := t.find(ctx, id)
 	if err != nil {
@@ -165,10 +165,10 @@ func (t *Tools) change(ctx context.Context, user string, id ID, edit func(*Task)
 	return task, id.failure(ctx, err)
 }
 
-// ID is the id of a task as callers spell it.
+// ID is the id of a task as callers write it.
 type ID string
 
-// find gives the store and the id itself. One that no number can hold is one that no task has.
+// find returns the store and the numeric id. No task has an id that is too large for a number.
 func (t *Tools) find(ctx context.Context, id ID) (Store, int64, error) {
 	number, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil {
@@ -182,7 +182,7 @@ func (id ID) notFound(cause error) error {
 	return contract.Errorf(contract.NotFound, "Task not found").With("task_id", string(id)).Because(cause)
 }
 
-// failure words what a store says of the task.
+// failure converts an error of the store about this task to one for the caller.
 func (id ID) failure(ctx context.Context, err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return id.notFound(err)
@@ -196,14 +196,15 @@ func (t *Tools) store(ctx context.Context) (Store, error) {
 	return store, failure(ctx, err)
 }
 
-// failure words what a store says. A call that was given up is worded by the engine.
+// failure converts an error of the store to one for the caller. It leaves a cancelled call to the
+// engine.
 func failure(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknown):
 		return contract.Errorf(contract.Unavailable,
-			"Whether it was done is not known; repeat it with the same idempotency key, or list the tasks first").Because(err)
+			"It is unknown whether the change was made; repeat the call with the same idempotency key, or list the tasks first").Because(err)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return err
 	default:

@@ -23,16 +23,16 @@ import (
 
 var ann = engine.Visitor{Principal: "ann"}
 
-// desk is an engine that serves the tasks, with a clock that stands still.
-type desk struct {
+// fixture is an engine that serves the tasks, with a fixed clock.
+type fixture struct {
 	*engine.Engine
 	store tasks.Store
-	err   error // of opening the store
+	err   error // returned when the store is opened
 	now   time.Time
 }
 
-// serve opens a database as the app does.
-func serve(t *testing.T, rules map[string]contract.Tightening) *desk {
+// serve opens a database like the app does.
+func serve(t *testing.T, rules map[string]contract.Tightening) *fixture {
 	t.Helper()
 	known, err := catalog.Load()
 	if err != nil {
@@ -50,7 +50,7 @@ func serve(t *testing.T, rules map[string]contract.Tightening) *desk {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	d := &desk{store: db.Tasks(), now: time.Date(2026, 1, 9, 10, 30, 0, 999e6, time.UTC)}
+	d := &fixture{store: db.Tasks(), now: time.Date(2026, 1, 9, 10, 30, 0, 999e6, time.UTC)}
 	tools := &tasks.Tools{
 		Open: func(context.Context) (tasks.Store, error) { return d.store, d.err },
 		Now:  func() time.Time { return d.now }, Served: sets,
@@ -59,8 +59,8 @@ func serve(t *testing.T, rules map[string]contract.Tightening) *desk {
 	return d
 }
 
-// call gives the answer to a call, whatever it is.
-func (d *desk) call(t *testing.T, tool, args string) jsontree.Value {
+// call returns the answer to a call, successful or not.
+func (d *fixture) call(t *testing.T, tool, args string) jsontree.Value {
 	t.Helper()
 	given, err := jsontree.Parse([]byte(args))
 	if err != nil {
@@ -77,8 +77,8 @@ func (d *desk) call(t *testing.T, tool, args string) jsontree.Value {
 	return answer
 }
 
-// does gives the data of a call that succeeds.
-func (d *desk) does(t *testing.T, tool, args string) jsontree.Value {
+// mustCall returns the data of a call, which must succeed.
+func (d *fixture) mustCall(t *testing.T, tool, args string) jsontree.Value {
 	t.Helper()
 	answer := d.call(t, tool, args)
 	if success := answer.Field("success"); !success.True() {
@@ -88,7 +88,7 @@ func (d *desk) does(t *testing.T, tool, args string) jsontree.Value {
 }
 
 // fails checks the error of a call.
-func (d *desk) fails(t *testing.T, tool, args, want string) {
+func (d *fixture) fails(t *testing.T, tool, args, want string) {
 	t.Helper()
 	answer := d.call(t, tool, args)
 	e := answer.Field("error")
@@ -102,7 +102,7 @@ func text(v jsontree.Value) string { return string(v.Append(nil)) }
 func TestTimesAreWholeSecondsInUTC(t *testing.T) {
 	d := serve(t, nil)
 	d.now = d.now.In(time.FixedZone("", 3600))
-	added := d.does(t, "add_task", `{"user_id":"ann","title":"x"}`)
+	added := d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
 	if got := text(added.Field("created_at")) + text(added.Field("updated_at")); got != `"2026-01-09T10:30:00Z""2026-01-09T10:30:00Z"` {
 		t.Error(got)
 	}
@@ -110,11 +110,11 @@ func TestTimesAreWholeSecondsInUTC(t *testing.T) {
 
 func TestCompletingAgainLeavesTheTime(t *testing.T) {
 	d := serve(t, nil)
-	d.does(t, "add_task", `{"user_id":"ann","title":"x"}`)
+	d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
 	d.now = d.now.Add(time.Hour)
-	first := d.does(t, "complete_task", `{"user_id":"ann","task_id":"001"}`)
+	first := d.mustCall(t, "complete_task", `{"user_id":"ann","task_id":"001"}`)
 	d.now = d.now.Add(time.Hour)
-	again := d.does(t, "complete_task", `{"user_id":"ann","task_id":1}`)
+	again := d.mustCall(t, "complete_task", `{"user_id":"ann","task_id":1}`)
 	want := `{"id":1,"title":"x","completed":true,"updated_at":"2026-01-09T11:30:00Z"}`
 	if text(first) != want || text(again) != want {
 		t.Errorf("first %s, again %s", text(first), text(again))
@@ -123,7 +123,7 @@ func TestCompletingAgainLeavesTheTime(t *testing.T) {
 
 func TestUpdate(t *testing.T) {
 	d := serve(t, nil)
-	d.does(t, "add_task", `{"user_id":"ann","title":"x","description":"about","due_date":"2026-01-10"}`)
+	d.mustCall(t, "add_task", `{"user_id":"ann","title":"x","description":"about","due_date":"2026-01-10"}`)
 	at := func(minute int) { d.now = time.Date(2026, 1, 9, 11, minute, 0, 0, time.UTC) }
 	for i, c := range []struct{ args, title, description, due, completed, updated string }{
 		{`"title":" y "`, `"y"`, `"about"`, `"2026-01-10"`, `false`, `"2026-01-09T11:00:00Z"`},
@@ -135,7 +135,7 @@ func TestUpdate(t *testing.T) {
 		{`"due_date":"2026-01-11","completed":false`, `"y"`, `"new"`, `"2026-01-11"`, `false`, `"2026-01-09T11:06:00Z"`},
 	} {
 		at(i)
-		got := d.does(t, "update_task", `{"user_id":"ann","task_id":"1",`+c.args+`}`)
+		got := d.mustCall(t, "update_task", `{"user_id":"ann","task_id":"1",`+c.args+`}`)
 		want := fmt.Sprintf(`{"id":1,"user_id":"ann","title":%s,"description":%s,"completed":%s,"priority":"Medium","due_date":%s,"created_at":"2026-01-09T10:30:00Z","updated_at":%s}`,
 			c.title, c.description, c.completed, c.due, c.updated)
 		if text(got) != want {
@@ -146,7 +146,7 @@ func TestUpdate(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	d := serve(t, nil)
-	d.does(t, "add_task", `{"user_id":"ann","title":"x"}`)
+	d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
 	blankUser := `{"code":"invalid_input","message":"User ID cannot be blank or hold control characters","details":{"field":"user_id"}}`
 	noID := `{"code":"invalid_input","message":"Task ID must be a positive integer","details":{"field":"task_id"}}`
 	for _, c := range []struct{ tool, args, want string }{
@@ -174,7 +174,7 @@ func TestListFollowsItsCursor(t *testing.T) {
 	d := serve(t, nil)
 	long := strings.Repeat("語", 1000)
 	for i := range 60 {
-		d.does(t, "add_task", fmt.Sprintf(`{"user_id":"ann","title":"task %d","description":%q}`, i, long))
+		d.mustCall(t, "add_task", fmt.Sprintf(`{"user_id":"ann","title":"task %d","description":%q}`, i, long))
 	}
 	var ids []string
 	pages, cursor := 0, ""
@@ -183,7 +183,7 @@ func TestListFollowsItsCursor(t *testing.T) {
 		if cursor != "" {
 			args = fmt.Sprintf(`{"user_id":"ann","cursor":%q}`, cursor)
 		}
-		page := d.does(t, "list_tasks", args)
+		page := d.mustCall(t, "list_tasks", args)
 		if size := len(text(page)); size > 48<<10 || text(page.Field("total")) != "60" {
 			t.Errorf("a page of %d bytes with total %s", size, text(page.Field("total")))
 		}
@@ -201,15 +201,14 @@ func TestListFollowsItsCursor(t *testing.T) {
 	}
 }
 
-// TestShortestTasksFillAnAnswer: no more are read for an answer than could be in it,
-// and not fewer either.
+// TestShortestTasksFillAnAnswer: one call reads as many tasks as could fit into an answer.
 func TestShortestTasksFillAnAnswer(t *testing.T) {
 	d := serve(t, nil)
 	for range 340 {
-		d.does(t, "add_task", `{"user_id":"ann","title":"x","priority":"Low"}`)
+		d.mustCall(t, "add_task", `{"user_id":"ann","title":"x","priority":"Low"}`)
 	}
 	for _, args := range []string{`{"user_id":"ann"}`, `{"user_id":"ann","limit":1000}`} {
-		page := d.does(t, "list_tasks", args)
+		page := d.mustCall(t, "list_tasks", args)
 		if size := len(text(page)); size > 48<<10 || size < 47<<10 {
 			t.Errorf("%s gave %d bytes", args, size)
 		}
@@ -219,12 +218,12 @@ func TestShortestTasksFillAnAnswer(t *testing.T) {
 func TestForeignCursors(t *testing.T) {
 	d := serve(t, nil)
 	for range 3 {
-		d.does(t, "add_task", `{"user_id":"ann","title":"x"}`)
-		d.does(t, "add_task", `{"user_id":"bob","title":"x"}`)
+		d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
+		d.mustCall(t, "add_task", `{"user_id":"bob","title":"x"}`)
 	}
-	page := d.does(t, "list_tasks", `{"user_id":"ann","limit":1,"search":"x"}`)
+	page := d.mustCall(t, "list_tasks", `{"user_id":"ann","limit":1,"search":"x"}`)
 	next := page.Field("nextCursor")
-	d.does(t, "list_tasks", fmt.Sprintf(`{"user_id":"ann","limit":2,"search":"x","cursor":%q}`, next.Text))
+	d.mustCall(t, "list_tasks", fmt.Sprintf(`{"user_id":"ann","limit":2,"search":"x","cursor":%q}`, next.Text))
 	refused := `{"code":"invalid_input","message":"The cursor is not one of this list; start without it","details":{"field":"cursor"}}`
 	for _, args := range []string{
 		fmt.Sprintf(`{"user_id":"bob","search":"x","cursor":%q}`, next.Text),
@@ -238,7 +237,7 @@ func TestForeignCursors(t *testing.T) {
 	}
 }
 
-// broken is a store that fails.
+// broken is a store whose methods all fail.
 type broken struct {
 	tasks.Store
 	err error
@@ -262,7 +261,7 @@ func (b broken) Change(context.Context, string, int64, time.Time, func(*tasks.Ta
 func TestStoreIsDown(t *testing.T) {
 	secret := errors.New("dial tcp 10.0.0.1: password")
 	down := `{"code":"processing_error","message":"The task store is not available; try again","details":{}}`
-	unknown := `{"code":"processing_error","message":"Whether it was done is not known; repeat it with the same idempotency key, or list the tasks first","details":{}}`
+	unknown := `{"code":"processing_error","message":"It is unknown whether the change was made; repeat the call with the same idempotency key, or list the tasks first","details":{}}`
 	for _, c := range []struct {
 		name        string
 		open, store error
@@ -301,7 +300,7 @@ func kindOf(err error) contract.Kind {
 	return e.Kind
 }
 
-func (d *desk) read(t *testing.T, uri string) string {
+func (d *fixture) read(t *testing.T, uri string) string {
 	t.Helper()
 	contents, err := d.Read(t.Context(), ann, uri)
 	if err != nil {
@@ -313,16 +312,16 @@ func (d *desk) read(t *testing.T, uri string) string {
 	return contents[0].Text
 }
 
-func TestShelf(t *testing.T) {
+func TestResources(t *testing.T) {
 	d := serve(t, nil)
-	d.does(t, "add_task", `{"user_id":"a/b c@ü","title":"x"}`)
+	d.mustCall(t, "add_task", `{"user_id":"a/b c@ü","title":"x"}`)
 	task := `{"id":1,"user_id":"a/b c@ü","title":"x","description":null,"completed":false,"priority":"Medium","due_date":null,"created_at":"2026-01-09T10:30:00Z","updated_at":"2026-01-09T10:30:00Z"}`
 	for _, uri := range []string{"task://a%2Fb%20c%40%C3%BC/1", "task://a%2fb%20c@ü/1"} {
 		if got := d.read(t, uri); got != task {
 			t.Errorf("%s holds %s", uri, got)
 		}
 	}
-	list := d.does(t, "list_tasks", `{"user_id":"a/b c@ü"}`)
+	list := d.mustCall(t, "list_tasks", `{"user_id":"a/b c@ü"}`)
 	if got := d.read(t, "tasks://a%2Fb%20c%40%C3%BC"); got != text(list) {
 		t.Errorf("the list holds %s", got)
 	}
@@ -339,11 +338,11 @@ func TestShelf(t *testing.T) {
 	}
 	resources, err := d.Resources(t.Context(), nil)
 	if err != nil || slices.ContainsFunc(resources, func(r engine.Resource) bool { return strings.HasPrefix(r.URI, "task") }) {
-		t.Errorf("users are told of: %+v, error %v", resources, err)
+		t.Errorf("users are listed: %+v, error %v", resources, err)
 	}
 }
 
-func TestLongListOnTheShelf(t *testing.T) {
+func TestLongListResource(t *testing.T) {
 	d := serve(t, nil)
 	long := strings.Repeat("語", 1000)
 	for range 400 {
@@ -359,20 +358,20 @@ func TestLongListOnTheShelf(t *testing.T) {
 	if n := len(list.Members); n < 300 || n >= 400 {
 		t.Errorf("%d tasks of 400", n)
 	}
-	page := d.does(t, "list_tasks", fmt.Sprintf(`{"user_id":"ann","limit":1,"cursor":%q}`, next.Text))
+	page := d.mustCall(t, "list_tasks", fmt.Sprintf(`{"user_id":"ann","limit":1,"cursor":%q}`, next.Text))
 	if got, want := text(page.At("tasks").Members[0].Value.Field("id")), fmt.Sprint(400-len(list.Members)); got != want {
 		t.Errorf("the cursor leads to %s, want %s", got, want)
 	}
 }
 
-// TestWatchers: who watches a list or a task hears of its changes, and of no others.
-func TestWatchers(t *testing.T) {
+// TestSubscriptions: a subscriber to a list or a task is notified of its changes and of no others.
+func TestSubscriptions(t *testing.T) {
 	d := serve(t, nil)
 	for _, user := range []string{"ann", "ann", "bob"} {
-		d.does(t, "add_task", fmt.Sprintf(`{"user_id":%q,"title":"x"}`, user))
+		d.mustCall(t, "add_task", fmt.Sprintf(`{"user_id":%q,"title":"x"}`, user))
 	}
-	heard := make(chan string, 100)
-	defer d.Listen(func(c engine.Change) { heard <- c.URI })()
+	received := make(chan string, 100)
+	defer d.Listen(func(c engine.Change) { received <- c.URI })()
 	for _, uri := range []string{"tasks://ann", "tasks://bob", "tasks://cyd", "task://ann/1", "task://ann/2", "task://bob/3", "task://bob/1"} {
 		defer d.Watch(uri)()
 	}
@@ -384,14 +383,14 @@ func TestWatchers(t *testing.T) {
 		{"delete_task", `{"user_id":"bob","task_id":3}`, []string{"task://bob/3", "tasks://bob"}},
 		{"add_task", `{"user_id":"cyd","title":"x"}`, []string{"tasks://cyd"}},
 	} {
-		d.does(t, c.tool, c.args)
+		d.mustCall(t, c.tool, c.args)
 		var got []string
 		for range c.want {
 			select {
-			case uri := <-heard:
+			case uri := <-received:
 				got = append(got, uri)
 			case <-time.After(time.Minute):
-				t.Fatalf("%s: only %v was heard", c.tool, got)
+				t.Fatalf("%s: only %v was received", c.tool, got)
 			}
 		}
 		slices.Sort(got)
@@ -403,7 +402,7 @@ func TestWatchers(t *testing.T) {
 
 func TestHiddenListHidesTheRest(t *testing.T) {
 	d := serve(t, map[string]contract.Tightening{"list_tasks": {Hide: true}})
-	d.does(t, "add_task", `{"user_id":"ann","title":"x"}`)
+	d.mustCall(t, "add_task", `{"user_id":"ann","title":"x"}`)
 	if _, err := d.Read(t.Context(), ann, "task://ann/1"); kindOf(err) != contract.NotFound {
 		t.Errorf("read: %v", err)
 	}
@@ -418,10 +417,10 @@ func TestPlanMyDay(t *testing.T) {
 		`"title":"late","due_date":"2026-01-08"`, `"title":"now","due_date":"2026-01-09","priority":"High"`, `"title":"soon","due_date":"2026-01-10"`,
 		`"title":"big","priority":"High"`, `"title":"big later","priority":"High","due_date":"2026-01-11"`, `"title":"done","due_date":"2026-01-09"`, `"title":"any"`,
 	} {
-		d.does(t, "add_task", `{"user_id":"ann",`+args+`}`)
+		d.mustCall(t, "add_task", `{"user_id":"ann",`+args+`}`)
 	}
-	d.does(t, "add_task", `{"user_id":"bob","title":"of bob","due_date":"2026-01-09"}`)
-	d.does(t, "complete_task", `{"user_id":"ann","task_id":6}`)
+	d.mustCall(t, "add_task", `{"user_id":"bob","title":"of bob","due_date":"2026-01-09"}`)
+	d.mustCall(t, "complete_task", `{"user_id":"ann","task_id":6}`)
 	for date, want := range map[string]string{
 		"": "late|now|big later,big", "2026-01-09": "late|now|big later,big", "2026-01-10": "now,late|soon|big later,big", "2025-01-01": "||big later,big,now",
 	} {
@@ -456,7 +455,7 @@ func TestPlanMyDay(t *testing.T) {
 	}
 }
 
-func (d *desk) plan(t *testing.T, user, date string) (uri string, agenda jsontree.Value, question string) {
+func (d *fixture) plan(t *testing.T, user, date string) (uri string, agenda jsontree.Value, question string) {
 	t.Helper()
 	_, messages, err := d.StartPrompt(t.Context(), ann, "plan_my_day", map[string]string{"user_id": user, "date": date})
 	if err != nil || len(messages) != 2 {

@@ -68,7 +68,7 @@ func clockPutBack(t *testing.T, s tasks.Store) {
 	equal(t, titles(all(t, s, "ann")), "second,1st")
 }
 
-// atOnce runs f in several goroutines and waits for all.
+// atOnce runs f in n goroutines and waits for all of them.
 func atOnce(n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {

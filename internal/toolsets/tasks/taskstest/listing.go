@@ -49,8 +49,8 @@ func listEmpty(t *testing.T, s tasks.Store) {
 	equal(t, all(t, s, "ann"), tasks.Page{})
 }
 
-// pagesMeet reads page by page while others add and delete: what is there all the
-// while is seen once.
+// pagesMeet reads page by page while others add and delete. A task that exists the whole time must
+// be seen exactly once.
 func pagesMeet(t *testing.T, s tasks.Store) {
 	var stay []int64
 	for range 40 {
@@ -78,7 +78,7 @@ func pagesMeet(t *testing.T, s tasks.Store) {
 	others.Wait()
 }
 
-// walk reads all pages, and gives the ids of what stays, oldest first.
+// walk reads all pages, and returns the ids of the tasks that are never deleted, oldest first.
 func walk(t *testing.T, s tasks.Store) (ids []int64) {
 	t.Helper()
 	part, last := tasks.Part{Limit: 7}, int64(math.MaxInt64)
@@ -133,7 +133,7 @@ func filters(t *testing.T, s tasks.Store) {
 	}
 }
 
-// pagesOf checks the pages of a list of ann.
+// pagesOf checks the pages of a list of user ann.
 func pagesOf(t *testing.T, s tasks.Store, f tasks.Filter, want []tasks.Task) {
 	t.Helper()
 	part, total := tasks.Part{Limit: 4}, int64(len(want))

@@ -13,12 +13,12 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// twoUsers does whatever two users may do, each also to the tasks of the other, and
-// compares the store with what a few lines of Go make of it.
+// twoUsers runs random operations of two users, also on each other's tasks, and compares the store
+// with a simple model.
 func twoUsers(t *testing.T, s tasks.Store) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		run++ // each run has users of its own
+		run++ // each run has its own users
 		m := &model{store: s, users: []string{fmt.Sprint("ann", run), fmt.Sprint("bob", run)}}
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			m.step(t, rt)
@@ -29,7 +29,7 @@ func twoUsers(t *testing.T, s tasks.Store) {
 	})
 }
 
-// model is what the store should hold of two users, oldest first.
+// model is the expected content of the store for two users, oldest first.
 type model struct {
 	store tasks.Store
 	users []string
@@ -38,7 +38,7 @@ type model struct {
 	clock time.Duration
 }
 
-// step does one thing to the store and to the model.
+// step applies one operation to the store and to the model.
 func (m *model) step(t *testing.T, rt *rapid.T) {
 	user := rapid.SampledFrom(m.users).Draw(rt, "user")
 	m.clock += time.Duration(rapid.IntRange(0, 3).Draw(rt, "seconds")) * time.Second
@@ -80,7 +80,7 @@ func (m *model) draw(rt *rapid.T, user string) tasks.New {
 	return n
 }
 
-// pick draws any id there ever was, and tells which task of the user it is; -1 if none.
+// pick draws any id ever used, and returns the index of the user's task with it, or -1.
 func (m *model) pick(rt *rapid.T, user string) (i int, id int64) {
 	ids := slices.Concat(m.gone, []int64{1})
 	for _, task := range m.kept {
@@ -90,7 +90,7 @@ func (m *model) pick(rt *rapid.T, user string) (i int, id int64) {
 	return slices.IndexFunc(m.kept, func(task tasks.Task) bool { return task.ID == id && task.UserID == user }), id
 }
 
-// found checks that the store found what the model did.
+// found checks that the store found a task exactly if the model has it.
 func (m *model) found(rt *rapid.T, i int, err error) {
 	if i >= 0 && err != nil || i < 0 && !errors.Is(err, tasks.ErrNotFound) {
 		rt.Fatalf("task %d of the model: error %v", i, err)
@@ -112,7 +112,7 @@ func (m *model) change(t *testing.T, rt *rapid.T, user string, now time.Time, ed
 	}
 }
 
-// compare looks at the list of a user through a filter.
+// compare compares the filtered list of a user.
 func (m *model) compare(t *testing.T, rt *rapid.T, user string) {
 	f := tasks.Filter{
 		Status:    rapid.SampledFrom([]tasks.Status{"", tasks.Open, tasks.Completed}).Draw(rt, "status"),
@@ -132,7 +132,7 @@ func (m *model) compare(t *testing.T, rt *rapid.T, user string) {
 	}
 }
 
-// chooses tells whether a task is among those that a filter chooses.
+// chooses reports whether a filter selects a task.
 func chooses(f *tasks.Filter, t *tasks.Task) bool {
 	switch {
 	case f.Status != "" && (f.Status == tasks.Completed) != t.Completed,

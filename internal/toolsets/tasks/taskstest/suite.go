@@ -1,4 +1,4 @@
-// Package taskstest holds the one suite that every tasks.Store passes.
+// Package taskstest holds the test suite that every tasks.Store must pass.
 package taskstest
 
 import (
@@ -12,8 +12,8 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// Suite checks the promises on tasks.Store. open returns an empty store that lives
-// until the end of the test it is given.
+// Suite checks the promises of tasks.Store. open returns an empty store that is valid until the end
+// of the test it is given.
 func Suite(t *testing.T, open func(t *testing.T) tasks.Store) {
 	for name, check := range map[string]func(*testing.T, tasks.Store){
 		"add keeps every field":              addKeeps,
@@ -43,7 +43,7 @@ func Suite(t *testing.T, open func(t *testing.T) tasks.Store) {
 	}
 }
 
-// noon is the time at which the suite plays. Stores keep microseconds.
+// noon is the time of the tests. It has microseconds, which stores must preserve.
 var noon = time.Date(2026, 8, 1, 12, 0, 0, 123456000, time.UTC)
 
 func task(user, title string) tasks.New {
@@ -68,7 +68,7 @@ func list(t *testing.T, s tasks.Store, user string, f tasks.Filter, part tasks.P
 	return page
 }
 
-// all is the list of a user, which is short.
+// all returns the whole list of a user.
 func all(t *testing.T, s tasks.Store, user string) tasks.Page {
 	t.Helper()
 	return list(t, s, user, tasks.Filter{}, tasks.Part{Limit: 1000})
@@ -89,7 +89,7 @@ func equal(t *testing.T, got, want any) {
 	}
 }
 
-// missing checks that nothing was found.
+// missing checks for ErrNotFound.
 func missing(t *testing.T, act string, err error) {
 	t.Helper()
 	if !errors.Is(err, tasks.ErrNotFound) {
@@ -97,7 +97,7 @@ func missing(t *testing.T, act string, err error) {
 	}
 }
 
-// listed is a task as it stands in a list.
+// listed returns a task as it appears in a list.
 func listed(task tasks.Task) tasks.Task {
 	task.UserID = ""
 	return task

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// example is a file and the pairs that are expected of it.
+// example is a file and its expected pairs.
 type example struct {
 	name, path, text string
 	want             []Pair

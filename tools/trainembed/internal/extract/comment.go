@@ -2,18 +2,19 @@ package extract
 
 import "strings"
 
-// codePair pairs the first paragraph of a comment with the code that it describes. Comments that say nothing give none.
+// codePair pairs the first paragraph of a comment with the code that it describes. It returns false
+// if the comment says nothing.
 func codePair(kind, comment, code string) (Pair, bool) {
 	about := tidy(withoutTags(plain(firstParagraph(comment))))
-	code = clip(tidy(code), longestB)
-	if !tells(about) || wordCount(code) < 4 {
+	code = clip(tidy(code), maxB)
+	if !isMeaningful(about) || wordCount(code) < 4 {
 		return Pair{}, false
 	}
-	return Pair{kind, clip(about, longestA), code}, true
+	return Pair{kind, clip(about, maxA), code}, true
 }
 
-// docLeads pairs the first sentence of each long paragraph of a comment with the rest of the paragraph, and a short first
-// paragraph with the second.
+// docLeads pairs the first sentence of each long paragraph of a comment with the rest of the
+// paragraph, and a short first paragraph with the second.
 func docLeads(comment string) []Pair {
 	comment = plain(comment)
 	var found []Pair
@@ -27,7 +28,7 @@ func docLeads(comment string) []Pair {
 		}
 		pair, ok := lead(withoutTags(paragraph))
 		if !ok && number == 1 && wordCount(before) >= 5 && wordCount(paragraph) >= 12 {
-			pair, ok = Pair{"lead", clip(tidy(before), longestA), clip(tidy(paragraph), longestProse)}, true
+			pair, ok = Pair{"lead", clip(tidy(before), maxA), clip(tidy(paragraph), maxProse)}, true
 		}
 		if ok {
 			found = append(found, pair)
@@ -37,7 +38,8 @@ func docLeads(comment string) []Pair {
 	return found
 }
 
-// isProse says that a paragraph is sentences, not code, a table or a list of parameters.
+// isProse reports whether a paragraph consists of sentences, and not of code, a table or a list of
+// parameters.
 func isProse(paragraph string) bool {
 	trimmed := strings.TrimLeft(paragraph, "\n")
 	if trimmed == "" || strings.HasPrefix(trimmed, "\t") || strings.HasPrefix(trimmed, "    ") {
@@ -56,7 +58,7 @@ func isProse(paragraph string) bool {
 	return proseLike(trimmed)
 }
 
-// proseLike says that most characters of a text are letters and spaces, as they are in sentences.
+// proseLike reports whether most characters of a text are letters and spaces, as in sentences.
 func proseLike(text string) bool {
 	plain := 0
 	for i := range len(text) {
@@ -67,8 +69,9 @@ func proseLike(text string) bool {
 	return plain*100 >= len(text)*84
 }
 
-// tells says that a comment has something to say: three words or more, and none of the phrases that tools write.
-func tells(comment string) bool {
+// isMeaningful reports whether a comment is meaningful: three words or more, and none of the
+// phrases that tools write.
+func isMeaningful(comment string) bool {
 	if wordCount(comment) < 3 {
 		return false
 	}
@@ -87,8 +90,9 @@ func tells(comment string) bool {
 	return true
 }
 
-// withoutName takes the name of what is documented off the start of its comment, with the article before it and the verb
-// after it: the name stands in the code already, and a pair must not be found by it.
+// withoutName removes the documented name from the start of its comment, with the article before it
+// and the verb after it. The name is in the code already, and the model must not learn to match by
+// it.
 func withoutName(comment, name string) string {
 	trimmed := strings.TrimLeft(comment, " \n\t`*")
 	for _, article := range []string{"", "The ", "A ", "An "} {

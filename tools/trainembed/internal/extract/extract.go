@@ -1,5 +1,6 @@
-// Package extract makes pairs of texts out of one file's bytes: a question-like text, such as a doc comment or a heading,
-// and the answer-like text that it stands for, such as a function or a section.
+// Package extract makes pairs of texts from the content of one file: a question-like text, such as
+// a doc comment or a heading, and the answer-like text that belongs to it, such as a function or a
+// section.
 package extract
 
 import (
@@ -12,29 +13,33 @@ import (
 
 // A Pair is a question-like text A and an answer-like text B that belong together.
 type Pair struct {
-	// Kind says where the pair comes from: go, py, js for code; prop for a property of JavaScript, which is code without
-	// much to read; doc, lead, term, man for prose; syn for words.
+	// Kind says where the pair comes from: go, py, js for code; prop for a JavaScript property,
+	// which is code with little text; doc, lead, term, man for prose; syn for words.
 	Kind string
 	A, B string
 }
 
 const (
-	// mostBytes is the size of the largest file that is read: larger ones are data, not written by hand.
-	mostBytes = 4 << 20
-	// mostDictionary is the same for dictionaries, which are large by nature.
-	mostDictionary = 64 << 20
-	// longestA and longestB bound the texts of a pair, in bytes: a model reads 40 and 80 words of them.
-	longestA = 400
-	longestB = 1200
-	// longestProse bounds B where it is prose.
-	longestProse = 900
+	// maxBytes is the size of the largest file that is read. Larger ones are data, not written by
+	// hand.
+	maxBytes = 4 << 20
+	// maxDictionary is the same for dictionaries, which are larger.
+	maxDictionary = 64 << 20
+	// maxA and maxB limit the texts of a pair, in bytes. The model reads 40 and 80 words of
+	// them.
+	maxA = 400
+	maxB = 1200
+	// maxProse limits B if it is prose.
+	maxProse = 900
 )
 
-// Wants says whether File may find pairs in a file of that name, so that a caller need not read the others.
+// Wants reports whether File may find pairs in a file of that name, so that a caller need not read
+// the others.
 func Wants(name string) bool { return reader(name) != nil }
 
-// File gives the pairs of one file in the order in which they stand there. The name decides how it is read; a name that
-// ends in .gz is unpacked first. It never fails: from a broken file come the pairs that can be made out.
+// File returns the pairs of one file in their order. The name decides how it is parsed; a name that
+// ends in .gz is unpacked first. File never fails: for a broken file it returns the pairs that it
+// can find.
 func File(name string, content []byte) []Pair {
 	read := reader(name)
 	if read == nil {
@@ -43,7 +48,7 @@ func File(name string, content []byte) []Pair {
 	if strings.HasSuffix(name, ".gz") {
 		content = unpack(content)
 	}
-	if len(content) > mostDictionary || len(content) > mostBytes && !isDictionary(name) {
+	if len(content) > maxDictionary || len(content) > maxBytes && !isDictionary(name) {
 		return nil
 	}
 	if bytes.IndexByte(content[:min(len(content), 8<<10)], 0) >= 0 {
@@ -52,20 +57,21 @@ func File(name string, content []byte) []Pair {
 	return read(name, strings.ToValidUTF8(string(content), " "))
 }
 
-// unpack gives the bytes of a gzip file, up to the size of the largest file that is read; none if it is broken.
+// unpack returns the content of a gzip file, up to the size of the largest file that is read, or
+// nothing if it is broken.
 func unpack(content []byte) []byte {
 	packed, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil
 	}
-	plain, err := io.ReadAll(io.LimitReader(packed, mostBytes+1))
+	plain, err := io.ReadAll(io.LimitReader(packed, maxBytes+1))
 	if err != nil {
 		return nil
 	}
 	return plain
 }
 
-// reader finds who reads a file of that name; nil if nobody does.
+// reader returns the function that parses a file of that name, or nil if there is none.
 func reader(name string) func(name, text string) []Pair {
 	if isDictionary(name) {
 		return dictionary(name)
@@ -97,8 +103,8 @@ func reader(name string) func(name, text string) []Pair {
 	return nil
 }
 
-// unwanted says that a path leads to what nobody wrote for the package itself: copies of others, tests of Go, minified
-// code, licences and logs of changes.
+// unwanted reports whether a path belongs to a file that was not written for the package itself:
+// vendored copies, tests of Go, minified code, licences and change logs.
 func unwanted(name string) bool {
 	lower := strings.ToLower("/" + name)
 	for _, part := range []string{

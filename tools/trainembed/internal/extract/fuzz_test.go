@@ -5,7 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// fuzz feeds a reader any bytes: it must not panic, and what it finds must be bounded and valid.
+// fuzz passes any bytes to a reader. It must not panic, and its texts must be valid and within the
+// limits.
 func fuzz(f *testing.F, path string, seeds ...string) {
 	f.Helper()
 	for _, seed := range seeds {
@@ -13,7 +14,7 @@ func fuzz(f *testing.F, path string, seeds ...string) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte) {
 		for _, pair := range File(path, content) {
-			if len(pair.A) > longestA || len(pair.B) > longestB || pair.A == "" || pair.B == "" {
+			if len(pair.A) > maxA || len(pair.B) > maxB || pair.A == "" || pair.B == "" {
 				t.Fatalf("a text of %d and one of %d bytes", len(pair.A), len(pair.B))
 			}
 			if !utf8.ValidString(pair.A) || !utf8.ValidString(pair.B) {

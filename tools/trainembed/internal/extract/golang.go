@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// goPairs pairs the doc comments of a Go file with the functions and types that they describe. A generated file has none.
+// goPairs pairs the doc comments of a Go file with the functions and types that they describe. It
+// skips generated files.
 func goPairs(name, text string) []Pair {
 	if generated(text) {
 		return nil
@@ -28,13 +29,13 @@ func goPairs(name, text string) []Pair {
 	return found
 }
 
-// generated says that a Go file says so on one of its first lines.
+// generated reports whether one of the first lines of a Go file says that it is generated.
 func generated(text string) bool {
 	head := text[:min(len(text), 2<<10)]
 	return strings.Contains(head, "Code generated ") || strings.Contains(head, "DO NOT EDIT")
 }
 
-// goSource cuts declarations out of the text of a Go file.
+// goSource extracts declarations from the text of a Go file.
 type goSource struct {
 	text string
 	base *token.File
@@ -85,7 +86,8 @@ func (s goSource) members(typed *ast.TypeSpec) []Pair {
 	return found
 }
 
-// documented pairs a doc comment with its declaration, and the sentences of a long comment with each other.
+// documented pairs a doc comment with its declaration, and the sentences of a long comment with
+// each other.
 func (s goSource) documented(doc *ast.CommentGroup, name string, node ast.Node) []Pair {
 	if doc == nil {
 		return nil
@@ -107,11 +109,12 @@ func (s goSource) documented(doc *ast.CommentGroup, name string, node ast.Node) 
 
 func (s goSource) cut(node ast.Node) string { return s.between(node.Pos(), node.End()) }
 
-// between gives the text between two places, bounded; a broken file may have places that make no sense.
+// between returns the text between two positions, limited in length. In a broken file the positions
+// may be invalid.
 func (s goSource) between(from, to token.Pos) string {
 	start, end := int(from)-s.base.Base(), int(to)-s.base.Base()
 	if start < 0 || end < start || start > len(s.text) {
 		return ""
 	}
-	return s.text[start:min(end, len(s.text), start+2*longestB)]
+	return s.text[start:min(end, len(s.text), start+2*maxB)]
 }

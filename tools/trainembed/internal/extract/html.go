@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// htmlPairs pairs the headings of a page with their sections and the terms of its lists with their definitions. It reads
-// whatever there is: tags that are not closed, or closed without having been opened, do no harm.
+// htmlPairs pairs the headings of a page with their sections, and the terms of its lists with their
+// definitions. It accepts tags that are not closed, or closed without having been opened.
 func htmlPairs(_, text string) []Pair {
 	h := htmlPage{rest: text}
 	for h.step() {
@@ -16,7 +16,7 @@ func htmlPairs(_, text string) []Pair {
 	return h.page.pairs()
 }
 
-// htmlPage reads tags and gathers the text of the block that is not yet at its end.
+// htmlPage parses tags and collects the text of the current block.
 type htmlPage struct {
 	page  page
 	rest  string
@@ -24,10 +24,10 @@ type htmlPage struct {
 	level int
 	title bool
 	open  strings.Builder
-	stuck bool // an element was not closed: no more are skipped
+	stuck bool // an element was not closed, so no more are skipped
 }
 
-// step reads up to the end of the next tag; it says whether there was one.
+// step reads up to the end of the next tag, and reports whether there was one.
 func (h *htmlPage) step() bool {
 	start := strings.IndexByte(h.rest, '<')
 	if start < 0 {
@@ -56,7 +56,7 @@ func (h *htmlPage) step() bool {
 	return true
 }
 
-// tag acts on what stands between angle brackets.
+// tag handles the content of a pair of angle brackets.
 func (h *htmlPage) tag(tag string) {
 	name := tagName(tag)
 	closing := strings.HasPrefix(name, "/")
@@ -76,7 +76,7 @@ func (h *htmlPage) tag(tag string) {
 	}
 }
 
-// blockOf says which block an element makes, and whether it makes one at all.
+// blockOf returns the kind of block that an element starts, and whether it starts one.
 func blockOf(name string) (kind blockKind, level int, isBlock bool) {
 	switch name {
 	case "h1", "h2", "h3", "h4", "h5", "h6":
@@ -94,9 +94,9 @@ func blockOf(name string) (kind blockKind, level int, isBlock bool) {
 	return paragraph, 0, false
 }
 
-// flush ends the block that is open. The title of the page is no block of it.
+// flush ends the current block. The title of the page is not a block.
 func (h *htmlPage) flush() {
-	text := furniture().Replace(html.UnescapeString(h.open.String()))
+	text := siteMarks().Replace(html.UnescapeString(h.open.String()))
 	if h.title {
 		h.page.title = pageTitle(tidy(text))
 	} else {
@@ -109,12 +109,12 @@ func (h *htmlPage) flush() {
 	h.kind, h.level, h.title = paragraph, 0, false
 }
 
-// furniture takes what pages put beside headings and names out of a text.
-var furniture = sync.OnceValue(func() *strings.Replacer {
+// siteMarks removes what pages put beside headings and names.
+var siteMarks = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer("¶", "", "\u200b", "", "[source]", "", "#permalink", "")
 })
 
-// pageTitle leaves the name of a site off the title of one of its pages.
+// pageTitle removes the name of a site from the title of a page.
 func pageTitle(title string) string {
 	for _, mark := range []string{" — ", " – ", " | ", " - ", " :: "} {
 		title, _, _ = strings.Cut(title, mark)
@@ -122,7 +122,7 @@ func pageTitle(title string) string {
 	return title
 }
 
-// tagName gives the name of a tag in lower case, with a slash before it if it closes.
+// tagName returns the name of a tag in lower case, with a slash in front if it is a closing tag.
 func tagName(tag string) string {
 	end := 0
 	for end < len(tag) && (isName(tag[end]) || tag[end] == '/' && end == 0) {
@@ -131,7 +131,7 @@ func tagName(tag string) string {
 	return strings.ToLower(tag[:min(end, 16)])
 }
 
-// dropped says that an element holds nothing to read.
+// dropped reports whether an element has no text to read.
 func dropped(name, tag string) bool {
 	switch name {
 	case "script", "style", "nav", "footer", "aside", "svg", "button", "select", "noscript", "template", "iframe",
@@ -143,7 +143,8 @@ func dropped(name, tag string) bool {
 	return false
 }
 
-// droppedClass says that the attributes of a tag mark it as a part of the site rather than of the page.
+// droppedClass reports whether the attributes of a tag mark it as a part of the site and not of the
+// page.
 func droppedClass(tag string) bool {
 	if len(tag) < 8 {
 		return false
@@ -161,8 +162,9 @@ func droppedClass(tag string) bool {
 	return false
 }
 
-// skipElement skips to the end of an element that was just opened, and of those of the same name within it. One that is
-// not closed nearby is not skipped, and neither is any after it: looking for their ends could take forever.
+// skipElement skips to the end of an element that was just opened, including nested ones of the
+// same name. If it is not closed nearby, neither this nor any later element is skipped, because the
+// search for their ends could take very long.
 func (h *htmlPage) skipElement(name string) bool {
 	h.flush()
 	if h.stuck {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// isManual says that a path leads to a page of the English manual.
+// isManual reports whether a path is a page of the English manual.
 func isManual(name string) bool {
 	folder := path.Base(path.Dir(name))
 	if len(folder) != 4 || !strings.HasPrefix(folder, "man") || !strings.HasSuffix(path.Dir(path.Dir(name)), "/man") {
@@ -15,8 +15,8 @@ func isManual(name string) bool {
 	return isDigit(folder[3])
 }
 
-// manualPairs pairs what a page of the manual says of itself in one line with its description, its headings with their
-// sections, and its options with what is said of them.
+// manualPairs pairs the one-line summary of a manual page with its description, its headings with
+// their sections, and its options with their explanations.
 func manualPairs(name, text string) []Pair {
 	m := manual{}
 	base := path.Base(strings.TrimSuffix(name, ".gz"))
@@ -33,18 +33,18 @@ func manualPairs(name, text string) []Pair {
 	return found
 }
 
-// manual reads the lines of roff and gathers the text of the block that is not yet at its end.
+// manual parses the lines of roff and collects the text of the current block.
 type manual struct {
 	page  page
 	open  strings.Builder
 	kind  blockKind
 	level int
 	tag   bool // the next line of text is a term
-	skip  bool // within a definition of a macro or a table
-	named bool // a heading waits for its text on the next line
+	skip  bool // inside a macro definition or a table
+	named bool // the text of a heading follows on the next line
 }
 
-// summary makes the line below NAME the title of the page, so that every heading tells what it is about.
+// summary makes the line below NAME the title of the page, so that every heading has a subject.
 func (m *manual) summary() {
 	for i, b := range m.page.blocks {
 		if b.kind != heading || !strings.EqualFold(b.text, "name") || i+1 >= len(m.page.blocks) {
@@ -77,7 +77,7 @@ func (m *manual) line(line string) {
 	m.macro(macro, strings.TrimSpace(rest))
 }
 
-// text adds a line of text to the block that is open; after a tag it is a block of its own.
+// text adds a line to the current block. After a tag it starts a new block.
 func (m *manual) text(line string) {
 	m.open.WriteString(line)
 	m.open.WriteByte(' ')
@@ -87,7 +87,7 @@ func (m *manual) text(line string) {
 	}
 }
 
-// macro acts on a line that begins with a dot, of the macros man and mdoc.
+// macro handles a line that begins with a dot, of the macro packages man and mdoc.
 func (m *manual) macro(name, rest string) {
 	switch name {
 	case "SH", "Sh", "SS", "Ss":
@@ -124,14 +124,14 @@ func (m *manual) macro(name, rest string) {
 	}
 }
 
-// flush ends the block that is open.
+// flush ends the current block.
 func (m *manual) flush() {
 	m.page.add(m.kind, m.level, m.open.String())
 	m.open.Reset()
 	m.kind, m.level, m.tag = paragraph, 0, false
 }
 
-// unquote takes the quotes around an argument off.
+// unquote removes the quotes around an argument.
 func unquote(text string) string {
 	if inner, ok := strings.CutPrefix(text, `"`); ok {
 		inner, _, _ = strings.Cut(inner, `"`)
@@ -140,8 +140,8 @@ func unquote(text string) string {
 	return text
 }
 
-// withoutMacros leaves out the macros of mdoc that stand among the words of a line, such as Fl and Ar, and the widths that
-// man has behind a tag.
+// withoutMacros removes the mdoc macros among the words of a line, such as Fl and Ar, and the
+// widths that man has after a tag.
 func withoutMacros(line string) string {
 	words := strings.Fields(line)
 	kept := words[:0]
@@ -156,7 +156,8 @@ func withoutMacros(line string) string {
 	return strings.Join(kept, " ")
 }
 
-// alternate gives the arguments of a macro for fonts: one that changes between two of them leaves no space.
+// alternate returns the arguments of a font macro. A macro that alternates between two fonts leaves
+// no space.
 func alternate(text string, joined bool) string {
 	if !joined {
 		return strings.ReplaceAll(text, `"`, "")
@@ -175,7 +176,7 @@ func alternate(text string, joined bool) string {
 	return out.String()
 }
 
-// roffText resolves the escapes of roff: fonts and sizes go, characters stay.
+// roffText resolves the escapes of roff: it removes fonts and sizes, and keeps characters.
 func roffText(text string) string {
 	if strings.IndexByte(text, '\\') < 0 {
 		return text
@@ -220,7 +221,7 @@ func roffText(text string) string {
 	return out.String()
 }
 
-// quotedSize gives how many bytes the argument of an escape takes that stands in quotes.
+// quotedSize returns the length in bytes of an escape's quoted argument.
 func quotedSize(rest string) int {
 	if !strings.HasPrefix(rest, "'") {
 		return 0
@@ -229,7 +230,8 @@ func quotedSize(rest string) int {
 	return max(0, end+2)
 }
 
-// escapeSize gives how many bytes the argument of an escape takes: one, two after a bracket, or up to a closing one.
+// escapeSize returns the length in bytes of an escape's argument: one, two after a bracket, or up
+// to a closing one.
 func escapeSize(rest string) int {
 	switch {
 	case rest == "":
@@ -244,7 +246,7 @@ func escapeSize(rest string) int {
 	return 1
 }
 
-// special gives the character that roff has a name for.
+// special returns the character that has this name in roff.
 func special(name string) string {
 	switch name {
 	case "aq", "cq", "oq":

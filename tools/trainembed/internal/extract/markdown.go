@@ -22,7 +22,8 @@ func markdownPairs(_, text string) []Pair {
 	return m.page.pairs()
 }
 
-// frontMatter takes the settings between lines of dashes off a text, and its title from them.
+// frontMatter removes the settings between lines of dashes from a text, and reads the title in
+// them.
 func frontMatter(p *page, text string) string {
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
@@ -40,15 +41,15 @@ func frontMatter(p *page, text string) string {
 	return rest
 }
 
-// markdown reads lines and gathers those of the block that is not yet at its end.
+// markdown parses lines and collects those of the current block.
 type markdown struct {
 	page  page
-	fence string // what ends the code or the comment that is open
+	fence string // what ends the open code block or comment
 	kind  blockKind
 	open  []string
 }
 
-// line reads one line; it says that the next one is spent too, as the underline of a heading.
+// line parses one line. It reports whether it used the next one too, as the underline of a heading.
 func (m *markdown) line(line, next string) bool {
 	bare := strings.TrimLeft(line, " \t>")
 	if m.fence == "-->" {
@@ -106,7 +107,7 @@ func (m *markdown) heading(line string) {
 	m.page.add(heading, len(line)-len(strings.TrimLeft(line, "#=")), inline(strings.Trim(text, " #=")))
 }
 
-// flush ends the block that is open.
+// flush ends the current block.
 func (m *markdown) flush() {
 	text := strings.Join(m.open, "\n")
 	if m.kind != sample {
@@ -116,7 +117,7 @@ func (m *markdown) flush() {
 	m.open, m.kind = nil, paragraph
 }
 
-// inline gives the words of running Markdown.
+// inline returns the words of Markdown text.
 func inline(text string) string {
 	text = plain(text)
 	if !strings.ContainsAny(text, "*_") {
@@ -125,17 +126,17 @@ func inline(text string) string {
 	return emphasis().Replace(text)
 }
 
-// emphasis takes the marks of emphasis off words, and the backslashes before marks that are none.
+// emphasis removes the marks of emphasis, and the backslashes before escaped marks.
 var emphasis = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer("\\_", "_", "\\*", "*", " *", " ", "* ", " ", " _", " ", "_ ", " ")
 })
 
-// underlines says that a line is nothing but the underline of a heading.
+// underlines reports whether a line is only the underline of a heading.
 func underlines(line string) bool {
 	return len(line) >= 3 && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }
 
-// isItem says that a line begins an item of a list.
+// isItem reports whether a line begins a list item.
 func isItem(line string) bool {
 	if len(line) > 2 && strings.IndexByte("*-+", line[0]) >= 0 && line[1] == ' ' {
 		return true

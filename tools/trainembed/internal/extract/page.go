@@ -2,7 +2,8 @@ package extract
 
 import "strings"
 
-// A block is a piece of a page of documentation: Markdown, HTML, RST, POD and manuals all come down to these.
+// A block is a part of a documentation page. Markdown, HTML, RST, POD and manuals are all parsed to
+// blocks.
 type block struct {
 	kind  blockKind
 	level int // of a heading, from 1
@@ -15,25 +16,25 @@ const (
 	paragraph blockKind = iota
 	heading
 	item   // of a list
-	term   // what the paragraphs after it define
+	term   // defined by the paragraphs after it
 	sample // code
 )
 
-// A page gathers the blocks of a document.
+// A page collects the blocks of a document.
 type page struct {
 	title  string
 	blocks []block
 }
 
-// add puts a block on the page, as one line, if it has a text.
+// add adds a block to the page, as one line, unless its text is empty.
 func (p *page) add(kind blockKind, level int, text string) {
 	if text = tidy(text); text != "" {
-		p.blocks = append(p.blocks, block{kind, level, clip(text, 2*longestB)})
+		p.blocks = append(p.blocks, block{kind, level, clip(text, 2*maxB)})
 	}
 }
 
-// pairs gives the pairs of a page: headings with their sections, first sentences with what follows them, and terms with
-// what defines them.
+// pairs returns the pairs of a page: headings with their sections, first sentences with what
+// follows them, and terms with their definitions.
 func (p *page) pairs() []Pair {
 	var found []Pair
 	path := make([]string, 7)
@@ -62,7 +63,7 @@ func appendPair(found []Pair, pair Pair) []Pair {
 	return append(found, pair)
 }
 
-// section pairs a heading and what stands above it with the text below it.
+// section pairs a heading, with those above it, with the text below it.
 func (p *page) section(path []string, at int) Pair {
 	name := p.blocks[at].text
 	if isNoise(name) || len(name) > 200 {
@@ -72,11 +73,11 @@ func (p *page) section(path []string, at int) Pair {
 	if wordCount(body) < 12 {
 		return Pair{}
 	}
-	return Pair{"doc", clip(p.headed(path), longestA), clip(body, longestProse)}
+	return Pair{"doc", clip(p.headed(path), maxA), clip(body, maxProse)}
 }
 
-// headed joins the headings above a place, the nearest first, without saying anything twice. A question needs none of
-// those above it, and no more than two do.
+// headed joins the headings above a place, the nearest first, without repetitions. It uses at limit
+// two of those above, and none if the heading is a question.
 func (p *page) headed(path []string) string {
 	var parts []string
 	for level := len(path) - 1; level >= 0; level-- {
@@ -95,7 +96,8 @@ func (p *page) headed(path []string) string {
 	return strings.Join(parts, " - ")
 }
 
-// definition pairs a term with the text that defines it, and names the heading above where the term alone says little.
+// definition pairs a term with its definition. It adds the heading above if the term alone says
+// little.
 func (p *page) definition(path []string, at int) Pair {
 	name := p.blocks[at].text
 	body := p.body(at+1, true)
@@ -110,14 +112,15 @@ func (p *page) definition(path []string, at int) Pair {
 			}
 		}
 	}
-	return Pair{"term", clip(name, longestA), clip(body, longestProse/2)}
+	return Pair{"term", clip(name, maxA), clip(body, maxProse/2)}
 }
 
-// body joins the blocks from a place up to the next heading, or up to the next term of a list of definitions.
+// body joins the blocks from a place up to the next heading, or up to the next term in a list of
+// definitions.
 func (p *page) body(at int, defines bool) string {
 	var out strings.Builder
 	for _, b := range p.blocks[at:] {
-		if b.kind == heading || b.kind == term && defines || out.Len() > longestProse {
+		if b.kind == heading || b.kind == term && defines || out.Len() > maxProse {
 			break
 		}
 		text := b.text
@@ -130,7 +133,8 @@ func (p *page) body(at int, defines bool) string {
 	return strings.TrimSpace(out.String())
 }
 
-// isNoise says that a heading or a term is on every page and says nothing of what stands below it.
+// isNoise reports whether a heading or a term is so common that it says nothing about the text
+// below it.
 func isNoise(name string) bool {
 	lower := strings.ToLower(strings.Trim(name, " :.#*¶"))
 	if lower == "" || isVersion(lower) {
@@ -158,7 +162,7 @@ func isNoise(name string) bool {
 	return false
 }
 
-// isVersion says that a text begins with a number of a version, as the entries of a log of changes do.
+// isVersion reports whether a text begins with a version number, like the entries of a change log.
 func isVersion(text string) bool {
 	text = strings.TrimLeft(strings.TrimPrefix(text, "version "), "[v ")
 	digits, dots := 0, 0
@@ -175,7 +179,8 @@ func isVersion(text string) bool {
 	return digits > 0
 }
 
-// isLabel says that a term is one of those that every list of definitions of an interface has.
+// isLabel reports whether a term is one of those that every list of definitions of an interface
+// has.
 func isLabel(term string) bool {
 	switch strings.ToLower(strings.TrimRight(term, ": .")) {
 	case "parameters", "returns", "return", "raises", "return type", "yields", "throws", "type", "types", "default",

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// plain takes the marks of Markdown, RST and JSDoc out of running text and leaves its words: roles and links give their
-// text, backquotes and emphasis go.
+// plain removes the markup of Markdown, RST and JSDoc and keeps the words. Roles and links are
+// replaced by their text.
 func plain(text string) string {
 	if strings.ContainsRune(text, '`') {
 		text = withoutRoles(text)
@@ -23,10 +23,10 @@ func plain(text string) string {
 	return strings.ReplaceAll(text, "`", "")
 }
 
-// longestQuoted is how far the end of a quotation is looked for, in bytes.
-const longestQuoted = 300
+// maxQuoted is the maximum length of a quotation, in bytes.
+const maxQuoted = 300
 
-// withoutRoles turns :role:`text <target>` into text, and `text <target>`_ likewise.
+// withoutRoles replaces :role:`text <target>` and `text <target>`_ by text.
 func withoutRoles(text string) string {
 	var out strings.Builder
 	for {
@@ -38,7 +38,7 @@ func withoutRoles(text string) string {
 		for open+size < len(text) && text[open+size] == '`' {
 			size++
 		}
-		end := strings.Index(text[open+size:min(len(text), open+size+longestQuoted)], text[open:open+size])
+		end := strings.Index(text[open+size:min(len(text), open+size+maxQuoted)], text[open:open+size])
 		if size > 2 || end < 0 {
 			out.WriteString(text[:open])
 			text = text[open+size:]
@@ -52,7 +52,7 @@ func withoutRoles(text string) string {
 	return out.String()
 }
 
-// withoutRole takes a role such as :class: off the end of what precedes a quotation.
+// withoutRole removes a role such as :class: from the end of the text before a quotation.
 func withoutRole(before string) string {
 	if !strings.HasSuffix(before, ":") {
 		return before
@@ -70,7 +70,8 @@ func withoutRole(before string) string {
 	return before
 }
 
-// quoted gives what a quotation shows: the text before a target in angle brackets, the last name after a tilde.
+// quoted returns the visible text of a quotation: the text before a target in angle brackets, or
+// the last name after a tilde.
 func quoted(text string) string {
 	if show, _, ok := strings.Cut(text, " <"); ok {
 		return show
@@ -81,7 +82,7 @@ func quoted(text string) string {
 	return text
 }
 
-// withoutLinks turns [text](target) into text, drops images, and turns {@link target} into target.
+// withoutLinks replaces [text](target) by text and {@link target} by target, and removes images.
 func withoutLinks(text string) string {
 	var out strings.Builder
 	for text != "" {
@@ -101,7 +102,7 @@ func withoutLinks(text string) string {
 	return out.String()
 }
 
-// link reads one link or image at the start of a text and gives what it shows and what follows it.
+// link parses one link or image at the start of a text and returns its visible text and the rest.
 func link(text string) (show, rest string, ok bool) {
 	if strings.HasPrefix(text, "{@") {
 		return inlineTag(text)
@@ -125,7 +126,8 @@ func link(text string) (show, rest string, ok bool) {
 	return text[open+1 : middle], text[middle+end+1:], true
 }
 
-// inlineTag reads {@link target}, {@link target text} or {@link target|text} at the start of a text.
+// inlineTag parses {@link target}, {@link target text} or {@link target|text} at the start of a
+// text.
 func inlineTag(text string) (show, rest string, ok bool) {
 	inner, _, ok := strings.Cut(text[:min(len(text), 300)], "}")
 	if !ok {
@@ -141,7 +143,7 @@ func inlineTag(text string) (show, rest string, ok bool) {
 	return target, rest, true
 }
 
-// withoutMarkup drops the tags of HTML from a text and resolves its entities.
+// withoutMarkup removes HTML tags from a text and resolves its entities.
 func withoutMarkup(text string) string {
 	var out strings.Builder
 	for {

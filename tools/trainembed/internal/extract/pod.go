@@ -2,7 +2,8 @@ package extract
 
 import "strings"
 
-// podPairs pairs the headings of Perl's documentation with their sections, and its items with what is said of them.
+// podPairs pairs the headings of Perl's documentation with their sections, and its items with their
+// explanations.
 func podPairs(name, text string) []Pair {
 	page := page{title: strings.TrimSuffix(name[strings.LastIndexByte(name, '/')+1:], ".pod")}
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "\r", ""), "\n\n") {
@@ -23,7 +24,7 @@ func podPairs(name, text string) []Pair {
 	return page.pairs()
 }
 
-// podText takes formatting such as C<code> and L<text|target> out of a text, and entries of the index such as X<word>.
+// podText removes formatting such as C<code> and L<text|target>, and index entries such as X<word>.
 func podText(text string) string {
 	var out strings.Builder
 	depth := 0

@@ -2,7 +2,8 @@ package extract
 
 import "strings"
 
-// pythonPairs pairs the docstrings of a Python file with the functions and classes that they describe.
+// pythonPairs pairs the docstrings of a Python file with the functions and classes that they
+// describe.
 func pythonPairs(_, text string) []Pair {
 	lines := pythonLines(text)
 	var found []Pair
@@ -30,7 +31,7 @@ func pythonPairs(_, text string) []Pair {
 	return found
 }
 
-// pythonName gives the name that a logical line defines; none if it does not define a function or a class.
+// pythonName returns the name of the function or class that a logical line defines, or "".
 func pythonName(line string) string {
 	rest, ok := strings.CutPrefix(strings.TrimPrefix(line, "async "), "def ")
 	if !ok {
@@ -47,12 +48,12 @@ func pythonName(line string) string {
 	return rest[:end]
 }
 
-// pythonBody gives the definition on a logical line with its body, without the docstring that follows the line.
+// pythonBody returns the definition on a logical line with its body, without the docstring.
 func pythonBody(lines []pythonLine, at int) string {
 	var out strings.Builder
 	out.WriteString(lines[at].text)
 	for _, line := range lines[at+2:] {
-		if line.indent <= lines[at].indent || out.Len() > 2*longestB {
+		if line.indent <= lines[at].indent || out.Len() > 2*maxB {
 			break
 		}
 		if _, isDoc := docstring(line.text); isDoc {
@@ -64,7 +65,7 @@ func pythonBody(lines []pythonLine, at int) string {
 	return out.String()
 }
 
-// docstring gives the text of a logical line that is nothing but one string.
+// docstring returns the text of a logical line that is only one string.
 func docstring(line string) (string, bool) {
 	open := strings.IndexAny(line, `"'`)
 	if open < 0 || open > 2 || strings.Trim(strings.ToLower(line[:open]), "rub") != "" {
@@ -85,7 +86,7 @@ func docstring(line string) (string, bool) {
 	return "", false
 }
 
-// dedent takes the indentation that all lines after the first share off them.
+// dedent removes the common indentation of all lines after the first.
 func dedent(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n")
 	least := -1

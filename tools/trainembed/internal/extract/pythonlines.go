@@ -2,13 +2,14 @@ package extract
 
 import "strings"
 
-// A pythonLine is a logical line: it may span several lines of the file, within brackets or a long string.
+// A pythonLine is a logical line. It may span several lines of the file, within brackets or a long
+// string.
 type pythonLine struct {
 	indent int
 	text   string
 }
 
-// pythonLines splits Python into its logical lines, without comments and blank lines.
+// pythonLines splits Python into logical lines, without comments and blank lines.
 func pythonLines(text string) []pythonLine {
 	var lines []pythonLine
 	for at := 0; at < len(text); {
@@ -29,7 +30,8 @@ func pythonLines(text string) []pythonLine {
 	return lines
 }
 
-// skipIndent gives where a line's text begins, and its indentation with tabs as eight columns.
+// skipIndent returns where the text of a line begins, and its indentation, with a tab as eight
+// columns.
 func skipIndent(text string, at int) (start, indent int) {
 	for ; at < len(text); at++ {
 		switch text[at] {
@@ -45,7 +47,8 @@ func skipIndent(text string, at int) (start, indent int) {
 	return at, indent
 }
 
-// logicalEnd gives where the logical line that starts there ends: at the line break, or at the end of the text.
+// logicalEnd returns the end of the logical line that starts at a position: its line break, or the
+// end of the text.
 func logicalEnd(text string, at int) int {
 	depth := 0
 	for at < len(text) {
@@ -70,7 +73,7 @@ func logicalEnd(text string, at int) int {
 	return len(text)
 }
 
-// lineEnd gives where the line break after a place is, or the end of the text.
+// lineEnd returns the position of the next line break, or the end of the text.
 func lineEnd(text string, at int) int {
 	if next := strings.IndexByte(text[at:], '\n'); next >= 0 {
 		return at + next
@@ -78,7 +81,8 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// stringEnd gives the place after the string that begins there. A string of one line ends with its line at the latest.
+// stringEnd returns the position after the string that begins at a position. A single-line string
+// ends with its line at the latest.
 func stringEnd(text string, at int) int {
 	quote := text[at : at+1]
 	long := strings.HasPrefix(text[at:], quote+quote+quote)

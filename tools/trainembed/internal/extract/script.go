@@ -2,8 +2,8 @@ package extract
 
 import "strings"
 
-// scriptPairs pairs the JSDoc comments of JavaScript and TypeScript with the declarations that follow them. A minified file
-// has none.
+// scriptPairs pairs the JSDoc comments of JavaScript and TypeScript with the declarations that
+// follow them. It skips minified files.
 func scriptPairs(_, text string) []Pair {
 	if minified(text) {
 		return nil
@@ -27,7 +27,7 @@ func scriptPairs(_, text string) []Pair {
 	}
 }
 
-// minified says that the lines of a script are longer than people write them.
+// minified reports whether the lines of a script are longer than people write them.
 func minified(text string) bool { return len(text) > 500*(1+strings.Count(text, "\n"))/4 }
 
 // jsdocPairs pairs one comment with the declaration at the start of the text that follows it.
@@ -54,8 +54,8 @@ func jsdocPairs(comment, after, owner string) []Pair {
 	return append([]Pair{pair}, docLeads(comment)...)
 }
 
-// jsdocText gives the description of a JSDoc comment: its lines without stars, up to the first tag. A description may
-// have a tag of its own.
+// jsdocText returns the description of a JSDoc comment: its lines without stars, up to the first
+// tag. A description may have its own tag.
 func jsdocText(comment string) string {
 	var lines []string
 	for line := range strings.SplitSeq(comment, "\n") {
@@ -63,7 +63,7 @@ func jsdocText(comment string) string {
 		if rest, ok := strings.CutPrefix(line, "@description"); ok {
 			line = strings.TrimSpace(rest)
 		}
-		if silences(line) {
+		if hidesComment(line) {
 			return ""
 		}
 		if strings.HasPrefix(line, "@") {
@@ -74,8 +74,8 @@ func jsdocText(comment string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// silences says that a tag marks a comment which describes no declaration.
-func silences(line string) bool {
+// hidesComment reports whether a tag marks a comment that describes no declaration.
+func hidesComment(line string) bool {
 	for _, tag := range []string{
 		"@license", "@licence", "@copyright", "@fileoverview", "@file", "@preserve",
 		"@module", "@packageDocumentation", "@inheritdoc", "@inheritDoc",
@@ -87,10 +87,10 @@ func silences(line string) bool {
 	return false
 }
 
-// declaration gives the declaration at the start of a text: up to its closing brace, its semicolon, or the end of what
-// encloses it.
+// declaration returns the declaration at the start of a text: up to its closing brace, its
+// semicolon, or the end of what encloses it.
 func declaration(text string) string {
-	text = strings.TrimLeft(text[:min(len(text), 4*longestB)], " \t\r\n")
+	text = strings.TrimLeft(text[:min(len(text), 4*maxB)], " \t\r\n")
 	depth, arrow := 0, false
 	for at := 0; at < len(text); at++ {
 		switch c := text[at]; c {
@@ -122,8 +122,8 @@ func declaration(text string) string {
 	return text
 }
 
-// withoutComments leaves out the JSDoc comments on the members of a declaration: they are pairs of their own, and often
-// say the same as the comment above it.
+// withoutComments removes the JSDoc comments on the members of a declaration. They have their own
+// pairs, and often repeat the comment above it.
 func withoutComments(code string) string {
 	var out strings.Builder
 	for {
@@ -138,7 +138,7 @@ func withoutComments(code string) string {
 	}
 }
 
-// endsBlock says that a closing brace ends the declaration: what follows does not carry on with a type or an operator.
+// endsBlock reports whether a closing brace ends the declaration: no type or operator follows it.
 func endsBlock(after string, assigned bool) bool {
 	after = strings.TrimLeft(after, " \t\r")
 	if after == "" || after[0] == '\n' {
@@ -147,7 +147,8 @@ func endsBlock(after string, assigned bool) bool {
 	return !assigned && strings.IndexByte("=.,:&|)[{", after[0]) < 0
 }
 
-// scriptStringEnd gives the place after a string; one that is not closed on its line ends there, a template anywhere.
+// scriptStringEnd returns the position after a string. An unclosed string ends with its line, but a
+// template does not.
 func scriptStringEnd(text string, at int) int {
 	quote := text[at]
 	for at++; at < len(text); at++ {
@@ -163,7 +164,8 @@ func scriptStringEnd(text string, at int) int {
 	return len(text)
 }
 
-// scriptCommentEnd gives the place after a comment, or the next one if the slash begins none.
+// scriptCommentEnd returns the position after a comment, or the next position if the slash begins
+// none.
 func scriptCommentEnd(text string, at int) int {
 	switch {
 	case strings.HasPrefix(text[at:], "//"):

@@ -2,7 +2,7 @@ package extract
 
 import "strings"
 
-// declaredName gives the name that a declaration of JavaScript or TypeScript declares; none if it declares nothing.
+// declaredName returns the name that a JavaScript or TypeScript declaration declares, or "".
 func declaredName(code string) string {
 	for range 8 {
 		code = strings.TrimLeft(code, " \t\r\n*#")
@@ -23,7 +23,8 @@ func declaredName(code string) string {
 	return ""
 }
 
-// lastName gives the last part of a dotted name, as in exports.name = and Type.prototype.name =. A statement has none.
+// lastName returns the last part of a dotted name, as in exports.name = and Type.prototype.name =.
+// For a statement it returns "".
 func lastName(code, word string, end int) string {
 	if isStatement(word) {
 		return ""
@@ -58,7 +59,7 @@ func isModifier(word string) bool {
 	return false
 }
 
-// isMember says that a declaration stands within a class or an interface, as far as its first word tells.
+// isMember reports whether a declaration is in a class or an interface, judging by its first word.
 func isMember(code string) bool {
 	word, _, _ := strings.Cut(code, " ")
 	switch word {
@@ -69,7 +70,7 @@ func isMember(code string) bool {
 	return !strings.Contains(clip(code, 60), ".")
 }
 
-// afterDecorator gives what follows a decorator, with its arguments.
+// afterDecorator returns the text after a decorator and its arguments.
 func afterDecorator(code string) string {
 	at := 1
 	for at < len(code) && (isName(code[at]) || code[at] == '.') {
@@ -93,8 +94,8 @@ func afterDecorator(code string) string {
 	return ""
 }
 
-// lastOwner gives the name of the last class, interface or enum that a piece of a script begins at the start of a line;
-// the one known before if there is none.
+// lastOwner returns the name of the last class, interface or enum that begins at the start of a
+// line in a part of a script, or before if there is none.
 func lastOwner(piece, before string) string {
 	for line := range strings.SplitSeq(piece, "\n") {
 		rest := line

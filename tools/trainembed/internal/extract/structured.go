@@ -2,8 +2,8 @@ package extract
 
 import "strings"
 
-// structuredPairs pairs the headings of reStructuredText, or of a plain text that underlines them, with their sections. A text
-// without any has no pairs.
+// structuredPairs pairs the headings of reStructuredText, or of plain text with underlined
+// headings, with their sections. A text without headings has no pairs.
 func structuredPairs(_, text string) []Pair {
 	r := structured{lines: strings.Split(strings.ReplaceAll(text, "\t", "        "), "\n")}
 	for r.at < len(r.lines) {
@@ -15,16 +15,16 @@ func structuredPairs(_, text string) []Pair {
 	return r.page.pairs()
 }
 
-// structured reads blocks of lines.
+// structured parses blocks of lines.
 type structured struct {
 	page  page
 	lines []string
 	at    int
-	marks string // the marks that underlined headings so far, the first one for the first level
-	code  bool   // what is indented next is code
+	marks string // the underline characters so far, in the order of their levels
+	code  bool   // the next indented block is code
 }
 
-// step reads one block.
+// step parses one block.
 func (r *structured) step() {
 	line := strings.TrimRight(r.lines[r.at], " \r")
 	switch bare := strings.TrimLeft(line, " "); {
@@ -50,7 +50,7 @@ func (r *structured) step() {
 	}
 }
 
-// isHeading says that a line is underlined, or is a line above one that is.
+// isHeading reports whether a line is underlined, or is the line above such a heading.
 func (r *structured) isHeading(line string) bool {
 	if isRule(line) && r.at+2 < len(r.lines) {
 		return strings.TrimRight(r.lines[r.at+2], " \r") == line && strings.TrimSpace(r.lines[r.at+1]) != ""
@@ -77,12 +77,13 @@ func (r *structured) heading(line string) {
 	r.at += 2
 }
 
-// isRule says that a line is three or more of one punctuation mark.
+// isRule reports whether a line consists of three or more of the same punctuation mark.
 func isRule(line string) bool {
 	return len(line) >= 3 && strings.IndexByte("=-~^\"'`#*+:.", line[0]) >= 0 && strings.Trim(line, line[:1]) == ""
 }
 
-// directive skips a directive with what is indented below it. Remarks are read like the text around them.
+// directive skips a directive with its indented content. Notes and warnings are read like other
+// text.
 func (r *structured) directive(bare string, indent int) {
 	name, argument, ok := strings.Cut(bare[3:], "::")
 	if ok && isRemark(name) {
@@ -100,7 +101,7 @@ func (r *structured) directive(bare string, indent int) {
 	}
 }
 
-// withoutOptions leaves out the options of a directive, which begin with a colon.
+// withoutOptions removes the options of a directive, which begin with a colon.
 func withoutOptions(body []string) []string {
 	for len(body) > 0 && (strings.TrimSpace(body[0]) == "" || strings.HasPrefix(strings.TrimSpace(body[0]), ":")) {
 		body = body[1:]
@@ -117,7 +118,7 @@ func isRemark(name string) bool {
 	return false
 }
 
-// describes says that a directive describes something which it names.
+// describes reports whether a directive describes the thing that it names.
 func describes(name string) bool {
 	name = name[strings.LastIndexByte(name, ':')+1:]
 	switch name {
@@ -129,7 +130,7 @@ func describes(name string) bool {
 	return false
 }
 
-// indented takes the lines that are indented deeper than that, with the blank ones among them.
+// indented returns the lines with a deeper indentation, with the blank ones among them.
 func (r *structured) indented(than int) []string {
 	start := r.at
 	for r.at < len(r.lines) {
@@ -142,8 +143,8 @@ func (r *structured) indented(than int) []string {
 	return r.lines[start:r.at]
 }
 
-// isTerm says that a line is the term of a list of definitions: the next line is indented deeper, and the one before is
-// blank.
+// isTerm reports whether a line is the term in a list of definitions: the next line has a deeper
+// indentation, and the line before is blank.
 func (r *structured) isTerm(line, bare string) bool {
 	if r.at+1 >= len(r.lines) || strings.HasSuffix(bare, ":") || r.at > 0 && strings.TrimSpace(r.lines[r.at-1]) != "" {
 		return false
@@ -153,7 +154,7 @@ func (r *structured) isTerm(line, bare string) bool {
 	return inner != "" && len(next)-len(inner) > len(line)-len(bare)
 }
 
-// text takes lines up to a blank one as one block. Two colons at its end announce code.
+// text reads lines up to a blank one as one block. Two colons at its end announce code.
 func (r *structured) text(kind blockKind, first string) {
 	lines := []string{first}
 	for r.at++; r.at < len(r.lines); r.at++ {

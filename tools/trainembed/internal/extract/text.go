@@ -5,26 +5,27 @@ import (
 	"unicode/utf8"
 )
 
-// tidy makes one line of a text: every run of white space becomes one space.
+// tidy replaces every run of white space with one space.
 func tidy(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// clip cuts a text to at most so many bytes, at the end of a word where there is one and never within a character.
-func clip(text string, most int) string {
-	if len(text) <= most {
+// clip cuts a text to a maximum number of bytes, at the end of a word if possible and never within
+// a character.
+func clip(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	text = text[:most]
-	if space := strings.LastIndexAny(text, " \t\n"); space > most/2 {
+	text = text[:limit]
+	if space := strings.LastIndexAny(text, " \t\n"); space > limit/2 {
 		text = text[:space]
 	}
 	return text
 }
 
-// wordCount counts the words of a text: runs of ASCII letters or of other characters above ASCII, split where a capital
-// follows a small letter.
+// wordCount counts the words of a text: runs of ASCII letters or of other characters above ASCII,
+// split where a capital follows a small letter.
 func wordCount(text string) int {
 	count := 0
 	var last byte
@@ -43,8 +44,8 @@ func isUpper(c byte) bool  { return c >= 'A' && c <= 'Z' }
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isName(c byte) bool   { return isLetter(c) || isDigit(c) || c == '_' || c == '$' }
 
-// sentenceEnd gives where the first sentence of a tidy text ends, which is the whole length if there is only one. A full
-// stop ends a sentence if a space and a capital follow, and if it does not belong to an abbreviation.
+// sentenceEnd returns the end of the first sentence of a tidy text. A full stop ends a sentence if
+// a space and a capital follow, and it does not belong to an abbreviation.
 func sentenceEnd(text string) int {
 	for i := 0; i+2 < len(text); i++ {
 		if c := text[i]; c != '.' && c != '!' && c != '?' {
@@ -62,7 +63,7 @@ func startsSentence(c byte) bool {
 	return isUpper(c) || c == '`' || c == '"' || c == '<' || c == '\'' || c >= 0x80
 }
 
-// abbreviated says that the text before a full stop ends with an abbreviation or an initial.
+// abbreviated reports whether the text before a full stop ends with an abbreviation or an initial.
 func abbreviated(before string) bool {
 	word := strings.ToLower(before[strings.LastIndexAny(before, " (")+1:])
 	switch word {
@@ -73,7 +74,7 @@ func abbreviated(before string) bool {
 	return len(word) == 1 && isLetter(word[0])
 }
 
-// firstParagraph gives a text up to its first blank line.
+// firstParagraph returns a text up to its first blank line.
 func firstParagraph(text string) string {
 	text = strings.TrimLeft(text, " \t\n")
 	for i := 0; i < len(text); i++ {
@@ -88,7 +89,8 @@ func firstParagraph(text string) string {
 	return text
 }
 
-// lead pairs the first sentence of a paragraph with what follows it: the two speak of one thing in different words.
+// lead pairs the first sentence of a paragraph with what follows it. Both have the same subject in
+// different words.
 func lead(paragraph string) (Pair, bool) {
 	paragraph = tidy(paragraph)
 	end := sentenceEnd(paragraph)
@@ -96,11 +98,11 @@ func lead(paragraph string) (Pair, bool) {
 	if words := wordCount(first); words < 5 || words > 60 || wordCount(rest) < 8 {
 		return Pair{}, false
 	}
-	return Pair{"lead", clip(first, longestA), clip(rest, longestProse)}, true
+	return Pair{"lead", clip(first, maxA), clip(rest, maxProse)}, true
 }
 
-// proseLeads pairs the first sentence of a paragraph with the rest of it, and in a long paragraph the third with all
-// others: a question may ask for what stands in the middle.
+// proseLeads pairs the first sentence of a paragraph with the rest of it, and in a long paragraph
+// also the third with all others, because a question may be about something in the middle.
 func proseLeads(paragraph string) []Pair {
 	paragraph = tidy(paragraph)
 	pair, ok := lead(paragraph)
@@ -118,5 +120,5 @@ func proseLeads(paragraph string) []Pair {
 	if words := wordCount(middle); words < 8 || words > 60 {
 		return found
 	}
-	return append(found, Pair{"lead", clip(middle, longestA), clip(others, longestProse)})
+	return append(found, Pair{"lead", clip(middle, maxA), clip(others, maxProse)})
 }

@@ -5,22 +5,23 @@ import (
 	"strings"
 )
 
-// wordNetPairs pairs the words of a set of synonyms with its gloss, both with the examples of their use, and both with the
-// sets that are more general, similar, or follow from it. Names of persons, places and species are left out.
+// wordNetPairs pairs the words of a set of synonyms with its gloss, both with examples of their
+// use, and both with the sets that are more general, similar or implied. It leaves out names of
+// persons, places and species.
 func wordNetPairs(_, text string) []Pair {
 	sets, at := synsets(text)
 	var found []Pair
 	for _, s := range sets {
 		all := strings.Join(s.words, ", ")
 		if wordCount(s.gloss) >= 4 {
-			found = append(found, Pair{"syn", clip(all, longestA), clip(s.gloss, longestProse)})
+			found = append(found, Pair{"syn", clip(all, maxA), clip(s.gloss, maxProse)})
 		}
 		if wordCount(s.examples) >= 5 {
-			found = append(found, Pair{"syn", s.said(longestA), clip(s.examples, longestProse)})
+			found = append(found, Pair{"syn", s.said(maxA), clip(s.examples, maxProse)})
 		}
 		for _, place := range s.related {
 			if other, ok := at[place]; ok {
-				found = append(found, Pair{"syn", s.said(longestA), sets[other].said(longestProse)})
+				found = append(found, Pair{"syn", s.said(maxA), sets[other].said(maxProse)})
 			}
 		}
 	}
@@ -31,13 +32,14 @@ func wordNetPairs(_, text string) []Pair {
 type synset struct {
 	words           []string
 	gloss, examples string
-	related         []string // the places of other sets of the same file
+	related         []string // the positions of related sets in the same file
 }
 
-// said gives the words and their meaning as one text.
-func (s synset) said(most int) string { return clip(strings.Join(s.words, ", ")+" - "+s.gloss, most) }
+// said returns the words and their meaning as one text.
+func (s synset) said(limit int) string { return clip(strings.Join(s.words, ", ")+" - "+s.gloss, limit) }
 
-// synsets reads the lines of a database: the sets in order, and which of them has a place in the file.
+// synsets parses the lines of a database. It returns the sets in order, and the index of each by
+// its position in the file.
 func synsets(text string) ([]synset, map[string]int) {
 	var sets []synset
 	at := map[string]int{}
@@ -59,13 +61,14 @@ func synsets(text string) ([]synset, map[string]int) {
 	return sets, at
 }
 
-// isSpecies says that the fields of a set are of those files of nouns that hold animals and plants.
+// isSpecies reports whether a set is from one of the noun files with animals and plants.
 func isSpecies(fields []string) bool {
 	return fields[2] == "n" && (fields[1] == "05" || fields[1] == "20")
 }
 
-// readSynset reads the fields of a set: after place, file and type stands the number of its words in hexadecimal, then
-// each word with a number, then the number of its pointers, then each pointer: sign, place, type and a number.
+// readSynset parses the fields of a set. After position, file and type follow: the number of words
+// in hexadecimal, each word with a number, the number of pointers, and each pointer with sign,
+// position, type and a number.
 func readSynset(fields []string) (synset, bool) {
 	if len(fields) < 6 {
 		return synset{}, false

@@ -13,26 +13,27 @@ import (
 	"remit/tools/trainembed/internal/licence"
 )
 
-// Archive is an open package. It holds a file on disk until it is closed. Safe for concurrent use.
+// Archive is an open package. It keeps a file open until it is closed. It is safe for concurrent
+// use.
 type Archive struct {
 	pkg   Package
-	files []File            // by name, each name once
-	links map[string]string // symbolic links of Debian packages: name to target as written
+	files []File            // sorted by name, without duplicates
+	links map[string]string // symbolic links in Debian packages: name to target as written
 	gate  *licence.Gate
 	close func() error
 }
 
 // File is a regular file of an archive.
 type File struct {
-	// Name is the path below the root of the package, with slashes: usr/share/doc/curl/README,
-	// dist/index.d.ts, go/ast/ast.go.
+	// Name is the path relative to the root of the package, with slashes:
+	// usr/share/doc/curl/README, dist/index.d.ts, go/ast/ast.go.
 	Name string
 	Size int64
 	open func() (io.ReadCloser, error)
 }
 
-// Read returns the whole content, or nothing if the file says of itself that it is under a licence
-// that is not permissive. Files may be read in any order, until the archive is closed.
+// Read returns the whole content, or nothing if the file states that its licence is not permissive.
+// Files may be read in any order until the archive is closed.
 func (f File) Read() ([]byte, error) {
 	text, err := f.content()
 	if err != nil || licence.Forbids(text) {
@@ -53,8 +54,8 @@ func (f File) content() ([]byte, error) {
 	return text, nil
 }
 
-// Open opens the archive of a package that All has brought into the cache. A compressed tar is
-// unpacked to a temporary file first, so that its files can be had by path in any order.
+// Open opens the archive of a package that All has downloaded to the cache. It unpacks a compressed
+// tar to a temporary file first, so that files can be read by path in any order.
 func Open(cache string, p Package) (*Archive, error) {
 	a := &Archive{pkg: p, links: map[string]string{}}
 	var err error
@@ -76,15 +77,15 @@ func Open(cache string, p Package) (*Archive, error) {
 	return a, nil
 }
 
-// sort orders the files by name; of files that have one name the last one stays, as when a tar
-// is unpacked.
+// sort sorts the files by name. Of several files with the same name it keeps the last one, as tar
+// does.
 func (a *Archive) sort() {
 	slices.Reverse(a.files)
 	slices.SortStableFunc(a.files, func(x, y File) int { return strings.Compare(x.Name, y.Name) })
 	a.files = slices.CompactFunc(a.files, func(x, y File) bool { return x.Name == y.Name })
 }
 
-// Close gives back what the archive holds.
+// Close releases the resources of the archive.
 func (a *Archive) Close() error {
 	if a.close == nil {
 		return nil
@@ -92,7 +93,7 @@ func (a *Archive) Close() error {
 	return a.close()
 }
 
-// Files yields the files that the licences let be used, by name in byte order.
+// Files yields the files that the licences allow, sorted by name in byte order.
 func (a *Archive) Files() iter.Seq[File] {
 	return func(yield func(File) bool) {
 		for _, file := range a.files {
@@ -103,7 +104,7 @@ func (a *Archive) Files() iter.Seq[File] {
 	}
 }
 
-// lookup finds a file by its exact name.
+// lookup returns the file with this exact name.
 func (a *Archive) lookup(name string) (File, bool) {
 	i, ok := slices.BinarySearchFunc(a.files, name, func(f File, name string) int { return strings.Compare(f.Name, name) })
 	if !ok {
@@ -112,8 +113,8 @@ func (a *Archive) lookup(name string) (File, bool) {
 	return a.files[i], true
 }
 
-// cleanName makes a name of an archive relative to its root. It refuses names that climb out:
-// nothing is unpacked by name here, but names end up in messages and in the pairs.
+// cleanName makes a name in an archive relative to its root. It rejects names that leave the root:
+// no file is unpacked by its name, but names appear in messages and in the pairs.
 func cleanName(name string) (string, bool) {
 	name = path.Clean(strings.TrimLeft(name, "/"))
 	if name == "." || name == ".." || strings.HasPrefix(name, "../") {
@@ -122,12 +123,12 @@ func cleanName(name string) (string, bool) {
 	return name, true
 }
 
-// spool makes a file that vanishes when it is closed, and where the system allows it also when
+// spool creates a file that is deleted when it is closed and, if the system supports it, also when
 // the program is killed.
 func spool() (*os.File, func() error, error) {
 	file, err := os.CreateTemp("", "trainembed-*.tar")
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a temporary file: %w", err)
+		return nil, nil, fmt.Errorf("create temporary file: %w", err)
 	}
 	if os.Remove(file.Name()) == nil {
 		return file, file.Close, nil

@@ -75,7 +75,7 @@ func putZip(t *testing.T, path string, entries ...entry) {
 	put(t, path, out.Bytes())
 }
 
-// putDeb builds a package with dpkg-deb; a text that starts with -> makes a link.
+// putDeb builds a package with dpkg-deb. A text that starts with -> makes a link.
 func putDeb(t *testing.T, cache string, p Package, entries ...entry) {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
@@ -106,7 +106,7 @@ func putDeb(t *testing.T, cache string, p Package, entries ...entry) {
 	}
 }
 
-// contents opens a package and returns what its files hold, as "name: text", in their order.
+// contents opens a package and returns its files as "name: text", in their order.
 func contents(t *testing.T, cache string, p Package) []string {
 	t.Helper()
 	archive, err := Open(cache, p)

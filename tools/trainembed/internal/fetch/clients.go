@@ -12,49 +12,49 @@ import (
 	"strings"
 )
 
-// Command is a call of a client: go, npm or apt-get.
+// Command is a call of a package client: go, npm or apt-get.
 type Command struct {
-	Dir  string   // where it runs, and where it leaves what it downloads
-	Env  []string // beside the environment of this program
-	Args []string // the client first
+	Dir  string   // the folder to run in, where the client also puts its downloads
+	Env  []string // added to the environment of this program
+	Args []string // the first one is the client
 }
 
-// Runner runs a command and returns what it prints. The error holds what it complains of.
+// Runner runs a command and returns its standard output. The error contains its error output.
 type Runner func(ctx context.Context, c Command) (stdout []byte, err error)
 
-// run runs the command for real.
+// run runs the command.
 func run(ctx context.Context, c Command) ([]byte, error) {
-	var out, complaint bytes.Buffer
+	var out, errorOutput bytes.Buffer
 	command := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	command.Dir, command.Env = c.Dir, append(os.Environ(), c.Env...)
-	command.Stdout, command.Stderr = &out, &complaint
+	command.Stdout, command.Stderr = &out, &errorOutput
 	if err := command.Run(); err != nil {
-		return out.Bytes(), fmt.Errorf("%s: %w: %s", strings.Join(c.Args[:2], " "), err, shorten(complaint.String()))
+		return out.Bytes(), fmt.Errorf("%s: %w: %s", strings.Join(c.Args[:2], " "), err, shorten(errorOutput.String()))
 	}
 	return out.Bytes(), nil
 }
 
-// shorten keeps the end of what a client complains of, where the reason stands.
-func shorten(complaint string) string {
-	complaint = strings.TrimSpace(complaint)
-	if len(complaint) > 600 {
-		complaint = "..." + complaint[len(complaint)-600:]
+// shorten keeps the end of a client's error output, which has the reason.
+func shorten(errorOutput string) string {
+	errorOutput = strings.TrimSpace(errorOutput)
+	if len(errorOutput) > 600 {
+		errorOutput = "..." + errorOutput[len(errorOutput)-600:]
 	}
-	return complaint
+	return errorOutput
 }
 
-// download gets one package from its client and moves it to its place.
+// download downloads one package with its client and moves it to the cache.
 func (d *downloader) download(ctx context.Context, p Package) error {
 	if p.Kind == Go {
 		return d.downloadGo(ctx, p)
 	}
 	target := p.Path(d.Cache)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return fmt.Errorf("make the cache: %w", err)
+		return fmt.Errorf("create cache: %w", err)
 	}
 	dir, err := os.MkdirTemp(filepath.Dir(target), ".download-*")
 	if err != nil {
-		return fmt.Errorf("make a folder to download to: %w", err)
+		return fmt.Errorf("create download folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	if p.Kind == Npm {
@@ -65,20 +65,20 @@ func (d *downloader) download(ctx context.Context, p Package) error {
 	if err != nil {
 		return err
 	}
-	return adopt(dir, target)
+	return moveDownload(dir, target)
 }
 
-// adopt moves the one file of a folder to its place in the cache.
-func adopt(dir, target string) error {
+// moveDownload moves the only file of a folder to its place in the cache.
+func moveDownload(dir, target string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("look at the download: %w", err)
+		return fmt.Errorf("list download: %w", err)
 	}
 	if len(entries) != 1 || entries[0].IsDir() {
 		return fmt.Errorf("the client left %d files, not one archive", len(entries))
 	}
 	if err := os.Rename(filepath.Join(dir, entries[0].Name()), target); err != nil {
-		return fmt.Errorf("move the download: %w", err)
+		return fmt.Errorf("move download: %w", err)
 	}
 	return nil
 }
@@ -88,10 +88,10 @@ func (d *downloader) downloadNpm(ctx context.Context, p Package, dir string) err
 	return err
 }
 
-// errGone is for versions that a client knows no more.
+// errGone means that a client no longer offers a version.
 var errGone = errors.New("this version is no longer offered")
 
-// downloadDeb asks apt-get, with fresh package lists if the old ones do not have the version.
+// downloadDeb calls apt-get, and updates the package lists if they do not have the version.
 func (d *downloader) downloadDeb(ctx context.Context, p Package, dir string) error {
 	command := Command{Dir: dir, Args: []string{"apt-get", "download", "--quiet=2", p.Name + ":" + p.Arch + "=" + p.Version}}
 	_, err := d.Run(ctx, command)
@@ -99,7 +99,7 @@ func (d *downloader) downloadDeb(ctx context.Context, p Package, dir string) err
 		return err
 	}
 	if err := d.update(); err != nil {
-		return fmt.Errorf("%w (and the lists of apt could not be brought up to date: %w)", errGone, err)
+		return fmt.Errorf("%w (and the package lists of apt could not be updated: %w)", errGone, err)
 	}
 	if _, err = d.Run(ctx, command); err == nil || !unknownToApt(err) {
 		return err
@@ -115,21 +115,21 @@ func unknownToApt(err error) bool {
 		strings.Contains(message, "no installation candidate") || strings.Contains(message, "Can't find a source to download")
 }
 
-// updateApt has no context of its own: it runs once for all packages.
+// updateApt has no context because it runs once for all packages.
 func (d *downloader) updateApt() error {
 	_, err := d.Run(context.Background(), Command{Dir: d.Cache, Args: []string{"apt-get", "update", "--quiet=2"}})
 	return err
 }
 
-// downloadGo uses a module cache inside the cache. A module that wants a newer Go is an error to
-// the go command, yet its zip is there, which is all that is needed.
+// downloadGo uses a module cache inside the cache. The go command reports an error for a module
+// that needs a newer Go, but still downloads the zip, which is enough.
 func (d *downloader) downloadGo(ctx context.Context, p Package) error {
 	modules, err := filepath.Abs(filepath.Join(d.Cache, "gomod"))
 	if err != nil {
-		return fmt.Errorf("find the cache: %w", err)
+		return fmt.Errorf("find cache: %w", err)
 	}
 	if err := os.MkdirAll(modules, 0o755); err != nil {
-		return fmt.Errorf("make the cache: %w", err)
+		return fmt.Errorf("create cache: %w", err)
 	}
 	out, err := d.Run(ctx, Command{
 		Dir:  modules,
@@ -138,15 +138,15 @@ func (d *downloader) downloadGo(ctx context.Context, p Package) error {
 	})
 	var answer struct{ Zip, Sum, Error string }
 	if jsonErr := json.Unmarshal(out, &answer); jsonErr != nil {
-		return errors.Join(err, fmt.Errorf("read the answer of the go command: %w", jsonErr))
+		return errors.Join(err, fmt.Errorf("read output of the go command: %w", jsonErr))
 	}
 	if answer.Zip == "" || answer.Sum == "" {
 		return errors.Join(errors.New(answer.Error), err)
 	}
-	// The go command unpacks what it downloads; only the zip is read here.
+	// The go command unpacks what it downloads. Only the zip is needed.
 	unpacked := filepath.Join(modules, filepath.FromSlash(escapeUpper(p.Name)+"@"+escapeUpper(p.Version)))
 	if err := os.RemoveAll(unpacked); err != nil {
-		return fmt.Errorf("remove the unpacked module: %w", err)
+		return fmt.Errorf("remove unpacked module: %w", err)
 	}
 	return nil
 }

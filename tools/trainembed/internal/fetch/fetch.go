@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// Options say where archives lie and who hears of the work. Only Cache must be set.
+// Options configures All. Only Cache must be set.
 type Options struct {
 	Cache    string        // folder of the downloads
-	Progress io.Writer     // one line that is written over; nil: nowhere
-	Workers  int           // downloads at a time; 0 is 3
-	Tries    int           // for each package; 0 is 3
-	Pause    time.Duration // before the next try, longer each time; 0 is 2 seconds
-	Run      Runner        // nil runs the real clients
+	Progress io.Writer     // gets one line that is overwritten; nil means no output
+	Workers  int           // number of concurrent downloads; 0 means 3
+	Tries    int           // number of attempts for each package; 0 means 3
+	Pause    time.Duration // pause before the next attempt, which grows each time; 0 means 2 seconds
+	Run      Runner        // nil means the real clients
 }
 
-// All brings every package of the list into the cache and checks each archive against its
-// SHA-256. What is there already is checked alone, so a broken run goes on where it stopped. The
-// error names every package that failed; the others are there.
+// All downloads every package of the list to the cache and checks each archive against its SHA-256.
+// It only checks archives that are there already, so an interrupted run continues where it stopped.
+// The error names every package that failed; all others are in the cache.
 func All(ctx context.Context, o Options, packages []Package) error {
 	d := newDownloader(o)
 	queue := make(chan Package)
@@ -66,7 +66,7 @@ func collect(failed <-chan error) []error {
 // downloader is one run of All.
 type downloader struct {
 	Options
-	update func() error // brings the package lists of apt up to date, once
+	update func() error // updates the package lists of apt, once
 
 	mu         sync.Mutex
 	done, lost int
@@ -90,7 +90,7 @@ func newDownloader(o Options) *downloader {
 	return d
 }
 
-// step counts a package and rewrites the line of progress.
+// step counts a package and rewrites the progress line.
 func (d *downloader) step(p Package, of int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -108,7 +108,7 @@ func (d *downloader) step(p Package, of int, err error) {
 	fmt.Fprintf(d.Progress, "\r\x1b[Kfetched %d of %d, %d failed: %s%s", d.done, of, d.lost, p.ID(), end)
 }
 
-// ensure leaves a package in the cache, downloaded only if it is not there.
+// ensure downloads a package unless it is in the cache already.
 func (d *downloader) ensure(ctx context.Context, p Package) error {
 	target := p.Path(d.Cache)
 	err := check(target, p)
@@ -120,16 +120,16 @@ func (d *downloader) ensure(ctx context.Context, p Package) error {
 		if err == nil {
 			return check(target, p)
 		}
-		if try == d.Tries || hopeless(err) || !sleep(ctx, time.Duration(try)*d.Pause) {
+		if try == d.Tries || isPermanent(err) || !sleep(ctx, time.Duration(try)*d.Pause) {
 			return fmt.Errorf("download failed, %d of %d tries: %w", try, d.Tries, err)
 		}
 	}
 }
 
-// hopeless tells what another try cannot mend.
-func hopeless(err error) bool { return errors.Is(err, errGone) || errors.Is(err, exec.ErrNotFound) }
+// isPermanent reports whether another attempt would fail with the same error.
+func isPermanent(err error) bool { return errors.Is(err, errGone) || errors.Is(err, exec.ErrNotFound) }
 
-// sleep waits unless the work is called off.
+// sleep waits for the pause. It returns false if the context is cancelled.
 func sleep(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -141,7 +141,8 @@ func sleep(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// check compares an archive with the sum in the list. It returns fs.ErrNotExist if there is none.
+// check compares an archive with the digest in the list. It returns fs.ErrNotExist if there is no
+// archive.
 func check(path string, p Package) error {
 	sum, err := sumOf(path)
 	if err != nil || p.SHA256 == "" || sum == p.SHA256 {
@@ -154,7 +155,7 @@ func check(path string, p Package) error {
 	return fmt.Errorf("%s has SHA-256 %s, the list says %s: %s", path, sum, p.SHA256, advice)
 }
 
-// sumOf is the SHA-256 of a file in hexadecimal.
+// sumOf returns the SHA-256 of a file in hexadecimal.
 func sumOf(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

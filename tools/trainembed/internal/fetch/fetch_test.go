@@ -16,14 +16,14 @@ import (
 	"time"
 )
 
-// registry plays the clients: it leaves files where they would, and fails as they do.
+// registry simulates the clients: it writes the files that they would write, and fails as they do.
 type registry struct {
 	mu     sync.Mutex
 	calls  []string
-	flaky  int  // so many npm calls fail first
-	absent bool // there is no npm
+	flaky  int  // this many npm calls fail first
+	absent bool // npm is not installed
 	stale  bool // apt does not know the version before an update
-	gone   bool // nor after it
+	gone   bool // nor after an update
 	goTry  string
 }
 
@@ -52,8 +52,8 @@ func (r *registry) run(_ context.Context, c Command) ([]byte, error) {
 	return r.goDownload(c)
 }
 
-// goDownload answers as the go command does for a module that wants a newer Go: the exit status
-// is 1, yet the zip is there.
+// goDownload answers as the go command does for a module that needs a newer Go: the exit status is
+// 1, but the zip exists.
 func (r *registry) goDownload(c Command) ([]byte, error) {
 	modules := strings.TrimPrefix(c.Env[0], "GOMODCACHE=")
 	zip := filepath.Join(modules, "cache/download/example.org/!m/@v/v1.0.0.zip")

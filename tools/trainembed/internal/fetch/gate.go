@@ -10,7 +10,7 @@ import (
 	"remit/tools/trainembed/internal/licence"
 )
 
-// readGate reads what the package says about its licences.
+// readGate reads the package's licence notices.
 func (a *Archive) readGate(cache string) error {
 	if a.pkg.Kind == Deb {
 		text, err := a.copyright(cache)
@@ -35,8 +35,8 @@ func (a *Archive) readGate(cache string) error {
 	return nil
 }
 
-// copyright returns the text of debian/copyright. Some packages have a link in its place, to
-// another package of the same source and version, which must then be in the cache too.
+// copyright returns the text of debian/copyright. In some packages it is a link to another package
+// of the same source and version, which must then be in the cache too.
 func (a *Archive) copyright(cache string) (string, error) {
 	dir := "usr/share/doc/" + a.pkg.Name
 	if file, ok := a.lookup(dir + "/copyright"); ok {

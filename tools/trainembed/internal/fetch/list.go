@@ -9,8 +9,8 @@
 //		text, err := file.Read()
 //	}
 //
-// Everything is got by name with the clients people have anyway (go, npm, apt-get), so the
-// settings of those clients decide where from.
+// Packages are downloaded by name with the usual clients (go, npm, apt-get), so the settings of
+// those clients decide where from.
 package fetch
 
 import (
@@ -23,7 +23,7 @@ import (
 	"unicode"
 )
 
-// Kind says which client knows a package.
+// Kind says which client downloads a package.
 type Kind string
 
 // The kinds of packages, as the list spells them.
@@ -38,14 +38,14 @@ const (
 type Package struct {
 	Kind    Kind
 	Name    string // without kind and architecture: curl, @types/node, golang.org/x/tools
-	Arch    string // of Debian packages alone: all, amd64
-	Version string // as the client spells it, with + and :
+	Arch    string // only for Debian packages: all, amd64
+	Version string // as the client writes it, with + and :
 	Licence string // as found in the archive
 	SHA256  string // of the archive, in lower-case hexadecimal
-	Pairs   int    // what the package gave to the training
+	Pairs   int    // number of pairs from the package
 }
 
-// ID is the first column of the list: go:golang.org/x/tools, npm:zod, deb:curl:amd64.
+// ID returns the first column of the list: go:golang.org/x/tools, npm:zod, deb:curl:amd64.
 func (p Package) ID() string {
 	if p.Kind == Deb {
 		return string(p.Kind) + ":" + p.Name + ":" + p.Arch
@@ -53,7 +53,7 @@ func (p Package) ID() string {
 	return string(p.Kind) + ":" + p.Name
 }
 
-// Path is where the archive lies below the cache, whether it is there or not.
+// Path returns the path of the archive in the cache, whether it exists or not.
 func (p Package) Path(cache string) string {
 	switch p.Kind {
 	case Deb:
@@ -68,7 +68,7 @@ func (p Package) Path(cache string) string {
 	}
 }
 
-// escapeUpper writes upper-case letters as the module cache does, for file systems that fold case.
+// escapeUpper escapes upper-case letters like the module cache, for file systems that ignore case.
 func escapeUpper(path string) string {
 	var b strings.Builder
 	for _, r := range path {
@@ -80,8 +80,8 @@ func escapeUpper(path string) string {
 	return b.String()
 }
 
-// Read reads a list: tab-separated ID, version, licence, SHA-256 and pairs; "-" is a field not
-// known yet, lines that start with # are comments. The order is kept.
+// Read parses a list: tab-separated ID, version, licence, SHA-256 and pairs. "-" means that a field
+// is not known yet, and lines that start with # are comments. Read preserves the order.
 func Read(list io.Reader) ([]Package, error) {
 	var packages []Package
 	seen := map[string]int{}
@@ -125,14 +125,14 @@ func parse(line string) (Package, error) {
 		return Package{}, fmt.Errorf("%s: version %q", p.ID(), p.Version)
 	}
 	if p.SHA256 != "" && !isSum(p.SHA256) {
-		return Package{}, fmt.Errorf("%s: %q is no SHA-256", p.ID(), p.SHA256)
+		return Package{}, fmt.Errorf("%s: %q is not a SHA-256", p.ID(), p.SHA256)
 	}
 	if fields[4] == "" {
 		return p, nil
 	}
 	pairs, err := strconv.Atoi(fields[4])
 	if err != nil || pairs < 0 {
-		return Package{}, fmt.Errorf("%s: pairs %q is no count", p.ID(), fields[4])
+		return Package{}, fmt.Errorf("%s: pairs %q is not a count", p.ID(), fields[4])
 	}
 	p.Pairs = pairs
 	return p, nil
@@ -146,18 +146,18 @@ func (p *Package) setID(id string) error {
 	case Deb:
 		p.Name, p.Arch, _ = strings.Cut(name, ":")
 		if p.Arch == "" {
-			return fmt.Errorf("%q names no architecture, as deb:curl:amd64 does", id)
+			return fmt.Errorf("%q lacks an architecture, as in deb:curl:amd64", id)
 		}
 	default:
-		return fmt.Errorf("%q is of none of the kinds deb, npm and go", id)
+		return fmt.Errorf("%q has none of the kinds deb, npm and go", id)
 	}
 	if !plainName(p.Name) || !plainName("x"+p.Arch) {
-		return fmt.Errorf("%q is no name of a package", id)
+		return fmt.Errorf("%q is not a package name", id)
 	}
 	return nil
 }
 
-// plainName keeps names and versions from being options of a client or paths out of the cache.
+// plainName rejects names and versions that are options of a client or paths out of the cache.
 func plainName(name string) bool {
 	if name == "" || name[0] == '-' || name[0] == '/' || strings.Contains(name, "..") {
 		return false
@@ -172,7 +172,7 @@ func isSum(sum string) bool {
 	return len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
 }
 
-// Write writes packages as Read reads them, below a comment.
+// Write writes packages in the format that Read parses, below a comment.
 func Write(list io.Writer, comment string, packages []Package) error {
 	out := bufio.NewWriter(list)
 	for line := range strings.Lines(comment) {

@@ -40,14 +40,14 @@ func TestReadRefuses(t *testing.T) {
 	for _, test := range []struct{ name, line, want string }{
 		{"fields", "npm:a\t1", "2 fields, want 5"},
 		{"kind", "pip:a\t1\t-\t-\t-", "none of the kinds deb, npm and go"},
-		{"architecture", "deb:a\t1\t-\t-\t-", "no architecture"},
-		{"an option for a name", "npm:--yes\t1\t-\t-\t-", "no name of a package"},
-		{"a path for a name", "npm:../../x\t1\t-\t-\t-", "no name of a package"},
-		{"blanks in a name", "go:a b\t1\t-\t-\t-", "no name of a package"},
+		{"architecture", "deb:a\t1\t-\t-\t-", "lacks an architecture"},
+		{"an option for a name", "npm:--yes\t1\t-\t-\t-", "is not a package name"},
+		{"a path for a name", "npm:../../x\t1\t-\t-\t-", "is not a package name"},
+		{"blanks in a name", "go:a b\t1\t-\t-\t-", "is not a package name"},
 		{"a path for a version", "go:a\t../x\t-\t-\t-", `version "../x"`},
 		{"no version", "go:a\t-\t-\t-\t-", `version ""`},
-		{"sum", "go:a\tv1\tMIT\tABC\t-", "no SHA-256"},
-		{"pairs", "go:a\tv1\tMIT\t" + someSum + "\tmany", "no count"},
+		{"sum", "go:a\tv1\tMIT\tABC\t-", "is not a SHA-256"},
+		{"pairs", "go:a\tv1\tMIT\t" + someSum + "\tmany", "is not a count"},
 		{"twice", "go:a\tv1\t-\t-\t-\ngo:a\tv2\t-\t-\t-", "line 3: go:a is in line 2 already"},
 	} {
 		_, err := Read(strings.NewReader("# comment\n" + test.line + "\n"))
@@ -73,7 +73,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// The committed list is complete, in order, and names no licence that is not permissive.
+// TestCommittedList: the committed list is complete and sorted, and names only permissive licences.
 func TestCommittedList(t *testing.T) {
 	file, err := os.Open("../../packages.tsv")
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"remit/tools/trainembed/internal/licence"
 )
 
-// Dropped is a package that a survey keeps off the list, and why.
+// Dropped is a package that a survey leaves out, and why.
 type Dropped struct {
 	Package Package
 	Reason  string
 }
 
-// Survey makes a list anew from names and versions: it looks at the archives in the cache, fills
-// in licence and SHA-256 as found, and drops packages that are not there or not permissive. The
-// order stays.
+// Survey makes a new list from names and versions. It reads the archives in the cache, fills in
+// licence and SHA-256, and drops packages that are missing or not permissive. It preserves the
+// order.
 func Survey(ctx context.Context, cache string, candidates []Package) (kept []Package, dropped []Dropped, err error) {
 	for _, p := range candidates {
 		if err := ctx.Err(); err != nil {
@@ -31,7 +31,7 @@ func Survey(ctx context.Context, cache string, candidates []Package) (kept []Pac
 	return kept, dropped, nil
 }
 
-// inspect fills in what the archive tells, and returns why the package cannot be used.
+// inspect fills in the fields from the archive, and returns why the package cannot be used.
 func (p *Package) inspect(cache string) (reason string) {
 	sum, err := sumOf(p.Path(cache))
 	if err != nil {
@@ -42,7 +42,7 @@ func (p *Package) inspect(cache string) (reason string) {
 		return err.Error()
 	}
 	defer func() { _ = archive.Close() }()
-	p.SHA256, p.Licence, p.Pairs = sum, archive.gate.Licence, 0 // what it will give is known once pairs were made
+	p.SHA256, p.Licence, p.Pairs = sum, archive.gate.Licence, 0 // the count is known only after the pairs are made
 	switch archive.gate.Verdict {
 	case licence.Restricted:
 		return "not permissive: " + archive.gate.Licence

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// openTar unpacks the archive at path to a plain tar on disk and remembers where each file starts.
+// openTar unpacks the archive at path to a plain tar on disk and records where each file starts.
 func (a *Archive) openTar(path string, unpack func(path string, to io.Writer) error) error {
 	file, discard, err := spool()
 	if err != nil {
@@ -31,7 +31,7 @@ func (a *Archive) openTar(path string, unpack func(path string, to io.Writer) er
 	return nil
 }
 
-// index reads the headers of the tar. A plain tar has each content in one piece behind its header.
+// index reads the headers of the tar. In a plain tar each content follows its header in one piece.
 func (a *Archive) index(file *os.File) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("rewind: %w", err)
@@ -68,7 +68,7 @@ func (a *Archive) add(file *os.File, header *tar.Header, start int64) {
 	}
 }
 
-// strip takes the folder off that npm and go put around a package.
+// strip removes the folder that npm and go put around a package.
 func (a *Archive) strip(name string) (string, bool) {
 	switch a.pkg.Kind {
 	case Npm:
@@ -79,8 +79,8 @@ func (a *Archive) strip(name string) (string, bool) {
 	return cleanName(name)
 }
 
-// mostUnpacked is many times what the largest package holds.
-const mostUnpacked = 16 << 30
+// maxUnpacked is far more than the size of the largest package.
+const maxUnpacked = 16 << 30
 
 func unpackGzip(path string, to io.Writer) error {
 	file, err := os.Open(path)
@@ -92,20 +92,20 @@ func unpackGzip(path string, to io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("read gzip: %w", err)
 	}
-	if _, err := io.CopyN(to, plain, mostUnpacked); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("unpack gzip, at most %d bytes: %w", int64(mostUnpacked), err)
+	if _, err := io.CopyN(to, plain, maxUnpacked); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("unpack gzip, at most %d bytes: %w", int64(maxUnpacked), err)
 	}
 	return nil
 }
 
-// unpackDeb asks dpkg-deb, which knows every compression that Debian has used. It takes a second
-// and needs no way to be called off.
+// unpackDeb calls dpkg-deb, which supports every compression that Debian has used. It takes a
+// second, so it cannot be cancelled.
 func unpackDeb(path string, to io.Writer) error {
-	var complaint bytes.Buffer
+	var errorOutput bytes.Buffer
 	command := exec.CommandContext(context.Background(), "dpkg-deb", "--fsys-tarfile", path)
-	command.Stdout, command.Stderr = to, &complaint
+	command.Stdout, command.Stderr = to, &errorOutput
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return fmt.Errorf("dpkg-deb: %w: %s", err, strings.TrimSpace(errorOutput.String()))
 	}
 	return nil
 }

@@ -2,9 +2,9 @@ package licence
 
 import "strings"
 
-// copyright is a debian/copyright file, read.
+// copyright is a parsed debian/copyright file.
 type copyright struct {
-	stanzas []stanza          // in the order of the file: the last that matches a file holds
+	stanzas []stanza          // in the order of the file; the last one that matches a file applies
 	texts   map[string]string // full texts by short name, in lower case
 	free    string            // the text before the first stanza
 }
@@ -13,11 +13,11 @@ type copyright struct {
 type stanza struct {
 	files   []string // patterns with * and ?, below the root of the source
 	licence string   // the expression in the first line
-	text    string   // what follows it
+	text    string   // the text after the first line
 }
 
-// readCopyright reads debian/copyright in its machine-readable form, leniently, as old files and
-// careless ones abound. A text in another form is all free.
+// readCopyright parses the machine-readable form of debian/copyright. It is lenient, because many
+// files are old or have mistakes. A text in another form becomes free as a whole.
 func readCopyright(text string) copyright {
 	c := copyright{texts: map[string]string{}}
 	for _, fields := range paragraphs(text) {
@@ -69,8 +69,8 @@ func paragraphs(text string) []map[string]string {
 	return all
 }
 
-// judge says what the name of a licence means in this file: by the name, or by the full text that
-// the file gives under it.
+// judge returns the verdict on a licence name in this file: by the name, or by the full text that
+// the file gives for it.
 func (c copyright) judge(name string) Verdict {
 	if verdict := ofName(name); verdict != Unknown {
 		return verdict
@@ -78,7 +78,7 @@ func (c copyright) judge(name string) Verdict {
 	return textVerdict(c.texts[strings.ToLower(name)])
 }
 
-// verdict judges a stanza. An empty first line leaves the text to tell.
+// verdict returns the verdict on a stanza. If the first line is empty, the text decides.
 func (c copyright) verdict(s stanza) Verdict {
 	if s.licence != "" {
 		if verdict := OfExpression(s.licence, c.judge); verdict != Unknown {

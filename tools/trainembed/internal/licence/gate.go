@@ -9,20 +9,20 @@ import (
 // Gate says which files of one package may be used.
 type Gate struct {
 	Licence string  // of the package as a whole, as found
-	Verdict Verdict // on the package as a whole: unless permissive, no file may be used
+	Verdict Verdict // on the package as a whole; unless it is permissive, no file may be used
 	denies  func(name string) bool
 }
 
-// Allowed tells whether a file may be used, by its path in the package.
+// Allowed reports whether the file at a path in the package may be used.
 func (g *Gate) Allowed(name string) bool {
 	return g.Verdict == Permissive && (g.denies == nil || !g.denies(name))
 }
 
-// OfCopyright makes the gate of a Debian package from its debian/copyright.
+// OfCopyright returns the gate of a Debian package from its debian/copyright.
 //
-// The patterns there are paths of the source package, the files to judge are installed paths, and
-// no table leads from one to the other. So a pattern that is not permissive denies every file
-// that it could mean: see could.
+// The patterns there are paths in the source package, but the files to check are installed paths,
+// and no table maps one to the other. So a pattern that is not permissive denies every file that it
+// could mean: see could.
 func OfCopyright(text string) *Gate {
 	c := readCopyright(text)
 	gate := c.whole()
@@ -43,8 +43,8 @@ func OfCopyright(text string) *Gate {
 	return gate
 }
 
-// whole judges the package as a whole: by the stanza for everything, else by the text before the
-// first stanza, else by the first stanza that is not about the packaging.
+// whole returns the verdict on the package as a whole: by the stanza for everything, else by the
+// text before the first stanza, else by the first stanza that is not about the packaging.
 func (c copyright) whole() *Gate {
 	for _, stanza := range c.stanzas {
 		if slices.Contains(stanza.files, "*") || slices.Contains(stanza.files, "./*") {
@@ -62,7 +62,7 @@ func (c copyright) whole() *Gate {
 	return &Gate{}
 }
 
-// gate names a licence by its short name, unless only the text says what that is.
+// gate names a licence by its short name, or by the text if only the text identifies it.
 func (c copyright) gate(s stanza) *Gate {
 	name := s.licence
 	if OfExpression(name, nil) == Unknown {
@@ -71,10 +71,10 @@ func (c copyright) gate(s stanza) *Gate {
 	return &Gate{Licence: name, Verdict: c.verdict(s)}
 }
 
-// could tells whether the pattern of a source path could mean an installed file. It errs on the
-// side of yes: a file pattern means every file with that name, whatever its folder and suffix
+// could reports whether the pattern of a source path could mean an installed file. In doubt it
+// returns true: a file pattern means every file with that name in any folder and with any suffix
 // (docs are built from .rst to .html); a folder pattern means every folder with the same last two
-// names; the folder of the documentation means all that is installed as documentation.
+// names; the folder of the documentation means everything that is installed as documentation.
 func could(pattern, name string) bool {
 	pattern = strings.TrimPrefix(strings.TrimPrefix(pattern, "./"), "/")
 	if pattern == "*" {
@@ -97,7 +97,7 @@ func could(pattern, name string) bool {
 	return within(steps[max(0, len(steps)-2):], name)
 }
 
-// within tells whether the folders of a file hold these names one after the other.
+// within reports whether the folders of a file contain these names in a row.
 func within(steps []string, name string) bool {
 	folders := strings.Split(path.Dir(name), "/")
 	for start := 0; start+len(steps) <= len(folders); start++ {
@@ -120,7 +120,7 @@ func isDocs(step string) bool {
 	return false
 }
 
-// wholeDocs tells a folder that holds all of the documentation: docs, doc/source.
+// wholeDocs reports whether a folder holds all of the documentation: docs, doc/source.
 func wholeDocs(steps []string) bool {
 	return len(steps) == 1 || len(steps) == 2 && (steps[1] == "source" || steps[1] == "src" || isDocs(steps[1]))
 }
@@ -138,7 +138,8 @@ func stem(base string) string {
 	return base
 }
 
-// matches applies a pattern to one name. A broken pattern matches, as nobody knows what it means.
+// matches applies a pattern to one name. An invalid pattern matches, because its meaning is
+// unknown.
 func matches(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 	return ok || err != nil

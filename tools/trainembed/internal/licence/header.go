@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Forbids tells whether a file says of itself, near its start or end, that it is under a licence
-// that is not permissive. It overrules the gate: single files of other origin are common.
+// Forbids reports whether a file states, near its start or end, that its licence is not permissive.
+// This overrides the gate, because packages often contain single files from elsewhere.
 func Forbids(text []byte) bool {
 	const head, tail = 8 << 10, 4 << 10
 	if len(text) > head+tail {
@@ -26,8 +26,8 @@ func Forbids(text []byte) bool {
 	return ownLicence().MatchString(flatten(string(lower)))
 }
 
-// ownLicence finds the sentences by which files put themselves under a licence. The bare name of
-// a licence is no such sentence: documentation may mention it.
+// ownLicence matches the sentences with which files state their licence. The bare name of a licence
+// is not enough, because documentation may mention it.
 var ownLicence = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(terms of|under|subject to) (version [0-9.]+ of )?the (terms of )?(the )?(gnu (affero |lesser |library )?(general )?public|mozilla public|eclipse public|server side public) licen[cs]e`)
 })

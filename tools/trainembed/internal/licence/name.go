@@ -1,23 +1,23 @@
-// Package licence reads what packages say about their licences and tells which of their files may
-// be used to train on: those under a permissive licence, which asks for no more than attribution.
+// Package licence reads what packages say about their licences and decides which of their files may
+// be used for training: those under a permissive licence, which requires no more than attribution.
 //
-// A file whose licence is not understood is not used. That loses a little and risks nothing.
+// A file with an unknown licence is not used. That loses little data and avoids any risk.
 package licence
 
 import "strings"
 
-// Verdict is what a licence means for the training.
+// Verdict says whether a licence allows training.
 type Verdict int
 
-// The verdicts. What is not understood is treated as restricted.
+// The verdicts. An unknown licence is treated as restricted.
 const (
 	Unknown Verdict = iota
 	Restricted
 	Permissive
 )
 
-// ofName judges a licence by its short name, as SPDX or Debian spell it: MIT, Expat, GPL-2+.
-// Restricted names are tested first.
+// ofName returns the verdict on a licence by its short name, as SPDX or Debian write it: MIT,
+// Expat, GPL-2+. It tests restricted names first.
 func ofName(name string) Verdict {
 	name = strings.ToLower(strings.Trim(name, " \t()\"'"))
 	switch {
@@ -61,9 +61,10 @@ func permissiveName(name string) bool {
 	return false
 }
 
-// OfExpression judges an expression over short names: "MIT OR GPL-3.0-or-later" leaves a choice
-// and is permissive, "Expat and GPL-2+" is not. As in debian/copyright "and" binds closer than
-// "or", and a comma is weaker than both. judge says what a name means; nil stands for ofName.
+// OfExpression returns the verdict on an expression of short names: "MIT OR GPL-3.0-or-later"
+// leaves a choice and is permissive, "Expat and GPL-2+" is not. As in debian/copyright, "and" binds
+// tighter than "or", and a comma binds less than both. judge returns the verdict on a name; nil
+// means ofName.
 func OfExpression(expression string, judge func(name string) Verdict) Verdict {
 	if judge == nil {
 		judge = ofName
@@ -76,8 +77,8 @@ func OfExpression(expression string, judge func(name string) Verdict) Verdict {
 	return verdict
 }
 
-// expressionWords splits an expression into operators, brackets, commas and names. A name may
-// have several words ("GPL-2+ with Libtool exception"), all that stands between operators.
+// expressionWords splits an expression into operators, brackets, commas and names. A name may have
+// several words ("GPL-2+ with Libtool exception"): everything between two operators.
 func expressionWords(expression string) []string {
 	for _, mark := range []string{"(", ")", ",", "|"} {
 		expression = strings.ReplaceAll(expression, mark, " "+mark+" ")
@@ -118,7 +119,7 @@ func (p *expressionParser) take(word string) bool {
 	return true
 }
 
-// list reads parts between commas: "A or B, and C".
+// list parses parts between commas: "A or B, and C".
 func (p *expressionParser) list() Verdict {
 	verdict := p.choice()
 	for p.take(",") {
@@ -167,7 +168,7 @@ func (p *expressionParser) name() Verdict {
 	return p.judge(name)
 }
 
-// both is the verdict on a work under two licences at once: restricted if one of them is.
+// both returns the verdict on a work under two licences at once: restricted if one of them is.
 func both(a, b Verdict) Verdict {
 	if a == Restricted || b == Restricted {
 		return Restricted

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// ofText names the licences that a text contains, by their characteristic sentences, restricted
-// ones first, each once. A text that is no licence gives nothing.
+// ofText returns the names of the licences in a text, by their characteristic sentences, restricted
+// ones first and each once. A text without a licence returns none.
 func ofText(text string) []string {
 	plain := asides().ReplaceAllString(flatten(text), "")
 	var found []string
@@ -20,15 +20,15 @@ func ofText(text string) []string {
 	return found
 }
 
-// asides are sentences in texts of permissive packages that speak of other works: the history of
-// Python, the library its readline module is linked to, files that a Debian package leaves out.
+// asides are sentences in permissive packages that are about other works: the history of Python,
+// the library its readline module is linked to, files that a Debian package leaves out.
 var asides = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`material that was previously distributed under the gnu general public license` +
 		`|the gnu readline library is free software;.*?common-licenses/gpl-2` +
 		`|\(source package only\).*?common-licenses/gpl`)
 })
 
-// textVerdict judges a text by the licences in it: all of them must be permissive.
+// textVerdict returns the verdict on a text: all licences in it must be permissive.
 func textVerdict(text string) Verdict {
 	names := ofText(text)
 	if len(names) == 0 {
@@ -41,8 +41,8 @@ func textVerdict(text string) Verdict {
 	return verdict
 }
 
-// flatten lowers a text and joins its words by single spaces, without the marks of comments,
-// quotes, lists and headings that come between the words of the same sentence.
+// flatten lowers a text and joins its words with single spaces. It removes the marks of comments,
+// quotes, lists and headings between the words of a sentence.
 func flatten(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch r {
@@ -56,11 +56,11 @@ func flatten(text string) string {
 	return strings.Join(words, " ")
 }
 
-// A sign is one way to tell a licence: all parts occur.
+// A sign identifies a licence if all of its parts occur.
 type sign struct {
 	name  string
 	parts []string
-	rx    *regexp.Regexp // more general than parts, for sentences with many wordings
+	rx    *regexp.Regexp // an alternative to parts, for sentences with many wordings
 }
 
 func (s sign) in(plain string) bool {
@@ -72,8 +72,8 @@ func (s sign) in(plain string) bool {
 	return s.rx == nil || s.rx.MatchString(plain)
 }
 
-// covered tells whether what was found says it all: sentences of two clauses are in three clauses
-// too, and many texts speak of the public domain.
+// covered reports whether the licences found so far make the sign redundant: a licence with three
+// clauses contains the sentences of the one with two, and many texts mention the public domain.
 func (s sign) covered(found []string) bool {
 	switch s.name {
 	case "BSD-2-Clause":
@@ -85,7 +85,7 @@ func (s sign) covered(found []string) bool {
 }
 
 // signs lists restricted licences first: a text that names the GPL beside the Apache licence must
-// not pass for Apache.
+// not count as Apache.
 var signs = sync.OnceValue(func() []sign {
 	says := func(name string, parts ...string) sign { return sign{name: name, parts: parts} }
 	matches := func(name, rx string) sign { return sign{name: name, rx: regexp.MustCompile(rx)} }

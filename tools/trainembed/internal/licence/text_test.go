@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Short forms of real texts, with the line breaks and marks they come with.
+// Shortened real texts, with their line breaks and marks.
 const (
 	mitText    = "Copyright (c) 2020 A\n\nPermission is hereby granted, free of charge, to any person obtaining a copy\nof this software, to deal in the Software without restriction"
 	bsd2Text   = "// Redistribution and use in source and binary forms, with or without\n// modification, are permitted provided that the following conditions are\n// met:"
@@ -64,7 +64,8 @@ func TestOfText(t *testing.T) {
 	}
 }
 
-// Every name that a text can yield must be one that ofName understands, on the right side.
+// TestSignsHaveVerdicts: ofName must know every name that ofText can return, with the right
+// verdict.
 func TestSignsHaveVerdicts(t *testing.T) {
 	restricted := true
 	for _, sign := range signs() {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Notice is a file of a package that speaks about licences.
+// Notice is a file of a package about its licence.
 type Notice struct {
 	Path string
 	Text string
 }
 
-// IsNotice tells whether OfTree wants to see a file of this path: texts of licences, and the
-// package.json files of npm.
+// IsNotice reports whether OfTree needs the file at this path: licence texts, and npm's
+// package.json files.
 func IsNotice(name string) bool {
 	base := strings.ToLower(path.Base(name))
 	if base == "package.json" {
@@ -26,7 +26,7 @@ func IsNotice(name string) bool {
 		return false
 	}
 	if strings.Contains(base, "third") || strings.Contains(base, "3rd") {
-		return false // a list of what others wrote, mostly not in the package
+		return false // a list of works by others, most of them not in the package
 	}
 	for _, start := range []string{"license", "licence", "copying", "unlicense", "mit-license", "mit-licence"} {
 		if rest, ok := strings.CutPrefix(base, start); ok && (rest == "" || strings.ContainsAny(rest[:1], "-._ s")) {
@@ -36,8 +36,8 @@ func IsNotice(name string) bool {
 	return false
 }
 
-// OfTree makes the gate of a package whose folders carry the licence of all below them: Go
-// modules and npm packages. The nearest notice above a file holds.
+// OfTree returns the gate of a package in which a licence applies to its folder and all folders
+// below: Go modules and npm packages. The nearest notice above a file applies.
 func OfTree(notices []Notice) *Gate {
 	folders := map[string]*folderLicence{}
 	for _, notice := range notices {
@@ -61,12 +61,12 @@ func OfTree(notices []Notice) *Gate {
 	}}
 }
 
-// folderLicence is what the notices of one folder say.
+// folderLicence holds what the notices of one folder say.
 type folderLicence struct {
 	manifest   bool
-	expression string // of package.json
+	expression string // from package.json
 	texts      []string
-	names      []string // of the licences in texts
+	names      []string // names of the licences in texts
 }
 
 func (f *folderLicence) add(notice Notice) {
@@ -82,8 +82,8 @@ func (f *folderLicence) add(notice Notice) {
 	}
 }
 
-// speaks tells whether the folder has a licence of its own. A bundled package must have one;
-// any other package.json without a licence leaves it to the folder above.
+// speaks reports whether the folder has its own licence. A bundled package must have one; any other
+// package.json without a licence leaves it to the folder above.
 func (f *folderLicence) speaks(dir string) bool {
 	if len(f.texts) > 0 || f.expression != "" {
 		return true
@@ -92,7 +92,7 @@ func (f *folderLicence) speaks(dir string) bool {
 	return f.manifest && (path.Base(parent) == "node_modules" || path.Base(path.Dir(parent)) == "node_modules" && strings.HasPrefix(path.Base(parent), "@"))
 }
 
-// name is what the manifest says, unless the texts beside it know more.
+// name returns the licence in the manifest, unless the texts beside it name more.
 func (f *folderLicence) name() string {
 	if declared := OfExpression(f.expression, nil); declared != Unknown && declared == f.verdict() {
 		return f.expression
@@ -100,8 +100,8 @@ func (f *folderLicence) name() string {
 	return strings.Join(f.names, " AND ")
 }
 
-// verdict holds the manifest to the texts beside it, unless the manifest leaves a choice: then
-// the text of the other licence may well lie there too.
+// verdict checks the manifest against the texts beside it, unless the manifest leaves a choice:
+// then the text of the other licence may be there too.
 func (f *folderLicence) verdict() Verdict {
 	texts := Unknown
 	if len(f.names) > 0 {
@@ -120,7 +120,8 @@ func (f *folderLicence) verdict() Verdict {
 	return declared
 }
 
-// manifestLicence reads package.json: "license", or its old forms with an object or a list.
+// manifestLicence reads the licence in package.json: "license", or its old forms with an object or
+// a list.
 func manifestLicence(text string) string {
 	var manifest struct {
 		License  json.RawMessage `json:"license"`

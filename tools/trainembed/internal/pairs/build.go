@@ -14,36 +14,38 @@ import (
 	"remit/tools/trainembed/internal/fetch"
 )
 
-// Options say what Build reads and where it writes.
+// Options configures Build.
 type Options struct {
 	// Cache is the folder of the archives.
 	Cache string
-	// Packages are read in this order. One that is named twice counts once.
+	// Packages are read in this order. Duplicates count once.
 	Packages []fetch.Package
-	// Eval are files of evaluation sets; what overlaps them is left out.
+	// Eval lists the files of evaluation sets. Pairs that overlap them are left out.
 	Eval []string
-	// Wordings are texts with several wordings of one thing a line, which come after the packages; nil is none.
+	// Wordings holds files with several wordings of one thing per line. They follow the packages.
+	// Nil means none.
 	Wordings fs.FS
-	// Out is the file that is written. A name that ends in .gz is the rule.
+	// Out is the file to write. Its name must end in .gz.
 	Out string
-	// Workers is how many packages are read at once: as many as there are cores if it is zero.
+	// Workers is the number of packages that are read concurrently. Zero means the number of cores.
 	Workers int
-	// Log hears of the progress; nil is nobody.
+	// Log receives the progress; nil means no output.
 	Log io.Writer
 }
 
-// Stats say what came of it.
+// Stats holds the figures of a build.
 type Stats struct {
-	Sources  int            // packages and files of wordings that gave pairs
-	Pairs    int            // that were written
-	Kinds    map[string]int // the same by kind
-	Counts   map[string]int // the same by source
-	Found    int            // before any was left out
-	Repeated int            // that said what others say
-	Held     int            // that overlap an evaluation set
+	Sources  int            // packages and wording files with at least one pair
+	Pairs    int            // pairs written
+	Kinds    map[string]int // pairs written, by kind
+	Counts   map[string]int // pairs written, by source
+	Found    int            // pairs found before any were left out
+	Repeated int            // pairs left out because others say the same
+	Held     int            // pairs left out because they overlap an evaluation set
 }
 
-// Build writes the pairs of all packages. The same archives, list and sets give the same bytes.
+// Build writes the pairs of all packages. The same archives, list and sets always give the same
+// bytes.
 func Build(ctx context.Context, o Options) (Stats, error) {
 	stats := Stats{Kinds: map[string]int{}, Counts: map[string]int{}}
 	held, err := readEvaluation(o.Eval)
@@ -57,8 +59,8 @@ func Build(ctx context.Context, o Options) (Stats, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	packages := once(o.Packages)
-	g := gathering{stats: &stats, out: out, seen: newSeen(), log: o.Log, total: len(packages)}
-	for result := range harvestAll(ctx, o, packages, held) {
+	g := builder{stats: &stats, out: out, seen: newSeen(), log: o.Log, total: len(packages)}
+	for result := range readAll(ctx, o, packages, held) {
 		if err = g.take(result); err != nil {
 			stop()
 			break
@@ -74,7 +76,7 @@ func Build(ctx context.Context, o Options) (Stats, error) {
 	return stats, out.close(err)
 }
 
-// once leaves out packages that were named before.
+// once removes duplicate packages.
 func once(packages []fetch.Package) []fetch.Package {
 	named := map[string]bool{}
 	var some []fetch.Package
@@ -87,26 +89,27 @@ func once(packages []fetch.Package) []fetch.Package {
 	return some
 }
 
-// ahead is how many packages may be ready before their turn comes.
+// ahead is the maximum number of finished packages that wait for an earlier one.
 const ahead = 24
 
-// harvestAll reads packages at once and yields what they give in their order. It returns when all of its goroutines have.
-func harvestAll(ctx context.Context, o Options, packages []fetch.Package, held *evaluation) func(yield func(harvest) bool) {
-	return func(yield func(harvest) bool) {
+// readAll reads packages concurrently and yields their results in order. It returns after all of
+// its goroutines have ended.
+func readAll(ctx context.Context, o Options, packages []fetch.Package, held *evaluation) func(yield func(packagePairs) bool) {
+	return func(yield func(packagePairs) bool) {
 		ctx, stop := context.WithCancel(ctx)
-		results := make([]chan harvest, len(packages))
+		results := make([]chan packagePairs, len(packages))
 		for i := range results {
-			results[i] = make(chan harvest, 1)
+			results[i] = make(chan packagePairs, 1)
 		}
 		jobs, room := make(chan int), make(chan struct{}, ahead)
 		var workers sync.WaitGroup
 		defer workers.Wait()
 		defer stop()
-		workers.Go(func() { hand(ctx, len(packages), jobs, room) })
+		workers.Go(func() { dispatch(ctx, len(packages), jobs, room) })
 		for range cmp.Or(o.Workers, runtime.GOMAXPROCS(0)) {
 			workers.Go(func() {
 				for i := range jobs {
-					results[i] <- reap(ctx, o.Cache, packages[i], held)
+					results[i] <- readPackage(ctx, o.Cache, packages[i], held)
 				}
 			})
 		}
@@ -124,8 +127,8 @@ func harvestAll(ctx context.Context, o Options, packages []fetch.Package, held *
 	}
 }
 
-// hand gives out the numbers of packages as long as there is room for what they give.
-func hand(ctx context.Context, count int, jobs chan<- int, room chan<- struct{}) {
+// dispatch sends the numbers of packages to the workers while there is room for their results.
+func dispatch(ctx context.Context, count int, jobs chan<- int, room chan<- struct{}) {
 	defer close(jobs)
 	for i := range count {
 		select {
@@ -141,8 +144,8 @@ func hand(ctx context.Context, count int, jobs chan<- int, room chan<- struct{})
 	}
 }
 
-// A gathering writes what packages give and counts.
-type gathering struct {
+// A builder writes and counts the pairs of packages.
+type builder struct {
 	stats *Stats
 	out   *file
 	seen  *seen
@@ -151,8 +154,8 @@ type gathering struct {
 	total int
 }
 
-// take writes the pairs of the next package that no package gave before.
-func (g *gathering) take(h harvest) error {
+// take writes the pairs of the next package, except those that an earlier package had.
+func (g *builder) take(h packagePairs) error {
 	g.done++
 	if h.missing {
 		return fmt.Errorf("pairs of %s: fetch its archive first: %w", h.id, h.err)
@@ -182,15 +185,15 @@ func (g *gathering) take(h harvest) error {
 	return nil
 }
 
-// progress says how far the work is, on one line that is written over.
-func (g *gathering) progress(end string) {
+// progress prints the progress on one line that is overwritten.
+func (g *builder) progress(end string) {
 	if g.log == nil {
 		return
 	}
 	fmt.Fprintf(g.log, "\r%d of %d packages, %d pairs %s", g.done, g.total, g.stats.Pairs, end)
 }
 
-// Table lists how many pairs each kind has, in the order of their names.
+// Table lists the number of pairs of each kind, sorted by name.
 func (s Stats) Table() string {
 	text := ""
 	for _, kind := range slices.Sorted(maps.Keys(s.Kinds)) {

@@ -19,7 +19,7 @@ import (
 	"remit/tools/trainembed/internal/fetch"
 )
 
-// archive puts an npm package with these files, by name, into a cache.
+// archive writes an npm package with these files, by name, to a cache.
 func archive(t *testing.T, cache, name string, files ...[2]string) fetch.Package {
 	t.Helper()
 	p := fetch.Package{Kind: fetch.Npm, Name: name, Version: "1.0.0"}
@@ -47,7 +47,7 @@ func archive(t *testing.T, cache, name string, files ...[2]string) fetch.Package
 	return p
 }
 
-// build runs Build and gives the lines of what it wrote.
+// build runs Build and returns the lines that it wrote.
 func build(t *testing.T, o Options) (Stats, []Pair) {
 	t.Helper()
 	o.Out = filepath.Join(t.TempDir(), "pairs.jsonl.gz")
@@ -75,12 +75,12 @@ func TestBuild(t *testing.T) {
 	first := archive(t, cache, "first", [2]string{"b.md", caching}, [2]string{"a.md", retries}, [2]string{"c.md", retries})
 	second := archive(t, cache, "@other/second", [2]string{"a.md", retries}, [2]string{"LICENSE.md", caching},
 		[2]string{"fr.md", "# Mémoire\nLes plus vieilles données sont jetées quand il ne reste plus assez de mémoire pour les garder toutes.\n"},
-		[2]string{"a.js", "/** Doubles the pause between two calls. */\nfunction backoff(pause, most) { return Math.min(2 * pause, most); }\n"})
+		[2]string{"a.js", "/** Doubles the pause between two calls. */\nfunction backoff(pause, limit) { return Math.min(2 * pause, limit); }\n"})
 	stats, got := build(t, Options{Cache: cache, Packages: []fetch.Package{first, second, first}})
 	want := []Pair{
 		{"doc", "npm:first", "Sending again", "A request that fails is sent again after a pause, which doubles each time up to a minute."},
 		{"doc", "npm:first", "What is kept", "Old entries are thrown away when the memory for them is full, the least used ones first."},
-		{"js", "npm:@other/second", "Doubles the pause between two calls.", "function backoff(pause, most) { return Math.min(2 * pause, most); }"},
+		{"js", "npm:@other/second", "Doubles the pause between two calls.", "function backoff(pause, limit) { return Math.min(2 * pause, limit); }"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

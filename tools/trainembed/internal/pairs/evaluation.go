@@ -8,17 +8,18 @@ import (
 	"strings"
 )
 
-// shared is how many words in a row make two texts the same for an evaluation.
+// shared is the number of consecutive words that make two texts overlap.
 const shared = 12
 
-// An evaluation knows the texts of evaluation sets, so that nothing of them is trained on.
+// An evaluation holds the texts of the evaluation sets, so that nothing in them is used for
+// training.
 type evaluation struct {
-	runs   map[uint64]struct{} // of so many words in a row
+	runs   map[uint64]struct{} // hashes of runs of shared words
 	wholes map[uint64]struct{} // questions and sentences
-	texts  [][]string          // the telling words of each
+	texts  [][]string          // the content words of each text
 }
 
-// readEvaluation reads sets of documents and questions, one JSON object with a text a line.
+// readEvaluation reads sets of documents and questions. Each line is a JSON object with a text.
 func readEvaluation(paths []string) (*evaluation, error) {
 	e := &evaluation{runs: map[uint64]struct{}{}, wholes: map[uint64]struct{}{}}
 	for _, path := range paths {
@@ -47,7 +48,7 @@ func (e *evaluation) read(path string) error {
 	return lines.Err()
 }
 
-// fewest is how many words a sentence has at least to be one that could not stand anywhere.
+// fewest is the minimum number of words in a sentence that is not generic.
 const fewest = 4
 
 func (e *evaluation) add(text string) {
@@ -64,8 +65,8 @@ func (e *evaluation) add(text string) {
 	}
 }
 
-// holds says that a text is a question or a sentence of the sets, has such a sentence, or shares a run of words with
-// them.
+// holds reports whether a text is a question or a sentence of the sets, contains such a sentence,
+// or shares a run of words with them.
 func (e *evaluation) holds(text string, scratch *[]uint64) bool {
 	if len(e.wholes) == 0 {
 		return false
@@ -89,7 +90,8 @@ func (e *evaluation) holds(text string, scratch *[]uint64) bool {
 	return false
 }
 
-// sentences cuts a text after every full stop, question mark, exclamation mark and semicolon that a space follows.
+// sentences splits a text after every full stop, question mark, exclamation mark and semicolon
+// before a space.
 func sentences(text string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		start := 0

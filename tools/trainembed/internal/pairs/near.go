@@ -7,17 +7,18 @@ import (
 )
 
 const (
-	// nearly is the share of their telling words that two texts have in common if they are near.
+	// nearly is the share of common content words from which two texts count as similar.
 	nearly = 0.5
-	// telling is how long a word is at least that tells what a text is about; shorter ones hold it together.
-	telling = 4
+	// minContentLength is the minimum length of a content word. Shorter words say little about the
+	// subject.
+	minContentLength = 4
 )
 
-// content gives the telling words of a text, each once, in order.
+// content returns the content words of a text, sorted and without duplicates.
 func content(text string) []string {
 	var some []string
 	for _, word := range search.Of(text) {
-		if len(word) >= telling {
+		if len(word) >= minContentLength {
 			some = append(some, search.Stem(word))
 		}
 	}
@@ -25,8 +26,8 @@ func content(text string) []string {
 	return slices.Compact(some)
 }
 
-// near says that a text has about the same telling words as one of the evaluation sets. One word in common is a subject,
-// not a text.
+// near reports whether a text has about the same content words as one in the evaluation sets. One
+// common word is not enough.
 func (e *evaluation) near(text string) bool {
 	some := content(text)
 	for _, other := range e.texts {
@@ -37,7 +38,7 @@ func (e *evaluation) near(text string) bool {
 	return false
 }
 
-// common counts what two ordered lists share.
+// common counts the elements that two sorted lists share.
 func common(a, b []string) int {
 	both := 0
 	for len(a) > 0 && len(b) > 0 {

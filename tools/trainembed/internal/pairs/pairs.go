@@ -1,5 +1,5 @@
-// Package pairs gathers the pairs of all packages into one file: deduplicated, without what an evaluation asks for, and
-// always in the same order.
+// Package pairs collects the pairs of all packages in one file: without duplicates, without overlap
+// with the evaluation sets, and always in the same order.
 package pairs
 
 import (
@@ -15,17 +15,19 @@ import (
 	"strings"
 )
 
-// A Pair is one line of the file: a question-like text A and an answer-like text B that belong together.
+// A Pair is one line of the file: a question-like text A and an answer-like text B that belong
+// together.
 type Pair struct {
-	// Kind is that of extract.Pair, or Own.
+	// Kind is the kind of the extract.Pair, or Own.
 	Kind string `json:"k"`
-	// Source is the package, as the list of packages names it.
+	// Source is the package, by its ID in the list of packages.
 	Source string `json:"s"`
 	A      string `json:"a"`
 	B      string `json:"b"`
 }
 
-// Read gives the pairs of a file that Build wrote, in order. It may have been unpacked, and then its name does not end in .gz.
+// Read yields the pairs of a file that Build wrote, in order. It also reads an unpacked file, whose
+// name does not end in .gz.
 func Read(path string) iter.Seq2[Pair, error] {
 	return func(yield func(Pair, error) bool) {
 		err := read(path, func(pair Pair) bool { return yield(pair, nil) })
@@ -61,7 +63,7 @@ func read(path string, take func(Pair) bool) error {
 	}
 }
 
-// A file writes pairs under another name, which becomes the right one when all is written.
+// A file writes pairs under a temporary name, and renames it when all are written.
 type file struct {
 	path   string
 	disk   *os.File
@@ -71,7 +73,7 @@ type file struct {
 
 func create(path string) (*file, error) {
 	if !strings.HasSuffix(path, ".gz") {
-		return nil, fmt.Errorf("pairs are packed: name the file %s.gz", filepath.Base(path))
+		return nil, fmt.Errorf("the pairs are compressed: name the file %s.gz", filepath.Base(path))
 	}
 	disk, err := os.Create(path + ".part")
 	if err != nil {
@@ -93,7 +95,7 @@ func (f *file) write(pair Pair) error {
 	return nil
 }
 
-// close gives the file its name; after a failure it is removed instead.
+// close renames the file. After a failure it removes it instead.
 func (f *file) close(failed error) error {
 	err := errors.Join(failed, f.packed.Close(), f.disk.Close())
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"remit/tools/trainembed/internal/extract"
 )
 
-// good says that a pair is worth learning from: long enough on both sides, English, and not what every package carries.
+// good reports whether a pair is useful for training: long enough on both sides, English, and not
+// boilerplate.
 func good(pair extract.Pair) bool {
 	leastA := 2
 	if pair.Kind == "syn" {
@@ -29,7 +30,7 @@ func good(pair extract.Pair) bool {
 	return true
 }
 
-// countWords counts runs of letters, and a capital after a small letter as the start of another.
+// countWords counts runs of letters. A capital after a small letter starts another word.
 func countWords(text string) int {
 	count := 0
 	var last byte
@@ -45,7 +46,8 @@ func countWords(text string) int {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// foreign says that more than one byte in twenty is above ASCII, or that fewer than half are letters and spaces.
+// foreign reports whether more than one byte in twenty is above ASCII, or fewer than half are
+// letters and spaces.
 func foreign(text string) bool {
 	above, plain := 0, 0
 	for i := range len(text) {
@@ -59,7 +61,8 @@ func foreign(text string) bool {
 	return above*20 > len(text) || plain*2 < len(text)
 }
 
-// english says that at least so many of a hundred words are the small ones that English cannot do without.
+// english reports whether at least this many percent of the words are common English function
+// words.
 func english(text string, percent int) bool {
 	small, all := 0, 0
 	for word := range strings.FieldsSeq(text) {
@@ -82,7 +85,7 @@ func isSmall(word string) bool {
 	return false
 }
 
-// boilerplate says that a text is of the kind that stands in every package.
+// boilerplate reports whether a text is of a kind that nearly every package has.
 func boilerplate(text string) bool {
 	lower := strings.ToLower(text)
 	for _, phrase := range []string{

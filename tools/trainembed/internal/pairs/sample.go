@@ -2,7 +2,7 @@ package pairs
 
 import "remit/tools/trainembed/internal/extract"
 
-// A class is a sort of pairs that has a share of its own in what a package gives.
+// A class is a class of pairs with its own share in each package.
 type class int
 
 const (
@@ -31,8 +31,9 @@ func classOf(pair extract.Pair) class {
 	return prose
 }
 
-// limit is how many pairs of a class a package may give, so that a few large ones do not outweigh all others. Prose is
-// scarce; interfaces of clouds in JavaScript are plenty and alike, and their properties say little each.
+// limit returns how many pairs of a class a package may contribute, so that a few large packages do
+// not outweigh all others. Prose is scarce; JavaScript interfaces of cloud services are many and
+// similar, and their properties contain little text.
 func (c class) limit() int {
 	switch c {
 	case goCode:
@@ -49,7 +50,7 @@ func (c class) limit() int {
 	return 6000
 }
 
-// sample takes as many pairs of each class as a package may give, evenly spread and in their order.
+// sample selects the allowed number of pairs of each class, evenly spread and in their order.
 func sample(all []extract.Pair) []extract.Pair {
 	var count, at [classes]int
 	for _, pair := range all {

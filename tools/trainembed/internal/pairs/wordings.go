@@ -8,17 +8,17 @@ import (
 	"remit/tools/trainembed/internal/extract"
 )
 
-// Own is the kind of pairs that were written for this: two wordings of one thing.
+// Own is the kind of pairs that were written for this training: two wordings of one thing.
 const Own = "own"
 
-// takeOwn writes the pairs of all files of wordings.
-func (g *gathering) takeOwn(files fs.FS, held *evaluation) error {
+// takeOwn writes the pairs of all wording files.
+func (g *builder) takeOwn(files fs.FS, held *evaluation) error {
 	if files == nil {
 		return nil
 	}
 	names, err := fs.Glob(files, "*.txt")
 	if err != nil {
-		return fmt.Errorf("look for wordings: %w", err)
+		return fmt.Errorf("find wordings: %w", err)
 	}
 	g.total += len(names)
 	for _, name := range names {
@@ -29,11 +29,12 @@ func (g *gathering) takeOwn(files fs.FS, held *evaluation) error {
 	return nil
 }
 
-// own gives the pairs of one file of wordings: a thing a line, in several wordings with bars between them, each of which is
-// paired with each that follows. A line that begins with # says what the next ones are about. Wordings that are near to
-// something in an evaluation set are left out: people who write both come to think of the same.
-func own(files fs.FS, name string, held *evaluation) harvest {
-	h := harvest{id: "own:" + strings.TrimSuffix(name, ".txt")}
+// own returns the pairs of one wording file. Each line holds several wordings of one thing,
+// separated by bars; each is paired with all that follow it. A line that begins with # is a
+// heading. Wordings similar to something in an evaluation set are left out, because people who
+// write both may have the same ideas.
+func own(files fs.FS, name string, held *evaluation) packagePairs {
+	h := packagePairs{id: "own:" + strings.TrimSuffix(name, ".txt")}
 	text, err := fs.ReadFile(files, name)
 	if err != nil {
 		h.err = fmt.Errorf("read wordings: %w", err)

@@ -10,7 +10,8 @@ import (
 	"remit/tools/trainembed/internal/extract"
 )
 
-// TestWordings: each wording is paired with those that follow, unless an evaluation asks nearly the same.
+// TestWordings: each wording is paired with those that follow, unless an evaluation set has nearly
+// the same.
 func TestWordings(t *testing.T) {
 	set := filepath.Join(t.TempDir(), "set.jsonl")
 	if err := os.WriteFile(set, []byte(`{"kind":"q","id":"1","text":"how do we stop brute force attempts at sign-in"}`+"\n"), 0o600); err != nil {

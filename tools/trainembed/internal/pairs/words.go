@@ -1,7 +1,7 @@
 package pairs
 
-// words gives the hashes of the words of a text, in order: runs of letters and digits without regard to case. Two texts
-// with the same hashes say the same in the same words.
+// words returns the hashes of the words of a text, in order: runs of letters and digits, ignoring
+// case. Two texts with the same hashes have the same words.
 func words(text string, into []uint64) []uint64 {
 	into = into[:0]
 	hash := uint64(offset)
@@ -32,7 +32,7 @@ const (
 	prime  = 1099511628211
 )
 
-// join makes one hash of several, in order.
+// join returns one hash of several, which depends on their order.
 func join(hashes []uint64) uint64 {
 	sum := uint64(offset)
 	for _, h := range hashes {

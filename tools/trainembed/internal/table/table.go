@@ -1,4 +1,5 @@
-// Package table writes the tables that package model reads, whose source describes the format.
+// Package table writes the tables that package model reads. The source of that package describes
+// the format.
 package table
 
 import (
@@ -20,7 +21,7 @@ const (
 	maxRows    = 1 << 16
 )
 
-// Genuine says whether a table is what its digest says: model.Parse takes the digest's word for it.
+// Genuine reports whether a table matches the digest in it. model.Parse does not check that.
 func Genuine(table string) bool {
 	if len(table) < len(magic)+digestSize {
 		return false
@@ -34,21 +35,21 @@ func digestOf(body []byte) string {
 	return string(sum[:digestSize])
 }
 
-// Key is a word that a lexicon knows.
+// Key is a word in a lexicon.
 type Key struct {
 	Word  string // at most 255 bytes
 	Row   int
-	Price uint8 // what it costs as a piece of an unknown word; 0 if it may not be one
+	Price uint8 // the cost of the word as a piece of an unknown word; 0 means that it cannot be one
 }
 
-// Lexicon is the words of a table, which are known before their vectors are trained.
+// Lexicon holds the words of a table. They are known before their vectors are trained.
 type Lexicon struct {
 	*model.Lexicon
 	starts  []byte // where each bucket of entries begins
 	entries []byte
 }
 
-// NewLexicon makes a lexicon of keys, no two of them with the same word.
+// NewLexicon returns a lexicon of keys, which must have different words.
 func NewLexicon(keys []Key) (*Lexicon, error) {
 	buckets := 1
 	for buckets < len(keys)/2 {
@@ -65,7 +66,7 @@ func NewLexicon(keys []Key) (*Lexicon, error) {
 		for len(keys) > 0 && bucketOf(keys[0]) == bucket {
 			k := keys[0]
 			if len(k.Word) > math.MaxUint8 || k.Row < 0 || k.Row >= maxRows {
-				return nil, fmt.Errorf("make lexicon: %q in row %d is out of bounds", k.Word, k.Row)
+				return nil, fmt.Errorf("create lexicon: %q in row %d is out of bounds", k.Word, k.Row)
 			}
 			l.entries = append(l.entries, uint8(len(k.Word)), k.Price, uint8(k.Row), uint8(k.Row>>8))
 			l.entries = append(l.entries, k.Word...)
@@ -76,9 +77,9 @@ func NewLexicon(keys []Key) (*Lexicon, error) {
 	return l, l.open(rows)
 }
 
-// open lets words be looked up, in a table whose vectors are all zero.
+// open makes it possible to look up words, in a table whose vectors are all zero.
 func (l *Lexicon) open(rows int) error {
-	const dim = 8 // a table has no shorter vectors
+	const dim = 8 // the minimum length of a table's vectors
 	table, err := l.Encode(make([]float32, rows*dim), dim)
 	if err != nil {
 		return err
@@ -91,15 +92,15 @@ func (l *Lexicon) open(rows int) error {
 	return nil
 }
 
-// hash is that of package model, FNV-1a.
+// hash is the hash function of package model, FNV-1a.
 func hash(word string) uint32 {
 	h := fnv.New32a()
 	h.Write([]byte(word)) // never fails
 	return h.Sum32()
 }
 
-// Encode makes a table of a lexicon and the vectors of its rows, one after the other. How
-// long a vector is says how much its words weigh.
+// Encode returns a table with the words of the lexicon and the vectors of its rows, one after the
+// other. The length of a vector is the weight of its words.
 func (l *Lexicon) Encode(vectors []float32, dim int) (string, error) {
 	rows := len(vectors) / max(dim, 1)
 	if dim == 0 || rows*dim != len(vectors) || rows > maxRows {
@@ -116,7 +117,7 @@ func (l *Lexicon) Encode(vectors []float32, dim int) (string, error) {
 	return table, err
 }
 
-// appendQuantised appends rows as bytes, each row on a scale of its own, then the scales.
+// appendQuantised appends rows as bytes, each with its own scale, and then the scales.
 func appendQuantised(body []byte, vectors []float32, dim int) []byte {
 	peaks := make([]float32, 0, len(vectors)/dim)
 	for row := range slices.Chunk(vectors, dim) {

@@ -14,7 +14,7 @@ import (
 	"remit/internal/search/tokenize"
 )
 
-// sample is a small table: words with directions of their own, one twice as heavy.
+// sample returns a small table: words with different directions, one with twice the weight.
 func sample(t *testing.T) string {
 	t.Helper()
 	lexicon, err := NewLexicon([]Key{
@@ -40,8 +40,8 @@ func sample(t *testing.T) string {
 	return table
 }
 
-// TestSample: the table that the tests of package model read is what the writer writes. To
-// write it anew after a change of the format, set WRITE_SAMPLE=1.
+// TestSample: the table in the tests of package model equals what this package writes. To write it
+// again after a change of the format, set WRITE_SAMPLE=1.
 func TestSample(t *testing.T) {
 	const file = "../../../../internal/search/model/testdata/sample.bin"
 	if os.Getenv("WRITE_SAMPLE") == "1" {
@@ -85,7 +85,7 @@ func TestOutOfBounds(t *testing.T) {
 	}
 }
 
-// TestLongText: more weight than the lanes can take at once is not lost.
+// TestLongText: a text whose weights exceed a lane is still summed correctly.
 func TestLongText(t *testing.T) {
 	lexicon, _ := NewLexicon(manyWords(3000))
 	vectors := make([]float32, 3000*8)
@@ -117,7 +117,7 @@ func manyWords(n int) []Key {
 	return slices.CompactFunc(keys, func(a, b Key) bool { return a.Word == b.Word })
 }
 
-// TestManyRows: the last row of the largest table weighs what it should.
+// TestManyRows: the last row of the largest table has the right weight.
 func TestManyRows(t *testing.T) {
 	const rows, dim = 1 << 16, 8
 	keys, vectors := make([]Key, rows), make([]float32, rows*dim)
@@ -138,14 +138,14 @@ func TestManyRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []int{0, 1<<15 - 1, 1 << 15, 1<<15 + 7, rows - 2, rows - 1} {
-		v := m.Embed(keys[row].Word + " " + keys[3].Word) // of weight 4, in direction 3
+		v := m.Embed(keys[row].Word + " " + keys[3].Word) // weight 4, in direction 3
 		if got, want := float64(v[row%dim]/v[3]), float64(row%5+1)/4; row%dim != 3 && math.Abs(got-want) > .03 {
 			t.Errorf("row %d weighs %.3f of row 3, not %.3f", row, got, want)
 		}
 	}
 }
 
-// TestLexiconIsAMap: whatever is put in is found, and nothing else.
+// TestLexiconIsAMap: lookup finds every word of the lexicon and no other.
 func TestLexiconIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rows := rapid.MapOf(rapid.StringMatching(`[a-zж]{1,12}`), rapid.IntRange(0, 4095)).Draw(t, "rows")

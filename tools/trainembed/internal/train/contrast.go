@@ -6,23 +6,23 @@ import (
 	"remit/tools/trainembed/internal/train/vector"
 )
 
-// contrast learns to tell which texts of a batch belong together (InfoNCE, both ways): the
-// closer two texts that do, and the further those that do not, the smaller the loss.
+// contrast computes the InfoNCE loss in both directions. It is smaller the closer the texts of a
+// pair are, and the further apart all other texts of a batch are.
 type contrast struct {
 	batch, dim int
 	scale      float32 // 1 / temperature
 	near       vector.Matrix
 	columns    []float32 // sums over the columns of near
-	rows       []float32 // and over its rows
-	own        []float32 // what was on the diagonal
+	rows       []float32 // sums over the rows of near
+	own        []float32 // the values on the diagonal
 	packed     vector.Packed
 }
 
 const (
 	rowsAtOnce    = 32
 	columnsAtOnce = 128
-	padding       = 16 // so that a column of a matrix does not fall into one set of the cache
-	apart         = -2 // a likeness so small that it is none
+	padding       = 16 // keeps the columns of a matrix from sharing one set of the cache
+	apart         = -2 // a similarity so small that it does not count
 )
 
 func newContrast(batch, dim int, scale float32) *contrast {
@@ -33,15 +33,15 @@ func newContrast(batch, dim int, scale float32) *contrast {
 	}
 }
 
-// run takes the vectors of both sides, each of length 1, and writes where they should move
-// away from. It returns the loss. Twins are places that count neither as right nor as wrong.
+// run takes the vectors of both sides, each of length 1, and writes their gradients. It returns the
+// loss. twins are places that count neither as right nor as wrong.
 func (c *contrast) run(a, b, da, db []float32, twins [][2]int) float64 {
 	left, right := vector.Of(a, c.batch, c.dim), vector.Of(b, c.batch, c.dim)
 	c.packed.Pack(right.Flip(), each)
 	spans(c.batch, rowsAtOnce, func(from, to int) { c.likeness(left, twins, from, to) })
 	spans(c.batch, columnsAtOnce, c.addColumns)
 	loss := c.loss()
-	spans(c.batch, rowsAtOnce, c.blame)
+	spans(c.batch, rowsAtOnce, c.toGradients)
 	c.packed.Pack(right, each)
 	spans(c.batch, rowsAtOnce, func(from, to int) {
 		clear(da[from*c.dim : to*c.dim])
@@ -57,7 +57,7 @@ func (c *contrast) run(a, b, da, db []float32, twins [][2]int) float64 {
 
 func (c *contrast) row(i int) []float32 { return c.near.Data[i*c.near.Stride:][:c.batch] }
 
-// likeness fills some rows with e^(scale (likeness - 1)).
+// likeness fills rows with e^(scale (similarity - 1)).
 func (c *contrast) likeness(left vector.Matrix, twins [][2]int, from, to int) {
 	clear(c.near.Data[from*c.near.Stride : to*c.near.Stride])
 	vector.Multiply(c.near, left, &c.packed, from, to)
@@ -91,8 +91,8 @@ func (c *contrast) loss() float64 {
 	return sum / float64(c.batch)
 }
 
-// blame turns likeness into how much the loss changes with it, times the batch.
-func (c *contrast) blame(from, to int) {
+// toGradients converts similarities to gradients of the loss, times the batch size.
+func (c *contrast) toGradients(from, to int) {
 	for i := from; i < to; i++ {
 		vector.Blend(c.row(i), c.columns, c.rows[i])
 		c.row(i)[i] -= 2

@@ -9,16 +9,16 @@ import (
 	"remit/tools/trainembed/internal/table"
 )
 
-// corpus is pairs as rows: text 2i and text 2i+1 belong together.
+// corpus holds pairs as rows of the table: texts 2i and 2i+1 belong together.
 type corpus struct {
 	tokens  []model.Token
 	ends    []int    // where the tokens of each text end
-	digests []uint64 // equal for texts of the same tokens
-	sources []int    // of each pair, by number
-	kinds   []string // of each pair
+	digests []uint64 // equal for texts with the same tokens
+	sources []int    // the source of each pair, by number
+	kinds   []string // the kind of each pair
 }
 
-// take turns pairs into rows. Pairs with a side that has no known word are left out.
+// take converts pairs to rows. It leaves out pairs with a side that has no known word.
 func take(all []pairs.Pair, l *table.Lexicon, cut [2]int) *corpus {
 	const size = 4096
 	parts := make([]*corpus, (len(all)+size-1)/size)
@@ -47,7 +47,7 @@ func (c *corpus) add(pair pairs.Pair, l *table.Lexicon, cut [2]int) {
 	c.digests = append(c.digests, digest(c.tokens[start:middle]), digest(c.tokens[middle:]))
 }
 
-// join puts parts together in their order.
+// join concatenates parts in their order.
 func join(parts []*corpus, all []pairs.Pair) *corpus {
 	c := &corpus{}
 	numbers := map[string]int{}
@@ -71,7 +71,7 @@ func join(parts []*corpus, all []pairs.Pair) *corpus {
 	return c
 }
 
-// number gives each name the next number.
+// number returns the number of a name; a new name gets the next one.
 func number(numbers map[string]int, name string) int {
 	n, ok := numbers[name]
 	if !ok {
@@ -81,7 +81,7 @@ func number(numbers map[string]int, name string) int {
 	return n
 }
 
-// text gives the tokens of a text.
+// text returns the tokens of a text.
 func (c *corpus) text(i int) []model.Token {
 	start := 0
 	if i > 0 {

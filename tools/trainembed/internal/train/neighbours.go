@@ -8,11 +8,11 @@ import (
 	"remit/tools/trainembed/internal/train/vector"
 )
 
-// nearKind is the kind of pairs of neighbours.
+// nearKind is the kind of the pairs of neighbours.
 const nearKind = "near"
 
-// addNeighbours adds, for each word that GloVe knows, a pair of the word and those that GloVe
-// has nearest to it, so that what it knows of the world outlasts the training.
+// addNeighbours adds for each word in GloVe a pair of the word and its nearest words, so that the
+// training does not lose GloVe's knowledge.
 func (c *corpus) addNeighbours(v *vocabulary, glove map[string][]float32, n int) {
 	rows, vectors := known(v, glove)
 	if n == 0 || len(rows) == 0 {
@@ -41,8 +41,8 @@ func (c *corpus) addNeighbours(v *vocabulary, glove map[string][]float32, n int)
 	}
 }
 
-// known gives the rows that GloVe has vectors for, and these, of length 1 about their mean. There
-// are as many more vectors of zeros as to make their number a multiple of 32.
+// known returns the rows with a vector in GloVe, and those vectors, centred on their mean and
+// scaled to length 1. It adds vectors of zeros until their number is a multiple of 32.
 func known(v *vocabulary, glove map[string][]float32) (rows []int, vectors []float32) {
 	mean := meanOf(glove, v)
 	for row, e := range v.rows {
@@ -62,7 +62,7 @@ func known(v *vocabulary, glove map[string][]float32) (rows []int, vectors []flo
 	return rows, vectors
 }
 
-// nearest gives the rows that are nearest to the one at a place, by row.
+// nearest returns the rows that are nearest to the one at a place, sorted by row.
 func nearest(near []float32, rows []int, place, n int) []model.Token {
 	best := make([]int, 0, n+1)
 	for i, x := range near {

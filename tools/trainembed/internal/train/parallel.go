@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// each does n things, as many at a time as there are processors. Each must write to places
-// of its own, so that it does not matter who comes first.
+// each runs n tasks, as many concurrently as there are processors. Each task must write to its own
+// memory, so that their order does not matter.
 func each(n int, do func(i int)) {
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -21,7 +21,7 @@ func each(n int, do func(i int)) {
 	all.Wait()
 }
 
-// spans does what is to be done from 0 to n in pieces of a size.
+// spans calls do for the range from 0 to n in parts of the given size.
 func spans(n, size int, do func(from, to int)) {
 	each((n+size-1)/size, func(i int) { do(i*size, min(n, (i+1)*size)) })
 }

@@ -56,7 +56,8 @@ func packed(t *testing.T, name, text string) *bytes.Buffer {
 	return &out
 }
 
-// TestChoose: common words have rows, rare forms share that of their stem, numbers have none.
+// TestChoose: common words have their own rows, rare forms share the row of their stem, and numbers
+// have none.
 func TestChoose(t *testing.T) {
 	var list []pairs.Pair
 	add := func(n int, text string) {
@@ -89,7 +90,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestEpoch: an epoch has every pair as often as its kind is to be seen, in groups of one source.
+// TestEpoch: an epoch has every pair as often as its kind requires, in groups from one source.
 func TestEpoch(t *testing.T) {
 	o := tiny()
 	o.Prose = 2
@@ -141,7 +142,7 @@ func TestTakeLeavesOutWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// TestNeighbours: words that GloVe has near to each other become pairs.
+// TestNeighbours: words that are near to each other in GloVe become pairs.
 func TestNeighbours(t *testing.T) {
 	var list []pairs.Pair
 	for range 5 {

@@ -2,10 +2,10 @@ package train
 
 import "math/bits"
 
-// random gives numbers that depend on its start alone (SplitMix64).
+// random is a random number generator that depends only on its seed (SplitMix64).
 type random uint64
 
-// seeded mixes numbers into the start of a sequence.
+// seeded mixes numbers into a seed.
 func seeded(numbers ...uint64) random {
 	r := random(0)
 	for _, n := range numbers {
@@ -23,14 +23,14 @@ func (r *random) next() uint64 {
 	return z ^ z>>31
 }
 
-// below gives a number from 0 to n-1.
+// below returns a number from 0 to n-1.
 func (r *random) below(n int) int {
 	high, _ := bits.Mul64(r.next(), uint64(n))
 	return int(high)
 }
 
-// normal gives a number near 0, as the sum of twelve even ones, whose bits no library of
-// logarithms decides.
+// normal returns a number near 0, as the sum of twelve uniform ones. It uses no logarithm, whose
+// bits depend on the library.
 func (r *random) normal() float64 {
 	sum := -6.0
 	for range 12 {

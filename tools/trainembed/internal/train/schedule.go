@@ -1,7 +1,7 @@
 package train
 
-// epoch gives the order in which pairs are learnt: batches, one after the other. A batch is
-// made of groups from one source, whose texts are hard to tell apart.
+// epoch returns the order of the pairs in an epoch: batches, one after the other. A batch consists
+// of groups from one source, whose texts are hard to tell apart.
 func (c *corpus) epoch(number int, options Options) []int {
 	r := seeded(options.Seed, 3, uint64(number))
 	bySource := make([][]int, c.sourceCount())
@@ -40,8 +40,8 @@ func (c *corpus) sourceCount() int {
 	return n
 }
 
-// twins gives the places in a batch whose texts of either side are the same: neither is
-// wrong for the other.
+// twins returns the places in a batch with the same text on either side. Neither is a wrong answer
+// for the other.
 func (c *corpus) twins(batch []int) [][2]int {
 	var found [][2]int
 	for side := range 2 {

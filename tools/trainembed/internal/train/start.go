@@ -4,11 +4,11 @@ import (
 	"math"
 )
 
-// rare is the share of all words below which a word keeps its whole weight at the start.
+// rare is the share of all words below which a word keeps its full weight at the start.
 const rare = 1e-3
 
-// start gives rows to begin with: GloVe's vectors turned into a space of more dimensions,
-// random ones for words that it does not know, shorter the more common a word is.
+// start returns the initial rows: GloVe's vectors rotated into a space of more dimensions, and
+// random vectors for words that it lacks. Common words get shorter vectors.
 func (v *vocabulary) start(glove map[string][]float32, used map[string]*usage, options Options) []float32 {
 	r := seeded(options.Seed, 1)
 	turn := rotation(&r, gloveDim, options.Dim)
@@ -30,7 +30,7 @@ func (v *vocabulary) start(glove map[string][]float32, used map[string]*usage, o
 	return rows
 }
 
-// vector is where a row begins, of any length.
+// vector returns the initial direction of a row, of any length.
 func (e entry) vector(glove map[string][]float32, mean []float64, turn [][]float64, r *random, dim int) []float64 {
 	vector := make([]float64, dim)
 	for _, w := range e.words {
@@ -47,7 +47,7 @@ func (e entry) vector(glove map[string][]float32, mean []float64, turn [][]float
 	return vector
 }
 
-// meanOf is the mean of GloVe's vectors, which says nothing about any word.
+// meanOf returns the mean of GloVe's vectors, which carries no information about any word.
 func meanOf(glove map[string][]float32, v *vocabulary) []float64 {
 	mean := make([]float64, gloveDim)
 	n := 0.0
@@ -65,7 +65,7 @@ func meanOf(glove map[string][]float32, v *vocabulary) []float64 {
 	return mean
 }
 
-// rotation gives directions at right angles to each other.
+// rotation returns orthogonal directions.
 func rotation(r *random, n, dim int) [][]float64 {
 	directions := make([][]float64, n)
 	for i := range directions {
@@ -99,7 +99,7 @@ func inner(a, b []float64) float64 {
 	return sum
 }
 
-// scale writes a vector with a length of its own.
+// scale writes a vector with the given length.
 func scale(row []float32, vector []float64, length float64) {
 	now := math.Sqrt(inner(vector, vector))
 	if now == 0 {

@@ -5,14 +5,14 @@ import (
 	"remit/tools/trainembed/internal/train/vector"
 )
 
-// learner holds what is learnt, and what one step needs.
+// learner holds the trained table, and the buffers of one step.
 type learner struct {
 	options        Options
 	corpus         *corpus
 	rows, mean, sq []float32 // the table, and Adam's two means of its gradients
 	contrast       *contrast
 	sides          [2][]float32 // vectors of the texts of a batch
-	blame          [2][]float32 // gradients of the same
+	gradients      [2][]float32 // gradients of the vectors
 	lengths        [2][]float32
 	uses           uses
 	first, second  float64 // powers of Adam's betas
@@ -28,13 +28,13 @@ func newLearner(c *corpus, rows []float32, options Options) *learner {
 		uses: uses{heads: make([]int32, len(rows)/options.Dim+1)},
 	}
 	for side := range 2 {
-		l.sides[side], l.blame[side] = make([]float32, size), make([]float32, size)
+		l.sides[side], l.gradients[side] = make([]float32, size), make([]float32, size)
 		l.lengths[side] = make([]float32, options.Batch)
 	}
 	return l
 }
 
-// step learns one batch and returns its loss.
+// step trains on one batch and returns its loss.
 func (l *learner) step(batch []int, number int, rate float64) float64 {
 	l.uses.reset(l.corpus, batch)
 	for side := range 2 {
@@ -44,7 +44,7 @@ func (l *learner) step(batch []int, number int, rate float64) float64 {
 			}
 		})
 	}
-	loss := l.contrast.run(l.sides[0], l.sides[1], l.blame[0], l.blame[1], l.corpus.twins(batch))
+	loss := l.contrast.run(l.sides[0], l.sides[1], l.gradients[0], l.gradients[1], l.corpus.twins(batch))
 	for side := range 2 {
 		spans(len(batch), rowsAtOnce, func(from, to int) { l.through(side, from, to) })
 	}
@@ -53,7 +53,7 @@ func (l *learner) step(batch []int, number int, rate float64) float64 {
 	return loss
 }
 
-// read makes the vector of a text, some of whose words are left out by chance.
+// read computes the vector of a text. It leaves out some words at random.
 func (l *learner) read(pair, side, place, number int) {
 	dim := l.options.Dim
 	v := l.sides[side][place*dim : (place+1)*dim]
@@ -77,7 +77,7 @@ func (l *learner) read(pair, side, place, number int) {
 	}
 }
 
-// drop takes the factor from tokens by chance, but leaves one of them.
+// drop clears the factors of tokens at random, but keeps at least one.
 func drop(tokens []model.Token, r *random, limit uint64) {
 	spared := r.below(len(tokens))
 	for i := range tokens {
@@ -87,12 +87,12 @@ func drop(tokens []model.Token, r *random, limit uint64) {
 	}
 }
 
-// through takes gradients from vectors of length 1 back to those before.
+// through propagates gradients back through the normalisation to length 1.
 func (l *learner) through(side, from, to int) {
 	dim := l.options.Dim
 	factor := float32(l.options.Scale / 2 / float64(l.options.Batch))
 	for i := from; i < to; i++ {
-		v, g := l.sides[side][i*dim:(i+1)*dim], l.blame[side][i*dim:(i+1)*dim]
+		v, g := l.sides[side][i*dim:(i+1)*dim], l.gradients[side][i*dim:(i+1)*dim]
 		if l.lengths[side][i] == 0 {
 			clear(g)
 			continue
@@ -105,7 +105,7 @@ func (l *learner) through(side, from, to int) {
 	}
 }
 
-// improve moves every row that the batch has used.
+// improve updates every row that the batch has used.
 func (l *learner) improve(rate float64) {
 	const beta1, beta2 = .9, .98
 	l.first *= beta1
@@ -124,7 +124,7 @@ func (l *learner) improve(rate float64) {
 			}
 			clear(gradient)
 			for _, u := range used {
-				vector.Add(gradient, l.blame[u.text%2][int(u.text/2)*dim:][:dim], float32(u.factor)/model.Whole)
+				vector.Add(gradient, l.gradients[u.text%2][int(u.text/2)*dim:][:dim], float32(u.factor)/model.Whole)
 			}
 			at := row * dim
 			adam.Step(l.rows[at:at+dim], l.mean[at:at+dim], l.sq[at:at+dim], gradient)

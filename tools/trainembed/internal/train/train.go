@@ -1,4 +1,4 @@
-// Package train makes the table of a static model from pairs of texts that belong together.
+// Package train trains the table of a static model from pairs of texts that belong together.
 package train
 
 import (
@@ -12,31 +12,31 @@ import (
 	"remit/tools/trainembed/internal/pairs"
 )
 
-// Options say how to train. Defaults has those to start from.
+// Options configures a training. Defaults returns the usual ones.
 type Options struct {
 	Seed       uint64
-	Dim        int     // of the vectors, a multiple of 16
-	Rows       int     // of the table, at most 65,536
-	Own        int     // pairs that must have a word for it to have a row of its own
-	Sources    int     // packages that must have a word
-	CutA       int     // words that are read of a question
-	CutB       int     // and of an answer
-	Batch      int     // pairs that are told apart at once, a multiple of 128
-	Group      int     // of them from one source
-	Epochs     int     // times that all pairs are seen
-	Rate       float64 // the learning rate at the start; it falls to nothing in a straight line
+	Dim        int     // length of the vectors, a multiple of 16
+	Rows       int     // number of rows in the table, at most 65,536
+	Own        int     // minimum number of pairs with a word for it to have its own row
+	Sources    int     // minimum number of packages with a word
+	CutA       int     // number of words read from a question
+	CutB       int     // number of words read from an answer
+	Batch      int     // number of pairs in a batch, a multiple of 128
+	Group      int     // number of pairs from one source in a row
+	Epochs     int     // number of passes over all pairs
+	Rate       float64 // initial learning rate; it falls linearly to zero
 	Scale      float64 // 1 / temperature
-	Dropout    float64 // the share of words that are left out by chance
-	Prose      int     // times that prose is seen in an epoch
-	Synonyms   int     // likewise, words and their synonyms
-	Wordings   int     // likewise, wordings of one thing that were written for this (pairs.Own)
-	Neighbours int     // of a word in GloVe that are learnt as its synonyms
-	Steps      int     // to stop after, if not 0: for comparing runs
+	Dropout    float64 // share of words that are left out at random
+	Prose      int     // how often prose occurs in an epoch
+	Synonyms   int     // how often words and their synonyms occur in an epoch
+	Wordings   int     // how often pairs of kind pairs.Own occur in an epoch
+	Neighbours int     // number of a word's neighbours in GloVe that are trained as its synonyms
+	Steps      int     // stop after this many steps, if not 0: for comparing runs
 	Log        io.Writer
-	Now        func() time.Time // for the speed that is told, nothing else
+	Now        func() time.Time // used only to log the speed
 }
 
-// Defaults are the options that the committed table was made with.
+// Defaults returns the options of the committed table.
 func Defaults() Options {
 	return Options{
 		Seed: 1, Dim: 256, Rows: 45000, Own: 40, Sources: 2, CutA: 40, CutB: 80,
@@ -45,7 +45,7 @@ func Defaults() Options {
 	}
 }
 
-// check says what is wrong with the options.
+// check returns an error if an option is invalid.
 func (o Options) check() error {
 	switch {
 	case o.Dim < 16 || o.Dim%16 != 0:
@@ -64,7 +64,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// repeats says how often pairs of a kind are seen in an epoch.
+// repeats returns how often pairs of a kind occur in an epoch.
 func (o Options) repeats(kind string) int {
 	switch kind {
 	case "doc", "lead", "term", "man":
@@ -77,8 +77,9 @@ func (o Options) repeats(kind string) int {
 	return 1
 }
 
-// Table trains and gives the table. The same pairs, vectors and options give the same bytes on
-// every machine. Glove reads the vectors to start from. When the context ends there is no table.
+// Table trains a table and returns it. The same pairs, vectors and options give the same bytes on
+// every machine. glove reads the initial vectors. If the context is cancelled, Table returns an
+// error.
 func Table(ctx context.Context, all iter.Seq2[pairs.Pair, error], glove func(wanted func(string) bool) (map[string][]float32, error), options Options) (string, error) {
 	if err := options.check(); err != nil {
 		return "", err
@@ -118,14 +119,14 @@ func collect(all iter.Seq2[pairs.Pair, error]) ([]pairs.Pair, error) {
 	return list, nil
 }
 
-// run goes through all epochs.
+// run trains all epochs.
 func (l *learner) run(ctx context.Context) error {
 	o := l.options
 	perEpoch := len(l.corpus.epoch(0, o)) / o.Batch
 	if perEpoch == 0 {
 		return fmt.Errorf("%d pairs are not enough for a batch of %d", len(l.corpus.kinds), o.Batch)
 	}
-	told := progress{out: o.Log, now: o.Now, began: o.Now(), total: perEpoch * o.Epochs, batch: o.Batch}
+	report := progress{out: o.Log, now: o.Now, began: o.Now(), total: perEpoch * o.Epochs, batch: o.Batch}
 	step := 0
 	for epoch := range o.Epochs {
 		for batch := range slices.Chunk(l.corpus.epoch(epoch, o), o.Batch) {
@@ -133,24 +134,24 @@ func (l *learner) run(ctx context.Context) error {
 				return nil
 			}
 			if err := ctx.Err(); err != nil {
-				return fmt.Errorf("train, step %d of %d: %w", step, told.total, err)
+				return fmt.Errorf("train, step %d of %d: %w", step, report.total, err)
 			}
-			loss := l.step(batch, step, o.Rate*(1-float64(step)/float64(told.total)))
+			loss := l.step(batch, step, o.Rate*(1-float64(step)/float64(report.total)))
 			step++
-			told.add(epoch, step, loss)
+			report.add(epoch, step, loss)
 		}
 	}
 	return nil
 }
 
-// progress writes a line for every hundred steps.
+// progress writes a line every hundred steps.
 type progress struct {
 	out          io.Writer
 	now          func() time.Time
 	began        time.Time
 	total, batch int
-	sum          float64 // of the losses since the last line
-	steps        int     // since the last line
+	sum          float64 // sum of the losses since the last line
+	steps        int     // number of steps since the last line
 }
 
 func (p *progress) add(epoch, step int, loss float64) {

@@ -12,14 +12,15 @@ import (
 	"remit/tools/trainembed/internal/pairs"
 )
 
-// tiny are options for a training of a moment.
+// tiny returns options for a very short training.
 func tiny() Options {
 	o := Defaults()
 	o.Dim, o.Rows, o.Own, o.Sources, o.Batch, o.Group, o.Epochs, o.Rate = 16, 300, 3, 1, 128, 16, 8, .02
 	return o
 }
 
-// topics are pairs that share no word: each topic has words for questions and others for answers.
+// topics returns pairs that share no word: each topic has different words for questions and
+// answers.
 func topics(n int) []pairs.Pair {
 	r := seeded(7)
 	list := make([]pairs.Pair, n)
@@ -61,7 +62,7 @@ func trainTiny(t *testing.T, list []pairs.Pair, o Options) string {
 	return table
 }
 
-// TestTableLearns: words of a question come to lie near those of its answers.
+// TestTableLearns: the words of a question get vectors near those of its answers.
 func TestTableLearns(t *testing.T) {
 	m, err := model.Parse(trainTiny(t, topics(4000), tiny()))
 	if err != nil {
@@ -93,8 +94,8 @@ func similarity(a, b []float32) float64 {
 	return sum
 }
 
-// TestTableIsTheSame: neither the number of processors nor a second run changes a byte; the
-// seed does.
+// TestTableIsTheSame: neither the number of processors nor a second run changes a byte. The seed
+// does.
 func TestTableIsTheSame(t *testing.T) {
 	list, o := topics(2000), tiny()
 	o.Epochs = 2
@@ -113,7 +114,7 @@ func TestTableIsTheSame(t *testing.T) {
 	}
 }
 
-// TestTableIsThisOne pins the bytes, so that a machine that rounds otherwise is found out.
+// TestTableIsThisOne checks the exact bytes, to find machines that round differently.
 func TestTableIsThisOne(t *testing.T) {
 	o := tiny()
 	o.Epochs = 1
@@ -126,7 +127,7 @@ func TestTableIsThisOne(t *testing.T) {
 	}
 }
 
-// TestContrast compares the gradients with what the loss does when a number changes a little.
+// TestContrast compares the gradients with numerical differences of the loss.
 func TestContrast(t *testing.T) {
 	const batch, dim = 128, 16
 	r := seeded(5)

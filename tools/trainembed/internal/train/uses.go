@@ -2,10 +2,10 @@ package train
 
 import "remit/internal/search/model"
 
-// uses says which texts of a batch have used a row.
+// uses holds which texts of a batch use which rows.
 type uses struct {
-	tokens []model.Token // of all texts of the batch; those left out have no factor
-	ends   []int         // of each text
+	tokens []model.Token // tokens of all texts of the batch; those left out have factor zero
+	ends   []int         // end of each text
 	heads  []int32       // where the uses of each row begin
 	sorted []use
 }
@@ -31,7 +31,7 @@ func (u *uses) reset(c *corpus, batch []int) {
 	u.tokens, u.sorted = u.tokens[:n], u.sorted[:n]
 }
 
-// text is the room for the tokens of a text.
+// text returns the space for the tokens of a text.
 func (u *uses) text(i int) []model.Token {
 	start := 0
 	if i > 0 {
@@ -40,7 +40,7 @@ func (u *uses) text(i int) []model.Token {
 	return u.tokens[start:u.ends[i]]
 }
 
-// sort orders the tokens by row, and those of a row by text.
+// sort sorts the tokens by row, and those of a row by text.
 func (u *uses) sort(rows int) {
 	heads := u.heads[:rows+1]
 	clear(heads)
@@ -64,7 +64,7 @@ func (u *uses) sort(rows int) {
 	}
 }
 
-// of gives the uses of a row. Sorting has moved each head to the end of its row.
+// of returns the uses of a row. Sorting has moved each head to the end of its row.
 func (u *uses) of(row int) []use {
 	start := int32(0)
 	if row > 0 {

@@ -11,17 +11,17 @@ import (
 	"remit/tools/trainembed/internal/table"
 )
 
-// usage is how often a word is used, and where.
+// usage holds how often and where a word occurs.
 type usage struct {
 	word    string
-	count   int // in all
-	pairs   int // that have it
-	sources int // that have it
-	pair    int // the last that had it
+	count   int // number of occurrences
+	pairs   int // number of pairs with it
+	sources int // number of sources with it
+	pair    int // the last pair with it
 	source  string
 }
 
-// count goes through the words of all pairs.
+// count counts the words of all pairs.
 func count(all []pairs.Pair, cut [2]int) map[string]*usage {
 	used := map[string]*usage{}
 	for i, pair := range all {
@@ -55,22 +55,22 @@ func (u *usage) see(pair int, source string) {
 	}
 }
 
-// vocabulary is which row stands for which words.
+// vocabulary maps words to rows.
 type vocabulary struct {
 	lexicon *table.Lexicon
 	rows    []entry
 }
 
-// entry is what is known of a row before it is trained.
+// entry describes a row before it is trained.
 type entry struct {
 	key    string
-	words  []string // that it stands for, the most common first
+	words  []string // words of the row, the most common first
 	count  int
-	common bool // has a row of its own, not one for what is left of its stem
+	common bool // has its own row, and not one for the rest of its stem
 }
 
-// choose gives rows to the most common words. A word that few pairs have shares the row of
-// its stem, and if another form of the word has a row already, shares that.
+// choose gives rows to the most common words. A word in few pairs shares the row of its stem, or
+// the row of another form of the word if there is one.
 func choose(used map[string]*usage, options Options) (*vocabulary, error) {
 	byUse := slices.SortedFunc(maps.Values(used), func(a, b *usage) int {
 		return cmp.Or(cmp.Compare(b.pairs, a.pairs), cmp.Compare(a.word, b.word))
@@ -85,10 +85,10 @@ func choose(used map[string]*usage, options Options) (*vocabulary, error) {
 	return v, err
 }
 
-// candidates are words that enough pairs have, and the stems of the others.
+// candidates returns the words that enough pairs have, and the stems of the others.
 func candidates(byUse []*usage, options Options) []entry {
 	var found []entry
-	byStem := map[string]int{} // places in found
+	byStem := map[string]int{} // index in found
 	for _, u := range byUse {
 		if u.sources < options.Sources || !plausible(u.word) {
 			continue
@@ -112,12 +112,12 @@ func candidates(byUse []*usage, options Options) []entry {
 	return found
 }
 
-// plausible says whether a word may have a row: long numbers may not.
+// plausible reports whether a word may have a row. Long numbers may not.
 func plausible(word string) bool {
 	return word[0] < '0' || word[0] > '9' || len(word) <= 4
 }
 
-// keys are the words of the rows, and their stems where those are not words themselves.
+// keys returns the words of the rows, and their stems if those are not words themselves.
 func (v *vocabulary) keys() []table.Key {
 	total := 0
 	for _, e := range v.rows {
@@ -138,7 +138,7 @@ func (v *vocabulary) keys() []table.Key {
 	return keys
 }
 
-// price is what a row costs as a piece of an unknown word: less if it is common.
+// price returns the cost of a row as a piece of an unknown word. Common words cost less.
 func price(e entry, total int) uint8 {
 	return uint8(min(255, max(1, math.Round(8*math.Log(float64(total)/float64(e.count))))))
 }

@@ -2,7 +2,7 @@ package vector
 
 import "golang.org/x/sys/cpu"
 
-// fast says whether the processor has the instructions that the assembly uses.
+// fast reports whether the processor has the instructions that the assembly uses.
 var fast = cpu.X86.HasAVX2
 
 //go:noescape

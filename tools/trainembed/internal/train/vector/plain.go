@@ -2,8 +2,8 @@ package vector
 
 import "math"
 
-// Every product is converted before it is added, which forbids the compiler to do both in
-// one instruction that rounds once.
+// Every product is converted before it is added. Otherwise the compiler could do both in one
+// instruction with a single rounding.
 
 func addPlain(dst, src []float32, weight float32) {
 	for i := range dst {
@@ -13,7 +13,7 @@ func addPlain(dst, src []float32, weight float32) {
 
 const (
 	log2e  float32 = 1.44269504
-	ln2    float32 = 0.693359375 // exact in few bits; what is missing is in rest
+	ln2    float32 = 0.693359375 // exact in few bits; rest holds the remainder
 	rest   float32 = -2.12194440e-4
 	power2 float32 = 0.5
 	power3 float32 = 1.0 / 6
@@ -29,7 +29,7 @@ func expPlain(row []float32, scale, shift float32, sums *[Lanes]float32) {
 	}
 }
 
-// exp is 2^n x e^r, with r from -ln 2 / 2 to ln 2 / 2.
+// exp computes 2^n x e^r, with r from -ln 2 / 2 to ln 2 / 2.
 func exp(x float32) float32 {
 	n := float32(math.RoundToEven(float64(float32(x * log2e))))
 	r := x - float32(n*ln2)

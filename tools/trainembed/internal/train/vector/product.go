@@ -1,41 +1,41 @@
 package vector
 
-// A product is made of tiles of 4 x 16 numbers, which fit into registers. Each number is
-// summed in the order of the inner index, whatever the tiles, so the bits do not depend on
-// how the work is divided.
+// A product is computed in tiles of 4 x 16 numbers, which fit into registers. Each number is summed
+// in the order of the inner index in any tile, so the bits do not depend on how the work is
+// divided.
 const (
 	tileRows    = 4
 	tileColumns = 16
-	block       = 256 // of the inner index at a time, so that a panel stays in the cache
+	block       = 256 // part of the inner index at a time, so that a panel stays in the cache
 )
 
-// Matrix is numbers in rows, or, seen the other way round, in columns.
+// Matrix is a matrix stored by rows, or by columns if it is flipped.
 type Matrix struct {
 	Data          []float32
 	Rows, Columns int
-	Stride        int // from one row to the next, or from one column if Flipped
+	Stride        int // distance from one row to the next, or from one column if Flipped
 	Flipped       bool
 }
 
-// Of makes a matrix of rows without gaps.
+// Of returns a matrix of rows without gaps.
 func Of(data []float32, rows, columns int) Matrix {
 	return Matrix{Data: data, Rows: rows, Columns: columns, Stride: columns}
 }
 
-// Flip is the same matrix with rows for columns.
+// Flip returns the transposed matrix.
 func (m Matrix) Flip() Matrix {
 	m.Rows, m.Columns, m.Flipped = m.Columns, m.Rows, !m.Flipped
 	return m
 }
 
-// Packed is a matrix in the order that a product reads it.
+// Packed is a matrix in the order in which a product reads it.
 type Packed struct {
-	panels        []float32 // of 16 columns each, row after row
+	panels        []float32 // 16 columns each, row after row
 	rows, columns int
 }
 
-// Pack puts a matrix in order to be the right side of products. Its number of columns must
-// be a multiple of 16. What it was packed into before is used again.
+// Pack copies a matrix into the order for the right side of products. Its number of columns must be
+// a multiple of 16. Pack reuses the memory of the matrix packed before.
 func (p *Packed) Pack(m Matrix, each func(n int, do func(i int))) {
 	p.rows, p.columns = m.Rows, m.Columns
 	if size := m.Rows * m.Columns; cap(p.panels) < size {
@@ -62,8 +62,8 @@ func (m Matrix) pack(panel []float32, column int) {
 	}
 }
 
-// Multiply adds some rows of left x right to the same rows of a product that is not flipped.
-// Their number must be a multiple of 4.
+// Multiply adds rows of left x right to the same rows of product, which must not be flipped. The
+// number of rows must be a multiple of 4.
 func Multiply(product, left Matrix, right *Packed, from, to int) {
 	var slab [block * tileRows]float32
 	for start := 0; start < left.Columns; start += block {

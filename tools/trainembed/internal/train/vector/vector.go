@@ -1,10 +1,10 @@
-// Package vector is arithmetic on rows of float32 that comes to the same bits on every
-// machine: vector instructions where there are any, plain Go with the same steps elsewhere.
+// Package vector does arithmetic on rows of float32 with the same bits on every machine: with
+// vector instructions if there are any, and otherwise in plain Go with the same steps.
 package vector
 
 import "math"
 
-// Lanes is what the length of every row must be a multiple of.
+// Lanes is the number that the length of every row must be a multiple of.
 const Lanes = 8
 
 // Add adds weight x src to dst.
@@ -16,8 +16,8 @@ func Add(dst, src []float32, weight float32) {
 	addPlain(dst, src, weight)
 }
 
-// Exp makes e^(scale x - shift) of each x of a row and adds them up in eight sums, that of
-// every eighth. The power must be between -80 and 80.
+// Exp replaces each x of a row by e^(scale x - shift) and adds the results to eight sums, one for
+// every eighth element. The exponent must be between -80 and 80.
 func Exp(row []float32, scale, shift float32, sums *[Lanes]float32) {
 	if fast {
 		expFast(row, scale, shift, sums)
@@ -26,7 +26,7 @@ func Exp(row []float32, scale, shift float32, sums *[Lanes]float32) {
 	expPlain(row, scale, shift, sums)
 }
 
-// Blend multiplies each x of a row by own + others of the same place.
+// Blend multiplies each x of a row by own plus the element of others at the same index.
 func Blend(row, others []float32, own float32) {
 	if fast {
 		blendFast(row, others[:len(row)], own)
@@ -35,9 +35,9 @@ func Blend(row, others []float32, own float32) {
 	blendPlain(row, others, own)
 }
 
-// Adam is one step of the optimiser of that name.
+// Adam is one step of the Adam optimiser.
 type Adam struct {
-	Keep1, New1 float32 // beta 1, and 1 less that
+	Keep1, New1 float32 // beta 1, and 1 - beta 1
 	Keep2, New2 float32
 	Rate        float32 // the learning rate, divided by 1 - beta 1 ^ step
 	Unbias      float32 // 1 / (1 - beta 2 ^ step)
@@ -53,7 +53,7 @@ func (p *Adam) Step(x, m, v, gradient []float32) {
 	adamPlain(p, x, m, v, gradient)
 }
 
-// Sum adds up eight sums, from the first to the last.
+// Sum adds eight sums, from the first to the last.
 func Sum(sums *[Lanes]float32) float32 {
 	total := sums[0]
 	for _, s := range sums[1:] {
@@ -62,7 +62,7 @@ func Sum(sums *[Lanes]float32) float32 {
 	return total
 }
 
-// Dot is the sum of the products of two rows, every eighth summed on its own.
+// Dot returns the sum of the products of two rows. Every eighth element has its own partial sum.
 func Dot(a, b []float32) float32 {
 	var sums [Lanes]float32
 	for len(a) >= Lanes && len(b) >= Lanes {
@@ -74,5 +74,5 @@ func Dot(a, b []float32) float32 {
 	return Sum(&sums)
 }
 
-// Root is the square root, which every machine rounds alike.
+// Root returns the square root, which every machine rounds in the same way.
 func Root(x float32) float32 { return float32(math.Sqrt(float64(x))) }

@@ -25,7 +25,7 @@ func same(t *testing.T, what string, fast, plain []float32) {
 
 func clone(row []float32) []float32 { return append([]float32(nil), row...) }
 
-// TestTwins: the assembly and the Go beside it give the same bits.
+// TestTwins: the assembly and the Go version give the same bits.
 func TestTwins(t *testing.T) {
 	if !fast {
 		t.Skip("this processor runs the plain twin alone")
@@ -76,8 +76,8 @@ func inTurn(n int, do func(i int)) {
 	}
 }
 
-// TestMultiply: every way to lay out the left and right side gives the sums of the naive
-// triple loop, bit for bit.
+// TestMultiply: every layout of the left and right side gives the sums of the naive triple loop,
+// bit for bit.
 func TestMultiply(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, size := range [][3]int{{4, 16, 1}, {8, 32, 256}, {12, 16, 300}, {64, 48, 640}} {
@@ -104,7 +104,7 @@ func TestMultiply(t *testing.T) {
 	}
 }
 
-// layout is a matrix of given rows, stored by rows or by columns.
+// layout returns a matrix with the given rows, stored by rows or by columns.
 func layout(data []float32, rows, columns int, flipped bool) Matrix {
 	if !flipped {
 		return Of(data, rows, columns)

@@ -13,10 +13,10 @@ import (
 	"remit/internal/engine"
 )
 
-// shelf is what can be read. Nothing on it ever changes.
-type shelf struct{}
+// resources holds the resources. They never change.
+type resources struct{}
 
-// The addresses; data is a family of them.
+// The URIs of the resources, and the template of one kind.
 const (
 	staticText   = "test://static-text"
 	staticBinary = "test://static-binary"
@@ -24,8 +24,8 @@ const (
 	dataTemplate = "test://template/{id}/data"
 )
 
-// List begins with what the suite reads.
-func (shelf) List(context.Context) ([]engine.Resource, error) {
+// List returns the resources that the suite reads first.
+func (resources) List(context.Context) ([]engine.Resource, error) {
 	return []engine.Resource{
 		{URI: staticText, Name: "static-text", Title: "Static text", Description: "A text that never changes", MIME: "text/plain"},
 		{URI: staticBinary, Name: "static-binary", Title: "Static picture", Description: "A picture that never changes", MIME: "image/png"},
@@ -33,13 +33,13 @@ func (shelf) List(context.Context) ([]engine.Resource, error) {
 	}, nil
 }
 
-func (shelf) Templates() []engine.Template {
+func (resources) Templates() []engine.Template {
 	return []engine.Template{
 		{URI: dataTemplate, Name: "template-data", Title: "Data by number", Description: "What belongs to an id", MIME: "application/json"},
 	}
 }
 
-func (shelf) Read(_ context.Context, uri string) ([]engine.Contents, error) {
+func (resources) Read(_ context.Context, uri string) ([]engine.Contents, error) {
 	switch uri {
 	case staticText:
 		return []engine.Contents{{URI: uri, MIME: "text/plain", Text: "This is the content of the static text resource."}}, nil
@@ -55,7 +55,7 @@ func (shelf) Read(_ context.Context, uri string) ([]engine.Contents, error) {
 	return nil, contract.Errorf(contract.NotFound, "Nothing is at %s", uri).With("uri", uri)
 }
 
-// dataID reads the id out of an address of the family.
+// dataID returns the id in a URI of the template.
 func dataID(uri string) (string, bool) {
 	before, after, _ := strings.Cut(dataTemplate, "{id}")
 	rest, ours := strings.CutPrefix(uri, before)
@@ -76,22 +76,22 @@ func dataOf(id string) string {
 	return string(data.Append(nil))
 }
 
-// Stamp is always the same: what is there stays as it is.
-func (s shelf) Stamp(ctx context.Context, uri string) (string, error) {
+// Stamp is the same for every resource, because they never change.
+func (s resources) Stamp(ctx context.Context, uri string) (string, error) {
 	if _, err := s.Read(ctx, uri); err != nil {
-		return "", nil //nolint:nilerr // what cannot be read is not there
+		return "", nil //nolint:nilerr // a resource that cannot be read has no stamp
 	}
 	return "1", nil
 }
 
-func (shelf) Complete(_ context.Context, template, variable, prefix string) ([]string, error) {
+func (resources) Complete(_ context.Context, template, variable, prefix string) ([]string, error) {
 	if template != dataTemplate || variable != "id" {
 		return nil, nil
 	}
 	return beginning(prefix, "1", "12", "123"), nil
 }
 
-// beginning are the words that begin with prefix.
+// beginning returns the words that begin with prefix.
 func beginning(prefix string, words ...string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, prefix) })
 }

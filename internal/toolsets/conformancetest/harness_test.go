@@ -18,16 +18,16 @@ import (
 	"remit/internal/toolsets/conformancetest"
 )
 
-// contracts are read once: it takes a while.
+// contracts are loaded once, because loading is slow.
 var contracts = sync.OnceValues(func() (*contract.Set, error) { return contract.Load(os.DirFS("contracts"), ".") })
 
-// rig is an engine that serves the tools, with nothing behind it.
-type rig struct {
+// harness is an engine that serves the tools, without stores.
+type harness struct {
 	*engine.Engine
 	set *contract.Set
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	set, err := contracts()
 	if err != nil {
@@ -35,10 +35,10 @@ func newRig(t *testing.T) *rig {
 	}
 	sets := []*contract.Set{set}
 	handlers := engine.Handlers{Catalog: sets, Toolsets: []engine.Toolset{conformancetest.Toolset()}}
-	return &rig{enginetest.Serve(t, sets, handlers, engine.Options{Approvals: asker{}}), set}
+	return &harness{enginetest.Serve(t, sets, handlers, engine.Options{Approvals: asker{}}), set}
 }
 
-// asker approves what the person at the client approves.
+// asker approves a call if the person at the client does.
 type asker struct{}
 
 func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
@@ -52,15 +52,15 @@ func (asker) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) e
 	return err
 }
 
-// client answers between rounds, and notes everything that it hears.
+// client answers questions between attempts, and records every notification.
 type client struct {
-	can     []engine.Capability
-	replies map[string]string // by the key of the question
-	heard   []string
+	can      []engine.Capability
+	replies  map[string]string // by the key of the question
+	received []string
 }
 
 func (c *client) note(format string, args ...any) {
-	c.heard = append(c.heard, fmt.Sprintf(format, args...))
+	c.received = append(c.received, fmt.Sprintf(format, args...))
 }
 
 func (c *client) Progress(done, total float64, _ string) { c.note("progress %g/%g", done, total) }
@@ -72,7 +72,7 @@ func (c *client) Log(level engine.Level, _ string, data jsontree.Value) {
 func (c *client) Release() { c.note("released") }
 
 func (c *client) Ask(context.Context, []engine.Question) (map[string]jsontree.Value, error) {
-	return nil, errors.New("this client is asked between rounds alone")
+	return nil, errors.New("this client is asked only between attempts")
 }
 
 func (c *client) Can(what engine.Capability) bool {
@@ -86,8 +86,8 @@ func (c *client) Can(what engine.Capability) bool {
 
 func (*client) Background() error { return nil }
 
-// call runs a call through as many rounds as it takes, and tells how it ended.
-func (r *rig) call(t *testing.T, c *client, tool, args string) string {
+// call repeats a call until the tool has all answers, and returns how it ended.
+func (r *harness) call(t *testing.T, c *client, tool, args string) string {
 	t.Helper()
 	peer := &engine.Rounds{
 		Live: c, Client: c.Can, Detach: c.Can(engine.Tasks),
@@ -116,11 +116,11 @@ func (r *rig) call(t *testing.T, c *client, tool, args string) string {
 		}
 		call.Round = result.Need.Next
 	}
-	t.Fatalf("%s asks on and on: %s", tool, c.heard)
+	t.Fatalf("%s does not stop asking: %s", tool, c.received)
 	return ""
 }
 
-// ending is the text of a good end, or what became of it otherwise.
+// ending returns the text of a successful answer, or the error.
 func ending(result *engine.Result) string {
 	var fault *engine.ProtocolError
 	switch {

@@ -16,15 +16,15 @@ import (
 	"remit/internal/toolsets/conformancetest"
 )
 
-func TestShelf(t *testing.T) {
-	shelf := conformancetest.Toolset().Shelves[0]
-	list, err := shelf.List(t.Context())
+func TestResources(t *testing.T) {
+	resources := conformancetest.Toolset().Shelves[0]
+	list, err := resources.List(t.Context())
 	if err != nil || list[0].URI != "test://static-text" {
 		t.Fatalf("List = %v, %v", list, err)
 	}
 	for _, r := range list {
-		contents, err := shelf.Read(t.Context(), r.URI)
-		if err != nil || len(contents) != 1 || contents[0].URI != r.URI || contents[0].MIME != r.MIME || stampOf(t, shelf, r.URI) == "" {
+		contents, err := resources.Read(t.Context(), r.URI)
+		if err != nil || len(contents) != 1 || contents[0].URI != r.URI || contents[0].MIME != r.MIME || stampOf(t, resources, r.URI) == "" {
 			t.Errorf("%s: %+v, %v", r.URI, contents, err)
 		}
 	}
@@ -33,37 +33,37 @@ func TestShelf(t *testing.T) {
 		"test://template/123/data":      `{"id":"123","templateTest":true,"data":"Data for ID: 123"}`,
 		"test://template/a%20%22b/data": `{"id":"a \"b","templateTest":true,"data":"Data for ID: a \"b"}`,
 	} {
-		if contents, err := shelf.Read(t.Context(), uri); err != nil || contents[0].Text != want || contents[0].URI != uri {
+		if contents, err := resources.Read(t.Context(), uri); err != nil || contents[0].Text != want || contents[0].URI != uri {
 			t.Errorf("%s: %+v, %v", uri, contents, err)
 		}
 	}
-	contents, err := shelf.Read(t.Context(), "test://static-binary")
+	contents, err := resources.Read(t.Context(), "test://static-binary")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := png.Decode(bytes.NewReader(contents[0].Blob)); err != nil {
-		t.Errorf("the picture is none: %v", err)
+		t.Errorf("the picture is not valid: %v", err)
 	}
 }
 
-func stampOf(t *testing.T, shelf engine.Shelf, uri string) string {
+func stampOf(t *testing.T, resources engine.Shelf, uri string) string {
 	t.Helper()
-	stamp, err := shelf.Stamp(t.Context(), uri)
+	stamp, err := resources.Stamp(t.Context(), uri)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return stamp
 }
 
-// TestNothingElseOnTheShelf: what is not there is said not to be there.
-func TestNothingElseOnTheShelf(t *testing.T) {
-	shelf := conformancetest.Toolset().Shelves[0]
+// TestOtherURIs: other URIs return not_found.
+func TestOtherURIs(t *testing.T) {
+	resources := conformancetest.Toolset().Shelves[0]
 	for _, uri := range []string{
 		"", "test://", "test://nonexistent-resource-for-conformance-testing", "test://template//data", "test://template/data",
 		"test://template/a/b/data", "test://template/%zz/data", "test://template/1/data/", "test://STATIC-TEXT",
 	} {
-		_, err := shelf.Read(t.Context(), uri)
-		if err == nil || contract.AsError(err).Kind != contract.NotFound || stampOf(t, shelf, uri) != "" {
+		_, err := resources.Read(t.Context(), uri)
+		if err == nil || contract.AsError(err).Kind != contract.NotFound || stampOf(t, resources, uri) != "" {
 			t.Errorf("%q: %v", uri, err)
 		}
 	}
@@ -79,7 +79,7 @@ func TestCompletion(t *testing.T) {
 	}
 	arg := find(t, "test_prompt_with_arguments").Arguments[0]
 	for prefix, want := range map[string][]string{"test": {"test", "testing", "testValue1"}, "par": {"paris", "party"}, "x": {}} {
-		for range 2 { // the words are not used up
+		for range 2 { // completion must not change the words
 			got, err := arg.Complete(t.Context(), prefix)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%q: %s, %v", prefix, diff, err)
@@ -140,9 +140,9 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestPromptThatAsks: it is asked through the engine, as a face does it.
+// TestPromptThatAsks: a prompt asks its question through the engine, like a front end does.
 func TestPromptThatAsks(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	c := &client{can: forms}
 	peer := &engine.Rounds{Client: c.Can, Answers: map[string]jsontree.Value{}}
 	start := func(ctx context.Context) ([]engine.Message, error) {
@@ -160,18 +160,18 @@ func TestPromptThatAsks(t *testing.T) {
 	}
 }
 
-// TestMedia: what is said to be a picture or a sound is one.
+// TestMedia: pictures and sounds are valid files.
 func TestMedia(t *testing.T) {
 	block := parse(t, firstBlock(t, "test_audio_content"))
 	sound, err := base64.StdEncoding.DecodeString(block.Field("data").Text)
 	if err != nil || string(sound[:4]) != "RIFF" || int(sound[4]) != len(sound)-8 || string(sound[8:16]) != "WAVEfmt " {
-		t.Errorf("the sound is none: %q, %v", sound, err)
+		t.Errorf("the sound is not valid: %q, %v", sound, err)
 	}
 }
 
 func firstBlock(t *testing.T, tool string) string {
 	t.Helper()
-	result, err := newRig(t).Call(t.Context(), engine.Call{Tool: tool, Args: jsontree.Obj()})
+	result, err := newHarness(t).Call(t.Context(), engine.Call{Tool: tool, Args: jsontree.Obj()})
 	if err != nil {
 		t.Fatal(err)
 	}

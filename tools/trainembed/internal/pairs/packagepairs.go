@@ -10,20 +10,20 @@ import (
 	"remit/tools/trainembed/internal/fetch"
 )
 
-// A harvest is what one package gives.
-type harvest struct {
+// A packagePairs holds the pairs of one package.
+type packagePairs struct {
 	id       string
 	pairs    []extract.Pair
-	found    int  // before any was left out
-	held     int  // that overlap an evaluation set
-	repeated int  // that say what others of the package say
+	found    int  // pairs found before any were left out
+	held     int  // pairs that overlap an evaluation set
+	repeated int  // pairs that repeat others of the package
 	missing  bool // there is no archive
 	err      error
 }
 
-// reap reads one package.
-func reap(ctx context.Context, cache string, p fetch.Package, held *evaluation) harvest {
-	h := harvest{id: p.ID()}
+// readPackage reads one package.
+func readPackage(ctx context.Context, cache string, p fetch.Package, held *evaluation) packagePairs {
+	h := packagePairs{id: p.ID()}
 	if _, err := os.Stat(p.Path(cache)); err != nil {
 		h.err, h.missing = err, errors.Is(err, fs.ErrNotExist)
 		return h
@@ -59,8 +59,8 @@ func reap(ctx context.Context, cache string, p fetch.Package, held *evaluation) 
 	return h
 }
 
-// keep adds a pair that the package has not given yet and that no evaluation asks for.
-func (h *harvest) keep(pair extract.Pair, local *seen, held *evaluation, scratch *[]uint64) {
+// keep adds a pair, unless the package has it already or it overlaps an evaluation set.
+func (h *packagePairs) keep(pair extract.Pair, local *seen, held *evaluation, scratch *[]uint64) {
 	if !local.freshHere(pair) {
 		h.repeated++
 		return

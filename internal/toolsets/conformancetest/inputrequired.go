@@ -17,24 +17,24 @@ func askConsent() engine.Question {
 	return form("confirm", "Please confirm", `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
 }
 
-// AskName greets whoever answers.
+// AskName asks for a name and greets it.
 func AskName(ctx context.Context, _ Nothing) (engine.Content, error) {
 	got, err := ask(ctx, askName())
 	if err != nil {
 		return engine.Content{}, err
 	}
 	name, err := got.text("user_name", "name")
-	return says(hello(name)), err
+	return textContent(hello(name)), err
 }
 
-// AskCapital lets the client's model know better.
+// AskCapital asks the client's model a question and returns its answer.
 func AskCapital(ctx context.Context, _ Nothing) (engine.Content, error) {
 	got, err := ask(ctx, sampling("capital_question", "What is the capital of France?", 100))
 	if err != nil {
 		return engine.Content{}, err
 	}
-	text, err := got.said("capital_question")
-	return says(text), err
+	text, err := got.modelText("capital_question")
+	return textContent(text), err
 }
 
 // AskRoots lists the client's folders.
@@ -44,21 +44,20 @@ func AskRoots(ctx context.Context, _ Nothing) (engine.Content, error) {
 		return engine.Content{}, err
 	}
 	folders, err := got.folders("client_roots")
-	return says("Roots: " + strings.Join(folders, ", ")), err
+	return textContent("Roots: " + strings.Join(folders, ", ")), err
 }
 
-// AskConfirmation asks once. What it knows then has come through the client and
-// back, in the state of the call.
+// AskConfirmation asks one question. Its state passes through the client and back.
 func AskConfirmation(ctx context.Context, _ Nothing) (engine.Content, error) {
 	got, err := ask(ctx, askConsent())
 	if err != nil {
 		return engine.Content{}, err
 	}
 	ok, err := got.field("confirm", "ok", jsontree.Bool)
-	return says("state-ok: confirmed is " + ok.Text), err
+	return textContent("state-ok: confirmed is " + ok.Text), err
 }
 
-// AskAll puts a question of each kind at once.
+// AskAll asks a question of each kind at once.
 func AskAll(ctx context.Context, _ Nothing) (engine.Content, error) {
 	got, err := ask(ctx, askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots"))
 	if err != nil {
@@ -68,12 +67,12 @@ func AskAll(ctx context.Context, _ Nothing) (engine.Content, error) {
 	if err != nil {
 		return engine.Content{}, err
 	}
-	greeting, err := got.said("greeting")
+	greeting, err := got.modelText("greeting")
 	if err != nil {
 		return engine.Content{}, err
 	}
 	folders, err := got.folders("client_roots")
-	return says(fmt.Sprintf("%s (to %s, in %s)", greeting, name, strings.Join(folders, ", "))), err
+	return textContent(fmt.Sprintf("%s (to %s, in %s)", greeting, name, strings.Join(folders, ", "))), err
 }
 
 // AskTwice asks a second question after the first was answered.
@@ -83,7 +82,7 @@ func AskTwice(ctx context.Context, _ Nothing) (engine.Content, error) {
 		return engine.Content{}, err
 	}
 	color, err := askText(ctx, "step2", "Step 2: What is your favorite color?", "color")
-	return says(fmt.Sprintf("%s likes %s", name, color)), err
+	return textContent(fmt.Sprintf("%s likes %s", name, color)), err
 }
 
 // askText asks for one line of text.
@@ -95,7 +94,7 @@ func askText(ctx context.Context, key, message, field string) (string, error) {
 	return got.text(key, field)
 }
 
-// AskWhatCanBe asks only what the client said that it can answer.
+// AskWhatCanBe asks only the questions that the client supports.
 func AskWhatCanBe(ctx context.Context, _ Nothing) (engine.Content, error) {
 	var questions []engine.Question
 	for _, q := range []engine.Question{askName(), sampling("greeting", "Generate a greeting", 50), roots("client_roots")} {
@@ -104,8 +103,8 @@ func AskWhatCanBe(ctx context.Context, _ Nothing) (engine.Content, error) {
 		}
 	}
 	if len(questions) == 0 {
-		return says("There is nothing that this client could be asked."), nil
+		return textContent("There is nothing that this client could be asked."), nil
 	}
 	got, err := ask(ctx, questions...)
-	return says(fmt.Sprintf("%d questions were answered.", len(got))), err
+	return textContent(fmt.Sprintf("%d questions were answered.", len(got))), err
 }

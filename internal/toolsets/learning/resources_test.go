@@ -24,19 +24,19 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// now is when every test takes place.
+// now is the time of every test.
 var now = time.Date(2026, 1, 9, 10, 30, 0, 0, time.UTC)
 
 var ann = engine.Visitor{Principal: "ann"}
 
-// shop is an engine that serves one edition on a folder of its own.
-type shop struct {
+// fixture is an engine that serves one edition on its own folder.
+type fixture struct {
 	*engine.Engine
 	dir string
 }
 
-// serve opens a folder with these files as the app does.
-func serve(t *testing.T, edition string, files map[string]string, readOnly bool, rules map[string]contract.Tightening) *shop {
+// serve opens a folder with these files like the app does.
+func serve(t *testing.T, edition string, files map[string]string, readOnly bool, rules map[string]contract.Tightening) *fixture {
 	t.Helper()
 	known, err := catalog.Load()
 	if err != nil {
@@ -49,7 +49,7 @@ func serve(t *testing.T, edition string, files map[string]string, readOnly bool,
 	if sets, err = contract.Tighten(sets, rules); err != nil {
 		t.Fatal(err)
 	}
-	s := &shop{dir: t.TempDir()}
+	s := &fixture{dir: t.TempDir()}
 	for name, content := range files {
 		s.write(t, name, content)
 	}
@@ -65,7 +65,7 @@ func serve(t *testing.T, edition string, files map[string]string, readOnly bool,
 	return s
 }
 
-func (s *shop) write(t *testing.T, name, content string) {
+func (s *fixture) write(t *testing.T, name, content string) {
 	t.Helper()
 	full := filepath.Join(s.dir, name)
 	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -76,8 +76,8 @@ func (s *shop) write(t *testing.T, name, content string) {
 	}
 }
 
-// memories are the addresses on the shelf, without those of the contracts.
-func (s *shop) memories(t *testing.T) []string {
+// memories returns the URIs of the resources, without those of the contracts.
+func (s *fixture) memories(t *testing.T) []string {
 	t.Helper()
 	list, err := s.Resources(context.Background(), nil)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *shop) memories(t *testing.T) []string {
 	return uris
 }
 
-func (s *shop) promptNames() []string {
+func (s *fixture) promptNames() []string {
 	var names []string
 	for _, p := range s.Prompts() {
 		names = append(names, p.Name)
@@ -100,8 +100,8 @@ func (s *shop) promptNames() []string {
 	return names
 }
 
-// start gives the text of each message: of its block, or of the file it embeds.
-func (s *shop) start(t *testing.T, prompt string, args map[string]string) (texts []string, files map[string]string) {
+// start returns the text of each message: of its block, or of the file it embeds.
+func (s *fixture) start(t *testing.T, prompt string, args map[string]string) (texts []string, files map[string]string) {
 	t.Helper()
 	_, messages, err := s.StartPrompt(context.Background(), ann, prompt, args)
 	if err != nil {
@@ -136,7 +136,7 @@ func kindOf(err error) contract.Kind {
 
 const memory = ".claude/memory/"
 
-func TestShelf(t *testing.T) {
+func TestResources(t *testing.T) {
 	files := map[string]string{
 		memory + "best_practices.md": "- Look first.\n", memory + "progress_log.jsonl": "{\"n\":1}\n", memory + "notes.md": "N", memory + "decisions.jsonl.torn": "T",
 	}
@@ -178,9 +178,8 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// TestAddressesThatLeadElsewhere: nothing but the memory files is on the shelf,
-// whatever the address.
-func TestAddressesThatLeadElsewhere(t *testing.T) {
+// TestOtherURIs: no URI gives access to anything but the memory files.
+func TestOtherURIs(t *testing.T) {
 	s := serve(t, "learning-os", map[string]string{
 		memory + "decisions.jsonl": "{}\n", memory + "best_practices.md": "- b", memory + "other.jsonl": "{}\n", "x": "X", "README.md": "R", ".claude/settings.json": "S",
 	}, false, nil)
@@ -201,8 +200,8 @@ func TestAddressesThatLeadElsewhere(t *testing.T) {
 	}
 }
 
-// TestLinksAreNoMemory: a repository that brings links along learns nothing.
-func TestLinksAreNoMemory(t *testing.T) {
+// TestLinksAreNotMemory: links in a repository give access to nothing.
+func TestLinksAreNotMemory(t *testing.T) {
 	outside := filepath.Join(t.TempDir(), "secret.jsonl")
 	if err := os.WriteFile(outside, []byte("{\"secret\":1}\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -232,14 +231,13 @@ func TestLinksAreNoMemory(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsRulesGoForTheShelf: what read_repo_file may not read is not
-// there to be read in another way.
-func TestTheOperatorsRulesGoForTheShelf(t *testing.T) {
+// TestOperatorRulesApplyToResources: resources do not show what read_repo_file may not read.
+func TestOperatorRulesApplyToResources(t *testing.T) {
 	files := map[string]string{memory + "decisions.jsonl": "{}\n", memory + "progress_log.jsonl": "{}\n"}
 	for _, tc := range []struct {
 		name    string
 		rules   map[string]contract.Tightening
-		only    bool // --read-only
+		only    bool // the flag --read-only
 		uris    []string
 		prompts []string
 	}{
@@ -252,7 +250,7 @@ func TestTheOperatorsRulesGoForTheShelf(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			s := serve(t, "learning-os", files, tc.only, tc.rules)
 			if diff := cmp.Diff(tc.uris, s.memories(t)); diff != "" {
-				t.Errorf("shelf: %s", diff)
+				t.Errorf("resources: %s", diff)
 			}
 			if diff := cmp.Diff(tc.prompts, s.promptNames()); diff != "" {
 				t.Errorf("prompts: %s", diff)
@@ -292,21 +290,21 @@ func TestLongLogs(t *testing.T) {
 	}
 }
 
-func TestMemoryIsWatched(t *testing.T) {
+func TestSubscriptions(t *testing.T) {
 	s := serve(t, "learning-os", map[string]string{memory + "decisions.jsonl": "{}\n"}, false, nil)
-	heard := make(chan engine.Change, 16)
-	defer s.Listen(func(c engine.Change) { heard <- c })()
+	received := make(chan engine.Change, 16)
+	defer s.Listen(func(c engine.Change) { received <- c })()
 	defer s.Watch("memory://decisions.jsonl")()
 	defer s.Watch("")()
 	expect := func(want engine.Change) {
 		t.Helper()
 		select {
-		case got := <-heard:
+		case got := <-received:
 			if got != want {
-				t.Errorf("heard %v, want %v", got, want)
+				t.Errorf("received %v, want %v", got, want)
 			}
 		case <-time.After(time.Minute):
-			t.Errorf("heard nothing, want %v", want)
+			t.Errorf("received nothing, want %v", want)
 		}
 	}
 	s.write(t, memory+"decisions.jsonl", "{}\n{}\n")
@@ -387,7 +385,7 @@ func TestWeeklyReviewIsBounded(t *testing.T) {
 	}
 }
 
-// TestRecordDecision: what the model is told to send is what the edition takes.
+// TestRecordDecision: the prompt asks the model for arguments that the edition accepts.
 func TestRecordDecision(t *testing.T) {
 	for edition, form := range map[string]string{
 		"booster":     `file "decisions.jsonl" and the JSON text of that object as entry, which is a string (at most 10KiB).`,
@@ -418,7 +416,7 @@ func TestExplainFile(t *testing.T) {
 	}
 }
 
-// TestPathsToExplain: only what read_repo_file would read is offered.
+// TestPathsToExplain: completion offers only what read_repo_file would read.
 func TestPathsToExplain(t *testing.T) {
 	files := map[string]string{
 		"README.md": "", "docs/a.md": "", "docs/adr/1.md": "", "docs/with space.md": "", "docs/.env.local": "", "docs/secrets/s.md": "", "src/main.go": "", "docs/api-token.txt": "",

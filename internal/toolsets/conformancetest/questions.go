@@ -9,11 +9,11 @@ import (
 	"remit/internal/engine"
 )
 
-// answers are what a client replied, by the key of the question.
+// answers holds the client's answers, by the key of the question.
 type answers map[string]jsontree.Value
 
-// ask puts questions to the client. A call that has no client at all ends like
-// one whose client never said that it could answer.
+// ask sends questions to the client. A call without a client gets the same error as one whose
+// client does not support the question.
 func ask(ctx context.Context, questions ...engine.Question) (answers, error) {
 	for _, q := range questions {
 		if !engine.Can(ctx, q.Needs) {
@@ -23,7 +23,7 @@ func ask(ctx context.Context, questions ...engine.Question) (answers, error) {
 	return engine.Ask(ctx, questions...)
 }
 
-// form is a question with these fields, written as a JSON Schema.
+// form returns a question with these fields, given as a JSON Schema.
 func form(key, message, fields string) engine.Question {
 	schema, err := jsontree.Parse([]byte(fields))
 	if err != nil {
@@ -32,7 +32,7 @@ func form(key, message, fields string) engine.Question {
 	return engine.Form(key, message, schema)
 }
 
-// sampling asks the client's model.
+// sampling returns a question for the client's model.
 func sampling(key, prompt string, maxTokens int64) engine.Question {
 	message := jsontree.Obj(jsontree.M("role", jsontree.Str("user")), jsontree.M("content", engine.Text(prompt)))
 	return engine.Question{Key: key, Needs: engine.Sampling, Params: jsontree.Obj(
@@ -41,18 +41,17 @@ func sampling(key, prompt string, maxTokens int64) engine.Question {
 	)}
 }
 
-// roots asks for the client's folders.
+// roots returns a question for the client's folders.
 func roots(key string) engine.Question {
 	return engine.Question{Key: key, Needs: engine.Roots, Params: jsontree.Obj()}
 }
 
-// malformed is the end of a call whose client replied with something else than
-// it was asked for.
+// malformed returns the error for a client that answered in the wrong form.
 func malformed(key, want string) error {
 	return &engine.ProtocolError{Code: -32602, Message: fmt.Sprintf("the answer to %s must be %s", key, want)}
 }
 
-// action is what somebody did with a form.
+// action returns what the person did with a form.
 func (a answers) action(key string) (action string, content jsontree.Value, err error) {
 	answer := a[key]
 	action, content = answer.Field("action").Text, answer.Field("content")
@@ -66,7 +65,7 @@ func (a answers) action(key string) (action string, content jsontree.Value, err 
 	}
 }
 
-// field is a field of a form. It fails if nobody wanted to fill the form in.
+// field returns a field of a form. It returns an error if the person did not fill in the form.
 func (a answers) field(key, name string, kind jsontree.Kind) (jsontree.Value, error) {
 	action, content, err := a.action(key)
 	if err != nil {
@@ -87,8 +86,8 @@ func (a answers) text(key, name string) (string, error) {
 	return field.Text, err
 }
 
-// said is the text that the client's model gave, which may stand among others.
-func (a answers) said(key string) (string, error) {
+// modelText returns the text of the client's model. The text may be one of several blocks.
+func (a answers) modelText(key string) (string, error) {
 	answer := a[key]
 	content := answer.Field("content")
 	blocks := []jsontree.Member{{Value: content}}
@@ -103,7 +102,7 @@ func (a answers) said(key string) (string, error) {
 	return "", malformed(key, "a message with text in it")
 }
 
-// folders are the roots of the client.
+// folders returns the client's roots.
 func (a answers) folders(key string) ([]string, error) {
 	answer := a[key]
 	list := answer.Field("roots")
