@@ -281,8 +281,8 @@ func TestDatabaseMadeAnew(t *testing.T) {
 		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "can only be read") {
-		t.Errorf("health of a database that can only be read: %v", err)
+	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "is read-only") {
+		t.Errorf("health of a read-only database: %v", err)
 	}
 }
 
@@ -367,7 +367,7 @@ func TestServeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ url, want string }{
 		"newer":        {url, "a newer Remit wrote it"},
 		"no database":  {strings.Replace(url, "/"+config.Database, "/nosuchdatabase", 1), "PostgreSQL has no such database"},
-		"not readable": {"postgres://ada:s3%zzcret@127.0.0.1/remit", "the address cannot be read"},
+		"not readable": {"postgres://ada:s3%zzcret@127.0.0.1/remit", "the database URL is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := openHere(t, func(s *cli.Settings) { s.Database, s.Addr = tc.url, "127.0.0.1:0" })
