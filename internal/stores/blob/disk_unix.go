@@ -145,7 +145,8 @@ func openIn(dir int, name string, flags int, perm uint32) (fd int, err error) {
 	return fd, err
 }
 
-// retryInterrupted repeats a system call until no signal interrupts it, which can happen on slow disks.
+// retryInterrupted repeats a system call until no signal interrupts it, which can happen on slow
+// disks.
 func retryInterrupted(do func() error) error {
 	for {
 		if err := do(); err != unix.EINTR { //nolint:errorlint // a bare errno

@@ -145,8 +145,8 @@ const maxLooks = 50
 
 var errChanging = errors.New("the object changes faster than it can be read")
 
-// consistent repeats ask until the answer is consistent: either its parts match, or it comes twice in a
-// row.
+// consistent repeats ask until the answer is consistent: either its parts match, or it comes twice
+// in a row.
 func consistent(ask func() (found, error)) (found, error) {
 	before := found{}
 	for range maxLooks {
@@ -197,7 +197,8 @@ func (s *S3) current(ctx context.Context, key string) (found, error) {
 	return found{}, errChanging
 }
 
-// hashOf reads an object that has no stored hash. It returns errReplaced if the object was replaced.
+// hashOf reads an object that has no stored hash. It returns errReplaced if the object was
+// replaced.
 func (s *S3) hashOf(ctx context.Context, f found) (string, error) {
 	body, err := s.open(ctx, f.Key, f.tag)
 	if errors.Is(err, books.ErrNotFound) {

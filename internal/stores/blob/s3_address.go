@@ -40,7 +40,8 @@ func parseAddress(text string, getenv func(string) (string, bool)) (address, err
 		return address{}, errors.New(noSecrets)
 	}
 	if s3utils.CheckValidBucketNameStrict(u.Host) != nil {
-		return address{}, fmt.Errorf("%.100q is not a valid bucket name (3 to 63 lower-case letters, digits, dots and hyphens): use %s", u.Host, s3Form)
+		return address{}, fmt.Errorf("%.100q is not a valid bucket name (3 to 63 lower-case letters, digits, "+
+			"dots and hyphens): use %s", u.Host, s3Form)
 	}
 	prefix := strings.Trim(u.Path, "/")
 	if prefix != "" && !isKey(prefix) {

@@ -25,8 +25,8 @@ func (s *S3) Open(ctx context.Context, key string) (*books.Body, error) {
 	return s.open(ctx, key, "")
 }
 
-// open opens the object with an ETag, or the current object if tag is empty. It returns errReplaced if
-// the object was replaced.
+// open opens the object with an ETag, or the current object if tag is empty. It returns errReplaced
+// if the object was replaced.
 func (s *S3) open(ctx context.Context, key, tag string) (*books.Body, error) {
 	var body *books.Body
 	_, err := consistent(func() (found, error) {

@@ -57,8 +57,8 @@ func (c *chain) Retrieve() (credentials.Value, error) { return c.RetrieveWithCre
 // IsExpired reports whether the credentials must be fetched again.
 func (c *chain) IsExpired() bool { return !c.lasting && c.expiry.IsExpired() }
 
-// instanceMetadata is the metadata service of an Amazon virtual machine. If it does not answer, that is not
-// an error.
+// instanceMetadata is the metadata service of an Amazon virtual machine. If it does not answer,
+// that is not an error.
 type instanceMetadata struct{ credentials.IAM }
 
 // credentialsFrom returns the sources of credentials: environment variables, a profile, a web

@@ -17,7 +17,8 @@ var (
 	errReplaced = errors.New("the object was replaced meanwhile")
 	// errDamaged means that the content of an object was changed without its metadata, which can
 	// happen to the files behind a gateway.
-	errDamaged = errors.New("the content of the object does not match its stored SHA-256: store it again, or remove x-amz-meta-sha256 from it")
+	errDamaged = errors.New("the content of the object does not match its stored SHA-256: store it again, or " +
+		"remove x-amz-meta-sha256 from it")
 )
 
 // refusal is an error response of the store.
@@ -128,8 +129,8 @@ func (e *exchange) failure(ctx context.Context, err error) error {
 	return &refusal{method: e.method, status: e.status, code: safeWord(response.Code), region: safeWord(response.Region)}
 }
 
-// safeWord returns text if it looks like a name, and "" otherwise, so that no other part of an answer
-// gets into an error.
+// safeWord returns text if it looks like a name, and "" otherwise, so that no other part of an
+// answer gets into an error.
 func safeWord(text string) string {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
 	if len(text) > 64 || strings.Trim(text, characters) != "" {

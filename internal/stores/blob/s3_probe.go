@@ -66,7 +66,8 @@ func (s *S3) probe(ctx context.Context, key string, body *upload) error {
 		return fmt.Errorf("stat an object of the S3 store: %w", err)
 	}
 	if f.Hash != body.hash {
-		return &UnfitError{errors.New("this S3 store does not store the metadata of objects (x-amz-meta-sha256), which Remit needs to identify its own writes: use another store")}
+		return &UnfitError{errors.New("this S3 store does not store the metadata of objects " +
+			"(x-amz-meta-sha256), which Remit needs to identify its own writes: use another store")}
 	}
 	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag(f.tag) }); err != nil {
 		return fmt.Errorf("replace an object of the S3 store if it is still the same: %w", err)
@@ -77,7 +78,9 @@ func (s *S3) probe(ctx context.Context, key string, body *upload) error {
 // unfit returns the error for a store that accepted a write which it should have refused.
 func unfit(header string, err error) error {
 	if err != nil {
-		return fmt.Errorf("this S3 store does not support %s; without it one writer could overwrite the work of another: use a store with conditional writes: %w", header, err)
+		return fmt.Errorf("this S3 store does not support %s; without it one writer could overwrite the work of "+
+			"another: use a store with conditional writes: %w", header, err)
 	}
-	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could overwrite the work of another: use a store with conditional writes", header)}
+	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could overwrite the work of "+
+		"another: use a store with conditional writes", header)}
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/md5" //nolint:gosec // what S3 makes its tags of; nothing is secured by it
+	"crypto/md5" //nolint:gosec // S3 uses MD5 for its ETags; it protects nothing
 	"crypto/rand"
 	"encoding/hex"
 	"errors"

@@ -213,7 +213,7 @@ func TestS3Timeout(t *testing.T) {
 		answer  func(*http.Request) (*http.Response, error)
 		asked   int
 		least   time.Duration // until the client gives up
-		maxSize time.Duration
+		longest time.Duration
 		want    string
 	}{
 		{"always 503", reply{503, ""}.give, 4, 700 * time.Millisecond, 1050 * time.Millisecond, "503"},
@@ -235,7 +235,7 @@ func TestS3Timeout(t *testing.T) {
 				start := time.Now()
 				err := s.empty(t.Context(), "")
 				took := time.Since(start)
-				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.maxSize {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.longest {
 					t.Errorf("asked %d times in %v: error %v", len(script.asked), took, err)
 				}
 			})

@@ -107,7 +107,7 @@ func (e *exchange) bodyFor(r *http.Request) (*upload, error) {
 // that failed together do not retry together.
 func (s *S3) pause(ctx context.Context, n int) error {
 	wait := s.backoff << min(n, 2)
-	wait += rand.N(wait / 2) //nolint:gosec // it guards nothing
+	wait += rand.N(wait / 2) //nolint:gosec // not used for security
 	select {
 	case <-time.After(wait):
 		return nil
@@ -190,8 +190,8 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	return s.base.RoundTrip(signed)
 }
 
-// getCredentials returns the credentials, which may have to be fetched. A credentials program cannot be
-// stopped, but getCredentials returns when ctx ends.
+// getCredentials returns the credentials, which may have to be fetched. A credentials program
+// cannot be stopped, but getCredentials returns when ctx ends.
 func (s *S3) getCredentials(ctx context.Context) (credentials.Value, error) {
 	type result struct {
 		value credentials.Value

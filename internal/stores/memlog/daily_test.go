@@ -65,7 +65,7 @@ func TestDailyChain(t *testing.T) {
 	}
 }
 
-func TestDailyGoesOnAfterRestart(t *testing.T) {
+func TestDailyContinuesAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
 		keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
@@ -79,9 +79,9 @@ func TestDailyGoesOnAfterRestart(t *testing.T) {
 	}
 }
 
-// TestReadsAreKeptSoon checks that a record that no caller waits for is written after the batch
+// TestReadsAreWrittenSoon checks that a record that no caller waits for is written after the batch
 // delay.
-func TestReadsAreKeptSoon(t *testing.T) {
+func TestReadsAreWrittenSoon(t *testing.T) {
 	dir := t.TempDir()
 	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
 	keep(t, keeper, 1)

@@ -178,7 +178,7 @@ func TestCloseOfALogThatWasNeverUsedOpensNothing(t *testing.T) {
 	}
 }
 
-func TestCloseReportsWhatNobodyWaitedFor(t *testing.T) {
+func TestCloseReportsUnawaitedFailures(t *testing.T) {
 	dir := t.TempDir()
 	inTheWay := filepath.Join(dir, "memory")
 	write(t, inTheWay, "")
@@ -195,7 +195,7 @@ func TestCloseReportsWhatNobodyWaitedFor(t *testing.T) {
 }
 
 // A caller may wait for the outcome late: it gets the error then, and Close need not return it too.
-func TestCloseLeavesWhatDurableEntriesTell(t *testing.T) {
+func TestCloseDoesNotReportDurableFailures(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "memory"), "")
 	l := open(t, dir, memlog.JSONLines)

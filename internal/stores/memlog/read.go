@@ -53,7 +53,7 @@ func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolic
 	return learning.Tail{Text: text, Before: before}, nil
 }
 
-// endOf reads the last lines that fit into most bytes, and returns how many bytes precede them.
+// endOf reads the last lines that fit into limit bytes, and returns how many bytes precede them.
 func endOf(r io.ReaderAt, size, limit int64) (text []byte, before int64, err error) {
 	start := max(size-limit-1, 0) // the byte before tells whether a line begins there
 	buf := make([]byte, size-start)

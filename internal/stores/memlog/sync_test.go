@@ -73,7 +73,7 @@ func TestABatchIsOneSync(t *testing.T) {
 	}
 }
 
-func TestAFailedSyncFailsTheBatchAndForgetsTheFile(t *testing.T) {
+func TestAFailedSyncFailsTheBatchAndResetsTheFile(t *testing.T) {
 	broken := errors.New("broken disk")
 	disk := syncs{err: broken}
 	l := New(Options{Files: Dir(t.TempDir()), Name: "log"})
@@ -90,7 +90,7 @@ func TestAFailedSyncFailsTheBatchAndForgetsTheFile(t *testing.T) {
 	}
 }
 
-func TestAfterAFailedSyncTheNextBatchLooksAnew(t *testing.T) {
+func TestAfterAFailedSyncTheNextBatchExaminesTheFile(t *testing.T) {
 	disk := syncs{err: errors.New("broken disk")}
 	dir := Dir(t.TempDir())
 	l, other := New(Options{Files: dir, Name: "log"}), New(Options{Files: dir, Name: "log"})

@@ -12,8 +12,8 @@ const (
 	markSize  = 256
 )
 
-// wholeLines describes the complete lines at the start of a file, so that only what follows them must be
-// read. The zero value is valid for any file.
+// wholeLines describes the complete lines at the start of a file, so that only what follows them
+// must be read. The zero value is valid for any file.
 type wholeLines struct {
 	size  int64 // total size, including newlines
 	lines int64

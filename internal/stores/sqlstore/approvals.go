@@ -94,7 +94,8 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 		state = approval.Approved
 	}
 	return transacted(ctx, s.db, "decide request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
-		r, found, err := find(ctx, tx, decide, scanApproval, id, state, v.By, s.db.bytesOrText(v.Reason), micros(now), micros(expires), v.Seal)
+		r, found, err := find(ctx, tx, decide, scanApproval, id, state, v.By, s.db.bytesOrText(v.Reason),
+			micros(now), micros(expires), v.Seal)
 		if err == nil && !found {
 			err = undecidable(ctx, tx, id)
 		}

@@ -142,7 +142,8 @@ func TestManyRecords(t *testing.T) {
 func TestRecordsWithoutDatabase(t *testing.T) {
 	lost := errors.New("no database")
 	reported := make(chan error, 10)
-	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return nil, lost }).Records(func(err error) { reported <- err })
+	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return nil, lost }).
+		Records(func(err error) { reported <- err })
 	if err := records.Ready("2026-08-01"); !errors.Is(err, lost) {
 		t.Errorf("ready: %v", err)
 	}

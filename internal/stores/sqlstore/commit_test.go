@@ -131,9 +131,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestLockedByAnother checks that a change waits for a lock held by another process as long as its
+// TestLockedByAnotherProcess checks that a change waits for a lock held by another process as long as its
 // caller waits.
-func TestLockedByAnother(t *testing.T) {
+func TestLockedByAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	db := opened(t, "sqlite://"+path)
 	add := notes(t, db)
@@ -162,8 +162,8 @@ func TestLockedByAnother(t *testing.T) {
 	expect(t, db, "patient")
 }
 
-// TestCloseKeepsWhatWaits checks that every queued change gets an answer.
-func TestCloseKeepsWhatWaits(t *testing.T) {
+// TestCloseStoresQueuedChanges checks that every queued change gets an answer.
+func TestCloseStoresQueuedChanges(t *testing.T) {
 	url := "sqlite://" + filepath.Join(t.TempDir(), "remit.db")
 	db := opened(t, url)
 	add := notes(t, db)

@@ -25,7 +25,8 @@ func (s consoleSessions) Add(ctx context.Context, n identity.Session) error {
 		if err := exec(ctx, tx, deleteOldSessions, micros(n.Created)); err != nil {
 			return fmt.Errorf("delete old sessions: %w", err)
 		}
-		return exec(ctx, tx, addConsoleSession, n.Hash, n.Name, n.Role.String(), micros(n.Created), micros(n.Expires), micros(n.Seen), n.Seal)
+		return exec(ctx, tx, addConsoleSession, n.Hash, n.Name, n.Role.String(),
+			micros(n.Created), micros(n.Expires), micros(n.Seen), n.Seal)
 	})
 }
 

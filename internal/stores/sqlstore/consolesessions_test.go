@@ -12,7 +12,7 @@ import (
 	"remit/internal/engine/identity/identitytest"
 )
 
-func TestPeople(t *testing.T) {
+func TestConsoleSessions(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		identitytest.Sessions(t, func(t *testing.T) identity.SessionStore { return open(t, url(t)).People() })
@@ -39,7 +39,7 @@ func linkFor(t *testing.T, s *identity.SignIn, role identity.Role) string {
 	return link
 }
 
-func TestLinkLetsOneIn(t *testing.T) {
+func TestLinkIsSingleUse(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		signIn := signInAt(t, at, "secret", "/w")

@@ -26,7 +26,8 @@ type NewerError struct {
 }
 
 func (e *NewerError) Error() string {
-	return fmt.Sprintf("the database has version %d, but this program supports versions up to %d: a newer Remit wrote it; use that Remit, or another database", e.Version, e.Known)
+	return fmt.Sprintf("the database has version %d, but this program supports versions up to %d: a newer Remit "+
+		"wrote it; use that Remit, or another database", e.Version, e.Known)
 }
 
 // UnknownError reports that the connection to the database was lost during a commit, so it is
@@ -34,7 +35,8 @@ func (e *NewerError) Error() string {
 type UnknownError struct{ Cause error }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("the connection to the database was lost during the commit, so it is unknown whether the change was stored: %v", e.Cause)
+	return fmt.Sprintf("the connection to the database was lost during the commit, so it is unknown whether the "+
+		"change was stored: %v", e.Cause)
 }
 
 func (e *UnknownError) Unwrap() error { return e.Cause }

@@ -9,7 +9,8 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// idempotencyKeys stores the answers of calls that have an idempotency key. It implements idempotency.Store.
+// idempotencyKeys stores the answers of calls that have an idempotency key. It implements
+// idempotency.Store.
 type idempotencyKeys struct{ db *DB }
 
 // Once returns the store of idempotency keys in this database.
@@ -48,11 +49,15 @@ DELETE FROM once_keys WHERE (principal, tool, key) IN (
 	SELECT principal, tool, key FROM once_keys
 	WHERE created_at <= $1 ORDER BY created_at LIMIT 2`
 
-func (k idempotencyKeys) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
+func (k idempotencyKeys) Find(
+	ctx context.Context, id idempotency.ID, request string, now time.Time,
+) (answer []byte, found bool, err error) {
 	return lookUpKey(ctx, k.db.reader(ctx), id, request, now)
 }
 
-func (k idempotencyKeys) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
+func (k idempotencyKeys) Do(
+	ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect,
+) (answer []byte, replayed bool, err error) {
 	var failed error // the error of the effect itself
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		failed = nil
@@ -74,7 +79,9 @@ func (k idempotencyKeys) Do(ctx context.Context, id idempotency.ID, request stri
 	return answer, replayed, nil
 }
 
-func (k idempotencyKeys) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
+func (k idempotencyKeys) DoOutside(
+	ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect,
+) (answer []byte, replayed bool, err error) {
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		answer, replayed, err = k.take(ctx, tx, id, request, stateClaimed, now, lease)
 		return err
@@ -92,8 +99,8 @@ func (k idempotencyKeys) DoOutside(ctx context.Context, id idempotency.ID, reque
 	return answer, false, k.recordOutcome(ctx, id, answer, err)
 }
 
-// recordOutcome records the outcome of an effect outside of the database, even if the caller has gone, and
-// returns the error of the effect. A claim that cannot be released expires by itself.
+// recordOutcome records the outcome of an effect outside of the database, even if the caller has
+// gone, and returns the error of the effect. A claim that cannot be released expires by itself.
 func (k idempotencyKeys) recordOutcome(ctx context.Context, id idempotency.ID, answer []byte, failed error) error {
 	ctx, cancel := withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
@@ -111,7 +118,9 @@ func (k idempotencyKeys) recordOutcome(ctx context.Context, id idempotency.ID, a
 
 // take claims a key for this call. If another call has it already, take returns the outcome of that
 // call.
-func (k idempotencyKeys) take(ctx context.Context, tx runner, id idempotency.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
+func (k idempotencyKeys) take(
+	ctx context.Context, tx runner, id idempotency.ID, request, state string, now, lease time.Time,
+) (answer []byte, replayed bool, err error) {
 	prune := pruneKeys
 	if k.db.shared { // skip keys that other transactions are deleting, instead of waiting for them
 		prune += " FOR UPDATE SKIP LOCKED"

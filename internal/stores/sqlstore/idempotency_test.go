@@ -15,7 +15,7 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-func TestOnce(t *testing.T) {
+func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		idempotencytest.Suite(t, func(t *testing.T) idempotency.Store { return open(t, url(t)).Once() })
@@ -43,9 +43,9 @@ func tasksOf(t *testing.T, db *sqlstore.DB) int64 {
 	return page.Total
 }
 
-// TestOnceAcrossReplicas checks that of many calls with one key, each through its own replica, one
+// TestIdempotencyKeysAcrossReplicas checks that of many calls with one key, each through its own replica, one
 // has an effect and all get its answer.
-func TestOnceAcrossReplicas(t *testing.T) {
+func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		replicas := []*sqlstore.DB{open(t, at), open(t, at)}
@@ -56,7 +56,8 @@ func TestOnceAcrossReplicas(t *testing.T) {
 			for n := range answers {
 				all.Go(func() {
 					db := replicas[n%len(replicas)]
-					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)), "r", noon(), addOne(db, "milk"))
+					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)),
+						"r", noon(), addOne(db, "milk"))
 					if err != nil {
 						t.Error(err)
 					}
@@ -79,9 +80,9 @@ func TestOnceAcrossReplicas(t *testing.T) {
 	})
 }
 
-// TestOnceKeepsBothOrNeither checks that an effect is rolled back together with the record of its
+// TestEffectAndKeyAreAtomic checks that an effect is rolled back together with the record of its
 // key.
-func TestOnceKeepsBothOrNeither(t *testing.T) {
+func TestEffectAndKeyAreAtomic(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		db := open(t, url(t))
 		broken := errors.New("too late")
@@ -100,9 +101,9 @@ func TestOnceKeepsBothOrNeither(t *testing.T) {
 	})
 }
 
-// TestOldKeysAreForgotten checks that a key is stored for seven days, and that calls with other
+// TestOldKeysAreDeleted checks that a key is stored for seven days, and that calls with other
 // keys delete it after that.
-func TestOldKeysAreForgotten(t *testing.T) {
+func TestOldKeysAreDeleted(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		keys := open(t, url(t)).Once()
 		answer := func(context.Context) ([]byte, error) { return []byte("1"), nil }

@@ -161,7 +161,7 @@ func TestUpgradeFromVersion1(t *testing.T) {
 	})
 }
 
-func TestExpiredTokensAreForgotten(t *testing.T) {
+func TestExpiredTokensAreDeleted(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
 		db := opened(t, url)
 		now := time.Now()

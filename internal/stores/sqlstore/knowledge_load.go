@@ -118,8 +118,8 @@ func headsAtOnce(heads []sourceHead) int {
 	return len(heads)
 }
 
-// deliver reads the pieces of sources and passes the sources on. It skips a source whose pieces were
-// removed meanwhile: that source has a later generation by now.
+// deliver reads the pieces of sources and passes the sources on. It skips a source whose pieces
+// were removed meanwhile: that source has a later generation by now.
 func (s knowledgeStore) deliver(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
 	if err := s.readPieces(ctx, heads); err != nil {
 		return fmt.Errorf("load pieces: %w", err)

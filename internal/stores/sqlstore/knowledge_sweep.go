@@ -52,7 +52,8 @@ func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.D
 const deleteOldRequests = `
 DELETE FROM knowledge_models WHERE wanted_at < $1`
 
-// requestModels renews the request for models, and deletes requests of all workspaces that were not renewed.
+// requestModels renews the request for models, and deletes requests of all workspaces that were not
+// renewed.
 func (s knowledgeStore) requestModels(ctx context.Context, models []string) error {
 	now := s.now()
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
@@ -168,8 +169,8 @@ func (s knowledgeStore) sweepModel(ctx context.Context, model string, before int
 	}
 }
 
-// checkVectors returns the first and the last key of a batch of vectors, nil if there are none, and whether
-// any of them is unused.
+// checkVectors returns the first and the last key of a batch of vectors, nil if there are none, and
+// whether any of them is unused.
 func (s knowledgeStore) checkVectors(ctx context.Context, model string, from []byte) (first, last []byte, unused bool, err error) {
 	err = each(ctx, s.db.reader(ctx), someVectors, func(row scanner) error {
 		var used bool

@@ -54,7 +54,8 @@ func (m *Memory) Append(file string, body []byte) func(context.Context) (learnin
 	return func(ctx context.Context) (learning.Place, error) {
 		err := e.wait(ctx)
 		if is[*UnknownError](err) {
-			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s before you send it again", file).
+			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
+				"before you send it again", file).
 				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that the call keeps its idempotency key
 		}
 		if err != nil {
@@ -180,7 +181,7 @@ func (m *Memory) stat(ctx context.Context, file string) (*logInfo, error) {
 }
 
 // Tail implements learning.Memory. It leaves out entries that are appended meanwhile.
-func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
+func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPolicy, limit int64) (learning.Tail, error) {
 	if err := m.checkPolicy(file, policy); err != nil {
 		return learning.Tail{}, err
 	}
@@ -189,19 +190,19 @@ func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPol
 	case err != nil:
 		return learning.Tail{}, err
 	case info == nil:
-		return m.Before.Tail(ctx, file, policy, most)
+		return m.Before.Tail(ctx, file, policy, limit)
 	}
-	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(most, info.size))
+	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(limit, info.size))
 	if err != nil {
 		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	return learning.Tail{Text: text, Before: info.size - int64(len(text))}, nil
 }
 
-// lastText returns the last lines of a log, up to line last, that fit into most bytes.
-func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte, error) {
-	text := make([]byte, most) // filled from the end
-	start := most
+// lastText returns the last lines of a log, up to line last, that fit into limit bytes.
+func lastText(ctx context.Context, db *DB, log string, last, limit int64) ([]byte, error) {
+	text := make([]byte, limit) // filled from the end
+	start := limit
 	for more := true; more && last > 0; {
 		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, maxBatch)
 		if err != nil {
@@ -221,13 +222,13 @@ func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte
 }
 
 // lastLines returns the lines at the end of an entry, including its final newline, that fit into
-// most bytes.
-func lastLines(body []byte, most int64) []byte {
+// limit bytes.
+func lastLines(body []byte, limit int64) []byte {
 	text := append(slices.Clip(body), '\n')
-	if int64(len(text)) <= most {
+	if int64(len(text)) <= limit {
 		return text
 	}
-	cut := text[int64(len(text))-most-1:] // the byte before tells whether a line begins there
+	cut := text[int64(len(text))-limit-1:] // the byte before tells whether a line begins there
 	return cut[bytes.IndexByte(cut, '\n')+1:]
 }
 

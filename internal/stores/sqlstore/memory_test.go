@@ -52,9 +52,9 @@ func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
 	return m
 }
 
-// TestMemoryIsThatOfFiles checks that the database gives the same results as files, whatever is
+// TestMemoryMatchesFiles checks that the database gives the same results as files, whatever is
 // appended.
-func TestMemoryIsThatOfFiles(t *testing.T) {
+func TestMemoryMatchesFiles(t *testing.T) {
 	db := open(t, pgtest.Database(t))
 	dir := t.TempDir()
 	files, shared := filesIn(t, dir), memoryOf(t, source(db), t.TempDir())
@@ -139,9 +139,9 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 	}
 }
 
-// TestMemoryTakesFilesOver checks that the content of a workspace file is copied once, in front of
+// TestMemoryCopiesFiles checks that the content of a workspace file is copied once, in front of
 // the first entry, and that the file itself stays unchanged.
-func TestMemoryTakesFilesOver(t *testing.T) {
+func TestMemoryCopiesFiles(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, file, before, want string }{
 		{"lines", "a.jsonl", "{\"n\":1}\n{\"n\":2}\n", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},

@@ -43,7 +43,8 @@ func postgresPool(url string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		// The error is hidden, because it may quote a part of the password.
-		return nil, &RefusedError{"the database URL is invalid; use postgres://USER:PASSWORD@HOST/DATABASE, and write special characters as %XX", errors.New("URL not shown")}
+		return nil, &RefusedError{"the database URL is invalid; use postgres://USER:PASSWORD@HOST/DATABASE, and " +
+			"write special characters as %XX", errors.New("URL not shown")}
 	}
 	if config.ConnectTimeout == 0 || config.ConnectTimeout > defaultTimeout {
 		config.ConnectTimeout = defaultTimeout
@@ -83,11 +84,11 @@ type postgresServer struct {
 }
 
 const (
-	// silentTimeout is the timeout while the server is silent. Otherwise each step of a call, and each
-	// call, would wait for the full timeout again.
+	// silentTimeout is the timeout while the server is silent. Otherwise each step of a call, and
+	// each call, would wait for the full timeout again.
 	silentTimeout = time.Second
-	// probeInterval is the interval after which one call waits for the full timeout again, because the
-	// server may only have become slow.
+	// probeInterval is the interval after which one call waits for the full timeout again, because
+	// the server may only have become slow.
 	probeInterval = 10 * time.Second
 )
 
@@ -217,8 +218,8 @@ func (s *postgresServer) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// isTemporary reports whether the work that failed was certainly rolled back and may succeed the next
-// time.
+// isTemporary reports whether the work that failed was certainly rolled back and may succeed the
+// next time.
 func isTemporary(err error) bool {
 	code := postgresCode(err)
 	return !is[*UnknownError](err) && (code == "40001" || code == "40P01" || isLost(err))

@@ -16,9 +16,9 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// TestDeadlockIsTriedAgain checks that a transaction that the server rolls back because of a
+// TestDeadlockIsRetried checks that a transaction that the server rolls back because of a
 // deadlock is run again.
-func TestDeadlockIsTriedAgain(t *testing.T) {
+func TestDeadlockIsRetried(t *testing.T) {
 	db := opened(t, pgtest.Database(t))
 	err := db.change(t.Context(), func(ctx context.Context, tx runner) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO task_lists (user_id, total, revision, newest) VALUES ('a', 0, 0, 0), ('b', 0, 0, 0)")

@@ -34,7 +34,7 @@ func TestLimitsHoldAcrossReplicas(t *testing.T) {
 	ratelimittest.ExactlyN(t, replicas...)
 }
 
-func TestIdleLimitsAreForgotten(t *testing.T) {
+func TestIdleLimitsAreDeleted(t *testing.T) {
 	url := pgtest.Database(t)
 	l := source(open(t, url)).Limiter()
 	ask := func(key string, r ratelimit.Rate, now time.Time) {

@@ -109,7 +109,7 @@ func TestApprovalsAreForOneWorkspace(t *testing.T) {
 	})
 }
 
-func TestOpenQuestionsAreFew(t *testing.T) {
+func TestOpenRequestsAreLimited(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		g, store := sealedGate(t, url(t), "secret")
 		s := subject()
@@ -136,7 +136,7 @@ func TestOpenQuestionsAreFew(t *testing.T) {
 	})
 }
 
-func TestOldRequestsGo(t *testing.T) {
+func TestOldRequestsAreDeleted(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		g, store := sealedGate(t, at, "secret")

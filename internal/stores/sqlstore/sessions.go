@@ -87,9 +87,13 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	if started.IsZero() {
 		started = n.At
 	}
-	now = sessions.Session{ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client, Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro())}
+	now = sessions.Session{
+		ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client,
+		Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro()),
+	}
 	addNoted(&now, n)
-	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID, s.db.bytesOrText(now.Key), s.db.bytesOrText(now.Principal), s.db.bytesOrText(now.Client),
+	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID,
+		s.db.bytesOrText(now.Key), s.db.bytesOrText(now.Principal), s.db.bytesOrText(now.Client),
 		now.Started.UnixMicro(), now.Last.UnixMicro(), itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks)))
 	if err != nil || !done {
 		return now, false, err

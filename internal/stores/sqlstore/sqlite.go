@@ -113,8 +113,8 @@ func refusedBySQLite(err error) error {
 	return err
 }
 
-// abortsTransaction reports whether SQLite may have rolled back the whole transaction along with the statement
-// that failed.
+// abortsTransaction reports whether SQLite may have rolled back the whole transaction along with
+// the statement that failed.
 func abortsTransaction(err error) bool {
 	switch errorCode(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:

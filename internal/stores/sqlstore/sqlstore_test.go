@@ -14,7 +14,7 @@ import (
 	"remit/internal/stores/sqlstore"
 )
 
-func TestAddresses(t *testing.T) {
+func TestURLs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	abs := filepath.Join(t.TempDir(), "a", "b", "remit.db")
 	for address, file := range map[string]string{
@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAddressesRefused(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for address, word := range map[string]string{
 		"mysql://app:geheim@db/remit":        `unknown scheme "mysql"; use sqlite://PATH or postgres://`,
@@ -54,7 +54,7 @@ func TestAddressesRefused(t *testing.T) {
 	}
 }
 
-func TestFilesAreTheOwnersAlone(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such modes")
 	}
@@ -104,7 +104,8 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		behind(t, at, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 		_, err := sqlstore.Open(t.Context(), at)
 		var newer *sqlstore.NewerError
-		if !errors.As(err, &newer) || newer.Version != 9999 || !strings.Contains(err.Error(), "has version 9999, but this program supports versions up to") {
+		if !errors.As(err, &newer) || newer.Version != 9999 ||
+			!strings.Contains(err.Error(), "has version 9999, but this program supports versions up to") {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -70,7 +70,9 @@ WHERE user_id = $1 AND id = $2`
 // errUnchanged rolls back a transaction whose edit changed nothing.
 var errUnchanged = errors.New("nothing has changed")
 
-func (s taskLists) Change(ctx context.Context, user string, id int64, now time.Time, edit func(*tasks.Task) bool) (t tasks.Task, err error) {
+func (s taskLists) Change(
+	ctx context.Context, user string, id int64, now time.Time, edit func(*tasks.Task) bool,
+) (t tasks.Task, err error) {
 	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		if err := mustChangeOne(tx.ExecContext(ctx, touchList, user)); err != nil {
 			return err

@@ -66,8 +66,8 @@ func sharedServer(t testing.TB, by transport) *Server {
 	return s
 }
 
-// sharedFolder returns the folder in which servers that are never killed store their data: in memory if
-// there is enough space, because tests would mostly wait for a slow disk.
+// sharedFolder returns the folder in which servers that are never killed store their data: in
+// memory if there is enough space, because tests would mostly wait for a slow disk.
 func sharedFolder() string {
 	const memory, room = "/dev/shm", 4 << 30
 	var free unix.Statfs_t
