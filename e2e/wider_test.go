@@ -38,8 +38,8 @@ func TestWiderAddresses(t *testing.T) {
 		}
 	}
 	refused("--tls-cert")
-	refused("make a token first", "--tls-cert", cert, "--tls-key", key)
-	refused("make a token first", "--behind-proxy")
+	refused("create a token first", "--tls-cert", cert, "--tls-key", key)
+	refused("create a token first", "--behind-proxy")
 	refused("--identity off", "--behind-proxy", "--identity", "off")
 	refused("go together", "--tls-cert", cert)
 	secret := s.token("--name", "x", "--scopes", "*:read", "--user", "ada")

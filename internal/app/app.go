@@ -1,5 +1,5 @@
-// Package app wires everything: settings to stores to toolsets to engine to
-// faces. It is the only package that knows all the others.
+// Package app wires the program together: settings to stores, toolsets, engine and front ends. It
+// is the only package that imports all the others. It contains no behavior of tools or protocols.
 package app
 
 import (
@@ -45,17 +45,17 @@ import (
 // Version is the version of the program.
 const Version = "0.1.0"
 
-// started is when the program started, as its metrics tell.
+// started is when the program started, for its metrics.
 var started = time.Now()
 
-// memoryFolder is where the memory files live beneath the root.
+// memoryFolder is the folder of the memory files within the root.
 const memoryFolder = ".claude/memory"
 
 // Main runs one command line and returns the exit code.
 func Main(args []string, env func(string) (string, bool), in io.Reader, out, errOut io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, stop) // a second signal ends the program immediately
 	ignoreWriteSignals()
 	logs := &logs{}
 	defer logs.flush()
@@ -75,13 +75,13 @@ func Main(args []string, env func(string) (string, bool), in io.Reader, out, err
 
 const (
 	ballastSize  = 20 << 20
-	ballastDelay = time.Second // to allocate so much makes the collector run, which no start should wait for
+	ballastDelay = time.Second // the allocation triggers a garbage collection, which must not slow down the start
 )
 
-// loadBallast allocates what is never touched, and so takes no memory; but the
-// garbage collector counts it as alive, and so runs only when as much again has
-// been allocated. What really lives in a server is small, and calls should not pay for
-// looking at it all the time. Whoever sets GOGC knows better.
+// loadBallast allocates memory that is never touched, and so occupies no physical memory. The
+// garbage collector counts it as live, and so runs only after as much again has been allocated. The
+// live data of a server is small, and calls should not pay for frequent collections of it. If GOGC
+// is set, loadBallast does nothing.
 func loadBallast() (unload func()) {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return func() {}
@@ -96,35 +96,35 @@ func loadBallast() (unload func()) {
 
 // App is an opened workspace with everything that serves it.
 type App struct {
-	log     *slog.Logger
-	root    *workspace.Root
-	kept    *keeping
-	waiting *approvals
-	who     *identities
-	webhook *webhook.Sender // nil if nobody is told of requests
-	stats   *stats.Stats
-	calls   *auditindex.Index
+	log        *slog.Logger
+	root       *workspace.Root
+	storage    *storage
+	waiting    *approvals
+	identities *identities
+	webhook    *webhook.Sender // nil if no webhook is configured
+	stats      *stats.Stats
+	calls      *auditindex.Index
 
-	telemetry *telemetry.Telemetry // nil is off
+	telemetry *telemetry.Telemetry // nil if telemetry is off
 	engine    *engine.Engine
 	options   engine.Options
 
 	settings  cli.Settings
-	listening string // where serve is reached by those who sit at it; "" unless it serves
+	listening string // the URL of the server for clients on this machine; "" unless it serves
 	database  *database
 	stores    *bookStores
 	books     *books.Library
 	links     *bookLinks
 	code      *code
-	knows     *knowledge.Index
+	knowledge *knowledge.Index
 	sessions  *sessions.Keeper
-	known     []*contract.Set // all that there are
-	sets      []*contract.Set // those that were chosen
+	known     []*contract.Set // all sets
+	sets      []*contract.Set // the selected sets
 }
 
 var _ cli.Workspace = (*App)(nil)
 
-// Open opens a workspace. Nothing is written before the first call.
+// Open opens a workspace. It writes nothing before the first call.
 func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	known, err := catalog.Load(s.Toolsets...)
 	if err != nil {
@@ -135,7 +135,8 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 		return nil, err
 	}
 	if _, ok := sqlstore.File(s.Database); !ok && !sqlstore.IsPostgres(s.Database) {
-		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or postgres://USER:PASSWORD@HOST/NAME for one that replicas share")}
+		return nil, &contract.SettingError{Key: "database", Err: errors.New("use sqlite://PATH, or " +
+			"postgres://USER:PASSWORD@HOST/NAME for a database that replicas share")}
 	}
 	factor, err := deadlineFactor(s)
 	if err != nil {
@@ -155,22 +156,22 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	store := newDatabase(s.Database, data.prepare, log)
 	a.database = store
 	if store.isShared() {
-		a.kept = keepShared(root, store.open, a.tellLost)
+		a.storage = sharedStorage(root, store.open, a.reportLost)
 	} else {
-		a.kept = keepAlone(s, root, data, a.tellLost)
+		a.storage = localStorage(s, root, data, a.reportLost)
 	}
 	a.stores = &bookStores{settings: s, data: data, log: log}
 	a.books = &books.Library{Stores: a.stores.open, Now: time.Now, Log: log}
 	a.links = a.newLinks()
 	a.code = a.newCode()
 	a.sessions = a.newSessions()
-	if a.knows, err = a.newKnowledge(); err != nil {
+	if a.knowledge, err = a.newKnowledge(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
 	}
-	a.who = a.newIdentities()
+	a.identities = a.newIdentities()
 	a.calls = a.newCallIndex()
-	a.waiting = &approvals{mode: s.Approve, place: a.kept.place, database: store, page: a.approvalPage}
+	a.waiting = &approvals{mode: s.Approve, place: a.storage.place, database: store, page: a.approvalPage}
 	if err := a.addWebhook(); err != nil {
 		a.telemetry.Close()
 		return nil, errors.Join(err, root.Close())
@@ -184,13 +185,13 @@ func Open(ctx context.Context, s cli.Settings, log *slog.Logger) (*App, error) {
 	return a, nil
 }
 
-// tellLost tells that the record is not whole, which nobody who calls hears of.
-func (a *App) tellLost(err error) {
-	a.log.Warn("audit records of reads cannot be kept; name a folder that can be written with --data, or see that the database is well", "error", err)
+// reportLost logs that audit records were lost, because no caller gets that error.
+func (a *App) reportLost(err error) {
+	a.log.Warn("audit records of reads are being lost; set --data to a writable folder, or check the database", "error", err)
 }
 
-// hiddenFrom lists what no tool may reach: Remit's own data, keys and configuration,
-// where they are and where they usually are.
+// hiddenFrom returns the paths that no tool may reach: Remit's own data, keys and configuration, at
+// their configured and their default places.
 func hiddenFrom(s cli.Settings) []string {
 	hidden := []string{s.Data, s.Config, filepath.Join(s.Root, ".remit"), filepath.Join(s.Root, "remit.yaml")}
 	hidden = append(hidden, secretsWithin(s.Root)...)
@@ -200,13 +201,13 @@ func hiddenFrom(s cli.Settings) []string {
 	if file, ok := sqlstore.File(s.Database); ok && filepath.Dir(file) != s.Data {
 		hidden = append(hidden, file, file+"-wal", file+"-shm", file+".lock")
 	}
-	for _, place := range s.Books { // books are there for whoever may read the folder; what was deleted is not
+	for _, place := range s.Books { // books are readable like the folder they are in, but deleted content is not
 		if folder, ok := strings.CutPrefix(place, folderScheme); ok && isWithin(s.Root, folder) && !isWithin(s.Data, folder) {
 			hidden = append(hidden, filepath.Join(folder, ".history"), filepath.Join(folder, ".locks"))
 		}
 	}
 	slices.Sort(hidden)
-	return slices.Compact(hidden) // each costs a look at the disk
+	return slices.Compact(hidden) // each costs a disk access
 }
 
 // chooseTools selects the toolsets and applies the operator's rules to them.
@@ -223,97 +224,99 @@ func chooseTools(known []*contract.Set, s cli.Settings, names []string) ([]*cont
 
 // newEngine binds the tools of some sets.
 func (a *App) newEngine(sets []*contract.Set, options engine.Options) (*engine.Engine, error) {
-	tools := &learning.Tools{Memory: a.kept.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
+	tools := &learning.Tools{Memory: a.storage.memory, Files: a.root, Now: time.Now, Known: a.known, Served: sets}
 	openTasks := stored(a.database, func(db *sqlstore.DB) tasks.Store { return db.Tasks() })
 	lists := &tasks.Tools{Open: openTasks, Now: time.Now, Served: sets}
 	library := &books.Tools{Library: a.books, Links: a.links, Now: time.Now, Served: sets}
-	project := &codebase.Tools{Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knows, Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets}
+	project := &codebase.Tools{
+		Corpus: a.code.open, Files: projectFiles{a}, Note: a.code.reads.Note, Knowledge: a.knowledge,
+		Sessions: a.sessions, Log: a.log, Now: time.Now, Served: sets,
+	}
 	toolsets := []engine.Toolset{tools.Toolset(), lists.Toolset(), library.Toolset(), project.Toolset()}
-	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) { // a long table that hardly anybody asks for
+	if slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Hidden }) { // a large table that is rarely needed
 		toolsets = append(toolsets, conformancetest.Toolset())
 	}
 	return engine.New(sets, engine.Handlers{Catalog: a.known, Toolsets: toolsets}, options)
 }
 
-// engineOptions are what all engines of the workspace share.
+// engineOptions returns the options that all engines of the workspace share.
 func (a *App) engineOptions() engine.Options {
 	options := engine.Options{
 		Approvals: a.waiting,
-		Audit:     &audit.Log{Keeper: a.kept.records},
+		Audit:     &audit.Log{Keeper: a.storage.records},
 		Observer:  a.stats,
 		Witness:   a.sessions,
 		Once:      stored(a.database, func(db *sqlstore.DB) idempotency.Store { return db.Once() }),
 
 		ApprovalPage: a.approvalPage,
 		Telemetry:    a.telemetry,
-		Judge:        a.kept.judge,
+		Judge:        a.storage.checkPath,
 		Now:          time.Now,
 		Log:          a.log,
 		ReadOnly:     a.settings.ReadOnly,
 	}
 	if a.settings.RateLimits {
-		options.Limiter = a.kept.limiter
+		options.Limiter = a.storage.limiter
 	}
 	return options
 }
 
-// Engine gives the engine of the workspace.
+// Engine returns the engine of the workspace.
 func (a *App) Engine() *engine.Engine { return a.engine }
 
-// Approvals opens the store of approvals. To look at one that was never made
-// leaves no trace.
+// Approvals opens the store of approvals. It does not create a database that does not exist yet.
 func (a *App) Approvals(ctx context.Context) (approval.Store, error) {
 	if !a.database.exists() {
-		return nothingAsked{}, nil
+		return emptyApprovals{}, nil
 	}
 	return a.waiting.open(ctx)
 }
 
-// Library gives the books; their store is opened when it is first needed.
+// Library returns the books. Their store is opened on first use.
 func (a *App) Library() *books.Library { return a.books }
 
-// Code gives the text of the project, which is read when it is first searched.
+// Code returns the text of the project, which is read on the first search.
 func (a *App) Code() cli.Code { return codebase.Lines{Corpus: a.code.open} }
 
-// Knowledge gives what the project knows, whose index is opened when it is first used.
-func (a *App) Knowledge() *knowledge.Index { return a.knows }
+// Knowledge returns the knowledge index of the project, which is opened on first use.
+func (a *App) Knowledge() *knowledge.Index { return a.knowledge }
 
-// Reach tries the database before anybody depends on it.
+// Reach connects to the database before any call depends on it.
 func (a *App) Reach(ctx context.Context) error { return a.database.reach(ctx) }
 
-// Records reads the audit records.
-func (a *App) Records() audit.Reader { return a.kept.audit }
+// Records returns a reader of the audit records.
+func (a *App) Records() audit.Reader { return a.storage.audit }
 
-// Calls finds calls in the audit records.
+// Calls returns the index of the calls in the audit records.
 func (a *App) Calls() *auditindex.Index { return a.calls }
 
-// newCallIndex prepares the index of calls. It opens the database when it is first used.
+// newCallIndex prepares the index of calls, which opens the database on first use.
 func (a *App) newCallIndex() *auditindex.Index {
 	return &auditindex.Index{
-		Records: a.kept.audit, Exists: a.database.exists, Now: time.Now,
-		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.Calls(a.kept.source) }),
+		Records: a.storage.audit, Exists: a.database.exists, Now: time.Now,
+		Open: stored(a.database, func(db *sqlstore.DB) auditindex.Store { return db.Calls(a.storage.source) }),
 	}
 }
 
-// Close finishes what is under way, in the order in which it depends on others.
+// Close finishes running work and closes everything, in the order of the dependencies.
 func (a *App) Close() error {
 	for _, l := range a.stats.Snapshot() {
 		a.log.Info("calls", "tool", l.Tool, "outcome", l.Outcome, "calls", l.Calls, "p50", l.P50, "p95", l.P95, "p99", l.P99)
 	}
-	err := errors.Join(a.closeKnowledge(), a.code.close(), a.kept.memoryEnd.Close())
-	if auditErr := a.kept.recordsEnd.Close(); auditErr != nil {
-		a.log.Warn("audit records of reads were not kept", "error", auditErr)
+	err := errors.Join(a.closeKnowledge(), a.code.close(), a.storage.memoryEnd.Close())
+	if auditErr := a.storage.recordsEnd.Close(); auditErr != nil {
+		a.log.Warn("audit records of reads were lost", "error", auditErr)
 	}
 	a.stores.close()
 	a.calls.Close()
 	if a.webhook != nil {
 		a.webhook.Close()
 	}
-	a.telemetry.Close() // it counts what waits in the database, once more
+	a.telemetry.Close() // it reads the number of waiting requests from the database once more
 	return errors.Join(err, a.database.close(), a.root.Close())
 }
 
-// reason leaves out the path that the message names already.
+// reason removes a path from an error whose message already names the path.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

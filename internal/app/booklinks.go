@@ -17,22 +17,22 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// bookLinks makes the addresses that the tools of books hand out.
+// bookLinks creates the URLs that the book tools return. It implements books.Links.
 type bookLinks struct {
 	signer *signedurl.Signer
-	cdn    string                 // where assets are, if not with us
-	base   func() (string, error) // where we serve links, or whoever does
+	cdn    string                 // base URL of the assets, if a CDN serves them
+	base   func() (string, error) // returns the base URL of the server of the links
 }
 
 var _ books.Links = (*bookLinks)(nil)
 
-// newLinks makes links that lead to where a server of this workspace would listen.
+// newLinks creates links to the address at which a server of this workspace would listen.
 func (a *App) newLinks() *bookLinks {
 	signer := &signedurl.Signer{Secret: a.database.key, Place: placeOf(a.settings.Books), Now: time.Now}
-	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.elsewhere}
+	return &bookLinks{signer: signer, cdn: a.settings.CDNURL, base: a.otherServer}
 }
 
-// placeOf is what links are bound to: the same for all who have the same books.
+// placeOf returns what links are bound to: it is the same for all processes with the same books.
 func placeOf(places []string) string {
 	var all []string
 	for _, place := range places {
@@ -45,25 +45,26 @@ func placeOf(places []string) string {
 	return strings.Join(all, "\n")
 }
 
-// elsewhere is the address of a server that runs beside this program.
-func (a *App) elsewhere() (string, error) {
+// otherServer returns the URL of a server that runs beside this program.
+func (a *App) otherServer() (string, error) {
 	if a.settings.PublicURL != "" {
 		return a.settings.PublicURL, nil
 	}
 	if _, port, err := net.SplitHostPort(a.settings.Addr); err != nil || port == "0" {
-		return "", contract.Errorf(contract.Unavailable, "No server is there to serve links; name its address with --addr or --public-url")
+		return "", contract.Errorf(contract.Unavailable, "No server is configured to serve links; set its "+
+			"address with --addr or --public-url")
 	}
 	return a.scheme() + a.settings.Addr, nil
 }
 
-// own makes links lead to where this program serves them itself.
-func (a *App) own(base func() (string, error)) {
+// serveOwnLinks makes links point to the URL at which this program serves them itself.
+func (a *App) serveOwnLinks(base func() (string, error)) {
 	if a.settings.PublicURL == "" {
 		a.links.base = base
 	}
 }
 
-// Asset keeps the promise of books.Links.
+// Asset implements books.Links.
 func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 	if l.cdn != "" {
 		return l.cdn + "/" + key, nil
@@ -71,18 +72,18 @@ func (l *bookLinks) Asset(_ context.Context, key string) (string, error) {
 	return l.at(signedurl.AssetPath(key), nil)
 }
 
-// Upload keeps the promise of books.Links.
+// Upload implements books.Links.
 func (l *bookLinks) Upload(_ context.Context, u books.Upload, expires time.Time) (books.Signed, error) {
 	address, err := l.at(l.signer.Upload(u.Key, u.Size, u.By, expires))
 	return books.Signed{URL: address, Headers: map[string]string{}}, err
 }
 
-// Archive keeps the promise of books.Links.
+// Archive implements books.Links.
 func (l *bookLinks) Archive(_ context.Context, bookID string, expires time.Time) (string, error) {
 	return l.at(l.signer.Archive(bookID, expires))
 }
 
-// at puts an address of ours behind where it is served.
+// at prepends the base URL to a path.
 func (l *bookLinks) at(address string, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -94,12 +95,12 @@ func (l *bookLinks) at(address string, err error) (string, error) {
 	return base + address, nil
 }
 
-// linked serves what links lead to.
+// linked returns the handler of signed links.
 func (a *App) linked(admit func() (func(), bool)) *signedurl.Handler {
 	return &signedurl.Handler{Library: linkedBooks{a.books, a.settings.ReadOnly}, Signer: a.links.signer, Log: a.log, Admit: admit}
 }
 
-// serveLinks serves links alone, on any port of this machine, until ctx ends.
+// serveLinks serves only links, on a free port of this machine, until ctx ends.
 func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 	l, err := httpserver.Listen(ctx, "127.0.0.1:0", false)
 	if err != nil {
@@ -112,20 +113,20 @@ func (a *App) serveLinks(ctx context.Context, ready func(base string)) error {
 	return server.Serve(ctx, l, grace)
 }
 
-// isPublic tells requests that may come by another name than ours, or from web pages: those
-// that follow a link, where links are meant for others, and those of clients that look
-// where tokens come from.
+// isPublic reports whether a request may come under another host name, or from web pages. That
+// holds for requests that follow a signed link, if links are public, and for requests of clients
+// that look up the authorization server.
 func (a *App) isPublic(r *http.Request) bool {
 	return a.settings.PublicURL != "" && signedurl.Leads(r) || auth.IsMetadata(r)
 }
 
-// linkedBooks are the books as links reach them.
+// linkedBooks gives signed links access to the books. It implements signedurl.Library.
 type linkedBooks struct {
 	library  *books.Library
 	readOnly bool
 }
 
-// Asset keeps the promise of signedurl.Library.
+// Asset implements signedurl.Library.
 func (l linkedBooks) Asset(ctx context.Context, key string) (*signedurl.Asset, error) {
 	asset, err := l.library.Asset(ctx, key)
 	if err != nil {
@@ -134,15 +135,15 @@ func (l linkedBooks) Asset(ctx context.Context, key string) (*signedurl.Asset, e
 	return &signedurl.Asset{ReadSeekCloser: asset.Body, Size: asset.Size, Modified: asset.Modified, MIME: asset.MIME, Version: asset.Version}, nil
 }
 
-// Receive keeps the promise of signedurl.Library.
+// Receive implements signedurl.Library.
 func (l linkedBooks) Receive(ctx context.Context, key string, size int64, by string, body io.Reader) error {
 	if l.readOnly {
-		return contract.Errorf(contract.Denied, "This server only reads: it takes no uploads")
+		return contract.Errorf(contract.Denied, "This server is read-only: it does not accept uploads")
 	}
 	return l.library.Receive(ctx, books.Upload{Key: key, Size: size, By: by}, body)
 }
 
-// Archive keeps the promise of signedurl.Library.
+// Archive implements signedurl.Library.
 func (l linkedBooks) Archive(ctx context.Context, bookID string, w io.Writer) error {
 	return l.library.WriteArchive(ctx, bookID, w, func(int, int64) {})
 }

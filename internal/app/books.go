@@ -19,11 +19,11 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// folderScheme begins the address of a library on disk.
+// folderScheme is the scheme of a library on disk.
 const folderScheme = "file://"
 
-// bookStores are where books are kept. They are opened when somebody first asks for a
-// book: a start touches no disk for them, and no network.
+// bookStores holds the stores of books. They are opened when a book is first needed, so that a
+// start needs no disk or network access for them.
 type bookStores struct {
 	settings cli.Settings
 	data     *dataFolder
@@ -34,7 +34,7 @@ type bookStores struct {
 	trials []*opener[bool]
 }
 
-// open gives the stores. It sends nothing: a bucket that is away keeps nobody from the
+// open returns the stores. It sends no request, so that an unreachable bucket does not block the
 // books in a folder.
 func (b *bookStores) open(ctx context.Context) (books.Stores, error) {
 	b.mu.Lock()
@@ -53,7 +53,7 @@ func (b *bookStores) open(ctx context.Context) (books.Stores, error) {
 	}
 	switch len(found) {
 	case 0:
-		return books.Stores{}, errors.New("books: no place is set; name one with --books")
+		return books.Stores{}, errors.New("books: no library is configured; set one with --books")
 	case 1:
 		found = append(found, nil)
 	}
@@ -78,13 +78,14 @@ func (b *bookStores) store(ctx context.Context, place string) (books.Store, erro
 	}), nil
 }
 
-// disk opens a folder. One in the data folder appears along with that.
+// disk opens a folder. A folder inside the data folder is created together with that.
 func (b *bookStores) disk(folder string) (books.Store, error) {
 	if link := linkBeneath(b.settings.Root, folder); link != "" {
-		return nil, fmt.Errorf("%s is a link; name the folder that it leads to with --books", link)
+		return nil, fmt.Errorf("%s is a link; use the folder that it points to with --books", link)
 	}
 	if info, err := os.Lstat(filepath.Join(folder, "registry.yaml")); err == nil && !info.Mode().IsRegular() {
-		return nil, errors.New("registry.yaml of the library is a link or a folder; put the file itself there, or no book would be known")
+		return nil, errors.New("registry.yaml of the library is a link or a folder; replace it with the file " +
+			"itself, otherwise no book is found")
 	}
 	disk, err := blob.OpenDisk(folder)
 	if err != nil {
@@ -97,8 +98,8 @@ func (b *bookStores) disk(folder string) (books.Store, error) {
 	return b.guarded(disk, ready), nil
 }
 
-// linkBeneath gives the first link on the way from the root to a folder in it: a
-// workspace may bring links along that would lead our books elsewhere.
+// linkBeneath returns the first link on the path from the root to a folder within it, or "". A
+// cloned workspace may contain links that would redirect our books to another place.
 func linkBeneath(root, folder string) string {
 	if !isWithin(root, folder) {
 		return ""
@@ -111,21 +112,21 @@ func linkBeneath(root, folder string) string {
 	return ""
 }
 
-// isWithin tells whether a folder is another one, or in it.
+// isWithin reports whether folder is outer, or within it.
 func isWithin(outer, folder string) bool {
 	beneath, err := filepath.Rel(outer, folder)
 	return err == nil && filepath.IsLocal(beneath)
 }
 
-// reach tries the stores before anybody depends on them. What only an operator can
-// mend is an error; a store that does not answer now may do so in a moment.
+// reach tries the stores before any call depends on them. It returns an error if only an operator
+// can fix the problem; a store that does not answer now may answer later.
 func (b *bookStores) reach(ctx context.Context) error {
 	if _, err := b.open(ctx); err != nil {
 		return err
 	}
 	var err error
 	for _, t := range b.trials {
-		if !b.settings.ReadOnly { // to try a store is to write there
+		if !b.settings.ReadOnly { // testing a store writes to it
 			_, failed := t.open(ctx)
 			err = errors.Join(err, failed)
 		}
@@ -134,14 +135,14 @@ func (b *bookStores) reach(ctx context.Context) error {
 		return fmt.Errorf("books: %w", err)
 	}
 	if err = errors.Join(err, b.ping(ctx)); err != nil {
-		b.log.Warn("the books cannot be used now; they are tried again when they are needed", "error", err)
+		b.log.Warn("the books are unavailable; Remit tries again when they are needed", "error", err)
 	}
 	return nil
 }
 
-// ping tells whether the stores answer. A library that was never made is well.
+// ping reports whether the stores answer. A library that does not exist yet is not an error.
 func (b *bookStores) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	stores, err := b.open(ctx)
 	if err != nil {
@@ -166,23 +167,23 @@ func (b *bookStores) close() {
 	}
 }
 
-// guarded makes a store that is written only when that may be.
+// guarded returns a store that checks whether it may be written before each write.
 func (b *bookStores) guarded(s books.Store, ready func(context.Context) error) books.Store {
 	if b.settings.ReadOnly {
 		ready = func(context.Context) error {
-			return contract.Errorf(contract.Denied, "This server only reads: nothing in a book can be changed here")
+			return contract.Errorf(contract.Denied, "This server is read-only: books cannot be changed")
 		}
 	}
 	return &guardedStore{s, ready}
 }
 
-// guardedStore asks before it changes anything.
+// guardedStore calls ready before it changes anything.
 type guardedStore struct {
 	books.Store
 	ready func(context.Context) error
 }
 
-// Put keeps the promise of books.Store.
+// Put implements books.Store.
 func (g *guardedStore) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (books.Object, bool, error) {
 	if err := g.ready(ctx); err != nil {
 		return books.Object{}, false, err
@@ -190,7 +191,7 @@ func (g *guardedStore) Put(ctx context.Context, key string, r io.Reader, size in
 	return g.Store.Put(ctx, key, r, size, c)
 }
 
-// Copy keeps the promise of books.Store.
+// Copy implements books.Store.
 func (g *guardedStore) Copy(ctx context.Context, from, to, hash string) error {
 	if err := g.ready(ctx); err != nil {
 		return err
@@ -198,7 +199,7 @@ func (g *guardedStore) Copy(ctx context.Context, from, to, hash string) error {
 	return g.Store.Copy(ctx, from, to, hash)
 }
 
-// Delete keeps the promise of books.Store.
+// Delete implements books.Store.
 func (g *guardedStore) Delete(ctx context.Context, key string, c books.Cond) (existed bool, err error) {
 	if err := g.ready(ctx); err != nil {
 		return false, err
@@ -206,7 +207,7 @@ func (g *guardedStore) Delete(ctx context.Context, key string, c books.Cond) (ex
 	return g.Store.Delete(ctx, key, c)
 }
 
-// SignPut keeps the promise of books.Store.
+// SignPut implements books.Store.
 func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
 	if err := g.ready(ctx); err != nil {
 		return books.Signed{}, false, err
@@ -214,11 +215,11 @@ func (g *guardedStore) SignPut(ctx context.Context, key string, size int64, ttl 
 	return g.Store.SignPut(ctx, key, size, ttl)
 }
 
-// newTrial finds out whether a store keeps its promises, once before it is written to.
-// Failures count for a while, as those of the database do.
+// newTrial tests a store once before the first write to it. A failure is remembered for a while,
+// like that of the database.
 func newTrial(probe func(context.Context) error) *opener[bool] {
 	return &opener[bool]{
-		what: "try the store", pause: openPause,
+		what: "test the store", pause: openPause,
 		run:   func(ctx context.Context, _ bool) (bool, error) { return true, probe(ctx) },
 		valid: func(bool) bool { return true },
 	}

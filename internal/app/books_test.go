@@ -24,13 +24,13 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// credentials are what a bucket asks for; nobody checks these.
+// credentials returns credentials for a bucket; nobody checks them.
 func credentials(name string) (string, bool) {
 	value := map[string]string{"AWS_ACCESS_KEY_ID": "ada", "AWS_SECRET_ACCESS_KEY": "s3cret", "AWS_REGION": "eu-1"}[name]
 	return value, value != ""
 }
 
-// openBooks opens a workspace with its books in these places.
+// openBooks opens a workspace with a library.
 func openBooks(t *testing.T, change func(*cli.Settings)) *App {
 	t.Helper()
 	return openHere(t, func(s *cli.Settings) {
@@ -40,7 +40,7 @@ func openBooks(t *testing.T, change func(*cli.Settings)) *App {
 	})
 }
 
-// away is a bucket that nobody can reach.
+// away is a bucket that cannot be reached.
 const away = "s3://shelf/course?endpoint=http://127.0.0.1:1&path_style=true"
 
 func put(ctx context.Context, s books.Store, key, content string) error {
@@ -48,8 +48,8 @@ func put(ctx context.Context, s books.Store, key, content string) error {
 	return err
 }
 
-// TestBooksAreOpenedWhenNeeded: to open a workspace touches no library, and to look at
-// one that was never made makes none.
+// TestBooksAreOpenedWhenNeeded checks that opening a workspace does not access a library, and that
+// reading a library that does not exist does not create it.
 func TestBooksAreOpenedWhenNeeded(t *testing.T) {
 	a := openBooks(t, func(s *cli.Settings) { s.Env = func(string) (string, bool) { return "", false } })
 	if a.stores.opened != nil {
@@ -73,7 +73,7 @@ func TestBooksAreOpenedWhenNeeded(t *testing.T) {
 	}
 }
 
-// TestLibraryBehindALink: no workspace leads the books elsewhere.
+// TestLibraryBehindALink checks that a workspace cannot redirect the books to another place.
 func TestLibraryBehindALink(t *testing.T) {
 	outside := t.TempDir()
 	for _, linked := range []string{".remit", ".remit/library"} {
@@ -100,7 +100,7 @@ func TestLibraryBehindALink(t *testing.T) {
 	}
 }
 
-// TestReadOnlyBooks: nothing is written, by whatever way.
+// TestReadOnlyBooks checks that nothing is written in any way.
 func TestReadOnlyBooks(t *testing.T) {
 	for _, place := range []string{"", away} {
 		a := openBooks(t, func(s *cli.Settings) {
@@ -128,9 +128,9 @@ func TestReadOnlyBooks(t *testing.T) {
 	}
 }
 
-// TestBucketThatIsAway: it stops no server, keeps nobody from the books in a folder, and
-// health tells of it.
-func TestBucketThatIsAway(t *testing.T) {
+// TestUnreachableBucket checks that an unreachable bucket does not stop a server, does not block the
+// books in a folder, and is reported by the health check.
+func TestUnreachableBucket(t *testing.T) {
 	a := openBooks(t, func(s *cli.Settings) { s.Books = append(s.Books, away) })
 	if err := a.stores.reach(t.Context()); err != nil {
 		t.Errorf("a server that starts refuses: %v", err)
@@ -154,7 +154,7 @@ func TestBucketThatIsAway(t *testing.T) {
 	}
 }
 
-// TestBooksInABucket: a real one is tried at the start, written to, and served from.
+// TestBooksInABucket tests a real bucket: it is tried at the start, written to, and served from.
 func TestBooksInABucket(t *testing.T) {
 	server := s3test.Start(t)
 	a := openBooks(t, func(s *cli.Settings) {
@@ -181,8 +181,8 @@ func TestBooksInABucket(t *testing.T) {
 	end()
 }
 
-// forgetful is an S3 store that takes everything, whatever the condition.
-func forgetful(t *testing.T) string {
+// startForgetfulStore starts an S3 store that accepts every write, whatever the condition.
+func startForgetfulStore(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -192,16 +192,16 @@ func forgetful(t *testing.T) string {
 	return "s3://shelf?endpoint=" + server.URL + "&path_style=true"
 }
 
-// noCredentials is an environment that has none, on a machine that has none.
+// noCredentials is an environment without credentials, for a machine without any.
 func noCredentials(name string) (string, bool) {
 	value, found := map[string]string{"AWS_EC2_METADATA_DISABLED": "true"}[name]
 	return value, found
 }
 
-// TestServeRefusesAnUnfitStore: without conditions one writer would undo the work of
-// another, so nothing is served, and nothing written.
+// TestServeRefusesAnUnfitStore checks that a store without conditional writes is neither served nor
+// written to, because one writer would overwrite the work of another.
 func TestServeRefusesAnUnfitStore(t *testing.T) {
-	place := forgetful(t)
+	place := startForgetfulStore(t)
 	a := openBooks(t, func(s *cli.Settings) { s.Books = []string{place} })
 	err := a.Serve(t.Context(), func(string) { t.Error("it serves") })
 	if err == nil || !strings.Contains(err.Error(), "ignores If-None-Match") {
@@ -223,22 +223,22 @@ func TestServeRefusesAnUnfitStore(t *testing.T) {
 	}
 }
 
-// TestTrial: a store is tried until it passes, once for all who wait, and a failure
-// counts for a while.
+// TestTrial checks that a store is tried until it passes, once for all that wait, and that a
+// failure is remembered for a while.
 func TestTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var runs atomic.Int64
 		answer, away := make(chan error), errors.New("it is away")
 		tr := newTrial(func(context.Context) error { runs.Add(1); return <-answer })
 		pass := func(ctx context.Context) error { _, err := tr.open(ctx); return err }
-		told := make(chan error, 8)
-		for range cap(told) {
-			go func() { told <- pass(t.Context()) }()
+		results := make(chan error, 8)
+		for range cap(results) {
+			go func() { results <- pass(t.Context()) }()
 		}
 		synctest.Wait() // all wait for the first
 		answer <- away
-		for range cap(told) {
-			if err := <-told; !errors.Is(err, away) {
+		for range cap(results) {
+			if err := <-results; !errors.Is(err, away) {
 				t.Errorf("it says %v", err)
 			}
 		}
@@ -249,10 +249,10 @@ func TestTrial(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := pass(gone); !errors.Is(err, context.Canceled) {
-			t.Errorf("who tries again and gives up: %v", err)
+			t.Errorf("a caller that tries again and gives up: %v", err)
 		}
 		if err := pass(t.Context()); !errors.Is(err, away) {
-			t.Errorf("who comes meanwhile: %v", err)
+			t.Errorf("a caller during the attempt: %v", err)
 		}
 		answer <- nil
 		synctest.Wait()
@@ -263,7 +263,7 @@ func TestTrial(t *testing.T) {
 	})
 }
 
-// TestLinksLeadSomewhere: by settings, and by what serves them.
+// TestLinksLeadSomewhere checks the base URL of links, by settings and by server.
 func TestLinksLeadSomewhere(t *testing.T) {
 	const key = "books/go/assets/images/a.png"
 	for name, tc := range map[string]struct {
@@ -280,7 +280,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := openBooks(t, tc.change)
 			if tc.own {
-				a.own(func() (string, error) { return "http://own", nil })
+				a.serveOwnLinks(func() (string, error) { return "http://own", nil })
 			}
 			got, err := a.links.Asset(t.Context(), key)
 			if got != tc.want || (err == nil) != (tc.want != "") {
@@ -290,8 +290,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestLinksAreForOneLibrary: whoever has the same books takes the same links, however
-// they spell the place.
+// TestLinksAreForOneLibrary checks that processes with the same books accept the same links,
+// however the place is spelled.
 func TestLinksAreForOneLibrary(t *testing.T) {
 	folder := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -312,8 +312,8 @@ func TestLinksAreForOneLibrary(t *testing.T) {
 	}
 }
 
-// TestHistoryIsHidden: what was deleted from a book in the workspace cannot be read as
-// a file of it.
+// TestHistoryIsHidden checks that deleted content of a book in the workspace cannot be read as a
+// file.
 func TestHistoryIsHidden(t *testing.T) {
 	hidden := hiddenFrom(cli.Settings{Root: "/w", Data: "/w/.remit", Books: []string{"file:///w/shelf", "s3://x"}})
 	for _, want := range []string{"/w/shelf/.history", "/w/shelf/.locks"} {
@@ -326,8 +326,8 @@ func TestHistoryIsHidden(t *testing.T) {
 	}
 }
 
-// TestServedLinks: what the links of a server lead to is there, also by another name if
-// links are meant for others.
+// TestServedLinks checks that the links of a server work, also under another host name if links are
+// public.
 func TestServedLinks(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		t.Run(fmt.Sprint("public ", public), func(t *testing.T) {
@@ -362,7 +362,7 @@ func TestServedLinks(t *testing.T) {
 	}
 }
 
-// serving starts a server, and gives its address and what ends it.
+// serving starts a server, and returns its URL and a function that stops it.
 func serving(t *testing.T, a *App) (base string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -382,7 +382,7 @@ func serving(t *testing.T, a *App) (base string, end func()) {
 	}
 }
 
-// followed gives the status of an address that is asked for by the name of a host.
+// followed requests a URL with a host name, and returns the status.
 func followed(t *testing.T, method, address, host string, body []byte) int {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, address, bytes.NewReader(body))
@@ -399,8 +399,8 @@ func followed(t *testing.T, method, address, host string, body []byte) int {
 	return got.StatusCode
 }
 
-// TestLinksOnStdio: where no server runs, links are served from the first on until the
-// client is done.
+// TestLinksOnStdio checks that links are served from the first one on until the client ends, if no
+// server runs.
 func TestLinksOnStdio(t *testing.T) {
 	a := openBooks(t, func(*cli.Settings) {})
 	stores, err := a.stores.open(t.Context())

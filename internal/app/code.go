@@ -22,15 +22,15 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// code is the text of the project. It is opened when somebody first searches it.
+// code is the text of the project. It is opened on the first search.
 type code struct {
 	settings cli.Settings
-	denied   func() []string // patterns of what may not be read, in small letters: that is not searched
+	denied   func() []string // lower-case patterns of files that may not be read, and so are not searched
 	log      *slog.Logger
 	reads    *codebase.Tracker
 
 	mu     sync.Mutex
-	files  *tree.Tree // what the texts are read from; others join it
+	files  *tree.Tree // the source of the texts; other readers share it
 	texts  *corpus.Corpus
 	closed bool
 }
@@ -44,7 +44,8 @@ func (a *App) newCode() *code {
 	}
 }
 
-// denied are the patterns of what read_file may not read, with those that the operator adds, whether or not it is served.
+// denied returns the patterns that read_file may not read, including those of the operator, whether
+// or not read_file is served.
 func (a *App) denied() []string {
 	var patterns []string
 	if policy := codebase.Policy(a.known); policy != nil {
@@ -56,12 +57,12 @@ func (a *App) denied() []string {
 	return patterns
 }
 
-// accesses are how often files of this workspace were read.
+// accesses returns the read counts of the files of this workspace.
 func (a *App) accesses(ctx context.Context) (codebase.Accesses, error) {
-	return stored(a.database, func(db *sqlstore.DB) codebase.Accesses { return db.Accesses(a.kept.place) })(ctx)
+	return stored(a.database, func(db *sqlstore.DB) codebase.Accesses { return db.Accesses(a.storage.place) })(ctx)
 }
 
-// open gives the text. Nothing of it is read yet.
+// open returns the text. It reads nothing yet.
 func (c *code) open() (*corpus.Corpus, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +75,8 @@ func (c *code) open() (*corpus.Corpus, error) {
 	return c.texts, nil
 }
 
-// tree gives another reader of the files, who closes it. All of them share what is known of the files, and the watches.
+// tree returns another reader of the files, which the caller must close. All readers share the
+// state of the files and the watches.
 func (c *code) tree() (*tree.Tree, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,7 +86,7 @@ func (c *code) tree() (*tree.Tree, error) {
 	return c.files.Join()
 }
 
-// openFiles opens the files of the project, once. The mutex is held.
+// openFiles opens the files of the project once. The caller holds the mutex.
 func (c *code) openFiles() error {
 	if c.closed {
 		return errors.New("the workspace is closed")
@@ -92,7 +94,7 @@ func (c *code) openFiles() error {
 	if c.files != nil {
 		return nil
 	}
-	skip, err := c.outOfReach()
+	skip, err := c.unsearchable()
 	if err != nil {
 		return err
 	}
@@ -106,8 +108,9 @@ func (c *code) openFiles() error {
 	return nil
 }
 
-// outOfReach tells what no search may look at: what no tool may reach, and what may not be read.
-func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
+// unsearchable returns a function that reports whether a path must not be searched: a path that no
+// tool may reach, or that may not be read.
+func (c *code) unsearchable() (func(path string, folder bool) bool, error) {
 	hidden := map[string]bool{}
 	for _, place := range hiddenFrom(c.settings) {
 		for _, spelling := range []string{place, workspace.RealPath(place)} {
@@ -122,7 +125,7 @@ func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
 	for _, text := range c.denied() {
 		pattern, err := glob.Compile(text)
 		if err != nil {
-			return nil, fmt.Errorf("understand what may not be read: %w", err)
+			return nil, fmt.Errorf("compile deny patterns: %w", err)
 		}
 		denied = append(denied, pattern)
 	}
@@ -130,16 +133,16 @@ func (c *code) outOfReach() (func(path string, folder bool) bool, error) {
 		if hidden[path] {
 			return true
 		}
-		plain := strings.ToLower(path) // as denying ignores case
+		plain := strings.ToLower(path) // deny patterns ignore case
 		return slices.ContainsFunc(denied, func(p *glob.Pattern) bool { return p.Match(plain) })
 	}, nil
 }
 
-// flushPatience is how long the end of the program may take to keep what was read how often.
-const flushPatience = time.Second
+// flushTimeout is how long closing may take to store the read counts.
+const flushTimeout = time.Second
 
 func (c *code) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	c.reads.Close(ctx)
 	c.mu.Lock()
@@ -154,15 +157,15 @@ func (c *code) close() error {
 	return c.files.Close()
 }
 
-// projectFiles are the files of the workspace, as a tool may read them.
+// projectFiles gives tools access to the files of the workspace. It implements codebase.Files.
 type projectFiles struct{ *App }
 
-// Judge keeps the promise of codebase.Files.
+// Judge implements codebase.Files.
 func (p projectFiles) Judge(path string, policy *contract.PathPolicy) (engine.File, error) {
-	return p.kept.judge(path, policy)
+	return p.storage.checkPath(path, policy)
 }
 
-// List keeps the promise of codebase.Files.
+// List implements codebase.Files.
 func (p projectFiles) List(folder, begins string, policy *contract.PathPolicy) ([]string, error) {
 	return p.root.List(folder, begins, policy)
 }

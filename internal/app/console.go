@@ -24,46 +24,48 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// newConsole makes the pages for people.
-func (a *App) newConsole(server *httpserver.Server, entrance *auth.Door) (*console.Console, error) {
+// newConsole creates the web console.
+func (a *App) newConsole(server *httpserver.Server, authn *auth.Door) (*console.Console, error) {
 	pages, err := a.pagesEngine()
 	if err != nil {
 		return nil, err
 	}
-	needsToken := func() bool { return entrance.Required(context.Background()) }
+	needsToken := func() bool { return authn.Required(context.Background()) }
 	return &console.Console{
 		Version: Version, Root: a.settings.Root, Engine: a.engine, Pages: pages,
-		Approvals: a.Approvals, Calls: a.calls, People: a.who.signIn, Tokens: a.who.tokens,
+		Approvals: a.Approvals, Calls: a.calls, People: a.identities.signIn, Tokens: a.identities.tokens,
 		Settings:     a.consoleSettings,
 		Clients:      func(base string) []console.Client { return a.consoleClients(base, needsToken()) },
 		TokensNeeded: needsToken,
 		Health:       func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
-		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityWords(entrance) },
-		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: entrance.Address,
+		Base:         a.baseURL, Secure: a.isSecure(), Identity: func() string { return identityText(authn) },
+		Audit: a.options.Audit, Limiter: ratelimit.NewMemory(), Address: authn.Address,
 		Preview: a.preview, History: a.books.History, Changed: a.books.Changed, Asset: a.books.Asset,
 		Now: time.Now, Log: a.log,
 	}, nil
 }
 
-// pagesEngine is what pages are made from: people turn them faster than agents may call.
-// What pages read is in the audit alone: figures and traces are of calls.
+// pagesEngine returns the engine for the pages of the console. It has no rate limit, because people
+// open pages faster than agents may call. Its calls are recorded in the audit log only, because
+// metrics and traces are for the calls of agents.
 func (a *App) pagesEngine() (*engine.Engine, error) {
 	options := a.options
 	options.Limiter = nil
-	options.Witness = nil // what people look at is no session of work
+	options.Witness = nil // page views are not part of a work session
 	options.Observer, options.Telemetry = &stats.Stats{}, nil
 	return a.newEngine(a.sets, options)
 }
 
-// identityWords say how callers are told apart.
-func identityWords(entrance *auth.Door) string {
-	if !entrance.Required(context.Background()) {
-		return "Callers over HTTP need not say who they are: only this machine can connect. The first token changes that."
+// identityText describes how callers are identified.
+func identityText(authn *auth.Door) string {
+	if !authn.Required(context.Background()) {
+		return "HTTP callers need no token, because only this machine can connect. Tokens become required as " +
+			"soon as the first one is created."
 	}
-	if entrance.Issuer != nil {
-		return "Callers over HTTP send a token of " + entrance.Issuer.URL + ", or one that was made here."
+	if authn.Issuer != nil {
+		return "HTTP callers must send a token from " + authn.Issuer.URL + ", or one created here."
 	}
-	return "Callers over HTTP send a token that was made here, in the settings or with remit token create."
+	return "HTTP callers must send a token created here, in the settings or with \"remit token create\"."
 }
 
 func (a *App) consoleSettings() []console.Setting {
@@ -74,16 +76,16 @@ func (a *App) consoleSettings() []console.Setting {
 	return shown
 }
 
-// tokenVariable is where clients find the token that they send.
+// tokenVariable is the environment variable in which clients find their token.
 const tokenVariable = "REMIT_TOKEN"
 
-// consoleClients tells how each client connects to the server that runs.
+// consoleClients returns how each client connects to the running server.
 func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 	system, err := clients.SystemOf(runtime.GOOS, a.settings.Env)
 	if err != nil {
-		a.log.Debug("where clients keep their configuration is not known", "error", err)
+		a.log.Debug("the configuration folder of clients is unknown", "error", err)
 	}
-	program, _ := os.Executable() // "" then: people see that something is missing
+	program, _ := os.Executable() // if it fails, the path is visibly missing
 	var all []console.Client
 	for _, c := range clients.All() {
 		one := console.Client{ID: c.Name, Title: c.Title, Place: c.File(system), Language: c.Language(), Notes: strings.Join(c.Notes, " ")}
@@ -91,7 +93,7 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 		if needsToken {
 			running.TokenEnv, running.Token = tokenVariable, "THE TOKEN ITSELF"
 		}
-		if one.Snippet, err = c.Snippet(running); err != nil { // it takes no address: it starts the program itself
+		if one.Snippet, err = c.Snippet(running); err != nil { // it does not support URLs, so it starts the program itself
 			running = clients.Server{Name: "remit", Command: program, Args: []string{"stdio", "--root", a.settings.Root}}
 			one.Snippet, _ = c.Snippet(running)
 		}
@@ -104,7 +106,7 @@ func (a *App) consoleClients(base string, needsToken bool) []console.Client {
 	return all
 }
 
-// preview is what a file holds before and after a call that waits for approval.
+// preview returns the content of a file before and after a call that waits for approval.
 func (a *App) preview(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
 	_, tool, _ := strings.Cut(r.Tool, "/")
 	if tool == "write_memory_entry" {
@@ -115,12 +117,12 @@ func (a *App) preview(ctx context.Context, r approval.Request) (before, after, n
 	}
 	p, ok, err := a.books.Propose(ctx, tool, r.Arguments)
 	if err != nil {
-		a.log.Warn("what a request would change cannot be shown", "request", r.ID, "error", err)
+		a.log.Warn("cannot show the changes of a request", "request", r.ID, "error", err)
 	}
 	return p.Before, p.After, p.Book + "/" + p.Path, ok && err == nil
 }
 
-// previewTail is how much of a memory file is shown above a new entry.
+// previewTail is how many bytes of a memory file are shown above a new entry.
 const previewTail = 4 << 10
 
 func (a *App) previewEntry(ctx context.Context, r approval.Request) (before, after, name string, ok bool) {
@@ -128,14 +130,14 @@ func (a *App) previewEntry(ctx context.Context, r approval.Request) (before, aft
 	if err != nil {
 		return "", "", "", false
 	}
-	tail, err := a.kept.memory.Tail(ctx, file, a.memoryPolicy(r.Tool), previewTail)
+	tail, err := a.storage.memory.Tail(ctx, file, a.memoryPolicy(r.Tool), previewTail)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && contract.AsError(err).Kind != contract.NotFound {
 		return "", "", "", false
 	}
 	return string(tail.Text), string(tail.Text) + string(entry), path.Join(memoryFolder, file), true
 }
 
-// memoryPolicy is what the set of a tool lets be read.
+// memoryPolicy returns the path policy for reading files in the set of a tool.
 func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 	set, _, _ := strings.Cut(tool, "/")
 	i := slices.IndexFunc(a.known, func(s *contract.Set) bool { return s.Name == set })
@@ -149,9 +151,9 @@ func (a *App) memoryPolicy(tool string) *contract.PathPolicy {
 	return reader.PathPolicy("path")
 }
 
-// addConsole serves the pages.
-func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, entrance *auth.Door) error {
-	pages, err := a.newConsole(server, entrance)
+// addConsole adds the pages of the console to mux.
+func (a *App) addConsole(mux *http.ServeMux, server *httpserver.Server, authn *auth.Door) error {
+	pages, err := a.newConsole(server, authn)
 	if err != nil {
 		return err
 	}

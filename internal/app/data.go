@@ -11,15 +11,15 @@ import (
 	"remit/internal/stores/memlog"
 )
 
-// dataFolder is Remit's own folder. It is made when something is first kept
-// there, and keeps itself out of git.
+// dataFolder is Remit's own folder. It is created when something is first stored in it, with a
+// .gitignore that excludes it from git.
 type dataFolder struct {
 	path string
 	mu   sync.Mutex
 	made bool
 }
 
-// prepare makes the folder, again if somebody has taken it away.
+// prepare creates the folder, and creates it again if it was removed.
 func (d *dataFolder) prepare() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -35,12 +35,12 @@ func (d *dataFolder) prepare() error {
 
 func (d *dataFolder) create() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
-		return fmt.Errorf("make the data folder: %w", err)
+		return fmt.Errorf("create the data folder: %w", err)
 	}
-	// A repository may bring links along that would lead our data elsewhere.
+	// A repository may contain links that would redirect our data to another place.
 	for _, folder := range []string{d.path, filepath.Join(d.path, "audit"), filepath.Join(d.path, "remit.db")} {
 		if info, err := os.Lstat(folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return fmt.Errorf("%s is a link; remove it, or name another folder with --data", folder)
+			return fmt.Errorf("%s is a link; remove it, or use another folder with --data", folder)
 		}
 	}
 	ignore, err := os.OpenFile(filepath.Join(d.path, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -48,24 +48,24 @@ func (d *dataFolder) create() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("keep the data folder out of git: %w", err)
+		return fmt.Errorf("exclude the data folder from git: %w", err)
 	}
 	_, err = ignore.WriteString("*\n")
 	return errors.Join(err, ignore.Close())
 }
 
-// files opens the files of a folder in it.
+// files opens the files of a subfolder.
 func (d *dataFolder) files(folder string) memlog.Files {
 	return preparedFiles{d, memlog.Dir(filepath.Join(d.path, folder))}
 }
 
-// preparedFiles are files of the data folder; the folder is made with the first.
+// preparedFiles opens files of the data folder, and creates that folder with the first file.
 type preparedFiles struct {
 	data *dataFolder
 	dir  memlog.Dir
 }
 
-// OpenAppend keeps the promise of memlog.Files.
+// OpenAppend implements memlog.Files.
 func (p preparedFiles) OpenAppend(name string) (*os.File, error) {
 	if err := p.data.prepare(); err != nil {
 		return nil, err

@@ -17,25 +17,25 @@ import (
 )
 
 const (
-	// openPause is how long nobody tries to reach a server that could not be reached:
-	// calls fail at once meanwhile, instead of waiting one after another.
+	// openPause is the interval between attempts to reach a server that could not be reached.
+	// Meanwhile calls fail immediately, instead of waiting one after another.
 	openPause = time.Second
-	// openPatience is how long an upgrade may take that a larger version brings along.
-	openPatience = time.Minute
-	// keyPatience is how long it may take to read the key of what is sealed.
-	keyPatience = 10 * time.Second
-	// pingPatience is how long a database may take that is well.
-	pingPatience = time.Second
+	// openTimeout bounds opening a database, including the migrations of a new version.
+	openTimeout = time.Minute
+	// keyTimeout bounds reading the sealing key.
+	keyTimeout = 10 * time.Second
+	// pingTimeout bounds the answer of a healthy database.
+	pingTimeout = time.Second
 )
 
-// database is opened when something is first kept in it: most runs never need
-// it, and a start should cost nothing.
+// database is opened when something is first stored in it: most runs never need it, and a start
+// should not pay for it.
 type database struct {
 	opener[*sqlstore.DB]
 	url     string
 	prepare func() error
 	log     *slog.Logger
-	file    os.FileInfo // of what was opened
+	file    os.FileInfo // the file that was opened
 
 	secretMu sync.Mutex
 	secret   []byte
@@ -44,7 +44,7 @@ type database struct {
 func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
 	d := &database{url: url, prepare: prepare, log: log}
 	d.opener = opener[*sqlstore.DB]{what: "open the database", run: d.connect, valid: d.isStillThere}
-	if d.isShared() { // a SQLite file is tried again at once: it may have been repaired
+	if d.isShared() { // a SQLite file is tried again immediately, because it may have been repaired
 		d.pause = openPause
 	}
 	return d
@@ -52,10 +52,10 @@ func newDatabase(url string, prepare func() error, log *slog.Logger) *database {
 
 func (d *database) isShared() bool { return sqlstore.IsPostgres(d.url) }
 
-// connect opens the database, in the place of one that was taken away.
+// connect opens the database, and closes one that was removed.
 func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore.DB, error) {
-	if removed != nil { // a clean-up took the file or the tables away: what is written nobody would find
-		d.log.Warn("the database was removed while it was open; a new one is made", "error", removed.Close())
+	if removed != nil { // the file or the tables were removed, so no one would find what is written to the old ones
+		d.log.Warn("the database was removed while it was open; creating a new one", "error", removed.Close())
 	}
 	if !d.isShared() {
 		if err := d.prepare(); err != nil {
@@ -67,8 +67,8 @@ func (d *database) connect(ctx context.Context, removed *sqlstore.DB) (*sqlstore
 	return db, err
 }
 
-// isStillThere tells whether what was opened is what others see: the same file, the
-// same tables. A shared database that is not has a key of its own.
+// isStillThere reports whether the opened database is still the one that others see: the same file,
+// the same tables. A shared database that was recreated has a new key.
 func (d *database) isStillThere(db *sqlstore.DB) bool {
 	now := d.stat()
 	if d.file == nil && !db.Emptied() || d.file != nil && now != nil && os.SameFile(d.file, now) {
@@ -82,7 +82,7 @@ func (d *database) isStillThere(db *sqlstore.DB) bool {
 	return false
 }
 
-// stat looks at the file of the database; nil if there is none.
+// stat returns the file of the database, or nil if there is none.
 func (d *database) stat() os.FileInfo {
 	name, ok := sqlstore.File(d.url)
 	if !ok {
@@ -95,8 +95,8 @@ func (d *database) stat() os.FileInfo {
 	return info
 }
 
-// reach tries the database before anybody depends on it. What only an operator can
-// mend is an error; a server that does not answer now may do so in a moment.
+// reach tries the database before any call depends on it. It returns an error if only an operator
+// can fix the problem; a server that does not answer now may answer later.
 func (d *database) reach(ctx context.Context) error {
 	err := d.answers(ctx)
 	var newer *sqlstore.NewerError
@@ -107,13 +107,13 @@ func (d *database) reach(ctx context.Context) error {
 	case errors.As(err, &newer), d.isShared() && errors.As(err, &refused):
 		return err
 	}
-	d.log.Warn("the database cannot be used now; it is tried again when it is needed", "error", err)
+	d.log.Warn("the database is unavailable; Remit tries again when it is needed", "error", err)
 	return nil
 }
 
-// ping tells whether the database answers. One that was never made is well.
+// ping reports whether the database answers. A database that does not exist yet is not an error.
 func (d *database) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingPatience)
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	return d.answers(ctx)
 }
@@ -129,8 +129,8 @@ func (d *database) answers(ctx context.Context) error {
 	return db.Ping(ctx)
 }
 
-// key is what approvals, background tasks and waiting calls are sealed with: a secret
-// of the user, or one that all who share the database have from it.
+// key returns the key that seals approvals, background tasks and waiting calls: a secret of the
+// user, or one from the database if that is shared.
 func (d *database) key() ([]byte, error) {
 	d.secretMu.Lock()
 	secret := d.secret
@@ -152,7 +152,7 @@ func (d *database) readKey() ([]byte, error) {
 	if !d.isShared() {
 		return approvalSecret(d.log)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), keyPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), keyTimeout)
 	defer cancel()
 	db, err := d.open(ctx)
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *database) readKey() ([]byte, error) {
 	return db.Secret(ctx, "seals")
 }
 
-// sealed opens the database along with the key of what is sealed in it.
+// sealed opens the database and returns it with the sealing key.
 func (d *database) sealed(ctx context.Context) (*sqlstore.DB, []byte, error) {
 	secret, err := d.key()
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *database) sealed(ctx context.Context) (*sqlstore.DB, []byte, error) {
 	return db, secret, err
 }
 
-// background are the calls in the background.
+// background returns the store of background calls.
 func (d *database) background(ctx context.Context) (jobs.Store, error) {
 	db, secret, err := d.sealed(ctx)
 	if err != nil {
@@ -180,7 +180,7 @@ func (d *database) background(ctx context.Context) (jobs.Store, error) {
 	return &jobs.Sealed{Store: db.Background(), Secret: secret}, nil
 }
 
-// spend takes note of a token that can be used once.
+// spend marks a single-use token as used.
 func (d *database) spend(ctx context.Context, token string, now, expires time.Time) (bool, error) {
 	db, err := d.open(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (d *database) spend(ctx context.Context, token string, now, expires time.Ti
 	return db.Spend(ctx, token, now, expires)
 }
 
-// stored opens a store of the database when it is needed.
+// stored returns a function that opens a store of the database on demand.
 func stored[T any](d *database, store func(*sqlstore.DB) T) func(context.Context) (T, error) {
 	return func(ctx context.Context) (opened T, err error) {
 		db, err := d.open(ctx)
@@ -200,7 +200,7 @@ func stored[T any](d *database, store func(*sqlstore.DB) T) func(context.Context
 	}
 }
 
-// exists tells whether anything was ever kept.
+// exists reports whether the database exists. A shared one always does.
 func (d *database) exists() bool {
 	file, ok := sqlstore.File(d.url)
 	if !ok {
@@ -217,22 +217,22 @@ func (d *database) close() error {
 	return nil
 }
 
-// approvals are the approvals of one workspace.
+// approvals handles the approvals of one workspace. It implements engine.Approver.
 type approvals struct {
 	mode     approval.Mode
-	place    string // an approval is for one place
+	place    string // the workspace that approvals are bound to
 	database *database
-	page     func(id string) string // where a request is decided about with a browser; "" is nowhere
-	told     func(approval.Request) // hears of new requests; nil if nobody wants to know
+	page     func(id string) string // returns the URL of the page for deciding on a request, or ""
+	notify   func(approval.Request) // called for new requests, if not nil
 }
 
 var _ engine.Approver = (*approvals)(nil)
 
-// Pass lets a guarded call pass, or says why not. Only asking needs the store.
+// Pass lets a guarded call pass, or returns why not. Only the mode "ask" needs the store.
 func (a *approvals) Pass(ctx context.Context, s approval.Subject, ask approval.Asker) error {
 	s.Workspace = a.place
-	gate := &approval.Gate{Mode: a.mode, Page: a.page, Told: a.told}
-	if a.mode != approval.Auto && a.mode != approval.Deny { // also without a setting
+	gate := &approval.Gate{Mode: a.mode, Page: a.page, Told: a.notify}
+	if a.mode != approval.Auto && a.mode != approval.Deny { // also if no mode is set
 		store, err := a.open(ctx)
 		if err != nil {
 			return approval.Unreachable(s, err)
@@ -250,15 +250,15 @@ func (a *approvals) open(ctx context.Context) (approval.Store, error) {
 	return &approval.Sealed{Store: db.Approvals(), Secret: secret}, nil
 }
 
-// nothingAsked is a store without requests, for those who only look or decide.
-type nothingAsked struct{ approval.Store }
+// emptyApprovals is an empty store, for listing and deciding while there is no database.
+type emptyApprovals struct{ approval.Store }
 
-// Get finds nothing.
-func (nothingAsked) Get(_ context.Context, id string) (approval.Request, error) {
+// Get always returns NotFound.
+func (emptyApprovals) Get(_ context.Context, id string) (approval.Request, error) {
 	return approval.Request{}, contract.Errorf(contract.NotFound, "There is no request %s", id)
 }
 
-// List lists nothing.
-func (nothingAsked) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
+// List always returns an empty list.
+func (emptyApprovals) List(context.Context, approval.ListOptions) ([]approval.Request, error) {
 	return nil, nil
 }

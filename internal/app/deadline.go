@@ -7,15 +7,15 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// factorVariable is the environment variable that multiplies the deadlines of all contracts.
-// It is for the tests of this repository, which run on machines that may be too busy to keep
-// deadlines. No flag and no file sets it, and it can only lengthen deadlines.
+// factorVariable is the environment variable that multiplies the deadlines of all contracts. It is
+// for the tests of this repository, which may run on busy machines. No flag and no file sets it,
+// and it can only lengthen deadlines.
 const factorVariable = "REMIT_DEADLINE_FACTOR"
 
 // maxFactor is the largest factor.
 const maxFactor = 100
 
-// deadlineFactor reads the factor from the environment; it is 1 unless a test sets it.
+// deadlineFactor reads the factor from the environment. It is 1 unless a test sets it.
 func deadlineFactor(s cli.Settings) (int, error) {
 	text, _ := environmentOf(s)(factorVariable)
 	if text == "" {

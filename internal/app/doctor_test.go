@@ -12,7 +12,7 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// finding is what doctor says of one thing in a workspace.
+// finding returns the result of one check of a workspace.
 func finding(t *testing.T, a *App, name string) cli.Check {
 	t.Helper()
 	for _, c := range a.Checks(t.Context()) {
@@ -24,7 +24,7 @@ func finding(t *testing.T, a *App, name string) cli.Check {
 	return cli.Check{}
 }
 
-// TestNewerDatabaseIsFound: what a newer Remit has written is told as that.
+// TestNewerDatabaseIsFound checks that a database written by a newer Remit is reported as such.
 func TestNewerDatabaseIsFound(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	here := func(s *cli.Settings) { s.Data, s.Database = data, "sqlite://"+filepath.Join(data, "remit.db") }
@@ -48,7 +48,7 @@ func TestNewerDatabaseIsFound(t *testing.T) {
 	}
 }
 
-// TestEndlessTokensAreFound: only those that are good still, and that nothing ends.
+// TestEndlessTokensAreFound checks that only valid tokens without expiry are reported.
 func TestEndlessTokensAreFound(t *testing.T) {
 	a := openHere(t, func(*cli.Settings) {})
 	all := identity.Scopes{{Set: identity.AnySet}: true}
@@ -57,20 +57,20 @@ func TestEndlessTokensAreFound(t *testing.T) {
 		{Name: "endless", User: "ada", Scopes: all},
 		{Name: "revoked", User: "ada", Scopes: all},
 	} {
-		if _, _, err := a.who.tokens.Create(t.Context(), n); err != nil {
+		if _, _, err := a.identities.tokens.Create(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := a.who.tokens.Revoke(t.Context(), "revoked"); err != nil {
+	if _, err := a.identities.tokens.Revoke(t.Context(), "revoked"); err != nil {
 		t.Fatal(err)
 	}
-	if c := finding(t, a, "tokens"); c.Status != cli.Warned || c.Found != "endless: no end is set" || !strings.Contains(c.Fix, "remit token revoke") {
+	if c := finding(t, a, "tokens"); c.Status != cli.Warned || c.Found != "endless: no expiry is set" || !strings.Contains(c.Fix, "remit token revoke") {
 		t.Errorf("%+v", c)
 	}
 }
 
-// TestBooksThatAreGone: a library that cannot be reached is told as that.
-func TestBooksThatAreGone(t *testing.T) {
+// TestUnreachableBooks checks that an unreachable library is reported.
+func TestUnreachableBooks(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

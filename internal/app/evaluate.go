@@ -9,8 +9,8 @@ import (
 	"remit/internal/search/model"
 )
 
-// evaluate measures how well questions find their answers.
-func evaluate(ctx context.Context, name string, set io.Reader, tell func(cli.Progress)) ([]cli.Evaluation, error) {
+// evaluate measures how well search finds the answers to questions.
+func evaluate(ctx context.Context, name string, set io.Reader, report func(cli.Progress)) ([]cli.Evaluation, error) {
 	sets, err := evalSets(name, set)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func evaluate(ctx context.Context, name string, set io.Reader, tell func(cli.Pro
 	measured := make([]cli.Evaluation, len(sets))
 	for i, s := range sets {
 		scores, err := eval.Measure(ctx, s, local.Embed, local.Dim(), func(done, total int) {
-			tell(cli.Progress{Done: int64(done), Total: int64(total), Unit: "texts", Name: s.Name})
+			report(cli.Progress{Done: int64(done), Total: int64(total), Unit: "texts", Name: s.Name})
 		})
 		if err != nil {
 			return nil, err

@@ -9,7 +9,7 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// TestAnswersAreNotFramed: also those that no face of ours gives.
+// TestAnswersAreNotFramed also checks answers that no front end gives.
 func TestAnswersAreNotFramed(t *testing.T) {
 	mux := http.NewServeMux()
 	for _, pattern := range []string{"/", "/mcp", "/cdn/"} {
@@ -24,7 +24,7 @@ func TestAnswersAreNotFramed(t *testing.T) {
 	}
 }
 
-// TestOriginOf: what browsers say of pages at an address.
+// TestOriginOf checks the web origin of URLs.
 func TestOriginOf(t *testing.T) {
 	for address, want := range map[string]string{
 		"": "", "https://remit.example.com": "https://remit.example.com", "https://remit.example.com/tools/remit": "https://remit.example.com",
@@ -37,8 +37,8 @@ func TestOriginOf(t *testing.T) {
 	}
 }
 
-// TestUnsafeIssuer: an issuer that anybody on the way could stand in for is refused when
-// the server starts, not when the first token comes.
+// TestUnsafeIssuer checks that an issuer without TLS is refused when the server starts, not when
+// the first token arrives.
 func TestUnsafeIssuer(t *testing.T) {
 	a := openHere(t, func(s *cli.Settings) { s.Addr, s.OIDCIssuer = "127.0.0.1:0", "http://login.example.com" })
 	err := a.Serve(t.Context(), func(string) { t.Error("it serves") })

@@ -22,16 +22,17 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// newKnowledge prepares the index of what the project knows. Nothing is opened before it is first asked.
+// newKnowledge prepares the knowledge index of the project. It opens nothing before the first
+// query.
 func (a *App) newKnowledge() (*knowledge.Index, error) {
 	remote, err := a.remoteModel()
 	if err != nil {
 		return nil, err
 	}
 	return knowledge.New(knowledge.Options{
-		Open: stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.kept.place) }),
+		Open: stored(a.database, func(db *sqlstore.DB) knowledge.Store { return db.Knowledge(a.storage.place) }),
 		Tree: a.code.tree,
-		Skip: a.code.outOfReach,
+		Skip: a.code.unsearchable,
 		Memory: &memories{
 			a: a, rules: sync.OnceValue(func() *contract.PathPolicy { return &contract.PathPolicy{Deny: a.denied()} }),
 		},
@@ -45,16 +46,16 @@ func (a *App) newKnowledge() (*knowledge.Index, error) {
 	}), nil
 }
 
-// newSessions remembers what clients do.
+// newSessions returns the recorder of client sessions.
 func (a *App) newSessions() *sessions.Keeper {
-	open := stored(a.database, func(db *sqlstore.DB) sessions.Store { return db.Sessions(a.kept.place) })
+	open := stored(a.database, func(db *sqlstore.DB) sessions.Store { return db.Sessions(a.storage.place) })
 	return sessions.NewKeeper(open, a.log, time.Now)
 }
 
-// embeddingsKey is the variable that holds the key of a service for embeddings.
+// embeddingsKey is the environment variable with the key of the embedding service.
 const embeddingsKey = "REMIT_EMBEDDINGS_KEY"
 
-// remoteModel is the service that makes vectors; nil if that is done here.
+// remoteModel returns the embedding service, or nil if the built-in model is used.
 func (a *App) remoteModel() (knowledge.Embedder, error) {
 	if a.settings.Embeddings == "" || a.settings.Embeddings == cli.LocalEmbeddings {
 		return nil, nil
@@ -67,19 +68,19 @@ func (a *App) remoteModel() (knowledge.Embedder, error) {
 	return client, nil
 }
 
-// localModel is the model in the program.
+// localModel returns the built-in model.
 func localModel() (knowledge.Embedder, error) {
 	opened, err := model.Local()
 	if err != nil {
-		return nil, fmt.Errorf("open the model in the program: %w", err)
+		return nil, fmt.Errorf("open the built-in model: %w", err)
 	}
 	return staticModel{opened}, nil
 }
 
-// staticModel is the model in the program as the index takes it.
+// staticModel adapts the built-in model to knowledge.Embedder.
 type staticModel struct{ *model.Model }
 
-// Embed keeps the promise of knowledge.Embedder.
+// Embed implements knowledge.Embedder.
 func (m staticModel) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -91,7 +92,7 @@ func (m staticModel) Embed(ctx context.Context, texts []string) ([][]float32, er
 	return vectors, nil
 }
 
-// accessScores tells how much files matter by how they are read.
+// accessScores returns how important files are, judged by how often they are read.
 func (a *App) accessScores(ctx context.Context, paths []string) (map[string]float64, error) {
 	accesses, err := a.accesses(ctx)
 	if err != nil {
@@ -109,21 +110,22 @@ func (a *App) accessScores(ctx context.Context, paths []string) (map[string]floa
 	return scores, nil
 }
 
-// memories are the memory files, wherever they are kept.
+// memories gives the knowledge index access to the memory files, in whichever store. It implements
+// knowledge.Memory.
 type memories struct {
 	a     *App
-	rules func() *contract.PathPolicy // which of them may be read: those that read_file may read
+	rules func() *contract.PathPolicy // the policy of read_file
 }
 
-// Stamps keeps the promise of knowledge.Memory.
+// Stamps implements knowledge.Memory.
 func (m *memories) Stamps(ctx context.Context) (map[string]string, error) {
 	stamps := map[string]string{}
 	for _, name := range m.names() {
-		info, err := m.a.kept.memory.Stat(ctx, name, m.rules())
+		info, err := m.a.storage.memory.Stat(ctx, name, m.rules())
 		var failure *contract.Error
 		switch {
 		case errors.As(err, &failure) && failure.Kind != contract.Unavailable:
-			continue // it is not there, may not be read, or is no file
+			continue // it does not exist, may not be read, or is not a file
 		case err != nil:
 			return nil, err
 		}
@@ -132,12 +134,12 @@ func (m *memories) Stamps(ctx context.Context) (map[string]string, error) {
 	return stamps, nil
 }
 
-// names are those of the files that tools write, and of others that people put beside them.
+// names returns the names of the files that tools write, and of other memory files in the folder.
 func (m *memories) names() []string {
 	names := learning.MemoryFiles(m.a.known)
 	listed, err := m.a.root.List(memoryFolder, "", m.rules())
 	if err != nil {
-		return names // there is no such folder, or it may not be read
+		return names // the folder does not exist, or may not be read
 	}
 	for _, file := range listed {
 		name := path.Base(file)
@@ -148,51 +150,52 @@ func (m *memories) names() []string {
 	return names
 }
 
-// Of a memory file that is larger than mostMemory bytes the newest are searched, from a place on that moves by memoryStep. So that it
-// is known how many lines stand before, all of it is read; one that is larger than mostRead has no business among notes.
+// Only the newest lines of a memory file larger than maxMemory bytes are searched, from an offset
+// that moves in steps of memoryStep. The whole file is read, to count the lines before that offset.
+// A file larger than maxRead is not searched at all.
 const (
-	mostMemory = 16 << 20
+	maxMemory  = 16 << 20
 	memoryStep = 4 << 20
-	mostRead   = 256 << 20
+	maxRead    = 256 << 20
 )
 
-// Read keeps the promise of knowledge.Memory.
+// Read implements knowledge.Memory.
 func (m *memories) Read(ctx context.Context, name string) (content []byte, before int, err error) {
-	info, err := m.a.kept.memory.Stat(ctx, name, m.rules())
+	info, err := m.a.storage.memory.Stat(ctx, name, m.rules())
 	if err != nil {
 		return nil, 0, err
 	}
-	if info.Size() > mostRead {
-		m.a.log.Warn("a memory file is not searched: it is too large", "file", name, "bytes", info.Size(), "most", mostRead)
+	if info.Size() > maxRead {
+		m.a.log.Warn("a memory file is too large to be searched", "file", name, "bytes", info.Size(), "max", maxRead)
 		return nil, 0, nil
 	}
-	tail, err := m.a.kept.memory.Tail(ctx, name, m.rules(), math.MaxInt64)
+	tail, err := m.a.storage.memory.Tail(ctx, name, m.rules(), math.MaxInt64)
 	if err != nil {
 		return nil, 0, err
 	}
-	content, before = newestLines(tail.Text, mostMemory, memoryStep)
+	content, before = newestLines(tail.Text, maxMemory, memoryStep)
 	return content, before, nil
 }
 
-// newestLines gives the last lines of a text, at most so many bytes of them, and how many lines stand before. Where they begin is the
-// same for all texts that begin alike and are about as long.
-func newestLines(text []byte, most, step int) (newest []byte, before int) {
-	if len(text) <= most {
+// newestLines returns the last lines of a text, at most maxSize bytes, and how many lines precede
+// them. The offset of the first line stays the same until the text has grown by a step.
+func newestLines(text []byte, maxSize, step int) (newest []byte, before int) {
+	if len(text) <= maxSize {
 		return text, 0
 	}
-	start := (len(text) - most + step - 1) / step * step
+	start := (len(text) - maxSize + step - 1) / step * step
 	end := bytes.IndexByte(text[start-1:], '\n') // the byte before tells whether a line begins there
 	if end < 0 {
-		return nil, bytes.Count(text, []byte{'\n'}) // one endless line
+		return nil, bytes.Count(text, []byte{'\n'}) // one very long line
 	}
 	start += end
 	return text[start:], bytes.Count(text[:start], []byte{'\n'})
 }
 
-// closeKnowledge ends the work on the index and writes down what clients did.
+// closeKnowledge stops the work on the index and stores the client sessions.
 func (a *App) closeKnowledge() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 	defer cancel()
 	a.sessions.Close(ctx)
-	return a.knows.Close()
+	return a.knowledge.Close()
 }

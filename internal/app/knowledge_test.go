@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestNewestLines begins where it began before, until a text has grown by a step, and counts the lines that stand before.
+// TestNewestLines checks that the first line stays the same until a text has grown by a step, and
+// that the lines before it are counted.
 func TestNewestLines(t *testing.T) {
 	const most, step = 1000, 300
 	var text []byte

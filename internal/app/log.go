@@ -18,13 +18,13 @@ import (
 	"remit/internal/batchwriter"
 )
 
-// logs makes loggers and sees to it that nothing of them is lost at the end.
+// logs creates loggers and flushes them at the end of the program.
 type logs struct {
 	mu      sync.Mutex
 	writers []*batch
 }
 
-// logger writes to a person's terminal in colour, to anything else plainly.
+// logger returns a logger that writes to a terminal in color, and to anything else without.
 func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
 	file, ok := w.(*os.File)
 	colour := ok && term.IsTerminal(int(file.Fd()))
@@ -38,7 +38,7 @@ func (l *logs) logger(w io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(prompt{tint.NewTextHandler(b, &tint.Options{Level: level, TimeFormat: time.RFC3339}), b})
 }
 
-// flush writes what is left.
+// flush writes the buffered lines.
 func (l *logs) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -47,13 +47,13 @@ func (l *logs) flush() {
 	}
 }
 
-// prompt lets what matters out at once.
+// prompt is a handler that flushes warnings and errors immediately.
 type prompt struct {
 	slog.Handler
 	batch *batch
 }
 
-// Handle writes a line.
+// Handle writes a line, and flushes if it is a warning or an error.
 func (p prompt) Handle(ctx context.Context, r slog.Record) error {
 	err := p.Handler.Handle(ctx, r)
 	if r.Level >= slog.LevelWarn {
@@ -62,26 +62,26 @@ func (p prompt) Handle(ctx context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs keeps being prompt.
+// WithAttrs implements slog.Handler.
 func (p prompt) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return prompt{p.Handler.WithAttrs(attrs), p.batch}
 }
 
-// WithGroup keeps being prompt.
+// WithGroup implements slog.Handler.
 func (p prompt) WithGroup(name string) slog.Handler {
 	return prompt{p.Handler.WithGroup(name), p.batch}
 }
 
-// plain writes the lines of tint without its colours in a third of its time: a server
-// writes one for every call.
+// plain writes the same lines as tint without colors, in a third of the time: a server writes a
+// line for every call.
 type plain struct {
 	level slog.Level
 	out   io.Writer
-	given []byte // attributes of the logger itself
+	given []byte // formatted attributes of the logger
 	group string
 }
 
-// Enabled tells whether a level is written.
+// Enabled reports whether a level is written.
 func (p *plain) Enabled(_ context.Context, level slog.Level) bool { return level >= p.level }
 
 // Handle writes a line.
@@ -98,7 +98,7 @@ func (p *plain) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// WithAttrs remembers attributes.
+// WithAttrs returns a handler that adds the attributes to each line.
 func (p *plain) WithAttrs(attrs []slog.Attr) slog.Handler {
 	next := *p
 	next.given = slices.Clone(p.given)
@@ -108,7 +108,7 @@ func (p *plain) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup puts a name in front of those to come.
+// WithGroup returns a handler that adds a prefix to the following attributes.
 func (p *plain) WithGroup(name string) slog.Handler {
 	next := *p
 	next.group += name + "."
@@ -128,7 +128,7 @@ func levelName(level slog.Level) string {
 	}
 }
 
-// appendAttr writes name=value; a value that could be misread is quoted.
+// appendAttr appends name=value, and quotes a value that could be ambiguous.
 func appendAttr(b []byte, group string, a slog.Attr) []byte {
 	value := a.Value.Resolve()
 	if value.Kind() == slog.KindGroup {
@@ -159,13 +159,13 @@ func appendWord(b []byte, text string) []byte {
 
 const (
 	batchDelay    = 50 * time.Millisecond
-	batchMost     = 1 << 20                // bytes that may wait
-	batchPatience = 200 * time.Millisecond // how long something that matters may take to leave
+	maxBatchBytes = 1 << 20                // maximum number of buffered bytes
+	flushWait     = 200 * time.Millisecond // maximum wait for a flush
 )
 
-// batch collects lines for a moment: a busy server writes one for every call, and
-// each write is a call of the system. Whoever logs never waits for whoever reads:
-// what nobody reads is dropped, and counted.
+// batch buffers lines briefly, because a busy server writes one for every call and each write is a
+// system call. Logging never blocks on a slow reader: lines that exceed the buffer are dropped and
+// counted.
 type batch struct {
 	out    io.Writer
 	writer *batchwriter.Writer[[]byte]
@@ -174,32 +174,33 @@ type batch struct {
 func newBatch(out io.Writer) *batch {
 	b := &batch{out: out}
 	b.writer = batchwriter.New(batchwriter.Options[[]byte]{
-		Write: b.writeOut, Delay: batchDelay, Max: batchMost, Size: func(lines []byte) int { return len(lines) },
+		Write: b.writeOut, Delay: batchDelay, Max: maxBatchBytes, Size: func(lines []byte) int { return len(lines) },
 		// All lines are merged into one item.
 		Key: func([]byte) string { return "" }, Merge: func(lines, line []byte) []byte { return append(lines, line...) },
 	})
 	return b
 }
 
-// Write takes a line.
+// Write buffers a line.
 func (b *batch) Write(line []byte) (int, error) {
 	b.writer.Add(line)
 	return len(line), nil
 }
 
-// writeOut writes the lines that have come.
+// writeOut writes the buffered lines.
 func (b *batch) writeOut(_ context.Context, batch [][]byte) (retry [][]byte, _ error) {
 	lines := batch[0]
 	if n := b.writer.TakeDropped(); n > 0 {
-		lines = fmt.Appendf(lines, "%s WRN %d lines of the log were dropped: nobody reads them\n", time.Now().Format(time.RFC3339), n)
+		lines = fmt.Appendf(lines, "%s WRN %d lines of the log were dropped, because nothing reads them\n",
+			time.Now().Format(time.RFC3339), n)
 	}
-	_, _ = b.out.Write(lines) // there is nowhere to tell of a log that cannot be written
+	_, _ = b.out.Write(lines) // there is no place to report that the log cannot be written
 	return nil, nil
 }
 
-// flushSoon does not wait for the write for long: a reader may be stuck.
+// flushSoon flushes, but does not wait long, because the reader may be stuck.
 func (b *batch) flushSoon() {
-	ctx, cancel := context.WithTimeout(context.Background(), batchPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), flushWait)
 	defer cancel()
 	b.writer.Flush(ctx)
 }

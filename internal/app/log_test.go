@@ -12,7 +12,7 @@ import (
 	"github.com/lmittmann/tint"
 )
 
-// TestPlainLogsReadLikeTint: who reads logs sees the same with and without colours.
+// TestPlainLogsReadLikeTint checks that logs are the same with and without colors.
 func TestPlainLogsReadLikeTint(t *testing.T) {
 	var ours, theirs bytes.Buffer
 	handlers := []slog.Handler{
@@ -31,9 +31,9 @@ func TestPlainLogsReadLikeTint(t *testing.T) {
 	}
 }
 
-// TestLogsLeaveInBatches: a warning leaves at once, a line of a call soon, and
+// TestLogsAreBatched checks that a warning is written immediately, other lines soon, and that
 // nothing is lost at the end.
-func TestLogsLeaveInBatches(t *testing.T) {
+func TestLogsAreBatched(t *testing.T) {
 	var out bytes.Buffer
 	all := &logs{}
 	log := all.logger(&out, slog.LevelInfo)
@@ -53,7 +53,7 @@ func TestLogsLeaveInBatches(t *testing.T) {
 	}
 }
 
-// stuck is a reader that reads nothing until it is let go.
+// stuck is a reader that reads nothing until it is released.
 type stuck struct {
 	let  chan struct{}
 	mu   sync.Mutex
@@ -67,9 +67,9 @@ func (s *stuck) Write(data []byte) (int, error) {
 	return s.read.Write(data)
 }
 
-// TestStuckLogHoldsNobodyUp: calls go on when nobody reads the log, and whoever
-// reads on learns what is missing.
-func TestStuckLogHoldsNobodyUp(t *testing.T) {
+// TestStuckLogDoesNotBlock checks that calls continue when nobody reads the log, and that a later
+// reader learns how many lines are missing.
+func TestStuckLogDoesNotBlock(t *testing.T) {
 	out := &stuck{let: make(chan struct{})}
 	all := &logs{}
 	log := all.logger(out, slog.LevelInfo)
@@ -82,9 +82,9 @@ func TestStuckLogHoldsNobodyUp(t *testing.T) {
 	for range 100 {
 		all.flush()
 		out.mu.Lock()
-		told := strings.Contains(out.read.String(), "lines of the log were dropped")
+		reported := strings.Contains(out.read.String(), "lines of the log were dropped")
 		out.mu.Unlock()
-		if told {
+		if reported {
 			return
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// TestOneTree: the search in code and the index of what the project knows read the same files, whichever asks first, and are closed in any order.
+// TestOneTree checks that code search and the knowledge index share the same files, whichever opens
+// them first, and can be closed in any order.
 func TestOneTree(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"a.go", "b.md"} {

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// opener opens something when it is first needed, and again when that is no longer valid.
-// Callers wait for the first attempt. While a later one is under way they get the error of
-// the one before it at once: a server that is not there may take long to say so.
+// opener opens a resource when it is first needed, and again when the resource is no longer valid.
+// Callers wait for the first attempt. During a later attempt they immediately get the error of the
+// attempt before it, because an unreachable server may take long to fail.
 type opener[T any] struct {
-	what  string                                      // for errors
-	run   func(ctx context.Context, old T) (T, error) // old is what is no longer valid, or zero
-	valid func(T) bool                                // whether what was opened can still be used
-	pause time.Duration                               // how long a failure counts; 0: each caller tries anew, and waits
+	what  string                                      // names the operation in errors
+	run   func(ctx context.Context, old T) (T, error) // old is the resource that is no longer valid, or zero
+	valid func(T) bool                                // reports whether the resource can still be used
+	pause time.Duration                               // how long a failure is remembered; 0: each caller tries again, and waits
 
 	mu    sync.Mutex
-	last  *attempt[T] // under way, or the last that ended
+	last  *attempt[T] // the running attempt, or the last one
 	tries sync.WaitGroup
 }
 
 type attempt[T any] struct {
-	before error // how the attempt before it failed, if that counts
+	before error // the error of the attempt before it, if still remembered
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -32,7 +32,7 @@ type attempt[T any] struct {
 	ended time.Time
 }
 
-// open returns what was opened. A caller that gives up waiting does not stop the others.
+// open returns the resource. A caller that stops waiting does not stop the attempt for others.
 func (o *opener[T]) open(ctx context.Context) (value T, err error) {
 	o.mu.Lock()
 	try, known := o.last, error(nil)
@@ -54,7 +54,7 @@ func (o *opener[T]) open(ctx context.Context) (value T, err error) {
 	}
 }
 
-// counts tells whether an attempt that ended is as good as another one.
+// counts reports whether the result of an attempt that has ended can still be used.
 func (o *opener[T]) counts(try *attempt[T]) bool {
 	if try.err != nil {
 		return time.Since(try.ended) < o.pause
@@ -71,9 +71,9 @@ func (t *attempt[T]) isDone() bool {
 	}
 }
 
-// begin begins an attempt. The mutex is held.
+// begin starts an attempt. The caller holds the mutex.
 func (o *opener[T]) begin(ctx context.Context) *attempt[T] {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	try := &attempt[T]{stop: cancel, done: make(chan struct{})}
 	var old T
 	if o.last != nil {
@@ -94,7 +94,7 @@ func (o *opener[T]) begin(ctx context.Context) *attempt[T] {
 	return try
 }
 
-// close stops an attempt that is under way, and returns what is open; zero if nothing is.
+// close stops a running attempt and returns the open resource, or zero if there is none.
 func (o *opener[T]) close() (value T) {
 	o.mu.Lock()
 	last := o.last

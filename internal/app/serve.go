@@ -29,25 +29,25 @@ import (
 	"remit/internal/stores/workspace"
 )
 
-// grace is how long requests may go on once the program is told to end.
+// grace is how long running requests may continue after the program is asked to end.
 const grace = 30 * time.Second
 
-// ServeStdio speaks MCP on a pair of streams until in ends.
+// ServeStdio serves MCP on a pair of streams until in ends.
 func (a *App) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer loadBallast()()
 	server := a.endpoint(a.engine, a.sets)
 	loopback := &signedurl.Loopback{Serve: a.serveLinks}
-	a.own(loopback.Base)
+	a.serveOwnLinks(loopback.Base)
 	return errors.Join(server.ServeStdio(ctx, cli.Local, in, out), finish(ctx, server), loopback.Close())
 }
 
-// endpoint is an MCP server for an engine.
+// endpoint returns an MCP server for an engine.
 func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	var names []string
 	for _, set := range sets {
 		names = append(names, set.Name)
 	}
-	place := a.kept.place + "\n" + strings.Join(names, ",")
+	place := a.storage.place + "\n" + strings.Join(names, ",")
 	return &mcp.Server{
 		Engine: e, Version: Version, Instructions: sync.OnceValue(func() string { return a.instructions(sets, e) }),
 		Tasks: &jobs.Runner{
@@ -58,7 +58,7 @@ func (a *App) endpoint(e *engine.Engine, sets []*contract.Set) *mcp.Server {
 	}
 }
 
-// instructions are what a client's model is told.
+// instructions returns the instructions for a client's model.
 func (a *App) instructions(sets []*contract.Set, e *engine.Engine) string {
 	all := make([]string, len(sets))
 	for i, set := range sets {
@@ -67,8 +67,8 @@ func (a *App) instructions(sets []*contract.Set, e *engine.Engine) string {
 	return strings.Join(all, "\n\n")
 }
 
-// instructionsOf are what it is told of one set, without the sentences about tools that
-// are not served.
+// instructionsOf returns the instructions of one set, without the sentences about tools that are
+// not served.
 func (a *App) instructionsOf(set *contract.Set, e *engine.Engine) string {
 	var kept []string
 	for _, sentence := range strings.SplitAfter(set.Instructions, ". ") {
@@ -81,12 +81,12 @@ func (a *App) instructionsOf(set *contract.Set, e *engine.Engine) string {
 	return strings.TrimSpace(strings.Join(kept, ""))
 }
 
-// isTool tells whether any set has a tool of this name, served or not.
+// isTool reports whether any set has a tool of this name, served or not.
 func (a *App) isTool(name string) bool {
 	return slices.ContainsFunc(a.known, func(set *contract.Set) bool { return set.Find(name) != nil })
 }
 
-// finish lets the tasks of a server end.
+// finish waits for the background tasks of servers.
 func finish(ctx context.Context, servers ...*mcp.Server) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -97,7 +97,7 @@ func finish(ctx context.Context, servers ...*mcp.Server) error {
 	return errors.Join(errs...)
 }
 
-// Serve answers HTTP until ctx ends. ready is told the address.
+// Serve serves HTTP until ctx ends. It calls ready with the URL.
 func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	defer loadBallast()()
 	if err := a.Reach(ctx); err != nil {
@@ -112,7 +112,7 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 	if err != nil {
 		return err
 	}
-	entrance, err := a.newDoor(server.Exposed)
+	authn, err := a.newAuth(server.Exposed)
 	if err != nil {
 		return err
 	}
@@ -121,27 +121,28 @@ func (a *App) Serve(ctx context.Context, ready func(url string)) error {
 		return err
 	}
 	a.listening = a.scheme() + l.Addr().String()
-	a.own(func() (string, error) { return a.listening, nil })
+	a.serveOwnLinks(func() (string, error) { return a.listening, nil })
 	defer a.noteServed(a.listening)()
-	protocol := mcp.NewHTTP(entrance.Who, mcp.Limits{}, time.Now)
+	protocol := mcp.NewHTTP(authn.Who, mcp.Limits{}, time.Now)
 	protocol.SessionEnded, protocol.Log = a.stats.ObserveSession, a.log
-	protocol.Challenge, protocol.Still = entrance.Challenge, entrance.Still
+	protocol.Challenge, protocol.Still = authn.Challenge, authn.Still
 	mux := http.NewServeMux()
 	servers, err := a.endpoints(mux, protocol)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	server.Handler, server.EndStreams = entrance.Guard(direct(mux)), protocol.EndStreams
-	a.plain(mux, protocol, server, entrance)
-	if err := a.addConsole(mux, server, entrance); err != nil {
+	server.Handler, server.EndStreams = authn.Guard(direct(mux)), protocol.EndStreams
+	a.plain(mux, protocol, server, authn)
+	if err := a.addConsole(mux, server, authn); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	ready(a.listening)
-	a.warnStrange(ctx, entrance)
+	a.warnForeignTokens(ctx, authn)
 	if server.Exposed {
-		a.warnUnnamed()
+		a.warnNoPublicURL()
 	}
-	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","), "approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
+	a.log.Info("serving", "root", a.settings.Root, "toolsets", strings.Join(a.settings.Toolsets, ","),
+		"approve", string(a.settings.Approve), "read_only", a.settings.ReadOnly)
 	defer a.followCalls(ctx)()
 	return errors.Join(server.Serve(ctx, l, grace), finish(ctx, servers...))
 }
@@ -154,7 +155,7 @@ func (a *App) followCalls(ctx context.Context) (end func()) {
 	return func() { cancel(); following.Wait() }
 }
 
-// newServer prepares to listen where the settings say, if that is safe.
+// newServer prepares a server for the configured address, if that is safe.
 func (a *App) newServer(ctx context.Context) (*httpserver.Server, error) {
 	exposed, err := a.exposure(ctx)
 	if err != nil {
@@ -169,8 +170,8 @@ func (a *App) newServer(ctx context.Context) (*httpserver.Server, error) {
 	return server, nil
 }
 
-// endpoints adds /mcp for all toolsets that were chosen, and /mcp/{toolset} for
-// each that can be had alone.
+// endpoints adds /mcp for all selected toolsets, and /mcp/{toolset} for each toolset that can be
+// used alone.
 func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, error) {
 	servers := []*mcp.Server{a.endpoint(a.engine, a.sets)}
 	mux.Handle("/mcp", protocol.Endpoint(servers[0]))
@@ -187,21 +188,21 @@ func (a *App) endpoints(mux *http.ServeMux, protocol *mcp.HTTP) ([]*mcp.Server, 
 		mux.Handle("/mcp/"+set.Name, protocol.Endpoint(server))
 	}
 	mux.HandleFunc("/mcp/{toolset}", func(w http.ResponseWriter, r *http.Request) {
-		why := fmt.Sprintf("There is no toolset %q here; there are %s", r.PathValue("toolset"), strings.Join(names, ", "))
+		why := fmt.Sprintf("There is no toolset %q; available: %s", r.PathValue("toolset"), strings.Join(names, ", "))
 		refuse(w, http.StatusNotFound, why)
 	})
 	return servers, nil
 }
 
-// addressable are the sets with an address of their own. One that nobody asked for
-// is left out if the operator's rules do not fit its contracts: they were written
-// for others.
+// addressable returns the sets that have a URL of their own. A set that was not selected is left
+// out if the operator's rules do not fit its contracts, because the rules were written for other
+// sets.
 func (a *App) addressable() []*contract.Set {
 	var all []*contract.Set
 	for _, name := range a.settings.Addressable(a.known) {
 		sets, err := chooseTools(a.known, a.settings, []string{name})
 		if err != nil {
-			a.log.Warn("a toolset has no address of its own", "toolset", name, "error", err)
+			a.log.Warn("a toolset is not served at a URL of its own", "toolset", name, "error", err)
 			continue
 		}
 		all = append(all, sets...)
@@ -213,25 +214,26 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	body := jsontree.Obj(jsontree.M("error", jsontree.Str(why)))
-	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON is no page; a client that is gone needs no answer
+	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON is not a page; a client that has gone needs no answer
 }
 
-// plain adds what is not MCP.
-func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, entrance *auth.Door) {
+// plain adds the routes that are not MCP.
+func (a *App) plain(mux *http.ServeMux, protocol *mcp.HTTP, server *httpserver.Server, authn *auth.Door) {
 	api := &httpapi.API{
-		Engine: a.engine, Who: entrance.Who, Challenge: entrance.Challenge, Version: Version, Log: a.log, Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
+		Engine: a.engine, Who: authn.Who, Challenge: authn.Challenge, Version: Version, Log: a.log,
+		Admit: protocol.Admit, AdmitLarge: protocol.AdmitLarge,
 		Health: func(ctx context.Context) map[string]error { return a.health(ctx, server.Ending()) },
 		Metrics: httpapi.Metrics(a.stats, Version,
-			gauge("remit_sessions", "Sessions of MCP clients up to 2025-11-25.", protocol.Sessions),
-			gauge("remit_streams", "Streams that are open.", protocol.Streams)),
+			gauge("remit_sessions", "Open sessions of MCP clients with protocol versions up to 2025-11-25.", protocol.Sessions),
+			gauge("remit_streams", "Open streams.", protocol.Streams)),
 	}
 	api.Register(mux)
-	entrance.Register(mux)
+	authn.Register(mux)
 	if a.hasBooks() {
 		linked := http.NewServeMux()
 		a.linked(protocol.Admit).Register(linked)
-		mux.Handle("/cdn/", readers(entrance, linked))
-		mux.Handle("/upload/", linked) // these two are signed: they ask for no other right
+		mux.Handle("/cdn/", readers(authn, linked))
+		mux.Handle("/upload/", linked) // these two are signed, and need no other permission
 		mux.Handle("/archives/", linked)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -243,11 +245,11 @@ func gauge(name, help string, value func() int) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(value()) })
 }
 
-// health is what must work for calls to succeed.
+// health returns the state of everything that calls depend on.
 func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	var stopping error
-	if ending { // a load balancer should send its callers elsewhere
-		stopping = errors.New("the server ends")
+	if ending { // so that a load balancer sends its callers to another replica
+		stopping = errors.New("the server is shutting down")
 	}
 	parts := map[string]error{
 		"serving":   stopping,
@@ -261,8 +263,7 @@ func (a *App) health(ctx context.Context, ending bool) map[string]error {
 	return parts
 }
 
-// hasBooks tells whether there are books, and tools for them are served by whichever
-// address.
+// hasBooks reports whether a library is configured and the book tools are served at any URL.
 func (a *App) hasBooks() bool {
 	served := slices.Concat(a.settings.Toolsets, a.settings.Addressable(a.known))
 	return len(a.settings.Books) > 0 && slices.Contains(served, "books")
@@ -271,12 +272,12 @@ func (a *App) hasBooks() bool {
 func folderExists(name string) error {
 	info, err := os.Stat(name)
 	if err == nil && !info.IsDir() {
-		err = errors.New("it is no folder any more")
+		err = errors.New("it is no longer a folder")
 	}
 	return err
 }
 
-// direct spares the busiest path the search for its route.
+// direct skips the route lookup for the most frequent path.
 func direct(mux *http.ServeMux) http.Handler {
 	busiest, _ := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: "/mcp"}})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -284,7 +285,7 @@ func direct(mux *http.ServeMux) http.Handler {
 			busiest.ServeHTTP(w, r)
 			return
 		}
-		if !strings.HasPrefix(r.URL.Path, "/cdn/") { // assets are there to be shown in pages of others
+		if !strings.HasPrefix(r.URL.Path, "/cdn/") { // other sites may embed assets in their pages
 			httpserver.Unframed(w.Header())
 		}
 		mux.ServeHTTP(w, r)

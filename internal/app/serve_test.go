@@ -23,7 +23,7 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 	s := cli.Settings{
 		Root: root, Data: data, Config: filepath.Join(root, "remit.yaml"), Database: "sqlite://" + filepath.Join(data, "remit.db"),
 		Toolsets: []string{"learning-os"}, Approve: approval.Ask,
-		Env: func(name string) (string, bool) { return "20", name == factorVariable }, // a busy machine keeps deadlines too
+		Env: func(name string) (string, bool) { return "20", name == factorVariable }, // so that deadlines hold on a busy machine
 	}
 	change(&s)
 	a, err := Open(t.Context(), s, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -38,9 +38,9 @@ func openHere(t *testing.T, change func(*cli.Settings)) *App {
 	return a
 }
 
-// TestDatabaseThatIsRemoved: a clean-up may take the data folder away while we run;
-// what is asked after that can be found by others.
-func TestDatabaseThatIsRemoved(t *testing.T) {
+// TestDatabaseIsRemoved checks that if the data folder is removed while we run, later requests
+// are still visible to other processes.
+func TestDatabaseIsRemoved(t *testing.T) {
 	a := openHere(t, func(*cli.Settings) {})
 	ask := func(entry string) string {
 		args, err := jsontree.Parse([]byte(`{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"` + entry + `"}}`))
@@ -70,19 +70,19 @@ func TestDatabaseThatIsRemoved(t *testing.T) {
 	}
 }
 
-// TestInstructionsOfWhatIsServed: no model is told to use a tool that it does not have.
+// TestInstructionsOfWhatIsServed checks that the instructions name no tool that is not served.
 func TestInstructionsOfWhatIsServed(t *testing.T) {
 	for _, readOnly := range []bool{false, true} {
 		a := openHere(t, func(s *cli.Settings) { s.ReadOnly = readOnly })
-		told := a.endpoint(a.engine, a.sets).Instructions()
-		if strings.Contains(told, "write_memory_entry") == readOnly || !strings.Contains(told, "read_repo_file") {
-			t.Errorf("read-only %v: %q", readOnly, told)
+		text := a.endpoint(a.engine, a.sets).Instructions()
+		if strings.Contains(text, "write_memory_entry") == readOnly || !strings.Contains(text, "read_repo_file") {
+			t.Errorf("read-only %v: %q", readOnly, text)
 		}
 	}
 }
 
-// TestRulesForOneToolset: a rule that does not fit a toolset which nobody chose
-// leaves that one out, and stops nothing.
+// TestRulesForOneToolset checks that a rule that does not fit an unselected toolset leaves out that
+// toolset, and causes no failure.
 func TestRulesForOneToolset(t *testing.T) {
 	var rate contract.Rate
 	if err := rate.UnmarshalText([]byte("1000/min")); err != nil {
@@ -93,12 +93,12 @@ func TestRulesForOneToolset(t *testing.T) {
 	for _, set := range a.addressable() {
 		names = append(names, set.Name)
 	}
-	if got := strings.Join(names, " "); got != "books context learning-os tasks" { // booster allows 100 a minute
+	if got := strings.Join(names, " "); got != "books context learning-os tasks" { // booster allows 100 per minute
 		t.Errorf("served by address: %s", got)
 	}
 }
 
-// TestDeadlineFactor: tests may lengthen the deadlines of contracts, within bounds.
+// TestDeadlineFactor checks that tests can lengthen the deadlines of contracts, within bounds.
 func TestDeadlineFactor(t *testing.T) {
 	for text, want := range map[string]int{"": 1, "1": 1, "20": 20, "100": 100, "0": 0, "-2": 0, "101": 0, "0.5": 0, "x": 0} {
 		got, err := deadlineFactor(cli.Settings{Env: func(name string) (string, bool) { return text, name == factorVariable }})

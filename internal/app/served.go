@@ -13,16 +13,16 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// servedFile is where the address is noted at which this workspace is served, for the
-// commands that lead people there. It lies with the user's key: one that a workspace
-// brings along could lead them, and their sign-in, elsewhere.
+// servedFile returns the file that holds the URL at which this workspace is served, for the
+// commands that send people there. It is stored next to the user's key: a file inside a cloned
+// workspace could send people, and their sign-in, to another server.
 func (a *App) servedFile() string {
-	sum := sha256.Sum256([]byte(a.kept.place))
+	sum := sha256.Sum256([]byte(a.storage.place))
 	return filepath.Join(secretFolders()[0], "served", hex.EncodeToString(sum[:8]))
 }
 
-// noteServed notes the address until forget is called. Of two servers of a workspace the
-// later one is known.
+// noteServed records the URL until forget is called. If two servers serve a workspace, the later
+// one is recorded.
 func (a *App) noteServed(address string) (forget func()) {
 	file := a.servedFile()
 	err := os.MkdirAll(filepath.Dir(file), 0o700)
@@ -30,17 +30,17 @@ func (a *App) noteServed(address string) (forget func()) {
 		err = os.WriteFile(file, []byte(address), 0o600)
 	}
 	if err != nil {
-		a.log.Debug("where the workspace is served cannot be noted", "error", err) // links then need --addr
+		a.log.Debug("cannot record the address of the server", "error", err) // links then need --addr
 	}
 	return func() {
 		if noted, err := os.ReadFile(file); err == nil && string(noted) == address {
-			_ = os.Remove(file) // else the next look finds that nobody listens there
+			_ = os.Remove(file) // if it stays, the next reader finds that nothing listens there
 		}
 	}
 }
 
-// served is where the workspace is served right now by another process, as far as that
-// is known; "" if the settings name an address themselves.
+// served returns the URL at which another process serves the workspace now, or "" if that is
+// unknown or the settings name an address.
 func (a *App) served() string {
 	noted, err := os.ReadFile(a.servedFile())
 	if err != nil || a.settings.Origin("addr") != cli.FromDefault {
@@ -50,11 +50,11 @@ func (a *App) served() string {
 	if err != nil {
 		return ""
 	}
-	moment, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
-	c, err := new(net.Dialer).DialContext(moment, "tcp", u.Host)
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
-		return "" // it ended without a word
+		return "" // it ended without removing the file
 	}
 	_ = c.Close() // nothing was sent
 	return string(noted)

@@ -27,7 +27,7 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// replicas opens workspaces in folders of their own that share a database.
+// replicas opens workspaces in separate folders that share a database.
 func replicas(t *testing.T, n int, change func(*cli.Settings)) []*App {
 	t.Helper()
 	url := pgtest.Database(t)
@@ -49,7 +49,7 @@ func call(t *testing.T, a *App, c engine.Call, args string) engine.Result {
 		t.Fatal(err)
 	}
 	c.Args, c.Principal = parsed, cli.Local
-	ctx, cancel := context.WithTimeout(t.Context(), hangs) // without a deadline the database has a few seconds
+	ctx, cancel := context.WithTimeout(t.Context(), hangTimeout) // without a deadline, the database has a few seconds
 	defer cancel()
 	result, err := a.engine.Call(ctx, c)
 	if err != nil {
@@ -58,12 +58,13 @@ func call(t *testing.T, a *App, c engine.Call, args string) engine.Result {
 	return result
 }
 
-// hangs is how long a call may take before the test gives up on it.
-const hangs = 5 * time.Minute
+// hangTimeout is how long a call may take before the test gives up.
+const hangTimeout = 5 * time.Minute
 
 const entry = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"stack","decision":"one database"}}`
 
-// TestReplicasLimitTogether: the rate of a contract holds for all replicas together.
+// TestReplicasLimitTogether checks that the rate limit of a contract holds for all replicas
+// together.
 func TestReplicasLimitTogether(t *testing.T) {
 	all := replicas(t, 3, func(s *cli.Settings) { s.Toolsets = []string{"booster"} })
 	hello := all[0].sets[0].Find("hello")
@@ -87,15 +88,15 @@ func TestReplicasLimitTogether(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	// Slots come free while the calls go on.
+	// Slots become free while the calls continue.
 	per := hello.Rate.Per / time.Duration(rate)
-	if n, most := passed.Load(), int64(rate)+int64(time.Since(started)/per)+1; n < int64(rate) || n > most {
-		t.Errorf("%d calls passed and %d were limited; want %d to %d to pass", n, limited.Load(), rate, most)
+	if n, limit := passed.Load(), int64(rate)+int64(time.Since(started)/per)+1; n < int64(rate) || n > limit {
+		t.Errorf("%d calls passed and %d were limited; want %d to %d to pass", n, limited.Load(), rate, limit)
 	}
 }
 
-// TestReplicasShareApprovals: what is asked by one replica is answered by another, and
-// done by a third, once.
+// TestReplicasShareApprovals checks that a request of one replica can be approved at a second and
+// used at a third, once.
 func TestReplicasShareApprovals(t *testing.T) {
 	all := replicas(t, 3, func(*cli.Settings) {})
 	asked := call(t, all[0], engine.Call{Tool: "write_memory_entry"}, entry)
@@ -122,8 +123,8 @@ func TestReplicasShareApprovals(t *testing.T) {
 	}
 }
 
-// TestReplicasCarryOutOnce: a repeat by another replica gets the answer and writes nothing,
-// whether the effect is in a table of its own or in a log.
+// TestReplicasCarryOutOnce checks that a repeated call at another replica gets the same answer and
+// writes nothing, whether its effect is in a table or in a log.
 func TestReplicasCarryOutOnce(t *testing.T) {
 	all := replicas(t, 3, func(s *cli.Settings) { s.Toolsets, s.Approve = []string{"learning-os", "tasks"}, approval.Auto })
 	for tool, args := range map[string]string{"add_task": `{"user_id":"ada","title":"Milk"}`, "write_memory_entry": entry} {
@@ -140,8 +141,8 @@ func TestReplicasCarryOutOnce(t *testing.T) {
 	}
 }
 
-// TestReplicasShareMemoryAndAudit: an entry that one replica wrote is read by all, by each
-// way there is, and the calls of all are in one record.
+// TestReplicasShareMemoryAndAudit checks that all replicas can read an entry in every way, and that
+// their calls are in one audit log.
 func TestReplicasShareMemoryAndAudit(t *testing.T) {
 	all := replicas(t, 2, func(s *cli.Settings) { s.Approve = approval.Auto })
 	name := filepath.Join(all[0].settings.Root, memoryFolder, "decisions.jsonl")
@@ -166,7 +167,7 @@ func TestReplicasShareMemoryAndAudit(t *testing.T) {
 		if read.Err != nil || !strings.Contains(string(read.Body), `{\"old\":true}\n{\"timestamp\"`) {
 			t.Errorf("replica %d reads %s", i, read.Body)
 		}
-		tail, err := a.kept.memory.Tail(t.Context(), "decisions.jsonl", &contract.PathPolicy{}, 1<<20)
+		tail, err := a.storage.memory.Tail(t.Context(), "decisions.jsonl", &contract.PathPolicy{}, 1<<20)
 		if err != nil || strings.Count(string(tail.Text), "\n") != 2 {
 			t.Errorf("replica %d has %q, %v", i, tail.Text, err)
 		}
@@ -175,7 +176,7 @@ func TestReplicasShareMemoryAndAudit(t *testing.T) {
 		}
 	}
 	for _, a := range all {
-		if err := a.kept.recordsEnd.Close(); err != nil {
+		if err := a.storage.recordsEnd.Close(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -184,7 +185,7 @@ func TestReplicasShareMemoryAndAudit(t *testing.T) {
 	}
 }
 
-// TestReplicasHaveOneKey: what one replica seals the others can open.
+// TestReplicasHaveOneKey checks that replicas can open what another one has sealed.
 func TestReplicasHaveOneKey(t *testing.T) {
 	all := replicas(t, 2, func(*cli.Settings) {})
 	one, err := all[0].database.key()
@@ -197,9 +198,9 @@ func TestReplicasHaveOneKey(t *testing.T) {
 	}
 }
 
-// TestDatabaseThatComesBack: while the database is away calls fail with plain words and
-// without delay, and once it is back all is well again.
-func TestDatabaseThatComesBack(t *testing.T) {
+// TestDatabaseIsReachableAgain checks that calls fail with a plain message and without delay while the
+// database is unreachable, and work again afterwards.
+func TestDatabaseIsReachableAgain(t *testing.T) {
 	server := pgtest.New(t)
 	server.Stop(t)
 	a := openHere(t, func(s *cli.Settings) {
@@ -247,9 +248,9 @@ func TestDatabaseThatComesBack(t *testing.T) {
 	}
 }
 
-// TestDatabaseMadeAnew: somebody takes all tables away while the program runs. It says
-// so, makes them again, and goes on.
-func TestDatabaseMadeAnew(t *testing.T) {
+// TestDatabaseIsRecreated removes all tables while the program runs. The program must report that,
+// create them again, and continue.
+func TestDatabaseIsRecreated(t *testing.T) {
 	url := pgtest.Database(t)
 	a := openHere(t, func(s *cli.Settings) { s.Database, s.Toolsets = url, []string{"tasks"} })
 	add := func() engine.Result {
@@ -281,12 +282,13 @@ func TestDatabaseMadeAnew(t *testing.T) {
 		SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "can only be read") {
-		t.Errorf("health of a database that can only be read: %v", err)
+	if err := a.health(t.Context(), false)["database"]; err == nil || !strings.Contains(err.Error(), "is read-only") {
+		t.Errorf("health of a read-only database: %v", err)
 	}
 }
 
-// TestFailedOpeningCountsForAll: nobody waits for a server that was just not there.
+// TestFailedOpeningCountsForAll checks that no caller waits for a server that was unreachable a
+// moment ago.
 func TestFailedOpeningCountsForAll(t *testing.T) {
 	a := openHere(t, func(s *cli.Settings) { s.Database = "postgres://ada:s3cret@127.0.0.1:1/remit" })
 	_, first := a.database.open(t.Context())
@@ -294,19 +296,19 @@ func TestFailedOpeningCountsForAll(t *testing.T) {
 		t.Fatalf("open: %v", first)
 	}
 	a.database.last.ended = time.Now().Add(time.Hour)               // however slow this machine is
-	if _, second := a.database.open(t.Context()); second != first { //nolint:errorlint // the very same
+	if _, second := a.database.open(t.Context()); second != first { //nolint:errorlint // must be this very error
 		t.Errorf("it was tried again: %v", second)
 	}
 	a.database.last.ended = time.Now().Add(-openPause)
-	if _, third := a.database.open(t.Context()); third == nil || third == first { //nolint:errorlint // another one
+	if _, third := a.database.open(t.Context()); third == nil || third == first { //nolint:errorlint // must be another error
 		t.Errorf("it was not tried again: %v", third)
 	}
 }
 
-// TestOneWaitsForAServerThatIsSlow: once it is known that the server does not answer,
-// only who tries again waits for it.
+// TestOneWaitsForAServerThatIsSlow checks that after a failure, only the caller that tries again
+// waits for the server.
 func TestOneWaitsForAServerThatIsSlow(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts, and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, but does not answer
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,17 +320,17 @@ func TestOneWaitsForAServerThatIsSlow(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.database.open(gone); !errors.Is(err, context.Canceled) {
-		t.Errorf("who tries again: %v", err)
+		t.Errorf("the caller that tries again: %v", err)
 	}
-	if _, err := a.database.open(t.Context()); err != first { //nolint:errorlint // the very same
-		t.Errorf("who comes meanwhile: %v", err)
+	if _, err := a.database.open(t.Context()); err != first { //nolint:errorlint // must be this very error
+		t.Errorf("a caller during the attempt: %v", err)
 	}
-	if err := silent.Close(); err != nil { // which ends the try
+	if err := silent.Close(); err != nil { // ends the attempt
 		t.Fatal(err)
 	}
 }
 
-// TestCloseWaitsForNoServer: a server that does not answer holds up nobody who ends.
+// TestCloseWaitsForNoServer checks that a server that does not answer does not delay closing.
 func TestCloseWaitsForNoServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -349,7 +351,8 @@ func TestCloseWaitsForNoServer(t *testing.T) {
 	}
 }
 
-// TestServeRefuses: what only an operator can mend stops the server, with a sentence.
+// TestServeRefuses checks that a problem that only an operator can fix stops the server, with a
+// clear message.
 func TestServeRefuses(t *testing.T) {
 	url := pgtest.Database(t)
 	open, err := sqlstore.Open(t.Context(), url)
@@ -367,7 +370,7 @@ func TestServeRefuses(t *testing.T) {
 	for name, tc := range map[string]struct{ url, want string }{
 		"newer":        {url, "a newer Remit wrote it"},
 		"no database":  {strings.Replace(url, "/"+config.Database, "/nosuchdatabase", 1), "PostgreSQL has no such database"},
-		"not readable": {"postgres://ada:s3%zzcret@127.0.0.1/remit", "the address cannot be read"},
+		"not readable": {"postgres://ada:s3%zzcret@127.0.0.1/remit", "the database URL is invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := openHere(t, func(s *cli.Settings) { s.Database, s.Addr = tc.url, "127.0.0.1:0" })
@@ -376,7 +379,7 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestServeRefusesANewerFile: so it does with SQLite, if there is a file.
+// TestServeRefusesANewerFile checks the same for a SQLite file.
 func TestServeRefusesANewerFile(t *testing.T) {
 	a := openHere(t, func(s *cli.Settings) { s.Addr = "127.0.0.1:0" })
 	db, err := a.database.open(t.Context())
@@ -403,7 +406,7 @@ func makeNewer(t *testing.T, db *sql.DB) {
 	}
 }
 
-// refused checks that a server does not start, and says why.
+// refused checks that a server does not start, and that the error says why.
 func refused(t *testing.T, a *App, want string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -420,7 +423,7 @@ func refused(t *testing.T, a *App, want string) {
 	}
 }
 
-// TestNothingIsOpenedBeforeItIsNeeded: to open a workspace costs no connection.
+// TestNothingIsOpenedBeforeItIsNeeded checks that opening a workspace needs no connection.
 func TestNothingIsOpenedBeforeItIsNeeded(t *testing.T) {
 	a := openHere(t, func(s *cli.Settings) {
 		s.Database, s.Toolsets = "postgres://127.0.0.1:1/remit", []string{"learning-os", "tasks"}

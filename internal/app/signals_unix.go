@@ -7,6 +7,6 @@ import (
 	"syscall"
 )
 
-// ignoreWriteSignals makes errors of what would end the program: a reader that goes
-// away, and a file that may not grow. Whoever writes is told of either.
+// ignoreWriteSignals turns signals that would end the program into write errors: a closed pipe, and
+// a file that exceeds its size limit.
 func ignoreWriteSignals() { signal.Ignore(syscall.SIGPIPE, syscall.SIGXFSZ) }

@@ -1,4 +1,4 @@
 package app
 
-// ignoreWriteSignals has nothing to do: Windows has no such signals.
+// ignoreWriteSignals does nothing: Windows has no such signals.
 func ignoreWriteSignals() {}

@@ -1,2 +1,3 @@
-// Package blob keeps the objects of books in a folder on disk or in a bucket of S3.
+// Package blob stores the objects of books, in a folder on disk or in an S3 bucket. It implements
+// books.Store and does not interpret the content of objects.
 package blob

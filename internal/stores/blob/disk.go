@@ -15,37 +15,37 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Disk keeps each object as a file beneath one folder, by its key. Several processes
-// may use the folder at once, and people may edit what is in it. Links in it are never
-// followed: what is behind one is not there.
+// Disk stores each object as a file under one folder, named by its key. Several processes may use
+// the folder at once, and people may edit the files. Symbolic links in the folder are never
+// followed: to Disk, a link does not exist.
 type Disk struct {
 	dir       string
-	stripes   [stripeCount]sync.Mutex // in front of the lock files: one goroutine waits for each of those
+	stripes   [stripeCount]sync.Mutex // memoryBody before the lock files, so that only one goroutine waits for each of those
 	sweepOnce sync.Once
 }
 
 var _ books.Store = (*Disk)(nil)
 
-// OpenDisk gives the objects beneath dir. The folder is made by the first write; before
-// that, or if it is not there, there are no objects.
+// OpenDisk returns the objects in dir. The first write creates the folder; while the folder does
+// not exist, there are no objects.
 func OpenDisk(dir string) (*Disk, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return nil, fmt.Errorf("find the folder of books: %w", err)
+		return nil, fmt.Errorf("resolve the folder of books: %w", err)
 	}
 	return &Disk{dir: dir}, nil
 }
 
-// Name is what registries call a disk.
+// Name returns the name of this store in registries.
 func (d *Disk) Name() string { return "fs" }
 
-// SignPut gives no address: nobody but this program takes uploads to a disk.
+// SignPut returns no URL: only this program accepts uploads to a disk.
 func (d *Disk) SignPut(context.Context, string, int64, time.Duration) (books.Signed, bool, error) {
 	return books.Signed{}, false, nil
 }
 
-// Open gives the content of an object as it is now: a write puts another file in the
-// place of this one.
+// Open returns the current content of an object. A later write replaces the file, and does not
+// change the content that is being read.
 func (d *Disk) Open(ctx context.Context, key string) (*books.Body, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -84,13 +84,13 @@ func (d *Disk) Stat(ctx context.Context, key string) (books.Object, error) {
 		err = errMisplaced
 	}
 	if err != nil {
-		return books.Object{}, notFound(fmt.Errorf("look at object: %w", err))
+		return books.Object{}, notFound(fmt.Errorf("stat object: %w", err))
 	}
 	return at.object(key), nil
 }
 
-// root opens the folder of all objects, which is not kept open: it may be moved away
-// and another one put in its place.
+// root opens the folder of all objects. It is not kept open, because it may be moved away and
+// replaced by another one.
 func (d *Disk) root() (folder, error) {
 	root, err := openFolder(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +102,7 @@ func (d *Disk) root() (folder, error) {
 	return root, nil
 }
 
-// folderOf opens the folder that a key begins with, up to its last slash.
+// folderOf opens the folder of a key, given as the part of the key up to its last slash.
 func (d *Disk) folderOf(dir string) (folder, error) {
 	if dir != "" && !isKey(strings.TrimSuffix(dir, "/")) {
 		return folder{}, books.ErrNotFound
@@ -119,7 +119,7 @@ func (d *Disk) folderOf(dir string) (folder, error) {
 	return in, nil
 }
 
-// notFound makes books.ErrNotFound of every way in which nothing is there.
+// notFound converts every error that means that there is no object to books.ErrNotFound.
 func notFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || isMisplaced(err) || isTooLong(err) {
 		return books.ErrNotFound
@@ -127,16 +127,17 @@ func notFound(err error) error {
 	return err
 }
 
-// Names of our own. They are never keys, and never listed.
+// Names reserved for this package. They are never keys, and never listed.
 const (
 	tempPrefix = ".remit-"
 	lockFolder = ".locks"
 )
 
-// maxKey is how long a key may be. It is that of S3, and less than any system takes.
+// maxKey is the maximum length of a key. It is the limit of S3, and less than the limit of any
+// operating system.
 const maxKey = 1024
 
-// isKey tells whether an object may be stored under a key at all.
+// isKey reports whether an object may be stored under a key.
 func isKey(key string) bool {
 	if len(key) > maxKey || key == lockFolder || strings.HasPrefix(key, lockFolder+"/") {
 		return false
@@ -144,8 +145,8 @@ func isKey(key string) bool {
 	return !slices.ContainsFunc(strings.Split(key, "/"), func(part string) bool { return !isName(part) })
 }
 
-// isName tells whether a file or folder may be part of a key. Others are foreign, or
-// ours alone.
+// isName reports whether the name of a file or folder may be part of a key. Other names are foreign
+// or reserved.
 func isName(name string) bool {
 	if name == "" || name == "." || name == ".." || strings.HasPrefix(name, tempPrefix) {
 		return false

@@ -13,21 +13,22 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// draft is a file beside the place of an object, which it is to take.
+// draft is a temporary file in the folder of an object, which is renamed to the object when it is
+// complete.
 type draft struct {
 	in   folder
 	file *os.File
-	temp string // its name until then
+	temp string // its temporary name
 	name string
 	key  string
 }
 
-// fill writes the draft to stay, closes it, and gives the hash of what is in it.
+// fill writes the draft, syncs and closes it, and returns the hash of its content.
 func (w draft) fill(ctx context.Context, what content) (hash string, err error) {
 	hash, err = what.copyTo(ctx, w.file)
 	if err == nil {
-		// Systems stamp files by a slow clock. A file that takes the inode of an earlier
-		// one must not look like that.
+		// Systems stamp files with a coarse clock. A file that reuses the inode of an earlier file
+		// must not look like that file.
 		err = w.in.stamp(w.temp, time.Now())
 	}
 	if err == nil {
@@ -39,26 +40,26 @@ func (w draft) fill(ctx context.Context, what content) (hash string, err error) 
 	return hash, nil
 }
 
-// content is what is to be stored.
+// content is the content to be stored.
 type content struct {
 	r    io.Reader
 	size int64
-	hash string // what its hash must be; "" if any will do
+	hash string // the expected hash, or "" for any
 }
 
-// copyTo reads the content to its end and writes it to w. Content that is not what it
-// was said to be is an error.
+// copyTo reads the content to its end and writes it to w. It returns an error if the size or hash
+// is not as announced.
 func (c content) copyTo(ctx context.Context, w io.Writer) (hash string, err error) {
 	sum := sha256.New()
-	buf := make([]byte, min(max(c.size, 0)+1, 128<<10)) // one more, to see the end
+	buf := make([]byte, min(max(c.size, 0)+1, 128<<10)) // one byte more, to detect excess content
 	n, err := io.CopyBuffer(io.MultiWriter(sum, w), io.LimitReader(contextReader{ctx, c.r}, c.size+1), buf)
 	switch hash = hex.EncodeToString(sum.Sum(nil)); {
 	case err != nil:
 		return "", err
 	case n > c.size:
-		return "", fmt.Errorf("content of %d bytes was announced, and there is more", c.size)
+		return "", fmt.Errorf("content is longer than the announced %d bytes", c.size)
 	case n < c.size:
-		return "", fmt.Errorf("content of %d bytes was announced, and ended after %d", c.size, n)
+		return "", fmt.Errorf("content of %d announced bytes ended after %d", c.size, n)
 	case c.hash != "" && c.hash != hash:
 		return "", &books.ConflictError{Actual: hash}
 	}
@@ -71,7 +72,7 @@ type contextReader struct {
 	r   io.Reader
 }
 
-// Read tells a failure to read apart from a failure to write.
+// Read wraps errors of the reader, to tell them apart from errors of the writer.
 func (c contextReader) Read(p []byte) (int, error) {
 	if err := c.ctx.Err(); err != nil {
 		return 0, err

@@ -13,8 +13,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// makeFolders opens the folder that a key begins with, and makes whatever is missing on
-// the way, to stay.
+// makeFolders opens the folder of a key. It creates missing folders on the way and syncs them.
 func (d *Disk) makeFolders(dir string) (folder, error) {
 	at, err := openFolder(d.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,13 +39,13 @@ func (d *Disk) makeFolders(dir string) (folder, error) {
 	return at, nil
 }
 
-// enterOrMake opens a folder in this one, which it makes if need be, to stay.
+// enterOrMake opens a folder in this one. If the folder is missing, it creates and syncs it.
 func (f folder) enterOrMake(name string) (folder, error) {
 	next, err := f.enter(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return next, err
 	}
-	// Another process may make it first, which is as good.
+	// It does not matter if another process creates the folder first.
 	if err := f.makeFolder(name); err != nil && !errors.Is(err, fs.ErrExist) {
 		return folder{}, err
 	}
@@ -56,7 +55,7 @@ func (f folder) enterOrMake(name string) (folder, error) {
 	return f.enter(name)
 }
 
-// makeRoot makes a folder of the host, and those it lies in, to stay.
+// makeRoot creates a folder of the host and its parents, and syncs them.
 func makeRoot(host string) error {
 	err := os.Mkdir(host, 0o755)
 	parent := filepath.Dir(host)
@@ -77,7 +76,7 @@ func makeRoot(host string) error {
 	return in.sync()
 }
 
-// prune removes a folder and those it is in, as far as they are there and empty.
+// prune removes a folder and its parents, as long as they exist and are empty.
 func (d *Disk) prune(dir string) {
 	for dir != "" {
 		parent, name := path.Split(strings.TrimSuffix(dir, "/"))
@@ -87,17 +86,17 @@ func (d *Disk) prune(dir string) {
 			in.close()
 		}
 		if err != nil && !errors.Is(notFound(err), books.ErrNotFound) {
-			return // there is something in it
+			return // it is not empty
 		}
 		dir = parent
 	}
 }
 
-// staleAfter is when a draft was left behind by a process that is no more.
+// staleAfter is the age after which a draft belongs to a process that has ended.
 const staleAfter = time.Hour
 
-// sweep removes the drafts that were left behind, unless somebody did so within the
-// hour. It is no part of what is asked for, so nobody is told when it fails.
+// sweep removes stale drafts, unless another process did so within the last hour. It reports no
+// errors, because it is not part of the caller's request.
 func (d *Disk) sweep() {
 	root, err := d.root()
 	if err != nil {
@@ -124,7 +123,7 @@ func (d *Disk) sweep() {
 	}
 }
 
-// sweep removes drafts that were last written before a time, here and beneath.
+// sweep removes the drafts in this folder and below that were last written before a time.
 func (f folder) sweep(before int64) {
 	names, _ := f.names()
 	for _, name := range names {

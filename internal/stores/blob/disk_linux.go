@@ -6,15 +6,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openBeneath opens what is beneath a folder without following links. One call of the
-// kernel does it, unless the kernel is too old or a sandbox forbids the call.
+// openBeneath opens a file or folder below a folder without following links. It takes one system
+// call, unless the kernel is too old or a sandbox forbids that call.
 func openBeneath(dir int, name string, flags int) (int, error) {
 	how := unix.OpenHow{
 		Flags:   uint64(flags | unix.O_CLOEXEC),
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	}
 	fd := -1
-	err := again(func() (err error) {
+	err := retryInterrupted(func() (err error) {
 		fd, err = unix.Openat2(dir, name, &how)
 		return err
 	})

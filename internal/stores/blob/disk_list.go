@@ -13,8 +13,8 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// List gives the objects whose keys begin with prefix, in the order of their bytes.
-// Files with names that no key has are passed over.
+// List returns the objects whose keys begin with prefix, in byte order of the keys. It skips files
+// whose names cannot be part of a key.
 func (d *Disk) List(ctx context.Context, prefix string) iter.Seq2[books.Object, error] {
 	return func(yield func(books.Object, error) bool) {
 		dir, start := path.Split(prefix)
@@ -30,21 +30,21 @@ func (d *Disk) List(ctx context.Context, prefix string) iter.Seq2[books.Object, 
 	}
 }
 
-// listing is a walk through folders that gives what it finds to yield.
+// listing walks through folders and passes the objects to yield.
 type listing struct {
 	ctx   context.Context
 	yield func(books.Object, error) bool
 }
 
-// walk lists a folder, whose keys begin with at: what has names that begin with start.
-// It tells whether to go on.
+// walk lists a folder whose keys begin with at, limited to names that begin with start. more
+// reports whether to continue.
 func (l *listing) walk(in folder, at, start string) (more bool, err error) {
 	if err := l.ctx.Err(); err != nil {
 		return false, err
 	}
 	found, err := in.entries(at == "", start)
 	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // whoever deleted its last object removed it
+		return true, nil // the folder was removed together with its last object
 	}
 	if err != nil {
 		return false, fmt.Errorf("list folder: %w", err)
@@ -67,7 +67,7 @@ func (l *listing) descend(in folder, name, at string) (more bool, err error) {
 	next, err := in.enter(strings.TrimSuffix(name, "/"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), isMisplaced(err):
-		return true, nil // it was there a moment ago
+		return true, nil // it existed a moment ago
 	case err != nil:
 		return false, fmt.Errorf("list folder: %w", err)
 	}
@@ -75,14 +75,14 @@ func (l *listing) descend(in folder, name, at string) (more bool, err error) {
 	return l.walk(next, at, "")
 }
 
-// entry is a file or folder in a folder. The names of folders end in a slash, so that
-// their order is that of the keys.
+// entry is a file or folder in a folder. The name of a folder ends in a slash, so that entries sort
+// in the order of the keys.
 type entry struct {
 	name string
 	node
 }
 
-// entries gives what has a name that keys may have and that begins with start.
+// entries returns the entries whose names may be part of a key and begin with start.
 func (f folder) entries(isRoot bool, start string) ([]entry, error) {
 	names, err := f.names()
 	if err != nil {

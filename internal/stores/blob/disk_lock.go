@@ -14,11 +14,11 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// stripeCount is how many locks there are. Keys that share one wait for each other.
+// stripeCount is the number of locks. Keys that share a lock wait for each other.
 const stripeCount = 256
 
-// lock waits until nobody else changes what is at a key, in whichever process. The lock
-// ends with the process that holds it.
+// lock waits until no other goroutine or process changes the object at a key. The lock ends with
+// the process that holds it.
 func (d *Disk) lock(key string) (release func(), err error) {
 	sum := fnv.New32a()
 	sum.Write([]byte(key))
@@ -35,14 +35,14 @@ func (d *Disk) lock(key string) (release func(), err error) {
 		return nil, fmt.Errorf("lock object: %w", err)
 	}
 	return func() {
-		_ = filelock.Unlock(file) // closing does it too, but for a child that was just forked
+		_ = filelock.Unlock(file) // closing unlocks too, unless a child process was just forked
 		_ = file.Close()
 		d.stripes[n].Unlock()
 	}, nil
 }
 
-// openLock opens a lock file. The descriptor is new each time, because it is what holds
-// the lock.
+// openLock opens a lock file. It opens a new descriptor each time, because the descriptor holds the
+// lock.
 func (d *Disk) openLock(n uint32) (*os.File, error) {
 	root, err := d.root()
 	if err != nil {
@@ -57,12 +57,12 @@ func (d *Disk) openLock(n uint32) (*os.File, error) {
 	return locks.openOwn(fmt.Sprintf("%02x", n), os.O_RDWR|os.O_CREATE)
 }
 
-// judge tells what stands under a name, if the condition holds. Only files are objects.
-// Whoever asks before a change holds the lock.
-func (f folder) judge(name string, c books.Cond) (kind, error) {
+// checkCond returns the kind of entry with a name, and an error if the condition does not hold.
+// Only files are objects. A caller that is going to change the object must hold the lock.
+func (f folder) checkCond(name string, c books.Cond) (kind, error) {
 	at, err := f.look(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nothing, fmt.Errorf("look at object: %w", err)
+		return nothing, fmt.Errorf("stat object: %w", err)
 	}
 	if at.kind != aFile {
 		if c.Hash != "" {

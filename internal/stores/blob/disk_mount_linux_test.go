@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountSmall gives a folder on a disk of its own that takes 2 MiB.
+// mountSmall mounts a new file system of 2 MiB and returns its folder.
 func mountSmall(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,8 +33,8 @@ func TestADiskThatIsReadOnly(t *testing.T) {
 	mustFail(t, openDisk(t, dir), syscall.EROFS)
 }
 
-// Root is held up by no mode of a file, so it puts its rights away. Linux keeps the user
-// for file access by thread, so the thread is ours until it is restored.
+// Root may access any file whatever its mode, so the test drops those rights. Linux keeps the user
+// id for file access per thread, so the test locks its thread until the id is restored.
 func TestAFolderOfAnotherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can play another user")
@@ -49,6 +49,6 @@ func TestAFolderOfAnotherUser(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	before, err := unix.SetfsuidRetUid(nobody)
 	check(t, err)
-	defer unix.SetfsuidRetUid(before) // it cannot fail for root
+	defer unix.SetfsuidRetUid(before) // cannot fail for root
 	mustFail(t, openDisk(t, dir), os.ErrPermission)
 }

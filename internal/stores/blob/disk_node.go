@@ -8,30 +8,30 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// kind is what stands under a name.
+// kind is the type of a directory entry.
 type kind int8
 
 const (
 	nothing kind = iota
 	aFile
 	aFolder
-	another // as links are
+	another // such as a link
 )
 
-// errMisplaced says that something is in the way: a link, or a file where a folder
-// should be, or the reverse.
-var errMisplaced = errors.New("it is not what it should be")
+// errMisplaced means that an entry has the wrong type: it is a link, or a file instead of a folder,
+// or the reverse.
+var errMisplaced = errors.New("unexpected file type")
 
-// node is what the system knows of a file or folder.
+// node is the metadata of a file or folder.
 type node struct {
 	kind              kind
 	size              int64
-	modified, changed int64 // in ns since 1970; changed is when the system last touched it
+	modified, changed int64 // in ns since 1970; changed is the inode change time
 	inode             uint64
 }
 
-// object describes the file at a key. A write gives it another inode and time, an edit
-// by hand another time of change.
+// object describes the file at a key. Its version changes with each write, because of the new inode
+// and time, and with an edit by hand, because of the new change time.
 func (n node) object(key string) books.Object {
 	const digits = 36
 	version := make([]byte, 0, 48)

@@ -71,7 +71,7 @@ func keys(t *testing.T, s books.Store) []string {
 	return found
 }
 
-// write puts a file on disk by hand.
+// write writes a file directly to the disk.
 func write(t *testing.T, dir, name, content string) {
 	t.Helper()
 	host := filepath.Join(dir, filepath.FromSlash(name))
@@ -79,7 +79,7 @@ func write(t *testing.T, dir, name, content string) {
 	check(t, os.WriteFile(host, []byte(content), 0o644))
 }
 
-// files gives the names of all files beneath a folder but for the locks.
+// files returns the names of all files below a folder, without the locks.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
 	var found []string
@@ -95,7 +95,7 @@ func files(t *testing.T, dir string) []string {
 	return found
 }
 
-// To read makes nothing, not even the folder.
+// Reading creates nothing, not even the folder.
 func TestReadingMakesNothing(t *testing.T) {
 	dir := t.TempDir()
 	d := openDisk(t, filepath.Join(dir, "library"))
@@ -123,16 +123,16 @@ func TestAFileIsWhereTheFolderShouldBe(t *testing.T) {
 		d := openDisk(t, filepath.Join(dir, host))
 		err := put(d, "books/b/x", "x", books.Cond{})
 		if err == nil || errors.Is(err, books.ErrNoPlace) || errors.Is(err, books.ErrNotFound) {
-			t.Errorf("put: error %v, want that of the system", err)
+			t.Errorf("put: error %v, want the error of the system", err)
 		}
 		if _, err := d.Stat(t.Context(), "books/b/x"); err == nil || errors.Is(err, books.ErrNotFound) {
-			t.Errorf("stat: error %v, want that of the system", err)
+			t.Errorf("stat: error %v, want the error of the system", err)
 		}
 	}
 	equal(t, files(t, dir), []string{"library"})
 }
 
-// The folder may be moved away, and another one put in its place.
+// The folder may be moved away and replaced by another one.
 func TestTheFolderIsReplaced(t *testing.T) {
 	dir := t.TempDir()
 	library := filepath.Join(dir, "library")
@@ -177,7 +177,7 @@ func TestKeysThatAreNone(t *testing.T) {
 	equal(t, files(t, dir), []string{"library/books/b/.remit-draft", "library/books/b/x", "secret"})
 }
 
-// A name that the system does not take is its error, and no object is there.
+// A name that is too long for the system gives the error of the system, and no object.
 func TestANameThatIsTooLong(t *testing.T) {
 	dir := t.TempDir()
 	d := openDisk(t, dir)
@@ -196,7 +196,7 @@ func TestANameThatIsTooLong(t *testing.T) {
 	equal(t, errors.Is(err, fs.ErrNotExist), true)
 }
 
-// What keys cannot name is not there, whatever lies about in the folder.
+// Files whose names are not keys do not exist for the store.
 func TestForeignFilesArePassedOver(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"books/b/a b.md", "books/b/é.md", "books/my book/x", "books/b/x~", "books/b/#x#", "books/b/.remit-x", ".locks/zz"} {
@@ -205,14 +205,15 @@ func TestForeignFilesArePassedOver(t *testing.T) {
 	write(t, dir, "books/b/x.md", "x")
 	d := openDisk(t, dir)
 	equal(t, keys(t, d), []string{"books/b/x.md"})
-	// A folder with foreign files in it stays when the last object is gone.
+	// A folder that holds foreign files stays when its last object is removed.
 	existed, err := d.Delete(t.Context(), "books/b/x.md", books.Cond{})
 	equal(t, existed, true)
 	check(t, err)
 	equal(t, len(files(t, dir)), 6)
 }
 
-// An edit by hand is seen, though it leaves the size and the second it was made in.
+// An edit by hand is detected even if the size and the second of the modification time are
+// unchanged.
 func TestEditsByHand(t *testing.T) {
 	dir := t.TempDir()
 	d := openDisk(t, dir)
@@ -238,8 +239,7 @@ func TestEditsByHand(t *testing.T) {
 	check(t, put(d, "books/b/x", "ten", books.Cond{Hash: bookstest.HashOf("six")}))
 }
 
-// A reader always finds the object, and one of the contents it was ever given, while
-// others put one in place of another.
+// A reader always finds the object, with one of the contents ever written, while others replace it.
 func TestReadersFindWholeObjects(t *testing.T) {
 	d := openDisk(t, t.TempDir())
 	contents := []string{strings.Repeat("a", 100_000), strings.Repeat("b", 70_000), ""}
@@ -268,7 +268,7 @@ func TestReadersFindWholeObjects(t *testing.T) {
 	readers.Wait()
 }
 
-// A reader that began before a write gets all of what was there before.
+// A reader that began before a write gets all of the old content.
 func TestAnOpenBodyStays(t *testing.T) {
 	d := openDisk(t, t.TempDir())
 	check(t, put(d, "books/b/x", "old", books.Cond{}))
@@ -286,8 +286,8 @@ func TestAnOpenBodyStays(t *testing.T) {
 	}
 }
 
-// Drafts that a killed process left are removed by the first write, those of others that
-// still run are not. A second process does not look again.
+// The first write removes the drafts of killed processes, but not those of running ones. A second
+// process does not search again.
 func TestStaleDraftsAreSwept(t *testing.T) {
 	dir := t.TempDir()
 	past := time.Now().Add(-2 * time.Hour)
@@ -313,7 +313,7 @@ func TestStaleDraftsAreSwept(t *testing.T) {
 	equal(t, files(t, dir), []string{"books/b/.remit-new", "books/b/x", "books/b/y"})
 }
 
-// Refused and failed writes leave nothing behind, no draft and no folder.
+// Refused and failed writes leave no draft and no folder behind.
 func TestRefusedWritesLeaveNothing(t *testing.T) {
 	dir := t.TempDir()
 	d := openDisk(t, dir)

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// folder is an open folder. What is beneath it is reached without following links.
+// folder is an open folder. Files below it are opened without following links.
 type folder struct{ fd int }
 
-// openFolder opens a folder of the host, to which links may lead.
+// openFolder opens a folder of the host. Its path may contain links.
 func openFolder(host string) (folder, error) {
 	fd, err := openIn(unix.AT_FDCWD, host, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -26,15 +26,15 @@ func openFolder(host string) (folder, error) {
 
 func (f folder) close() { _ = unix.Close(f.fd) } // nothing was written through it
 
-// enter opens a folder beneath this one.
+// enter opens a folder below this one.
 func (f folder) enter(path string) (folder, error) {
 	fd, err := openBeneath(f.fd, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	return folder{fd}, err
 }
 
-// openFile opens a file beneath this folder to read it.
+// openFile opens a file below this folder for reading.
 func (f folder) openFile(path string) (*os.File, node, error) {
-	// A pipe must not hold us up. A file has no use for the poller, so that goes again.
+	// O_NONBLOCK keeps a pipe from blocking us. It is cleared again, because files need no poller.
 	fd, err := openBeneath(f.fd, path, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return nil, node{}, err
@@ -53,7 +53,7 @@ func (f folder) openFile(path string) (*os.File, node, error) {
 	return os.NewFile(uintptr(fd), path), at, nil
 }
 
-// openOwn opens a file of ours in this folder.
+// openOwn opens one of the package's own files in this folder.
 func (f folder) openOwn(name string, flags int) (*os.File, error) {
 	fd, err := openIn(f.fd, name, flags|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
@@ -62,17 +62,17 @@ func (f folder) openOwn(name string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// look tells what stands in this folder under a name, be it a link.
+// look returns the metadata of an entry of this folder, without following a link.
 func (f folder) look(name string) (node, error) {
 	var st unix.Stat_t
-	err := again(func() error { return unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	err := retryInterrupted(func() error { return unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	if err != nil {
 		return node{}, err
 	}
 	return nodeOf(&st), nil
 }
 
-// names reads the names in this folder.
+// names returns the names in this folder.
 func (f folder) names() ([]string, error) {
 	fd, err := openIn(f.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -83,40 +83,41 @@ func (f folder) names() ([]string, error) {
 	return file.Readdirnames(-1)
 }
 
-// stamp says when a file in this folder was written.
+// stamp sets the modification time of a file in this folder.
 func (f folder) stamp(name string, at time.Time) error {
 	ts := unix.NsecToTimespec(at.UnixNano())
 	return unix.UtimesNanoAt(f.fd, name, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func (f folder) makeFolder(name string) error {
-	return again(func() error { return unix.Mkdirat(f.fd, name, 0o755) })
+	return retryInterrupted(func() error { return unix.Mkdirat(f.fd, name, 0o755) })
 }
 
-// rename puts one file of this folder in the place of another.
+// rename renames a file in this folder and replaces the target.
 func (f folder) rename(from, to string) error {
-	return again(func() error { return unix.Renameat(f.fd, from, f.fd, to) })
+	return retryInterrupted(func() error { return unix.Renameat(f.fd, from, f.fd, to) })
 }
 
 func (f folder) remove(name string) error {
-	return again(func() error { return unix.Unlinkat(f.fd, name, 0) })
+	return retryInterrupted(func() error { return unix.Unlinkat(f.fd, name, 0) })
 }
 
-// removeFolder removes a folder in this one if it is empty, and nothing else.
+// removeFolder removes a folder in this one if it is empty. It removes nothing else.
 func (f folder) removeFolder(name string) error {
-	return again(func() error { return unix.Unlinkat(f.fd, name, unix.AT_REMOVEDIR) })
+	return retryInterrupted(func() error { return unix.Unlinkat(f.fd, name, unix.AT_REMOVEDIR) })
 }
 
-// sync makes the names in this folder last, as far as its file system lets us.
+// sync makes the entries of this folder durable, if its file system supports that.
 func (f folder) sync() error {
-	err := again(func() error { return unix.Fsync(f.fd) })
+	err := retryInterrupted(func() error { return unix.Fsync(f.fd) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) {
 		return nil
 	}
 	return err
 }
 
-// walkBeneath opens what is beneath a folder a step at a time, without following links.
+// walkBeneath opens a file or folder below a folder one path element at a time, without following
+// links.
 func walkBeneath(dir int, name string, flags int) (int, error) {
 	at := dir
 	for {
@@ -137,15 +138,16 @@ func walkBeneath(dir int, name string, flags int) (int, error) {
 }
 
 func openIn(dir int, name string, flags int, perm uint32) (fd int, err error) {
-	err = again(func() error {
+	err = retryInterrupted(func() error {
 		fd, err = unix.Openat(dir, name, flags|unix.O_CLOEXEC, perm)
 		return err
 	})
 	return fd, err
 }
 
-// again does what signals interrupt, as they may on slow disks, until it is done.
-func again(do func() error) error {
+// retryInterrupted repeats a system call until no signal interrupts it, which can happen on slow
+// disks.
+func retryInterrupted(do func() error) error {
 	for {
 		if err := do(); err != unix.EINTR { //nolint:errorlint // a bare errno
 			return err
@@ -164,8 +166,8 @@ func nodeOf(st *unix.Stat_t) node {
 	return n
 }
 
-// isMisplaced tells whether a part of a path is a link, or a file where a
-// folder should be, or the reverse, or a socket (ENXIO), which cannot be opened.
+// isMisplaced reports whether a part of a path is a link, a file instead of a folder or the
+// reverse, or a socket (ENXIO), which cannot be opened.
 func isMisplaced(err error) bool {
 	return errors.Is(err, errMisplaced) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EISDIR) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO)
 }

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestEitherWayBeneath: where the one call is kept from us, a step at a time leads to
-// the same place, and to none where that does not.
+// TestEitherWayBeneath checks that opening one path element at a time, for systems without the
+// single call, leads to the same file or to the same failure.
 func TestEitherWayBeneath(t *testing.T) {
 	dir := t.TempDir()
 	for _, err := range []error{

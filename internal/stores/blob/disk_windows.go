@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// folder is an open folder. os.Root does not let go what is beneath it, and looking
-// before each step keeps it from links that lead to another place beneath.
+// folder is an open folder. os.Root keeps paths inside of it, and the check before each step
+// rejects links to other places inside.
 type folder struct{ root *os.Root }
 
-// openFolder opens a folder of the host, to which links may lead.
+// openFolder opens a folder of the host. Its path may contain links.
 func openFolder(host string) (folder, error) {
 	root, err := os.OpenRoot(host)
 	return folder{root}, err
@@ -25,7 +25,7 @@ func openFolder(host string) (folder, error) {
 
 func (f folder) close() { _ = f.root.Close() } // nothing was written through it
 
-// enter opens a folder beneath this one.
+// enter opens a folder below this one.
 func (f folder) enter(path string) (folder, error) {
 	if err := f.passable(path, aFolder); err != nil {
 		return folder{}, err
@@ -34,7 +34,7 @@ func (f folder) enter(path string) (folder, error) {
 	return folder{root}, err
 }
 
-// openFile opens a file beneath this folder to read it.
+// openFile opens a file below this folder for reading.
 func (f folder) openFile(path string) (*os.File, node, error) {
 	if err := f.passable(path, aFile); err != nil {
 		return nil, node{}, err
@@ -53,7 +53,7 @@ func (f folder) openFile(path string) (*os.File, node, error) {
 	return file, nodeOf(info), nil
 }
 
-// passable makes sure that a path leads through folders alone, to what it should.
+// passable returns an error unless a path leads through folders only, to an entry of kind end.
 func (f folder) passable(name string, end kind) error {
 	steps := strings.Split(name, "/")
 	for i := range steps {
@@ -68,12 +68,12 @@ func (f folder) passable(name string, end kind) error {
 	return nil
 }
 
-// openOwn opens a file of ours in this folder.
+// openOwn opens one of the package's own files in this folder.
 func (f folder) openOwn(name string, flags int) (*os.File, error) {
 	return f.root.OpenFile(name, flags, 0o644)
 }
 
-// look tells what stands in this folder under a name, be it a link.
+// look returns the metadata of an entry of this folder, without following a link.
 func (f folder) look(name string) (node, error) {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f folder) look(name string) (node, error) {
 	return nodeOf(info), nil
 }
 
-// names reads the names in this folder.
+// names returns the names in this folder.
 func (f folder) names() ([]string, error) {
 	file, err := f.root.Open(".")
 	if err != nil {
@@ -92,17 +92,17 @@ func (f folder) names() ([]string, error) {
 	return file.Readdirnames(-1)
 }
 
-// stamp says when a file in this folder was written.
+// stamp sets the modification time of a file in this folder.
 func (f folder) stamp(name string, at time.Time) error { return f.root.Chtimes(name, at, at) }
 
 func (f folder) makeFolder(name string) error { return f.root.Mkdir(name, 0o755) }
 
-// rename puts one file of this folder in the place of another.
+// rename renames a file in this folder and replaces the target.
 func (f folder) rename(from, to string) error { return f.root.Rename(from, to) }
 
 func (f folder) remove(name string) error { return f.root.Remove(name) }
 
-// removeFolder removes a folder in this one if it is empty, and nothing else.
+// removeFolder removes a folder in this one if it is empty. It removes nothing else.
 func (f folder) removeFolder(name string) error {
 	host, err := windows.UTF16PtrFromString(filepath.Join(f.root.Name(), name))
 	if err != nil {
@@ -111,7 +111,7 @@ func (f folder) removeFolder(name string) error {
 	return windows.RemoveDirectory(host)
 }
 
-// sync does nothing: Windows has no such call.
+// sync does nothing: Windows has no call to sync a folder.
 func (f folder) sync() error { return nil }
 
 func nodeOf(info fs.FileInfo) node {
@@ -128,8 +128,8 @@ func nodeOf(info fs.FileInfo) node {
 	return n
 }
 
-// isMisplaced tells whether a part of a path is a link, or a file where a folder should
-// be, or the reverse.
+// isMisplaced reports whether a part of a path is a link, a file instead of a folder, or the
+// reverse.
 func isMisplaced(err error) bool {
 	return errors.Is(err, errMisplaced) || errors.Is(err, windows.ERROR_DIRECTORY) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -13,8 +13,8 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Put writes a file beside the place of the object, syncs it, and moves it there while
-// nobody else may write to that key.
+// Put writes a file next to the object, syncs it, and renames it to the object while it holds the
+// lock of the key.
 func (d *Disk) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (stored books.Object, created bool, err error) {
 	return d.put(ctx, key, content{r: r, size: size}, c)
 }
@@ -36,10 +36,10 @@ func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) 
 	defer w.in.close()
 	hash, err := w.fill(ctx, what)
 	if err == nil {
-		stored, created, err = d.settle(ctx, w, c)
+		stored, created, err = d.publish(ctx, w, c)
 	}
 	if err != nil {
-		_ = w.in.remove(w.temp) // if it stays, it is swept one day
+		_ = w.in.remove(w.temp) // if it stays, a later sweep removes it
 		d.prune(dir)
 		return books.Object{}, false, err
 	}
@@ -50,14 +50,14 @@ func (d *Disk) put(ctx context.Context, key string, what content, c books.Cond) 
 	return stored, created, nil
 }
 
-// draft makes an empty file beside the place of an object, and the folder it is in. With
-// a hash to compare, something is there already, so no folder is made.
+// draft creates an empty temporary file in the folder of an object, and the folder if it is
+// missing. If the condition names a hash, the object must exist already, so no folder is created.
 func (d *Disk) draft(key string, c books.Cond) (w draft, err error) {
 	const tries = 100
 	for range tries {
 		w, err = d.tryDraft(key, c)
-		// Whoever deletes the last object of a folder removes it, perhaps just after we
-		// came there. As soon as there is a file of ours in it, it stays.
+		// Deleting the last object of a folder also removes the folder, maybe just after we opened
+		// it. Once the folder holds our file, it stays.
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -89,8 +89,8 @@ func (d *Disk) tryDraft(key string, c books.Cond) (draft, error) {
 	return draft{in: in, file: file, temp: temp, name: name, key: key}, nil
 }
 
-// settle moves a finished draft to its place, if the condition holds there.
-func (d *Disk) settle(ctx context.Context, w draft, c books.Cond) (stored books.Object, created bool, err error) {
+// publish renames a finished draft to its object, if the condition holds.
+func (d *Disk) publish(ctx context.Context, w draft, c books.Cond) (stored books.Object, created bool, err error) {
 	release, err := d.lock(w.key)
 	if err != nil {
 		return books.Object{}, false, err
@@ -99,7 +99,7 @@ func (d *Disk) settle(ctx context.Context, w draft, c books.Cond) (stored books.
 	if err := ctx.Err(); err != nil {
 		return books.Object{}, false, err
 	}
-	there, err := w.in.judge(w.name, c)
+	there, err := w.in.checkCond(w.name, c)
 	if err != nil {
 		return books.Object{}, false, err
 	}
@@ -112,14 +112,14 @@ func (d *Disk) settle(ctx context.Context, w draft, c books.Cond) (stored books.
 	case isMisplaced(err):
 		return books.Object{}, false, books.ErrNoPlace
 	case err != nil:
-		return books.Object{}, false, fmt.Errorf("move object to its place: %w", err)
+		return books.Object{}, false, fmt.Errorf("rename object: %w", err)
 	}
 	at, err := w.in.look(w.name)
 	return at.object(w.key), there == nothing, err
 }
 
-// Copy stores the object from at another key as well. It makes no link to the same file:
-// a person who edits one of them does not mean the other.
+// Copy stores a copy of the object from under another key. It does not create a hard link, because
+// a person who edits one file does not expect the other to change.
 func (d *Disk) Copy(ctx context.Context, from, to, hash string) error {
 	body, err := d.Open(ctx, from)
 	if errors.Is(err, books.ErrNotFound) {
@@ -134,20 +134,20 @@ func (d *Disk) Copy(ctx context.Context, from, to, hash string) error {
 		_, err = what.copyTo(ctx, io.Discard)
 		return err
 	}
-	_, _, err = d.put(ctx, to, what, books.Cond{}) // whoever is as fast brings the same bytes
+	_, _, err = d.put(ctx, to, what, books.Cond{}) // a concurrent writer stores the same bytes
 	return err
 }
 
-// Delete removes the file, and the folders that are empty without it: a key needs none.
+// Delete removes the file, and the folders that are empty without it.
 func (d *Disk) Delete(ctx context.Context, key string, c books.Cond) (existed bool, err error) {
-	// To see that nothing is there takes no lock, and no right to write.
+	// Finding out that there is no object needs no lock, and no permission to write.
 	if _, err := d.Stat(ctx, key); err != nil {
-		return false, gone(err, c)
+		return false, deleteResult(err, c)
 	}
 	dir, name := path.Split(key)
 	in, err := d.folderOf(dir)
 	if err != nil {
-		return false, gone(err, c)
+		return false, deleteResult(err, c)
 	}
 	defer in.close()
 	if existed, err = d.remove(in, name, key, c); err != nil || !existed {
@@ -160,8 +160,8 @@ func (d *Disk) Delete(ctx context.Context, key string, c books.Cond) (existed bo
 	return true, nil
 }
 
-// gone is what comes of deleting an object that could not be looked at.
-func gone(err error, c books.Cond) error {
+// deleteResult returns the result of deleting an object that Stat could not find.
+func deleteResult(err error, c books.Cond) error {
 	switch {
 	case !errors.Is(err, books.ErrNotFound):
 		return err
@@ -178,7 +178,7 @@ func (d *Disk) remove(in folder, name, key string, c books.Cond) (existed bool, 
 		return false, err
 	}
 	defer release()
-	there, err := in.judge(name, c)
+	there, err := in.checkCond(name, c)
 	if err != nil || there != aFile {
 		return false, err
 	}

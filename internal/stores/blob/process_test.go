@@ -31,9 +31,9 @@ const (
 	dirEnv  = "BLOB_TEST_DIR"
 )
 
-// TestMain plays the other process when a test asks for one.
+// TestMain runs as the other process when a test starts one.
 func TestMain(m *testing.M) {
-	roles := map[string]func(d *blob.Disk, args []string) error{"count": count, "race": race, "write": writeAndTell, "fill": fillTheDisk}
+	roles := map[string]func(d *blob.Disk, args []string) error{"count": count, "race": race, "write": writeAndPrint, "fill": fillTheDisk}
 	role := os.Getenv(roleEnv)
 	if role == "" {
 		os.Exit(m.Run())
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// process prepares a process that plays a role; arguments go to the role.
+// process prepares a process with a role, which gets the arguments.
 func process(role, dir string, args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir)
@@ -58,7 +58,7 @@ func process(role, dir string, args ...string) *exec.Cmd {
 
 const counter = "books/b/counter"
 
-// count adds one to a number 8 times from each of 8 goroutines.
+// count increments a number 8 times from each of 8 goroutines.
 func count(d *blob.Disk, _ []string) error {
 	return atOnce(8, func(int) error {
 		for range 8 {
@@ -91,8 +91,8 @@ func TestNoIncrementIsLostOverProcesses(t *testing.T) {
 	equal(t, files(t, dir), []string{counter})
 }
 
-// race tells that it is ready, waits for a line, and then writes from 4 goroutines under
-// the same condition. It tells who won.
+// race prints that it is ready, waits for a line, and then writes from 4 goroutines with the same
+// condition. It prints which of them succeeded.
 func race(d *blob.Disk, args []string) error {
 	fmt.Println("ready")
 	if _, err := bufio.NewReader(os.Stdin).ReadString('\n'); err != nil {
@@ -117,16 +117,16 @@ func TestOfRacersInProcessesOneWins(t *testing.T) {
 	check(t, put(d, counter, "before", books.Cond{}))
 	var racers [4]*exec.Cmd
 	var starts [4]io.WriteCloser
-	var told [4]*bufio.Reader
+	var outputs [4]*bufio.Reader
 	for i := range racers {
 		racers[i] = process("race", dir, strconv.Itoa(i))
 		starts[i], _ = racers[i].StdinPipe()
 		out, _ := racers[i].StdoutPipe()
-		told[i] = bufio.NewReader(out)
+		outputs[i] = bufio.NewReader(out)
 		check(t, racers[i].Start())
 	}
 	for i := range racers {
-		_, err := told[i].ReadString('\n')
+		_, err := outputs[i].ReadString('\n')
 		check(t, err)
 	}
 	for i := range racers {
@@ -135,7 +135,7 @@ func TestOfRacersInProcessesOneWins(t *testing.T) {
 	}
 	var winners []string
 	for i := range racers {
-		out, err := io.ReadAll(told[i])
+		out, err := io.ReadAll(outputs[i])
 		check(t, err)
 		check(t, racers[i].Wait())
 		winners = append(winners, strings.Fields(string(out))...)
@@ -145,16 +145,16 @@ func TestOfRacersInProcessesOneWins(t *testing.T) {
 	equal(t, winners, []string{got})
 }
 
-// version is the n-th content of an object: long, and all of one piece.
+// version returns the n-th content of an object: long, and uniform.
 func version(object, n int) string {
 	return strings.Repeat(fmt.Sprintf("%d of %d\n", n, object), 2000)
 }
 
 const writers = 4
 
-// writeAndTell replaces an object from each of some goroutines, and tells of each write
-// that is acknowledged, until it is killed.
-func writeAndTell(d *blob.Disk, args []string) error {
+// writeAndPrint replaces an object from each of several goroutines, and prints each acknowledged
+// write, until it is killed.
+func writeAndPrint(d *blob.Disk, args []string) error {
 	from, err := strconv.Atoi(args[0])
 	if err != nil {
 		return err
@@ -169,24 +169,25 @@ func writeAndTell(d *blob.Disk, args []string) error {
 	})
 }
 
-// TestKilledInTheMiddle kills a process again and again while it writes, 1,000 times in
-// all. What was acknowledged is there, or what came after it, whole; and no lock is left.
+// TestKilledInTheMiddle kills a writing process repeatedly, after 1,000 writes in total. Each
+// object must then hold the acknowledged content or a later one, completely, and no lock may
+// remain.
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
 	d := openDisk(t, dir)
-	const rounds = 10
+	const attempts = 10
 	last := [writers]int{}
 	for object := range last {
 		check(t, put(d, fmt.Sprintf("books/b/%d", object), version(object, 0), books.Cond{}))
 	}
-	for round := range rounds {
-		killAfter(t, process("write", dir, strconv.Itoa(1000*(round+1))), 100+round, &last)
+	for attempt := range attempts {
+		killAfter(t, process("write", dir, strconv.Itoa(1000*(attempt+1))), 100+attempt, &last)
 		for object, acknowledged := range last {
 			got, err := get(d, fmt.Sprintf("books/b/%d", object))
 			check(t, err)
-			// Nobody was told of the write that was under way.
-			if got != version(object, acknowledged) && got != version(object, acknowledged+1) && got != version(object, 1000*(round+1)) {
-				t.Fatalf("round %d: object %d begins with %.20q, %d was acknowledged", round, object, got, acknowledged)
+			// The write that was in progress has not been acknowledged.
+			if got != version(object, acknowledged) && got != version(object, acknowledged+1) && got != version(object, 1000*(attempt+1)) {
+				t.Fatalf("attempt %d: object %d begins with %.20q, %d was acknowledged", attempt, object, got, acknowledged)
 			}
 			check(t, put(d, fmt.Sprintf("books/b/%d", object), version(object, acknowledged), books.Cond{Hash: bookstest.HashOf(got)}))
 		}
@@ -194,7 +195,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 	equal(t, keys(t, d), []string{"books/b/0", "books/b/1", "books/b/2", "books/b/3"})
 }
 
-// killAfter kills a process when it has told of so many writes, and notes the last of
+// killAfter kills a process after it has printed a number of writes, and records the last write of
 // each object.
 func killAfter(t *testing.T, c *exec.Cmd, writes int, last *[writers]int) {
 	t.Helper()
@@ -205,7 +206,7 @@ func killAfter(t *testing.T, c *exec.Cmd, writes int, last *[writers]int) {
 	for i := 1; s.Scan(); i++ {
 		var object, n int
 		if _, err := fmt.Sscan(s.Text(), &object, &n); err != nil {
-			t.Fatalf("it told %q", s.Text())
+			t.Fatalf("unexpected output %q", s.Text())
 		}
 		last[object] = n
 		if i == writes {
@@ -217,8 +218,8 @@ func killAfter(t *testing.T, c *exec.Cmd, writes int, last *[writers]int) {
 	}
 }
 
-// fillTheDisk limits how large a file may grow, which fails a write half way just as a
-// full disk does. It tells what the writes came to.
+// fillTheDisk limits the size of files, so that a write fails half way as it does on a full disk.
+// It prints the results of the writes.
 func fillTheDisk(d *blob.Disk, _ []string) error {
 	signal.Ignore(unix.SIGXFSZ)
 	var room unix.Rlimit
@@ -251,7 +252,7 @@ func TestAFileThatGrowsTooLarge(t *testing.T) {
 	equal(t, got, "old")
 }
 
-// TestAFullDisk fills a disk of 2 MiB, and goes on when there is room again.
+// TestAFullDisk fills a file system of 2 MiB, and continues when there is space again.
 func TestAFullDisk(t *testing.T) {
 	dir := mountSmall(t)
 	d := openDisk(t, filepath.Join(dir, "library"))
@@ -278,8 +279,8 @@ func TestAFullDisk(t *testing.T) {
 	check(t, put(d, kept[1], strings.Repeat("y", 300<<10), books.Cond{}))
 }
 
-// mustFail runs every write on a disk that takes none: they fail with the error of the
-// system, and what is there stays.
+// mustFail attempts every kind of write on a disk that accepts none: each must fail with the error
+// of the system, and existing objects must stay unchanged.
 func mustFail(t *testing.T, d *blob.Disk, want error) {
 	t.Helper()
 	_, deleted := d.Delete(t.Context(), "books/b/there", books.Cond{})
@@ -351,14 +352,14 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	equal(t, string(secret), "s")
 	equal(t, files(t, filepath.Join(dir, "outside")), []string{"secret"})
 
-	// A link to the folder itself is how its owner put it there.
+	// A link to the folder itself is allowed, because its owner created it.
 	check(t, os.Symlink(library, filepath.Join(dir, "link")))
 	got, err := get(openDisk(t, filepath.Join(dir, "link")), "books/b/x")
 	check(t, err)
 	equal(t, got, "x")
 }
 
-// TestNothingStaysOpen counts descriptors, however calls end.
+// TestNothingStaysOpen checks that no call leaks a descriptor, whatever its result.
 func TestNothingStaysOpen(t *testing.T) {
 	d := openDisk(t, t.TempDir())
 	all := func() {

@@ -19,28 +19,28 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// S3 keeps objects in a bucket of S3, or of a store that speaks its protocol. That an
-// object is replaced only if it still is what was read, the store has to guarantee;
-// Probe tells whether it does.
+// S3 stores objects in a bucket of S3, or of a store with the same protocol. The store must
+// guarantee that a conditional write replaces an object only if it is unchanged; Probe checks that
+// it does.
 type S3 struct {
 	at          address
-	core        *minio.Core // signs nothing: roundTrip does
+	core        *minio.Core // does not sign requests: roundTrip does
 	base        http.RoundTripper
 	credentials *credentials.Credentials
-	patience    time.Duration // for an answer to a small request
-	breath      time.Duration // before the second try of one
-	perPage     int           // objects that are listed at a time
-	partSize    int64         // what is larger is sent in parts, so that a broken connection costs one of them
+	timeout     time.Duration // for an answer to a small request
+	backoff     time.Duration // wait before the first retry of a request
+	perPage     int           // objects per page of a list
+	partSize    int64         // larger objects are sent in parts, so that a broken connection costs only one part
 }
 
 var _ books.Store = (*S3)(nil)
 
-// noWait keeps minio-go from waiting after the last try: to try again is our business.
+// noWait keeps minio-go from waiting after the last attempt, because this package does the retries.
 var noWait = sync.OnceFunc(func() { minio.DefaultRetryUnit = 0 })
 
-// OpenS3 reads the address of a bucket, as docs/books-s3.md has it, and where credentials come
-// from. Nothing is sent to the store. Credentials that this machine has are read at once; what a
-// service has may come later.
+// OpenS3 parses the URL of a bucket, which docs/books-s3.md describes, and finds the source of the
+// credentials. It sends nothing to the store. It reads credentials on this machine immediately;
+// those from a service are fetched on first use.
 func OpenS3(ctx context.Context, address string, getenv func(string) (string, bool)) (*S3, error) {
 	noWait()
 	at, err := parseAddress(address, getenv)
@@ -54,19 +54,19 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 			MaxIdleConnsPerHost:   64,
 			IdleConnTimeout:       30 * time.Second,
 			ExpectContinueTimeout: time.Second,
-			DisableCompression:    true, // a length that is told is that of the object
+			DisableCompression:    true, // so that Content-Length is the size of the object
 		},
-		patience: 10 * time.Second,
-		breath:   100 * time.Millisecond,
-		perPage:  1000, // the most that S3 gives
+		timeout:  10 * time.Second,
+		backoff:  100 * time.Millisecond,
+		perPage:  1000, // the maximum of S3
 		partSize: 16 << 20,
 	}
 	source, remote := credentialsFrom(func(name string) string { value, _ := getenv(name); return value }, at.region)
 	s.credentials = credentials.New(source)
 	if !remote {
-		ctx, cancel := context.WithTimeout(ctx, s.patience)
+		ctx, cancel := context.WithTimeout(ctx, s.timeout)
 		defer cancel()
-		if _, err := s.who(ctx); err != nil {
+		if _, err := s.getCredentials(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -81,29 +81,29 @@ func OpenS3(ctx context.Context, address string, getenv func(string) (string, bo
 	return s, nil
 }
 
-// Name is what registries call it.
+// Name returns the name of this store in registries.
 func (*S3) Name() string { return "s3" }
 
-// found is an object and what the store knows of it.
+// found is an object with the metadata that the store has.
 type found struct {
 	books.Object
-	tag string // what a condition names
-	md5 string // of the content, as its writer told; "" from others
-	// untold says that the store does not know the hash: we have read the object.
-	untold bool
-	// write is the name of the Put that stored it, so that one whose answer was lost
-	// knows its own.
+	tag string // the ETag, for conditions
+	md5 string // of the content, set by our writer; "" for objects of other programs
+	// computed means that the store has no hash of the object: we computed it from the content.
+	computed bool
+	// write is the id of the Put that stored the object, so that a Put whose answer was lost can
+	// recognize its own object.
 	write string
 }
 
-// These are kept with an object.
+// Metadata stored with an object.
 const (
 	metaHash  = "X-Amz-Meta-Sha256"
 	metaMD5   = "X-Amz-Meta-Md5"
 	metaWrite = "X-Amz-Meta-Write"
 )
 
-// foundIn reads what an answer says of an object.
+// foundIn reads the description of an object from an answer.
 func foundIn(key string, info minio.ObjectInfo) (found, error) {
 	f := found{
 		Object: books.Object{Key: key, Size: info.Size, Hash: info.Metadata.Get(metaHash), Modified: info.LastModified.UTC()},
@@ -112,54 +112,54 @@ func foundIn(key string, info minio.ObjectInfo) (found, error) {
 		write:  info.Metadata.Get(metaWrite),
 	}
 	if raw, err := hex.DecodeString(f.Hash); err != nil || len(raw) != sha256.Size || f.Hash != strings.ToLower(f.Hash) {
-		f.Hash = "" // somebody else's
+		f.Hash = "" // written by another program
 	}
 	if f.Size < 0 || f.tag == "" {
-		return found{}, errors.New("the S3 store tells neither size nor ETag of an object")
+		return found{}, errors.New("the S3 store returned an object without size or ETag")
 	}
 	f.Version = version(f.tag, f.Size)
 	return f, nil
 }
 
-// version is that of an object, from what every answer and list tells of it.
+// version returns the version of an object, from values that every answer and list contains.
 func version(tag string, size int64) string {
 	return tag + "-" + strconv.FormatInt(size, 10)
 }
 
-// mixed says that the answer may tell the tag of one object and the rest of another, as a
-// gateway over a file system does if somebody writes at that moment. Stores that encrypt
-// have tags of another kind, so it is no proof.
+// mixed reports whether the answer may combine the ETag of one object with the metadata of another.
+// A gateway over a file system does that if another client writes at the same moment. Stores that
+// encrypt have other ETags, so this is no proof.
 func (f found) mixed() bool {
 	return f.md5 != "" && f.md5 != f.tag && len(f.tag) == len(f.md5)
 }
 
-// holds tells whether an object may be stored under a key: S3 has an end to keys, and a
-// disk to each part of them.
+// holds reports whether an object may be stored under a key: S3 limits the length of keys, and a
+// disk that of each part.
 func (s *S3) holds(key string) bool {
 	long := func(part string) bool { return len(part) > 255 }
 	return isKey(key) && len(s.at.prefix+key) <= 1024 && !slices.ContainsFunc(strings.Split(key, "/"), long)
 }
 
-// looks is how often something is looked at again, because it changed meanwhile, before
-// we give up.
-const looks = 50
+// maxLooks is the maximum number of attempts for an object that keeps changing.
+const maxLooks = 50
 
-var errRestless = errors.New("the object changes faster than it can be read")
+var errChanging = errors.New("the object changes faster than it can be read")
 
-// steady asks until an answer is of one piece: its parts fit, or it comes twice.
-func steady(ask func() (found, error)) (found, error) {
+// consistent repeats ask until the answer is consistent: either its parts match, or it comes twice
+// in a row.
+func consistent(ask func() (found, error)) (found, error) {
 	before := found{}
-	for range looks {
+	for range maxLooks {
 		f, err := ask()
 		if err != nil || !f.mixed() || f == before {
 			return f, err
 		}
 		before = f
 	}
-	return found{}, errRestless
+	return found{}, errChanging
 }
 
-// Stat describes an object. Its hash is known if we have stored it.
+// Stat describes an object. Its hash is known if Remit stored it.
 func (s *S3) Stat(ctx context.Context, key string) (books.Object, error) {
 	f, err := s.stat(ctx, key)
 	return f.Object, err
@@ -169,7 +169,7 @@ func (s *S3) stat(ctx context.Context, key string) (found, error) {
 	if !s.holds(key) {
 		return found{}, books.ErrNotFound
 	}
-	return steady(func() (found, error) { return s.head(ctx, key) })
+	return consistent(func() (found, error) { return s.head(ctx, key) })
 }
 
 func (s *S3) head(ctx context.Context, key string) (found, error) {
@@ -181,28 +181,28 @@ func (s *S3) head(ctx context.Context, key string) (found, error) {
 	return foundIn(key, info)
 }
 
-// current is stat with the hash, for which it may have to read the object.
+// current is stat with the hash. It reads the object if the store has no hash.
 func (s *S3) current(ctx context.Context, key string) (found, error) {
-	for range looks {
+	for range maxLooks {
 		f, err := s.stat(ctx, key)
 		if err != nil || f.Hash != "" {
 			return f, err
 		}
-		f.untold = true
+		f.computed = true
 		f.Hash, err = s.hashOf(ctx, f)
-		if !errors.Is(err, errOther) {
+		if !errors.Is(err, errReplaced) {
 			return f, err
 		}
 	}
-	return found{}, errRestless
+	return found{}, errChanging
 }
 
-// hashOf reads an object that does not tell its hash. If it is another one by now, that
-// is errOther.
+// hashOf reads an object that has no stored hash. It returns errReplaced if the object was
+// replaced.
 func (s *S3) hashOf(ctx context.Context, f found) (string, error) {
 	body, err := s.open(ctx, f.Key, f.tag)
 	if errors.Is(err, books.ErrNotFound) {
-		return "", errOther
+		return "", errReplaced
 	}
 	if err != nil {
 		return "", err
@@ -215,18 +215,17 @@ func (s *S3) hashOf(ctx context.Context, f found) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
-// Delete removes an object if the condition holds. A store that ignores If-Match for
-// DELETE leaves a moment between the look and the removal in which another's write is
-// removed with it.
+// Delete removes an object if the condition holds. If the store ignores If-Match for DELETE, a
+// write between the check and the removal is removed as well.
 func (s *S3) Delete(ctx context.Context, key string, c books.Cond) (existed bool, err error) {
 	err = s.retry(ctx, func(int) (again bool, err error) {
-		was, err := s.judge(ctx, key, c)
+		was, err := s.checkCond(ctx, key, c)
 		if err != nil || was == nil {
 			return false, err
 		}
 		err = s.remove(ctx, was, c)
 		existed = err == nil
-		return errors.Is(err, errOther), err
+		return errors.Is(err, errReplaced), err
 	})
 	return existed, err
 }
@@ -236,8 +235,8 @@ func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
 	if c.Hash != "" {
 		e.ifMatch = was.tag
 	}
-	err := s.erase(ctx, was.Key, e)
-	missed := errors.Is(err, errOther) || errors.Is(err, books.ErrNotFound)
+	err := s.removeObject(ctx, was.Key, e)
+	missed := errors.Is(err, errReplaced) || errors.Is(err, books.ErrNotFound)
 	switch {
 	case missed && c.Hash == "":
 		return nil
@@ -246,28 +245,28 @@ func (s *S3) remove(ctx context.Context, was *found, c books.Cond) error {
 	case !missed:
 		return err
 	case !e.doubtful:
-		return errOther
+		return errReplaced
 	}
-	// A try before this one got no answer. If the object is gone, that is what was wanted.
+	// An earlier attempt got no answer. If the object is gone, the removal has succeeded.
 	if _, err := s.stat(ctx, was.Key); errors.Is(err, books.ErrNotFound) {
 		return nil
 	}
 	return books.ErrUnknown
 }
 
-// erase removes an object, if the exchange has a condition and that holds.
-func (s *S3) erase(ctx context.Context, key string, e *exchange) error {
+// removeObject removes an object, subject to the condition of the exchange, if any.
+func (s *S3) removeObject(ctx context.Context, key string, e *exchange) error {
 	return e.failure(ctx, s.core.RemoveObject(e.in(ctx), s.at.bucket, s.at.prefix+key, minio.RemoveObjectOptions{}))
 }
 
-// judge looks at what a write is about to change, nil if nothing is there, and says
-// whether the condition holds.
-func (s *S3) judge(ctx context.Context, key string, c books.Cond) (*found, error) {
-	look := s.stat
+// checkCond returns the object that a write is about to change, or nil if there is none. It returns
+// an error if the condition does not hold.
+func (s *S3) checkCond(ctx context.Context, key string, c books.Cond) (*found, error) {
+	read := s.stat
 	if c != (books.Cond{}) {
-		look = s.current
+		read = s.current
 	}
-	was, err := look(ctx, key)
+	was, err := read(ctx, key)
 	switch {
 	case errors.Is(err, books.ErrNotFound) && c.Hash != "":
 		return nil, &books.ConflictError{}
@@ -281,7 +280,7 @@ func (s *S3) judge(ctx context.Context, key string, c books.Cond) (*found, error
 	return &was, nil
 }
 
-// Copy stores an object once more. Nothing passes through this machine.
+// Copy copies an object within the store. The content does not pass through this machine.
 func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 	return s.retry(ctx, func(n int) (again bool, err error) {
 		there := make(chan error, 1)
@@ -289,7 +288,7 @@ func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 			_, err := s.stat(ctx, to)
 			there <- err
 		}()
-		was, err := s.judge(ctx, from, books.Cond{Hash: hash})
+		was, err := s.checkCond(ctx, from, books.Cond{Hash: hash})
 		already := <-there
 		switch {
 		case err != nil:
@@ -297,7 +296,7 @@ func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 		case !errors.Is(already, books.ErrNotFound):
 			return false, already
 		}
-		if err := s.place(ctx, to); err != nil {
+		if err := s.checkPlace(ctx, to); err != nil {
 			return false, err
 		}
 		err = s.copy(ctx, was, to)
@@ -307,7 +306,7 @@ func (s *S3) Copy(ctx context.Context, from, to, hash string) error {
 
 func (s *S3) copy(ctx context.Context, was *found, to string) error {
 	header := map[string]string{"X-Amz-Copy-Source-If-Match": `"` + was.tag + `"`}
-	if was.untold {
+	if was.computed {
 		header["X-Amz-Metadata-Directive"], header[metaHash] = "REPLACE", was.Hash
 	}
 	e := &exchange{size: was.Size}

@@ -15,9 +15,9 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Open gives the content of an object. What is small is read at once. The rest is read as
-// it is asked for, and every part of it is asked for as part of the same object: once
-// that is replaced, reading elsewhere than straight on fails.
+// Open returns the content of an object. It reads a small object immediately. A larger one is read
+// on demand, with conditional requests for the same object: once the object is replaced, reads that
+// do not continue the open response fail.
 func (s *S3) Open(ctx context.Context, key string) (*books.Body, error) {
 	if !s.holds(key) {
 		return nil, books.ErrNotFound
@@ -25,12 +25,13 @@ func (s *S3) Open(ctx context.Context, key string) (*books.Body, error) {
 	return s.open(ctx, key, "")
 }
 
-// open is Open of the object with a tag, if there is one; errOther if it is another by now.
+// open opens the object with an ETag, or the current object if tag is empty. It returns errReplaced
+// if the object was replaced.
 func (s *S3) open(ctx context.Context, key, tag string) (*books.Body, error) {
 	var body *books.Body
-	_, err := steady(func() (found, error) {
+	_, err := consistent(func() (found, error) {
 		if body != nil {
-			_ = body.Close() // it was of two pieces
+			_ = body.Close() // it was inconsistent
 		}
 		var f found
 		var err error
@@ -44,8 +45,8 @@ func (s *S3) open(ctx context.Context, key, tag string) (*books.Body, error) {
 }
 
 func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found, error) {
-	before := "" // the hash of what did not fit its description
-	for range looks {
+	before := "" // the hash of content that did not match its metadata
+	for range maxLooks {
 		rest, f, err := s.get(ctx, key, tag, 0)
 		if err != nil {
 			return nil, found{}, err
@@ -61,16 +62,17 @@ func (s *S3) openOnce(ctx context.Context, key, tag string) (*books.Body, found,
 		actual := hex.EncodeToString(sum[:])
 		switch {
 		case f.Hash == "" || f.Hash == actual:
-			return &books.Body{ReadSeekCloser: held{bytes.NewReader(content)}, Object: f.Object}, f, nil
+			return &books.Body{ReadSeekCloser: memoryBody{bytes.NewReader(content)}, Object: f.Object}, f, nil
 		case before == actual:
 			return nil, found{}, errDamaged
 		}
-		before = actual // it was replaced while it was read, and the store did not notice
+		before = actual // it was replaced during the read, and the store did not notice
 	}
-	return nil, found{}, errRestless
+	return nil, found{}, errChanging
 }
 
-// get asks for the content of an object from a place on: of the one with a tag, if there is one.
+// get requests the content of an object from an offset on. If tag is not empty, the object must
+// have this ETag.
 func (s *S3) get(ctx context.Context, key, tag string, from int64) (io.ReadCloser, found, error) {
 	var opts minio.GetObjectOptions
 	if tag != "" {
@@ -86,7 +88,7 @@ func (s *S3) get(ctx context.Context, key, tag string, from int64) (io.ReadClose
 	}
 	f, err := foundIn(key, info)
 	if err == nil && from > 0 && e.status != http.StatusPartialContent {
-		err = errors.New("the S3 store does not give parts of objects")
+		err = errors.New("the S3 store does not support range requests")
 	}
 	if err != nil {
 		_ = body.Close() // nobody reads it
@@ -95,24 +97,24 @@ func (s *S3) get(ctx context.Context, key, tag string, from int64) (io.ReadClose
 	return body, f, nil
 }
 
-// held is a body that is in memory.
-type held struct{ *bytes.Reader }
+// memoryBody is a body in memory.
+type memoryBody struct{ *bytes.Reader }
 
-// Close has nothing to give back.
-func (held) Close() error { return nil }
+// Close does nothing.
+func (memoryBody) Close() error { return nil }
 
-// remote is a body that is read from the store.
+// remote is a body that is read from the store on demand.
 type remote struct {
 	s      *S3
-	ctx    context.Context // that of Open: reading goes on for it
+	ctx    context.Context // the context of Open, which also bounds reading
 	f      found
-	at     int64         // where the next Read begins
-	rest   io.ReadCloser // nil: nothing is under way
-	from   int64         // where rest is
+	at     int64         // offset of the next Read
+	rest   io.ReadCloser // nil if no response is open
+	from   int64         // the offset of rest
 	closed bool
 }
 
-// Seek costs nothing until something is read.
+// Seek sends no request; the next Read does.
 func (r *remote) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -127,7 +129,7 @@ func (r *remote) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read goes on after a broken connection where it was: the tag sees to it that this is
+// Read continues at the same offset after a broken connection. The ETag guarantees that it is still
 // the same object.
 func (r *remote) Read(p []byte) (int, error) {
 	if r.closed {
@@ -140,13 +142,13 @@ func (r *remote) Read(p []byte) (int, error) {
 		if r.at >= r.f.Size {
 			return 0, io.EOF
 		}
-		if err := r.reach(); err != nil {
+		if err := r.ensureOpen(); err != nil {
 			return 0, err
 		}
 		got, err := r.rest.Read(p)
 		r.at, r.from = r.at+int64(got), r.from+int64(got)
 		if got > 0 {
-			return got, nil // an error comes again with the next Read
+			return got, nil // the next Read returns the error again
 		}
 		r.drop()
 		if errors.Is(err, io.EOF) {
@@ -161,8 +163,8 @@ func (r *remote) Read(p []byte) (int, error) {
 	}
 }
 
-// reach asks for the rest of the object from where the next Read begins.
-func (r *remote) reach() error {
+// ensureOpen makes sure that a response is open at the offset of the next Read.
+func (r *remote) ensureOpen() error {
 	if r.rest != nil && r.from == r.at {
 		return nil
 	}
@@ -182,7 +184,7 @@ func (r *remote) drop() {
 	}
 }
 
-// Close ends what is under way.
+// Close closes the open response.
 func (r *remote) Close() error {
 	r.drop()
 	r.closed = true

@@ -16,18 +16,19 @@ import (
 
 var errNoneSet = errors.New("a library on S3 needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment")
 
-// credentialsError says why there are no credentials.
+// credentialsError reports why there are no credentials.
 type credentialsError struct{ error }
 
-// chain asks its sources in their order, and keeps what it got until shortly before it expires. In
-// contrast to that of minio-go it never ends in requests that are not signed.
+// chain queries its sources in order, and keeps the credentials until shortly before they expire.
+// Unlike the chain of minio-go, it never falls back to unsigned requests.
 type chain struct {
 	sources []credentials.Provider
 	expiry  credentials.Expiry
-	lasting bool // what it got does not expire
+	lasting bool // the credentials do not expire
 }
 
-// RetrieveWithCredContext gives what the first source has that has anything, or the first error.
+// RetrieveWithCredContext returns the credentials of the first source that has any, or the first
+// error.
 func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
 	first := errNoneSet
 	for _, source := range c.sources {
@@ -37,10 +38,10 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 			c.expiry.SetExpiration(value.Expiration, credentials.DefaultExpiryWindow)
 			return value, nil
 		}
-		if told, ok := errors.AsType[credentials.ErrorResponse](err); ok { // its own words may repeat the token
-			err = fmt.Errorf("the token service answers with %s", word(told.STSError.Code))
+		if response, ok := errors.AsType[credentials.ErrorResponse](err); ok { // its message may repeat the token
+			err = fmt.Errorf("the token service answered with %s", safeWord(response.STSError.Code))
 		}
-		if _, machine := source.(*machine); err != nil && !machine && errors.Is(first, errNoneSet) {
+		if _, ok := source.(*instanceMetadata); err != nil && !ok && errors.Is(first, errNoneSet) {
 			first = err
 		}
 	}
@@ -50,18 +51,19 @@ func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credential
 	return credentials.Value{}, &credentialsError{first}
 }
 
-// Retrieve is there for the interface.
+// Retrieve implements credentials.Provider.
 func (c *chain) Retrieve() (credentials.Value, error) { return c.RetrieveWithCredContext(nil) }
 
-// IsExpired tells whether the credentials have to be got again.
+// IsExpired reports whether the credentials must be fetched again.
 func (c *chain) IsExpired() bool { return !c.lasting && c.expiry.IsExpired() }
 
-// machine is the metadata service of a machine at Amazon. That it does not answer says nothing.
-type machine struct{ credentials.IAM }
+// instanceMetadata is the metadata service of an Amazon virtual machine. If it does not answer,
+// that is not an error.
+type instanceMetadata struct{ credentials.IAM }
 
-// credentialsFrom finds where credentials come from: variables, a profile, a web identity token, a
-// container; the machine, if nothing of that is set. remote says that a service has them which
-// need not answer yet.
+// credentialsFrom returns the sources of credentials: environment variables, a profile, a web
+// identity token, a container; and the virtual machine if none of these is set. remote reports
+// whether a service provides them, which need not be available yet.
 func credentialsFrom(env func(string) string, region string) (c *chain, remote bool) {
 	c = &chain{}
 	add := func(source credentials.Provider, set bool) {
@@ -79,26 +81,26 @@ func credentialsFrom(env func(string) string, region string) (c *chain, remote b
 	add(&credentials.STSWebIdentity{
 		STSEndpoint: tokenService(env, region), RoleARN: env("AWS_ROLE_ARN"),
 		GetWebIDTokenExpiry: func() (*credentials.WebIdentityToken, error) {
-			token, err := os.ReadFile(env("AWS_WEB_IDENTITY_TOKEN_FILE")) // each time: somebody renews it
+			token, err := os.ReadFile(env("AWS_WEB_IDENTITY_TOKEN_FILE")) // read each time, because it is renewed
 			return &credentials.WebIdentityToken{Token: strings.TrimSpace(string(token))}, err
 		},
 	}, env("AWS_WEB_IDENTITY_TOKEN_FILE") != "")
-	// minio-go reads the rest of the variables of containers itself.
+	// minio-go itself reads the other environment variables of containers.
 	container := env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")+env("AWS_CONTAINER_CREDENTIALS_FULL_URI") != ""
-	add(&credentials.IAM{Client: nearby(5 * time.Second)}, container)
+	add(&credentials.IAM{Client: localClient(5 * time.Second)}, container)
 	remote = len(c.sources) > local+1
 	alone := local == 0 && !remote && env("AWS_PROFILE") == "" && !strings.EqualFold(env("AWS_EC2_METADATA_DISABLED"), "true")
 	endpoint := strings.TrimRight(env("AWS_EC2_METADATA_SERVICE_ENDPOINT"), "/")
-	add(&machine{credentials.IAM{Client: nearby(time.Second), Endpoint: endpoint}}, alone)
+	add(&instanceMetadata{credentials.IAM{Client: localClient(time.Second), Endpoint: endpoint}}, alone)
 	return c, remote
 }
 
-// nearby is a client for services of this machine, which no proxy leads to.
-func nearby(patience time.Duration) *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+// localClient returns a client for services of this machine, without a proxy.
+func localClient(timeout time.Duration) *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: timeout}
 }
 
-// tokenService is where tokens and roles are exchanged for credentials.
+// tokenService returns the URL of the service that exchanges tokens and roles for credentials.
 func tokenService(env func(string) string, region string) string {
 	suffix := ""
 	if strings.HasPrefix(region, "cn-") {
@@ -107,15 +109,15 @@ func tokenService(env func(string) string, region string) string {
 	return cmp.Or(env("AWS_ENDPOINT_URL_STS"), "https://sts."+region+".amazonaws.com"+suffix)
 }
 
-// profile reads the files that the tools of Amazon share.
+// profile reads the shared configuration files of the AWS tools.
 type profile struct {
 	credentials.FileAWSCredentials
 	env    func(string) string
 	region string
 }
 
-// RetrieveWithCredContext reads the profile that AWS_PROFILE names, or the default one, which need
-// not be there. minio-go does so, but for roles.
+// RetrieveWithCredContext reads the profile that AWS_PROFILE names, or the default one, which may
+// be missing. It handles roles itself and leaves the rest to minio-go.
 func (p *profile) RetrieveWithCredContext(cc *credentials.CredContext) (value credentials.Value, err error) {
 	name := cmp.Or(p.env("AWS_PROFILE"), "default")
 	file := func(variable, name string) string {
@@ -140,7 +142,7 @@ func (p *profile) RetrieveWithCredContext(cc *credentials.CredContext) (value cr
 		p.Profile = name
 		value, err = p.FileAWSCredentials.RetrieveWithCredContext(cc)
 	case p.env("AWS_PROFILE") != "" || key("role_arn") != "":
-		err = errors.New("it has no credentials that Remit can use: keys, sso_role_name, a credential_process, " +
+		err = errors.New("it has no credentials that Remit can use; set keys, sso_role_name, a credential_process, " +
 			"or a role_arn with source_profile and without mfa_serial")
 	}
 	if err != nil {
@@ -149,7 +151,7 @@ func (p *profile) RetrieveWithCredContext(cc *credentials.CredContext) (value cr
 	return value, err
 }
 
-// assume takes on a role with the credentials of another profile.
+// assume assumes a role with the credentials of another profile.
 func (p *profile) assume(cc *credentials.CredContext, key func(string) string) (credentials.Value, error) {
 	by, err := (&credentials.FileAWSCredentials{Profile: key("source_profile")}).RetrieveWithCredContext(cc)
 	if err != nil {

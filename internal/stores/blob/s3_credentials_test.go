@@ -18,8 +18,8 @@ import (
 	"remit/internal/stores/blob/s3test"
 )
 
-// bare takes away whatever this machine has to tell of credentials. minio-go reads some of it from
-// the environment itself, so these tests set that, and do not run beside others.
+// bare removes all sources of credentials of this machine. minio-go reads some of them from the
+// environment itself, so these tests set the environment and do not run in parallel.
 func bare(t *testing.T) (folder string) {
 	t.Helper()
 	for _, name := range []string{
@@ -46,7 +46,7 @@ func writeText(t *testing.T, folder, name, text string) string {
 	return path
 }
 
-// tokenServer gives the credentials of a store for a token, and notes what it was asked.
+// tokenServer returns the credentials of a store for a token, and records its requests.
 type tokenServer struct {
 	sync.Mutex
 	store   *s3test.Server
@@ -90,7 +90,7 @@ func startTokenServer(t *testing.T) *tokenServer {
 	return service
 }
 
-// serveJSON is a service that gives credentials to whoever knows what it wants to hear.
+// serveJSON starts a service that returns credentials for requests that knows accepts.
 func serveJSON(t *testing.T, knows func(*http.Request) bool) string {
 	t.Helper()
 	store := s3test.Start(t)
@@ -112,7 +112,7 @@ func serveJSON(t *testing.T, knows func(*http.Request) bool) string {
 	return server.URL
 }
 
-// TestS3CredentialSources: a real store is read and written with credentials from each source.
+// TestS3CredentialSources reads and writes a real store with credentials from each source.
 func TestS3CredentialSources(t *testing.T) {
 	store := s3test.Start(t)
 	keys := fmt.Sprintf("aws_access_key_id = %s\naws_secret_access_key = %s\n", store.Key, store.Secret)
@@ -132,8 +132,8 @@ func TestS3CredentialSources(t *testing.T) {
 			t.Setenv("AWS_PROFILE", "books")
 		},
 		"process": func(t *testing.T, folder string) {
-			told := writeText(t, folder, "told", asJSON)
-			writeText(t, folder, "config", "[profile books]\ncredential_process = /bin/cat "+told+"\n")
+			output := writeText(t, folder, "output", asJSON)
+			writeText(t, folder, "config", "[profile books]\ncredential_process = /bin/cat "+output+"\n")
 			t.Setenv("AWS_PROFILE", "books")
 		},
 		"role of a profile": func(t *testing.T, folder string) {
@@ -175,14 +175,14 @@ func TestS3CredentialSources(t *testing.T) {
 				t.Errorf("read %q", got)
 			}
 			if status := send(t, sign(t, s, "books/b/y", 5), "12345"); status != http.StatusOK {
-				t.Errorf("an upload with an address that was signed is answered with %d", status)
+				t.Errorf("an upload to a presigned URL is answered with %d", status)
 			}
 		})
 	}
 }
 
-// TestS3Renews: credentials that expire are got again, with the token that is there by then. What
-// does not expire is got once.
+// TestS3Renews checks that expired credentials are fetched again, with the current token, and that
+// credentials without expiry are fetched once.
 func TestS3Renews(t *testing.T) {
 	folder, service := bare(t), startTokenServer(t)
 	file := writeText(t, folder, "token", "first\n")
@@ -211,11 +211,12 @@ func TestS3Renews(t *testing.T) {
 	}
 }
 
-// TestS3ProcessRunsOnce: a program that tells no end of its credentials is not run for every request.
+// TestS3ProcessRunsOnce checks that a credentials program without an expiry time is not run for
+// every request.
 func TestS3ProcessRunsOnce(t *testing.T) {
 	folder, store := bare(t), s3test.Start(t)
-	told := fmt.Sprintf(`{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q}`, store.Key, store.Secret)
-	program := writeText(t, folder, "program", "#!/bin/sh\necho run >>\"$1\"\necho '"+told+"'\n")
+	output := fmt.Sprintf(`{"Version":1,"AccessKeyId":%q,"SecretAccessKey":%q}`, store.Key, store.Secret)
+	program := writeText(t, folder, "program", "#!/bin/sh\necho run >>\"$1\"\necho '"+output+"'\n")
 	runs := filepath.Join(folder, "runs")
 	writeText(t, folder, "config", "[default]\ncredential_process = "+program+" "+runs+"\n")
 	s, err := OpenS3(t.Context(), store.URL(store.Bucket(t), "library"), os.LookupEnv)
@@ -231,8 +232,8 @@ func TestS3ProcessRunsOnce(t *testing.T) {
 	}
 }
 
-// TestS3CredentialsRefused: what cannot be used is told at the start, in words that help, without
-// a secret; and without credentials nothing is sent.
+// TestS3CredentialsRefused checks that unusable credentials are reported at the start, with a
+// helpful message and without a secret, and that nothing is sent without credentials.
 func TestS3CredentialsRefused(t *testing.T) {
 	const unset = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 	for _, c := range []struct {
@@ -243,7 +244,7 @@ func TestS3CredentialsRefused(t *testing.T) {
 		{name: "a profile that tells nothing of them", config: "[default]\nregion = x\n", want: unset},
 		{
 			name: "a profile that is not there", credentials: "[default]\naws_access_key_id = x\naws_secret_access_key = " + theSecret + "\n",
-			env: map[string]string{"AWS_PROFILE": "books"}, want: `profile "books": it has no credentials that Remit can use: keys,`,
+			env: map[string]string{"AWS_PROFILE": "books"}, want: `profile "books": it has no credentials that Remit can use; set keys,`,
 		},
 		{name: "half a profile", credentials: "[default]\naws_secret_access_key = " + theSecret + "\n", want: "must both be set"},
 		{name: "a file that is no list of profiles", credentials: "[default\n" + theSecret, want: "read the profiles"},
@@ -277,7 +278,7 @@ func TestS3CredentialsRefused(t *testing.T) {
 	}
 }
 
-// failingSource is a source of credentials that has none.
+// failingSource is a source of credentials that always fails.
 type failingSource struct {
 	credentials.Provider
 	err error
@@ -287,17 +288,17 @@ func (f failingSource) RetrieveWithCredContext(*credentials.CredContext) (creden
 	return credentials.Value{}, f.err
 }
 
-// TestS3CredentialsFail: a source that fails later fails the call, with the first reason, and
-// nothing is sent that is not signed.
+// TestS3CredentialsFail checks that a source that fails later fails the call with the first error,
+// and that no unsigned request is sent.
 func TestS3CredentialsFail(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
 	script := &scripted{answers: []replying{reply{200, ""}.give}}
-	s.base, s.breath = script, time.Millisecond
+	s.base, s.backoff = script, time.Millisecond
 	first := errors.New("the first reason")
 	for name, sources := range map[string][]credentials.Provider{
 		"the first reason":  {failingSource{err: first}, failingSource{err: errors.New("another")}},
 		"needs credentials": {&credentials.Static{}},
-		"answers with TheirOwn": {failingSource{err: credentials.ErrorResponse{STSError: struct {
+		"answered with TheirOwn": {failingSource{err: credentials.ErrorResponse{STSError: struct {
 			Type    string `xml:"Type"`
 			Code    string `xml:"Code"`
 			Message string `xml:"Message"`

@@ -13,61 +13,62 @@ import (
 )
 
 var (
-	// errOther says that a condition did not hold, or that another write was under way.
-	errOther = errors.New("the object is another one by now")
-	// errDamaged says that somebody changed the content of an object and left what
-	// describes it, as happens to the files behind a gateway.
-	errDamaged = errors.New("the object does not have the SHA-256 that it was stored with: store it again, or remove x-amz-meta-sha256 from it")
+	// errReplaced means that a condition did not hold, or that another write was in progress.
+	errReplaced = errors.New("the object was replaced meanwhile")
+	// errDamaged means that the content of an object was changed without its metadata, which can
+	// happen to the files behind a gateway.
+	errDamaged = errors.New("the content of the object does not match its stored SHA-256: store it again, or " +
+		"remove x-amz-meta-sha256 from it")
 )
 
-// refusal is an answer of the store that is not what was asked for.
+// refusal is an error response of the store.
 type refusal struct {
 	method string
 	status int
-	code   string // the store's own word for it; a HEAD has none
-	region string // where the bucket is, if the store tells
+	code   string // the error code of the store; a response to HEAD has none
+	region string // the region of the bucket, if the store names it
 }
 
-// Error tells what the store said in words of ours: its own may repeat signatures.
+// Error describes the response in our own words, because those of the store may repeat signatures.
 func (r *refusal) Error() string {
-	text := fmt.Sprintf("the S3 store answers %s with %d", r.method, r.status)
+	text := fmt.Sprintf("the S3 store answered %s with %d", r.method, r.status)
 	if r.code != "" {
 		text += " " + r.code
 	}
-	if words := r.words(); words != "" {
-		text += ": " + words
+	if advice := r.advice(); advice != "" {
+		text += ": " + advice
 	}
 	return text
 }
 
-// words say what a person can mend.
-func (r *refusal) words() string {
+// advice returns what a person can do to fix the error, or "".
+func (r *refusal) advice() string {
 	switch r.code {
 	case "NoSuchBucket":
-		return "there is no such bucket; make it, or mend the address of the library"
+		return "there is no such bucket; create it, or correct the library URL"
 	case "AccessDenied", "AllAccessDisabled", "AccountProblem":
-		return "the credentials do not allow it; they need to read, write, delete and list in the bucket"
+		return "the credentials lack permission; they must be allowed to read, write, delete and list objects in the bucket"
 	case "SignatureDoesNotMatch":
 		return "AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID, or a proxy changes requests"
-	case "InvalidAccessKeyId", "XAdminUserNotFound": // the word of versitygw
-		return "the store does not know AWS_ACCESS_KEY_ID"
+	case "InvalidAccessKeyId", "XAdminUserNotFound": // the code of versitygw
+		return "the store does not recognize AWS_ACCESS_KEY_ID; check it"
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return "AWS_SESSION_TOKEN is no longer good"
+		return "AWS_SESSION_TOKEN is no longer valid; renew it"
 	case "RequestTimeTooSkewed":
-		return "the clock of this machine differs from the store's by more than it allows"
+		return "the clock of this machine differs too much from the store's; correct it"
 	case "PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
 		if r.region != "" {
-			return "the bucket is elsewhere; set region=" + r.region + " in the address of the library"
+			return "the bucket is in another region; set region=" + r.region + " in the library URL"
 		}
-		return "the bucket is elsewhere; look at region and endpoint in the address of the library"
+		return "the bucket is in another region; check region and endpoint in the library URL"
 	}
 	if r.status == http.StatusForbidden {
-		return "the credentials do not allow it, or do not fit"
+		return "the credentials lack permission or are wrong; check them"
 	}
 	return ""
 }
 
-// Is makes errors.Is find what a refusal means for an object.
+// Is lets errors.Is match the meaning of a refusal for an object.
 func (r *refusal) Is(target error) bool {
 	switch target {
 	case books.ErrNotFound:
@@ -75,33 +76,33 @@ func (r *refusal) Is(target error) bool {
 	case books.ErrNoPlace:
 		// A gateway over a file system has folders.
 		return r.code == "ObjectParentIsFile" || r.code == "ExistingObjectIsDirectory" || r.code == "KeyTooLongError"
-	case errOther:
+	case errReplaced:
 		return r.status == http.StatusPreconditionFailed || r.status == http.StatusConflict && r.code == "ConditionalRequestConflict" ||
-			r.code == "NoSuchUpload" // it was completed by a try whose answer got lost, or somebody removed it
+			r.code == "NoSuchUpload" // completed by an attempt whose answer was lost, or removed by someone
 	}
 	return false
 }
 
-// changed tells a write that came to nothing, for the n-th time, because of what others
-// did meanwhile. A gateway over a file system also finds no place for an object if somebody
-// removes the last one beside it; if that goes on, something stands there that it does not list.
+// changed reports whether the n-th attempt of a write failed because of concurrent changes. A
+// gateway over a file system also returns ErrNoPlace if another client removes the last object in
+// the same folder; if that error persists, there is an entry that the gateway does not list.
 func changed(err error, n int) bool {
-	return errors.Is(err, errOther) || errors.Is(err, books.ErrNoPlace) && n < tries
+	return errors.Is(err, errReplaced) || errors.Is(err, books.ErrNoPlace) && n < tries
 }
 
-// has tells a refusal with this status.
+// has reports whether err is a refusal with this status.
 func has(err error, status int) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.status == status
 }
 
-// passing tells a failure that may be gone a moment later.
-func passing(err error) bool {
+// isTemporary reports whether a failure may be temporary.
+func isTemporary(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
-	return !ok || passingStatus(r.status) // or it is the network
+	return !ok || isTemporaryStatus(r.status) // otherwise it is a network error
 }
 
-func passingStatus(status int) bool {
+func isTemporaryStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -110,9 +111,9 @@ func passingStatus(status int) bool {
 	return false
 }
 
-// failure says in our words why an operation of minio-go failed.
+// failure converts an error of minio-go to one of our own.
 func (e *exchange) failure(ctx context.Context, err error) error {
-	var told minio.ErrorResponse
+	var response minio.ErrorResponse
 	switch {
 	case err == nil:
 		return nil
@@ -120,16 +121,17 @@ func (e *exchange) failure(ctx context.Context, err error) error {
 		return ctx.Err()
 	case e.failed != nil:
 		return e.failed
-	case !errors.As(err, &told) || e.status < 300:
-		return fmt.Errorf("the answer of the S3 store to %s cannot be read: %w", e.method, err)
+	case !errors.As(err, &response) || e.status < 300:
+		return fmt.Errorf("read the answer of the S3 store to %s: %w", e.method, err)
 	case e.method == http.MethodHead:
-		told.Code = "" // minio-go makes one up
+		response.Code = "" // minio-go invents one
 	}
-	return &refusal{method: e.method, status: e.status, code: word(told.Code), region: word(told.Region)}
+	return &refusal{method: e.method, status: e.status, code: safeWord(response.Code), region: safeWord(response.Region)}
 }
 
-// word lets through what looks like a name, so that nothing else of an answer gets into an error.
-func word(text string) string {
+// safeWord returns text if it looks like a name, and "" otherwise, so that no other part of an
+// answer gets into an error.
+func safeWord(text string) string {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-"
 	if len(text) > 64 || strings.Trim(text, characters) != "" {
 		return ""

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// fake is a store in memory that knows PUT, HEAD and DELETE, and can be told what not to
-// know of them.
+// fake is a store in memory that supports PUT, HEAD and DELETE, and can be configured to ignore or
+// refuse headers.
 type fake struct {
 	sync.Mutex
 	objects map[string]fakeObject
@@ -73,7 +73,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("ETag", was.tag)
 }
 
-// serveFake gives a client of a store that is not there.
+// serveFake returns a client of a store that handler implements.
 func serveFake(t *testing.T, handler http.Handler) *S3 {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -81,7 +81,7 @@ func serveFake(t *testing.T, handler http.Handler) *S3 {
 	return clientOf(t, server.URL)
 }
 
-// clientOf gives a client of a bucket at an endpoint.
+// clientOf returns a client of a bucket at an endpoint.
 func clientOf(t *testing.T, endpoint string) *S3 {
 	t.Helper()
 	s, err := OpenS3(t.Context(), "s3://bucket/library?endpoint="+endpoint, environment)

@@ -12,7 +12,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// pages lists what begins with prefix, as the store groups and orders it.
+// pages lists the objects that begin with prefix, in the pages and order of the store.
 func (s *S3) pages(ctx context.Context, prefix string, perPage int) iter.Seq2[[]minio.ObjectInfo, error] {
 	return func(yield func([]minio.ObjectInfo, error) bool) {
 		e, seen := &exchange{}, 0
@@ -21,7 +21,7 @@ func (s *S3) pages(ctx context.Context, prefix string, perPage int) iter.Seq2[[]
 			Prefix: s.at.prefix + prefix, Recursive: true, MaxKeys: perPage, FetchOwner: new(bool),
 		})
 		for o := range listed {
-			if e.requests != seen && len(page) > 0 { // o begins another page
+			if e.requests != seen && len(page) > 0 { // o begins a new page
 				if !yield(page, nil) {
 					return
 				}
@@ -36,21 +36,20 @@ func (s *S3) pages(ctx context.Context, prefix string, perPage int) iter.Seq2[[]
 		if len(page) > 0 && !yield(page, nil) {
 			return
 		}
-		if ctx.Err() != nil { // then the list just ends
+		if ctx.Err() != nil { // in that case the list just ends
 			yield(nil, ctx.Err())
 		}
 	}
 }
 
-// List gives the objects whose keys begin with prefix. What has a name that is no key is
-// not ours, and left out.
+// List returns the objects whose keys begin with prefix. It skips objects whose names are not keys.
 func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[books.Object, error] {
 	return func(yield func(books.Object, error) bool) {
 		last := ""
 		for page, err := range s.pages(ctx, prefix, s.perPage) {
 			objects := s.objects(page)
 			if len(objects) > 0 && last != "" && objects[0].Key <= last {
-				err = errors.New("the S3 store does not list keys in their order, which Remit relies on")
+				err = errors.New("the S3 store does not list keys in byte order, which Remit requires: use another store")
 			}
 			if err != nil {
 				yield(books.Object{}, err)
@@ -66,8 +65,8 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[books.Object, er
 	}
 }
 
-// objects gives what is on a page in the order of bytes. S3 lists in that order, but
-// not every store that speaks its protocol; across pages we insist on it.
+// objects returns the objects of a page in byte order. S3 lists in that order, but not every
+// compatible store does; List requires it across pages.
 func (s *S3) objects(page []minio.ObjectInfo) []books.Object {
 	objects := make([]books.Object, 0, len(page))
 	for _, o := range page {
@@ -79,7 +78,7 @@ func (s *S3) objects(page []minio.ObjectInfo) []books.Object {
 	return objects
 }
 
-// empty gives ErrNoPlace if there is an object beneath a folder.
+// empty returns ErrNoPlace if there is an object below a folder.
 func (s *S3) empty(ctx context.Context, folder string) error {
 	for _, err := range s.pages(ctx, folder, 1) {
 		if err == nil {

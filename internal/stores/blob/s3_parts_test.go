@@ -15,7 +15,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// counting notes the requests that a store is sent.
+// counting counts the requests to a store.
 type counting struct {
 	http.RoundTripper
 	sync.Mutex
@@ -33,7 +33,7 @@ func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.RoundTripper.RoundTrip(r)
 }
 
-// kindOf names a request by its method, with what it does to an upload in parts.
+// kindOf names a request by its method and its role in an upload in parts.
 func kindOf(r *http.Request) string {
 	query := r.URL.Query()
 	switch {
@@ -47,13 +47,13 @@ func kindOf(r *http.Request) string {
 	return r.Method
 }
 
-// film is content of some size that is not held in memory: one scene again and again.
+// film is generated content of some size, not held in memory: one scene repeated.
 type film struct {
 	size, at int64
 	scene    []byte
 }
 
-// newFilm begins a film. The length of its scene is no divisor of that of a part.
+// newFilm returns a film. The length of its scene does not divide the size of a part.
 func newFilm(size int64, salt byte) *film {
 	f := &film{size: size, scene: make([]byte, 1_000_003)}
 	for i := range f.scene {
@@ -89,17 +89,17 @@ func (f *film) Seek(offset int64, whence int) (int64, error) {
 
 const filmSize = 90 << 20
 
-// shorter is the size of something that is sent in two parts, the first of which is as small as
-// S3 allows.
+// shorter is the size of an object that is sent in two parts, the first of which has the minimum
+// size of S3.
 const shorter = 5<<20 + 1
 
-// inShortParts makes a store send such parts.
+// inShortParts makes a store send parts of that size.
 func inShortParts(s *S3) *S3 {
 	s.partSize = shorter - 1
 	return s
 }
 
-// leftParts counts uploads in parts that nobody has ended.
+// leftParts counts the uploads in parts that are not finished.
 func leftParts(t *testing.T, s *S3) int {
 	t.Helper()
 	e := &exchange{}
@@ -110,8 +110,8 @@ func leftParts(t *testing.T, s *S3) int {
 	return len(list.Uploads)
 }
 
-// TestS3Parts: what is large is sent in parts; the condition holds there too, nothing is left of
-// what was refused, and memory does not grow with the size.
+// TestS3Parts checks that a large object is sent in parts, that conditions hold there too, that a
+// refused upload leaves nothing behind, and that memory does not grow with the size.
 func TestS3Parts(t *testing.T) {
 	s := newS3(t)
 	count := &counting{RoundTripper: s.base}
@@ -152,7 +152,7 @@ func TestS3Parts(t *testing.T) {
 		t.Errorf("there is %s, error %v, and %d uploads are left", hash, err, leftParts(t, s))
 	}
 	if got := strings.Count(strings.Join(count.asked, " "), "part"); got != 2*6 {
-		t.Errorf("%d parts were sent; what is refused should cost none", got)
+		t.Errorf("%d parts were sent; a refused upload should send none", got)
 	}
 }
 
@@ -163,9 +163,9 @@ func must[T any](value T, err error) T {
 	return value
 }
 
-// TestS3PartsConditions: the store refuses with 412 the request that completes an upload, if the
-// object has changed since; the parts are removed. If If-Match names what is gone, that is no
-// success either.
+// TestS3PartsConditions checks that the store refuses to complete an upload with 412 if the object
+// has changed since, and that the parts are removed. If the object that If-Match names is gone,
+// that must fail too.
 func TestS3PartsConditions(t *testing.T) {
 	s := inShortParts(newS3(t))
 	body, err := uploadOf(newFilm(shorter, 0), shorter)
@@ -180,12 +180,12 @@ func TestS3PartsConditions(t *testing.T) {
 	same.SetMatchETag(was.tag)
 	for name, condition := range map[string]minio.PutObjectOptions{"If-None-Match": absent, "If-Match": same} {
 		_, err := s.putParts(t.Context(), "books/b/x", body, nil, condition, &exchange{})
-		if !has(err, http.StatusPreconditionFailed) || !errors.Is(err, errOther) {
+		if !has(err, http.StatusPreconditionFailed) || !errors.Is(err, errReplaced) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	if _, err := s.putParts(t.Context(), "books/b/gone", body, nil, same, &exchange{}); err == nil {
-		t.Error("what is not there was replaced")
+		t.Error("an object that does not exist was replaced")
 	}
 	if got := load(t, s, "books/b/x"); got != "new" || leftParts(t, s) != 0 {
 		t.Errorf("there is %q, and %d uploads are left", got, leftParts(t, s))
@@ -195,10 +195,10 @@ func TestS3PartsConditions(t *testing.T) {
 	}
 }
 
-// TestS3PartsChange: an object that is replaced while the parts are sent is a conflict.
+// TestS3PartsChange checks that replacing an object while its parts are sent is a conflict.
 func TestS3PartsChange(t *testing.T) {
 	s := inShortParts(newS3(t))
-	other := besideIt(t, s)
+	other := withoutFailures(t, s)
 	mustStore(t, s, "books/b/x", "1")
 	once := sync.OnceFunc(func() { mustStore(t, other, "books/b/x", "2") })
 	s.base = &counting{RoundTripper: s.base, then: func(r *http.Request) {
@@ -213,7 +213,7 @@ func TestS3PartsChange(t *testing.T) {
 	}
 }
 
-// TestS3PartsRetry: whichever request fails, in whatever way, the object is stored, once.
+// TestS3PartsRetry checks that the object is stored once, whichever request fails in whatever way.
 func TestS3PartsRetry(t *testing.T) {
 	s, u := newUnsteady(t)
 	inShortParts(s)
@@ -233,7 +233,7 @@ func TestS3PartsRetry(t *testing.T) {
 	}
 }
 
-// TestS3PartsGivenUp: whoever stops waiting leaves no parts behind.
+// TestS3PartsGivenUp checks that a canceled upload leaves no parts behind.
 func TestS3PartsGivenUp(t *testing.T) {
 	s := inShortParts(newS3(t))
 	ctx, cancel := context.WithCancel(t.Context())

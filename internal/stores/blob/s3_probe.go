@@ -10,19 +10,19 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// UnfitError says what somebody has to mend before a store can keep books: another try
-// would end the same way.
+// UnfitError reports a problem that a person must fix before the store can be used for books.
+// Trying again gives the same result.
 type UnfitError struct{ Why error }
 
 func (e *UnfitError) Error() string { return e.Why.Error() }
 
-// Unwrap gives what the store said.
+// Unwrap returns the error of the store.
 func (e *UnfitError) Unwrap() error { return e.Why }
 
-// Probe tells whether the store can keep books: it can be reached, the credentials are
-// good, and it honours the conditions without which one writer would undo the work of
-// another. It writes one object beneath .remit-probe/ and removes it. Once it has
-// succeeded there is no need to ask again. What will not pass by itself is an *UnfitError.
+// Probe checks that the store can be used for books: that it is reachable, that the credentials are
+// valid, and that it supports the conditional writes that keep one writer from overwriting the work
+// of another. It writes one object below .remit-probe/ and removes it. After it has succeeded once,
+// there is no need to call it again. It returns an *UnfitError for a problem that is not temporary.
 func (s *S3) Probe(ctx context.Context) error {
 	body, err := uploadOf(strings.NewReader("Remit looks whether this store honours conditions.\n"), 51)
 	if err != nil {
@@ -30,12 +30,12 @@ func (s *S3) Probe(ctx context.Context) error {
 	}
 	key := tempPrefix + "probe/" + rand.Text()
 	err = s.probe(ctx, key, body)
-	// Also if ctx is over: nothing should stay behind.
-	gone := s.erase(context.WithoutCancel(ctx), key, &exchange{})
-	if err == nil && gone != nil {
-		return fmt.Errorf("remove an object from the S3 store: %w", gone)
+	// Even if ctx has ended: nothing should stay behind.
+	deleteResult := s.removeObject(context.WithoutCancel(ctx), key, &exchange{})
+	if err == nil && deleteResult != nil {
+		return fmt.Errorf("remove an object from the S3 store: %w", deleteResult)
 	}
-	if !passing(err) {
+	if !isTemporary(err) {
 		return &UnfitError{err}
 	}
 	return err
@@ -51,22 +51,23 @@ func (s *S3) probe(ctx context.Context, key string, body *upload) error {
 	}
 	absent := func(o *minio.PutObjectOptions) { o.SetMatchETagExcept("*") }
 	doubtful, err := put(absent)
-	made := err == nil || errors.Is(err, errOther) && doubtful
+	made := err == nil || errors.Is(err, errReplaced) && doubtful
 	if !made {
 		return fmt.Errorf("write an object to the S3 store: %w", err)
 	}
-	if _, err := put(absent); !errors.Is(err, errOther) {
+	if _, err := put(absent); !errors.Is(err, errReplaced) {
 		return unfit("If-None-Match", err)
 	}
-	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag("00000000000000000000000000000000") }); !errors.Is(err, errOther) {
+	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag("00000000000000000000000000000000") }); !errors.Is(err, errReplaced) {
 		return unfit("If-Match", err)
 	}
 	f, err := s.head(ctx, key)
 	if err != nil {
-		return fmt.Errorf("look at an object of the S3 store: %w", err)
+		return fmt.Errorf("stat an object of the S3 store: %w", err)
 	}
 	if f.Hash != body.hash {
-		return &UnfitError{errors.New("this S3 store does not keep the metadata of objects (x-amz-meta-sha256); Remit needs it to tell who wrote what: use another store")}
+		return &UnfitError{errors.New("this S3 store does not store the metadata of objects " +
+			"(x-amz-meta-sha256), which Remit needs to identify its own writes: use another store")}
 	}
 	if _, err := put(func(o *minio.PutObjectOptions) { o.SetMatchETag(f.tag) }); err != nil {
 		return fmt.Errorf("replace an object of the S3 store if it is still the same: %w", err)
@@ -74,10 +75,12 @@ func (s *S3) probe(ctx context.Context, key string, body *upload) error {
 	return nil
 }
 
-// unfit says what is wrong with a store that did not refuse what it should have.
+// unfit returns the error for a store that accepted a write which it should have refused.
 func unfit(header string, err error) error {
 	if err != nil {
-		return fmt.Errorf("this S3 store does not understand %s; without it one writer could undo the work of another: use a store that honours conditional writes: %w", header, err)
+		return fmt.Errorf("this S3 store does not support %s; without it one writer could overwrite the work of "+
+			"another: use a store with conditional writes: %w", header, err)
 	}
-	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could undo the work of another: use a store that honours conditional writes", header)}
+	return &UnfitError{fmt.Errorf("this S3 store ignores %s; without it one writer could overwrite the work of "+
+		"another: use a store with conditional writes", header)}
 }

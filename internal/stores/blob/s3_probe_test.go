@@ -25,9 +25,9 @@ func TestS3ProbeRefuses(t *testing.T) {
 		{"all is well", "", "", false},
 		{"creates over what is there", "If-None-Match", "this S3 store ignores If-None-Match", false},
 		{"replaces what has changed", "If-Match", "this S3 store ignores If-Match", false},
-		{"cannot compare", "If-Match", "this S3 store does not understand If-Match", true},
+		{"cannot compare", "If-Match", "this S3 store does not support If-Match", true},
 		{"cannot create", "If-None-Match", "501", true},
-		{"forgets metadata", metaHash, "does not keep the metadata", false},
+		{"forgets metadata", metaHash, "does not store the metadata", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := &fake{objects: map[string]fakeObject{}}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/md5" //nolint:gosec // what S3 makes its tags of; nothing is secured by it
+	"crypto/md5" //nolint:gosec // S3 uses MD5 for its ETags; it protects nothing
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -21,54 +21,54 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// upload is what a Put sends, known in full before the first byte leaves.
+// upload is the content of a Put, which is complete before the first byte is sent.
 type upload struct {
 	from   io.ReaderAt
 	start  int64
 	size   int64
 	hash   string // SHA-256
 	md5    string
-	remove func() // what was made to hold it
+	remove func() // removes the temporary file, if any
 }
 
-// inMemory is how much of something that can be read only once is held in memory. More
-// goes to a file.
+// inMemory is the maximum size of content held in memory, if it can be read only once. Larger
+// content goes to a temporary file.
 const inMemory = 8 << 20
 
-// uploadOf reads r, which must have just this size.
+// uploadOf reads r, which must have exactly this size.
 func uploadOf(r io.Reader, size int64) (*upload, error) {
 	if size < 0 {
-		return &upload{remove: func() {}}, errors.New("what is to be stored has no size")
+		return &upload{remove: func() {}}, errors.New("the size of the content is negative")
 	}
-	if again, ok := r.(interface {
+	if seekable, ok := r.(interface {
 		io.ReadSeeker
 		io.ReaderAt
 	}); ok {
-		start, err := again.Seek(0, io.SeekCurrent)
+		start, err := seekable.Seek(0, io.SeekCurrent)
 		if err == nil {
-			c := &upload{from: again, start: start, remove: func() {}}
-			return c, c.digest(again, io.Discard, size)
+			c := &upload{from: seekable, start: start, remove: func() {}}
+			return c, c.digest(seekable, io.Discard, size)
 		}
 	}
 	c := &upload{remove: func() {}}
 	if size <= inMemory {
-		held := bytes.NewBuffer(make([]byte, 0, size))
-		err := c.digest(r, held, size)
-		c.from = bytes.NewReader(held.Bytes())
+		memoryBody := bytes.NewBuffer(make([]byte, 0, size))
+		err := c.digest(r, memoryBody, size)
+		c.from = bytes.NewReader(memoryBody.Bytes())
 		return c, err
 	}
 	file, err := os.CreateTemp("", "remit-upload-*")
 	if err != nil {
-		return c, fmt.Errorf("hold an upload: %w", err)
+		return c, fmt.Errorf("buffer an upload: %w", err)
 	}
 	c.from, c.remove = file, func() {
 		_ = file.Close()           // nobody reads it again
-		_ = os.Remove(file.Name()) // or the system does, some day
+		_ = os.Remove(file.Name()) // if it fails, the system removes the file some day
 	}
 	return c, c.digest(r, file, size)
 }
 
-// digest passes r on, and tells its size and hashes.
+// digest copies r to a writer, and sets the size and the hashes.
 func (c *upload) digest(r io.Reader, to io.Writer, size int64) (err error) {
 	tag := md5.New() //nolint:gosec // see the import
 	c.hash, err = content{r: r, size: size}.copyTo(context.Background(), io.MultiWriter(tag, to))
@@ -76,20 +76,20 @@ func (c *upload) digest(r io.Reader, to io.Writer, size int64) (err error) {
 	return err
 }
 
-// part is what is sent of it in one part of several.
+// part returns one part of the upload.
 func (c *upload) part(from, size int64) (*upload, error) {
 	part := &upload{from: c.from, start: c.start + from}
 	return part, part.digest(io.NewSectionReader(part.from, part.start, size), io.Discard, size)
 }
 
-// sent is an upload on its way.
+// sent is an upload that is being sent.
 type sent struct {
 	sync.Mutex
 	r    io.Reader
 	over bool
 }
 
-// attach makes a request send it.
+// attach makes the upload the body of a request.
 func (c *upload) attach(r *http.Request) {
 	r.ContentLength, r.Body = c.size, http.NoBody
 	if c.size > 0 {
@@ -97,18 +97,18 @@ func (c *upload) attach(r *http.Request) {
 	}
 }
 
-// Read gives nothing more once it is closed.
+// Read returns an error after Close.
 func (s *sent) Read(p []byte) (int, error) {
 	s.Lock()
 	defer s.Unlock()
 	if s.over {
-		return 0, errors.New("the request is over")
+		return 0, errors.New("the request has ended")
 	}
 	return s.r.Read(p)
 }
 
-// Close promises that nobody reads any longer. An answer that comes early leaves the
-// sender at work.
+// Close guarantees that the content is not read any longer. Without it, the sender could still be
+// reading after an early answer.
 func (s *sent) Close() error {
 	s.Lock()
 	defer s.Unlock()
@@ -116,8 +116,8 @@ func (s *sent) Close() error {
 	return nil
 }
 
-// Put stores an object. What r gives is held until it is known in full, because its hash
-// travels ahead of it; so the store checks every byte.
+// Put stores an object. It reads all of r before it sends anything, because the hash precedes the
+// content, so that the store can verify every byte.
 func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c books.Cond) (stored books.Object, created bool, err error) {
 	body, err := uploadOf(r, size)
 	defer body.remove()
@@ -126,7 +126,7 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	}
 	write := rand.Text()
 	err = s.retry(ctx, func(n int) (again bool, err error) {
-		was, err := s.judgePut(ctx, key, c, n > 0 || size > s.partSize)
+		was, err := s.checkPut(ctx, key, c, n > 0 || size > s.partSize)
 		if err != nil {
 			return false, err
 		}
@@ -137,8 +137,8 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, size int64, c boo
 	return stored, created, err
 }
 
-// conditionFor is what the store has to check: that what we saw is still there. Whoever
-// asks for nothing replaces anything, but something new is always told from the rest.
+// conditionFor returns the condition that the store must check: that the object is still the one we
+// saw. A write without condition replaces any object, but creating an object is always conditional.
 func conditionFor(was *found, c books.Cond) (opts minio.PutObjectOptions) {
 	switch {
 	case was == nil:
@@ -149,7 +149,7 @@ func conditionFor(was *found, c books.Cond) (opts minio.PutObjectOptions) {
 	return opts
 }
 
-// put sends an object. errOther says that the condition does not hold.
+// put sends an object. It returns errReplaced if the condition does not hold.
 func (s *S3) put(ctx context.Context, key string, body *upload, write string, condition minio.PutObjectOptions) (books.Object, error) {
 	meta := map[string]string{metaHash: body.hash, metaMD5: body.md5, metaWrite: write}
 	e := &exchange{}
@@ -162,9 +162,9 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, co
 		tag, err = s.putWhole(ctx, key, body, condition, e)
 	}
 	if errors.Is(err, books.ErrNotFound) {
-		err = errOther // what If-Match names is gone
+		err = errReplaced // the object that If-Match names is gone
 	}
-	if err != nil && (e.doubtful || passing(err)) {
+	if err != nil && (e.doubtful || isTemporary(err)) {
 		return s.claim(ctx, key, write, err)
 	}
 	if err != nil {
@@ -177,15 +177,15 @@ func (s *S3) put(ctx context.Context, key string, body *upload, write string, co
 	return stored, nil
 }
 
-// putWhole sends an object in one request, and gives its tag.
+// putWhole sends an object in one request and returns its ETag.
 func (s *S3) putWhole(ctx context.Context, key string, body *upload, opts minio.PutObjectOptions, e *exchange) (string, error) {
 	e.body, e.size = body, body.size
 	stored, err := s.core.PutObject(e.in(ctx), s.at.bucket, s.at.prefix+key, http.NoBody, body.size, "", "", opts)
 	return stored.ETag, e.failure(ctx, err)
 }
 
-// putParts sends an object in parts, and gives its tag. The exchange is that of the request which
-// completes it: only that has the condition, and only that changes anything.
+// putParts sends an object in parts and returns its ETag. The exchange belongs to the request that
+// completes the upload: only that request has the condition, and only that one changes anything.
 func (s *S3) putParts(
 	ctx context.Context, key string, body *upload, meta map[string]string, condition minio.PutObjectOptions, e *exchange,
 ) (tag string, err error) {
@@ -195,7 +195,7 @@ func (s *S3) putParts(
 		return "", first.failure(ctx, err)
 	}
 	defer func() {
-		if err != nil { // also if ctx is over: parts that stay behind cost money
+		if err != nil { // even if ctx has ended, because parts that stay behind cost money
 			s.abort(context.WithoutCancel(ctx), name, id)
 		}
 	}()
@@ -218,48 +218,49 @@ func (s *S3) putParts(
 	return stored.ETag, e.failure(ctx, err)
 }
 
-// abort removes the parts of an upload that is given up. If that fails, a rule of the bucket has
-// to; nobody can do more about it now.
+// abort removes the parts of an upload that has failed. If that fails too, only a lifecycle rule of
+// the bucket can remove them.
 func (s *S3) abort(ctx context.Context, name, id string) {
-	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	_ = s.core.AbortMultipartUpload((&exchange{}).in(ctx), s.at.bucket, name, id)
 }
 
-// claim is for a write of which an answer got lost: then its condition fails because it was
-// carried out, or because of another's. A store that refuses a large object before it has
-// read it may be heard of as a broken connection alone.
+// claim resolves a write whose answer was lost: its condition may have failed because the write
+// itself succeeded, or because of another write. If a store refuses a large object before reading
+// it, the client may only see a broken connection.
 func (s *S3) claim(ctx context.Context, key, write string, failed error) (books.Object, error) {
 	f, err := s.stat(ctx, key)
 	switch {
 	case err == nil && f.write == write:
 		return f.Object, nil
-	case errors.Is(failed, errOther):
+	case errors.Is(failed, errReplaced):
 		return books.Object{}, books.ErrUnknown
 	}
 	return books.Object{}, failed
 }
 
-// judgePut is judge for a Put: for something new there has to be a place as well. Whether it is
-// new, the store tells whoever just tries; for what is sent in parts, that comes late.
-func (s *S3) judgePut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
+// checkPut is checkCond for a Put: a new object must also fit into the folders of the store.
+// Whether the object is new is left to the store, unless look is set; for an upload in parts, the
+// store checks that only at the end.
+func (s *S3) checkPut(ctx context.Context, key string, c books.Cond, look bool) (*found, error) {
 	if !c.Absent || look {
-		was, err := s.judge(ctx, key, c)
+		was, err := s.checkCond(ctx, key, c)
 		if err != nil || was != nil {
 			return was, err
 		}
 	}
-	return nil, s.place(ctx, key)
+	return nil, s.checkPlace(ctx, key)
 }
 
-// place gives ErrNoPlace if a file system could not hold the key: what can be kept on a disk
-// and what can be kept here is the same. Two writes at the same moment can escape it.
-func (s *S3) place(ctx context.Context, key string) error {
+// checkPlace returns ErrNoPlace if a file system could not store the key, so that the same keys are
+// valid on disk and on S3. Two simultaneous writes can bypass the check.
+func (s *S3) checkPlace(ctx context.Context, key string) error {
 	if !s.holds(key) {
 		return books.ErrNoPlace
 	}
 	if strings.HasPrefix(key, ".") {
-		return nil // what we keep for ourselves does not clash
+		return nil // reserved names do not clash
 	}
 	parents := parentsOf(key)
 	problems := make([]error, len(parents)+1)
@@ -278,7 +279,7 @@ func (s *S3) place(ctx context.Context, key string) error {
 	return cmp.Or(problems...)
 }
 
-// parentsOf gives the folders of a key that could be objects. That of a book never is one.
+// parentsOf returns the folders of a key that could be objects. The folder of a book never is one.
 func parentsOf(key string) []string {
 	var parents []string
 	for i, c := range key {

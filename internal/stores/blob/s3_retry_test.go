@@ -22,8 +22,8 @@ import (
 type unsteady struct {
 	to http.Handler
 	sync.Mutex
-	requests int // that came
-	failing  int // which of them; 0 for none
+	requests int // received so far
+	failing  int // the number of the one that fails; 0 for none
 	how      func(w http.ResponseWriter, r *http.Request, to http.Handler)
 }
 
@@ -39,22 +39,22 @@ func (u *unsteady) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.to.ServeHTTP(w, r)
 }
 
-// fail has the n-th request from now on fail.
+// fail makes the n-th request from now on fail.
 func (u *unsteady) fail(n int) {
 	u.Lock()
 	defer u.Unlock()
 	u.requests, u.failing = 0, n
 }
 
-// breakLine ends a connection without a word.
-func breakLine(w http.ResponseWriter) {
+// closeConnection closes a connection without an answer.
+func closeConnection(w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		conn.Close()
 	}
 }
 
-// failures are the ways in which a request fails.
+// failures lists the ways in which a request can fail.
 var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.Handler){
 	"500": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -63,10 +63,10 @@ var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.H
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "<Error><Code>SlowDown</Code></Error>")
 	},
-	"broken before": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { breakLine(w) },
+	"broken before": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { closeConnection(w) },
 	"broken after": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
 		to.ServeHTTP(httptest.NewRecorder(), r)
-		breakLine(w)
+		closeConnection(w)
 	},
 	"500 but it is done": func(w http.ResponseWriter, r *http.Request, to http.Handler) {
 		to.ServeHTTP(httptest.NewRecorder(), r)
@@ -83,11 +83,11 @@ var failures = map[string]func(w http.ResponseWriter, r *http.Request, to http.H
 			w.Write(whole.Body.Bytes()[:half])
 			w.(http.Flusher).Flush()
 		}
-		breakLine(w)
+		closeConnection(w)
 	},
 }
 
-// newUnsteady gives a store behind a network that can fail.
+// newUnsteady returns a store behind a network that can fail.
 func newUnsteady(t *testing.T) (*S3, *unsteady) {
 	t.Helper()
 	server := s3test.Start(t)
@@ -98,9 +98,9 @@ func newUnsteady(t *testing.T) (*S3, *unsteady) {
 	u := &unsteady{to: &httputil.ReverseProxy{
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(to)
-			p.Out.Host = p.In.Host // it is signed
+			p.Out.Host = p.In.Host // part of the signature
 		},
-		ErrorLog: log.New(io.Discard, "", 0), // what fails here is what the test is about
+		ErrorLog: log.New(io.Discard, "", 0), // these failures are intended
 	}}
 	front := httptest.NewServer(u)
 	t.Cleanup(front.Close)
@@ -109,12 +109,12 @@ func newUnsteady(t *testing.T) (*S3, *unsteady) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.base.(*http.Transport).CloseIdleConnections)
-	s.breath = time.Millisecond
+	s.backoff = time.Millisecond
 	return s, u
 }
 
-// besideIt gives the same library by a network that does not fail.
-func besideIt(t *testing.T, s *S3) *S3 {
+// withoutFailures returns the same library through a network that does not fail.
+func withoutFailures(t *testing.T, s *S3) *S3 {
 	t.Helper()
 	server := s3test.Start(t)
 	other, err := OpenS3(t.Context(), server.URL(s.at.bucket, s.at.prefix), server.Getenv)
@@ -125,7 +125,8 @@ func besideIt(t *testing.T, s *S3) *S3 {
 	return other
 }
 
-// TestS3Retries: whichever request fails, in whatever way, what was asked for happens, once.
+// TestS3Retries checks that each operation has its effect once, whichever request fails in whatever
+// way.
 func TestS3Retries(t *testing.T) {
 	large := strings.Repeat("large ", 400<<10)
 	for name, how := range failures {
@@ -172,42 +173,43 @@ func TestS3Retries(t *testing.T) {
 	}
 }
 
-// TestS3LostAnswer: whoever lost an answer does not take another's write for its own, though
-// it be the same to the byte.
+// TestS3LostAnswer checks that a client that lost an answer does not mistake another client's write
+// for its own, even if it has the same content.
 func TestS3LostAnswer(t *testing.T) {
 	s, u := newUnsteady(t)
 	mustStore(t, s, "books/b/x", "1")
-	other := besideIt(t, s)
+	other := withoutFailures(t, s)
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		if _, _, err := store(t, other, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); err != nil {
 			t.Error(err)
 		}
-		breakLine(w)
+		closeConnection(w)
 	}
-	u.fail(2) // after the look
+	u.fail(2) // after the check
 	if _, _, err := store(t, s, "books/b/x", "2", books.Cond{Hash: sumOf("1")}); !errors.Is(err, books.ErrUnknown) {
-		t.Errorf("error %v, want that nobody knows", err)
+		t.Errorf("error %v, want ErrUnknown", err)
 	}
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		if _, _, err := store(t, other, "books/b/x", "3", books.Cond{Hash: sumOf("2")}); err != nil {
 			t.Error(err)
 		}
-		breakLine(w)
+		closeConnection(w)
 	}
 	u.fail(2)
 	if _, err := s.Delete(t.Context(), "books/b/x", books.Cond{Hash: sumOf("2")}); !errors.Is(err, books.ErrUnknown) {
-		t.Errorf("error %v, want that nobody knows", err)
+		t.Errorf("error %v, want ErrUnknown", err)
 	}
 	if got := load(t, s, "books/b/x"); got != "3" {
 		t.Errorf("stored: %q", got)
 	}
 }
 
-// TestS3Changes: an object that is replaced between the look and the write is looked at again.
+// TestS3Changes checks that an object that is replaced between the check and the write is checked
+// again.
 func TestS3Changes(t *testing.T) {
 	s, u := newUnsteady(t)
 	mustStore(t, s, "books/b/x", "1")
-	other := besideIt(t, s)
+	other := withoutFailures(t, s)
 	next := "2"
 	u.how = func(w http.ResponseWriter, r *http.Request, to http.Handler) {
 		mustStore(t, other, "books/b/x", next)
@@ -230,15 +232,15 @@ func TestS3Changes(t *testing.T) {
 	}
 }
 
-// TestS3CrowdedFolder: a gateway over a file system finds no place for a moment. If that is
-// all, nobody hears of it.
+// TestS3CrowdedFolder checks that a temporary ErrNoPlace of a gateway over a file system is not
+// returned to the caller.
 func TestS3CrowdedFolder(t *testing.T) {
 	s, u := newUnsteady(t)
 	u.how = func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusConflict)
 		io.WriteString(w, "<Error><Code>ExistingObjectIsDirectory</Code></Error>")
 	}
-	u.fail(2) // after the look beneath it
+	u.fail(2) // after the check for objects below it
 	if _, created, err := store(t, s, "books/b/x", "1", books.Cond{Absent: true}); !created || err != nil {
 		t.Errorf("put: created %v, error %v", created, err)
 	}
@@ -258,7 +260,7 @@ func TestS3CrowdedFolder(t *testing.T) {
 	}
 }
 
-// TestS3Refusals: an error says what to mend, and never a secret.
+// TestS3Refusals checks that an error says what to fix, and never contains a secret.
 func TestS3Refusals(t *testing.T) {
 	t.Parallel()
 	server := s3test.Start(t)
@@ -277,7 +279,7 @@ func TestS3Refusals(t *testing.T) {
 		s          *S3
 	}{
 		{"wrong secret", "AWS_SECRET_ACCESS_KEY does not belong to AWS_ACCESS_KEY_ID", open(server.URL(bucket, ""), server.Key, theSecret)},
-		{"unknown key", "the store does not know AWS_ACCESS_KEY_ID", open(server.URL(bucket, ""), "nobody", theSecret)},
+		{"unknown key", "the store does not recognize AWS_ACCESS_KEY_ID; check it", open(server.URL(bucket, ""), "nobody", theSecret)},
 		{"no such bucket", "there is no such bucket", open(server.URL("nowhere", ""), server.Key, server.Secret)},
 		{"another region", "set region=us-east-1", open("s3://"+bucket+"?region=moon&endpoint="+server.Endpoint, server.Key, server.Secret)},
 		{"nobody there", "reach the S3 store", open("s3://"+bucket+"?endpoint=http://127.0.0.1:1", server.Key, server.Secret)},

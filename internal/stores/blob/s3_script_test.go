@@ -18,10 +18,10 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// replying is how a store answers a request.
+// replying is the answer of a store to a request.
 type replying func(*http.Request) (*http.Response, error)
 
-// scripted answers from a list, and keeps the times at which it was asked.
+// scripted answers from a list, and records the times of the requests.
 type scripted struct {
 	answers []replying
 	asked   []time.Time
@@ -48,12 +48,12 @@ func hangs(r *http.Request) (*http.Response, error) {
 	return nil, r.Context().Err()
 }
 
-// never is a body that does not come.
+// never is a body that never arrives.
 type never struct{ ctx context.Context }
 
 func (n never) Read([]byte) (int, error) { <-n.ctx.Done(); return 0, n.ctx.Err() }
 
-// described is an answer with a text, and with a tag that may be another's.
+// described is an answer with a text, and with an ETag that may belong to another object.
 type described struct{ tag, text string }
 
 func (d described) give(*http.Request) (*http.Response, error) {
@@ -64,8 +64,8 @@ func (d described) give(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: int64(len(d.text)), Body: io.NopCloser(strings.NewReader(d.text))}, nil
 }
 
-// TestS3Mixed: an answer with the tag of one object and the rest of another is not believed,
-// unless the store's tags are always of another kind.
+// TestS3Mixed checks that an answer with the ETag of one object and the metadata of another is
+// rejected, unless the ETags of the store are never MD5 hashes.
 func TestS3Mixed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -104,7 +104,7 @@ func md5Of(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// torn is an answer with the description of another text, "new".
+// torn is an answer with the metadata of another text, "new".
 type torn string
 
 func (text torn) give(*http.Request) (*http.Response, error) {
@@ -112,7 +112,7 @@ func (text torn) give(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: header, ContentLength: 3, Body: io.NopCloser(strings.NewReader(string(text)))}, nil
 }
 
-// TestS3Torn: a content that does not have the hash of its description is read again.
+// TestS3Torn checks that content that does not match the hash in its metadata is read again.
 func TestS3Torn(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
 	s.base = &scripted{answers: []replying{torn("old").give, torn("new").give}}
@@ -126,10 +126,11 @@ func TestS3Torn(t *testing.T) {
 	}
 }
 
-// TestS3LateError: a copy that fails after the store has said 200 has failed, and is tried again.
+// TestS3LateError checks that a copy that fails after the store has answered 200 counts as failed,
+// and is tried again.
 func TestS3LateError(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
-	s.breath = time.Millisecond
+	s.backoff = time.Millisecond
 	late := reply{200, "<Error><Code>InternalError</Code></Error>"}.give
 	was := &found{Object: books.Object{Key: "books/b/x"}, tag: "x"}
 	script := &scripted{answers: []replying{late, reply{200, "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>"}.give}}
@@ -141,19 +142,20 @@ func TestS3LateError(t *testing.T) {
 	if err := s.copy(t.Context(), was, "books/b/y"); !has(err, http.StatusInternalServerError) {
 		t.Errorf("error %v", err)
 	}
-	s.base = &scripted{answers: []replying{reply{200, ""}.give}} // some say that of what they removed
-	if err := s.erase(t.Context(), "books/b/x", &exchange{}); err != nil {
+	s.base = &scripted{answers: []replying{reply{200, ""}.give}} // the answer of some stores to a removal
+	if err := s.removeObject(t.Context(), "books/b/x", &exchange{}); err != nil {
 		t.Errorf("remove: error %v", err)
 	}
 }
 
-// TestS3Requests: whatever minio-go would make of an address, a request goes where the address says,
-// and is signed, with the hash of its content also over TLS.
+// TestS3Requests checks that a request goes to the host and path of the library URL, whatever
+// minio-go would make of it, and that it is signed, including the hash of its content, also over
+// TLS.
 func TestS3Requests(t *testing.T) {
 	for _, c := range []struct{ address, want string }{
 		{"s3://bucket/p?endpoint=https://store.example/s3/", "https://store.example/s3/bucket/p/books/b/x"},
 		{"s3://bucket/p?endpoint=http://store.example:80&path_style=false", "http://bucket.store.example:80/p/books/b/x"},
-		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"}, // a region that minio-go does not know
+		{"s3://bucket?region=moon-1", "https://bucket.s3.moon-1.amazonaws.com/books/b/x"}, // a region unknown to minio-go
 		{"s3://my.bucket?region=eu-central-1", "https://s3.eu-central-1.amazonaws.com/my.bucket/books/b/x"},
 	} {
 		s, err := OpenS3(t.Context(), c.address, environment)
@@ -180,7 +182,7 @@ func TestS3Requests(t *testing.T) {
 	}
 }
 
-// TestS3ListCancelled: a list that was given up does not look like one that has ended.
+// TestS3ListCancelled checks that a canceled list does not look like a complete one.
 func TestS3ListCancelled(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -194,32 +196,32 @@ func TestS3ListCancelled(t *testing.T) {
 	}
 }
 
-// TestS3EndlessList: a list that goes in circles ends.
+// TestS3EndlessList checks that a list that repeats its continuation token ends.
 func TestS3EndlessList(t *testing.T) {
 	s := clientOf(t, "http://127.0.0.1:1")
 	circle := reply{200, "<R><IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken></R>"}
 	s.base = &scripted{answers: []replying{circle.give}}
-	if err := s.empty(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "goes on, and not where") {
+	if err := s.empty(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "repeated a continuation token") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestS3Patience(t *testing.T) {
+func TestS3Timeout(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		name   string
-		answer func(*http.Request) (*http.Response, error)
-		asked  int
-		least  time.Duration // until it is given up
-		most   time.Duration
-		want   string
+		name    string
+		answer  func(*http.Request) (*http.Response, error)
+		asked   int
+		least   time.Duration // until the client gives up
+		longest time.Duration
+		want    string
 	}{
 		{"always 503", reply{503, ""}.give, 4, 700 * time.Millisecond, 1050 * time.Millisecond, "503"},
 		{"hangs", hangs, 4, 40 * time.Second, 42 * time.Second, errSlow.Error()},
 		{"hangs within the answer", func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(never{r.Context()})}, nil
 		}, 4, 40 * time.Second, 42 * time.Second, errSlow.Error()},
-		{"forbidden", reply{403, "<Error><Code>AccessDenied</Code></Error>"}.give, 1, 0, 0, "the credentials do not allow it"},
+		{"forbidden", reply{403, "<Error><Code>AccessDenied</Code></Error>"}.give, 1, 0, 0, "the credentials lack permission"},
 		{"no such bucket", reply{404, "<Error><Code>NoSuchBucket</Code></Error>"}.give, 1, 0, 0, "there is no such bucket"},
 		{"endless", func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
@@ -233,7 +235,7 @@ func TestS3Patience(t *testing.T) {
 				start := time.Now()
 				err := s.empty(t.Context(), "")
 				took := time.Since(start)
-				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.most {
+				if err == nil || !strings.Contains(err.Error(), c.want) || len(script.asked) != c.asked || took < c.least || took > c.longest {
 					t.Errorf("asked %d times in %v: error %v", len(script.asked), took, err)
 				}
 			})
@@ -245,7 +247,7 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestS3Cancelled: whoever stops waiting is not kept.
+// TestS3Cancelled checks that a canceled call returns immediately.
 func TestS3Cancelled(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){"hangs": hangs, "fails": reply{500, ""}.give} {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,7 +264,7 @@ func TestS3Cancelled(t *testing.T) {
 	}
 }
 
-// stalling is an answer with the content from a place, which stops coming.
+// stalling is an answer with the content from an offset on, which then stops.
 type stalling struct {
 	content   []byte
 	from, end int
@@ -281,7 +283,7 @@ func (a stalling) give(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: header, ContentLength: int64(size), Body: io.NopCloser(body)}, nil
 }
 
-// TestS3Stalls: a body that stops coming is asked for again from where it was.
+// TestS3Stalls checks that a body that stops is requested again from the same offset.
 func TestS3Stalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		content := bytes.Repeat([]byte("0123456789"), 200<<10)

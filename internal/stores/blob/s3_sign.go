@@ -13,12 +13,12 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// longest is how long S3 honours an address at most.
-const longest = 7 * 24 * time.Hour
+// maxTTL is the maximum lifetime of a presigned URL in S3.
+const maxTTL = 7 * 24 * time.Hour
 
-// SignPut gives an address of the store itself: what is uploaded there does not pass
-// through here. Nothing is sent. An empty object has none, because its size would not
-// be part of the signature.
+// SignPut returns a presigned URL of the store, so that uploads do not pass through this program.
+// It sends no request. An empty object gets no URL, because its size would not be part of the
+// signature.
 func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Duration) (books.Signed, bool, error) {
 	if !s.holds(key) {
 		return books.Signed{}, false, books.ErrNoPlace
@@ -27,17 +27,17 @@ func (s *S3) SignPut(ctx context.Context, key string, size int64, ttl time.Durat
 		return books.Signed{}, false, nil
 	}
 	if ttl < time.Second {
-		return books.Signed{}, false, errors.New("sign an upload: it would be over at once")
+		return books.Signed{}, false, errors.New("sign upload: expiry must be at least a second in the future")
 	}
-	signed, err := s.presign(ctx, key, size, min(ttl, longest))
+	signed, err := s.presign(ctx, key, size, min(ttl, maxTTL))
 	if err != nil {
-		return books.Signed{}, false, fmt.Errorf("sign an upload: %w", err)
+		return books.Signed{}, false, fmt.Errorf("sign upload: %w", err)
 	}
 	return books.Signed{URL: signed, Headers: map[string]string{"Content-Length": strconv.FormatInt(size, 10)}}, true, nil
 }
 
 func (s *S3) presign(ctx context.Context, key string, size int64, ttl time.Duration) (string, error) {
-	who, err := s.who(ctx)
+	keys, err := s.getCredentials(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -46,6 +46,6 @@ func (s *S3) presign(ctx context.Context, key string, size int64, ttl time.Durat
 		URL:    s.at.url("/"+s.at.prefix+key, ""),
 		Header: http.Header{"Content-Length": {strconv.FormatInt(size, 10)}},
 	}
-	signed := signer.PreSignV4(request, who.AccessKeyID, who.SecretAccessKey, who.SessionToken, s.at.region, int64(ttl/time.Second))
+	signed := signer.PreSignV4(request, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, s.at.region, int64(ttl/time.Second))
 	return signed.URL.String(), nil
 }

@@ -20,7 +20,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// newS3 gives a store with a bucket of its own.
+// newS3 returns a store with its own bucket.
 func newS3(t testing.TB) *S3 {
 	t.Helper()
 	server := s3test.Start(t)
@@ -37,7 +37,7 @@ func sumOf(content string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// store puts a text if the condition holds.
+// store stores a text if the condition holds.
 func store(t testing.TB, s *S3, key, text string, c books.Cond) (books.Object, bool, error) {
 	t.Helper()
 	return s.Put(t.Context(), key, strings.NewReader(text), int64(len(text)), c)
@@ -64,7 +64,7 @@ func load(t testing.TB, s *S3, key string) string {
 	return string(content)
 }
 
-// send sends content to a signed address, as any client of HTTP would.
+// send sends content to a presigned URL, like any HTTP client.
 func send(t testing.TB, address, content string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, address, strings.NewReader(content))
@@ -91,7 +91,7 @@ func sign(t testing.TB, s *S3, key string, size int64) string {
 	return signed.URL
 }
 
-// signLongAgo is sign in the year 2000, when time begins for synctest.
+// signLongAgo is sign in the year 2000, when time begins in synctest.
 func signLongAgo(t *testing.T, s *S3, key string, size int64) string {
 	t.Helper()
 	var address string
@@ -127,7 +127,7 @@ func TestS3SignPut(t *testing.T) {
 		t.Errorf("stored: %q", got)
 	}
 	if strings.Contains(address, s3test.Start(t).Secret) {
-		t.Error("the address tells the secret")
+		t.Error("the URL contains the secret")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestS3SignPutRefuses(t *testing.T) {
 		t.Errorf("no key: error %v", err)
 	}
 	if _, _, err := s.SignPut(t.Context(), "books/b/x", 1, time.Millisecond); err == nil {
-		t.Error("an address that is over at once was signed")
+		t.Error("a URL that expires immediately was signed")
 	}
 	signed, _, err := s.SignPut(t.Context(), "books/b/x", 1, 1000*time.Hour)
 	if err != nil || !strings.Contains(signed.URL, "X-Amz-Expires=604800&") {
@@ -148,8 +148,8 @@ func TestS3SignPutRefuses(t *testing.T) {
 	}
 }
 
-// TestS3Uploaded: what came through a signed address tells no hash, and is an object like
-// any other.
+// TestS3Uploaded checks that an object uploaded through a presigned URL, which has no stored hash,
+// behaves like any other object.
 func TestS3Uploaded(t *testing.T) {
 	s := newS3(t)
 	const key = "books/b/assets/images/a.png"
@@ -187,8 +187,8 @@ func TestS3Uploaded(t *testing.T) {
 	}
 }
 
-// TestS3Signatures has keys that no book has, to see that requests are spelt the way
-// that stores sign them.
+// TestS3Signatures uses keys that no book has, to check that requests are encoded in the way that
+// stores sign them.
 func TestS3Signatures(t *testing.T) {
 	s := newS3(t)
 	body, err := uploadOf(strings.NewReader("x"), 1)
@@ -246,7 +246,8 @@ func TestS3Pages(t *testing.T) {
 	}
 }
 
-// TestS3ListsOutOfOrder: what a page mixes up is put right, what goes across pages is refused.
+// TestS3ListsOutOfOrder checks that a page in the wrong order is sorted, and that pages in the
+// wrong order are an error.
 func TestS3ListsOutOfOrder(t *testing.T) {
 	pages := []string{"", ""}
 	entry := func(key string) string {
@@ -275,7 +276,8 @@ func TestS3ListsOutOfOrder(t *testing.T) {
 	}
 }
 
-// TestS3LargeReads: a body that is not held in memory is read from any place, and of one object alone.
+// TestS3LargeReads checks that a body that is not in memory can be read from any offset, and from
+// one object only.
 func TestS3LargeReads(t *testing.T) {
 	s := newS3(t)
 	before := strings.Repeat("0123456789", 400<<10)
@@ -298,7 +300,7 @@ func TestS3LargeReads(t *testing.T) {
 	if _, err := body.Seek(3, io.SeekStart); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := body.Read(part); n != 0 || !errors.Is(err, errOther) {
+	if n, err := body.Read(part); n != 0 || !errors.Is(err, errReplaced) {
 		t.Errorf("after it was replaced: %q, error %v", part[:n], err)
 	}
 	if err := body.Close(); err != nil {
@@ -309,7 +311,8 @@ func TestS3LargeReads(t *testing.T) {
 	}
 }
 
-// TestS3Spools: what can be read only once is stored like the rest, and leaves no file behind.
+// TestS3Spools checks that content that can be read only once is stored like any other, and leaves
+// no file behind.
 func TestS3Spools(t *testing.T) {
 	s := newS3(t)
 	folder := t.TempDir()

@@ -16,54 +16,54 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// exchange is what an operation and the transport under minio-go tell each other. An operation
-// has one request, but for a list, which has one a page.
+// exchange carries data between an operation and the transport below minio-go. An operation sends
+// one request, except for a list, which sends one per page.
 type exchange struct {
-	body    *upload // what to send instead of the body that minio-go has; nil for that body
-	size    int64   // of what the store has to move before it answers
-	streams bool    // a large answer is read by the caller of the operation
-	ifMatch string  // a condition for which minio-go has no option
+	body    *upload // replaces the body of minio-go, if not nil
+	size    int64   // bytes that the store must transfer before it answers
+	streams bool    // the caller of the operation reads a large answer
+	ifMatch string  // a condition that minio-go does not support
 
 	method   string
 	status   int
 	date     string // the store's clock
-	token    string // of the page of a list
-	requests int    // not counting those that were sent again
-	doubtful bool   // a try before the one that was answered may have been carried out
+	token    string // the continuation token of a list
+	requests int    // not counting retries
+	doubtful bool   // an earlier attempt may have been executed without an answer
 	failed   error  // why there is no answer
 }
 
 type exchangeKey struct{}
 
-// in makes minio-go hand the exchange to the transport.
+// in returns a context that passes the exchange to the transport.
 func (e *exchange) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, e)
 }
 
 const (
-	smallBody = 1 << 20   // is read at once
-	mostBody  = 16 << 20  // of lists: a thousand keys at a time
-	tries     = 4         // of a request that fails for a reason that may pass
-	slowest   = 128 << 10 // bytes a second that a store has to manage
+	smallBody = 1 << 20   // read immediately
+	maxBody   = 16 << 20  // maximum size of an answer, such as a list of a thousand keys
+	tries     = 4         // attempts for a request with temporary failures
+	minSpeed  = 128 << 10 // minimum speed of a store, in bytes per second
 )
 
-// noContent is the SHA-256 of nothing.
+// noContent is the SHA-256 of empty content.
 const noContent = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-var errSlow = errors.New("the S3 store does not answer in time")
+var errSlow = errors.New("the S3 store did not answer in time")
 
-// roundTripper makes a transport of a function.
+// roundTripper adapts a function to http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip calls the function.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// roundTrip sends a request until it is answered, at most four times. To repeat any of ours is
-// safe: a write that must not happen twice has a condition.
+// roundTrip sends a request until it is answered, at most four times. All our requests can be
+// repeated safely: a write that must not happen twice has a condition.
 func (s *S3) roundTrip(r *http.Request) (*http.Response, error) {
 	e, ours := r.Context().Value(exchangeKey{}).(*exchange)
 	if !ours {
-		return nil, errors.New("a request to the S3 store without an exchange")
+		return nil, errors.New("send S3 request: the context has no exchange")
 	}
 	e.method, e.requests = r.Method, e.requests+1
 	body, err := e.bodyFor(r)
@@ -74,7 +74,7 @@ func (s *S3) roundTrip(r *http.Request) (*http.Response, error) {
 		if err == nil {
 			e.status, e.date = response.StatusCode, response.Header.Get("Date")
 		}
-		if n == tries-1 || r.Context().Err() != nil || err == nil && !passingStatus(response.StatusCode) {
+		if n == tries-1 || r.Context().Err() != nil || err == nil && !isTemporaryStatus(response.StatusCode) {
 			e.failed = err
 			return response, err
 		}
@@ -84,30 +84,30 @@ func (s *S3) roundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// bodyFor gives what a request sends, in a form that can be sent again. It also ends a list that
-// goes in circles.
+// bodyFor returns the body of a request in a form that can be sent again. It also detects a list
+// that repeats its continuation token.
 func (e *exchange) bodyFor(r *http.Request) (*upload, error) {
 	if token := r.URL.Query().Get("continuation-token"); token != "" {
 		if token == e.token {
-			return nil, errors.New("the S3 store says that a list goes on, and not where")
+			return nil, errors.New("the S3 store repeated a continuation token in a list")
 		}
 		e.token = token
 	}
 	if e.body != nil || r.Body == nil {
 		return e.body, nil
 	}
-	content, err := readAtMost(r.Body, smallBody)
+	content, err := readLimited(r.Body, smallBody)
 	if err != nil {
 		return nil, err
 	}
 	return uploadOf(bytes.NewReader(content), int64(len(content)))
 }
 
-// pause waits for 100 ms and twice as long each time, up to 400, and a little more, so
-// that those who failed together do not come back together.
+// pause waits 100 ms, doubled for each attempt up to 400 ms, plus a random part, so that clients
+// that failed together do not retry together.
 func (s *S3) pause(ctx context.Context, n int) error {
-	wait := s.breath << min(n, 2)
-	wait += rand.N(wait / 2) //nolint:gosec // it guards nothing
+	wait := s.backoff << min(n, 2)
+	wait += rand.N(wait / 2) //nolint:gosec // not used for security
 	select {
 	case <-time.After(wait):
 		return nil
@@ -116,11 +116,11 @@ func (s *S3) pause(ctx context.Context, n int) error {
 	}
 }
 
-// retry does something until it does not say to do it again, because something has changed
-// meanwhile. It waits before, but for the second time: mostly that is a conflict, which
-// somebody waits to hear of.
+// retry calls do until it does not ask for another attempt because of concurrent changes. It waits
+// before each attempt except the first two: the second one usually finds a conflict, which the
+// caller should get without delay.
 func (s *S3) retry(ctx context.Context, do func(n int) (again bool, err error)) error {
-	for n := range looks {
+	for n := range maxLooks {
 		if n > 1 {
 			if err := s.pause(ctx, n-2); err != nil {
 				return err
@@ -130,14 +130,14 @@ func (s *S3) retry(ctx context.Context, do func(n int) (again bool, err error)) 
 			return err
 		}
 	}
-	return errRestless
+	return errChanging
 }
 
 // try sends a request once, and reads the answer if it is small.
 func (s *S3) try(r *http.Request, e *exchange, body *upload) (*http.Response, error) {
 	outer := r.Context()
 	ctx, cancel := context.WithCancelCause(outer)
-	timer := time.AfterFunc(s.patience+time.Duration(e.size)*time.Second/slowest, func() { cancel(errSlow) })
+	timer := time.AfterFunc(s.timeout+time.Duration(e.size)*time.Second/minSpeed, func() { cancel(errSlow) })
 	end := func() {
 		timer.Stop()
 		cancel(nil)
@@ -149,12 +149,12 @@ func (s *S3) try(r *http.Request, e *exchange, body *upload) (*http.Response, er
 	}
 	if e.streams && response.StatusCode < 300 && response.ContentLength > smallBody {
 		timer.Stop()
-		response.Body = &stream{body: response.Body, timer: timer, patience: s.patience, end: end, outer: outer, ctx: ctx}
+		response.Body = &stream{body: response.Body, timer: timer, timeout: s.timeout, end: end, outer: outer, ctx: ctx}
 		return response, nil
 	}
 	defer end()
 	defer func() { _ = response.Body.Close() }() // it was only read
-	content, err := readAtMost(response.Body, mostBody)
+	content, err := readLimited(response.Body, maxBody)
 	if err != nil {
 		return nil, failure(outer, ctx, err)
 	}
@@ -163,11 +163,11 @@ func (s *S3) try(r *http.Request, e *exchange, body *upload) (*http.Response, er
 	return response, nil
 }
 
-// send signs a request and gives what the store answers. The signature is ours, not that of
-// minio-go, which knows no endpoint with a path, takes regions that are new for us-east-1, and
-// signs no content over TLS.
+// send signs a request and returns the answer. It does not use the signature of minio-go, which
+// does not support an endpoint with a path, treats new regions as us-east-1, and does not sign the
+// content over TLS.
 func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, error) {
-	who, err := s.who(r.Context())
+	keys, err := s.getCredentials(r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -180,27 +180,27 @@ func (s *S3) send(r *http.Request, e *exchange, body *upload) (*http.Response, e
 	if body != nil {
 		hash = body.hash
 		body.attach(r)
-		defer func() { _ = r.Body.Close() }() // what is sent belongs to the caller again
+		defer func() { _ = r.Body.Close() }() // from here on, the content belongs to the caller again
 	}
 	r.Header.Set("X-Amz-Content-Sha256", hash)
-	signed := signer.SignV4(*r, who.AccessKeyID, who.SecretAccessKey, who.SessionToken, s.at.region)
+	signed := signer.SignV4(*r, keys.AccessKeyID, keys.SecretAccessKey, keys.SessionToken, s.at.region)
 	if r.ContentLength > smallBody {
-		signed.Header.Set("Expect", "100-continue") // a "no" should not cost the upload
+		signed.Header.Set("Expect", "100-continue") // so that a refusal does not cost the upload
 	}
 	return s.base.RoundTrip(signed)
 }
 
-// who gives the credentials, which may have to be fetched. A program that tells them cannot be
-// stopped, but nobody has to wait for it.
-func (s *S3) who(ctx context.Context) (credentials.Value, error) {
-	type told struct {
+// getCredentials returns the credentials, which may have to be fetched. A credentials program
+// cannot be stopped, but getCredentials returns when ctx ends.
+func (s *S3) getCredentials(ctx context.Context) (credentials.Value, error) {
+	type result struct {
 		value credentials.Value
 		err   error
 	}
-	answer := make(chan told, 1)
+	answer := make(chan result, 1)
 	go func() {
-		value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Timeout: s.patience}, Context: ctx})
-		answer <- told{value, err}
+		value, err := s.credentials.GetWithContext(&credentials.CredContext{Client: &http.Client{Timeout: s.timeout}, Context: ctx})
+		answer <- result{value, err}
 	}()
 	select {
 	case a := <-answer:
@@ -210,9 +210,9 @@ func (s *S3) who(ctx context.Context) (credentials.Value, error) {
 	}
 }
 
-// statusOf gives minio-go the one status that it takes for success, and a failure that may pass
-// the status that says so. A copy and the end of an upload in parts can fail after the store has
-// begun to answer, so an error may also stand in an answer that says 200.
+// statusOf maps a status to the only one that minio-go accepts as success, and a temporary failure
+// to a status that says so. A copy or the completion of an upload in parts can fail after the store
+// has begun to answer, so an answer with status 200 may also contain an error.
 func statusOf(method string, status int, content []byte) int {
 	switch {
 	case status >= 300 && bytes.Contains(content, []byte("<Code>RequestTimeout</Code>")):
@@ -227,8 +227,8 @@ func statusOf(method string, status int, content []byte) int {
 	return http.StatusOK
 }
 
-// failure is why no answer came: whoever asked has gone, the store was slow, or the
-// network failed. The address is left out: whoever reads the log knows it.
+// failure returns the reason why there was no answer: the caller has gone, the store was slow, or
+// the network failed. It leaves out the URL, which readers of the log know.
 func failure(outer, ctx context.Context, err error) error {
 	if outer.Err() != nil {
 		return outer.Err()
@@ -245,26 +245,26 @@ func failure(outer, ctx context.Context, err error) error {
 	return fmt.Errorf("reach the S3 store: %w", err)
 }
 
-func readAtMost(r io.Reader, most int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(body)) > most {
+func readLimited(r io.Reader, maxSize int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, maxSize+1))
+	if err == nil && int64(len(body)) > maxSize {
 		return nil, errors.New("the answer of the S3 store is too long")
 	}
 	return body, err
 }
 
-// stream is the body of an answer that may take its time, but not stand still.
+// stream is the body of a large answer. It may take long, but each read has a timeout.
 type stream struct {
 	body       io.ReadCloser
-	timer      *time.Timer // stops the request
-	patience   time.Duration
+	timer      *time.Timer // cancels the request
+	timeout    time.Duration
 	end        func()
-	outer, ctx context.Context // of who asked, and of the request
+	outer, ctx context.Context // of the caller, and of the request
 }
 
-// Read waits for the next bytes, not for longer than our patience.
+// Read waits for the next bytes until the timeout.
 func (s *stream) Read(p []byte) (int, error) {
-	s.timer.Reset(s.patience)
+	s.timer.Reset(s.timeout)
 	n, err := s.body.Read(p)
 	s.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -273,7 +273,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close gives the connection back.
+// Close releases the connection.
 func (s *stream) Close() error {
 	s.end()
 	return s.body.Close()

@@ -16,7 +16,7 @@ func TestTheFileChangesUnderneath(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		change func(t *testing.T, path string)
-		line   int64 // of the next entry, after three lines of ours
+		line   int64 // number of the next entry, after three lines of ours
 		before string
 	}{
 		{"nothing", func(*testing.T, string) {}, 4, "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n"},
@@ -57,8 +57,8 @@ func TestTheFileChangesUnderneath(t *testing.T) {
 	}
 }
 
-// TestAnEditFarFromTheEnd keeps the size and the last lines: only the time of the
-// change gives it away.
+// TestAnEditFarFromTheEnd keeps the size and the last lines, so that only the modification time
+// reveals the edit.
 func TestAnEditFarFromTheEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
@@ -68,7 +68,7 @@ func TestAnEditFarFromTheEnd(t *testing.T) {
 	}
 	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1001, Bytes: 3})
 	write(t, path, strings.Replace(read(t, path), "\n", " ", 1))
-	later := time.Now().Add(time.Minute) // some clocks of files are coarse
+	later := time.Now().Add(time.Minute) // some file systems have coarse clocks
 	check(t, os.Chtimes(path, later, later))
 	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1001, Bytes: 3})
 }
@@ -100,8 +100,8 @@ func TestASymlinkInPlaceOfTheFileIsRefused(t *testing.T) {
 	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
 }
 
-// rooted opens by the folder's descriptor, as the workspace does: the names of
-// its files need not lead anywhere.
+// rooted opens files relative to a folder's descriptor, like the workspace: the names of its files
+// may not exist as paths.
 type rooted struct{ root *os.Root }
 
 func (r rooted) OpenAppend(name string) (*os.File, error) {
@@ -122,8 +122,8 @@ func TestTheRootMayMove(t *testing.T) {
 	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 1, Bytes: 3})
 }
 
-// TestAWriterWithoutLock is a person with "echo >>": the line numbers we answer
-// with hold even then.
+// TestAWriterWithoutLock simulates a person with "echo >>": the returned line numbers must be
+// correct even then.
 func TestAWriterWithoutLock(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
@@ -161,7 +161,7 @@ func TestAWriterWithoutLock(t *testing.T) {
 	}
 }
 
-// TestTheFileChangesBetweenLookAndWrite uses the seal, which is called then.
+// TestTheFileChangesBetweenLookAndWrite changes the file in Seal, which is called between the two.
 func TestTheFileChangesBetweenLookAndWrite(t *testing.T) {
 	for _, c := range []struct {
 		name, before, changed string

@@ -12,46 +12,46 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Daily keeps the audit records, one hash-chained file a day.
+// Daily stores the audit records in hash-chained files, one per day.
 type Daily struct {
 	Files  Files
 	Folder fs.FS // the same files, for reading
-	// Lost is told, once a minute at most, that records which nobody waited for
-	// could not be kept; nil if nobody wants to know.
+	// Lost, if not nil, is called at most once a minute when records that no caller waited for
+	// could not be stored.
 	Lost func(error)
 
-	mu      sync.Mutex
-	day     string
-	proved  string // the day whose file could be opened
-	failed  bool   // a record could not be kept since
-	log     *Log
-	waiting [][]byte // records that need not be durable, not yet handed over
-	timer   *time.Timer
-	closed  bool
-	err     error
-	told    time.Time // when Lost was last called
+	mu         sync.Mutex
+	day        string
+	proved     string // the day whose file has been opened successfully
+	failed     bool   // a record could not be stored since then
+	log        *Log
+	waiting    [][]byte // records that need not be durable and are not in the log yet
+	timer      *time.Timer
+	closed     bool
+	err        error
+	reportedAt time.Time // when Lost was last called
 }
 
 var _ audit.Keeper = (*Daily)(nil)
 
-// lull is how long a record that need not be durable may wait for company: it
-// saves a system call or more on every read.
-const lull = 50 * time.Millisecond
+// batchDelay is how long a record that need not be durable may wait for other records. It saves a
+// system call or more on every read.
+const batchDelay = 50 * time.Millisecond
 
-// Ready keeps the promise of audit.Keeper: it opens the file of the day once, and
-// looks for room on the disk for as long as a record was lost for want of it.
+// Ready implements audit.Keeper. It opens the file of the day once, and checks for disk space as
+// long as records are being lost.
 func (d *Daily) Ready(day string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return ErrClosed
 	}
-	if err := d.turnTo(day); err != nil || d.proved == d.day && !d.failed {
+	if err := d.switchTo(day); err != nil || d.proved == d.day && !d.failed {
 		return err
 	}
 	if d.failed {
-		if err := d.findRoom(); err != nil {
-			return fmt.Errorf("find room for audit records: %w", err)
+		if err := d.checkSpace(); err != nil {
+			return fmt.Errorf("check disk space for audit records: %w", err)
 		}
 		d.failed = false
 	}
@@ -63,37 +63,37 @@ func (d *Daily) Ready(day string) error {
 	return file.Close()
 }
 
-// findRoom tells whether many records could be written now. To try it with a record
-// would be too late for the write that it is about.
-func (d *Daily) findRoom() error {
-	const enough = 64 << 10
+// checkSpace returns an error unless many records could be written now. A test with a real record
+// would come too late for the write that the record describes.
+func (d *Daily) checkSpace() error {
+	const probeSize = 64 << 10
 	file, err := d.Files.OpenAppend("room.tmp")
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(make([]byte, enough))
+	_, err = file.Write(make([]byte, probeSize))
 	if err == nil {
 		err = file.Sync()
 	}
 	err = errors.Join(err, file.Close())
-	_ = os.Remove(file.Name()) // another process may have looked at the same time
+	_ = os.Remove(file.Name()) // another process may have removed it at the same time
 	return err
 }
 
-// Keep keeps the promise of audit.Keeper.
+// Keep implements audit.Keeper.
 func (d *Daily) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
 		return nil, ErrClosed
 	}
-	if err := d.turnTo(day); err != nil {
+	if err := d.switchTo(day); err != nil {
 		return nil, err
 	}
 	if !durable {
 		d.waiting = append(d.waiting, record)
 		if d.timer == nil {
-			d.timer = time.AfterFunc(lull, d.flush)
+			d.timer = time.AfterFunc(batchDelay, d.flush)
 		}
 		return func(context.Context) error { return nil }, nil
 	}
@@ -116,7 +116,7 @@ func (d *Daily) flush() {
 	d.handOver()
 }
 
-// handOver gives the log what has been waiting, in order.
+// handOver appends the waiting records to the log, in order.
 func (d *Daily) handOver() {
 	d.timer = nil
 	var last *Ticket
@@ -125,32 +125,31 @@ func (d *Daily) handOver() {
 	}
 	d.waiting = d.waiting[:0]
 	if last != nil && d.Lost != nil {
-		go d.listen(last)
+		go d.watch(last)
 	}
 }
 
-// listen waits for what becomes of a batch, and tells if it is lost.
-func (d *Daily) listen(last *Ticket) {
+// watch waits for the outcome of a batch, and reports if it is lost.
+func (d *Daily) watch(last *Ticket) {
 	_, err := last.Wait(context.Background())
 	if err == nil {
 		return
 	}
 	d.mu.Lock()
 	d.failed = true
-	tell := time.Since(d.told) > time.Minute
-	if tell {
-		d.told = time.Now()
+	report := time.Since(d.reportedAt) > time.Minute
+	if report {
+		d.reportedAt = time.Now()
 	}
 	d.mu.Unlock()
-	if tell {
+	if report {
 		d.Lost(err)
 	}
 }
 
-// turnTo opens the file of another day. Its first record follows the last one of
-// the days before.
-func (d *Daily) turnTo(day string) error {
-	if d.log != nil && day <= d.day { // a call may end after midnight that began before
+// switchTo opens the file of another day. Its first record continues the chain of the days before.
+func (d *Daily) switchTo(day string) error {
+	if d.log != nil && day <= d.day { // a call may begin before midnight and end after it
 		return nil
 	}
 	genesis, err := audit.LastHash(d.Folder, day)
@@ -174,8 +173,8 @@ func (d *Daily) turnTo(day string) error {
 	return nil
 }
 
-// Close writes what is queued and closes the file. It also tells whether any
-// record could not be kept.
+// Close writes what is queued and closes the file. It returns an error if any record could not be
+// stored.
 func (d *Daily) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 
 func record(i int) []byte { return lateRecord("2026-01-09", i) }
 
-// lateRecord is of the last minute of a day, when processes may turn to the next
+// lateRecord returns a record of the last minute of a day, when processes may switch to the next
 // day one after another.
 func lateRecord(day string, i int) []byte {
 	return fmt.Appendf(nil, `{"time":"%sT23:59:59.000000Z","i":%d}`, day, i)
 }
 
-// keep keeps a record that need not be durable.
+// keep stores a record that need not be durable.
 func keep(t *testing.T, d *memlog.Daily, i int) {
 	t.Helper()
 	if _, err := d.Keep("2026-01-09", record(i), false); err != nil {
@@ -29,8 +29,8 @@ func keep(t *testing.T, d *memlog.Daily, i int) {
 	}
 }
 
-// TestDailyChain writes over three days from two keepers at once, as two
-// processes would, and follows the chain.
+// TestDailyChain writes records of three days from two keepers at once, as two processes would, and
+// verifies the chain.
 func TestDailyChain(t *testing.T) {
 	dir := t.TempDir()
 	keepers := []*memlog.Daily{
@@ -65,7 +65,7 @@ func TestDailyChain(t *testing.T) {
 	}
 }
 
-func TestDailyGoesOnAfterRestart(t *testing.T) {
+func TestDailyContinuesAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 3 {
 		keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
@@ -79,8 +79,9 @@ func TestDailyGoesOnAfterRestart(t *testing.T) {
 	}
 }
 
-// TestReadsAreKeptSoon: a record nobody waits for is on its way within a lull.
-func TestReadsAreKeptSoon(t *testing.T) {
+// TestReadsAreWrittenSoon checks that a record that no caller waits for is written after the batch
+// delay.
+func TestReadsAreWrittenSoon(t *testing.T) {
 	dir := t.TempDir()
 	keeper := &memlog.Daily{Files: memlog.Dir(dir), Folder: os.DirFS(dir)}
 	keep(t, keeper, 1)
@@ -121,7 +122,7 @@ func TestDailyCannotBeWritten(t *testing.T) {
 	}
 }
 
-// unwritable opens files that cannot be written for as long as it is full.
+// unwritable opens files that cannot be written as long as full is set.
 type unwritable struct {
 	memlog.Dir
 	full atomic.Bool
@@ -134,8 +135,8 @@ func (u *unwritable) OpenAppend(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(string(u.Dir), name), os.O_RDONLY|os.O_CREATE, 0o600)
 }
 
-// TestDailyIsNotReadyWhileRecordsAreLost: one lost record is enough to know that the
-// next would be lost too. When there is room again, that is seen.
+// TestDailyIsNotReadyWhileRecordsAreLost checks that one lost record makes Ready fail, and that
+// Ready succeeds when there is space again.
 func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 	const day = "2026-01-09"
 	dir := t.TempDir()
@@ -150,7 +151,7 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := wait(t.Context()); err == nil {
-		t.Fatal("a record was kept in a file that cannot be written")
+		t.Fatal("a record was stored in a file that cannot be written")
 	}
 	for range 2 {
 		if err := d.Ready(day); err == nil {
@@ -159,13 +160,13 @@ func TestDailyIsNotReadyWhileRecordsAreLost(t *testing.T) {
 	}
 	files.full.Store(false)
 	if err := d.Ready(day); err != nil {
-		t.Errorf("there is room again: %v", err)
+		t.Errorf("there is space again: %v", err)
 	}
 	if wait, err = d.Keep(day, record(2), true); err == nil {
 		err = wait(t.Context())
 	}
 	if err != nil {
-		t.Errorf("a record is not kept, though there is room: %v", err)
+		t.Errorf("a record is not stored, though there is space: %v", err)
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != 1 {
 		t.Errorf("the folder holds %v, %v", left, err)

@@ -8,13 +8,12 @@ import (
 	"path/filepath"
 )
 
-// Dir keeps files beneath one folder of Remit's own, readable by its user alone.
+// Dir is a folder of Remit's own files, which only its user can read. It implements Files.
 type Dir string
 
 var _ Files = Dir("")
 
-// OpenAppend keeps the promise of Files; folders above the file may be symlinks,
-// the file itself may not.
+// OpenAppend implements Files. Folders above the file may be symlinks, but the file itself may not.
 func (d Dir) OpenAppend(name string) (*os.File, error) {
 	if !filepath.IsLocal(name) {
 		return nil, fmt.Errorf("open %q: not beneath the folder", name)

@@ -12,45 +12,45 @@ import (
 	"remit/internal/filelock"
 )
 
-// keepBuffer is the most memory that stays with a log from one batch to the next.
+// keepBuffer is the maximum size of the buffer that a log keeps between batches.
 const keepBuffer = 1 << 20
 
-// file is the file behind a log. It belongs to the log's goroutine. A batch goes
-// begin, store, end; the file is locked from begin to end.
+// file is the file of a log. It belongs to the log's goroutine. A batch calls begin, store and end;
+// the file is locked from begin to end.
 type file struct {
 	Options
-	sync func(*os.File) error // replaced by tests: no real disk fails on demand
+	sync func(*os.File) error // replaced by tests, to simulate a failing disk
 
-	f     *os.File    // nil until opened, and again after any failure
-	info  os.FileInfo // tells f from other files
-	named bool        // whether f's name is durable too
+	f     *os.File    // nil until opened, and after any failure
+	info  os.FileInfo // identifies f
+	named bool        // the directory entry of f is durable too
 
-	known whole // the whole lines in f
-	open  int64 // bytes after them, of a last line that only lacks its newline
+	known wholeLines // the complete lines in f
+	open  int64      // bytes after them, of a last line that only lacks its newline
 	buf   []byte
 }
 
-// begin locks the file that the name refers to and learns what is in it.
+// begin locks the file that the name refers to, and examines its content.
 func (s *file) begin() error {
 	if err := s.lock(); err != nil {
 		return err
 	}
-	return s.look()
+	return s.examine()
 }
 
-// end unlocks the file. After a failure nothing we believe about the file counts:
-// it is closed, and examined anew by the next batch.
+// end unlocks the file. After a failure, nothing known about the file can be trusted: it is closed,
+// and the next batch examines it again.
 func (s *file) end(err error) error {
 	if cap(s.buf) > keepBuffer {
 		s.buf = nil
 	}
 	if err == nil {
 		if filelock.Unlock(s.f) != nil {
-			_ = s.close() // which unlocks as well; the batch is stored either way
+			_ = s.close() // unlocks as well; the batch is stored in any case
 		}
 		return nil
 	}
-	_ = s.close() // the failure that brought us here is the one to report
+	_ = s.close() // report the first failure, not this one
 	return fmt.Errorf("append to %s: %w", s.Name, err)
 }
 
@@ -59,12 +59,12 @@ func (s *file) close() error {
 		return nil
 	}
 	err := s.f.Close()
-	s.f, s.info, s.known, s.open = nil, nil, whole{}, 0
+	s.f, s.info, s.known, s.open = nil, nil, wholeLines{}, 0
 	return err
 }
 
-// lock takes the lock, and takes it again on the file's successor if somebody
-// has renamed, deleted or replaced the file meanwhile.
+// lock locks the file. If the file was renamed, deleted or replaced meanwhile, it locks the file
+// that now has the name.
 func (s *file) lock() error {
 	if s.f == nil {
 		f, err := s.Files.OpenAppend(s.Name)
@@ -103,9 +103,9 @@ func (s *file) adopt(f *os.File) error {
 	return nil
 }
 
-// successor returns the file that the name refers to now, or nil if that is ours.
-// To find our own file under the path we opened settles it cheaply; anything else
-// is for Files to say, which knows what the name means.
+// successor returns the file that the name refers to now, or nil if that is still our file. If our
+// file is found under the path that was opened, nothing else needs to be checked; otherwise Files
+// resolves the name.
 func (s *file) successor() (*os.File, error) {
 	if at, err := os.Lstat(s.f.Name()); err == nil && os.SameFile(at, s.info) {
 		return nil, nil
@@ -122,7 +122,7 @@ func (s *file) successor() (*os.File, error) {
 	return nil, err
 }
 
-// store writes a batch and tells each ticket its place.
+// store writes a batch and sets the place of each ticket.
 func (s *file) store(batch []*Ticket) error {
 	next, err := s.encode(batch)
 	if err != nil {
@@ -173,8 +173,8 @@ func (s *file) encode(batch []*Ticket) (next int64, err error) {
 	return next, nil
 }
 
-// lastLine reads the line that a seal builds on, nil if there is none. It is read
-// anew for each batch: a seal should rest on what the file says, not on a memory.
+// lastLine reads the line that a seal builds on, or returns nil if there is none. It is read again
+// for each batch: a seal must be based on the file, not on a copy in memory.
 func (s *file) lastLine() ([]byte, error) {
 	from, to := s.known.last, s.known.size-1
 	if s.open > 0 {
@@ -187,9 +187,9 @@ func (s *file) lastLine() ([]byte, error) {
 	return line, readFull(s.f, line, from)
 }
 
-// write appends the buffer in one go and returns where it went: the kernel chooses
-// that, and only then does the offset tell. If writing fails the part that got
-// through is cut off again, so that no half line stays.
+// write appends the buffer in one call and returns its offset. The kernel chooses the offset, so it
+// is known only after the write. If the write fails, the part that was written is cut off again, so
+// that no partial line stays.
 func (s *file) write() (start int64, err error) {
 	n, err := s.f.Write(s.buf)
 	if n == 0 {
@@ -206,12 +206,12 @@ func (s *file) write() (start int64, err error) {
 	return start, err
 }
 
-// place takes the batch into what is known. Somebody who takes no lock may have
-// written or cut the file between our look and our write; then the lines are not
-// where encode thought they would be, and the tickets are told.
+// place adds the batch to the known lines. A process that takes no lock may have written or
+// truncated the file between our check and our write. In that case the lines are not where encode
+// expected them, and place corrects the tickets.
 func (s *file) place(batch []*Ticket, start, next int64) error {
 	if start < s.known.size {
-		s.known = whole{}
+		s.known = wholeLines{}
 	}
 	var err error
 	if start == s.known.size {
@@ -231,7 +231,7 @@ func (s *file) place(batch []*Ticket, start, next int64) error {
 	return nil
 }
 
-// flush makes the file durable and, if it may be new, its name.
+// flush makes the file durable and, if it may be new, its directory entry.
 func (s *file) flush() error {
 	if err := s.sync(s.f); err != nil {
 		return err

@@ -1,4 +1,6 @@
-// Package memlog keeps append-only files of lines; an acknowledged line is on disk.
+// Package memlog stores append-only files of lines. When an append returns, its line is on disk.
+// Any number of processes may append to the same file. The package does not interpret the lines,
+// except to repair an incomplete last one.
 package memlog
 
 import (
@@ -9,56 +11,56 @@ import (
 	"sync"
 )
 
-// maxBatch bounds how long one batch keeps other processes from the file.
+// maxBatch limits how long one batch keeps other processes from the file.
 const maxBatch = 256
 
-// ErrClosed is what an entry fails with when its log was closed before.
+// ErrClosed is the error of an entry that is appended after its log was closed.
 var ErrClosed = errors.New("log is closed")
 
 var errLineBreak = errors.New("a JSON line cannot hold a line break")
 
 // Files opens the files of a log.
 type Files interface {
-	// OpenAppend opens name for reading and appending (O_RDWR|O_APPEND|O_CREATE),
-	// creating the folders above it. Never follows a symlink.
+	// OpenAppend opens name for reading and appending (O_RDWR|O_APPEND|O_CREATE), and creates the
+	// folders above it. It never follows a symlink.
 	OpenAppend(name string) (*os.File, error)
 }
 
-// Format says what the lines of a file are, and so what an unfinished one means.
+// Format is the format of the lines in a file. It determines how to treat an incomplete last line.
 type Format int
 
 // The formats of a log.
 const (
-	JSONLines Format = iota // one JSON value a line; a last line that is none was torn
+	JSONLines Format = iota // one JSON value per line; a last line that is not valid JSON was torn
 	Text                    // any text; an entry may have several lines
 )
 
-// Options say which file a log keeps, and how.
+// Options configures a log.
 type Options struct {
 	Files  Files
 	Name   string // e.g. "progress_log.jsonl"
 	Format Format
-	// Seal, if set, appends to b the line that is stored for a body, under the file's
-	// lock: prev is the last whole line in the file without newline (nil if none),
-	// number the 1-based number the line gets. It must not keep or change prev.
+	// Seal, if set, appends to b the line that is stored for a body. It is called under the lock of
+	// the file: prev is the last complete line in the file without its newline (nil if none), and
+	// number is the 1-based number of the new line. It must not keep or change prev.
 	Seal func(b, prev []byte, number int64, body []byte) []byte
 }
 
-// Log appends entries to one file. Its methods are safe for concurrent use, and
-// any number of logs, in any number of processes, may append to the same file.
+// Log appends entries to one file. Its methods are safe for concurrent use, and any number of logs,
+// in any number of processes, may append to the same file.
 type Log struct {
-	oneLine bool  // whether a body is refused if it has a line break
-	file    *file // the goroutine's own
+	oneLine bool  // reject a body that has a line break
+	file    *file // used by the goroutine only
 
 	mu      sync.Mutex
-	work    sync.Cond // signalled when there is something to write, or the end
+	work    sync.Cond // signaled when there is something to write, or on Close
 	queue   queue
 	closed  bool
 	stopped chan struct{} // nil until the first Append starts the goroutine
 	err     error         // the last failure of an entry that need not be durable
 }
 
-// New makes a log. Nothing is opened before the first Append.
+// New returns a log. It opens nothing before the first Append.
 func New(o Options) *Log {
 	l := &Log{
 		oneLine: o.Format == JSONLines && o.Seal == nil,
@@ -68,10 +70,10 @@ func New(o Options) *Log {
 	return l
 }
 
-// Append queues one entry (without its newline; it is stored with one) and
-// returns at once; entries queued one after another are stored in that order.
-// An entry that is not durable is written with the next batch but not synced for
-// its own sake. Nobody may change body afterwards.
+// Append queues one entry and returns immediately. body comes without its newline, which is added.
+// Entries queued one after another are stored in that order. An entry that is not durable is
+// written with the next batch, but causes no sync of its own. The caller must not change body
+// afterwards.
 func (l *Log) Append(body []byte, durable bool) *Ticket {
 	t := &Ticket{log: l, body: body, durable: durable}
 	l.mu.Lock()
@@ -93,10 +95,9 @@ func (l *Log) Append(body []byte, durable bool) *Ticket {
 	return t
 }
 
-// Close writes what is queued, stops the goroutine and closes the file. Appends
-// after Close fail with ErrClosed. Close also reports the failure of entries that
-// need not be durable: nobody may have waited for them. A durable one is waited for,
-// sooner or later, and tells its caller itself.
+// Close writes what is queued, stops the goroutine and closes the file. Appends after Close fail
+// with ErrClosed. Close also returns the failure of entries that need not be durable, because no
+// caller may have waited for them. The failure of a durable entry is returned by its Wait.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -107,10 +108,10 @@ func (l *Log) Close() error {
 		return nil
 	}
 	<-stopped
-	return l.err // the goroutine is gone
+	return l.err // safe without the mutex: the goroutine has ended
 }
 
-// run writes batch after batch until the log is closed and nothing is queued.
+// run writes batches until the log is closed and the queue is empty.
 func (l *Log) run() {
 	defer close(l.stopped)
 	for l.await() {
@@ -119,7 +120,7 @@ func (l *Log) run() {
 	l.err = errors.Join(l.err, l.file.close())
 }
 
-// await returns true when there are entries to write, false at the end.
+// await waits for entries to write. It returns false when the log is closed and the queue is empty.
 func (l *Log) await() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,11 +130,11 @@ func (l *Log) await() bool {
 	return l.queue.first != nil
 }
 
-// commit stores one batch and answers it. The batch is taken after the file is
-// locked: whoever comes while we wait for the lock still gets in, and whoever
-// gives up meanwhile gets out.
+// commit stores one batch and reports its outcome. It takes the batch after it has locked the file:
+// entries that arrive while it waits for the lock still join, and entries withdrawn meanwhile are
+// left out.
 func (l *Log) commit() {
-	runtime.Gosched() // let those that the last batch answered join this one
+	runtime.Gosched() // let callers that the last batch answered join this one
 	err := l.file.begin()
 	batch := l.take()
 	if err == nil && len(batch) > 0 {
@@ -142,7 +143,7 @@ func (l *Log) commit() {
 	l.answer(batch, l.file.end(err))
 }
 
-// take moves the oldest entries out of the queue, leaving out those withdrawn.
+// take moves the oldest entries out of the queue, without the withdrawn ones.
 func (l *Log) take() []*Ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 
 const name = "memory/progress_log.jsonl"
 
-// open makes a log of format beneath a folder, and closes it with the test.
+// open returns a log of a format in a folder, and closes it at the end of the test.
 func open(t testing.TB, dir string, format memlog.Format) *memlog.Log {
 	t.Helper()
 	return openWith(t, memlog.Options{Files: memlog.Dir(dir), Name: name, Format: format})
@@ -50,7 +50,7 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// write puts content in path as it is, in the same inode if there is one.
+// write writes content to path, in the same inode if the file exists.
 func write(t testing.TB, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -178,7 +178,7 @@ func TestCloseOfALogThatWasNeverUsedOpensNothing(t *testing.T) {
 	}
 }
 
-func TestCloseReportsWhatNobodyWaitedFor(t *testing.T) {
+func TestCloseReportsUnawaitedFailures(t *testing.T) {
 	dir := t.TempDir()
 	inTheWay := filepath.Join(dir, "memory")
 	write(t, inTheWay, "")
@@ -194,8 +194,8 @@ func TestCloseReportsWhatNobodyWaitedFor(t *testing.T) {
 	}
 }
 
-// A caller may come for the outcome late. It is told then, and need not be told twice.
-func TestCloseLeavesWhatDurableEntriesTell(t *testing.T) {
+// A caller may wait for the outcome late: it gets the error then, and Close need not return it too.
+func TestCloseDoesNotReportDurableFailures(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "memory"), "")
 	l := open(t, dir, memlog.JSONLines)

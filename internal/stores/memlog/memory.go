@@ -10,11 +10,11 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// Memory keeps the memory files of a workspace, one log a file.
+// Memory stores the memory files of a workspace, with one log per file.
 type Memory struct {
 	Files  Files
-	Reader Reader // of the same files
-	Folder string // of the memory files, beneath Files
+	Reader Reader // reads the same files
+	Folder string // the folder of the memory files, within Files
 
 	mu   sync.Mutex
 	logs map[string]*Log
@@ -22,7 +22,7 @@ type Memory struct {
 
 var _ learning.Memory = (*Memory)(nil)
 
-// Append keeps the promise of learning.Memory.
+// Append implements learning.Memory.
 func (m *Memory) Append(file string, entry []byte) func(context.Context) (learning.Place, error) {
 	ticket := m.log(file).Append(entry, true)
 	return func(ctx context.Context) (learning.Place, error) {

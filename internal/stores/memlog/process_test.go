@@ -34,9 +34,9 @@ const (
 	tagEnv  = "MEMLOG_TEST_TAG"
 )
 
-// TestMain plays the other process when a test asks for one.
+// TestMain runs as the other process when a test starts one.
 func TestMain(m *testing.M) {
-	roles := map[string]func() error{"append": appendAndTell, "seal": sealAndTell, "fill": fillTheDisk}
+	roles := map[string]func() error{"append": appendAndPrint, "seal": sealAndPrint, "fill": fillTheDisk}
 	role := os.Getenv(roleEnv)
 	if role == "" {
 		goleak.VerifyTestMain(m)
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// process prepares a process that plays a role; arguments go to the role.
+// process prepares a process with a role, which gets the arguments.
 func process(role, dir, tag string, args ...string) *exec.Cmd {
 	c := exec.Command(os.Args[0], args...)
 	c.Env = append(os.Environ(), roleEnv+"="+role, dirEnv+"="+dir, tagEnv+"="+tag)
@@ -56,9 +56,9 @@ func process(role, dir, tag string, args ...string) *exec.Cmd {
 	return c
 }
 
-// appendAndTell appends from as many goroutines as the first argument says, as
-// often as the second, and prints "number body" for each that is acknowledged.
-func appendAndTell() error {
+// appendAndPrint appends from several goroutines (first argument), several times each (second
+// argument), and prints "number body" for each acknowledged entry.
+func appendAndPrint() error {
 	l := memlog.New(memlog.Options{Files: memlog.Dir(os.Getenv(dirEnv)), Name: name})
 	callers, each := atoi(os.Args[1]), atoi(os.Args[2])
 	var wg sync.WaitGroup
@@ -89,7 +89,7 @@ func atoi(s string) int {
 	return n
 }
 
-// acknowledged maps line numbers to the bodies that were told to be there.
+// acknowledged maps line numbers to the bodies that were acknowledged there.
 type acknowledged map[int64]string
 
 func (a acknowledged) add(t *testing.T, r io.Reader) {
@@ -99,9 +99,9 @@ func (a acknowledged) add(t *testing.T, r io.Reader) {
 	}
 }
 
-func (a acknowledged) addLine(t *testing.T, told string) {
+func (a acknowledged) addLine(t *testing.T, printed string) {
 	t.Helper()
-	number, body, _ := strings.Cut(told, " ")
+	number, body, _ := strings.Cut(printed, " ")
 	n := int64(atoi(number))
 	if other, taken := a[n]; taken {
 		t.Fatalf("line %d was given to %s and to %s", n, other, body)
@@ -109,8 +109,8 @@ func (a acknowledged) addLine(t *testing.T, told string) {
 	a[n] = body
 }
 
-// check compares what was told with what is in the file, of which each line must
-// be JSON, and there but once.
+// check compares the acknowledged entries with the file, in which each line must be valid JSON and
+// occur only once.
 func (a acknowledged) check(t *testing.T, path string) (lines int) {
 	t.Helper()
 	b := []byte(read(t, path))
@@ -118,21 +118,21 @@ func (a acknowledged) check(t *testing.T, path string) (lines int) {
 	number := int64(0)
 	for line := range bytes.Lines(b) {
 		number++
-		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		line, complete := bytes.CutSuffix(line, []byte("\n"))
 		switch {
-		case !whole || !json.Valid(line):
+		case !complete || !json.Valid(line):
 			t.Fatalf("line %d is broken: %q", number, line)
 		case seen[string(line)]:
 			t.Fatalf("line %d is there twice: %q", number, line)
 		}
 		seen[string(line)] = true
-		if told, ok := a[number]; ok && told != string(line) {
-			t.Fatalf("line %d is %s, but %s was told to be there", number, line, told)
+		if body, ok := a[number]; ok && body != string(line) {
+			t.Fatalf("line %d is %s, but %s was acknowledged there", number, line, body)
 		}
 	}
-	for n, told := range a {
+	for n, body := range a {
 		if n > number {
-			t.Fatalf("line %d (%s) was acknowledged and is lost", n, told)
+			t.Fatalf("line %d (%s) was acknowledged and is lost", n, body)
 		}
 	}
 	return int(number)
@@ -153,43 +153,43 @@ func TestSeveralProcesses(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	told := acknowledged{}
+	acked := acknowledged{}
 	for i := range outputs {
-		told.add(t, &outputs[i])
+		acked.add(t, &outputs[i])
 	}
-	same(t, "acknowledged", len(told), processes*callers*each)
-	same(t, "lines", told.check(t, filepath.Join(dir, name)), processes*callers*each)
+	same(t, "acknowledged", len(acked), processes*callers*each)
+	same(t, "lines", acked.check(t, filepath.Join(dir, name)), processes*callers*each)
 }
 
-// TestKilledInTheMiddle kills one of two processes again and again. The survivor
-// must not notice, and nothing that was acknowledged may be missing.
+// TestKilledInTheMiddle kills one of two processes repeatedly. The other process must not be
+// affected, and no acknowledged entry may be missing.
 func TestKilledInTheMiddle(t *testing.T) {
 	dir := t.TempDir()
-	told := acknowledged{}
+	acked := acknowledged{}
 	survivor := process("append", dir, "survivor", "4", "100")
 	var output bytes.Buffer
 	survivor.Stdout = &output
 	check(t, survivor.Start())
-	for round := range 8 {
-		killAfter(t, told, process("append", dir, fmt.Sprint(round), "8", "1000000"), 1+round*17)
+	for attempt := range 8 {
+		killAfter(t, acked, process("append", dir, fmt.Sprint(attempt), "8", "1000000"), 1+attempt*17)
 	}
 	check(t, survivor.Wait())
-	told.add(t, &output)
-	before := told.check(t, filepath.Join(dir, name))
+	acked.add(t, &output)
+	before := acked.check(t, filepath.Join(dir, name))
 
 	p := put(t, open(t, dir, memlog.JSONLines), `{"last":true}`)
 	same(t, "next line", p.Line, int64(before+1))
 }
 
-// killAfter kills a process when it has told of so many entries.
-func killAfter(t *testing.T, told acknowledged, c *exec.Cmd, entries int) {
+// killAfter kills a process when it has printed a number of entries.
+func killAfter(t *testing.T, acked acknowledged, c *exec.Cmd, entries int) {
 	t.Helper()
 	out, err := c.StdoutPipe()
 	check(t, err)
 	check(t, c.Start())
 	s := bufio.NewScanner(out)
 	for i := 0; s.Scan(); i++ {
-		told.addLine(t, s.Text())
+		acked.addLine(t, s.Text())
 		if i == entries {
 			check(t, c.Process.Kill())
 		}
@@ -199,8 +199,8 @@ func killAfter(t *testing.T, told acknowledged, c *exec.Cmd, entries int) {
 	}
 }
 
-// chain is a seal like the audit's: each line names its number and the hash of
-// the line before it.
+// chain is a seal like that of the audit log: each line contains its number and the hash of the
+// line before it.
 func chain(b, prev []byte, number int64, body []byte) []byte {
 	return fmt.Appendf(b, `{"number":%d,"prev":"%s","body":%s}`, number, digest(prev), body)
 }
@@ -213,7 +213,7 @@ func digest(line []byte) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func sealAndTell() error {
+func sealAndPrint() error {
 	l := memlog.New(memlog.Options{Files: memlog.Dir(os.Getenv(dirEnv)), Name: name, Seal: chain})
 	for i := range 300 {
 		l.Append(strconv.AppendInt(nil, int64(i), 10), i%10 == 0)
@@ -269,8 +269,8 @@ func checkChain(t *testing.T, content string, want int) {
 	same(t, "lines", number, want)
 }
 
-// fillTheDisk limits how large a file may grow, which fails a write half way just
-// as a full disk does. It tells what an append came to, and what it left behind.
+// fillTheDisk limits the size of files, so that a write fails half way as it does on a full disk.
+// It prints the result of an append, and what the append left behind.
 func fillTheDisk() error {
 	signal.Ignore(unix.SIGXFSZ)
 	dir := os.Getenv(dirEnv)
@@ -309,7 +309,7 @@ func TestAFullDiskLeavesTheFileAsItWas(t *testing.T) {
 			write(t, filepath.Join(dir, name), c.before)
 			out, err := process("fill", dir, "", fmt.Sprint(c.limit)).Output()
 			check(t, err)
-			same(t, "told", string(out), c.full+"\n"+c.roomy+"\n")
+			same(t, "printed", string(out), c.full+"\n"+c.roomy+"\n")
 		})
 	}
 }

@@ -17,12 +17,12 @@ import (
 
 // Reader opens the files of a log for reading.
 type Reader interface {
-	// OpenRead opens name if policy lets it through. Never follows a symlink. The
-	// error is a contract.Error that says why not.
+	// OpenRead opens name if policy allows it. It never follows a symlink. The error is a
+	// contract.Error that says why the file cannot be read.
 	OpenRead(name string, policy *contract.PathPolicy) (*os.File, error)
 }
 
-// Stat keeps the promise of learning.Memory.
+// Stat implements learning.Memory.
 func (m *Memory) Stat(_ context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
 	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
 	if err != nil {
@@ -32,8 +32,8 @@ func (m *Memory) Stat(_ context.Context, file string, policy *contract.PathPolic
 	return f.Stat()
 }
 
-// Tail keeps the promise of learning.Memory.
-func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
+// Tail implements learning.Memory.
+func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolicy, limit int64) (learning.Tail, error) {
 	f, err := m.Reader.OpenRead(path.Join(m.Folder, file), policy)
 	if err != nil {
 		return learning.Tail{}, err
@@ -43,7 +43,7 @@ func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolic
 	if err != nil {
 		return learning.Tail{}, fmt.Errorf("examine %s: %w", file, err)
 	}
-	text, before, err := endOf(f, info.Size(), most)
+	text, before, err := endOf(f, info.Size(), limit)
 	if err != nil {
 		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
 	}
@@ -53,28 +53,27 @@ func (m *Memory) Tail(_ context.Context, file string, policy *contract.PathPolic
 	return learning.Tail{Text: text, Before: before}, nil
 }
 
-// endOf reads the last lines that are at most so many bytes together, and tells
-// how many bytes stand before them.
-func endOf(r io.ReaderAt, size, most int64) (text []byte, before int64, err error) {
-	start := max(size-most-1, 0) // the byte before tells whether a line begins there
+// endOf reads the last lines that fit into limit bytes, and returns how many bytes precede them.
+func endOf(r io.ReaderAt, size, limit int64) (text []byte, before int64, err error) {
+	start := max(size-limit-1, 0) // the byte before tells whether a line begins there
 	buf := make([]byte, size-start)
 	n, err := r.ReadAt(buf, start)
 	if err != nil && !errors.Is(err, io.EOF) { // a torn line may have been cut off meanwhile
 		return nil, 0, err
 	}
 	buf = buf[:n]
-	if size <= most {
+	if size <= limit {
 		return buf, 0, nil
 	}
 	cut := bytes.IndexByte(buf, '\n') + 1
 	if cut == 0 {
-		cut = len(buf) // one endless line
+		cut = len(buf) // one very long line
 	}
 	return buf[cut:], start + int64(cut), nil
 }
 
-// finished leaves out a last line that is still being written, or was torn. One
-// that is JSON only lacks its newline.
+// finished removes a last line that is still being written, or was torn. A last line that is valid
+// JSON only lacks its newline, and stays.
 func finished(text []byte) []byte {
 	end := bytes.LastIndexByte(text, '\n') + 1
 	if json.Valid(text[end:]) {

@@ -14,7 +14,7 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// folder reads files beneath a folder, and notes the policy that it was given.
+// folder reads files in a folder, and records the policy that it was given.
 type folder struct {
 	memlog.Dir
 	policy *contract.PathPolicy
@@ -32,7 +32,7 @@ func (f *folder) OpenRead(name string, policy *contract.PathPolicy) (*os.File, e
 func TestTail(t *testing.T) {
 	for _, tc := range []struct {
 		name, file, content string
-		most                int64
+		limit               int64
 		want                learning.Tail
 	}{
 		{"the whole", "a.jsonl", "1\n22\n333\n", 100, learning.Tail{Text: []byte("1\n22\n333\n")}},
@@ -56,7 +56,7 @@ func TestTail(t *testing.T) {
 				t.Fatal(err)
 			}
 			memory := &memlog.Memory{Reader: &folder{Dir: memlog.Dir(dir)}, Folder: "mem"}
-			got, err := memory.Tail(t.Context(), tc.file, nil, tc.most)
+			got, err := memory.Tail(t.Context(), tc.file, nil, tc.limit)
 			if diff := cmp.Diff(tc.want, got); diff != "" || err != nil {
 				t.Errorf("%v %s", err, diff)
 			}
@@ -64,7 +64,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// TestReadBack: what was acknowledged is read, by the rules that the caller sends.
+// TestReadBack checks that acknowledged entries are read, with the policy of the caller.
 func TestReadBack(t *testing.T) {
 	files := &folder{Dir: memlog.Dir(t.TempDir())}
 	memory := &memlog.Memory{Files: files, Reader: files, Folder: "mem"}

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dataSync leaves out what is not needed to read the data back, such as times.
+// dataSync syncs the data of a file, without metadata such as times.
 func dataSync(f *os.File) error {
 	for {
 		err := unix.Fdatasync(int(f.Fd()))

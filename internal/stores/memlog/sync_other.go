@@ -4,5 +4,5 @@ package memlog
 
 import "os"
 
-// dataSync is F_FULLFSYNC on macOS, which has no fdatasync; Go's Sync sees to it.
+// dataSync syncs a file. macOS has no fdatasync; there, Sync uses F_FULLFSYNC.
 func dataSync(f *os.File) error { return f.Sync() }

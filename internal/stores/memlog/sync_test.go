@@ -13,7 +13,7 @@ import (
 	"remit/internal/filelock"
 )
 
-// syncs records what each sync found in the file, and fails when told to.
+// syncs records the content of the file at each sync, and fails if err is set.
 type syncs struct {
 	found []string
 	err   error
@@ -73,7 +73,7 @@ func TestABatchIsOneSync(t *testing.T) {
 	}
 }
 
-func TestAFailedSyncFailsTheBatchAndForgetsTheFile(t *testing.T) {
+func TestAFailedSyncFailsTheBatchAndResetsTheFile(t *testing.T) {
 	broken := errors.New("broken disk")
 	disk := syncs{err: broken}
 	l := New(Options{Files: Dir(t.TempDir()), Name: "log"})
@@ -83,14 +83,14 @@ func TestAFailedSyncFailsTheBatchAndForgetsTheFile(t *testing.T) {
 		t.Fatalf("append: %v, %v", p, err)
 	}
 	if err := l.Close(); err != nil {
-		t.Fatalf("what was told is told again: %v", err)
+		t.Fatalf("a reported error is returned again: %v", err)
 	}
 	if l.file.f != nil || l.file.known.size != 0 {
 		t.Fatalf("still believes in %+v", l.file.known)
 	}
 }
 
-func TestAfterAFailedSyncTheNextBatchLooksAnew(t *testing.T) {
+func TestAfterAFailedSyncTheNextBatchExaminesTheFile(t *testing.T) {
 	disk := syncs{err: errors.New("broken disk")}
 	dir := Dir(t.TempDir())
 	l, other := New(Options{Files: dir, Name: "log"}), New(Options{Files: dir, Name: "log"})
@@ -98,7 +98,7 @@ func TestAfterAFailedSyncTheNextBatchLooksAnew(t *testing.T) {
 	if _, err := l.Append([]byte(`{}`), true).Wait(context.Background()); err == nil {
 		t.Fatal("a broken disk went unnoticed")
 	}
-	for i, log := range []*Log{other, l} { // the failure has not kept the lock
+	for i, log := range []*Log{other, l} { // the failure has released the lock
 		p, err := log.Append([]byte(`{}`), false).Wait(context.Background())
 		if want := (Place{Line: int64(i + 2), Bytes: 3}); err != nil || p != want {
 			t.Fatalf("next: %v, %v", p, err)
@@ -109,8 +109,8 @@ func TestAfterAFailedSyncTheNextBatchLooksAnew(t *testing.T) {
 	}
 }
 
-// TestATornLineIsSafeBeforeItIsCutOff looks at both files when the fragment is
-// synced, and plays the writer that then goes on with its line after all.
+// TestATornLineIsSafeBeforeItIsCutOff checks both files when the fragment is synced, and simulates
+// a writer that then continues its line.
 func TestATornLineIsSafeBeforeItIsCutOff(t *testing.T) {
 	for _, c := range []struct{ name, goesOn, want string }{
 		{"nobody goes on", "", "{}\n{}\n"},

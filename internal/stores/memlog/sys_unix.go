@@ -13,7 +13,7 @@ const noFollow = unix.O_NOFOLLOW
 
 func truncate(f *os.File, size int64) error { return f.Truncate(size) }
 
-// syncFolder makes the names in a folder durable, as far as its file system lets us.
+// syncFolder makes the entries of a folder durable, if its file system supports that.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

@@ -4,8 +4,8 @@ import "os"
 
 const noFollow = 0
 
-// truncate goes by the name: a handle that may only append cannot cut.
+// truncate uses the name, because a handle opened for appending cannot truncate.
 func truncate(f *os.File, size int64) error { return os.Truncate(f.Name(), size) }
 
-// syncFolder does nothing: Windows has no such call.
+// syncFolder does nothing: Windows has no call to sync a folder.
 func syncFolder(string) error { return nil }

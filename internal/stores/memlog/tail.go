@@ -12,17 +12,17 @@ import (
 	"remit/internal/filelock"
 )
 
-// look brings what we know of the file up to date, and deals with a last line
-// that has no newline. In a text, and if it is JSON, a person left it like that:
-// the next batch closes it. Any other is what a crash left of an entry that was
-// never acknowledged.
-func (s *file) look() error {
+// examine updates what is known of the file, and handles a last line that has no newline. If the
+// format is Text, or if the line is valid JSON, a person left it like that, and the next batch adds
+// the newline. Any other line is the rest of an entry that a crash interrupted before it was
+// acknowledged.
+func (s *file) examine() error {
 	info, err := s.f.Stat()
 	if err != nil {
 		return fmt.Errorf("examine: %w", err)
 	}
 	if !s.known.stillIn(s.f, info) {
-		s.known = whole{}
+		s.known = wholeLines{}
 	}
 	if err := s.known.extend(s.f, info.Size()); err != nil {
 		return fmt.Errorf("count lines: %w", err)
@@ -43,8 +43,8 @@ func (s *file) look() error {
 
 func (s *file) tail() io.Reader { return io.NewSectionReader(s.f, s.known.size, s.open) }
 
-// setAside moves a torn tail to its own file. It leaves the log only when it is
-// safe there, and only if nobody has gone on writing it meanwhile.
+// setAside moves a torn last line to a file of its own. It removes the line from the log only when
+// the copy is durable, and only if no process has continued the line meanwhile.
 func (s *file) setAside() error {
 	if err := s.keepTorn(); err != nil {
 		return fmt.Errorf("set torn line aside: %w", err)
@@ -54,7 +54,7 @@ func (s *file) setAside() error {
 		return fmt.Errorf("examine: %w", err)
 	}
 	if info.Size() != s.known.size+s.open {
-		return s.look()
+		return s.examine()
 	}
 	if err := truncate(s.f, s.known.size); err != nil {
 		return fmt.Errorf("cut torn line off: %w", err)
@@ -63,14 +63,14 @@ func (s *file) setAside() error {
 	return nil
 }
 
-// keepTorn appends the tail to NAME.torn, durably. It streams: a tail can be of
-// any size.
+// keepTorn appends the torn line to NAME.torn and syncs it. It copies in chunks, because the line
+// can have any size.
 func (s *file) keepTorn() error {
 	torn, err := s.Files.OpenAppend(s.Name + ".torn")
 	if err != nil {
 		return err
 	}
-	defer torn.Close() // it is synced by then; closing unlocks it as well
+	defer torn.Close() // it is synced by then; closing also unlocks it
 	if err := filelock.Lock(torn); err != nil {
 		return fmt.Errorf("lock: %w", err)
 	}
@@ -87,8 +87,8 @@ func (s *file) keepTorn() error {
 	return syncFolder(filepath.Dir(torn.Name()))
 }
 
-// isJSON tells whether r holds exactly one JSON value. It goes token by token, so
-// that a large tail is not held in memory.
+// isJSON reports whether r holds exactly one JSON value. It decodes token by token, so that a large
+// line is not held in memory.
 func isJSON(r io.Reader) (bool, error) {
 	d := json.NewDecoder(r)
 	d.UseNumber() // a number too large for a float is still JSON
@@ -112,7 +112,7 @@ func isJSON(r io.Reader) (bool, error) {
 	}
 }
 
-// readFailure leaves of a decoder's errors those that are the disk's.
+// readFailure returns the errors of a decoder that come from the disk, and nil for all others.
 func readFailure(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed

@@ -18,7 +18,7 @@ func TestTailWithoutNewline(t *testing.T) {
 		name   string
 		format memlog.Format
 		before string
-		after  string // of the file, before the new line
+		after  string // content of the file before the new line
 		torn   string
 		place  memlog.Place
 	}{
@@ -80,8 +80,7 @@ func TestATornLineThatCannotBeKeptIsNotCutOff(t *testing.T) {
 	same(t, "place", put(t, l, `{}`), memlog.Place{Line: 2, Bytes: 3})
 }
 
-// FuzzTail holds an append against a file of any content to the simplest account
-// of what should happen.
+// FuzzTail compares an append to a file of any content with a simple model.
 func FuzzTail(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "{}", "{}\n", "{}\n{", "\n\n x", "{}\n{\"a\":[1,2", "\"\xff\"", "1 2", "[1,]", "{\"a\":1}}", "nul", "tru\n", "-", "1.", " {} ", "[[],{}]", "\r\n", "{}{", "1 [",
@@ -100,15 +99,15 @@ func FuzzTail(f *testing.F) {
 
 func checkTail(t testing.TB, dir, content string, format memlog.Format) {
 	t.Helper()
-	whole := content[:strings.LastIndexByte(content, '\n')+1]
-	tail := content[len(whole):]
+	wholeLines := content[:strings.LastIndexByte(content, '\n')+1]
+	tail := content[len(wholeLines):]
 	after, torn, extra := content, "", 0
 	switch {
 	case tail == "":
 	case format == memlog.Text || json.Valid([]byte(tail)):
 		after, extra = content+"\n", 1
 	default:
-		after, torn = whole, tail+"\n"
+		after, torn = wholeLines, tail+"\n"
 	}
 
 	path := filepath.Join(dir, name)
@@ -127,8 +126,8 @@ func checkTail(t testing.TB, dir, content string, format memlog.Format) {
 	same(t, "torn", string(kept), torn)
 }
 
-// TestAnyEditInBetween lets two logs and a careless person work on one file, and
-// asks of each append that the line it was told is the line it is on.
+// TestAnyEditInBetween lets two logs and a person edit one file, and checks that each appended line
+// is at the returned line number.
 func TestAnyEditInBetween(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, name)
@@ -192,7 +191,7 @@ func checkAppended(rt *rapid.T, path, before, body string, p memlog.Place) {
 	case !found:
 		rt.Fatalf("%q does not end with %q", b, body)
 	case p.Line != int64(strings.Count(after, "\n"))+1:
-		rt.Fatalf("told line %d of %q", p.Line, b)
+		rt.Fatalf("returned line %d of %q", p.Line, b)
 	case after == before, after == before+"\n":
 	case !strings.HasPrefix(before, after), !strings.HasSuffix(string(torn), before[len(after):]+"\n"):
 		rt.Fatalf("%q became %q, and %q was set aside", before, after, torn)

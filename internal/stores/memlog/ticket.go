@@ -2,32 +2,32 @@ package memlog
 
 import "context"
 
-// Place says where an entry went.
+// Place is the place of an entry in its file.
 type Place struct {
 	Line  int64 // the 1-based number of the entry's first line
-	Bytes int   // appended to the file for this entry, with every newline that took
+	Bytes int   // appended to the file for this entry, including all newlines
 }
 
-// Ticket stands for an entry on its way to disk.
+// Ticket represents an entry that is being written to disk.
 type Ticket struct {
 	log     *Log
 	body    []byte
 	durable bool
 
-	// The log's mutex guards what follows, except that place is the goroutine's
-	// own while the ticket is taken, and nothing changes once it is settled.
-	taken   bool // in a batch: only the disk knows how it ends; before, it may be withdrawn
+	// The log's mutex guards the fields below, except that place belongs to the goroutine while the
+	// ticket is taken, and nothing changes after the ticket is settled.
+	taken   bool // part of a batch, so its outcome depends on the disk; until then it can be withdrawn
 	settled bool // stored, failed or withdrawn
 	place   Place
 	err     error
 	next    *Ticket       // in the queue
-	done    chan struct{} // closed when settled; nil while nobody waits
+	done    chan struct{} // closed when settled; nil while no caller waits
 }
 
-// Wait returns when the entry is durable. If ctx ends first and the entry has not
-// been taken into a batch, it is withdrawn (never written) and ctx's error
-// returned; once taken into a batch, Wait waits for the batch's outcome. For an
-// entry that need not be durable, Wait returns when it is written.
+// Wait returns when the entry is durable. If ctx ends before the entry is part of a batch, the
+// entry is withdrawn, so it is never written, and Wait returns the error of ctx. Once the entry is
+// part of a batch, Wait waits for the outcome of the batch. For an entry that need not be durable,
+// Wait returns when it is written.
 func (t *Ticket) Wait(ctx context.Context) (Place, error) {
 	done := t.settling()
 	select {
@@ -39,7 +39,8 @@ func (t *Ticket) Wait(ctx context.Context) (Place, error) {
 	return t.place, t.err
 }
 
-// settling makes the channel only now: most entries of an audit are never waited for.
+// settling returns the channel that is closed when the ticket is settled. It creates the channel on
+// demand, because most audit entries are never waited for.
 func (t *Ticket) settling() <-chan struct{} {
 	t.log.mu.Lock()
 	defer t.log.mu.Unlock()
@@ -60,8 +61,8 @@ func (t *Ticket) withdraw(err error) {
 	}
 }
 
-// settle records the outcome and lets go of the body, which a caller that keeps
-// its ticket would otherwise keep too. The log's mutex is held.
+// settle records the outcome and releases the body, so that a caller that keeps its ticket does not
+// keep the body in memory. The caller holds the log's mutex.
 func (t *Ticket) settle(p Place, err error) {
 	if err != nil {
 		p = Place{}
@@ -72,8 +73,8 @@ func (t *Ticket) settle(p Place, err error) {
 	}
 }
 
-// queue is linked through its tickets: it costs an entry no allocation, and a
-// batch the same however many wait behind it.
+// queue is a linked list of tickets: an entry needs no allocation, and taking a batch costs the
+// same however many tickets are queued behind it.
 type queue struct{ first, last *Ticket }
 
 func (q *queue) push(t *Ticket) {

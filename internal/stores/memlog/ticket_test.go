@@ -33,7 +33,7 @@ func TestWaitWithdrawsAnEntryThatIsNotTaken(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	gone, stays := l.Append([]byte(`"gone"`), true), l.Append([]byte(`"stays"`), true)
 	cancel()
-	for range 2 { // the answer is final
+	for range 2 { // the outcome is final
 		if _, err := gone.Wait(ctx); !errors.Is(err, context.Canceled) {
 			t.Fatalf("wait: %v", err)
 		}

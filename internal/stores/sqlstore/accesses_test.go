@@ -17,7 +17,7 @@ func TestAccesses(t *testing.T) {
 	})
 }
 
-// TestAccessesOfProcesses: two that have the database open count together.
+// TestAccessesOfProcesses checks that two processes with the same database add to the same counts.
 func TestAccessesOfProcesses(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		codebasetest.Together(t, func(t *testing.T) []codebase.Accesses {

@@ -9,16 +9,16 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// agentTokens keeps the tokens of agents.
+// agentTokens stores the tokens of agents. It implements identity.TokenStore.
 type agentTokens struct{ db *DB }
 
-// AgentTokens returns the tokens of agents in this database.
+// AgentTokens returns the store of agent tokens in this database.
 func (db *DB) AgentTokens() identity.TokenStore { return agentTokens{db} }
 
-// agentColumns are those of a token, in the order in which scanToken reads them.
+// agentColumns lists the columns of a token in the order in which scanToken reads them.
 const agentColumns = `id, name, user_id, scopes, rate_requests, rate_per, made_by, created_at, expires_at, revoked_at, used_at, hash, seal`
 
-const forgetAgents = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
+const deleteOldTokens = `DELETE FROM agent_tokens WHERE expires_at <= $1 OR revoked_at <= $1`
 
 const freeNames = `UPDATE agent_tokens SET live_name = NULL WHERE live_name IS NOT NULL AND expires_at <= $1`
 
@@ -31,11 +31,11 @@ ON CONFLICT (live_name) DO NOTHING`
 
 func (s agentTokens) Add(ctx context.Context, t identity.Token) error {
 	return s.db.transact(ctx, "add a token", func(ctx context.Context, tx runner) error {
-		if err := exec(ctx, tx, forgetAgents, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
-			return fmt.Errorf("forget old tokens: %w", err)
+		if err := exec(ctx, tx, deleteOldTokens, micros(t.Created.AddDate(-1, 0, 0))); err != nil {
+			return fmt.Errorf("delete old tokens: %w", err)
 		}
 		if err := exec(ctx, tx, freeNames, micros(t.Created)); err != nil {
-			return fmt.Errorf("free the names of expired tokens: %w", err)
+			return fmt.Errorf("release the names of expired tokens: %w", err)
 		}
 		live, err := findOne(ctx, tx, countNames, scanValue[int])
 		if err != nil {
@@ -65,7 +65,7 @@ func (s agentTokens) List(ctx context.Context) ([]identity.Token, error) {
 	return list(ctx, s.db, "list tokens", listTokens, scanToken)
 }
 
-// What was revoked before keeps its time.
+// A token that was revoked before keeps the time of its first revocation.
 const revokeToken = `
 UPDATE agent_tokens SET live_name = NULL, revoked_at = coalesce(revoked_at, $2)
 WHERE id = (
@@ -89,11 +89,11 @@ func (s agentTokens) Revoke(ctx context.Context, idOrName string, now time.Time)
 const useToken = `UPDATE agent_tokens SET used_at = $2 WHERE id = $1 AND (used_at IS NULL OR used_at < $2)`
 
 func (s agentTokens) Use(ctx context.Context, id string, now time.Time) error {
-	return s.db.execAlone(ctx, "note the use of a token", useToken, id, micros(now))
+	return s.db.execAlone(ctx, "record the use of a token", useToken, id, micros(now))
 }
 
-// scanToken reads a token. Scopes that nobody here can have written give no rights,
-// and do not hide the other tokens.
+// scanToken reads a token. A token whose scopes cannot be parsed gets no rights, instead of an
+// error that would hide the other tokens.
 func scanToken(row scanner) (t identity.Token, err error) {
 	var scopes string
 	err = row.Scan(&t.ID, &t.Name, &t.User, &scopes, &t.Rate.Requests, &t.Rate.Per, &t.By,

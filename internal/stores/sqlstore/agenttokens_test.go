@@ -17,7 +17,7 @@ func TestAgentTokens(t *testing.T) {
 	})
 }
 
-// tokensAt issues tokens that are kept at url.
+// tokensAt returns an issuer of tokens that are stored at url.
 func tokensAt(t *testing.T, url, secret, place string) *identity.Tokens {
 	t.Helper()
 	store := open(t, url).AgentTokens()
@@ -42,8 +42,8 @@ func issued(t *testing.T, tokens *identity.Tokens, n identity.NewToken) string {
 	return secret
 }
 
-// TestDatabaseCannotGrant: nothing that can be done to a row gives its token more, nor
-// a token to somebody else.
+// TestDatabaseCannotGrant checks that no change of a row gives its token more rights, or makes it
+// someone else's token.
 func TestDatabaseCannotGrant(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		for name, statement := range map[string]string{
@@ -70,15 +70,15 @@ func TestDatabaseCannotGrant(t *testing.T) {
 				}
 				behind(t, at, statement)
 				if got, err := tokens.Check(t.Context(), secret); err == nil || contract.AsError(err).Kind != contract.Denied {
-					t.Errorf("it lets %q in, error %v", got.Name, err)
+					t.Errorf("it accepts %q, error %v", got.Name, err)
 				}
 			})
 		}
 	})
 }
 
-// TestTokensOfAnotherMachine: a database that came along grants nothing, and does not
-// make a server ask for tokens.
+// TestTokensOfAnotherMachine checks that a database copied from another machine grants nothing, and
+// does not make a server require tokens.
 func TestTokensOfAnotherMachine(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
@@ -88,7 +88,7 @@ func TestTokensOfAnotherMachine(t *testing.T) {
 				t.Errorf("%s: %v, want denied", name, err)
 			}
 			if live, err := ours.Any(t.Context()); err != nil || live {
-				t.Errorf("%s: a token of others counts: %v", name, err)
+				t.Errorf("%s: a token of another machine is valid: %v", name, err)
 			}
 			if list, err := ours.List(t.Context()); err != nil || len(list) != 1 || !list[0].Foreign {
 				t.Errorf("%s: the list is %v, error %v", name, list, err)
@@ -109,7 +109,7 @@ func TestTokensSurviveReopening(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := tokensAt(t, at, "secret", "/w").Check(t.Context(), secret); contract.AsError(err).Kind != contract.Denied {
-			t.Errorf("a revoked token is let in: %v", err)
+			t.Errorf("a revoked token is accepted: %v", err)
 		}
 	})
 }

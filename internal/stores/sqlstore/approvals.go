@@ -11,28 +11,28 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// approvals keeps approval requests.
+// approvals stores approval requests. It implements approval.Store.
 type approvals struct{ db *DB }
 
-// Approvals returns the approval requests of this database.
+// Approvals returns the store of approval requests in this database.
 func (db *DB) Approvals() approval.Store { return approvals{db} }
 
-// columns are those of an approval, in the order in which scan reads them.
-const columns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
+// approvalColumns lists the columns of an approval in the order in which scanApproval reads them.
+const approvalColumns = `id, key, workspace, principal, tool, version, digest, arguments, summary, state,
 	created_at, expires_at, decided_at, decided_by, reason, spent_at, seal`
 
 const closeExpired = `
 UPDATE approvals SET open_key = NULL
 WHERE open_key = $1 AND expires_at <= $2`
 
-// The update changes nothing: it makes RETURNING tell the row in the way.
-const openQuestion = `
+// The update changes nothing. It makes RETURNING return the existing row on a conflict.
+const addRequest = `
 INSERT INTO approvals (id, key, open_key, workspace, principal, tool, version, digest, arguments, summary, state, created_at, expires_at)
 VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, 'pending', $10, $11)
 ON CONFLICT (open_key) DO UPDATE SET open_key = excluded.open_key
-RETURNING ` + columns
+RETURNING ` + approvalColumns
 
-// What expired a month ago is of no use to anybody; the audit keeps the calls.
+// Requests that expired a month ago are deleted; the audit log still has the calls.
 const prune = `DELETE FROM approvals WHERE expires_at <= $1`
 
 const countOthers = `
@@ -42,48 +42,48 @@ WHERE state = 'pending' AND expires_at > $1 AND principal = $2 AND key <> $3`
 func (s approvals) Ask(ctx context.Context, r approval.Request) (approval.Request, error) {
 	return transacted(ctx, s.db, "ask for approval", func(ctx context.Context, tx runner) (asked approval.Request, err error) {
 		if err := exec(ctx, tx, prune, micros(r.CreatedAt.AddDate(0, -1, 0))); err != nil {
-			return asked, fmt.Errorf("prune old questions: %w", err)
+			return asked, fmt.Errorf("delete old requests: %w", err)
 		}
 		if err := exec(ctx, tx, closeExpired, r.Key, micros(r.CreatedAt)); err != nil {
-			return asked, fmt.Errorf("close expired question: %w", err)
+			return asked, fmt.Errorf("close expired request: %w", err)
 		}
 		others, err := findOne(ctx, tx, countOthers, scanValue[int], micros(r.CreatedAt), r.Principal, r.Key)
 		if err != nil {
-			return asked, fmt.Errorf("count open questions: %w", err)
+			return asked, fmt.Errorf("count open requests: %w", err)
 		}
 		if others >= approval.MostOpen {
 			return asked, contract.Errorf(contract.Limited,
-				"%d of your requests wait for a person already; call again once some are decided or have expired", others)
+				"%d of your requests are already waiting for approval; call again when some are decided or have expired", others)
 		}
-		return findOne(ctx, tx, openQuestion, scan, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
-			r.Arguments, s.db.words(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
+		return findOne(ctx, tx, addRequest, scanApproval, r.ID, r.Key, r.Workspace, r.Principal, r.Tool, r.Version, r.Digest,
+			r.Arguments, s.db.bytesOrText(r.Summary), micros(r.CreatedAt), micros(r.ExpiresAt))
 	})
 }
 
-// spent_at is checked twice for PostgreSQL, where a row found by the inner
-// query may have been spent by the time the outer one has locked it.
+// spent_at is checked twice for PostgreSQL: a row that the inner query found may have been spent
+// before the outer query locks it.
 const spend = `
 UPDATE approvals SET spent_at = $2
 WHERE spent_at IS NULL AND id = (
 	SELECT id FROM approvals
 	WHERE key = $1 AND spent_at IS NULL AND state <> 'pending' AND expires_at > $2
 	ORDER BY created_at, id LIMIT 1)
-RETURNING ` + columns
+RETURNING ` + approvalColumns
 
 func (s approvals) Take(ctx context.Context, key string, now time.Time) (r approval.Request, found bool, err error) {
 	err = s.db.transact(ctx, "take approval", func(ctx context.Context, tx runner) (err error) {
-		r, found, err = find(ctx, tx, spend, scan, key, micros(now))
+		r, found, err = find(ctx, tx, spend, scanApproval, key, micros(now))
 		return err
 	})
 	return r, found && err == nil, err
 }
 
-const settle = `
+const decide = `
 UPDATE approvals SET state = $2, decided_by = $3, reason = $4, decided_at = $5, expires_at = $6, seal = $7, open_key = NULL
 WHERE id = $1 AND state = 'pending' AND expires_at > $5
-RETURNING ` + columns
+RETURNING ` + approvalColumns
 
-const byID = `SELECT ` + columns + ` FROM approvals WHERE id = $1`
+const byID = `SELECT ` + approvalColumns + ` FROM approvals WHERE id = $1`
 
 func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, now, expires time.Time) (approval.Request, error) {
 	if !isText(id) {
@@ -93,18 +93,19 @@ func (s approvals) Decide(ctx context.Context, id string, v approval.Verdict, no
 	if v.Approve {
 		state = approval.Approved
 	}
-	return transacted(ctx, s.db, "decide about "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
-		r, found, err := find(ctx, tx, settle, scan, id, state, v.By, s.db.words(v.Reason), micros(now), micros(expires), v.Seal)
+	return transacted(ctx, s.db, "decide request "+id, func(ctx context.Context, tx runner) (approval.Request, error) {
+		r, found, err := find(ctx, tx, decide, scanApproval, id, state, v.By, s.db.bytesOrText(v.Reason),
+			micros(now), micros(expires), v.Seal)
 		if err == nil && !found {
-			err = whyNot(ctx, tx, id)
+			err = undecidable(ctx, tx, id)
 		}
 		return r, err
 	})
 }
 
-// whyNot tells why the request with this id cannot be decided about.
-func whyNot(ctx context.Context, tx runner, id string) error {
-	r, found, err := find(ctx, tx, byID, scan, id)
+// undecidable returns an error that says why the request with this id cannot be decided.
+func undecidable(ctx context.Context, tx runner, id string) error {
+	r, found, err := find(ctx, tx, byID, scanApproval, id)
 	switch {
 	case err != nil:
 		return err
@@ -118,56 +119,56 @@ func whyNot(ctx context.Context, tx runner, id string) error {
 
 func (s approvals) Get(ctx context.Context, id string) (approval.Request, error) {
 	if id == "" {
-		return approval.Request{}, contract.Errorf(contract.Invalid, "Name a request by its id, or by the start of it")
+		return approval.Request{}, contract.Errorf(contract.Invalid, "Give the id of a request, or the beginning of one")
 	}
 	if !isText(id) {
 		return approval.Request{}, notFound(id)
 	}
-	r, found, err := find(ctx, s.db.reader(ctx), byID, scan, id)
+	r, found, err := find(ctx, s.db.reader(ctx), byID, scanApproval, id)
 	if err == nil && !found {
 		r, err = s.getByPrefix(ctx, id)
 	}
-	return r, doing("get approval", err)
+	return r, wrap("get approval", err)
 }
 
-// LIKE would take a caller's % as a pattern, and ignores case in SQLite alone.
+// LIKE would treat a % from the caller as a pattern, and it ignores case in SQLite only.
 const idsByPrefix = `
 SELECT id FROM approvals WHERE substr(id, 1, length($1)) = $1 ORDER BY id LIMIT $2`
 
 func (s approvals) getByPrefix(ctx context.Context, prefix string) (approval.Request, error) {
-	const enough = 10 // to tell a person which ids to choose from
-	ids, err := collect(ctx, s.db.reader(ctx), idsByPrefix, scanValue[string], prefix, enough)
+	const maxListed = 10 // ids listed in the error, for a person to choose from
+	ids, err := collect(ctx, s.db.reader(ctx), idsByPrefix, scanValue[string], prefix, maxListed)
 	switch {
 	case err != nil:
 		return approval.Request{}, err
 	case len(ids) == 0:
 		return approval.Request{}, notFound(prefix)
 	case len(ids) > 1:
-		return approval.Request{}, contract.Errorf(contract.Invalid, "%s is the start of several requests: %s", prefix, strings.Join(ids, ", "))
+		return approval.Request{}, contract.Errorf(contract.Invalid, "%s matches several requests: %s", prefix, strings.Join(ids, ", "))
 	}
-	return findOne(ctx, s.db.reader(ctx), byID, scan, ids[0])
+	return findOne(ctx, s.db.reader(ctx), byID, scanApproval, ids[0])
 }
 
 const listPending = `
-SELECT ` + columns + ` FROM approvals WHERE state = 'pending' AND expires_at > $2
+SELECT ` + approvalColumns + ` FROM approvals WHERE state = 'pending' AND expires_at > $2
 ORDER BY created_at DESC, id DESC LIMIT $1`
 
 const listAll = `
-SELECT ` + columns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
+SELECT ` + approvalColumns + ` FROM approvals ORDER BY created_at DESC, id DESC LIMIT $1`
 
 func (s approvals) List(ctx context.Context, o approval.ListOptions) ([]approval.Request, error) {
 	query, args := listPending, []any{cmp.Or(max(o.Limit, 0), 100), micros(o.Now)}
 	if o.All {
 		query, args = listAll, args[:1]
 	}
-	return list(ctx, s.db, "list approvals", query, scan, args...)
+	return list(ctx, s.db, "list approvals", query, scanApproval, args...)
 }
 
 func notFound(id string) error {
 	return contract.Errorf(contract.NotFound, "There is no request %s", id)
 }
 
-func scan(row scanner) (r approval.Request, err error) {
+func scanApproval(row scanner) (r approval.Request, err error) {
 	err = row.Scan(&r.ID, &r.Key, &r.Workspace, &r.Principal, &r.Tool, &r.Version, &r.Digest, &r.Arguments, &r.Summary, &r.State,
 		(*timeColumn)(&r.CreatedAt), (*timeColumn)(&r.ExpiresAt), (*timeColumn)(&r.DecidedAt), &r.DecidedBy, &r.Reason,
 		(*timeColumn)(&r.SpentAt), &r.Seal)

@@ -52,7 +52,7 @@ func TestDecisionsSurviveSIGKILL(t *testing.T) {
 		c := spawn(t, "decide", at)
 		c.start.Close()
 		var decided []string
-		for c.out.Scan() { // also what was printed between the kill and the end
+		for c.out.Scan() { // includes what was printed between the kill and the end
 			if decided = append(decided, c.out.Text()); len(decided) == 25 {
 				if err := c.cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
@@ -92,7 +92,7 @@ func TestApprovalsSurviveReopening(t *testing.T) {
 	})
 }
 
-// TestAnyText: PostgreSQL cannot keep U+0000 in a text, and callers can send it.
+// TestAnyText checks text with U+0000: callers can send it, but TEXT in PostgreSQL cannot hold it.
 func TestAnyText(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		const odd = "nul \x00, no UTF-8 \xff, \\x00 as it stands"
@@ -102,7 +102,7 @@ func TestAnyText(t *testing.T) {
 			t.Errorf("asked %q, error %v", r.Summary, err)
 		}
 		if r, err := db.Approvals().Decide(t.Context(), "r1", approval.Verdict{Reason: odd}, noon(), noon().Add(time.Hour)); err != nil || r.Reason != odd {
-			t.Errorf("decided because of %q, error %v", r.Reason, err)
+			t.Errorf("decided with reason %q, error %v", r.Reason, err)
 		}
 		task := jobs.Task{ID: "t1", Client: odd, Message: odd, Arguments: []byte("{}"), Status: jobs.Working, CreatedAt: noon(), UpdatedAt: noon(), TTL: time.Hour}
 		if err := db.Background().Add(t.Context(), task); err != nil {

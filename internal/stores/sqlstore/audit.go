@@ -11,21 +11,21 @@ import (
 	"remit/internal/engine/audit"
 )
 
-// Records keeps the audit records in PostgreSQL, in one hash chain for all who share
-// the database: whoever appends holds the row that knows the last hash.
+// Records stores the audit records in PostgreSQL, in one hash chain for all processes that share
+// the database. A process that appends first locks the row that holds the last hash.
 type Records struct {
 	source Source
 	lost   func(error)
 	queue  lineQueue
 
-	mu   sync.Mutex
-	told time.Time // when lost was last called
+	mu         sync.Mutex
+	reportedAt time.Time // when lost was last called
 }
 
 var _ audit.Keeper = (*Records)(nil)
 
-// Records returns the audit records in a database of PostgreSQL. lost is told, once a
-// minute at most, that records which nobody waited for were not kept.
+// Records returns the audit records in a PostgreSQL database. It calls lost, at most once a minute,
+// when records that no caller waited for could not be stored.
 func (s Source) Records(lost func(error)) *Records {
 	r := &Records{source: s, lost: lost}
 	r.queue.store = r.store
@@ -33,8 +33,8 @@ func (s Source) Records(lost func(error)) *Records {
 }
 
 const (
-	auditChain = "audit"  // the log that counts all records, and knows the last
-	auditDays  = "audit/" // and the day of each
+	auditChain = "audit"  // the log that counts all records and holds the last hash
+	auditDays  = "audit/" // prefix of the log of each day
 )
 
 const countDay = `
@@ -42,19 +42,19 @@ INSERT INTO logs AS l (log, lines, bytes, changed_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (log) DO UPDATE SET lines = l.lines + excluded.lines, bytes = l.bytes + excluded.bytes,
 	changed_at = greatest(l.changed_at + 1, excluded.changed_at)`
 
-// Ready keeps the promise of audit.Keeper. Once the database was reached that is all it
-// asks: what a call changes is there too, so while it is lost nothing changes.
+// Ready implements audit.Keeper. It only checks that the database was reached once: the data that a
+// call changes is in the same database, so nothing changes while it is unreachable.
 func (r *Records) Ready(string) error {
 	if r.queue.isClosed() {
 		return ErrClosed
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
 	_, err := r.source(ctx)
 	return err
 }
 
-// Keep keeps the promise of audit.Keeper.
+// Keep implements audit.Keeper.
 func (r *Records) Keep(day string, record []byte, durable bool) (func(context.Context) error, error) {
 	if r.queue.isClosed() {
 		return nil, ErrClosed
@@ -62,20 +62,20 @@ func (r *Records) Keep(day string, record []byte, durable bool) (func(context.Co
 	return r.queue.append(&entry{body: record, day: day, durable: durable}).wait, nil
 }
 
-// store adds a batch to the chain, and tells of what is lost.
+// store appends a batch to the chain. It reports lost records if that fails.
 func (r *Records) store(ctx context.Context, batch []*entry) error {
 	db, err := r.source(ctx)
 	if err == nil {
 		err = db.change(ctx, func(ctx context.Context, tx runner) error { return chain(ctx, tx, batch) })
 	}
 	if err != nil {
-		err = fmt.Errorf("keep audit records: %w", err)
-		r.tell(batch, err)
+		err = fmt.Errorf("store audit records: %w", err)
+		r.reportLost(batch, err)
 	}
 	return err
 }
 
-// chain adds a batch to the chain.
+// chain appends a batch to the chain within a transaction.
 func chain(ctx context.Context, tx runner, batch []*entry) error {
 	count, _, err := lockCount(ctx, tx, auditChain, time.Now())
 	if err != nil {
@@ -94,10 +94,10 @@ func chain(ctx context.Context, tx runner, batch []*entry) error {
 		rows = append(rows, []any{auditDays + link.day, count.lines, line})
 	}
 	count.tip = []byte(link.day + " " + link.hash)
-	return keepRecords(ctx, tx, rows, count, days)
+	return storeRecords(ctx, tx, rows, count, days)
 }
 
-// chainLink is where the chain ends.
+// chainLink is the end of the chain.
 type chainLink struct{ day, hash string }
 
 func tipOf(tip []byte) chainLink {
@@ -108,35 +108,35 @@ func tipOf(tip []byte) chainLink {
 	return chainLink{day, hash}
 }
 
-// follow seals a record into the chain. It goes to the day that the chain has come
-// to: a call may end after midnight that began before.
+// follow seals a record into the chain. It files the record under the latest day of the chain,
+// because a call may begin before midnight and end after it.
 func (c *chainLink) follow(e *entry) []byte {
 	line := audit.Seal(c.hash, e.body)
 	*c = chainLink{max(c.day, e.day), audit.HashOf(line)}
 	return line
 }
 
-func keepRecords(ctx context.Context, tx runner, rows [][]any, count logCount, days map[string]*logCount) error {
+func storeRecords(ctx context.Context, tx runner, rows [][]any, count logCount, days map[string]*logCount) error {
 	if err := addLines(ctx, tx, rows); err != nil {
 		return err
 	}
 	now := time.Now()
-	for day, c := range days { // all rows are those of whoever has locked the chain
+	for day, c := range days { // the lock on the chain covers all of these rows
 		if err := exec(ctx, tx, countDay, auditDays+day, c.lines, c.bytes, micros(now)); err != nil {
 			return fmt.Errorf("count the records of a day: %w", err)
 		}
 	}
-	return keepCount(ctx, tx, auditChain, count, now)
+	return storeCount(ctx, tx, auditChain, count, now)
 }
 
-// tell speaks for the records that nobody waits for.
-func (r *Records) tell(batch []*entry, err error) {
+// reportLost calls lost for records that no caller waits for.
+func (r *Records) reportLost(batch []*entry, err error) {
 	lost := slices.ContainsFunc(batch, func(e *entry) bool { return !e.durable })
 	r.mu.Lock()
 	now := time.Now()
-	silent := !lost || r.lost == nil || now.Sub(r.told) < time.Minute
+	silent := !lost || r.lost == nil || now.Sub(r.reportedAt) < time.Minute
 	if !silent {
-		r.told = now
+		r.reportedAt = now
 	}
 	r.mu.Unlock()
 	if !silent {
@@ -144,11 +144,11 @@ func (r *Records) tell(batch []*entry, err error) {
 	}
 }
 
-// Close keeps what is queued. It also tells whether a record that nobody waited for
-// could not be kept.
+// Close stores the queued records. It returns an error if a record that no caller waited for could
+// not be stored.
 func (r *Records) Close() error { return r.queue.close() }
 
-// RecordReader reads the records that Records keeps.
+// RecordReader returns a reader of the records that Records stores.
 func (s Source) RecordReader() audit.Reader { return recordReader{s} }
 
 // recordReader reads records from the tables. The place of a line is its number.
@@ -166,7 +166,7 @@ const linesBefore = `
 SELECT line, body FROM log_lines
 WHERE log = $1 AND line < $2 ORDER BY line DESC LIMIT $3`
 
-// Days keeps the promise of audit.Reader.
+// Days implements audit.Reader.
 func (r recordReader) Days(ctx context.Context) ([]audit.Day, error) {
 	return readRecords(ctx, r.source, listDays, func(row scanner) (day audit.Day, err error) {
 		err = row.Scan(&day.Name, &day.Size, &day.End)
@@ -175,12 +175,12 @@ func (r recordReader) Days(ctx context.Context) ([]audit.Day, error) {
 	})
 }
 
-// From keeps the promise of audit.Reader.
+// From implements audit.Reader.
 func (r recordReader) From(ctx context.Context, day string, place int64, limit int) ([]audit.Line, error) {
 	return readRecords(ctx, r.source, linesFrom, scanLine, auditDays+day, place, limit)
 }
 
-// Before keeps the promise of audit.Reader.
+// Before implements audit.Reader.
 func (r recordReader) Before(ctx context.Context, day string, place int64, limit int) ([]audit.Line, error) {
 	return readRecords(ctx, r.source, linesBefore, scanLine, auditDays+day, place, limit)
 }
@@ -192,12 +192,12 @@ func scanLine(row scanner) (line audit.Line, err error) {
 }
 
 func readRecords[T any](ctx context.Context, source Source, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
-	ctx, cancel := withPatience(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	db, err := source(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read audit records: %w", err)
 	}
 	all, err := collect(ctx, db.reader(ctx), query, read, args...)
-	return all, doing("read audit records", db.plain(err))
+	return all, wrap("read audit records", db.plain(err))
 }

@@ -16,8 +16,8 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// TestRecordsOfReplicasAreOneChain: several replicas write at midnight, and the chain
-// holds through both days.
+// TestRecordsOfReplicasAreOneChain checks that the chain is valid through both days when several
+// replicas write at midnight.
 func TestRecordsOfReplicasAreOneChain(t *testing.T) {
 	url := pgtest.Database(t)
 	const replicas, writers, each = 3, 4, 20
@@ -44,7 +44,7 @@ func TestRecordsOfReplicasAreOneChain(t *testing.T) {
 	}
 	files := source(open(t, url)).RecordReader()
 	if n, err := audit.Verify(t.Context(), files); err != nil || n != replicas*writers*each {
-		t.Errorf("%d records hold, %v; want %d", n, err, replicas*writers*each)
+		t.Errorf("%d valid records, %v; want %d", n, err, replicas*writers*each)
 	}
 	inOrder(t, files)
 }
@@ -63,7 +63,7 @@ func keepRecord(t *testing.T, records *sqlstore.Records, day string, record []by
 	}
 }
 
-// inOrder checks that the records of each writer are all there, in order.
+// inOrder checks that all records of each writer exist, in order.
 func inOrder(t *testing.T, records audit.Reader) {
 	t.Helper()
 	days, err := records.Days(t.Context())
@@ -93,7 +93,7 @@ func inOrder(t *testing.T, records audit.Reader) {
 	}
 }
 
-// TestRecordsThatWereAltered: what somebody does to the table is found.
+// TestRecordsThatWereAltered checks that changes of the table are detected.
 func TestRecordsThatWereAltered(t *testing.T) {
 	for name, query := range map[string]string{
 		"altered": `UPDATE log_lines SET body = replace(encode(body, 'escape'), '"n":5', '"n":6')::bytea WHERE line = 6`,
@@ -115,13 +115,13 @@ func TestRecordsThatWereAltered(t *testing.T) {
 			behind(t, url, query)
 			var broken *audit.BrokenError
 			if n, err := audit.Verify(t.Context(), files); n != 5 || !errors.As(err, &broken) || broken.Line != 6 {
-				t.Errorf("%d records hold, %v", n, err)
+				t.Errorf("%d valid records, %v", n, err)
 			}
 		})
 	}
 }
 
-// TestManyRecords: a day of more records than are read at once is read whole.
+// TestManyRecords checks that a day with more records than one read returns is read completely.
 func TestManyRecords(t *testing.T) {
 	db := open(t, pgtest.Database(t))
 	records := source(db).Records(nil)
@@ -137,11 +137,13 @@ func TestManyRecords(t *testing.T) {
 	}
 }
 
-// TestRecordsWithoutDatabase: whoever waits is told, and the operator of the others.
+// TestRecordsWithoutDatabase checks that callers that wait get the error, and the operator gets
+// that of the other records.
 func TestRecordsWithoutDatabase(t *testing.T) {
 	lost := errors.New("no database")
-	told := make(chan error, 10)
-	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return nil, lost }).Records(func(err error) { told <- err })
+	reported := make(chan error, 10)
+	records := sqlstore.Source(func(context.Context) (*sqlstore.DB, error) { return nil, lost }).
+		Records(func(err error) { reported <- err })
 	if err := records.Ready("2026-08-01"); !errors.Is(err, lost) {
 		t.Errorf("ready: %v", err)
 	}
@@ -149,14 +151,14 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 	if err != nil || !errors.Is(wait(t.Context()), lost) {
 		t.Errorf("keep: %v", err)
 	}
-	if len(told) != 0 {
-		t.Error("the operator was told of a record that somebody waited for")
+	if len(reported) != 0 {
+		t.Error("the operator got the error of a record that a caller waited for")
 	}
 	if _, err := records.Keep("2026-08-01", []byte(`{}`), false); err != nil {
 		t.Error(err)
 	}
-	if err := <-told; !errors.Is(err, lost) {
-		t.Errorf("told %v", err)
+	if err := <-reported; !errors.Is(err, lost) {
+		t.Errorf("reported error: %v", err)
 	}
 	if err := records.Close(); !errors.Is(err, lost) {
 		t.Errorf("close: %v", err)
@@ -166,12 +168,12 @@ func TestRecordsWithoutDatabase(t *testing.T) {
 	}
 }
 
-// TestRecordsFromAPlace: a day can be read on from any of its lines, in both directions,
-// and an index finds its way in it.
+// TestRecordsFromAPlace checks that a day can be read from any of its lines, in both directions,
+// and that an index finds records in it.
 func TestRecordsFromAPlace(t *testing.T) {
 	db := open(t, pgtest.Database(t))
 	records := source(db).Records(nil)
-	const many = 2300 // more than are read at once
+	const many = 2300 // more than one read returns
 	now := time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 	add := func(day string, from, to int) {
 		t.Helper()
@@ -193,7 +195,7 @@ func TestRecordsFromAPlace(t *testing.T) {
 		count       int
 		first, last int64
 	}{
-		{"from the start", read(reader.From), 0, 1000, 4, 1003}, // the first three lines are of the day before
+		{"from the start", read(reader.From), 0, 1000, 4, 1003}, // the first three lines belong to the day before
 		{"from a line", read(reader.From), 2000, 301, 2000, 2300},
 		{"from the end", read(reader.From), 2301, 0, 0, 0},
 		{"before the end", read(reader.Before), math.MaxInt64, 1000, 2300, 1301},
@@ -230,7 +232,7 @@ func TestRecordsFromAPlace(t *testing.T) {
 	if c := newest(); c.Caller != "2299" {
 		t.Errorf("the newest call is %s", c.Caller)
 	}
-	add("2026-08-01", many, many+1) // another replica goes on
+	add("2026-08-01", many, many+1) // another replica continues
 	if err := records.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,22 +13,22 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// callIndex is the index of the audit records of one source.
+// callIndex is the index of the audit records of one source. It implements auditindex.Store.
 type callIndex struct {
 	db     *DB
 	source string
 }
 
-// Calls returns the index of the calls that one source has on record. Those who share
-// records name the same source.
+// Calls returns the index of the audited calls of one source. Processes that share audit records
+// must name the same source.
 func (db *DB) Calls(source string) auditindex.Store { return callIndex{db, source} }
 
-// The number of a call has those of its source and its day in front of the place of
-// its record, so that numbers are in the order of records.
+// The number of a call consists of the number of its source, the number of its day and the place of
+// its record, in this order from the highest bits. So numbers sort in the order of the records.
 const (
-	placeBits  = 39
-	dayBits    = 16
-	mostSource = 1<<(63-dayBits-placeBits) - 1
+	placeBits = 39
+	dayBits   = 16
+	maxSource = 1<<(63-dayBits-placeBits) - 1
 
 	hourSeconds = 60 * 60
 	hourMicros  = hourSeconds * 1_000_000
@@ -42,16 +42,16 @@ INSERT INTO call_sources (id, name) SELECT coalesce(max(id), 0) + 1, $1 FROM cal
 ON CONFLICT DO NOTHING`
 )
 
-// number is the number of the source; 0 if nothing of it was indexed.
+// number returns the number of the source, or 0 if nothing of it was indexed.
 func (s callIndex) number(ctx context.Context, on runner) (n int64, err error) {
 	n, _, err = find(ctx, on, sourceByName, scanValue[int64], s.source)
-	if err == nil && n > mostSource {
-		err = fmt.Errorf("the database has the calls of more than %d workspaces", mostSource)
+	if err == nil && n > maxSource {
+		err = fmt.Errorf("the database holds the calls of more than %d workspaces", maxSource)
 	}
 	return n, err
 }
 
-// dayNumber is the number of a day of a source.
+// dayNumber returns the number of a day of a source.
 func dayNumber(source int64, day string) (int64, error) {
 	at, err := time.Parse(time.DateOnly, day)
 	return source<<dayBits | at.Unix()/daySeconds&(1<<dayBits-1), err
@@ -61,7 +61,7 @@ func dayName(number int64) string {
 	return time.Unix(number&(1<<dayBits-1)*daySeconds, 0).UTC().Format(time.DateOnly)
 }
 
-// spotNumber is the number of the call at a spot. Any place stays within its day.
+// spotNumber returns the number of the call at a spot. It clamps the place to the range of its day.
 func spotNumber(source int64, at auditindex.Spot) (int64, error) {
 	day, err := dayNumber(source, at.Day)
 	return day<<placeBits + min(max(at.Place, -1), 1<<placeBits), err
@@ -75,7 +75,7 @@ const indexedDays = `
 SELECT day, next, calls, broken, last IS NULL OR EXISTS (SELECT 1 FROM calls WHERE id = last) FROM call_days
 WHERE day >= $1 AND day < $2`
 
-// Days keeps the promise of auditindex.Store.
+// Days implements auditindex.Store.
 func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 	days, err := s.days(ctx)
 	if isMissingTable(err) {
@@ -83,12 +83,12 @@ func (s callIndex) Days(ctx context.Context) ([]auditindex.Indexed, error) {
 			days, err = s.days(ctx)
 		}
 	}
-	return days, doing("read the index of calls", err)
+	return days, wrap("read the index of calls", err)
 }
 
 func (s callIndex) days(ctx context.Context) ([]auditindex.Indexed, error) {
 	on := s.db.reader(ctx)
-	// Each table is named, for any may be missing.
+	// Name each table, because any of them may be missing.
 	const missing = `SELECT 1 FROM call_kinds, call_counts WHERE 1 = 0`
 	if err := each(ctx, on, missing, func(scanner) error { return nil }); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func isMissingTable(err error) bool {
 	return err != nil && (postgresCode(err) == "42P01" || errorCode(err) != 0 && strings.Contains(err.Error(), "no such table"))
 }
 
-// rebuild makes all tables of the index anew.
+// rebuild creates all tables of the index again.
 func (s callIndex) rebuild(ctx context.Context) error {
 	name := "migrations/sqlite/00007_calls.sql"
 	if s.db.shared {
@@ -134,7 +134,7 @@ func (s callIndex) rebuild(ctx context.Context) error {
 
 const kindsOf = `SELECT id, tool, caller, face, outcome, last FROM call_kinds WHERE source = (` + sourceByName + `)`
 
-// Kinds keeps the promise of auditindex.Store.
+// Kinds implements auditindex.Store.
 func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, error) {
 	kinds := map[int64]auditindex.KnownKind{}
 	err := each(ctx, s.db.reader(ctx), kindsOf, func(row scanner) error {
@@ -145,15 +145,15 @@ func (s callIndex) Kinds(ctx context.Context) (map[int64]auditindex.KnownKind, e
 		kinds[id] = k
 		return err
 	}, s.source)
-	return kinds, doing("read the kinds of calls", err)
+	return kinds, wrap("read the kinds of calls", err)
 }
 
-// Whole days, and the hours before the first of them.
+// The counts of whole days, and of the hours before the first whole day.
 const countsSince = `
 SELECT kind, calls FROM call_counts WHERE width = 86400 AND slot >= $1
 UNION ALL SELECT kind, calls FROM call_counts WHERE width = 3600 AND slot >= $2 AND slot < $3`
 
-// Counts keeps the promise of auditindex.Store.
+// Counts implements auditindex.Store.
 func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, error) {
 	counts := map[int64]int{}
 	args := []any{int64(math.MinInt64), 0, 0}
@@ -173,10 +173,10 @@ func (s callIndex) Counts(ctx context.Context, from time.Time) (map[int64]int, e
 		counts[kind] += calls
 		return err
 	}, args...)
-	return counts, doing("count calls", err)
+	return counts, wrap("count calls", err)
 }
 
-// slotOf is the slot of a time in microseconds, of so many seconds each.
+// slotOf returns the slot of a time in microseconds, where each slot is width seconds long.
 func slotOf(micros, width int64) int64 {
 	width *= 1e6
 	if micros < 0 {
@@ -189,7 +189,7 @@ const firstHour = `
 SELECT slot FROM call_counts WHERE width = 3600 AND kind IN (SELECT id FROM call_kinds WHERE source = (` + sourceByName + `))
 ORDER BY slot LIMIT 1`
 
-// First keeps the promise of auditindex.Store.
+// First implements auditindex.Store.
 func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 	hour, found, err := lookUp(ctx, s.db, "find the first call", firstHour, scanValue[int64], s.source)
 	if err != nil || !found {
@@ -208,12 +208,12 @@ func (s callIndex) First(ctx context.Context) (first time.Time, err error) {
 	return first, err
 }
 
-// A column behind + is read without an index. So few calls are found by their kinds and
-// sorted, and some of many by looking at the newest of all kinds.
+// A + before a column keeps the planner from using its index. So a query for few calls finds them
+// by kind and sorts them, and a query for some of many calls reads the newest calls of all kinds.
 const callColumns = `SELECT id, kind, began_at, took, bytes, mark, client, version FROM calls
 WHERE id > $1 AND id < $2 AND began_at >= $3 AND began_at < $4 AND `
 
-// Page keeps the promise of auditindex.Store.
+// Page implements auditindex.Store.
 func (s callIndex) Page(ctx context.Context, q auditindex.Query) ([]auditindex.Call, error) {
 	on := s.db.reader(ctx)
 	source, err := s.number(ctx, on)
@@ -249,7 +249,7 @@ func scanCall(row scanner) (c auditindex.Call, err error) {
 	return c, err
 }
 
-// span is the time of a query in microseconds.
+// span returns the time range of a query in microseconds.
 func span(q *auditindex.Query) (from, to int64) {
 	from, to = math.MinInt64, math.MaxInt64
 	if !q.From.IsZero() {
@@ -261,7 +261,7 @@ func span(q *auditindex.Query) (from, to int64) {
 	return from, to
 }
 
-// ofKinds chooses the kinds that a parameter lists.
+// ofKinds returns the condition that selects the kinds listed in a parameter.
 func (s callIndex) ofKinds(indexed bool, parameter string) string {
 	column := "+kind"
 	if indexed {
@@ -273,19 +273,19 @@ func (s callIndex) ofKinds(indexed bool, parameter string) string {
 	return column + " IN (SELECT value FROM json_each(" + parameter + "))"
 }
 
-// kindList is the parameter that lists kinds.
+// kindList returns the value of the parameter that lists kinds.
 func (s callIndex) kindList(kinds []int64) any {
 	if s.db.shared {
 		return kinds
 	}
-	list, _ := json.Marshal(kinds) // numbers can always be written
+	list, _ := json.Marshal(kinds) // marshaling numbers cannot fail
 	return string(list)
 }
 
 const timesBetween = `
 SELECT slot, kind, times FROM call_counts WHERE width = 3600 AND slot >= $1 AND slot <= $2`
 
-// Times keeps the promise of auditindex.Store. A query without kinds is for all.
+// Times implements auditindex.Store. A query without kinds matches all kinds.
 func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(auditindex.Timed)) error {
 	from, to := span(&q)
 	query, args := timesBetween, []any{slotOf(from, hourSeconds), slotOf(to-1, hourSeconds)}
@@ -293,7 +293,7 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 		query, args = query+" AND "+s.ofKinds(false, "$3"), append(args, s.kindList(q.Kinds))
 	}
 	var hour, kind int64
-	var times sql.RawBytes // there are many bytes: they are not copied
+	var times sql.RawBytes // not copied, because there are many bytes
 	err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
 		if err := row.Scan(&hour, &kind, &times); err != nil {
 			return err
@@ -308,16 +308,16 @@ func (s callIndex) Times(ctx context.Context, q auditindex.Query, visit func(aud
 		}
 		return nil
 	}, args...)
-	return doing("read the times of calls", err)
+	return wrap("read the times of calls", err)
 }
 
-// appendTime writes when in its hour a call began, and how long it took.
+// appendTime encodes the offset of a call within its hour, and its duration.
 func appendTime(to []byte, began, took int64) []byte {
 	to = binary.LittleEndian.AppendUint32(to, uint32(began-slotOf(began, hourSeconds)*hourMicros)) // less than 3,600,000,000
 	return binary.AppendUvarint(to, uint64(took))
 }
 
-// nextTime reads what appendTime has written.
+// nextTime decodes what appendTime encoded.
 func nextTime(from []byte) (t auditindex.Timed, rest []byte) {
 	if len(from) < 5 {
 		return t, nil

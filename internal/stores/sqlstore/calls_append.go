@@ -19,7 +19,7 @@ ON CONFLICT (day) DO NOTHING`
 UPDATE call_days SET next = $2, calls = calls + $3, broken = broken + $4, last = coalesce($5, last)
 WHERE day = $1 AND next = $6 RETURNING calls`
 
-	// A kind that is known is changed too, so that its number comes back.
+	// A known kind is updated too, so that RETURNING returns its id.
 	addKind = `
 INSERT INTO call_kinds AS k (source, tool, caller, face, outcome, last) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (source, tool, caller, face, outcome) DO UPDATE SET last = CASE WHEN excluded.last > k.last THEN excluded.last ELSE k.last END
@@ -33,15 +33,15 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5:
 
 	insertCounts = `
 INSERT INTO call_counts AS n (day, part, width, slot, kind, calls, times) `
-	orAddThem = `
+	onConflictAdd = `
 ON CONFLICT (width, slot, kind, day, part) DO UPDATE SET calls = n.calls + excluded.calls, times = `
-	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5, $6, $7)` + orAddThem + `CAST(n.times || excluded.times AS BLOB)`
+	addCount  = insertCounts + `VALUES ($1, $2, $3, $4, $5, $6, $7)` + onConflictAdd + `CAST(n.times || excluded.times AS BLOB)`
 	addCounts = insertCounts + `
 SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])` +
-		orAddThem + `n.times || excluded.times`
+		onConflictAdd + `n.times || excluded.times`
 )
 
-// Append keeps the promise of auditindex.Store.
+// Append implements auditindex.Store.
 func (s callIndex) Append(ctx context.Context, b auditindex.Batch) (bool, error) {
 	return transacted(ctx, s.db, "index calls", func(ctx context.Context, tx runner) (bool, error) { return s.append(ctx, tx, &b) })
 }
@@ -53,7 +53,7 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 			source, err = s.number(ctx, tx)
 		}
 	}
-	if err != nil || source == 0 { // at the same moment another source was added
+	if err != nil || source == 0 { // another process added a source at the same moment
 		return false, err
 	}
 	day, err := dayNumber(source, b.Day)
@@ -74,11 +74,11 @@ func (s callIndex) append(ctx context.Context, tx runner, b *auditindex.Batch) (
 	return true, s.addCounts(ctx, tx, day, countsOf(b.Calls, kinds, calls/callsPerPart))
 }
 
-// callsPerPart is about how many calls of a day share a part of the times.
+// callsPerPart is roughly the number of calls of a day that share one part of the times.
 const callsPerPart = 1 << 14
 
-// claimBatch moves the position of a day, and tells how many calls the day has then. Only
-// one can do so from the same position.
+// claimBatch advances the position of a day and returns how many calls the day has then. Only one
+// writer can advance it from a given position.
 func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) (claimed bool, calls int64, err error) {
 	last := sql.NullInt64{Valid: len(b.Calls) > 0}
 	if last.Valid {
@@ -90,14 +90,14 @@ func claimBatch(ctx context.Context, tx runner, day int64, b *auditindex.Batch) 
 		return claimed, calls, err
 	}
 	begun, err := changesOne(tx.ExecContext(ctx, beginDay, args...))
-	if err == nil && begun { // what a day had before it was forgotten
+	if err == nil && begun { // delete what was indexed before the day was removed
 		err = deleteDay(ctx, tx, day)
 	}
 	return begun, int64(len(b.Calls)), err
 }
 
-// addKinds gives the numbers of the kinds of calls. All who add kinds do so in the same
-// order, so that no two wait for each other.
+// addKinds returns the ids of the kinds of calls. Every writer adds kinds in the same order, so
+// that no two of them deadlock.
 func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, calls []auditindex.Call) (map[auditindex.Kind]int64, error) {
 	last := map[auditindex.Kind]int64{}
 	var kinds []auditindex.Kind
@@ -113,7 +113,7 @@ func (s callIndex) addKinds(ctx context.Context, tx runner, source, day int64, c
 	})
 	ids := make(map[auditindex.Kind]int64, len(kinds))
 	for _, k := range kinds {
-		w := s.db.words
+		w := s.db.bytesOrText
 		id, err := findOne(ctx, tx, addKind, scanValue[int64], source, w(k.Tool), w(k.Caller), w(k.Face), w(k.Outcome), last[k])
 		if err != nil {
 			return nil, fmt.Errorf("add a kind of calls: %w", err)
@@ -132,10 +132,10 @@ func (s callIndex) addCalls(ctx context.Context, tx runner, day int64, calls []a
 	return s.db.putRows(ctx, tx, addCall, addCalls, rows)
 }
 
-// callSlot is an hour or a day of one kind of calls.
+// callSlot is an hour or a day of one kind of call.
 type callSlot struct{ part, width, slot, kind int64 }
 
-// slotCount is how many calls a slot has. That of an hour has their times.
+// slotCount is the number of calls in a slot. For an hour it also holds their times.
 type slotCount struct {
 	calls int64
 	times []byte
@@ -163,13 +163,13 @@ func (s callIndex) addCounts(ctx context.Context, tx runner, day int64, counts m
 const (
 	deleteSomeCalls = `
 DELETE FROM calls WHERE id IN (SELECT id FROM calls WHERE id >= $1 AND id < $2 LIMIT 2000)`
-	deleteCalls  = `DELETE FROM calls WHERE id >= $1 AND id < $2`
-	deleteCounts = `DELETE FROM call_counts WHERE day = $1`
-	forgetDay    = `DELETE FROM call_days WHERE day = $1`
+	deleteCalls       = `DELETE FROM calls WHERE id >= $1 AND id < $2`
+	deleteCounts      = `DELETE FROM call_counts WHERE day = $1`
+	deleteDayPosition = `DELETE FROM call_days WHERE day = $1`
 )
 
-// Remove keeps the promise of auditindex.Store. It deletes calls in several transactions,
-// because others wait for each, and the position of the day with the last calls.
+// Remove implements auditindex.Store. It deletes calls in several transactions, because other
+// writers wait for each, and deletes the position of the day together with the last calls.
 func (s callIndex) Remove(ctx context.Context, name string) error {
 	source, err := s.number(ctx, s.db.reader(ctx))
 	if err != nil {
@@ -182,13 +182,13 @@ func (s callIndex) Remove(ctx context.Context, name string) error {
 			if more = n > 0; more || err != nil {
 				return err
 			}
-			if err := exec(ctx, tx, forgetDay, day); err != nil {
+			if err := exec(ctx, tx, deleteDayPosition, day); err != nil {
 				return err
 			}
 			return deleteDay(ctx, tx, day)
 		})
 	}
-	return doing("remove the calls of a day", err)
+	return wrap("remove the calls of a day", err)
 }
 
 // deleteDay deletes the calls of a day and their counts.

@@ -23,7 +23,8 @@ func TestCalls(t *testing.T) {
 	})
 }
 
-// TestLostCalls: whatever of the index is dropped or emptied, it is made again from the records.
+// TestLostCalls checks that the index is rebuilt from the records, whichever part of it is dropped
+// or emptied.
 func TestLostCalls(t *testing.T) {
 	engines(t, func(t *testing.T, url func(*testing.T) string) {
 		address := url(t)
@@ -48,7 +49,7 @@ func TestLostCalls(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range page.Calls {
-				page.Calls[i].KindID = 0 // numbers may be others
+				page.Calls[i].KindID = 0 // the ids may differ
 			}
 			return fmt.Sprint(page)
 		}
@@ -65,8 +66,8 @@ func TestLostCalls(t *testing.T) {
 	})
 }
 
-// TestCallsOfManyWorkspaces: a database has room for the calls of 255 workspaces, and
-// says so when it is full.
+// TestCallsOfManyWorkspaces checks that a database holds the calls of 255 workspaces, and returns
+// an error for one more.
 func TestCallsOfManyWorkspaces(t *testing.T) {
 	db := open(t, newFile(t))
 	batch := auditindex.Batch{Day: "2026-08-01", To: 1}

@@ -12,39 +12,39 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// mostTogether is how many operations share one commit.
-const mostTogether = 256
+// maxGroup is the maximum number of operations in one commit.
+const maxGroup = 256
 
-// groupCommit is the one writer of a SQLite file: what waits while it writes shares
-// the next commit, since it is the sync of a commit that takes long.
+// groupCommit is the only writer of a SQLite file. Operations that arrive while it writes share the
+// next commit, because syncing a commit takes most of the time.
 type groupCommit struct {
-	pool    *sql.DB // of one connection
+	pool    *sql.DB // with one connection
 	queue   chan *operation
 	closing context.CancelFunc
-	ask     <-chan struct{} // closed when it is to end
-	ended   chan struct{}   // closed when it has
+	ask     <-chan struct{} // closed to ask run to return
+	ended   chan struct{}   // closed when run has returned
 
-	// Its goroutine's alone.
-	conn *sql.Conn // nil until it is needed
+	// Used by the goroutine of run only.
+	conn *sql.Conn // nil until first used
 	on   *statements
 }
 
 func newGroupCommit(pool *sql.DB) *groupCommit {
 	ask, closing := context.WithCancel(context.Background())
 	g := &groupCommit{
-		pool: pool, queue: make(chan *operation, mostTogether),
+		pool: pool, queue: make(chan *operation, maxGroup),
 		closing: closing, ask: ask.Done(), ended: make(chan struct{}),
 	}
 	go g.run()
 	return g
 }
 
-// operation is one change that somebody waits for.
+// operation is one change that a caller waits for.
 type operation struct {
-	ctx   context.Context //nolint:containedctx // it is the caller's, who waits
+	ctx   context.Context //nolint:containedctx // the caller's context; the caller waits
 	f     work
 	since time.Time
-	taken atomic.Bool // by the writer, or back by the caller
+	taken atomic.Bool // set by the writer when it starts, or by the caller when it withdraws
 	done  chan struct{}
 
 	// Set before done is closed.
@@ -59,9 +59,9 @@ func (op *operation) answer(err error) {
 	close(op.done)
 }
 
-// keep withdraws f if ctx ends while it waits. Once it runs, the outcome is waited
-// for: a commit that many share is not broken off for one.
-func (g *groupCommit) keep(ctx context.Context, f work) error {
+// do runs f. It withdraws f if ctx ends while f still waits in the queue. Once f runs, keep waits
+// for the outcome, because a shared commit is not aborted for one caller.
+func (g *groupCommit) do(ctx context.Context, f work) error {
 	op := &operation{ctx: ctx, f: f, since: time.Now(), done: make(chan struct{})}
 	select {
 	case g.queue <- op:
@@ -88,7 +88,7 @@ func (g *groupCommit) keep(ctx context.Context, f work) error {
 	return op.err
 }
 
-// close carries out what waits.
+// close runs the operations that are still queued, then stops the writer.
 func (g *groupCommit) close() error {
 	g.closing()
 	<-g.ended
@@ -97,25 +97,26 @@ func (g *groupCommit) close() error {
 
 func (g *groupCommit) run() {
 	defer close(g.ended)
-	defer g.hangUp()
+	defer g.disconnect()
 	for {
 		select {
 		case op := <-g.queue:
 			if op.take() {
-				g.together(op, g.next)
+				g.runGroup(op, g.next)
 			}
 		case <-g.ask:
 			for op := g.next(0); op != nil; op = g.next(0) {
-				g.together(op, g.next)
+				g.runGroup(op, g.next)
 			}
 			return
 		}
 	}
 }
 
-// next takes an operation that waits already; nil if n are enough or none waits.
+// next takes an operation that is already queued. It returns nil if n has reached the maximum or
+// the queue is empty.
 func (g *groupCommit) next(n int) *operation {
-	for n < mostTogether {
+	for n < maxGroup {
 		select {
 		case op := <-g.queue:
 			if op.take() {
@@ -128,10 +129,11 @@ func (g *groupCommit) next(n int) *operation {
 	return nil
 }
 
-func none(int) *operation { return nil }
+func noNext(int) *operation { return nil }
 
-// together runs first and what next gives in one transaction, and answers each.
-func (g *groupCommit) together(first *operation, next func(n int) *operation) {
+// runGroup runs first and the operations that next returns in one transaction, and answers each of
+// them.
+func (g *groupCommit) runGroup(first *operation, next func(n int) *operation) {
 	if err := g.begin(first); err != nil {
 		first.answer(err)
 		return
@@ -139,21 +141,21 @@ func (g *groupCommit) together(first *operation, next func(n int) *operation) {
 	var kept []*operation
 	for op := first; op != nil; op = next(len(kept)) {
 		alone := len(kept) == 0 && len(g.queue) == 0
-		spoiled, err := g.perform(op, alone)
+		aborted, err := g.perform(op, alone)
 		if err == nil && op.panicked == nil {
 			kept = append(kept, op)
 			continue
 		}
-		if alone || spoiled {
+		if alone || aborted {
 			g.rollback()
 		}
 		op.answer(refusedBySQLite(err))
-		if spoiled { // and with it those before, who did nothing wrong
+		if aborted { // run the operations before it again; they did not fail
 			for _, op := range kept {
-				g.together(op, none)
+				g.runGroup(op, noNext)
 			}
 		}
-		if alone || spoiled {
+		if alone || aborted {
 			return
 		}
 	}
@@ -163,9 +165,9 @@ func (g *groupCommit) together(first *operation, next func(n int) *operation) {
 	}
 }
 
-// perform runs one operation in the transaction, under a savepoint if it is not
-// alone. spoiled tells that all of the transaction has to be undone.
-func (g *groupCommit) perform(op *operation, alone bool) (spoiled bool, err error) {
+// perform runs one operation in the transaction, under a savepoint unless it is alone. spoiled
+// means that the whole transaction must be rolled back.
+func (g *groupCommit) perform(op *operation, alone bool) (aborted bool, err error) {
 	if err := op.ctx.Err(); err != nil {
 		return false, err
 	}
@@ -173,22 +175,22 @@ func (g *groupCommit) perform(op *operation, alone bool) (spoiled bool, err erro
 	defer func() {
 		tx.ended.Store(true)
 		if op.panicked = recover(); op.panicked != nil {
-			err = errors.New("it panicked")
+			err = errors.New("operation panicked")
 		}
-		spoiled = tx.spoiled != nil || is[*spoiledError](err)
+		aborted = tx.aborted != nil || is[*abortedError](err)
 	}()
 	if alone {
 		err = op.f(op.ctx, tx)
 	} else {
-		err = step(op.ctx, tx, op.f)
+		err = inSavepoint(op.ctx, tx, op.f)
 	}
 	if err == nil {
-		err = tx.spoiled
+		err = tx.aborted
 	}
 	return false, err
 }
 
-// begin waits for the lock of the file as long as first may wait.
+// begin starts a transaction. It waits for the lock of the file for as long as first may wait.
 func (g *groupCommit) begin(first *operation) error {
 	if err := g.connect(); err != nil {
 		return fmt.Errorf("connect: %w", refusedBySQLite(err))
@@ -199,18 +201,18 @@ func (g *groupCommit) begin(first *operation) error {
 		case err == nil:
 			return nil
 		case !isBusy(err):
-			g.hangUp()
+			g.disconnect()
 			return fmt.Errorf("begin: %w", refusedBySQLite(err))
 		case first.ctx.Err() != nil:
 			return first.ctx.Err()
-		case time.Since(first.since) > patience:
+		case time.Since(first.since) > defaultTimeout:
 			return fmt.Errorf("begin: %w", explain(err))
 		}
 	}
 }
 
-// connect makes the connection, if there is none. It waits for a lock no longer than
-// it takes to notice that a caller has gone.
+// connect opens the connection if there is noNext. Its busy timeout is short, so that the writer
+// notices soon when a caller has gone.
 func (g *groupCommit) connect() error {
 	if g.conn != nil {
 		return nil
@@ -222,7 +224,7 @@ func (g *groupCommit) connect() error {
 	g.conn, g.on = conn, newStatements(conn)
 	_, err = g.conn.ExecContext(context.Background(), "PRAGMA busy_timeout = 50")
 	if err != nil {
-		g.hangUp()
+		g.disconnect()
 	}
 	return err
 }
@@ -235,59 +237,60 @@ func (g *groupCommit) commit() error {
 	g.rollback()
 	err = fmt.Errorf("commit: %w", err)
 	if errorCode(err) == sqlite3.SQLITE_IOERR {
-		return &UnknownError{err} // the log may hold what could not be synced
+		return &UnknownError{err} // the write-ahead log may hold what could not be synced
 	}
 	return refusedBySQLite(err)
 }
 
-// rollback undoes the transaction. SQLite may have done so itself, so the
-// connection is as it was before, or it is given up.
+// rollback undoes the transaction. SQLite may have done so itself, so rollback checks that the
+// connection is usable again, and drops it otherwise.
 func (g *groupCommit) rollback() {
-	_, _ = g.on.ExecContext(context.Background(), "ROLLBACK") // there may be nothing left to undo
+	_, _ = g.on.ExecContext(context.Background(), "ROLLBACK") // there may be nothing to undo
 	if _, err := g.on.ExecContext(context.Background(), "BEGIN"); err == nil {
 		_, err = g.on.ExecContext(context.Background(), "ROLLBACK")
 		if err == nil {
 			return
 		}
 	}
-	g.hangUp()
+	g.disconnect()
 }
 
-// hangUp gives up the connection; the next begin makes another.
-func (g *groupCommit) hangUp() {
+// disconnect drops the connection. The next begin opens another.
+func (g *groupCommit) disconnect() {
 	if g.conn == nil {
 		return
 	}
-	// What fails here concerns nobody: SQLite undoes what was not committed.
+	// Errors do not matter here: SQLite rolls back what was not committed.
 	_ = g.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = g.conn.Close()
 	g.conn, g.on = nil, nil
 }
 
-// sqliteTx is one operation's part of the writer's transaction.
+// sqliteTx is the part of the writer's transaction that belongs to one operation.
 type sqliteTx struct {
 	on      runner
 	ended   atomic.Bool
-	spoiled error // what may have undone the transaction; nothing may run after it
+	aborted error // the error that may have rolled back the transaction; nothing may run after it
 }
 
-// usable gives the context to run with: SQLite would undo the whole transaction,
-// with what others did in it, if a statement were interrupted.
+// usable returns the context to run a statement with. The context cannot be canceled: if a
+// statement were interrupted, SQLite would roll back the whole transaction, including the work of
+// other operations.
 func (t *sqliteTx) usable(ctx context.Context) (context.Context, error) {
 	switch {
 	case t.ended.Load():
 		return nil, sql.ErrTxDone
-	case t.spoiled != nil:
-		return nil, t.spoiled
+	case t.aborted != nil:
+		return nil, t.aborted
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
 	return context.WithoutCancel(ctx), nil
 }
 
-func (t *sqliteTx) note(err error) {
-	if t.spoiled == nil && spoils(err) {
-		t.spoiled = err
+func (t *sqliteTx) recordError(err error) {
+	if t.aborted == nil && abortsTransaction(err) {
+		t.aborted = err
 	}
 }
 
@@ -297,7 +300,7 @@ func (t *sqliteTx) ExecContext(ctx context.Context, query string, args ...any) (
 		return nil, err
 	}
 	result, err := t.on.ExecContext(ctx, query, args...)
-	t.note(err)
+	t.recordError(err)
 	return result, err
 }
 
@@ -307,6 +310,6 @@ func (t *sqliteTx) QueryContext(ctx context.Context, query string, args ...any) 
 		return nil, err
 	}
 	rows, err := t.on.QueryContext(ctx, query, args...)
-	t.note(err)
+	t.recordError(err)
 	return rows, err
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// holdUp keeps the writer busy until release is called, so that what comes meanwhile
-// is kept together.
-func holdUp(t *testing.T, db *DB) (release func()) {
+// block keeps the writer busy until release is called, so that changes queued meanwhile share a
+// commit.
+func block(t *testing.T, db *DB) (release func()) {
 	t.Helper()
 	busy, free, done := make(chan struct{}, 1), make(chan struct{}), make(chan error)
 	go func() {
@@ -35,7 +35,7 @@ func holdUp(t *testing.T, db *DB) (release func()) {
 	}
 }
 
-// queue starts a change and waits until it is in the queue as the nth.
+// queue starts a change and waits until it is the nth in the queue.
 func queue(t *testing.T, db *DB, ctx context.Context, n int, f work) (outcome <-chan any) {
 	t.Helper()
 	out := make(chan any, 1)
@@ -47,7 +47,7 @@ func queue(t *testing.T, db *DB, ctx context.Context, n int, f work) (outcome <-
 		}()
 		out <- db.change(ctx, f)
 	}()
-	for deadline := time.Now().Add(longEnough); len(db.keeper.(*groupCommit).queue) < n; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); len(db.writer.(*groupCommit).queue) < n; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("change %d does not queue", n)
 		}
@@ -58,7 +58,7 @@ func queue(t *testing.T, db *DB, ctx context.Context, n int, f work) (outcome <-
 func TestOneOfABatchFails(t *testing.T) {
 	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
 	add := notes(t, db)
-	release := holdUp(t, db)
+	release := block(t, db)
 	fail := func(ctx context.Context, tx runner) error { return errors.Join(add("failed")(ctx, tx), errTest) }
 	ended, cancel := context.WithCancel(t.Context())
 	outcomes := []<-chan any{
@@ -69,7 +69,7 @@ func TestOneOfABatchFails(t *testing.T) {
 		queue(t, db, t.Context(), 5, add("last")),
 	}
 	cancel()
-	if got := <-outcomes[3]; got != context.Canceled { //nolint:errorlint // as it is given
+	if got := <-outcomes[3]; got != context.Canceled { //nolint:errorlint // must be this very error
 		t.Errorf("a change that is withdrawn gets %v", got)
 	}
 	release()
@@ -84,7 +84,8 @@ func TestOneOfABatchFails(t *testing.T) {
 	expect(t, db, "first", "last")
 }
 
-// TestFullDisk: who needs no room in a batch is kept, and so is everything once there is room.
+// TestFullDisk checks that a change that needs no space is stored even in a batch with one that
+// fails, and that every change is stored once there is space.
 func TestFullDisk(t *testing.T) {
 	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
 	add := notes(t, db)
@@ -103,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	limit("PRAGMA max_page_count = N")
 	big := add(strings.Repeat("x", 1<<20))
-	swallow := func(ctx context.Context, tx runner) error { // what comes after must not be kept either
+	swallow := func(ctx context.Context, tx runner) error { // nothing after it may be stored either
 		_ = big(ctx, tx)
 		_ = add("after the failure")(ctx, tx)
 		return nil
@@ -115,7 +116,7 @@ func TestFullDisk(t *testing.T) {
 	if err := db.change(t.Context(), swallow); !errors.As(err, &refused) {
 		t.Errorf("a full disk that is ignored: %v", err)
 	}
-	release := holdUp(t, db)
+	release := block(t, db)
 	outcomes := []<-chan any{queue(t, db, t.Context(), 1, add("before")), queue(t, db, t.Context(), 2, big), queue(t, db, t.Context(), 3, swallow), queue(t, db, t.Context(), 4, add("after"))}
 	release()
 	for i, fits := range []bool{true, false, false, true} {
@@ -130,9 +131,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestLockedByAnother: a change waits for a lock that another process holds as long as
-// its caller does.
-func TestLockedByAnother(t *testing.T) {
+// TestLockedByAnotherProcess checks that a change waits for a lock held by another process as long as its
+// caller waits.
+func TestLockedByAnotherProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "remit.db")
 	db := opened(t, "sqlite://"+path)
 	add := notes(t, db)
@@ -161,12 +162,12 @@ func TestLockedByAnother(t *testing.T) {
 	expect(t, db, "patient")
 }
 
-// TestCloseKeepsWhatWaits: who has been taken into the queue is answered.
-func TestCloseKeepsWhatWaits(t *testing.T) {
+// TestCloseStoresQueuedChanges checks that every queued change gets an answer.
+func TestCloseStoresQueuedChanges(t *testing.T) {
 	url := "sqlite://" + filepath.Join(t.TempDir(), "remit.db")
 	db := opened(t, url)
 	add := notes(t, db)
-	release := holdUp(t, db)
+	release := block(t, db)
 	waits := queue(t, db, t.Context(), 1, add("waits"))
 	closed := make(chan error)
 	go func() { closed <- db.Close() }()
@@ -175,10 +176,10 @@ func TestCloseKeepsWhatWaits(t *testing.T) {
 		t.Error(err)
 	}
 	got := <-waits
-	if got != nil && got != sql.ErrConnDone { //nolint:errorlint // as it is given
-		t.Errorf("what waits when the database is closed gets %v", got)
+	if got != nil && got != sql.ErrConnDone { //nolint:errorlint // must be this very error
+		t.Errorf("a queued change gets %v when the database is closed", got)
 	}
 	if there := count(t, opened(t, url))["waits"]; (got == nil) != (there == 1) {
-		t.Errorf("it was told %v and is there %d times", got, there)
+		t.Errorf("it got %v and is stored %d times", got, there)
 	}
 }

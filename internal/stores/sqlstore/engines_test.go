@@ -15,8 +15,8 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// engines runs a test on each engine. url gives the address of a new, empty database
-// that lives as long as the test it is given.
+// engines runs a test on both databases. url returns the URL of a new, empty database that lives as
+// long as the test it is passed.
 func engines(t *testing.T, run func(t *testing.T, url func(t *testing.T) string)) {
 	t.Helper()
 	t.Run("SQLite", func(t *testing.T) {
@@ -46,7 +46,7 @@ func open(t testing.TB, url string) *sqlstore.DB {
 	return db
 }
 
-// behind changes a database behind the store's back.
+// behind changes a database directly, without the store.
 func behind(t *testing.T, url, query string) {
 	t.Helper()
 	raw(t, url, func(db *sql.DB) error {

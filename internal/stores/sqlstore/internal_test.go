@@ -60,7 +60,7 @@ func TestPostgresSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := "on"
-		if name == "remote_apply" { // asks for more than we do
+		if name == "remote_apply" { // stricter than our setting
 			want = name
 		}
 		got := ""
@@ -78,7 +78,7 @@ func TestUpgradeLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cancel() // neither gives the lock up nor waits for it
+	cancel() // must neither release the lock nor wait for it
 	if _, err := lockUpgrade(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("a second upgrade at the same time: %v", err)
 	}
@@ -94,19 +94,19 @@ func TestUpgradeLock(t *testing.T) {
 	}
 }
 
-// readRow reads the one row of a query.
+// readRow reads the single row of a query.
 func readRow(ctx context.Context, on runner, query string, dest ...any) error {
 	_, err := findOne(ctx, on, query, into(dest...))
 	return err
 }
 
-// bothEngines runs a test on a new, empty database of each engine.
+// bothEngines runs a test on a new, empty database of each kind.
 func bothEngines(t *testing.T, run func(t *testing.T, url string)) {
 	t.Run("SQLite", func(t *testing.T) { run(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db")) })
 	t.Run("PostgreSQL", func(t *testing.T) { run(t, pgtest.Database(t)) })
 }
 
-// olderDatabase connects to a database that no version of Remit has seen.
+// olderDatabase connects to a database that no version of Remit has used.
 func olderDatabase(t *testing.T, url string) (*sql.DB, *goose.Provider) {
 	t.Helper()
 	var db *sql.DB
@@ -128,7 +128,7 @@ func olderDatabase(t *testing.T, url string) (*sql.DB, *goose.Provider) {
 	return db, migrations
 }
 
-// makeVersion1 makes a database as the first version of Remit did.
+// makeVersion1 creates a database as the first version of Remit did.
 func makeVersion1(t *testing.T, url string) {
 	t.Helper()
 	db, migrations := olderDatabase(t, url)
@@ -161,7 +161,7 @@ func TestUpgradeFromVersion1(t *testing.T) {
 	})
 }
 
-func TestExpiredTokensAreForgotten(t *testing.T) {
+func TestExpiredTokensAreDeleted(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
 		db := opened(t, url)
 		now := time.Now()
@@ -192,14 +192,14 @@ func opened(t testing.TB, url string) *DB {
 	return db
 }
 
-// TestUnknownEntry: a memory file that was lost while it committed says so in a way
-// that keeps the key of the call, since a repeat could write the entry twice.
+// TestUnknownEntry checks the error of an entry whose commit was interrupted: it keeps the
+// idempotency key of the call, because a repeated call could write the entry twice.
 func TestUnknownEntry(t *testing.T) {
-	lost := Source(func(context.Context) (*DB, error) { return &DB{keeper: lostInCommit{}}, nil })
+	lost := Source(func(context.Context) (*DB, error) { return &DB{writer: lostInCommit{}}, nil })
 	memory := lost.Memory(MemoryOptions{Now: time.Now})
 	_, err := memory.Append("decisions.jsonl", []byte("{}"))(t.Context())
-	var told *contract.Error
-	if !errors.As(err, &told) || told.Kind != contract.Unavailable || !errors.Is(told, idempotency.ErrUnknown) {
+	var got *contract.Error
+	if !errors.As(err, &got) || got.Kind != contract.Unavailable || !errors.Is(got, idempotency.ErrUnknown) {
 		t.Errorf("Append: %v", err)
 	}
 	if err := memory.Close(); err != nil {
@@ -207,8 +207,8 @@ func TestUnknownEntry(t *testing.T) {
 	}
 }
 
-// lostInCommit is a database that goes away whenever it commits.
+// lostInCommit is a database that is lost during each commit.
 type lostInCommit struct{}
 
-func (lostInCommit) keep(context.Context, work) error { return &UnknownError{errors.New("gone")} }
-func (lostInCommit) close() error                     { return nil }
+func (lostInCommit) do(context.Context, work) error { return &UnknownError{errors.New("gone")} }
+func (lostInCommit) close() error                   { return nil }

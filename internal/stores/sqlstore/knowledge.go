@@ -10,25 +10,26 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// knowledgeStore keeps what one workspace knows.
+// knowledgeStore stores the indexed chunks of one workspace. It implements knowledge.Store.
 type knowledgeStore struct {
 	db        *DB
 	workspace string
 	now       func() time.Time
 }
 
-// Knowledge returns what a workspace knows, in pieces.
+// Knowledge returns the store of the indexed chunks of a workspace.
 func (db *DB) Knowledge(workspace string) knowledge.Store {
 	return knowledgeStore{db, workspace, time.Now}
 }
 
-// Who raises the generation holds its row until the commit, so that changes are committed in their order.
+// The transaction that raises the generation locks this row until it commits, so that changes are
+// committed in the order of their generations.
 const raiseGeneration = `
 INSERT INTO knowledge_workspaces AS w (workspace, generation, forgotten) VALUES ($1, 1, 0)
 ON CONFLICT (workspace) DO UPDATE SET generation = w.generation + 1
 RETURNING generation`
 
-// Replace keeps the promise of knowledge.Store.
+// Replace implements knowledge.Store.
 func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source) (generation int64, err error) {
 	sources = lastOfEachPath(sources)
 	err = s.db.transact(ctx, "replace pieces", func(ctx context.Context, tx runner) (err error) {
@@ -44,7 +45,7 @@ func (s knowledgeStore) Replace(ctx context.Context, sources []knowledge.Source)
 	return generation, err
 }
 
-// lastOfEachPath are the sources that count, in order of their paths.
+// lastOfEachPath returns the last source of each path, sorted by path.
 func lastOfEachPath(sources []knowledge.Source) []knowledge.Source {
 	sources = slices.Clone(sources)
 	slices.Reverse(sources)
@@ -62,15 +63,15 @@ func lastOfEachPath(sources []knowledge.Source) []knowledge.Source {
 const (
 	insertSources = `
 INSERT INTO knowledge_sources (workspace, generation, changed_at, path, hash, size, modified_at, gone, discoveries, pieces) `
-	orReplaceThem = `
+	onConflictReplace = `
 ON CONFLICT (workspace, path) DO UPDATE SET generation = excluded.generation, changed_at = excluded.changed_at, hash = excluded.hash, size = excluded.size,
 	modified_at = excluded.modified_at, gone = excluded.gone, discoveries = excluded.discoveries, pieces = excluded.pieces
 RETURNING path, id`
 
-	putSource        = insertSources + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)` + orReplaceThem
+	putSource        = insertSources + `VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)` + onConflictReplace
 	putSourcesAtOnce = insertSources + `
 SELECT $1, $2, $3, * FROM unnest($4::bytea[], $5::bytea[], $6::bigint[], $7::bigint[], $8::boolean[], $9::boolean[], $10::bigint[])` +
-		orReplaceThem
+		onConflictReplace
 
 	deletePieces       = `DELETE FROM knowledge_pieces WHERE source_id = $1`
 	deletePiecesAtOnce = `DELETE FROM knowledge_pieces WHERE source_id = ANY($1::bigint[])`
@@ -82,14 +83,14 @@ INSERT INTO knowledge_pieces (source_id, number, key, source, type, name, body, 
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[], $6::bytea[], $7::bytea[], $8::bytea[], $9::bytea[], $10::bigint[], $11::bigint[], $12::bigint[])`
 )
 
-// putSources writes sources without their pieces, and gives their ids by path.
+// putSources writes sources without their pieces, and returns their ids by path.
 func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []knowledge.Source, same ...any) (map[string]int64, error) {
 	rows := make([][]any, len(sources))
 	for i := range sources {
 		one := &sources[i]
 		rows[i] = []any{one.Path, one.Hash[:], one.Size, micros(one.Modified), one.Gone, hasDiscoveries(one), len(one.Pieces)}
 	}
-	put, rows := s.db.atOnce(putSource, putSourcesAtOnce, rows)
+	put, rows := s.db.perEngine(putSource, putSourcesAtOnce, rows)
 	ids := make(map[string]int64, len(sources))
 	for _, row := range rows {
 		err := each(ctx, tx, put, func(row scanner) error {
@@ -106,7 +107,7 @@ func (s knowledgeStore) putSources(ctx context.Context, tx runner, sources []kno
 	return ids, nil
 }
 
-// putPieces writes the pieces of sources in place of those that were there.
+// putPieces replaces the pieces of sources.
 func (s knowledgeStore) putPieces(ctx context.Context, tx runner, sources []knowledge.Source, ids map[string]int64) error {
 	var old, rows [][]any
 	for i := range sources {
@@ -132,18 +133,18 @@ INSERT INTO knowledge_leases AS l (workspace, holder, lease_until) VALUES ($1, $
 ON CONFLICT (workspace) DO UPDATE SET holder = excluded.holder, lease_until = excluded.lease_until
 WHERE l.holder = excluded.holder OR l.lease_until <= $4`
 
-const giveLeaseBack = `
+const releaseLease = `
 DELETE FROM knowledge_leases WHERE workspace = $1 AND holder = $2`
 
-// Lease keeps the promise of knowledge.Store.
+// Lease implements knowledge.Store.
 func (s knowledgeStore) Lease(ctx context.Context, holder string, until, now time.Time) (bool, error) {
 	if holder == "" {
 		return false, nil
 	}
-	return transacted(ctx, s.db, "lease the work on pieces", func(ctx context.Context, tx runner) (bool, error) {
+	return transacted(ctx, s.db, "lease the indexing of a workspace", func(ctx context.Context, tx runner) (bool, error) {
 		if !until.After(now) {
-			return false, exec(ctx, tx, giveLeaseBack, s.workspace, s.db.words(holder))
+			return false, exec(ctx, tx, releaseLease, s.workspace, s.db.bytesOrText(holder))
 		}
-		return changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.words(holder), until.UnixMicro(), now.UnixMicro()))
+		return changesOne(tx.ExecContext(ctx, takeLease, s.workspace, s.db.bytesOrText(holder), until.UnixMicro(), now.UnixMicro()))
 	})
 }

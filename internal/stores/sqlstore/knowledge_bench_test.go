@@ -11,8 +11,8 @@ import (
 	"remit/internal/toolsets/codebase/knowledge"
 )
 
-// enginesOfBench runs a benchmark on an empty database of each engine.
-func enginesOfBench(b *testing.B, run func(b *testing.B, s knowledge.Store)) {
+// benchEngines runs a benchmark on an empty database of each kind.
+func benchEngines(b *testing.B, run func(b *testing.B, s knowledge.Store)) {
 	b.Run("SQLite", func(b *testing.B) {
 		run(b, open(b, "sqlite://"+b.TempDir()+"/remit.db").Knowledge("here"))
 	})
@@ -22,11 +22,11 @@ func enginesOfBench(b *testing.B, run func(b *testing.B, s knowledge.Store)) {
 }
 
 func benchKey(n int) (key knowledge.Key) {
-	binary.BigEndian.PutUint64(key[:], uint64(n)*0x9e3779b97f4a7c15) // spread as a hash would be
+	binary.BigEndian.PutUint64(key[:], uint64(n)*0x9e3779b97f4a7c15) // spread like a hash
 	return key
 }
 
-// benchFiles are 32 files of about eight pieces each, of a kilobyte each.
+// benchFiles returns 32 files of about eight pieces, each of one kilobyte.
 func benchFiles(batch int) (files []knowledge.Source) {
 	text := strings.Repeat("The quick brown fox jumps over the lazy dog; ", 23)
 	for i := range 32 {
@@ -57,7 +57,7 @@ func replaceAll(b *testing.B, s knowledge.Store, batches int) (count int) {
 }
 
 func BenchmarkKnowledgeReplace(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		replaceAll(b, s, 50)
 		for i := 0; b.Loop(); i++ {
 			if _, err := s.Replace(b.Context(), benchFiles(i%500)); err != nil {
@@ -68,7 +68,7 @@ func BenchmarkKnowledgeReplace(b *testing.B) {
 }
 
 func BenchmarkKnowledgeLoad(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		count := replaceAll(b, s, 470)
 		for b.Loop() {
 			loaded := 0
@@ -81,7 +81,7 @@ func BenchmarkKnowledgeLoad(b *testing.B) {
 }
 
 func BenchmarkKnowledgePieces(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		replaceAll(b, s, 50)
 		var refs []knowledge.Ref
 		for i := range 40 {
@@ -117,7 +117,7 @@ func putAll(b *testing.B, s knowledge.Store, batches int) {
 }
 
 func BenchmarkKnowledgePutVectors(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		putAll(b, s, 100)
 		for i := 100; b.Loop(); i++ {
 			if err := s.PutVectors(b.Context(), "model", benchVectors(i)); err != nil {
@@ -128,7 +128,7 @@ func BenchmarkKnowledgePutVectors(b *testing.B) {
 }
 
 func BenchmarkKnowledgeVectors(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		putAll(b, s, 100)
 		keys := make([]knowledge.Key, 500)
 		for i := range keys {
@@ -142,9 +142,9 @@ func BenchmarkKnowledgeVectors(b *testing.B) {
 	})
 }
 
-// BenchmarkKnowledgeSweep finds that all vectors are of use.
+// BenchmarkKnowledgeSweep measures a sweep in which all vectors are used.
 func BenchmarkKnowledgeSweep(b *testing.B) {
-	enginesOfBench(b, func(b *testing.B, s knowledge.Store) {
+	benchEngines(b, func(b *testing.B, s knowledge.Store) {
 		replaceAll(b, s, 100)
 		for i := range 100 {
 			vectors := map[knowledge.Key][]float32{}

@@ -12,7 +12,8 @@ import (
 const generationOf = `
 SELECT generation, forgotten FROM knowledge_workspaces WHERE workspace = $1`
 
-// Load keeps the promise of knowledge.Store. Sources that change while it reads leave the generations it is about.
+// Load implements knowledge.Store. A source that changes while Load reads moves to a newer
+// generation, which this Load does not return.
 func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowledge.Source) error) (newest int64, err error) {
 	newest, err = s.newestSince(ctx, since)
 	if err != nil || newest == since {
@@ -27,11 +28,11 @@ func (s knowledgeStore) Load(ctx context.Context, since int64, each func(knowled
 			return 0, err
 		}
 	}
-	_, err = s.newestSince(ctx, since) // what is gone may have been forgotten meanwhile
+	_, err = s.newestSince(ctx, since) // tombstones may have been deleted meanwhile
 	return newest, err
 }
 
-// newestSince gives the newest generation, or ErrOutdated.
+// newestSince returns the newest generation, or ErrOutdated.
 func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest int64, err error) {
 	var forgotten int64
 	if _, _, err := lookUp(ctx, s.db, "load pieces", generationOf, into(&newest, &forgotten), s.workspace); err != nil {
@@ -44,8 +45,8 @@ func (s knowledgeStore) newestSince(ctx context.Context, since int64) (newest in
 }
 
 const (
-	// mostPieces is how many pieces are read at once, unless a single source has more.
-	mostPieces = 1024
+	// maxPieces is the maximum number of pieces read at once, unless a single source has more.
+	maxPieces = 1024
 
 	headsFrom = `
 SELECT id, path, hash, size, modified_at, generation, gone, pieces FROM knowledge_sources
@@ -55,12 +56,13 @@ ORDER BY generation, path LIMIT 256`
 
 	pieceColumnsOf = `p.number, p.key, p.source, p.type, p.name, p.body, p.module, p.session, p.dated_at, p.first_line, p.last_line`
 
-	// The pieces of a source, if it is still of the generation that it was.
+	// The pieces of a source, if the source still has the given generation.
 	piecesOfSource = `
 SELECT p.source_id, ` + pieceColumnsOf + ` FROM knowledge_sources s JOIN knowledge_pieces p ON p.source_id = s.id
 WHERE s.id = $1 AND s.generation = $2 ORDER BY p.number`
 
-	// A limit keeps the planner from reading all pieces or sources there are, to find those of many sources.
+	// The limit keeps the planner from reading all pieces or all sources to find those of many
+	// sources.
 	piecesOfSources = `
 SELECT p.source_id, ` + pieceColumnsOf + ` FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS r (id, generation, place)
 CROSS JOIN LATERAL (
@@ -76,22 +78,23 @@ type sourceHead struct {
 	source knowledge.Source
 }
 
-// load gives those sources of the generations after since, up to newest, that which chooses.
+// load passes to each the sources after generation since, up to newest, that match the condition
+// which.
 func (s knowledgeStore) load(ctx context.Context, which string, since, newest int64, each func(knowledge.Source) error) error {
 	generation, path := since+1, ""
 	for {
 		heads, err := list(ctx, s.db, "load sources", headsFrom+which+headsOrdered, scanHead,
-			s.workspace, generation, s.db.words(path), newest)
+			s.workspace, generation, s.db.bytesOrText(path), newest)
 		if err != nil || len(heads) == 0 {
 			return err
 		}
 		for len(heads) > 0 {
 			n := headsAtOnce(heads)
-			if err := s.give(ctx, heads[:n], each); err != nil {
+			if err := s.deliver(ctx, heads[:n], each); err != nil {
 				return err
 			}
 			last := &heads[n-1].source
-			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:] // no path comes between them
+			generation, path, heads = last.Generation, last.Path+"\x00", heads[n:] // no other path sorts between the two
 		}
 	}
 }
@@ -104,20 +107,21 @@ func scanHead(row scanner) (h sourceHead, err error) {
 	return h, err
 }
 
-// headsAtOnce is how many sources have their pieces read at once.
+// headsAtOnce returns how many sources have their pieces read at once.
 func headsAtOnce(heads []sourceHead) int {
 	sum := 0
 	for i := range heads {
-		if sum += heads[i].pieces; sum > mostPieces {
+		if sum += heads[i].pieces; sum > maxPieces {
 			return max(1, i)
 		}
 	}
 	return len(heads)
 }
 
-// give reads the pieces of sources, and gives both. A source that lost its pieces since has a later generation by now.
-func (s knowledgeStore) give(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
-	if err := s.fill(ctx, heads); err != nil {
+// deliver reads the pieces of sources and passes the sources on. It skips a source whose pieces
+// were removed meanwhile: that source has a later generation by now.
+func (s knowledgeStore) deliver(ctx context.Context, heads []sourceHead, each func(knowledge.Source) error) error {
+	if err := s.readPieces(ctx, heads); err != nil {
 		return fmt.Errorf("load pieces: %w", err)
 	}
 	for i := range heads {
@@ -133,8 +137,8 @@ func (s knowledgeStore) give(ctx context.Context, heads []sourceHead, each func(
 	return nil
 }
 
-// fill reads the pieces of sources, which come in the order of their sources.
-func (s knowledgeStore) fill(ctx context.Context, heads []sourceHead) error {
+// readPieces reads the pieces of sources. The rows come in the order of the sources.
+func (s knowledgeStore) readPieces(ctx context.Context, heads []sourceHead) error {
 	var rows [][]any
 	for i := range heads {
 		if heads[i].pieces > 0 {
@@ -151,10 +155,10 @@ func (s knowledgeStore) fill(ctx context.Context, heads []sourceHead) error {
 	})
 }
 
-// eachPiece visits the pieces that one finds for each row in SQLite, with the number of the row. PostgreSQL gets all rows at
-// once.
+// eachPiece visits the pieces that a query finds for each row, with the number of the row. SQLite
+// runs the query one once for each row; PostgreSQL runs the query all once, with all rows.
 func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][]any, visit func(n int, row *pieceRow), same ...any) error {
-	query, rows := s.db.atOnce(one, all, rows)
+	query, rows := s.db.perEngine(one, all, rows)
 	piece := newPieceRow()
 	for n, row := range rows {
 		err := each(ctx, s.db.reader(ctx), query, func(row scanner) error {
@@ -171,7 +175,8 @@ func (s knowledgeStore) eachPiece(ctx context.Context, one, all string, rows [][
 	return nil
 }
 
-// pieceRow reads pieces, one after the other, without taking anything new for each but what is in it.
+// pieceRow reads pieces one after the other. It reuses its buffers, and allocates only the content
+// of each piece.
 type pieceRow struct {
 	source  int64
 	piece   knowledge.Piece
@@ -210,7 +215,7 @@ CROSS JOIN LATERAL (
 ORDER BY r.place`
 )
 
-// Pieces keeps the promise of knowledge.Store.
+// Pieces implements knowledge.Store.
 func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list []knowledge.Piece, err error) {
 	rows := make([][]any, len(refs))
 	for i, ref := range refs {
@@ -223,5 +228,5 @@ func (s knowledgeStore) Pieces(ctx context.Context, refs []knowledge.Ref) (list 
 		row.piece.Path = refs[n].Path
 		list = append(list, row.piece)
 	}, s.workspace)
-	return list, doing("read pieces", err)
+	return list, wrap("read pieces", err)
 }

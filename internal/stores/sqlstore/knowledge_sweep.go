@@ -10,38 +10,38 @@ import (
 )
 
 const (
-	vectorsStay    = time.Hour      // from when they were put on
-	tombstonesStay = 24 * time.Hour // from when the source was gone on
+	vectorRetention    = time.Hour      // counted from when they were stored
+	tombstoneRetention = 24 * time.Hour // counted from when the source disappeared
 )
 
-// Sweep keeps the promise of knowledge.Store.
+// Sweep implements knowledge.Store.
 func (s knowledgeStore) Sweep(ctx context.Context, models []string, every time.Duration) (gone int64, err error) {
-	models = slices.Sorted(slices.Values(models)) // in order, so that no two who want the same wait for each other
+	models = slices.Sorted(slices.Values(models)) // sorted, so that two processes that want the same models cannot deadlock
 	due, err := s.isDue(ctx, models, every)
 	if err != nil {
-		return 0, fmt.Errorf("ask when the last sweep was: %w", err)
+		return 0, fmt.Errorf("read the time of the last sweep: %w", err)
 	}
 	if !due {
 		return 0, nil
 	}
-	if err := s.want(ctx, models); err != nil {
-		return 0, fmt.Errorf("say which models are wanted: %w", err)
+	if err := s.requestModels(ctx, models); err != nil {
+		return 0, fmt.Errorf("renew the requested models: %w", err)
 	}
-	if err := s.forgetTombstones(ctx); err != nil {
-		return 0, fmt.Errorf("forget what is gone: %w", err)
+	if err := s.deleteOldTombstones(ctx); err != nil {
+		return 0, fmt.Errorf("delete tombstones: %w", err)
 	}
 	gone, err = s.sweepVectors(ctx)
-	return gone, doing("sweep vectors", err)
+	return gone, wrap("sweep vectors", err)
 }
 
-const wantedSince = `
+const requestedSince = `
 SELECT EXISTS (SELECT 1 FROM knowledge_models WHERE model = $1 AND workspace = $2 AND wanted_at > $3)`
 
-// isDue tells whether any of the models was wanted last so long ago.
+// isDue reports whether any of the models was last requested longer ago than every.
 func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.Duration) (bool, error) {
 	since := s.now().Add(-every).UnixMicro()
 	for _, model := range models {
-		lately, err := findOne(ctx, s.db.reader(ctx), wantedSince, scanValue[bool], model, s.workspace, since)
+		lately, err := findOne(ctx, s.db.reader(ctx), requestedSince, scanValue[bool], model, s.workspace, since)
 		if err != nil || !lately {
 			return true, err
 		}
@@ -49,15 +49,16 @@ func (s knowledgeStore) isDue(ctx context.Context, models []string, every time.D
 	return len(models) == 0, nil
 }
 
-const wantNoMore = `
+const deleteOldRequests = `
 DELETE FROM knowledge_models WHERE wanted_at < $1`
 
-// want renews the wish for models, and ends those that nobody has renewed, of all workspaces.
-func (s knowledgeStore) want(ctx context.Context, models []string) error {
+// requestModels renews the request for models, and deletes requests of all workspaces that were not
+// renewed.
+func (s knowledgeStore) requestModels(ctx context.Context, models []string) error {
 	now := s.now()
 	err := s.db.change(ctx, func(ctx context.Context, tx runner) error {
 		for _, model := range models {
-			if err := exec(ctx, tx, wantModel+orWishOn, model, s.workspace, now.UnixMicro()); err != nil {
+			if err := exec(ctx, tx, requestModel+onConflictRenewRequest, model, s.workspace, now.UnixMicro()); err != nil {
 				return err
 			}
 		}
@@ -66,14 +67,14 @@ func (s knowledgeStore) want(ctx context.Context, models []string) error {
 	if err != nil {
 		return err
 	}
-	return s.db.execAlone(ctx, "end old wishes", wantNoMore, now.Add(-knowledge.WishLasts).UnixMicro())
+	return s.db.execAlone(ctx, "delete old model requests", deleteOldRequests, now.Add(-knowledge.WishLasts).UnixMicro())
 }
 
 const (
 	anyTombstones = `
 SELECT EXISTS (SELECT 1 FROM knowledge_sources WHERE workspace = $1 AND gone AND changed_at < $2)`
 
-	// Nobody changes sources while this row is held.
+	// No process can change sources while this row is locked.
 	holdGeneration = `
 UPDATE knowledge_workspaces SET generation = generation WHERE workspace = $1`
 
@@ -86,22 +87,22 @@ RETURNING generation`
 UPDATE knowledge_workspaces SET forgotten = $2 WHERE workspace = $1 AND forgotten < $2`
 )
 
-// forgetTombstones goes in steps, and writes nothing if there is nothing to forget.
-func (s knowledgeStore) forgetTombstones(ctx context.Context) error {
-	before := s.now().Add(-tombstonesStay).UnixMicro()
+// deleteOldTombstones deletes in steps, and writes nothing if there is nothing to delete.
+func (s knowledgeStore) deleteOldTombstones(ctx context.Context) error {
+	before := s.now().Add(-tombstoneRetention).UnixMicro()
 	for {
 		some, err := findOne(ctx, s.db.reader(ctx), anyTombstones, scanValue[bool], s.workspace, before)
 		if err != nil || !some {
 			return err
 		}
-		err = s.db.change(ctx, func(ctx context.Context, tx runner) error { return s.forgetSome(ctx, tx, before) })
+		err = s.db.change(ctx, func(ctx context.Context, tx runner) error { return s.deleteSomeTombstones(ctx, tx, before) })
 		if err != nil {
 			return err
 		}
 	}
 }
 
-func (s knowledgeStore) forgetSome(ctx context.Context, tx runner, before int64) error {
+func (s knowledgeStore) deleteSomeTombstones(ctx context.Context, tx runner, before int64) error {
 	if err := exec(ctx, tx, holdGeneration, s.workspace); err != nil {
 		return err
 	}
@@ -112,13 +113,13 @@ func (s knowledgeStore) forgetSome(ctx context.Context, tx runner, before int64)
 	return exec(ctx, tx, noteForgotten, s.workspace, slices.Max(append(generations, 0)))
 }
 
-// nextModel finds each model by one step in the index.
+// nextModel finds each model with one index lookup.
 const nextModel = `
 SELECT model FROM knowledge_vectors WHERE model > $1 ORDER BY model LIMIT 1`
 
-// sweepVectors goes through the vectors of all models.
+// sweepVectors sweeps the vectors of all models.
 func (s knowledgeStore) sweepVectors(ctx context.Context) (gone int64, err error) {
-	before := s.now().Add(-vectorsStay).UnixMicro()
+	before := s.now().Add(-vectorRetention).UnixMicro()
 	model := ""
 	for {
 		next, found, err := find(ctx, s.db.reader(ctx), nextModel, scanValue[string], model)
@@ -135,25 +136,25 @@ func (s knowledgeStore) sweepVectors(ctx context.Context) (gone int64, err error
 }
 
 const (
-	isOfUse = `(EXISTS (SELECT 1 FROM knowledge_models m WHERE m.model = $1) AND EXISTS (SELECT 1 FROM knowledge_pieces p WHERE p.key = v.key))`
+	isUsed = `(EXISTS (SELECT 1 FROM knowledge_models m WHERE m.model = $1) AND EXISTS (SELECT 1 FROM knowledge_pieces p WHERE p.key = v.key))`
 
 	someVectors = `
-SELECT v.key, ` + isOfUse + ` FROM (SELECT key FROM knowledge_vectors WHERE model = $1 AND key >= $2 ORDER BY key LIMIT 1024) v ORDER BY v.key`
+SELECT v.key, ` + isUsed + ` FROM (SELECT key FROM knowledge_vectors WHERE model = $1 AND key >= $2 ORDER BY key LIMIT 1024) v ORDER BY v.key`
 
 	deleteVectors = `
-DELETE FROM knowledge_vectors AS v WHERE model = $1 AND key >= $2 AND key <= $3 AND created_at < $4 AND NOT ` + isOfUse
+DELETE FROM knowledge_vectors AS v WHERE model = $1 AND key >= $2 AND key <= $3 AND created_at < $4 AND NOT ` + isUsed
 )
 
-// sweepModel looks at some vectors at a time, and writes only if there is one to remove.
+// sweepModel checks vectors in batches, and writes only if there is one to remove.
 func (s knowledgeStore) sweepModel(ctx context.Context, model string, before int64) (gone int64, err error) {
 	from := []byte{0}
 	for {
-		first, last, useless, err := s.look(ctx, model, from)
+		first, last, unused, err := s.checkVectors(ctx, model, from)
 		if err != nil || last == nil {
 			return gone, err
 		}
 		from = slices.Concat(last, []byte{0})
-		if !useless {
+		if !unused {
 			continue
 		}
 		var n int64
@@ -168,16 +169,17 @@ func (s knowledgeStore) sweepModel(ctx context.Context, model string, before int
 	}
 }
 
-// look gives the first and the last key of some vectors, nil if there are none, and whether any of them is of no use.
-func (s knowledgeStore) look(ctx context.Context, model string, from []byte) (first, last []byte, useless bool, err error) {
+// checkVectors returns the first and the last key of a batch of vectors, nil if there are none, and
+// whether any of them is unused.
+func (s knowledgeStore) checkVectors(ctx context.Context, model string, from []byte) (first, last []byte, unused bool, err error) {
 	err = each(ctx, s.db.reader(ctx), someVectors, func(row scanner) error {
 		var used bool
 		err := row.Scan(&last, &used)
 		if first == nil {
 			first = last
 		}
-		useless = useless || !used
+		unused = unused || !used
 		return err
 	}, model, from)
-	return first, last, useless, err
+	return first, last, unused, err
 }

@@ -29,7 +29,8 @@ func TestKnowledge(t *testing.T) {
 	})
 }
 
-// empty empties tables of knowledge: to make a database for each test would take longer than the tests.
+// empty empties knowledge tables. Creating a database for each test would take longer than the
+// tests.
 func empty(t *testing.T, url string, tables ...string) {
 	t.Helper()
 	for _, table := range tables {

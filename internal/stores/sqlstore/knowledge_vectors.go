@@ -18,21 +18,21 @@ import (
 const (
 	insertVectors = `
 INSERT INTO knowledge_vectors (model, created_at, key, dims, vector) `
-	orRenewThem = `
+	onConflictRenew = `
 ON CONFLICT (model, key) DO UPDATE SET created_at = excluded.created_at, dims = excluded.dims, vector = excluded.vector`
 
-	putVector  = insertVectors + `VALUES ($1, $2, $3, $4, $5)` + orRenewThem
-	putVectors = insertVectors + `SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[], $5::bytea[])` + orRenewThem
+	putVector  = insertVectors + `VALUES ($1, $2, $3, $4, $5)` + onConflictRenew
+	putVectors = insertVectors + `SELECT $1, $2, * FROM unnest($3::bytea[], $4::bigint[], $5::bytea[])` + onConflictRenew
 
-	wantModel = `
+	requestModel = `
 INSERT INTO knowledge_models (model, workspace, wanted_at) VALUES ($1, $2, $3) ON CONFLICT (model, workspace) DO `
 
-	orKnowIt = `NOTHING`
-	orWishOn = `UPDATE SET wanted_at = excluded.wanted_at`
+	onConflictIgnore       = `NOTHING`
+	onConflictRenewRequest = `UPDATE SET wanted_at = excluded.wanted_at`
 )
 
-// PutVectors keeps the promise of knowledge.Store. They are written in order of their keys, so that no two who write the
-// same rows wait for each other.
+// PutVectors implements knowledge.Store. It writes the vectors in the order of their keys, so that
+// two writers of the same rows cannot deadlock.
 func (s knowledgeStore) PutVectors(ctx context.Context, model string, vectors map[knowledge.Key][]float32) error {
 	if len(vectors) == 0 {
 		return nil
@@ -43,9 +43,9 @@ func (s knowledgeStore) PutVectors(ctx context.Context, model string, vectors ma
 		vector := vectors[keys[i]]
 		rows[i] = []any{keys[i][:], len(vector), blobOf(vector)}
 	}
-	return s.db.transact(ctx, "keep vectors", func(ctx context.Context, tx runner) error {
+	return s.db.transact(ctx, "store vectors", func(ctx context.Context, tx runner) error {
 		at := s.now().UnixMicro()
-		if err := exec(ctx, tx, wantModel+orKnowIt, model, s.workspace, at); err != nil {
+		if err := exec(ctx, tx, requestModel+onConflictIgnore, model, s.workspace, at); err != nil {
 			return err
 		}
 		return s.db.putRows(ctx, tx, putVector, putVectors, rows, model, at)
@@ -56,25 +56,25 @@ const (
 	someVectorsOf = `
 SELECT key, dims, vector FROM knowledge_vectors WHERE model = $1 AND key IN `
 
-	// A limit keeps the planner from reading all vectors there are.
+	// The limit keeps the planner from reading all vectors.
 	vectorsOf = `
 SELECT v.key, v.dims, v.vector FROM unnest($2::bytea[]) AS r (key)
 CROSS JOIN LATERAL (SELECT * FROM knowledge_vectors WHERE model = $1 AND key = r.key LIMIT 1) v`
 
-	// keysAtOnce is how many keys one statement for SQLite names.
+	// keysAtOnce is the number of keys in one SQLite statement.
 	keysAtOnce = 64
 )
 
-// Vectors keeps the promise of knowledge.Store. SQLite is asked for many keys at once, and for the last of them again where
-// there are fewer, so that there is one text to prepare.
+// Vectors implements knowledge.Store. A query for SQLite always names keysAtOnce keys and repeats
+// the last one if there are fewer, so that there is only one statement to prepare.
 func (s knowledgeStore) Vectors(ctx context.Context, model string, keys []knowledge.Key) (map[knowledge.Key][]float32, error) {
 	found := make(map[knowledge.Key][]float32, len(keys))
-	query, atOnce := someVectorsOf+`(`+places(2, keysAtOnce)+`)`, keysAtOnce
+	query, size := someVectorsOf+`(`+placeholders(2, keysAtOnce)+`)`, keysAtOnce
 	if s.db.shared {
-		query, atOnce = vectorsOf, max(1, len(keys))
+		query, size = vectorsOf, max(1, len(keys))
 	}
-	for some := range slices.Chunk(keys, atOnce) {
-		names := make([]any, atOnce)
+	for some := range slices.Chunk(keys, size) {
+		names := make([]any, size)
 		for i := range names {
 			names[i] = some[min(i, len(some)-1)][:]
 		}
@@ -89,8 +89,8 @@ func (s knowledgeStore) Vectors(ctx context.Context, model string, keys []knowle
 	return found, nil
 }
 
-// places are n parameters, from the first on.
-func places(first, n int) string {
+// placeholders returns n parameter placeholders, beginning with number first.
+func placeholders(first, n int) string {
 	list := make([]string, n)
 	for i := range list {
 		list[i] = "$" + strconv.Itoa(first+i)
@@ -110,7 +110,7 @@ func (s knowledgeStore) readVectors(ctx context.Context, found map[knowledge.Key
 	}, args...)
 }
 
-// blobOf is how a vector is kept.
+// blobOf encodes a vector for the database.
 func blobOf(vector []float32) []byte {
 	blob := make([]byte, 0, 4*len(vector))
 	for _, x := range vector {
@@ -119,7 +119,8 @@ func blobOf(vector []float32) []byte {
 	return blob
 }
 
-// vectorOf is the reverse of blobOf; false if the blob is not one of so many numbers.
+// vectorOf is the reverse of blobOf. It returns false if the blob does not hold dims finite
+// numbers.
 func vectorOf(blob []byte, dims int) ([]float32, bool) {
 	if len(blob) == 0 || len(blob) != 4*dims {
 		return nil, false

@@ -16,7 +16,7 @@ import (
 	"remit/internal/stores/sqlstore"
 )
 
-// childEnv names the part that this binary plays when a test starts it again.
+// childEnv names the environment variable with the role of this binary when a test starts it again.
 const childEnv = "REMIT_SQLSTORE_CHILD"
 
 func TestMain(m *testing.M) {
@@ -35,14 +35,14 @@ func runChild(part, url string) int {
 	return 0
 }
 
-// ready tells the parent that all is set up, and waits for the start.
+// ready reports to the parent that the setup is done, and waits for the start.
 func ready() error {
 	fmt.Println("ready")
 	_, err := io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
-// childOpen opens a database that may not exist yet, along with others.
+// childOpen opens a database that may not exist yet, at the same time as other processes.
 func childOpen(ctx context.Context, url string) error {
 	if err := ready(); err != nil {
 		return err
@@ -76,8 +76,8 @@ func childTake(ctx context.Context, url string) error {
 	return nil
 }
 
-// childDecide approves one request after the other and prints each when it is
-// acknowledged, until it is killed.
+// childDecide approves one request after the other, and prints each when it is acknowledged, until
+// it is killed.
 func childDecide(ctx context.Context, url string) error {
 	db, err := sqlstore.Open(ctx, url)
 	if err != nil {
@@ -117,8 +117,8 @@ func childSpend(ctx context.Context, url string) error {
 	return nil
 }
 
-// childFlood spends tokens from many goroutines at once, so that they share commits, and
-// prints each when it is acknowledged, until it is killed.
+// childFlood spends tokens from many goroutines at once, so that they share commits. It prints each
+// when it is acknowledged, until it is killed.
 func childFlood(ctx context.Context, url string) error {
 	db, err := sqlstore.Open(ctx, url)
 	if err != nil {
@@ -178,7 +178,7 @@ func spawn(t *testing.T, part, url string) *child {
 	return c
 }
 
-// spawnTogether starts n children and then lets all of them go.
+// spawnTogether starts n children and lets all of them continue at the same time.
 func spawnTogether(t *testing.T, n int, part, url string) []*child {
 	t.Helper()
 	children := make([]*child, n)
@@ -191,7 +191,7 @@ func spawnTogether(t *testing.T, n int, part, url string) []*child {
 	return children
 }
 
-// lines reads what the child prints to the end, and waits for it.
+// lines reads the output of the child to the end, and waits for the child to exit.
 func (c *child) lines(t *testing.T) []string {
 	t.Helper()
 	var lines []string
@@ -213,7 +213,7 @@ func noon() time.Time { return time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC) }
 
 func keyOf(i int) string { return fmt.Sprint("key ", i) }
 
-// approve asks a question and answers it.
+// approve creates a request and approves it.
 func approve(ctx context.Context, s approval.Store, id, key string) error {
 	expires := noon().Add(time.Hour)
 	_, err := s.Ask(ctx, approval.Request{ID: id, Key: key, Arguments: []byte("{}"), CreatedAt: noon(), ExpiresAt: expires})

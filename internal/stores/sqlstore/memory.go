@@ -17,16 +17,17 @@ import (
 	"remit/internal/toolsets/learning"
 )
 
-// MemoryOptions say what memory files in a database stand on.
+// MemoryOptions configures the memory files in a database.
 type MemoryOptions struct {
-	Folder string // of the memory files, as policies name it
-	// Before are the memory files of the workspace. A file is read there until its first
-	// entry is kept here, and what it holds then goes before that entry. It stays as it is.
+	Folder string // the folder of the memory files, as path policies name it
+	// Before holds the memory files of the workspace. A file is read from there until its first
+	// entry is stored here. Then its content is copied in front of that entry, and the file itself
+	// stays unchanged.
 	Before learning.Memory
 	Now    func() time.Time
 }
 
-// Memory keeps memory files in PostgreSQL, for all who share the database.
+// Memory stores memory files in PostgreSQL, for all processes that share the database.
 type Memory struct {
 	MemoryOptions
 	source Source
@@ -38,7 +39,7 @@ type Memory struct {
 
 var _ learning.Memory = (*Memory)(nil)
 
-// Memory returns the memory files in a database of PostgreSQL.
+// Memory returns the memory files in a PostgreSQL database.
 func (s Source) Memory(o MemoryOptions) *Memory {
 	return &Memory{MemoryOptions: o, source: s, queues: map[string]*lineQueue{}}
 }
@@ -47,14 +48,15 @@ const statLog = `SELECT lines, bytes, changed_at FROM logs WHERE log = $1`
 
 func memoryLog(file string) string { return "memory/" + file }
 
-// Append keeps the promise of learning.Memory.
+// Append implements learning.Memory.
 func (m *Memory) Append(file string, body []byte) func(context.Context) (learning.Place, error) {
 	e := m.queue(file).append(&entry{body: bytes.Clone(body), durable: true})
 	return func(ctx context.Context) (learning.Place, error) {
 		err := e.wait(ctx)
 		if is[*UnknownError](err) {
-			err = contract.Errorf(contract.Unavailable, "Whether the entry was written is not known; read %s before you send it again", file).
-				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that no key of the call is given up
+			err = contract.Errorf(contract.Unavailable, "It is unknown whether the entry was written; read %s "+
+				"before you send it again", file).
+				Because(fmt.Errorf("%w: %w", idempotency.ErrUnknown, err)) // so that the call keeps its idempotency key
 		}
 		if err != nil {
 			return learning.Place{}, err
@@ -73,7 +75,7 @@ func (m *Memory) queue(file string) *lineQueue {
 	return m.queues[file]
 }
 
-// store keeps a batch of entries of one file.
+// store stores a batch of entries of one file.
 func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 	log := memoryLog(file)
 	db, err := m.source(ctx)
@@ -86,8 +88,8 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 			return fmt.Errorf("lock the log: %w", err)
 		}
 		if isNew {
-			if err := m.takeOver(ctx, tx, file, &count); err != nil {
-				return fmt.Errorf("take the file over: %w", err)
+			if err := m.copyFromWorkspace(ctx, tx, file, &count); err != nil {
+				return fmt.Errorf("copy the file from the workspace: %w", err)
 			}
 		}
 		var rows [][]any
@@ -99,7 +101,7 @@ func (m *Memory) store(ctx context.Context, file string, batch []*entry) error {
 		if err := addLines(ctx, tx, rows); err != nil {
 			return err
 		}
-		return keepCount(ctx, tx, log, count, m.Now())
+		return storeCount(ctx, tx, log, count, m.Now())
 	})
 }
 
@@ -109,8 +111,8 @@ func (c *logCount) add(body []byte) {
 	c.bytes += int64(len(body)) + 1
 }
 
-// takeOver copies what the workspace holds of a file, line by line.
-func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *logCount) error {
+// copyFromWorkspace copies the content of a file from the workspace, line by line.
+func (m *Memory) copyFromWorkspace(ctx context.Context, tx runner, file string, count *logCount) error {
 	tail, err := m.Before.Tail(ctx, file, &contract.PathPolicy{}, math.MaxInt64)
 	switch {
 	case err != nil && contract.AsError(err).Kind == contract.NotFound:
@@ -119,7 +121,7 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 		return err
 	}
 	lines := bytes.Split(bytes.TrimSuffix(tail.Text, []byte{'\n'}), []byte{'\n'})
-	for some := range slices.Chunk(lines, mostBatched) {
+	for some := range slices.Chunk(lines, maxBatch) {
 		var rows [][]any
 		for _, line := range some {
 			rows = append(rows, []any{memoryLog(file), count.lines + 1, line})
@@ -132,12 +134,12 @@ func (m *Memory) takeOver(ctx context.Context, tx runner, file string, count *lo
 	return nil
 }
 
-// Stat keeps the promise of learning.Memory.
+// Stat implements learning.Memory.
 func (m *Memory) Stat(ctx context.Context, file string, policy *contract.PathPolicy) (fs.FileInfo, error) {
-	if err := m.judge(file, policy); err != nil {
+	if err := m.checkPolicy(file, policy); err != nil {
 		return nil, err
 	}
-	info, err := m.look(ctx, file)
+	info, err := m.stat(ctx, file)
 	switch {
 	case err != nil:
 		return nil, err
@@ -147,8 +149,8 @@ func (m *Memory) Stat(ctx context.Context, file string, policy *contract.PathPol
 	return info, nil
 }
 
-// judge refuses what policy does, in the words of a file that may not be read.
-func (m *Memory) judge(file string, policy *contract.PathPolicy) error {
+// checkPolicy applies the path policy. Its error is the same as for a file that may not be read.
+func (m *Memory) checkPolicy(file string, policy *contract.PathPolicy) error {
 	name := path.Join(m.Folder, file)
 	if policy == nil || policy.Denies(name) || !policy.Allows(name) {
 		return contract.Errorf(contract.Denied, "Access denied: %s", name).With("path", name)
@@ -156,54 +158,53 @@ func (m *Memory) judge(file string, policy *contract.PathPolicy) error {
 	return nil
 }
 
-// Holds tells whether a file has entries here, so that what the workspace holds of it
-// no longer counts.
+// Holds reports whether the database has entries of a file. If it does, the copy in the workspace
+// is no longer used.
 func (m *Memory) Holds(ctx context.Context, file string) (bool, error) {
-	info, err := m.look(ctx, file)
+	info, err := m.stat(ctx, file)
 	return info != nil, err
 }
 
-// look tells what a log holds now; nil if it was never begun.
-func (m *Memory) look(ctx context.Context, file string) (*logInfo, error) {
+// stat returns the current state of a log, or nil if the log was never started.
+func (m *Memory) stat(ctx context.Context, file string) (*logInfo, error) {
 	db, err := m.source(ctx)
 	if err != nil {
 		return nil, err
 	}
 	info := &logInfo{db: db, name: file}
 	read := into(&info.lines, &info.size, (*timeColumn)(&info.changed))
-	_, found, err := lookUp(ctx, db, "look at "+file, statLog, read, memoryLog(file))
+	_, found, err := lookUp(ctx, db, "stat "+file, statLog, read, memoryLog(file))
 	if !found {
 		return nil, err
 	}
 	return info, nil
 }
 
-// Tail keeps the promise of learning.Memory. What is appended meanwhile is left out.
-func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPolicy, most int64) (learning.Tail, error) {
-	if err := m.judge(file, policy); err != nil {
+// Tail implements learning.Memory. It leaves out entries that are appended meanwhile.
+func (m *Memory) Tail(ctx context.Context, file string, policy *contract.PathPolicy, limit int64) (learning.Tail, error) {
+	if err := m.checkPolicy(file, policy); err != nil {
 		return learning.Tail{}, err
 	}
-	info, err := m.look(ctx, file)
+	info, err := m.stat(ctx, file)
 	switch {
 	case err != nil:
 		return learning.Tail{}, err
 	case info == nil:
-		return m.Before.Tail(ctx, file, policy, most)
+		return m.Before.Tail(ctx, file, policy, limit)
 	}
-	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(most, info.size))
+	text, err := lastText(ctx, info.db, memoryLog(file), info.lines, min(limit, info.size))
 	if err != nil {
 		return learning.Tail{}, fmt.Errorf("read %s: %w", file, err)
 	}
 	return learning.Tail{Text: text, Before: info.size - int64(len(text))}, nil
 }
 
-// lastText gives the last lines of a log up to a line, that are at most so many bytes
-// together.
-func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte, error) {
-	text := make([]byte, most) // filled from its end
-	start := most
+// lastText returns the last lines of a log, up to line last, that fit into limit bytes.
+func lastText(ctx context.Context, db *DB, log string, last, limit int64) ([]byte, error) {
+	text := make([]byte, limit) // filled from the end
+	start := limit
 	for more := true; more && last > 0; {
-		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, mostBatched)
+		some, err := collect(ctx, db.reader(ctx), linesBefore, scanLine, log, last+1, maxBatch)
 		if err != nil {
 			return nil, err
 		}
@@ -220,18 +221,18 @@ func lastText(ctx context.Context, db *DB, log string, last, most int64) ([]byte
 	return text[start:], nil
 }
 
-// lastLines gives the lines at the end of an entry, with the newline that the file
-// has after it, that are at most so many bytes together.
-func lastLines(body []byte, most int64) []byte {
+// lastLines returns the lines at the end of an entry, including its final newline, that fit into
+// limit bytes.
+func lastLines(body []byte, limit int64) []byte {
 	text := append(slices.Clip(body), '\n')
-	if int64(len(text)) <= most {
+	if int64(len(text)) <= limit {
 		return text
 	}
-	cut := text[int64(len(text))-most-1:] // the byte before tells whether a line begins there
+	cut := text[int64(len(text))-limit-1:] // the byte before tells whether a line begins there
 	return cut[bytes.IndexByte(cut, '\n')+1:]
 }
 
-// Close waits until what was appended is kept or has failed.
+// Close waits until everything that was appended is stored or has failed.
 func (m *Memory) Close() error {
 	m.mu.Lock()
 	m.closed = true

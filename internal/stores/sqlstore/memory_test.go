@@ -27,7 +27,7 @@ const folder = ".claude/memory"
 
 var anyPath = &contract.PathPolicy{}
 
-// filesIn are the memory files of a workspace in a folder.
+// filesIn returns the memory files of a workspace in a folder.
 func filesIn(t *testing.T, dir string) *memlog.Memory {
 	t.Helper()
 	root, err := workspace.Open(dir)
@@ -40,7 +40,7 @@ func filesIn(t *testing.T, dir string) *memlog.Memory {
 	return files
 }
 
-// memoryOf keeps memory files in a database, for a workspace without any.
+// memoryOf returns memory files in a database, for a workspace that has none.
 func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
 	t.Helper()
 	m := s.Memory(sqlstore.MemoryOptions{Folder: folder, Before: filesIn(t, dir), Now: time.Now})
@@ -52,9 +52,9 @@ func memoryOf(t *testing.T, s sqlstore.Source, dir string) *sqlstore.Memory {
 	return m
 }
 
-// TestMemoryIsThatOfFiles: whatever is appended, the database answers and reads as
-// files would.
-func TestMemoryIsThatOfFiles(t *testing.T) {
+// TestMemoryMatchesFiles checks that the database gives the same results as files, whatever is
+// appended.
+func TestMemoryMatchesFiles(t *testing.T) {
 	db := open(t, pgtest.Database(t))
 	dir := t.TempDir()
 	files, shared := filesIn(t, dir), memoryOf(t, source(db), t.TempDir())
@@ -79,7 +79,7 @@ func TestMemoryIsThatOfFiles(t *testing.T) {
 	})
 }
 
-// sameTails compares the ends of a file, of every size.
+// sameTails compares the ends of a file, for every size.
 func sameTails(t *testing.T, r *rapid.T, files, shared learning.Memory, name string) {
 	info, err := shared.Stat(t.Context(), name, anyPath)
 	if err != nil {
@@ -100,16 +100,16 @@ func sameTails(t *testing.T, r *rapid.T, files, shared learning.Memory, name str
 	}
 }
 
-// TestMemoryAcrossReplicas: many append to one file by several replicas. Each line is
-// where its writer was told, and the lines of one writer are in order.
+// TestMemoryAcrossReplicas appends to one file from several replicas. Each line must be at the
+// place that its writer got, and the lines of one writer must be in order.
 func TestMemoryAcrossReplicas(t *testing.T) {
 	url := pgtest.Database(t)
 	const writers, each = 8, 40
 	var all sync.WaitGroup
-	told := make([]map[int64]string, writers)
+	written := make([]map[int64]string, writers)
 	replicas := []*sqlstore.Memory{memoryOf(t, source(open(t, url)), t.TempDir()), memoryOf(t, source(open(t, url)), t.TempDir())}
 	for w := range writers {
-		told[w] = map[int64]string{}
+		written[w] = map[int64]string{}
 		all.Go(func() {
 			for i := range each {
 				text := fmt.Sprintf(`{"writer":%d,"entry":%d}`, w, i)
@@ -117,7 +117,7 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				told[w][place.Line] = text
+				written[w][place.Line] = text
 			}
 		})
 	}
@@ -131,17 +131,17 @@ func TestMemoryAcrossReplicas(t *testing.T) {
 		t.Errorf("%d lines, want %d", len(lines), writers*each)
 	}
 	for w := range writers {
-		for number, text := range told[w] {
+		for number, text := range written[w] {
 			if lines[number-1] != text {
-				t.Fatalf("line %d is %s; its writer was told that it is %s", number, lines[number-1], text)
+				t.Fatalf("line %d is %s; its writer expects %s", number, lines[number-1], text)
 			}
 		}
 	}
 }
 
-// TestMemoryTakesFilesOver: what a workspace holds goes before the first entry, once.
-// The file itself stays as it is.
-func TestMemoryTakesFilesOver(t *testing.T) {
+// TestMemoryCopiesFiles checks that the content of a workspace file is copied once, in front of
+// the first entry, and that the file itself stays unchanged.
+func TestMemoryCopiesFiles(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, file, before, want string }{
 		{"lines", "a.jsonl", "{\"n\":1}\n{\"n\":2}\n", "{\"n\":1}\n{\"n\":2}\n{\"n\":3}\n{\"n\":4}\n"},
@@ -195,7 +195,7 @@ func tailOf(t *testing.T, m learning.Memory, file string) string {
 	return string(tail.Text)
 }
 
-// TestMemoryThatMayNotBeRead: a policy goes for the table as for the file.
+// TestMemoryThatMayNotBeRead checks that a path policy applies to the table as it does to the file.
 func TestMemoryThatMayNotBeRead(t *testing.T) {
 	m := memoryOf(t, source(open(t, pgtest.Database(t))), t.TempDir())
 	if _, err := m.Append("a.jsonl", []byte("1"))(t.Context()); err != nil {
@@ -222,8 +222,8 @@ func TestMemoryThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// TestMemoryWithdrawn: an entry whose caller gives up while others are written is
-// never written.
+// TestMemoryWithdrawn checks that an entry is never written if its caller gives up while other
+// entries are being written.
 func TestMemoryWithdrawn(t *testing.T) {
 	url := pgtest.Database(t)
 	m := memoryOf(t, source(open(t, url)), t.TempDir())
@@ -248,7 +248,7 @@ func TestMemoryWithdrawn(t *testing.T) {
 		if err := tx.Rollback(); err != nil {
 			return err
 		}
-		_, err = taken(gone) // once it is in a batch only the database knows how it ends
+		_, err = taken(gone) // once it is in a batch, only the database decides its outcome
 		return err
 	})
 	if text := tailOf(t, m, "a.jsonl"); text != "1\n2\n" {
@@ -256,7 +256,7 @@ func TestMemoryWithdrawn(t *testing.T) {
 	}
 }
 
-// awaitBlocked returns when somebody waits for a lock.
+// awaitBlocked returns when a connection waits for a lock.
 func awaitBlocked(t *testing.T, db *sql.DB) {
 	t.Helper()
 	for n := 0; n == 0; {
@@ -269,7 +269,7 @@ func awaitBlocked(t *testing.T, db *sql.DB) {
 	}
 }
 
-// TestMemoryWithoutDatabase: a failure is told to who waits, and to nobody else.
+// TestMemoryWithoutDatabase checks that only the caller that waits gets the error.
 func TestMemoryWithoutDatabase(t *testing.T) {
 	lost := errors.New("no database")
 	m := memoryOf(t, func(context.Context) (*sqlstore.DB, error) { return nil, lost }, t.TempDir())

@@ -15,8 +15,8 @@ import (
 //go:embed migrations/*/*.sql
 var migrationFiles embed.FS
 
-// upgradeFile brings the database in a file to the version that this program knows.
-// When it is there already, that costs two reads and no lock.
+// upgradeFile migrates a database file to the version that this program supports. If the file is up
+// to date, this takes two reads and no lock.
 func upgradeFile(ctx context.Context, db *sql.DB, file string) error {
 	migrations, err := sqliteMigrationsFor(db)
 	if err != nil {
@@ -32,8 +32,8 @@ func upgradeFile(ctx context.Context, db *sql.DB, file string) error {
 	return errors.Join(migrateFile(ctx, db, migrations), release())
 }
 
-// upgradePostgres brings a database of PostgreSQL to the version that this program
-// knows. When it is there already, that costs two reads and no lock.
+// upgradePostgres migrates a PostgreSQL database to the version that this program supports. If the
+// database is up to date, this takes two reads and no lock.
 func upgradePostgres(ctx context.Context, db *sql.DB) (err error) {
 	migrations, err := postgresMigrationsFor(db)
 	if err != nil {
@@ -47,7 +47,7 @@ func upgradePostgres(ctx context.Context, db *sql.DB) (err error) {
 		return fmt.Errorf("connect: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	// Replicas that start together wait here. The lock ends with the connection, if not before.
+	// Replicas that start together wait here. The lock ends with the connection at the latest.
 	if _, err := lock.ExecContext(ctx, "SELECT pg_advisory_lock($1)", upgradeLock); err != nil {
 		return fmt.Errorf("wait for upgrade lock: %w", err)
 	}
@@ -59,7 +59,7 @@ func upgradePostgres(ctx context.Context, db *sql.DB) (err error) {
 		return err
 	}
 	_, err = migrations.Up(ctx)
-	return doing("upgrade", err)
+	return wrap("upgrade", err)
 }
 
 // upgradeLock is the number of the advisory lock: "remit" in ASCII.
@@ -73,9 +73,10 @@ func postgresMigrationsFor(db *sql.DB) (*goose.Provider, error) {
 	return migrationsFor(goose.DialectPostgres, db, "migrations/postgres")
 }
 
-// migrationsFor reads the migrations in a folder. Each is given to goose as a function
-// that carries out the whole file: goose would cut it into statements first, with buffers
-// of megabytes, which took longer than to carry them out. So a file has the way up alone.
+// migrationsFor reads the migrations in a folder. It passes each migration to goose as a function
+// that runs the whole file. Otherwise goose would first split the file into statements, with
+// buffers of several megabytes, which takes longer than running them. So a file holds only the "up"
+// direction.
 func migrationsFor(dialect goose.Dialect, db *sql.DB, folder string) (*goose.Provider, error) {
 	entries, err := migrationFiles.ReadDir(folder)
 	if err != nil {
@@ -97,7 +98,7 @@ func migrationsFor(dialect goose.Dialect, db *sql.DB, folder string) (*goose.Pro
 	}
 	p, err := goose.NewProvider(dialect, db, nil,
 		goose.WithGoMigrations(all...), goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger()))
-	return p, doing("read migrations", err)
+	return p, wrap("read migrations", err)
 }
 
 func latest(migrations *goose.Provider) int64 {
@@ -105,7 +106,7 @@ func latest(migrations *goose.Provider) int64 {
 	return sources[len(sources)-1].Version
 }
 
-// isFileReady says whether the file needs nothing done.
+// isFileReady reports whether the file needs no migration.
 func isFileReady(ctx context.Context, db *sql.DB, known int64) (bool, error) {
 	current, err := isCurrent(ctx, db, tableOfSQLite, known)
 	if err != nil {
@@ -118,8 +119,8 @@ func isFileReady(ctx context.Context, db *sql.DB, known int64) (bool, error) {
 	return current && mode == "wal", nil
 }
 
-// isCurrent says whether the database has the version that is known. It is an error
-// if it has a newer one.
+// isCurrent reports whether the database has the version known. It returns an error if the version
+// is newer.
 func isCurrent(ctx context.Context, db *sql.DB, hasTable string, known int64) (bool, error) {
 	version, err := version(ctx, db, hasTable)
 	if err != nil {
@@ -131,14 +132,14 @@ func isCurrent(ctx context.Context, db *sql.DB, hasTable string, known int64) (b
 	return version == known, nil
 }
 
-// Whether goose has its table, which both engines tell in their own way.
+// Queries that tell whether the table of goose exists.
 const (
 	tableOfSQLite   = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = '" + goose.DefaultTablename + "'"
 	tableOfPostgres = "SELECT count(to_regclass('" + goose.DefaultTablename + "'))"
 )
 
-// version is the version that goose has recorded. It does not ask goose, which
-// would write its table first, and that to a database of any kind.
+// version returns the version that goose has recorded. It does not use goose, which would first
+// create its table, even in a database that is not ours.
 func version(ctx context.Context, db *sql.DB, hasTable string) (int64, error) {
 	tables := 0
 	err := db.QueryRowContext(ctx, hasTable).Scan(&tables)
@@ -150,11 +151,10 @@ func version(ctx context.Context, db *sql.DB, hasTable string) (int64, error) {
 	return n.Int64, err
 }
 
-// lockUpgrade lets one process at a time upgrade the database in a file: goose
-// has no lock for SQLite, and two that see the same version would both apply
-// the next migration. The lock is on a file beside the database, which stays
-// empty. It is SQLite's own, because that works on every system, also between
-// goroutines, and ends with the process that holds it.
+// lockUpgrade lets one process at a time migrate a database file: goose has no lock for SQLite, so
+// two processes that see the same version would both apply the next migration. The lock is on a
+// file beside the database, which stays empty. It is a lock of SQLite itself, because that works on
+// every system, also between goroutines, and ends with the process that holds it.
 func lockUpgrade(ctx context.Context, file string) (release func() error, err error) {
 	file += ".lock"
 	if err := createFile(file); err != nil {
@@ -171,14 +171,13 @@ func lockUpgrade(ctx context.Context, file string) (release func() error, err er
 	return func() error { return errors.Join(tx.Rollback(), lock.Close()) }, nil
 }
 
-// waitFor begins the one transaction that lock allows, within a minute. It
-// tries again and again because SQLite, while it waits, does not notice that
-// ctx has ended.
+// waitFor begins the only transaction that lock allows, within a minute. It retries in a loop,
+// because SQLite does not notice that ctx has ended while it waits.
 func waitFor(ctx context.Context, lock *sql.DB) (*sql.Tx, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
-		// A transaction ends with its context; this one lasts until released.
+		// A transaction ends with its context, but this one must last until it is released.
 		tx, err := lock.BeginTx(context.WithoutCancel(ctx), nil)
 		if !isBusy(err) {
 			return tx, err
@@ -189,17 +188,17 @@ func waitFor(ctx context.Context, lock *sql.DB) (*sql.Tx, error) {
 	}
 }
 
-// migrateFile applies what is missing, if it still is: another process may have
-// done it while this one waited for the lock.
+// migrateFile applies the missing migrations. It checks again first, because another process may
+// have applied them while this one waited for the lock.
 func migrateFile(ctx context.Context, db *sql.DB, migrations *goose.Provider) error {
 	if ready, err := isFileReady(ctx, db, latest(migrations)); ready || err != nil {
 		return err
 	}
-	// The file remembers this. It is done here because SQLite does not wait,
-	// as it does elsewhere, when two processes switch the mode at once.
+	// The mode is stored in the file. It is set here because SQLite does not wait for a lock when
+	// two processes switch the mode at the same time.
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
 		return fmt.Errorf("switch to write-ahead log: %w", err)
 	}
 	_, err := migrations.Up(ctx)
-	return doing("upgrade", err)
+	return wrap("upgrade", err)
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// mostConnections is how many a process has, so that several replicas fit into the
-// hundred that PostgreSQL allows by default.
-const mostConnections = 16
+// maxConnections is the maximum number of connections per process. Several replicas fit into the
+// hundred connections that PostgreSQL allows by default.
+const maxConnections = 16
 
-// openPostgres opens the database at an address of PostgreSQL.
+// openPostgres opens the PostgreSQL database at a URL.
 func openPostgres(ctx context.Context, url string) (*DB, error) {
 	pool, err := postgresPool(url)
 	if err != nil {
 		return nil, fmt.Errorf("open database: %w", err)
 	}
 	server := &postgresServer{pool: pool}
-	db := &DB{write: pool, read: pool, reads: server, keeper: server, shared: true, emptied: &server.emptied}
+	db := &DB{write: pool, read: pool, reads: server, writer: server, shared: true, emptied: &server.emptied}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	if err := upgradePostgres(ctx, pool); err != nil {
@@ -42,70 +42,74 @@ func openPostgres(ctx context.Context, url string) (*DB, error) {
 func postgresPool(url string) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
-		// What is wrong with it may be a part of the password.
-		return nil, &RefusedError{"the address cannot be read; use postgres://USER:PASSWORD@HOST/DATABASE, with %XX for what is special in a URL", errors.New("address not shown")}
+		// The error is hidden, because it may quote a part of the password.
+		return nil, &RefusedError{"the database URL is invalid; use postgres://USER:PASSWORD@HOST/DATABASE, and " +
+			"write special characters as %XX", errors.New("URL not shown")}
 	}
-	if config.ConnectTimeout == 0 || config.ConnectTimeout > patience {
-		config.ConnectTimeout = patience
+	if config.ConnectTimeout == 0 || config.ConnectTimeout > defaultTimeout {
+		config.ConnectTimeout = defaultTimeout
 	}
-	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(insist))
-	pool.SetMaxOpenConns(mostConnections)
-	pool.SetMaxIdleConns(mostConnections)
+	pool := stdlib.OpenDB(*config, stdlib.OptionAfterConnect(configureConnection))
+	pool.SetMaxOpenConns(maxConnections)
+	pool.SetMaxIdleConns(maxConnections)
 	pool.SetConnMaxIdleTime(time.Minute)
 	return pool, nil
 }
 
-// A commit that is not synced can be lost, whatever the server's settings say; one who
-// stops in the middle must not hold up the others. All that is listed is read in the
-// order of a key: a bitmap, which a planner without statistics prefers, would read the
-// whole of a list and sort it, for one page.
-const insistences = `
+// These settings apply to every connection. A commit that is not synced could be lost, so
+// synchronous_commit is on, whatever the server's settings say. The timeout keeps a process that
+// stops inside a transaction from blocking the others. Every list is read in the order of a key; a
+// bitmap scan, which a planner without statistics prefers, would read and sort a whole list for one
+// page.
+const connectionSettings = `
 SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')
 UNION ALL SELECT set_config('idle_in_transaction_session_timeout', '30s', false)
 UNION ALL SELECT set_config('enable_bitmapscan', 'off', false)`
 
-func insist(ctx context.Context, conn *pgx.Conn) error {
-	ctx, cancel := withPatience(ctx) // a pool that opens a connection for later sets no end
+func configureConnection(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := withTimeout(ctx) // a connection that the pool opens in the background has no deadline
 	defer cancel()
-	_, err := conn.Exec(ctx, insistences)
+	_, err := conn.Exec(ctx, connectionSettings)
 	return err
 }
 
-// postgresServer is the server as those who use it have found it.
+// postgresServer is a PostgreSQL server, with what earlier calls found out about its state.
 type postgresServer struct {
 	pool *sql.DB
-	// silent is zero, unless it let somebody wait in vain and has not answered since:
-	// then it is when somebody may next wait for it in full, in Unix nanoseconds.
+	// silent is zero unless the server let a call time out and has not answered since. Then it is
+	// the time, in Unix nanoseconds, after which the next call may wait for the full timeout.
 	silent atomic.Int64
-	// emptied says that a table is missing that was there.
+	// emptied reports that a table is missing that existed before.
 	emptied atomic.Bool
 }
 
 const (
-	// brief is how long a server that is silent is waited for: without it each step of
-	// a call would wait as long as the one before, and each call as the others.
-	brief = time.Second
-	// probePause is how often somebody waits in full, since it may only have become slow.
-	probePause = 10 * time.Second
+	// silentTimeout is the timeout while the server is silent. Otherwise each step of a call, and
+	// each call, would wait for the full timeout again.
+	silentTimeout = time.Second
+	// probeInterval is the interval after which one call waits for the full timeout again, because
+	// the server may only have become slow.
+	probeInterval = 10 * time.Second
 )
 
-// bounded gives a deadline to what has none, and a short one while the server is silent.
+// bounded gives a context without deadline a timeout, and any context a short one while the server
+// is silent.
 func (s *postgresServer) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	at, now := s.silent.Load(), time.Now()
-	if at == 0 || now.UnixNano() >= at && s.silent.CompareAndSwap(at, now.Add(probePause).UnixNano()) {
-		return withPatience(ctx)
+	if at == 0 || now.UnixNano() >= at && s.silent.CompareAndSwap(at, now.Add(probeInterval).UnixNano()) {
+		return withTimeout(ctx)
 	}
-	return context.WithTimeout(ctx, brief)
+	return context.WithTimeout(ctx, silentTimeout)
 }
 
-// heard notes whether the server has answered, whatever it was.
-func (s *postgresServer) heard(err error) {
+// recordAnswer records whether the server has answered, with whatever result.
+func (s *postgresServer) recordAnswer(err error) {
 	if postgresCode(err) == "42P01" {
 		s.emptied.Store(true)
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		s.silent.CompareAndSwap(0, time.Now().Add(probePause).UnixNano())
+		s.silent.CompareAndSwap(0, time.Now().Add(probeInterval).UnixNano())
 	case s.silent.Load() != 0 && !isLost(err) && !errors.Is(err, context.Canceled):
 		s.silent.Store(0)
 	}
@@ -113,12 +117,12 @@ func (s *postgresServer) heard(err error) {
 
 func (s *postgresServer) close() error { return nil }
 
-// keep gives each change a transaction of its own: the server groups commits itself. It tries
-// again if the transaction certainly came to nothing and another try may not.
-func (s *postgresServer) keep(ctx context.Context, f work) error {
+// do runs each change in a transaction of its own, because the server groups commits itself. It
+// retries if the transaction was certainly rolled back and may succeed the next time.
+func (s *postgresServer) do(ctx context.Context, f work) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
-	return s.again(ctx, func() error { return s.attempt(ctx, f) })
+	return s.retry(ctx, func() error { return s.attempt(ctx, f) })
 }
 
 func (s *postgresServer) attempt(ctx context.Context, f work) error {
@@ -126,7 +130,7 @@ func (s *postgresServer) attempt(ctx context.Context, f work) error {
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
-	defer func() { _ = conn.Close() }() // back to the pool, which keeps none that is inside a transaction
+	defer func() { _ = conn.Close() }() // returns it to the pool, which drops connections that are inside a transaction
 	if _, err := conn.ExecContext(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
@@ -146,8 +150,8 @@ func (s *postgresServer) attempt(ctx context.Context, f work) error {
 	return commit(ctx, conn)
 }
 
-// commitable is an error if there is nothing to commit: COMMIT would say that all is
-// well after a failed statement, and undo everything.
+// commitable returns an error if the transaction has failed. In that case COMMIT would report
+// success, and roll everything back.
 func commitable(ctx context.Context, conn *sql.Conn) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -158,17 +162,17 @@ func commitable(ctx context.Context, conn *sql.Conn) error {
 		case server.IsClosed():
 			return driver.ErrBadConn
 		case server.TxStatus() == 'E':
-			return errors.New("commit: a statement of the transaction has failed")
+			return errors.New("commit: a statement of the transaction failed")
 		}
 		return nil
 	})
 }
 
-// commit waits for the outcome though ctx may end meanwhile, but not for long after
-// its deadline. Only the server can tell that it was not kept: the driver says "bad
-// connection" also when COMMIT was sent.
+// commit waits for the outcome even if ctx is canceled meanwhile, but not long after the deadline
+// of ctx. Only an error from the server proves that the change was not stored: the driver reports
+// "bad connection" also after COMMIT was sent.
 func commit(ctx context.Context, conn *sql.Conn) error {
-	end := time.Now().Add(brief)
+	end := time.Now().Add(silentTimeout)
 	if deadline, ok := ctx.Deadline(); ok && deadline.After(end) {
 		end = deadline
 	}
@@ -186,24 +190,24 @@ func commit(ctx context.Context, conn *sql.Conn) error {
 }
 
 func rollback(ctx context.Context, conn *sql.Conn) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
 	defer cancel()
-	_, _ = conn.ExecContext(ctx, "ROLLBACK") // if it fails, the connection is not used again
+	_, _ = conn.ExecContext(ctx, "ROLLBACK") // if it fails, the pool drops the connection
 }
 
-// again does f up to four times while the failure is one that passes.
-func (s *postgresServer) again(ctx context.Context, f func() error) error {
+// retry runs f up to four times, as long as the failure is temporary.
+func (s *postgresServer) retry(ctx context.Context, f func() error) error {
 	pause := 10 * time.Millisecond
 	for try := 0; ; try++ {
 		err := f()
-		s.heard(err)
-		if err == nil || try == 3 || ctx.Err() != nil || !passes(err) {
+		s.recordAnswer(err)
+		if err == nil || try == 3 || ctx.Err() != nil || !isTemporary(err) {
 			return plainPostgres(err)
 		}
 		if isLost(err) {
-			// One connection that broke says that the server went away, and all with it.
+			// One broken connection means that the server went away, so close all idle connections.
 			s.pool.SetMaxIdleConns(-1)
-			s.pool.SetMaxIdleConns(mostConnections)
+			s.pool.SetMaxIdleConns(maxConnections)
 		}
 		select {
 		case <-time.After(pause):
@@ -214,17 +218,18 @@ func (s *postgresServer) again(ctx context.Context, f func() error) error {
 	}
 }
 
-// passes tells whether what failed was certainly undone and may succeed the next time.
-func passes(err error) bool {
+// isTemporary reports whether the work that failed was certainly rolled back and may succeed the
+// next time.
+func isTemporary(err error) bool {
 	code := postgresCode(err)
 	return !is[*UnknownError](err) && (code == "40001" || code == "40P01" || isLost(err))
 }
 
-// isLost tells whether err is about the connection rather than what was asked.
+// isLost reports whether err concerns the connection rather than the query.
 func isLost(err error) bool {
 	switch code := postgresCode(err); code {
 	case "":
-	case "57P01", "57P02", "57P03": // the server ends or starts
+	case "57P01", "57P02", "57P03": // the server is stopping or starting
 		return true
 	default:
 		return false
@@ -233,7 +238,7 @@ func isLost(err error) bool {
 		errors.Is(err, driver.ErrBadConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// postgresCode is the code that the server gave, empty if err is not the server's.
+// postgresCode returns the SQLSTATE code from the server, or "" if err is not from the server.
 func postgresCode(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -241,9 +246,9 @@ func postgresCode(err error) string {
 	return ""
 }
 
-// plainPostgres says in plain words what an operator can do something about. What it
-// makes shows nothing of the address: a password with special characters, not escaped,
-// may be taken for a host.
+// plainPostgres turns an error that an operator can fix into a plain message. The message never
+// shows the URL: if a password holds special characters that are not escaped, a part of it may be
+// parsed as the host.
 func plainPostgres(err error) error {
 	if err == nil || is[*UnknownError](err) || is[*NewerError](err) {
 		return err
@@ -260,37 +265,37 @@ func plainPostgres(err error) error {
 	return err
 }
 
-// refusedConnection tells why there is no connection though the server answers.
+// refusedConnection returns the reason why there is no connection although the server answers.
 func refusedConnection(err error) (reason string, ok bool) {
 	dial, ok := errors.AsType[*pgconn.ConnectError](err)
 	switch code := postgresCode(err); {
 	case !ok:
 		return "", false
-	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "42"): // a wrong value, an unknown name
-		return "PostgreSQL does not take an option of the address", true
+	case strings.HasPrefix(code, "22"), strings.HasPrefix(code, "42"): // invalid value, unknown name
+		return "PostgreSQL rejected an option in the database URL", true
 	case is[*tls.CertificateVerificationError](err):
-		return "the certificate of PostgreSQL cannot be trusted; look at sslmode and sslrootcert of the address", true
-	case strings.Contains(err.Error(), "server refused TLS connection") && needsTLS(dial.Config): // the driver has no name for it
-		return "PostgreSQL offers no TLS, and the address insists on it; look at its sslmode", true
+		return "the TLS certificate of PostgreSQL is not trusted; check sslmode and sslrootcert in the database URL", true
+	case strings.Contains(err.Error(), "server refused TLS connection") && needsTLS(dial.Config): // the driver has no error type for it
+		return "PostgreSQL does not offer TLS, but the database URL requires it; check its sslmode", true
 	}
 	return "", false
 }
 
-// needsTLS tells whether an address leaves no other way.
+// needsTLS reports whether the URL requires TLS.
 func needsTLS(c *pgconn.Config) bool {
 	return c.TLSConfig != nil && !slices.ContainsFunc(c.Fallbacks, func(f *pgconn.FallbackConfig) bool { return f.TLSConfig == nil })
 }
 
-// refusals are the codes of PostgreSQL that an operator can do something about.
+// refusals returns the messages for the PostgreSQL error codes that an operator can fix.
 func refusals() map[string]string {
-	const login = "PostgreSQL does not let this user in; look at the user and the password of the address"
+	const login = "PostgreSQL rejected the login; check the user and the password in the database URL"
 	return map[string]string{
 		"28000": login, "28P01": login,
-		"3D000": "PostgreSQL has no such database; create it, or name another",
-		"42501": "the user of the database may not do this; it has to own the database, or be granted to create and change tables in it",
-		"25006": "the database can only be read: is it a standby?",
-		"53100": "the disk of the database is full",
-		"53300": "PostgreSQL has too many connections",
+		"3D000": "PostgreSQL has no such database; create it, or use another",
+		"42501": "the database user lacks permission; it must own the database, or be allowed to create and change tables in it",
+		"25006": "the database is read-only: check whether it is a standby",
+		"53100": "the disk of the database is full; free some space",
+		"53300": "PostgreSQL has too many connections; raise max_connections or stop other clients",
 	}
 }
 
@@ -299,13 +304,13 @@ func reasonOf(err error) string {
 	timeout, isTimeout := errors.AsType[net.Error](err)
 	switch {
 	case is[*net.DNSError](err):
-		return "the name of its host cannot be resolved"
+		return "its host name cannot be resolved"
 	case errors.Is(err, context.DeadlineExceeded), isTimeout && timeout.Timeout():
-		return "it does not answer in time"
+		return "it did not answer in time"
 	case isNetwork:
 		return network.Err.Error() // without the address
 	case postgresCode(err) != "":
-		return "it is starting or ending"
+		return "it is starting or stopping"
 	}
 	return "the connection was lost"
 }
@@ -315,19 +320,19 @@ func (s *postgresServer) ExecContext(ctx context.Context, query string, args ...
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
 	result, err := s.pool.ExecContext(ctx, query, args...)
-	s.heard(err)
+	s.recordAnswer(err)
 	return result, plainPostgres(err)
 }
 
-// QueryContext reads on any connection of the pool. What was lost with a connection is read
-// again.
+// QueryContext runs a query on any connection of the pool. If the connection is lost, it runs the
+// query again.
 func (s *postgresServer) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
 	until, cancel := s.bounded(ctx)
-	if until != ctx { // nobody tells when the rows are read, so it lasts until the deadline
+	if until != ctx { // there is no signal that the rows have been read, so the context lasts until its deadline
 		context.AfterFunc(until, cancel)
 	}
-	err = s.again(until, func() (err error) {
-		rows, err = s.pool.QueryContext(until, query, args...) //nolint:sqlclosecheck,rowserrcheck // they are the caller's
+	err = s.retry(until, func() (err error) {
+		rows, err = s.pool.QueryContext(until, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller closes and checks them
 		return err
 	})
 	return rows, err

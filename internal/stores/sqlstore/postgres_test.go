@@ -16,9 +16,9 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// TestDeadlockIsTriedAgain: of two that wait for each other the server undoes one,
-// which is run again.
-func TestDeadlockIsTriedAgain(t *testing.T) {
+// TestDeadlockIsRetried checks that a transaction that the server rolls back because of a
+// deadlock is run again.
+func TestDeadlockIsRetried(t *testing.T) {
 	db := opened(t, pgtest.Database(t))
 	err := db.change(t.Context(), func(ctx context.Context, tx runner) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO task_lists (user_id, total, revision, newest) VALUES ('a', 0, 0, 0), ('b', 0, 0, 0)")
@@ -44,7 +44,7 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), longEnough)
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 	defer cancel()
 	var wg sync.WaitGroup
 	for _, f := range []work{crosswise("a", "b"), crosswise("b", "a")} {
@@ -62,9 +62,10 @@ func TestDeadlockIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestConnectionLost: before the commit was sent a change is run again, afterwards never.
+// TestConnectionLost checks that a change is run again if the connection was lost before the commit
+// was sent, and never after it.
 func TestConnectionLost(t *testing.T) {
-	const hangUp = "SELECT pg_terminate_backend(pg_backend_pid())"
+	const disconnect = "SELECT pg_terminate_backend(pg_backend_pid())"
 	db := opened(t, pgtest.Database(t))
 	add := notes(t, db)
 	runs := 0
@@ -73,7 +74,7 @@ func TestConnectionLost(t *testing.T) {
 			if err := add("undone")(ctx, tx); err != nil {
 				return err
 			}
-			_, err := tx.ExecContext(ctx, hangUp)
+			_, err := tx.ExecContext(ctx, disconnect)
 			return err
 		}
 		return add("kept")(ctx, tx)
@@ -105,7 +106,8 @@ func setUp(t *testing.T, db *DB, statements ...string) {
 	}
 }
 
-// TestFailureThatIsIgnored: COMMIT says nothing of a statement that failed.
+// TestFailureThatIsIgnored checks a change that ignores a failed statement: COMMIT itself reports
+// no error for it.
 func TestFailureThatIsIgnored(t *testing.T) {
 	db := opened(t, pgtest.Database(t))
 	add := notes(t, db)
@@ -115,7 +117,7 @@ func TestFailureThatIsIgnored(t *testing.T) {
 		return nil
 	})
 	if err == nil {
-		t.Error("a change that was undone is said to be kept")
+		t.Error("a change that was rolled back is reported as stored")
 	}
 	expect(t, db)
 }
@@ -128,13 +130,13 @@ func TestRefusals(t *testing.T) {
 	as := func(user string) string { return strings.Replace(url, "app@", user+":geheim@", 1) }
 	noDatabase := strings.Replace(url, "/test", "/none", 1)
 	for address, word := range map[string]string{
-		as("nobody"): "does not let this user in",
+		as("nobody"): "rejected the login",
 		as("many"):   "too many connections",
-		as("guest"):  "may not do this",
+		as("guest"):  "lacks permission",
 		noDatabase:   "no such database",
 
-		url + "&flavour=sweet":            "does not take an option of the address",
-		plaintext(t) + "?sslmode=require": "offers no TLS",
+		url + "&flavour=sweet":            "rejected an option in the database URL",
+		plaintext(t) + "?sslmode=require": "does not offer TLS",
 	} {
 		_, err := Open(t.Context(), address)
 		var refused *RefusedError
@@ -145,7 +147,7 @@ func TestRefusals(t *testing.T) {
 	setUp(t, db, "DROP ROLE guest", "DROP ROLE many")
 }
 
-// plaintext is the address of a server that knows no TLS, and nothing else.
+// plaintext returns the URL of a server that does not support TLS.
 func plaintext(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -159,7 +161,7 @@ func plaintext(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			_, _ = io.CopyN(io.Discard, conn, 8) // whether it knows TLS
+			_, _ = io.CopyN(io.Discard, conn, 8) // the request for TLS
 			_, _ = conn.Write([]byte("N"))
 			_ = conn.Close()
 		}
@@ -167,8 +169,8 @@ func plaintext(t *testing.T) string {
 	return "postgres://" + listener.Addr().String() + "/remit"
 }
 
-// TestServerIsKilled: with a server that is killed again and again, what was acknowledged
-// is there, and nothing is there twice.
+// TestServerIsKilled checks that with a server that is killed repeatedly, acknowledged changes are
+// stored, and none is stored twice.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -195,8 +197,8 @@ func TestServerIsKilled(t *testing.T) {
 			}
 		})
 	}
-	await := func(n int32) { // more changes are kept
-		for goal, deadline := kept.Load()+n, time.Now().Add(longEnough); kept.Load() < goal && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+	await := func(n int32) { // waits for n more stored changes
+		for goal, deadline := kept.Load()+n, time.Now().Add(waitLimit); kept.Load() < goal && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		}
 	}
 	for range 2 {
@@ -215,7 +217,7 @@ func TestServerIsKilled(t *testing.T) {
 	}
 	for _, note := range slices.Concat(refused...) {
 		if there[note] != 0 {
-			t.Errorf("note %s is there %d times, though it was said to have failed", note, there[note])
+			t.Errorf("note %s is stored %d times, but its writer got an error", note, there[note])
 		}
 	}
 	for note, n := range there {
@@ -229,7 +231,8 @@ func TestServerIsKilled(t *testing.T) {
 	}
 }
 
-// TestServerHangs: nobody waits for longer than they said, and all is well afterwards.
+// TestServerHangs checks that no call waits longer than its timeout, and that everything works
+// afterwards.
 func TestServerHangs(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
@@ -239,15 +242,15 @@ func TestServerHangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if err := db.change(ctx, add("hangs")); err == nil {
-		t.Error("a server that hangs keeps a change")
+		t.Error("a server that hangs stores a change")
 	}
-	known := db.keeper.(*postgresServer)
-	if !isBrief(t, known) {
-		t.Error("a server that hangs is waited for as if nothing had happened")
+	known := db.writer.(*postgresServer)
+	if !hasSilentTimeout(t, known) {
+		t.Error("a server that hangs gets the full timeout")
 	}
 	known.silent.Store(1) // long ago
-	if isBrief(t, known) || !isBrief(t, known) {
-		t.Error("now and then one, and only one, waits in full")
+	if hasSilentTimeout(t, known) || !hasSilentTimeout(t, known) {
+		t.Error("exactly one call should wait for the full timeout")
 	}
 	n := 0
 	if err := readRow(ctx, db.reader(ctx), "SELECT 1", &n); err == nil {
@@ -257,11 +260,11 @@ func TestServerHangs(t *testing.T) {
 		t.Error("a server that hangs answers")
 	}
 	server.Resume(t)
-	known.silent.Store(1) // long ago, so that the next one waits in full, and not for a second
-	patient, done := context.WithTimeout(t.Context(), longEnough)
+	known.silent.Store(1) // long ago, so that the next call waits for the full timeout, not for a second
+	patient, done := context.WithTimeout(t.Context(), waitLimit)
 	defer done()
 	if err := readRow(patient, db.reader(patient), "SELECT 1", &n); err != nil || known.silent.Load() != 0 {
-		t.Errorf("a server that has gone on: %v, silent since %d", err, known.silent.Load())
+		t.Errorf("a server that has resumed: %v, silent since %d", err, known.silent.Load())
 	}
 	if err := db.change(t.Context(), add("kept")); err != nil {
 		t.Error(err)
@@ -269,23 +272,23 @@ func TestServerHangs(t *testing.T) {
 	expect(t, db, "kept")
 }
 
-// isBrief tells whether somebody without a deadline would wait for a moment only.
-func isBrief(t *testing.T, s *postgresServer) bool {
+// hasSilentTimeout reports whether a call without a deadline would get the short timeout.
+func hasSilentTimeout(t *testing.T, s *postgresServer) bool {
 	t.Helper()
 	ctx, cancel := s.bounded(t.Context())
 	defer cancel()
 	end, _ := ctx.Deadline()
-	return time.Until(end) <= brief
+	return time.Until(end) <= silentTimeout
 }
 
-// TestServerRestarts: connections that broke while nobody used them are no failure.
+// TestServerRestarts checks that connections that broke while idle cause no failure.
 func TestServerRestarts(t *testing.T) {
 	t.Parallel()
 	server := pgtest.New(t)
 	db := opened(t, server.URL())
 	add := notes(t, db)
 	var wg sync.WaitGroup
-	for range mostConnections { // so that there are many
+	for range maxConnections { // to open many connections
 		wg.Go(func() {
 			if err := db.change(t.Context(), add("before")); err != nil {
 				t.Error(err)
@@ -300,7 +303,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 	server.Start(t)
 	n := 0
-	if err := readRow(t.Context(), db.reader(t.Context()), "SELECT count(*) FROM notes", &n); err != nil || n != mostConnections {
+	if err := readRow(t.Context(), db.reader(t.Context()), "SELECT count(*) FROM notes", &n); err != nil || n != maxConnections {
 		t.Errorf("read %d, error %v", n, err)
 	}
 	if err := db.change(t.Context(), add("after")); err != nil {

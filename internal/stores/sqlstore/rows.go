@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// scanner is a row, of one or of many.
+// scanner is a row that can be scanned.
 type scanner interface{ Scan(dest ...any) error }
 
-// collect runs a query and reads its rows to their end.
+// collect runs a query and returns all of its rows.
 func collect[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
 	var all []T
 	err := each(ctx, on, query, func(row scanner) error {
@@ -27,7 +27,7 @@ func collect[T any](ctx context.Context, on runner, query string, read func(scan
 	return all, nil
 }
 
-// each runs a query and visits its rows to their end.
+// each runs a query and calls visit for each row.
 func each(ctx context.Context, on runner, query string, visit func(scanner) error, args ...any) error {
 	rows, err := on.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -42,13 +42,13 @@ func each(ctx context.Context, on runner, query string, visit func(scanner) erro
 	return rows.Err()
 }
 
-// list collects rows where ctx says to read. The error says what was to be done.
+// list collects rows from the reader that belongs to ctx. It wraps errors with act.
 func list[T any](ctx context.Context, db *DB, act, query string, read func(scanner) (T, error), args ...any) ([]T, error) {
 	all, err := collect(ctx, db.reader(ctx), query, read, args...)
-	return all, doing(act, err)
+	return all, wrap(act, err)
 }
 
-// find reads the first row of a query; false if there is none.
+// find reads the first row of a query. It returns false if there is none.
 func find[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (one T, found bool, err error) {
 	rows, err := on.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -67,13 +67,13 @@ func find[T any](ctx context.Context, on runner, query string, read func(scanner
 	return one, true, nil
 }
 
-// lookUp finds a row where ctx says to read. The error says what was to be done.
+// lookUp finds a row with the reader that belongs to ctx. It wraps errors with act.
 func lookUp[T any](ctx context.Context, db *DB, act, query string, read func(scanner) (T, error), args ...any) (T, bool, error) {
 	one, found, err := find(ctx, db.reader(ctx), query, read, args...)
-	return one, found, doing(act, err)
+	return one, found, wrap(act, err)
 }
 
-// findOne is find for a row that has to be there.
+// findOne is find for a row that must exist.
 func findOne[T any](ctx context.Context, on runner, query string, read func(scanner) (T, error), args ...any) (T, error) {
 	one, found, err := find(ctx, on, query, read, args...)
 	if err == nil && !found {
@@ -82,24 +82,24 @@ func findOne[T any](ctx context.Context, on runner, query string, read func(scan
 	return one, err
 }
 
-// into reads a row into variables.
+// into returns a function that scans a row into variables.
 func into(dest ...any) func(scanner) (struct{}, error) {
 	return func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(dest...) }
 }
 
-// scanValue reads a row of one column.
+// scanValue scans a row that has one column.
 func scanValue[T any](row scanner) (value T, err error) {
 	err = row.Scan(&value)
 	return value, err
 }
 
-// exec runs a statement whose result tells nothing.
+// exec runs a statement and discards its result.
 func exec(ctx context.Context, on runner, query string, args ...any) error {
 	_, err := on.ExecContext(ctx, query, args...)
 	return err
 }
 
-// changed is how many rows a statement changed.
+// changed returns how many rows a statement changed.
 func changed(result sql.Result, err error) (int64, error) {
 	if err != nil {
 		return 0, err
@@ -107,24 +107,26 @@ func changed(result sql.Result, err error) (int64, error) {
 	return result.RowsAffected()
 }
 
-// changesOne tells whether a statement changed a row.
+// changesOne reports whether a statement changed exactly one row.
 func changesOne(result sql.Result, err error) (bool, error) {
 	n, err := changed(result, err)
 	return n == 1, err
 }
 
-// atOnce is the statement for many rows, and the parameters of each time that it is run. SQLite runs one for each row, which
-// takes it some microseconds. PostgreSQL is told of all rows at once: the parameters of all are arrays of a column each.
-func (db *DB) atOnce(one, all string, rows [][]any) (query string, args [][]any) {
+// perEngine returns the statement for many rows and the parameters of each of its runs. SQLite runs
+// the statement one for each row, which takes microseconds. PostgreSQL runs the statement all once,
+// and its parameters are arrays, one for each column.
+func (db *DB) perEngine(one, all string, rows [][]any) (query string, args [][]any) {
 	if !db.shared || len(rows) == 0 {
 		return one, rows
 	}
 	return all, [][]any{columnsOf(rows)}
 }
 
-// putRows runs a statement for many rows. The parameters in same come first, and are the same for each row.
+// putRows runs a statement for many rows. The parameters in same come first and are the same for
+// each row.
 func (db *DB) putRows(ctx context.Context, tx runner, one, all string, rows [][]any, same ...any) error {
-	query, rows := db.atOnce(one, all, rows)
+	query, rows := db.perEngine(one, all, rows)
 	for _, row := range rows {
 		if err := exec(ctx, tx, query, slices.Concat(same, row)...); err != nil {
 			return err
@@ -133,7 +135,8 @@ func (db *DB) putRows(ctx context.Context, tx runner, one, all string, rows [][]
 	return nil
 }
 
-// columnsOf are rows as PostgreSQL takes them: an array for each column. Texts are BYTEA there.
+// columnsOf transposes rows into arrays, one for each column, as PostgreSQL takes them. Strings
+// become BYTEA.
 func columnsOf(rows [][]any) []any {
 	columns := make([]any, len(rows[0]))
 	for i := range columns {
@@ -149,17 +152,17 @@ func columnsOf(rows [][]any) []any {
 	return columns
 }
 
-// micros is how a time is kept; the zero time is NULL.
+// micros converts a time to the value in the database; the zero time is NULL.
 func micros(t time.Time) sql.NullInt64 {
 	return sql.NullInt64{Int64: t.UnixMicro(), Valid: !t.IsZero()}
 }
 
 func timeOf(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// timeColumn reads what micros has written into a time.
+// timeColumn scans a column that micros wrote into a time.
 type timeColumn time.Time
 
-// Scan keeps the promise of sql.Scanner.
+// Scan implements sql.Scanner.
 func (c *timeColumn) Scan(from any) error {
 	switch n := from.(type) {
 	case nil:
@@ -167,15 +170,15 @@ func (c *timeColumn) Scan(from any) error {
 	case int64:
 		*c = timeColumn(timeOf(n))
 	default:
-		return fmt.Errorf("a time is kept as %T", from)
+		return fmt.Errorf("scan time: unexpected type %T", from)
 	}
 	return nil
 }
 
-// jsonColumn keeps what it points to as JSON; NULL if that is nil or an empty list.
+// jsonColumn stores the value that it points to as JSON; nil and empty lists become NULL.
 type jsonColumn struct{ of any }
 
-// Value keeps the promise of driver.Valuer.
+// Value implements driver.Valuer.
 func (c jsonColumn) Value() (driver.Value, error) {
 	text, err := json.Marshal(c.of)
 	if err != nil || string(text) == "null" || string(text) == "[]" {
@@ -184,7 +187,7 @@ func (c jsonColumn) Value() (driver.Value, error) {
 	return text, nil
 }
 
-// Scan keeps the promise of sql.Scanner.
+// Scan implements sql.Scanner.
 func (c jsonColumn) Scan(from any) error {
 	var text sql.Null[[]byte]
 	if err := text.Scan(from); err != nil || !text.Valid {

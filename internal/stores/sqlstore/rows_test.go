@@ -10,7 +10,7 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// TestTaskJSON: the JSON of tasks is in databases, so it must not change.
+// TestTaskJSON checks the JSON of tasks. Databases hold it, so it must not change.
 func TestTaskJSON(t *testing.T) {
 	task := &jobs.Task{
 		Questions: []engine.Question{{Key: "k", Needs: engine.Forms, Params: jsontree.Obj(), Guarded: true}, {Key: "l", Needs: engine.Forms}},
@@ -37,7 +37,7 @@ func TestTaskJSON(t *testing.T) {
 
 func jsonOf(t *testing.T, task *jobs.Task) (list [][]byte) {
 	t.Helper()
-	for _, value := range (backgroundTasks{&DB{}}).courseOf(task) {
+	for _, value := range (backgroundTasks{&DB{}}).stateColumns(task) {
 		if column, ok := value.(jsonColumn); ok {
 			text, err := driver.Valuer(column).Value()
 			if err != nil {

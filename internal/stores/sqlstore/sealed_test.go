@@ -43,7 +43,7 @@ func TestSealedApprovalCountsOnce(t *testing.T) {
 	})
 }
 
-// TestDatabaseCannotApprove: nothing that can be done to the file lets a call pass.
+// TestDatabaseCannotApprove checks that no change of the database makes an unapproved call pass.
 func TestDatabaseCannotApprove(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		const approveAll = `UPDATE approvals SET state = 'approved', open_key = NULL, decided_by = 'cli:alice', decided_at = created_at`
@@ -81,8 +81,8 @@ func TestDecisionOfAnotherMachine(t *testing.T) {
 	})
 }
 
-// TestPersonSeesWhatIsApproved: a request that shows other arguments than those it
-// stands for cannot be decided about.
+// TestPersonSeesWhatIsApproved checks that a request cannot be decided if it shows other arguments
+// than those it stands for.
 func TestPersonSeesWhatIsApproved(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
@@ -109,7 +109,7 @@ func TestApprovalsAreForOneWorkspace(t *testing.T) {
 	})
 }
 
-func TestOpenQuestionsAreFew(t *testing.T) {
+func TestOpenRequestsAreLimited(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		g, store := sealedGate(t, url(t), "secret")
 		s := subject()
@@ -121,7 +121,7 @@ func TestOpenQuestionsAreFew(t *testing.T) {
 				first = id
 			}
 		}
-		pendingID(t, g, s) // one that is open already may be asked about again
+		pendingID(t, g, s) // a request that is open already may be repeated
 		s.Arguments = []byte(`{"a":"one too many"}`)
 		if err := g.Pass(t.Context(), s, nil); contract.AsError(err).Kind != contract.Limited {
 			t.Errorf("Pass = %v, want limited", err)
@@ -136,7 +136,7 @@ func TestOpenQuestionsAreFew(t *testing.T) {
 	})
 }
 
-func TestOldRequestsGo(t *testing.T) {
+func TestOldRequestsAreDeleted(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		g, store := sealedGate(t, at, "secret")

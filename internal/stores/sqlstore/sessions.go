@@ -11,20 +11,20 @@ import (
 	"remit/internal/toolsets/codebase/sessions"
 )
 
-// clientSessions keeps the sessions of one workspace.
+// clientSessions stores the client sessions of one workspace. It implements sessions.Store.
 type clientSessions struct {
 	db        *DB
 	workspace string
 }
 
-// Sessions returns what the clients of a workspace did.
+// Sessions returns the store of the client sessions of a workspace.
 func (db *DB) Sessions(workspace string) sessions.Store { return clientSessions{db, workspace} }
 
-// sessionColumns are those of a session, in the order in which scanSession reads them.
+// sessionColumns lists the columns of a session in the order in which scanSession reads them.
 const sessionColumns = `id, key, principal, client, started_at, last_at, ended, files, searches, tasks`
 
 const (
-	// The update changes nothing: who runs it holds the row.
+	// The update changes nothing; it locks the row.
 	holdSession = `
 UPDATE client_sessions SET ended = ended WHERE workspace = $1 AND key_hash = $2 AND NOT ended
 RETURNING ` + sessionColumns
@@ -43,26 +43,26 @@ INSERT INTO client_sessions (workspace, key_hash, ended, id, key, principal, cli
 VALUES ($1, $2, FALSE, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (workspace, key_hash) WHERE NOT ended DO NOTHING`
 
-	// The newest of those that are too many, and all that are older.
+	// The newest session beyond the limit, and all older ones.
 	pruneSessions = `
 DELETE FROM client_sessions WHERE workspace = $1 AND id <> $2 AND (last_at, id) <= (
 	SELECT last_at, id FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT 1 OFFSET CAST($3 AS BIGINT))
 RETURNING id`
 )
 
-// Note keeps the promise of sessions.Store.
+// Note implements sessions.Store.
 func (s clientSessions) Note(ctx context.Context, n sessions.Noted) (sessions.Session, error) {
-	return transacted(ctx, s.db, "note what a client did", func(ctx context.Context, tx runner) (sessions.Session, error) {
-		for range 10 { // another may start a session of the same client at the same time
+	return transacted(ctx, s.db, "record client activity", func(ctx context.Context, tx runner) (sessions.Session, error) {
+		for range 10 { // another process may start a session of the same client at the same time
 			if now, done, err := s.note(ctx, tx, n); err != nil || done {
 				return now, err
 			}
 		}
-		return sessions.Session{}, errors.New("others start sessions of this client all the time")
+		return sessions.Session{}, errors.New("other processes keep starting sessions of this client")
 	})
 }
 
-// note adds to the open session or starts one; done is false if another was quicker to start one.
+// note adds to the open session or starts one. done is false if another process started one first.
 func (s clientSessions) note(ctx context.Context, tx runner, n sessions.Noted) (now sessions.Session, done bool, err error) {
 	now, found, err := find(ctx, tx, holdSession, scanSession, s.workspace, hashOf(n.Key))
 	if err != nil {
@@ -87,9 +87,13 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	if started.IsZero() {
 		started = n.At
 	}
-	now = sessions.Session{ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client, Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro())}
+	now = sessions.Session{
+		ID: n.NewID, Key: n.Key, Principal: n.Principal, Client: n.Client,
+		Started: timeOf(started.UnixMicro()), Last: timeOf(n.At.UnixMicro()),
+	}
 	addNoted(&now, n)
-	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID, s.db.words(now.Key), s.db.words(now.Principal), s.db.words(now.Client),
+	done, err = changesOne(tx.ExecContext(ctx, startSession, s.workspace, hashOf(n.Key), now.ID,
+		s.db.bytesOrText(now.Key), s.db.bytesOrText(now.Principal), s.db.bytesOrText(now.Client),
 		now.Started.UnixMicro(), now.Last.UnixMicro(), itemColumn(now.Files), itemColumn(now.Searches), itemColumn(now.Tasks)))
 	if err != nil || !done {
 		return now, false, err
@@ -97,7 +101,7 @@ func (s clientSessions) start(ctx context.Context, tx runner, n sessions.Noted) 
 	return now, true, s.prune(ctx, tx, now)
 }
 
-// End keeps the promise of sessions.Store.
+// End implements sessions.Store.
 func (s clientSessions) End(ctx context.Context, key string, at time.Time) error {
 	return s.db.execAlone(ctx, "end a session", endSession, s.workspace, hashOf(key), at.UnixMicro())
 }
@@ -105,7 +109,7 @@ func (s clientSessions) End(ctx context.Context, key string, at time.Time) error
 const openSession = `
 SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 AND key_hash = $2 AND NOT ended`
 
-// Current keeps the promise of sessions.Store.
+// Current implements sessions.Store.
 func (s clientSessions) Current(ctx context.Context, key string, now time.Time, idle time.Duration) (sessions.Session, bool, error) {
 	one, found, err := lookUp(ctx, s.db, "look up a session", openSession, scanSession, s.workspace, hashOf(key))
 	if err != nil || !found || !isActive(one, now, idle) {
@@ -117,39 +121,40 @@ func (s clientSessions) Current(ctx context.Context, key string, now time.Time, 
 const recentSessions = `
 SELECT ` + sessionColumns + ` FROM client_sessions WHERE workspace = $1 ORDER BY last_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`
 
-// Recent keeps the promise of sessions.Store.
+// Recent implements sessions.Store.
 func (s clientSessions) Recent(ctx context.Context, limit int) ([]sessions.Session, error) {
 	return list(ctx, s.db, "list sessions", recentSessions, scanSession, s.workspace, max(0, limit))
 }
 
-// isActive tells whether what is done at now belongs to an open session.
+// isActive reports whether an activity at now still belongs to an open session.
 func isActive(one sessions.Session, now time.Time, idle time.Duration) bool {
 	return !one.Last.Before(now.Add(-idle))
 }
 
-// hashOf is what a key is found by.
+// hashOf returns the hash by which a key is looked up.
 func hashOf(key string) []byte {
 	sum := sha256.Sum256([]byte(key))
 	return sum[:]
 }
 
-// addNoted adds what was noted to a session.
+// addNoted adds the noted activity to a session.
 func addNoted(to *sessions.Session, n sessions.Noted) {
 	to.Last = later(to.Last, n.At)
 	to.Files, to.Searches, to.Tasks = sessions.AddItems(to.Files, n.Files), sessions.AddItems(to.Searches, n.Searches), sessions.AddItems(to.Tasks, n.Tasks)
 }
 
-// itemRecord is an item as it is kept. JSON would change a text that is no UTF-8.
+// itemRecord is the stored form of an item. What is []byte, because JSON would change a string that
+// is not valid UTF-8.
 type itemRecord struct {
 	What  []byte `json:"what"`
 	At    int64  `json:"at"`
 	Times int    `json:"times"`
 }
 
-// itemColumn keeps items as a list of records in JSON.
+// itemColumn stores items as a JSON list of records.
 type itemColumn []sessions.Item
 
-// Value keeps the promise of driver.Valuer.
+// Value implements driver.Valuer.
 func (c itemColumn) Value() (driver.Value, error) {
 	records := make([]itemRecord, len(c))
 	for i, item := range c {
@@ -158,7 +163,7 @@ func (c itemColumn) Value() (driver.Value, error) {
 	return json.Marshal(records)
 }
 
-// Scan keeps the promise of sql.Scanner.
+// Scan implements sql.Scanner.
 func (c *itemColumn) Scan(from any) error {
 	var records []itemRecord
 	err := jsonColumn{&records}.Scan(from)

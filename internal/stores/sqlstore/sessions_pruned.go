@@ -10,7 +10,7 @@ const (
 	notePruned = `
 INSERT INTO client_sessions_pruned (workspace, id, pruned_at) VALUES ($1, $2, $3) ON CONFLICT (workspace, id) DO NOTHING`
 
-	// The newest of those that are too many, and all that are older.
+	// The newest id beyond the limit, and all older ones.
 	limitPruned = `
 DELETE FROM client_sessions_pruned WHERE workspace = $1 AND (pruned_at, id) <= (
 	SELECT pruned_at, id FROM client_sessions_pruned WHERE workspace = $1 ORDER BY pruned_at DESC, id DESC LIMIT 1 OFFSET CAST($2 AS BIGINT))`
@@ -18,11 +18,11 @@ DELETE FROM client_sessions_pruned WHERE workspace = $1 AND (pruned_at, id) <= (
 	prunedSessions = `
 SELECT id FROM client_sessions_pruned WHERE workspace = $1 ORDER BY pruned_at, id LIMIT CAST($2 AS BIGINT)`
 
-	forgetPruned = `
+	deletePruned = `
 DELETE FROM client_sessions_pruned WHERE workspace = $1 AND id = $2`
 )
 
-// prune removes the sessions that are too many now that one has started, and notes which they were.
+// prune removes the sessions beyond the limit after a new one has started, and records their ids.
 func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.Session) error {
 	ids, err := collect(ctx, tx, pruneSessions, scanValue[string], s.workspace, started.ID, sessions.MostSessions)
 	if err != nil || len(ids) == 0 {
@@ -36,19 +36,19 @@ func (s clientSessions) prune(ctx context.Context, tx runner, started sessions.S
 	return exec(ctx, tx, limitPruned, s.workspace, sessions.MostPruned)
 }
 
-// Pruned keeps the promise of sessions.Store.
+// Pruned implements sessions.Store.
 func (s clientSessions) Pruned(ctx context.Context, limit int) ([]string, error) {
 	return list(ctx, s.db, "list pruned sessions", prunedSessions, scanValue[string], s.workspace, max(0, limit))
 }
 
-// Forget keeps the promise of sessions.Store.
+// Forget implements sessions.Store.
 func (s clientSessions) Forget(ctx context.Context, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	return s.db.transact(ctx, "forget pruned sessions", func(ctx context.Context, tx runner) error {
+	return s.db.transact(ctx, "delete pruned sessions", func(ctx context.Context, tx runner) error {
 		for _, id := range ids {
-			if err := exec(ctx, tx, forgetPruned, s.workspace, id); err != nil {
+			if err := exec(ctx, tx, deletePruned, s.workspace, id); err != nil {
 				return err
 			}
 		}

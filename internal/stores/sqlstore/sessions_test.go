@@ -23,7 +23,8 @@ func TestSessions(t *testing.T) {
 	})
 }
 
-// TestPrunedSessionsAreLimited: where nobody ever looks, what is known of sessions that are gone does not grow.
+// TestPrunedSessionsAreLimited checks that the list of pruned sessions does not grow without bound
+// if no one reads it.
 func TestPrunedSessionsAreLimited(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)

@@ -21,8 +21,8 @@ func openFile(ctx context.Context, path string) (*DB, error) {
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	// FULL syncs each commit: under WAL, less can lose acknowledged commits
-	// when the power fails.
+	// FULL syncs each commit. With WAL, a weaker mode can lose acknowledged commits when the power
+	// fails.
 	write, err := pool(path, 1, "_txlock=immediate", "_synchronous=FULL", "_foreign_keys=on", "_busy_timeout=5000")
 	if err != nil {
 		return nil, err
@@ -31,21 +31,21 @@ func openFile(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, errors.Join(err, write.Close())
 	}
-	db := &DB{write: write, read: read, reads: newStatements(read), keeper: newGroupCommit(write)}
+	db := &DB{write: write, read: read, reads: newStatements(read), writer: newGroupCommit(write)}
 	if err := upgradeFile(ctx, write, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	return db, nil
 }
 
-// createFile makes a missing file, and its folder, for the owner alone. SQLite
-// gives its log files the mode of the database.
+// createFile creates a missing file and its folder, accessible by the owner only. SQLite gives its
+// log files the mode of the database.
 func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	// An existing file is not opened here: closing any descriptor of a file
-	// drops the locks that SQLite holds on it anywhere in this process.
+	// An existing file is not opened here: closing any descriptor of a file drops the locks that
+	// SQLite holds on it anywhere in this process.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return notFolder(path)
@@ -59,12 +59,12 @@ func createFile(path string) error {
 func notFolder(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.IsDir() {
-		return errors.New("it is a folder")
+		return errors.New("the path is a folder, not a file")
 	}
 	return err
 }
 
-// pool opens up to size connections to the file as they are needed, and keeps them.
+// pool opens up to size connections to the file as they are needed, and keeps them open.
 func pool(path string, size int, options ...string) (*sql.DB, error) {
 	connector, err := sqlite.NewConnector(dataSource(path, options))
 	if err != nil {
@@ -76,7 +76,7 @@ func pool(path string, size int, options ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// dataSource is the driver's name for the file. mode=rw leaves creating it to
+// dataSource returns the driver's name for the file. mode=rw leaves the creation of the file to
 // createFile, which sets the permissions.
 func dataSource(path string, options []string) string {
 	path = filepath.ToSlash(path)
@@ -87,8 +87,7 @@ func dataSource(path string, options []string) string {
 	return u.String()
 }
 
-// explain says in plain words what SQLite means by the errors that an operator
-// can do something about.
+// explain adds a plain explanation to the SQLite errors that an operator can fix.
 func explain(err error) error {
 	switch errorCode(err) {
 	case sqlite3.SQLITE_NOTADB:
@@ -96,27 +95,27 @@ func explain(err error) error {
 	case sqlite3.SQLITE_CORRUPT:
 		return fmt.Errorf("the file is damaged: %w", err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY:
-		return fmt.Errorf("the file or its folder cannot be read and written: %w", err)
+		return fmt.Errorf("the file or its folder is not readable and writable: %w", err)
 	case sqlite3.SQLITE_BUSY:
 		return fmt.Errorf("another program keeps the file locked: %w", err)
 	}
 	return err
 }
 
-// refusedBySQLite makes a *RefusedError of what an operator has to mend.
+// refusedBySQLite turns an error that an operator must fix into a *RefusedError.
 func refusedBySQLite(err error) error {
 	switch errorCode(err) {
 	case sqlite3.SQLITE_FULL:
-		return &RefusedError{"the disk of the database is full", err}
+		return &RefusedError{"the disk of the database is full; free some space", err}
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return &RefusedError{explain(err).Error(), err}
 	}
 	return err
 }
 
-// spoils tells whether SQLite may have undone the whole transaction along with the
-// statement that failed.
-func spoils(err error) bool {
+// abortsTransaction reports whether SQLite may have rolled back the whole transaction along with
+// the statement that failed.
+func abortsTransaction(err error) bool {
 	switch errorCode(err) {
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_CORRUPT:
 		return true
@@ -126,7 +125,7 @@ func spoils(err error) bool {
 
 func isBusy(err error) bool { return errorCode(err) == sqlite3.SQLITE_BUSY }
 
-// errorCode is SQLite's primary code for err, zero if err is not SQLite's.
+// errorCode returns SQLite's primary code for err, or zero if err is not from SQLite.
 func errorCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff // the upper bits hold details

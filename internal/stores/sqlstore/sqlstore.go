@@ -1,9 +1,10 @@
-// Package sqlstore keeps things in a SQL database, behind the Store interfaces
-// of those who need them: SQLite or PostgreSQL, with one SQL text for both ($1,
-// RETURNING, ON CONFLICT) and a folder of migrations each.
+// Package sqlstore stores data in a SQL database, SQLite or PostgreSQL. It implements the Store
+// interfaces of the engine and the toolsets. Both databases share one SQL text ($1, RETURNING, ON
+// CONFLICT); each has its own folder of migrations.
 //
-// What a method has acknowledged is on the disk. Several processes may open the
-// same database at once.
+// When a method returns without error, its change is on disk. Several processes may open the same
+// database at once. The package makes no decisions about what is stored: that is up to the packages
+// that declare the interfaces.
 package sqlstore
 
 import (
@@ -17,30 +18,31 @@ import (
 	"unicode/utf8"
 )
 
-// DB is an open database of the version that this program knows.
+// DB is an open database that has the version this program supports.
 type DB struct {
-	write  *sql.DB // SQLite: one connection, the keeper's; PostgreSQL: the pool
-	read   *sql.DB // SQLite: a pool that cannot write; PostgreSQL: the pool
-	reads  runner  // on read
-	keeper keeper  // on write
+	write  *sql.DB // SQLite: one connection, used by the keeper; PostgreSQL: the pool
+	read   *sql.DB // SQLite: a read-only pool; PostgreSQL: the pool
+	reads  runner  // runs on read
+	writer writer  // runs on write
 	shared bool
-	// emptied is the server's: somebody made the database anew. Nil for SQLite.
+	// emptied is set by the server when it finds that the database was recreated. It is nil for
+	// SQLite.
 	emptied *atomic.Bool
 }
 
-// Open opens the database at url, which is sqlite://PATH or postgres://..., and
-// brings it to the version that this program knows.
+// Open opens the database at url, which is sqlite://PATH or postgres://..., and migrates it to the
+// version that this program supports.
 //
-// PATH is taken as it stands, without escapes or parameters; it is created, with
-// its folder, if it is missing. A database of PostgreSQL has to exist.
+// PATH is taken literally, without escapes or parameters; the file and its folder are created if
+// they are missing. A PostgreSQL database must exist.
 //
-// A database of a newer version is refused (*NewerError) and left as it is. No
-// error shows the address or a password.
+// Open returns a *NewerError if the database has a newer version, and leaves it unchanged. No error
+// shows the URL of a PostgreSQL database or a password.
 func Open(ctx context.Context, url string) (*DB, error) {
 	scheme, rest, found := strings.Cut(url, "://")
 	switch {
 	case !found:
-		return nil, errors.New("open database: the address has no scheme; use sqlite://PATH or postgres://USER@HOST/DATABASE")
+		return nil, errors.New("open database: the URL has no scheme; use sqlite://PATH or postgres://USER@HOST/DATABASE")
 	case scheme == "sqlite":
 		return openSQLite(ctx, rest)
 	case IsPostgres(url):
@@ -49,12 +51,12 @@ func Open(ctx context.Context, url string) (*DB, error) {
 	return nil, fmt.Errorf("open database: unknown scheme %q; use sqlite://PATH or postgres://USER@HOST/DATABASE", scheme)
 }
 
-// IsPostgres tells whether an address is one of PostgreSQL.
+// IsPostgres reports whether url is a PostgreSQL URL.
 func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
-// File is the file that an address names; false if it names none.
+// File returns the file that a SQLite URL names. It returns false for any other URL.
 func File(url string) (string, bool) {
 	name, ok := strings.CutPrefix(url, "sqlite://")
 	if !ok {
@@ -64,7 +66,7 @@ func File(url string) (string, bool) {
 	return path, err == nil
 }
 
-// openSQLite opens the file that the part of the address after sqlite:// names.
+// openSQLite opens the file named by the part of the URL after sqlite://.
 func openSQLite(ctx context.Context, name string) (*DB, error) {
 	path, err := filePath(name)
 	if err != nil {
@@ -77,11 +79,11 @@ func openSQLite(ctx context.Context, name string) (*DB, error) {
 	return db, nil
 }
 
-// filePath makes the path absolute, because connections are opened as they are
-// needed and the program may change its folder meanwhile.
+// filePath makes the path absolute, because connections are opened as they are needed and the
+// program may change its working directory meanwhile.
 func filePath(name string) (string, error) {
 	if name == "" || name == ":memory:" {
-		return "", errors.New("the address names no file; use sqlite://PATH")
+		return "", errors.New("the URL names no file; use sqlite://PATH")
 	}
 	// sqlite:///C:/x is how a URL names C:\x.
 	if cut, ok := strings.CutPrefix(name, "/"); ok && filepath.VolumeName(cut) != "" {
@@ -90,42 +92,42 @@ func filePath(name string) (string, error) {
 	return filepath.Abs(filepath.FromSlash(name))
 }
 
-// Shared tells whether other machines may use the same database.
+// Shared reports whether other machines may use the same database.
 func (db *DB) Shared() bool { return db.shared }
 
-// canWrite is what PostgreSQL must say yes to, of one table for all.
+// canWrite asks PostgreSQL whether it accepts writes; one table stands for all.
 const canWrite = `SELECT has_table_privilege('tasks', 'INSERT') AND current_setting('transaction_read_only') = 'off'`
 
-// Ping tells whether the database answers and could be written, within five seconds
-// if ctx has no deadline.
+// Ping returns an error if the database does not answer or cannot be written. It waits at most five
+// seconds if ctx has no deadline.
 func (db *DB) Ping(ctx context.Context) error {
-	ctx, cancel := withPatience(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	if !db.shared {
-		return doing("ping database", db.plain(db.read.PingContext(ctx)))
+		return wrap("ping database", db.plain(db.read.PingContext(ctx)))
 	}
 	can, err := findOne(ctx, db.reads, canWrite, scanValue[bool])
 	if err != nil {
 		return fmt.Errorf("ping database: %w", db.plain(err))
 	}
 	if !can {
-		return &RefusedError{"the database can only be read: is it a standby, or a user without rights?", nil}
+		return &RefusedError{"the database is read-only: check whether it is a standby, or whether its user may write", nil}
 	}
 	return nil
 }
 
-// Emptied tells whether tables are missing that were there when it was opened:
-// somebody has made the database anew. To open it again brings them back.
+// Emptied reports whether tables are missing that existed when the database was opened, because
+// someone has recreated the database. Opening it again creates the tables.
 func (db *DB) Emptied() bool { return db.emptied != nil && db.emptied.Load() }
 
-// Close waits for what is under way and closes the database.
+// Close waits for running operations and closes the database.
 func (db *DB) Close() error {
-	// The writer goes last: SQLite tidies its log up with the last connection,
-	// and the readers may not write.
-	return doing("close database", errors.Join(db.keeper.close(), db.read.Close(), db.write.Close()))
+	// The writer is closed last: SQLite removes its write-ahead log with the last connection, and
+	// the readers must not write.
+	return wrap("close database", errors.Join(db.writer.close(), db.read.Close(), db.write.Close()))
 }
 
-// plain says what an error of the database means for an operator, if it is one of those.
+// plain turns a database error that an operator can fix into a plain message.
 func (db *DB) plain(err error) error {
 	if db.shared {
 		return plainPostgres(err)
@@ -133,23 +135,23 @@ func (db *DB) plain(err error) error {
 	return refusedBySQLite(err)
 }
 
-// withPatience gives a deadline to what has none.
-func withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+// withTimeout gives a context without deadline the default timeout.
+func withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, defaultTimeout)
 }
 
-// isText tells whether TEXT can hold s: that of PostgreSQL holds neither U+0000
-// nor what is no UTF-8, so nothing is kept under such a name.
+// isText reports whether a TEXT column can hold s. In PostgreSQL it can hold neither U+0000 nor
+// invalid UTF-8, so no row has such a key.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }
 
-// words is how a column keeps text that may be anything: TEXT in SQLite, BYTEA in
-// PostgreSQL. Both are read into a string.
-func (db *DB) words(s string) any {
+// bytesOrText returns arbitrary text as a column value: TEXT in SQLite, BYTEA in PostgreSQL. Both
+// are scanned into a string.
+func (db *DB) bytesOrText(s string) any {
 	if db.shared {
 		return []byte(s)
 	}

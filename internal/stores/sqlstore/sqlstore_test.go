@@ -14,7 +14,7 @@ import (
 	"remit/internal/stores/sqlstore"
 )
 
-func TestAddresses(t *testing.T) {
+func TestURLs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	abs := filepath.Join(t.TempDir(), "a", "b", "remit.db")
 	for address, file := range map[string]string{
@@ -30,7 +30,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAddressesRefused(t *testing.T) {
+func TestInvalidURLs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for address, word := range map[string]string{
 		"mysql://app:geheim@db/remit":        `unknown scheme "mysql"; use sqlite://PATH or postgres://`,
@@ -39,7 +39,7 @@ func TestAddressesRefused(t *testing.T) {
 		"sqlite://":                          "names no file",
 		"sqlite://:memory:":                  "names no file",
 		"sqlite://.":                         "is a folder",
-		"postgres://app:geheim/x@db/remit":   "the address cannot be read",
+		"postgres://app:geheim/x@db/remit":   "the database URL is invalid",
 		"postgresql://app:ge#heim@db/remit":  "cannot be reached: ",
 		"postgres://app:geheim@127.0.0.1:1/": "cannot be reached: connect: connection refused",
 		"postgres://app:geheim@no.invalid/x": "cannot be reached: ",
@@ -54,7 +54,7 @@ func TestAddressesRefused(t *testing.T) {
 	}
 }
 
-func TestFilesAreTheOwnersAlone(t *testing.T) {
+func TestFilesArePrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no such modes")
 	}
@@ -104,13 +104,14 @@ func TestNewerDatabaseIsRefused(t *testing.T) {
 		behind(t, at, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, true)")
 		_, err := sqlstore.Open(t.Context(), at)
 		var newer *sqlstore.NewerError
-		if !errors.As(err, &newer) || newer.Version != 9999 || !strings.Contains(err.Error(), "has version 9999 and this program knows versions up to") {
+		if !errors.As(err, &newer) || newer.Version != 9999 ||
+			!strings.Contains(err.Error(), "has version 9999, but this program supports versions up to") {
 			t.Errorf("error %v", err)
 		}
 	})
 }
 
-// A crash between goose's steps, or a file copied without its log mode.
+// A crash between the steps of goose, or a file copied without its journal mode.
 func TestUnfinishedDatabaseIsFinished(t *testing.T) {
 	at := newFile(t)
 	open(t, at).Close()
@@ -200,7 +201,7 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// benchOpen measures Open alone.
+// benchOpen measures Open only.
 func benchOpen(b *testing.B, path string) {
 	db, err := sqlstore.Open(b.Context(), "sqlite://"+path)
 	if err != nil {

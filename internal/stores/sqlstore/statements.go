@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// mostStatements is more than there are texts in this package, but for those that
-// are put together.
-const mostStatements = 200
+// maxStatements is greater than the number of constant statements in this package. Statements built
+// at run time may exceed it.
+const maxStatements = 200
 
-// preparer is a pool or one connection of it.
+// preparer is a pool or a single connection.
 type preparer interface {
 	runner
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// statements runs each text prepared: for SQLite to read a text takes longer than
-// to do what it says.
+// statements prepares each statement on its first use and keeps it, because SQLite takes longer to
+// parse a statement than to run it.
 //
-// On one connection the rows of a text are read to their end before the same text
+// On a single connection, the rows of a statement must be read to the end before the same statement
 // runs again.
 type statements struct {
 	on     preparer
@@ -45,23 +45,23 @@ func (s *statements) QueryContext(ctx context.Context, query string, args ...any
 	return s.on.QueryContext(ctx, query, args...)
 }
 
-// prepared is the statement of a text; nil if it cannot be had, so that the text
-// itself is tried, which tells why.
+// prepared returns the prepared statement of a query. It returns nil if that cannot be prepared;
+// the caller then runs the query itself and gets the error.
 func (s *statements) prepared(ctx context.Context, query string) *sql.Stmt {
 	s.mu.RLock()
 	stmt, n := s.byText[query], len(s.byText)
 	s.mu.RUnlock()
-	if stmt != nil || n >= mostStatements {
+	if stmt != nil || n >= maxStatements {
 		return stmt
 	}
-	made, err := s.on.PrepareContext(ctx, query) // may wait for a connection, so nobody waits for this
+	made, err := s.on.PrepareContext(ctx, query) // may wait for a connection, so it runs without the lock
 	if err != nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if other := s.byText[query]; other != nil {
-		_ = made.Close() // somebody was quicker; only this copy is given up
+		_ = made.Close() // another goroutine was first; only this copy is closed
 		return other
 	}
 	s.byText[query] = made

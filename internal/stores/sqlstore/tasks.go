@@ -11,17 +11,16 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-// taskLists keeps the tasks of users. Whatever changes a list first takes its row in
-// task_lists, so that on either engine one change of a list follows the other.
+// taskLists stores the tasks of users. It implements tasks.Store. Every change of a list first
+// locks its row in task_lists, so that the changes of a list are serialized in both databases.
 type taskLists struct{ db *DB }
 
-// Tasks returns the tasks of this database.
+// Tasks returns the store of the tasks in this database.
 func (db *DB) Tasks() tasks.Store { return taskLists{db} }
 
-// The two ways to add a task in one statement: it gets the next id, and counts in the
-// row of its list, which a trigger sees to in SQLite. Neither gives an id twice,
-// though a sequence leaves out those of transactions that were undone. newest keeps a
-// clock that was put back from giving a task a time before those that are there.
+// Both statements add a task, give it the next id and count it in the row of its list; in SQLite a
+// trigger updates that row. No id is given twice, but a sequence skips those of transactions that
+// were rolled back. newest keeps created_at from going backwards when the clock is set back.
 const (
 	addTaskSQLite = `
 INSERT INTO tasks (user_id, id, title, description, completed, priority, due_date, created_at, updated_at)
@@ -68,10 +67,12 @@ const renewTask = `
 UPDATE tasks SET title = $3, description = $4, completed = $5, priority = $6, due_date = $7, updated_at = $8
 WHERE user_id = $1 AND id = $2`
 
-// errUnchanged undoes a change that came to nothing.
+// errUnchanged rolls back a transaction whose edit changed nothing.
 var errUnchanged = errors.New("nothing has changed")
 
-func (s taskLists) Change(ctx context.Context, user string, id int64, now time.Time, edit func(*tasks.Task) bool) (t tasks.Task, err error) {
+func (s taskLists) Change(
+	ctx context.Context, user string, id int64, now time.Time, edit func(*tasks.Task) bool,
+) (t tasks.Task, err error) {
 	err = s.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		if err := mustChangeOne(tx.ExecContext(ctx, touchList, user)); err != nil {
 			return err
@@ -91,7 +92,7 @@ func (s taskLists) Change(ctx context.Context, user string, id int64, now time.T
 	return t, nil
 }
 
-// later is now as it is kept, or the time before it if the clock was put back.
+// later returns now, truncated to microseconds, or before if the clock was set back.
 func later(before, now time.Time) time.Time {
 	if at := timeOf(now.UnixMicro()); at.After(before) {
 		return at
@@ -113,7 +114,7 @@ func (s taskLists) Delete(ctx context.Context, user string, id int64) error {
 	return taskError("delete a task", err)
 }
 
-// mustChangeOne gives ErrNotFound if a statement found no row to change.
+// mustChangeOne returns ErrNotFound if a statement found no row to change.
 func mustChangeOne(result sql.Result, err error) error {
 	changed, err := changesOne(result, err)
 	if err == nil && !changed {
@@ -127,7 +128,7 @@ func (s taskLists) Get(ctx context.Context, user string, id int64) (tasks.Task, 
 	return t, taskError("get a task", err)
 }
 
-// taskIn reads a task, or gives ErrNotFound.
+// taskIn reads a task, or returns ErrNotFound.
 func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, error) {
 	t, found, err := find(ctx, on, taskOfUser, scanUserTask, user, id)
 	if !found {
@@ -140,14 +141,14 @@ func taskIn(ctx context.Context, on runner, user string, id int64) (tasks.Task, 
 const revisionOfList = `SELECT revision FROM task_lists WHERE user_id = $1`
 
 func (s taskLists) Revision(ctx context.Context, user string) (revision int64, err error) {
-	revision, _, err = lookUp(ctx, s.db, "look at a list of tasks", revisionOfList, scanValue[int64], user)
+	revision, _, err = lookUp(ctx, s.db, "read the revision of a task list", revisionOfList, scanValue[int64], user)
 	return revision, err
 }
 
-// taskError is doing, and says whether it is known to have failed.
+// taskError wraps err with act, and with tasks.ErrUnknown if the outcome is unknown.
 func taskError(act string, err error) error {
 	if is[*UnknownError](err) {
 		err = fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
 	}
-	return doing(act, err)
+	return wrap(act, err)
 }

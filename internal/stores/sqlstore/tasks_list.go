@@ -24,13 +24,13 @@ func (s taskLists) List(ctx context.Context, user string, f tasks.Filter, part t
 	return page, nil
 }
 
-// totalOfList costs the same however long the list is.
+// totalOfList takes the same time however long the list is.
 const totalOfList = `SELECT total FROM task_lists WHERE user_id = $1`
 
-// usualPage is how many tasks a page has room for from the start.
+// usualPage is the initial capacity of a page.
 const usualPage = 100
 
-// page reads a page and its total in one statement, so that they are of one moment.
+// page reads a page and its total in one statement, so that both are from the same moment.
 func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (page tasks.Page, err error) {
 	where, args := chosenBy(user, f)
 	total := totalOfList
@@ -38,7 +38,7 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 		total = `SELECT count(*) FROM tasks WHERE ` + where
 	}
 	n := len(args)
-	// SQLite would prepare a bare LIMIT $n again for each value of it.
+	// SQLite would prepare a plain LIMIT $n again for each value.
 	query := `SELECT ` + taskColumns + `, (` + total + `) FROM tasks WHERE ` + where +
 		` AND id < $` + strconv.Itoa(n+1) + ` ORDER BY id DESC LIMIT CAST($` + strconv.Itoa(n+2) + ` AS BIGINT)`
 	row := newTaskRow()
@@ -51,13 +51,13 @@ func (s taskLists) page(ctx context.Context, user string, f tasks.Filter, part t
 	if err != nil || len(page.Tasks) > 0 || part.Before == math.MaxInt64 {
 		return page, err
 	}
-	// Behind the last task there is no row that could tell the total.
-	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...) // none if the user has never had a task
+	// After the last task there is no row that could hold the total.
+	page.Total, _, err = find(ctx, s.db.reader(ctx), total, scanValue[int64], args...) // no row if the user has never had a task
 	return page, err
 }
 
-// search reads all that the rest of the filter chooses: letter case is one thing to
-// SQLite, another to PostgreSQL, and a third to Unicode.
+// search reads all tasks that match the rest of the filter and compares the text in Go, because
+// SQLite, PostgreSQL and Unicode treat letter case differently.
 func (s taskLists) search(ctx context.Context, user string, f tasks.Filter, part tasks.Part) (page tasks.Page, err error) {
 	where, args := chosenBy(user, f)
 	found, row := tasks.Searcher(f.Search), newTaskRow()
@@ -88,8 +88,8 @@ func addTo(page *tasks.Page, row *taskRow, limit int) {
 	page.Tasks = append(page.Tasks, row.task)
 }
 
-// chosenBy says in SQL which tasks of a user a filter chooses, the words to search for
-// aside. A due date that is NULL is neither before nor after anything.
+// chosenBy returns the SQL condition for a filter, without its search text. A due date that is NULL
+// is neither before nor after any date.
 func chosenBy(user string, f tasks.Filter) (where string, args []any) {
 	where, args = `user_id = $1`, []any{user}
 	and := func(condition string, value any) {
@@ -111,11 +111,11 @@ func chosenBy(user string, f tasks.Filter) (where string, args []any) {
 	return where, args
 }
 
-// taskColumns are those of a task, in the order in which taskRow reads them.
+// taskColumns lists the columns of a task in the order in which taskRow reads them.
 const taskColumns = `id, title, description, completed, priority, due_date, created_at, updated_at`
 
-// taskRow reads tasks, one after the other, without taking anything new for each but
-// what is in it.
+// taskRow reads tasks one after the other. It reuses its buffers, and allocates only the content of
+// each task.
 type taskRow struct {
 	task             tasks.Task
 	description, due sql.NullString
@@ -132,7 +132,7 @@ func newTaskRow() *taskRow {
 	return r
 }
 
-// scan reads the columns of a task, and after them a total if there is one.
+// scan reads the columns of a task, and the total after them if withTotal is set.
 func (r *taskRow) scan(row scanner, withTotal bool) error {
 	columns := r.columns
 	if !withTotal {
@@ -159,14 +159,14 @@ func textOrNil(s sql.NullString) *string {
 	return &s.String
 }
 
-// ranks are the numbers under which priorities are kept, beginning with 1.
+// ranks lists the priorities in the order of their stored numbers, beginning with 1.
 var ranks = [...]tasks.Priority{tasks.Low, tasks.Medium, tasks.High}
 
 func rankOf(p tasks.Priority) int64 { return int64(slices.Index(ranks[:], p) + 1) }
 
 func priorityOf(rank int64) tasks.Priority {
 	if rank < 1 || rank > int64(len(ranks)) {
-		return tasks.Medium // somebody wrote it by hand
+		return tasks.Medium // edited by hand
 	}
 	return ranks[rank-1]
 }

@@ -85,7 +85,7 @@ func TestSharedCommitsSurviveSIGKILL(t *testing.T) {
 		c := spawn(t, "flood", at)
 		c.start.Close()
 		var spent []string
-		for c.out.Scan() { // also what was printed between the kill and the end
+		for c.out.Scan() { // includes what was printed between the kill and the end
 			if spent = append(spent, c.out.Text()); len(spent) == 200 {
 				if err := c.cmd.Process.Kill(); err != nil {
 					t.Fatal(err)

@@ -8,50 +8,50 @@ import (
 	"time"
 )
 
-// runner is where SQL runs. One that is a transaction keeps what runs on it
-// together, or not at all, and is used by one goroutine at a time.
+// runner runs SQL statements. If it is a transaction, its statements take effect together or not at
+// all, and only one goroutine may use it at a time.
 type runner interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// work is what a transaction is begun for. It may be run again from the start,
-// when the database has undone it, so it has no effect but on tx, and what it sets
-// outside it sets anew each time.
+// work is the function that a transaction runs. It may run again from the start if the database has
+// rolled it back. So it must have no effect except on tx, and must set the variables outside of it
+// anew in each run.
 type work func(ctx context.Context, tx runner) error
 
-// keeper makes changes last, in the way of one engine.
-type keeper interface {
-	// keep runs f in one transaction, which stays if f and the commit succeed.
-	keep(ctx context.Context, f work) error
-	// close waits for what is under way.
+// writer commits changes, in the way of one database.
+type writer interface {
+	// do runs f in one transaction, which is committed if f succeeds.
+	do(ctx context.Context, f work) error
+	// close waits for running transactions.
 	close() error
 }
 
-// change runs f in one write transaction, which stays if f and the commit succeed.
-// f may be run again from the start: it has no effect but on tx. The context that it
-// gets carries tx, so that what it calls reads and changes in the same transaction.
+// change runs f in one write transaction, which is committed if f succeeds. f may run again from
+// the start: it must have no effect except on tx. The context passed to f carries tx, so that
+// functions called from f read and write in the same transaction.
 //
-// If ctx carries a transaction of this database already, f runs in that one, under a
-// savepoint, and stays if that one does.
+// If ctx already carries a transaction of this database, f runs in that one, under a savepoint, and
+// takes effect if that one is committed.
 //
-// An error is that of f, or says what the database did: *UnknownError,
-// *RefusedError and *UnreachableError are the ones to tell apart.
+// The error is that of f, or describes what the database did: callers can tell apart *UnknownError,
+// *RefusedError and *UnreachableError.
 func (db *DB) change(ctx context.Context, f func(ctx context.Context, tx runner) error) error {
-	if tx, ok := db.carried(ctx); ok {
-		return step(ctx, tx, f)
+	if tx, ok := db.txFrom(ctx); ok {
+		return inSavepoint(ctx, tx, f)
 	}
-	return db.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
-		return f(context.WithValue(ctx, carrier{db}, tx), tx)
+	return db.writer.do(ctx, func(ctx context.Context, tx runner) error {
+		return f(context.WithValue(ctx, txKey{db}, tx), tx)
 	})
 }
 
-// transact is change with an error that says what was to be done.
+// transact is change with errors that are wrapped with act.
 func (db *DB) transact(ctx context.Context, act string, f work) error {
-	return doing(act, db.change(ctx, f))
+	return wrap(act, db.change(ctx, f))
 }
 
-// transacted is transact for work that gives something; the zero value if it fails.
+// transacted is transact for a function that returns a value. It returns the zero value on failure.
 func transacted[T any](ctx context.Context, db *DB, act string, f func(ctx context.Context, tx runner) (T, error)) (T, error) {
 	var given T
 	err := db.transact(ctx, act, func(ctx context.Context, tx runner) (err error) {
@@ -69,62 +69,61 @@ func (db *DB) execAlone(ctx context.Context, act, query string, args ...any) err
 	return db.transact(ctx, act, func(ctx context.Context, tx runner) error { return exec(ctx, tx, query, args...) })
 }
 
-// reader is where to read: the transaction that ctx carries, or else the pool.
+// reader returns the transaction that ctx carries, or the pool if it carries none.
 func (db *DB) reader(ctx context.Context) runner {
-	if tx, ok := db.carried(ctx); ok {
+	if tx, ok := db.txFrom(ctx); ok {
 		return tx
 	}
 	return db.reads
 }
 
-// carrier is the key of the transaction that a context carries, one a database.
-type carrier struct{ db *DB }
+// txKey is the context key of the transaction of one database.
+type txKey struct{ db *DB }
 
-func (db *DB) carried(ctx context.Context) (runner, bool) {
-	tx, ok := ctx.Value(carrier{db}).(runner)
+func (db *DB) txFrom(ctx context.Context) (runner, bool) {
+	tx, ok := ctx.Value(txKey{db}).(runner)
 	return tx, ok
 }
 
-// step runs f as a part of tx that is undone alone if f fails.
-func step(ctx context.Context, tx runner, f work) (err error) {
+// inSavepoint runs f under a savepoint, so that only the work of f is undone if f fails.
+func inSavepoint(ctx context.Context, tx runner, f work) (err error) {
 	// An inner savepoint hides an outer one of the same name until it is released.
 	if err := exec(ctx, tx, "SAVEPOINT step"); err != nil {
-		return fmt.Errorf("begin a step: %w", err)
+		return fmt.Errorf("begin savepoint: %w", err)
 	}
 	kept := false
 	defer func() { // also when f panics
 		if !kept {
-			err = errors.Join(err, undo(ctx, tx))
+			err = errors.Join(err, rollbackSavepoint(ctx, tx))
 		}
 	}()
 	if err := f(ctx, tx); err != nil {
 		return err
 	}
 	if err := exec(ctx, tx, "RELEASE SAVEPOINT step"); err != nil {
-		return fmt.Errorf("end a step: %w", err)
+		return fmt.Errorf("release savepoint: %w", err)
 	}
 	kept = true
 	return nil
 }
 
-// undo takes back the step, though ctx may have ended.
-func undo(ctx context.Context, tx runner) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+// rollbackSavepoint rolls back to the savepoint, even if ctx has ended.
+func rollbackSavepoint(ctx context.Context, tx runner) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), defaultTimeout)
 	defer cancel()
 	for _, query := range []string{"ROLLBACK TO SAVEPOINT step", "RELEASE SAVEPOINT step"} {
 		if err := exec(ctx, tx, query); err != nil {
-			return &spoiledError{err}
+			return &abortedError{err}
 		}
 	}
 	return nil
 }
 
-// spoiledError says that a part of a transaction could not be undone, so that
-// nothing of it may stay.
-type spoiledError struct{ cause error }
+// abortedError reports that a savepoint could not be rolled back, so the whole transaction must be.
+type abortedError struct{ cause error }
 
-func (e *spoiledError) Error() string { return "undo a step: " + e.cause.Error() }
-func (e *spoiledError) Unwrap() error { return e.cause }
+func (e *abortedError) Error() string { return "roll back to savepoint: " + e.cause.Error() }
+func (e *abortedError) Unwrap() error { return e.cause }
 
-// patience is how long the database may take for what has no deadline.
-const patience = 5 * time.Second
+// defaultTimeout is the timeout of database operations whose context has no deadline.
+const defaultTimeout = 5 * time.Second

@@ -15,7 +15,7 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// notes makes a table whose rows can be there twice, and returns what adds a row to it.
+// notes creates a table that allows duplicate rows, and returns a function that adds a row.
 func notes(t testing.TB, db *DB) (add func(note string) work) {
 	t.Helper()
 	err := db.change(t.Context(), func(ctx context.Context, tx runner) error {
@@ -33,7 +33,7 @@ func notes(t testing.TB, db *DB) (add func(note string) work) {
 	}
 }
 
-// count is how often each note is there.
+// count returns how often each note is stored.
 func count(t testing.TB, db *DB) map[string]int {
 	t.Helper()
 	all, err := collect(t.Context(), db.reader(t.Context()), "SELECT note FROM notes", func(row scanner) (note string, err error) { return note, row.Scan(&note) })
@@ -58,7 +58,7 @@ func expect(t testing.TB, db *DB, want ...string) {
 	}
 }
 
-var errTest = errors.New("it is a test")
+var errTest = errors.New("test error")
 
 func TestChange(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
@@ -103,7 +103,8 @@ func panics(f func()) (with any) {
 	return nil
 }
 
-// TestChangeWithinChange: what a change calls is a part of it, and fails alone.
+// TestChangeWithinChange checks that a nested change is part of the outer one, and that it can fail
+// alone.
 func TestChangeWithinChange(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
 		db := opened(t, url)
@@ -144,7 +145,7 @@ func TestChangeWithinChange(t *testing.T) {
 	})
 }
 
-// TestTransactionEnds: what keeps a transaction for too long can do nothing with it.
+// TestTransactionEnds checks that a transaction cannot be used after its end.
 func TestTransactionEnds(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
 		db := opened(t, url)
@@ -154,7 +155,7 @@ func TestTransactionEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := db.change(late, add("late")); err == nil {
-			t.Error("a transaction that has ended takes a change")
+			t.Error("a transaction that has ended accepts a change")
 		}
 		n := 0
 		if err := readRow(late, db.reader(late), "SELECT 1", &n); err == nil {
@@ -164,7 +165,8 @@ func TestTransactionEnds(t *testing.T) {
 	})
 }
 
-// TestChangesAtOnce: each is kept once, and counts on what was there before it.
+// TestChangesAtOnce checks that each of many concurrent changes is stored once and sees the ones
+// before it.
 func TestChangesAtOnce(t *testing.T) {
 	bothEngines(t, func(t *testing.T, url string) {
 		db := opened(t, url)
@@ -209,7 +211,7 @@ func TestSecrets(t *testing.T) {
 		db, other := opened(t, url), opened(t, url)
 		if !db.Shared() {
 			if _, err := db.Secret(t.Context(), "seal"); err == nil {
-				t.Error("a file that can be copied keeps a secret")
+				t.Error("a file that can be copied stores a secret")
 			}
 			return
 		}
@@ -244,12 +246,12 @@ func TestPing(t *testing.T) {
 	})
 }
 
-// BenchmarkChange compares 16 who write at once with a commit each.
+// BenchmarkChange compares 16 concurrent writers with one commit per change.
 func BenchmarkChange(b *testing.B) {
 	db := opened(b, "sqlite://"+filepath.Join(b.TempDir(), "remit.db"))
 	add := notes(b, db)
 	writers := func(b *testing.B, one func() error) {
-		b.SetParallelism(8) // times the processors
+		b.SetParallelism(8) // times GOMAXPROCS
 		b.RunParallel(func(p *testing.PB) {
 			for p.Next() {
 				if err := one(); err != nil {
@@ -271,16 +273,16 @@ func BenchmarkChange(b *testing.B) {
 	})
 }
 
-// longEnough is for what has to happen, however busy the machine is.
-const longEnough = 5 * time.Minute
+// waitLimit bounds the wait for events that must happen, however busy the machine is.
+const waitLimit = 5 * time.Minute
 
-// runsTwice is a keeper that runs what it is given twice, as if the database had undone the
-// first time at its last query.
-type runsTwice struct{ keeper }
+// runsTwice is a writer that runs each function twice, as if the database had rolled back the first
+// run at its last query.
+type runsTwice struct{ writer }
 
-func (k runsTwice) keep(ctx context.Context, f work) error {
-	return k.keeper.keep(ctx, func(ctx context.Context, tx runner) error {
-		if err := step(ctx, tx, func(ctx context.Context, tx runner) error { return f(ctx, failsToInsert{tx}) }); !errors.Is(err, errTest) {
+func (k runsTwice) do(ctx context.Context, f work) error {
+	return k.writer.do(ctx, func(ctx context.Context, tx runner) error {
+		if err := inSavepoint(ctx, tx, func(ctx context.Context, tx runner) error { return f(ctx, failsToInsert{tx}) }); !errors.Is(err, errTest) {
 			return fmt.Errorf("the first time: %w", err)
 		}
 		return f(ctx, tx)
@@ -296,10 +298,11 @@ func (r failsToInsert) QueryContext(ctx context.Context, query string, args ...a
 	return r.runner.QueryContext(ctx, query, args...)
 }
 
-// TestAskRunsAgain: a question that is asked again after the database has undone it is the same.
+// TestAskRunsAgain checks that a request gets the same content when it is stored again after a
+// rollback.
 func TestAskRunsAgain(t *testing.T) {
 	db := opened(t, "sqlite://"+filepath.Join(t.TempDir(), "remit.db"))
-	db.keeper = runsTwice{db.keeper}
+	db.writer = runsTwice{db.writer}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	want := approval.Request{
 		ID: "a1", Key: "k", Workspace: "/w", Principal: "ann", Tool: "demo/note", Version: "1.0.0", Digest: "sha256:1",

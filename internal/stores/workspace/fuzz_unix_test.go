@@ -15,7 +15,7 @@ import (
 
 const secret = "TOP-SECRET"
 
-// fuzzTree is a root full of traps; it lies in a folder of its own.
+// fuzzTree creates a root full of traps in a folder of its own.
 func fuzzTree(t testing.TB) string {
 	top := realTemp(t)
 	plant(t, top, "outside/s.md="+secret, "s.md="+secret)
@@ -30,7 +30,7 @@ func openFuzzTree(t testing.TB, dir string) *workspace.Root {
 	return open(t, dir, filepath.Join(dir, ".remit"), filepath.Join(dir, "remit.yaml"))
 }
 
-// checkOutcome holds every answer against what the kernel says about the name.
+// checkOutcome compares every answer with that of the kernel for the same name.
 func checkOutcome(t *testing.T, root *workspace.Root, dir, name string) {
 	t.Helper()
 	got := read(root, name, anywhere())
@@ -42,10 +42,10 @@ func checkOutcome(t *testing.T, root *workspace.Root, dir, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What the caller said itself is no leak.
-	if told := strings.ReplaceAll(got.Message, name, ""); strings.Contains(told, filepath.Dir(dir)) ||
+	// What the caller itself sent is no leak.
+	if leaked := strings.ReplaceAll(got.Message, name, ""); strings.Contains(leaked, filepath.Dir(dir)) ||
 		!strings.Contains(name, filepath.Dir(dir)) && strings.Contains(string(body), filepath.Dir(dir)) {
-		t.Errorf("%q: the answer tells a host path: %s", name, body)
+		t.Errorf("%q: the answer contains a host path: %s", name, body)
 	}
 	if got.Kind == contract.Internal || got.Kind == contract.Unavailable {
 		t.Errorf("%q: %s", name, body)
@@ -67,7 +67,7 @@ func checkContent(t *testing.T, got answer, dir, name string) {
 	}
 }
 
-// FuzzJudge names paths in every way, as a caller could.
+// FuzzJudge tries paths of every form, as a caller could.
 func FuzzJudge(f *testing.F) {
 	for _, name := range []string{
 		"a.md", "docs/b.md", "./docs//deep/./c.md", ".", "", "l/b.md", "up/b.md", "env", "out/s.md", "top/etc/passwd", "abs/deep/c.md",
@@ -83,7 +83,7 @@ func FuzzJudge(f *testing.F) {
 	})
 }
 
-// FuzzLink lets links lead in every way, as a repository could.
+// FuzzLink tries links of every form, as a repository could.
 func FuzzLink(f *testing.F) {
 	for _, target := range []string{
 		"b.md", "../a.md", "../.env", "deep/../b.md", "../l/deep/../../.env", "../../outside/s.md", "ROOT/docs/b.md", "ROOT/docs/../.env",

@@ -7,17 +7,15 @@ import (
 	"strings"
 )
 
-// hidden is what no tool may reach, whatever its policy says. It is known by
-// name, so that it is refused before it exists, and by host path, so that it is
-// recognized when it is reached by another name: a hard link, a bind mount, a
-// link made later.
+// hidden holds the paths that no tool may reach, whatever its policy says. They are matched by
+// name, so that they are denied before they exist, and by identity of the host path, so that they
+// are also recognized under another name: a hard link, a bind mount, or a link created later.
 type hidden struct {
-	names []string // beneath the root, lower case
+	names []string // within the root, lower case
 	hosts []string
 }
 
-// hide works out what the host paths are called beneath a root that has two
-// spellings.
+// hide finds the names of host paths within a root that has two spellings.
 func hide(paths []string, given, real string) (hidden, error) {
 	var h hidden
 	for _, p := range paths {
@@ -46,8 +44,8 @@ func (h *hidden) add(host, root string) {
 	}
 }
 
-// covers tells whether a clean path in plain spelling is hidden or lies within
-// something hidden. Letter case does not count, because on many disks it does not.
+// covers reports whether a clean path in plain spelling is hidden or inside a hidden folder. It
+// ignores letter case, because many file systems do.
 func (h *hidden) covers(plain string) bool {
 	lower := strings.ToLower(plain)
 	return slices.ContainsFunc(h.names, func(name string) bool {
@@ -56,8 +54,7 @@ func (h *hidden) covers(plain string) bool {
 	})
 }
 
-// beneath gives the slash-separated path that leads from folder to host, if
-// host is the folder or lies in it.
+// beneath returns the slash-separated path from folder to host, if host is the folder or inside it.
 func beneath(folder, host string) (string, bool) {
 	name, err := filepath.Rel(folder, host)
 	if err != nil || !filepath.IsLocal(name) {
@@ -66,8 +63,8 @@ func beneath(folder, host string) (string, bool) {
 	return filepath.ToSlash(name), true
 }
 
-// RealPath gives the one name of a host path that may be reached by several: it follows the
-// links in as much of it as exists.
+// RealPath returns the canonical name of a host path: it resolves the links in the part of the path
+// that exists.
 func RealPath(host string) string {
 	resolved, err := filepath.EvalSymlinks(host)
 	if err == nil {

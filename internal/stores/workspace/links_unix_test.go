@@ -19,7 +19,7 @@ import (
 
 func TestLinks(t *testing.T) {
 	const secret = "S"
-	// A name means: allowed is readable, everything else is not.
+	// The file named "allowed" is readable, all others are not.
 	tree := []string{
 		"AGENTS.md=agents", ".env=" + secret, "secrets/s.md=" + secret, "vault/sub/", "vault/x.md=vault", "vault/a.key=" + secret,
 		"docs/a.md=A", "docs/sub/deep/d.md=D", "docs/x.md=docs-x", ".git/config=" + secret, ".remit/remit.db=" + secret, "real/nested/",
@@ -132,20 +132,20 @@ func TestRootBehindLink(t *testing.T) {
 		".remit/db": denied(".remit/db"),
 		"conf.yaml": denied("conf.yaml"),
 		"dotdata/x": denied("dotdata/x"),
-		"data/db":   denied("data/db"), // where the hidden link leads
+		"data/db":   denied("data/db"), // the target of the hidden link
 		"data/none": denied("data/none"),
-		"later/x":   denied("later/x"), // known by a third name of the root alone
+		"later/x":   denied("later/x"), // matches only a third name of the root
 	} {
 		t.Run(name, func(t *testing.T) { check(t, read(root, name, anywhere()), want) })
 	}
 	if err := os.Remove(filepath.Join(top, "real", "dotdata")); err != nil {
 		t.Fatal(err)
 	}
-	check(t, read(root, "dotdata/x", anywhere()), denied("dotdata/x")) // gone, and no less hidden
+	check(t, read(root, "dotdata/x", anywhere()), denied("dotdata/x")) // removed, but still hidden
 }
 
-// What is hidden is recognized even if it came about after the root was opened
-// and goes by a name that nobody told us.
+// Hidden files are recognized even if they were created after the root was opened, and under any
+// name.
 func TestHiddenByIdentity(t *testing.T) {
 	dir, outside := realTemp(t), realTemp(t)
 	data, conf := filepath.Join(outside, "data"), filepath.Join(outside, "conf.yaml")
@@ -171,8 +171,8 @@ func TestHiddenByIdentity(t *testing.T) {
 	check(t, read(root, "docs/a.md", anywhere()), answer{Content: "A", Resolved: "docs/a.md"})
 }
 
-// What was judged is opened, or nothing is.
-func TestChangedAfterJudging(t *testing.T) {
+// The checked file is opened, or none is.
+func TestChangedAfterCheck(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(dir string) error
@@ -212,12 +212,12 @@ func TestChangedAfterJudging(t *testing.T) {
 	}
 }
 
-// replace puts a link in the place of name.
+// replace returns a function that replaces name by a link.
 func replace(name, target string) func(string) error {
 	return func(dir string) error { return os.Symlink(target, moved(filepath.Join(dir, name))) }
 }
 
-// moved makes room at a path.
+// moved moves a path away.
 func moved(full string) string {
 	_ = os.Rename(full, full+".old")
 	return full
@@ -297,7 +297,7 @@ func TestOpenAppendByManyAtOnce(t *testing.T) {
 	check(t, read(root, "a/b/c/log", anywhere()), answer{Content: strings.Repeat("x", 16), Resolved: "a/b/c/log"})
 }
 
-// While the tree changes under a reader, it gets the good content or an error.
+// While the tree changes, a reader gets the right content or an error.
 func TestSwappingRace(t *testing.T) {
 	reads := 20_000
 	if testing.Short() {
@@ -305,8 +305,8 @@ func TestSwappingRace(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		link string // what the swapped place becomes at times
-		swap string // the place that is swapped with it
+		link string // what the swapped path becomes at times
+		swap string // the path that is swapped with it
 	}{
 		{"file and link to a denied file", "spare->../../.env", "docs/sub/a.md"},
 		{"file and link out of the root", "spare->/etc/passwd", "docs/sub/a.md"},
@@ -323,7 +323,7 @@ func TestSwappingRace(t *testing.T) {
 			defer stop()
 
 			good, refused := 0, 0
-			// On a busy machine it takes longer until both have had their turn.
+			// On a busy machine, it takes longer until both states have been seen.
 			for i := 0; i < reads || good == 0 || refused == 0; i++ {
 				switch got := read(root, "docs/sub/a.md", anywhere()); {
 				case got.Content == "good":
@@ -338,7 +338,7 @@ func TestSwappingRace(t *testing.T) {
 	}
 }
 
-// swapping lets two paths change places until it is stopped.
+// swapping swaps two paths repeatedly until it is stopped.
 func swapping(t *testing.T, a, b string) (stop func()) {
 	var group sync.WaitGroup
 	done := make(chan struct{})

@@ -10,8 +10,8 @@ import (
 	"remit/internal/contract"
 )
 
-// maxEntries bounds how much of one folder is looked at. A list helps to find a
-// name; nobody is promised all of them.
+// maxEntries limits how many entries of a folder are read. A list helps to find a name; it is not
+// guaranteed to be complete.
 const maxEntries = 10_000
 
 // child is a regular file or a folder in a folder.
@@ -20,12 +20,11 @@ type child struct {
 	folder bool
 }
 
-// List names what policy lets a caller read in a folder ("." is the root), in
-// order: files by their path beneath the root, and folders that may hold such
-// files with a slash at the end. It looks only at names that begin as asked,
-// letter case aside, and leaves out links, so that nothing is listed by a name
-// that leads elsewhere. A folder that policy refuses is Denied before anything
-// tells whether it exists.
+// List returns the paths that policy allows a caller to read in a folder ("." is the root), sorted:
+// files by their path within the root, and folders that may hold such files with a slash at the
+// end. It returns only names that begin with begins, ignoring letter case. It omits links, so that
+// no name in the list leads to another place. A folder that policy refuses is Denied, whether or
+// not it exists.
 func (r *Root) List(folder, begins string, policy *contract.PathPolicy) ([]string, error) {
 	q := request{root: r, name: folder, policy: policy}
 	if policy == nil || !wellFormed(folder) {
@@ -53,7 +52,7 @@ func beginsWith(name, begins string) bool {
 	return len(name) >= len(begins) && strings.EqualFold(name[:len(begins)], begins)
 }
 
-// listed gives a path as it stands in a list, if it may.
+// listed returns a path in the form of a list entry, if it may be listed.
 func (q request) listed(name string, folder bool) (string, bool) {
 	switch {
 	case !wellFormed(name) || q.forbids(name):
@@ -65,7 +64,7 @@ func (q request) listed(name string, folder bool) (string, bool) {
 	}
 }
 
-// mayHold tells whether a path beneath a folder could be an allowed one.
+// mayHold reports whether a path inside a folder could be allowed.
 func (q request) mayHold(folder string) bool {
 	if len(q.policy.Allow) == 0 {
 		return true
@@ -75,7 +74,7 @@ func (q request) mayHold(folder string) bool {
 	})
 }
 
-// leadsBelow tells whether a pattern could match something beneath a folder.
+// leadsBelow reports whether a pattern could match a path inside a folder.
 func leadsBelow(pattern, folder []string) bool {
 	for i, step := range folder {
 		switch {

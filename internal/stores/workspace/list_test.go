@@ -47,8 +47,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListRefuses: a folder that is out of bounds is denied before anything tells
-// whether it exists.
+// TestListRefuses checks that a folder that policy refuses is denied, whether or not it exists.
 func TestListRefuses(t *testing.T) {
 	dir := realTemp(t)
 	plant(t, dir, "docs/a.md=A", "secrets/s.md=S", "src/main.go=M", ".remit/remit.db=S")

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// children finds the wanted files and folders in a folder, which is reached
-// without following links. Hidden things are not among them.
+// children returns the wanted files and folders in a folder, which it opens without following
+// links. It omits hidden ones.
 func (q request) children(folder string, wanted func(name string) bool) (found []child, err error) {
 	err = q.root.dir.lend(func(root int) error {
 		secrets := q.root.hidden.identities()
@@ -34,10 +34,11 @@ func (q request) children(folder string, wanted func(name string) bool) (found [
 	return found, err
 }
 
-// childrenAmong leaves out what is not to be seen, and what has just gone.
+// childrenAmong returns the files and folders with these names, without hidden ones and those that
+// no longer exist.
 func childrenAmong(names []string, dir int, secrets []identity) (found []child) {
 	for _, name := range names {
-		here, err := lookAt(dir, name)
+		here, err := statAt(dir, name)
 		if err != nil || slices.Contains(secrets, here.identity) {
 			continue
 		}
@@ -48,7 +49,7 @@ func childrenAmong(names []string, dir int, secrets []identity) (found []child) 
 	return found
 }
 
-// namesIn reads an open folder, which may have been opened only to pass through.
+// namesIn reads the names in an open folder, whose descriptor may allow only traversal.
 func namesIn(dir int) ([]string, error) {
 	fd, err := openIn(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

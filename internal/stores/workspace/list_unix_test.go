@@ -15,7 +15,8 @@ import (
 	"remit/internal/contract"
 )
 
-// TestListShowsNoLinks: nor anything hidden by another name, nor what is no file.
+// TestListShowsNoLinks checks that links, hidden files under other names, and special files are not
+// listed.
 func TestListShowsNoLinks(t *testing.T) {
 	dir := realTemp(t)
 	plant(
@@ -78,8 +79,8 @@ func TestOpenRead(t *testing.T) {
 	_ = file.Close()
 }
 
-// FuzzList names folders in every way: whatever is listed is what it is called,
-// and can be read by those who were shown it.
+// FuzzList tries folder names of every form: every listed path must have its canonical name, and be
+// readable with the same policy.
 func FuzzList(f *testing.F) {
 	for _, folder := range []string{
 		".", "docs", "docs/deep", "./docs//", "", "l", "up", "out", "top", "abs", "data", "loop", "..", "docs/..", "secrets", ".remit", "/", "C:", `docs\deep`, "a\x00", "\xff",

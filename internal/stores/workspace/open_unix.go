@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens the resolved path, a folder at a time and without following links,
-// so that it arrives at the place that was judged or nowhere.
+// open opens the resolved path, one folder at a time and without following links, so that it opens
+// the path that was checked or fails.
 func (f *File) open() (*os.File, error) {
 	fd := -1
 	err := f.root.dir.lend(func(root int) (err error) {
@@ -40,13 +40,13 @@ func (f *File) openFrom(root int) (int, error) {
 	return f.openLast(dir, base, secrets)
 }
 
-// pass enters a folder on the way, unless it is a hidden one.
+// pass opens a folder on the way to a file, unless the folder is hidden.
 func (q request) pass(dir int, name string, secrets []identity) (int, error) {
 	next, err := openIn(dir, name, searchOnly, 0)
 	if err != nil {
 		return -1, err
 	}
-	here, err := lookInto(next)
+	here, err := statOpen(next)
 	if err == nil && slices.Contains(secrets, here.identity) {
 		err = q.denied(errors.New("the path leads through a hidden one"))
 	}
@@ -56,27 +56,27 @@ func (q request) pass(dir int, name string, secrets []identity) (int, error) {
 	return next, nil
 }
 
-// openLast opens the file itself. It looks before it opens, because to open a
-// device may have an effect, and again after, because only then is it certain.
+// openLast opens the file itself. It checks the file before opening it, because opening a device
+// may have an effect, and again afterwards, because the file may have been replaced in between.
 func (f *File) openLast(dir int, name string, secrets []identity) (int, error) {
-	here, err := lookAt(dir, name)
+	here, err := statAt(dir, name)
 	if err == nil {
 		err = f.readable(here, secrets)
 	}
 	if err != nil {
 		return -1, err
 	}
-	// A pipe that took the place of the file must not hold us up.
+	// O_NONBLOCK keeps a pipe that has replaced the file from blocking us.
 	fd, err := openIn(dir, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return -1, err
 	}
-	here, err = lookInto(fd)
+	here, err = statOpen(fd)
 	if err == nil {
 		err = f.readable(here, secrets)
 	}
 	if err == nil {
-		err = unix.SetNonblock(fd, false) // a regular file has no use for the poller
+		err = unix.SetNonblock(fd, false) // a regular file needs no poller
 	}
 	if err != nil {
 		return -1, errors.Join(err, unix.Close(fd))
@@ -89,7 +89,7 @@ func (f *File) readable(n node, secrets []identity) error {
 	case slices.Contains(secrets, n.identity):
 		return f.denied(errors.New("the path leads to a hidden one"))
 	case n.isLink():
-		return f.denied(errors.New("the path became a link after it was judged"))
+		return f.denied(errors.New("the path became a link after it was checked"))
 	case n.isFolder():
 		return f.isFolder()
 	case !n.isRegular():
@@ -99,10 +99,9 @@ func (f *File) readable(n node, secrets []identity) error {
 	}
 }
 
-// OpenAppend opens a file of ours beneath the root for reading and appending
-// and makes it, and the folders it lies in, if need be; what it makes is there
-// to stay when it returns. It refuses to go through a link. The name is one of
-// ours, not a caller's: no policy is asked.
+// OpenAppend opens one of Remit's own files within the root for reading and appending. It creates
+// the file and the folders above it if they are missing, and syncs what it creates. It refuses to
+// go through a link. No policy applies, because the name does not come from a caller.
 func (r *Root) OpenAppend(name string) (*os.File, error) {
 	if !isOurs(name) {
 		return nil, fmt.Errorf("open %q to append: %w", name, os.ErrInvalid)
@@ -129,7 +128,7 @@ func appendFrom(root int, name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	here, err := lookInto(fd)
+	here, err := statOpen(fd)
 	if err == nil && !here.isRegular() {
 		err = fmt.Errorf("%s is not a regular file", base)
 	}
@@ -145,7 +144,7 @@ func enterOrMake(dir int, name string) (int, error) {
 	if !errors.Is(err, unix.ENOENT) {
 		return fd, err
 	}
-	// Another process may make it first, which is as good.
+	// It does not matter if another process creates the folder first.
 	if err := unix.Mkdirat(dir, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
 		return -1, fmt.Errorf("make folder %s: %w", name, err)
 	}
@@ -171,11 +170,10 @@ func openOrMake(dir int, name string) (int, error) {
 	return fd, nil
 }
 
-// keepEntry makes a new name in a folder last: a file that is synced is still
-// lost if the folder forgets it.
+// keepEntry makes a new directory entry durable: without it, a synced file can still be lost.
 func keepEntry(dir int) error {
 	err := unix.Fsync(dir)
-	if err != nil && !isAny(err, unix.EINVAL, unix.ENOTSUP) { // some disks cannot sync a folder
+	if err != nil && !isAny(err, unix.EINVAL, unix.ENOTSUP) { // some file systems cannot sync a folder
 		return fmt.Errorf("sync folder: %w", err)
 	}
 	return nil

@@ -9,11 +9,11 @@ import (
 	"os"
 )
 
-// firstRead bounds what is set aside on the word of a file's size alone: a
-// sparse file claims any size it likes.
+// firstRead limits what is allocated because of the size of a file alone: a sparse file can claim
+// any size.
 const firstRead = 1 << 20
 
-// contentOf reads an open regular file to its end, within the policy's Max.
+// contentOf reads an open regular file to its end, up to the policy's Max.
 func (f *File) contentOf(file *os.File) ([]byte, fs.FileInfo, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -27,7 +27,7 @@ func (f *File) contentOf(file *os.File) ([]byte, fs.FileInfo, error) {
 		return nil, nil, f.tooLarge(info.Size(), limit)
 	}
 	var content bytes.Buffer
-	content.Grow(int(min(info.Size(), firstRead)) + bytes.MinRead) // with an honest size it allocates once
+	content.Grow(int(min(info.Size(), firstRead)) + bytes.MinRead) // one allocation, if the size is correct
 	size, err := content.ReadFrom(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read open file: %w", err)

@@ -2,6 +2,5 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// searchOnly opens a folder to pass through it, for which the right to list it
-// is not needed.
+// searchOnly opens a folder for traversal, which does not need permission to list it.
 const searchOnly = unix.O_PATH | unix.O_DIRECTORY

@@ -4,6 +4,6 @@ package workspace
 
 import "golang.org/x/sys/unix"
 
-// searchOnly opens a folder to pass through it. Systems other than Linux have
-// no common way to do so without the right to list it.
+// searchOnly opens a folder for traversal. Systems other than Linux have no common way to do that
+// without permission to list the folder.
 const searchOnly = unix.O_RDONLY | unix.O_DIRECTORY

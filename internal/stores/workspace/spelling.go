@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// plainSpelling gives the name that a forgiving disk may take a clean path for.
-// Such disks (APFS, HFS+, ext4 with casefold) fold letters that have no
-// ordinary case, and overlook characters that show nothing: to them `.ſecrets`
-// is `.secrets`. Rules are written in ASCII, so that is as far as this goes.
+// plainSpelling returns the name that a case-insensitive file system may use for a clean path. Such
+// file systems (APFS, HFS+, ext4 with casefold) fold letters that have no ordinary case, and ignore
+// invisible characters: to them `.ſecrets` is `.secrets`. Policy patterns are ASCII, so only
+// folding to ASCII matters.
 func plainSpelling(clean string) string {
 	if !strings.ContainsFunc(clean, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return clean
@@ -22,12 +22,12 @@ func plainSpelling(clean string) string {
 	return path.Clean(b.String())
 }
 
-// ligatures are letters that fold to several.
+// ligatures maps letters that fold to several letters.
 var ligatures = map[rune]string{
 	'ß': "ss", 'ẞ': "ss", 'ﬀ': "ff", 'ﬁ': "fi", 'ﬂ': "fl", 'ﬃ': "ffi", 'ﬄ': "ffl", 'ﬅ': "st", 'ﬆ': "st",
 }
 
-// plainLetters gives the ASCII letters that r folds to, and r if there are none.
+// plainLetters returns the ASCII letters that r folds to, or r if there are none.
 func plainLetters(r rune) string {
 	if letters, ok := ligatures[r]; ok {
 		return letters

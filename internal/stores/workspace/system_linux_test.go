@@ -12,8 +12,8 @@ import (
 	"remit/internal/contract"
 )
 
-// Files of the proc filesystem say they are empty and are not, just like a file
-// that grows between the look and the reading.
+// Files of the proc file system report size zero but have content, like a file that grows between
+// Stat and Read.
 func TestFileLargerThanItSays(t *testing.T) {
 	root := open(t, "/proc/self")
 	policy := &contract.PathPolicy{Max: 16}
@@ -26,7 +26,7 @@ func TestFileLargerThanItSays(t *testing.T) {
 		t.Errorf("without a limit: %+v", got)
 	}
 	check(t, read(root, "exe", policy), denied("exe"))           // a link out of the root
-	check(t, read(root, "root/etc", policy), denied("root/etc")) // a link to the top
+	check(t, read(root, "root/etc", policy), denied("root/etc")) // a link to the host's root
 }
 
 func TestDevice(t *testing.T) {
@@ -38,7 +38,7 @@ func TestDevice(t *testing.T) {
 	check(t, read(open(t, dir), "zero", anywhere()), refusal(contract.Invalid, "zero is not a regular file", "zero"))
 }
 
-// Descriptors are not left open, however a call ends.
+// No call leaves a descriptor open, whatever its result.
 func TestNothingStaysOpen(t *testing.T) {
 	dir := realTemp(t)
 	plant(t, dir, "docs/sub/deep/a.md=A", "docs/l->sub/deep/../deep/a.md", "docs/out->../..", "docs/loop->loop", "docs/abs->ROOT/docs/sub",
@@ -87,8 +87,8 @@ func TestSystemRefuses(t *testing.T) {
 	})
 }
 
-// asNobody runs f without the rights of root, if we have them. Linux keeps the
-// user for file access by thread, so the thread is ours until it is restored.
+// asNobody runs f without the rights of root, if we have them. Linux keeps the user id for file
+// access per thread, so the thread is locked until the id is restored.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -102,6 +102,6 @@ func asNobody(t *testing.T, f func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.SetfsuidRetUid(before) // it cannot fail for root
+	defer unix.SetfsuidRetUid(before) // cannot fail for root
 	f()
 }

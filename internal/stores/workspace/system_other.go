@@ -14,23 +14,23 @@ import (
 	"syscall"
 )
 
-// Systems without openat get os.Root, which cannot leave the root, and no links
-// at all: there is then nothing to resolve, and nothing that could lead astray.
+// Systems without openat use os.Root, which cannot leave the root, and allow no links at all. So
+// there is nothing to resolve, and nothing that could lead to another place.
 
 type handle = *os.Root
 
 func openHandle(dir string) (handle, error) { return os.OpenRoot(dir) }
 
-// resolve makes sure that no step of a clean path is a link or hidden.
+// resolve returns an error if any element of a clean path is a link or hidden.
 func (q request) resolve(clean string) (string, error) {
 	_, err := q.inspect(clean)
 	return clean, err
 }
 
-// inspect tells what stands at the end of a clean path.
+// inspect returns the file at the end of a clean path.
 func (q request) inspect(clean string) (fs.FileInfo, error) {
 	secrets := q.root.hidden.infos()
-	here, err := q.look(".", secrets)
+	here, err := q.lstat(".", secrets)
 	for i, steps := 0, segments(clean); err == nil && i < len(steps); i++ {
 		if hasAlias(steps[i]) {
 			return nil, q.denied(errors.New("the name may stand for another"))
@@ -38,15 +38,15 @@ func (q request) inspect(clean string) (fs.FileInfo, error) {
 		if !here.IsDir() {
 			return nil, q.notFound(syscall.ENOTDIR)
 		}
-		here, err = q.look(path.Join(steps[:i+1]...), secrets)
+		here, err = q.lstat(path.Join(steps[:i+1]...), secrets)
 	}
 	return here, err
 }
 
-func (q request) look(at string, secrets []fs.FileInfo) (fs.FileInfo, error) {
+func (q request) lstat(at string, secrets []fs.FileInfo) (fs.FileInfo, error) {
 	here, err := q.root.dir.Lstat(at)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", at, err)
+		return nil, fmt.Errorf("stat %s: %w", at, err)
 	}
 	if isLink(here) || isSecret(here, secrets) {
 		return nil, q.denied(errors.New("the path leads through a link or a hidden path"))
@@ -54,18 +54,18 @@ func (q request) look(at string, secrets []fs.FileInfo) (fs.FileInfo, error) {
 	return here, nil
 }
 
-// hasAlias tells whether Windows may read a step as another name: a stream, a
-// short name, or one with dots and spaces that it drops.
+// hasAlias reports whether Windows may interpret a path element as another name: a stream, a short
+// name, or a name whose trailing dots and spaces it drops.
 func hasAlias(step string) bool {
 	return strings.ContainsAny(step, ":~") || strings.TrimRight(step, ". ") != step
 }
 
-// isLink counts junctions and other things that redirect as links.
+// isLink treats junctions and other redirections as links.
 func isLink(info fs.FileInfo) bool {
 	return info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0
 }
 
-// infos finds the hidden things that exist now.
+// infos returns the hidden files and folders that exist now.
 func (h *hidden) infos() []fs.FileInfo {
 	var found []fs.FileInfo
 	for _, host := range h.hosts {
@@ -80,8 +80,7 @@ func isSecret(info fs.FileInfo, secrets []fs.FileInfo) bool {
 	return slices.ContainsFunc(secrets, func(secret fs.FileInfo) bool { return os.SameFile(info, secret) })
 }
 
-// open opens the path after another look, and makes sure that what it opened is
-// what it saw.
+// open checks the path again, opens it, and verifies that it opened what it checked.
 func (f *File) open() (*os.File, error) {
 	seen, err := f.inspect(f.resolved)
 	switch {
@@ -94,16 +93,16 @@ func (f *File) open() (*os.File, error) {
 	}
 	file, err := f.root.dir.Open(f.resolved)
 	if err != nil {
-		return nil, fmt.Errorf("open judged path: %w", err)
+		return nil, fmt.Errorf("open checked path: %w", err)
 	}
 	if info, err := file.Stat(); err != nil || !os.SameFile(seen, info) {
-		return nil, f.denied(errors.Join(errors.New("the path changed after it was judged"), err, file.Close()))
+		return nil, f.denied(errors.Join(errors.New("the path changed after it was checked"), err, file.Close()))
 	}
 	return file, nil
 }
 
-// children finds the wanted files and folders in a folder, which is reached
-// without following links. Hidden things are not among them.
+// children returns the wanted files and folders in a folder, which it opens without following
+// links. It omits hidden ones.
 func (q request) children(folder string, wanted func(name string) bool) ([]child, error) {
 	if _, err := q.inspect(folder); err != nil {
 		return nil, err
@@ -123,7 +122,7 @@ func (q request) children(folder string, wanted func(name string) bool) ([]child
 		if !wanted(name) || hasAlias(name) {
 			continue
 		}
-		here, err := q.look(path.Join(folder, name), secrets)
+		here, err := q.lstat(path.Join(folder, name), secrets)
 		if err == nil && (here.IsDir() || here.Mode().IsRegular()) {
 			found = append(found, child{name, here.IsDir()})
 		}
@@ -131,9 +130,9 @@ func (q request) children(folder string, wanted func(name string) bool) ([]child
 	return found, nil
 }
 
-// OpenAppend opens a file of ours beneath the root for reading and appending
-// and makes it, and the folders it lies in, if need be. It refuses to go through
-// a link. The name is one of ours, not a caller's: no policy is asked.
+// OpenAppend opens one of Remit's own files within the root for reading and appending. It creates
+// the file and the folders above it if they are missing. It refuses to go through a link. No policy
+// applies, because the name does not come from a caller.
 func (r *Root) OpenAppend(name string) (*os.File, error) {
 	if !isOurs(name) {
 		return nil, fmt.Errorf("open %q to append: %w", name, fs.ErrInvalid)
@@ -141,7 +140,7 @@ func (r *Root) OpenAppend(name string) (*os.File, error) {
 	if err := r.makeFolders(path.Dir(name)); err != nil {
 		return nil, fmt.Errorf("open %s to append: %w", name, err)
 	}
-	// To open a link that leads nowhere would make what it leads to.
+	// Opening a dangling link would create its target.
 	if at, err := r.dir.Lstat(name); err == nil && isLink(at) {
 		return nil, fmt.Errorf("open %s to append: it is a link", name)
 	}
@@ -155,11 +154,11 @@ func (r *Root) OpenAppend(name string) (*os.File, error) {
 	return file, nil
 }
 
-// isPlain makes sure that name is the open file itself, not a link to it.
+// isPlain returns an error unless name is the open file itself, not a link to it.
 func (r *Root) isPlain(name string, file *os.File) error {
 	at, err := r.dir.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("look at file: %w", err)
+		return fmt.Errorf("stat file: %w", err)
 	}
 	info, err := file.Stat()
 	switch {
@@ -182,7 +181,7 @@ func (r *Root) makeFolders(folder string) error {
 		}
 		info, err := r.dir.Lstat(at)
 		if err != nil {
-			return fmt.Errorf("look at folder: %w", err)
+			return fmt.Errorf("stat folder: %w", err)
 		}
 		if isLink(info) {
 			return fmt.Errorf("%s is a link", at)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle keeps the root folder open. Its descriptor is lent out by the runtime,
-// which sees to it that Close cannot pull it from under a call in progress.
+// handle keeps the root folder open. The runtime lends its descriptor, so that Close cannot close
+// it during a call.
 type handle struct {
 	file *os.File
 	conn syscall.RawConn
@@ -41,13 +41,13 @@ func (h handle) lend(use func(root int) error) error {
 	return err
 }
 
-// node is what stands at a place on disk.
+// node is the type and identity of a file.
 type node struct {
 	identity
 	mode uint32
 }
 
-// identity tells whether two names lead to the same thing on disk.
+// identity identifies a file on disk, whatever its name.
 type identity struct{ device, inode uint64 }
 
 func (n node) isLink() bool    { return n.mode&unix.S_IFMT == unix.S_IFLNK }
@@ -56,31 +56,31 @@ func (n node) isRegular() bool { return n.mode&unix.S_IFMT == unix.S_IFREG }
 
 func nodeOf(st *unix.Stat_t) node {
 	return node{
-		identity: identity{device: uint64(st.Dev), inode: uint64(st.Ino)}, // the widths differ by system
+		identity: identity{device: uint64(st.Dev), inode: uint64(st.Ino)}, // the field widths differ by system
 		mode:     uint32(st.Mode),
 	}
 }
 
-// lookAt tells what name is in an open folder, be it a link.
-func lookAt(dir int, name string) (node, error) {
+// statAt describes an entry of an open folder, without following a link.
+func statAt(dir int, name string) (node, error) {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return node{}, fmt.Errorf("look at %s: %w", name, err)
+		return node{}, fmt.Errorf("stat %s: %w", name, err)
 	}
 	return nodeOf(&st), nil
 }
 
-// lookInto tells what an open descriptor leads to.
-func lookInto(fd int) (node, error) {
+// statOpen describes the file of an open descriptor.
+func statOpen(fd int) (node, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return node{}, fmt.Errorf("look into open file: %w", err)
+		return node{}, fmt.Errorf("stat open file: %w", err)
 	}
 	return nodeOf(&st), nil
 }
 
-// identities finds the hidden things that exist now. They are looked up for
-// every call, because they may be made, moved or linked at any time.
+// identities returns the identities of the hidden files and folders that exist now. It looks them
+// up for every call, because they may be created, moved or linked at any time.
 func (h *hidden) identities() []identity {
 	found := make([]identity, 0, len(h.hosts))
 	for _, host := range h.hosts {
@@ -92,8 +92,8 @@ func (h *hidden) identities() []identity {
 	return found
 }
 
-// openIn opens name in an open folder, and never what a link there leads to: a
-// link is ELOOP, whatever this system calls it.
+// openIn opens name in an open folder, without following a link: for a link it returns ELOOP on
+// every system.
 func openIn(dir int, name string, flags int, perm uint32) (int, error) {
 	for {
 		fd, err := unix.Openat(dir, name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
@@ -101,7 +101,7 @@ func openIn(dir int, name string, flags int, perm uint32) (int, error) {
 		case err == nil:
 			return fd, nil
 		case errors.Is(err, unix.EINTR):
-			continue // slow disks, like those on a network, may be interrupted
+			continue // slow file systems, such as those on a network, may be interrupted
 		case isLinkIn(dir, name):
 			return -1, fmt.Errorf("%s is a link: %w", name, unix.ELOOP)
 		default:
@@ -111,11 +111,11 @@ func openIn(dir int, name string, flags int, perm uint32) (int, error) {
 }
 
 func isLinkIn(dir int, name string) bool {
-	n, err := lookAt(dir, name)
+	n, err := statAt(dir, name)
 	return err == nil && n.isLink()
 }
 
-// readLink gives the target of a link in an open folder.
+// readLink returns the target of a link in an open folder.
 func readLink(dir int, name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(dir, name, buf)
@@ -128,8 +128,8 @@ func readLink(dir int, name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// descend goes down from the root by way of enter, holding one folder open at a
-// time. The folder it arrives at is for release to close.
+// descend opens folders one after the other, from the root on, with enter. It holds one folder open
+// at a time. The caller closes the last one with release.
 func descend(root int, folders []string, enter func(dir int, name string) (int, error)) (int, error) {
 	dir := root
 	for _, name := range folders {

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks is how many links one name may lead through, as in Linux.
+// maxLinks is the maximum number of links that one name may lead through, as in Linux.
 const maxLinks = 40
 
-// walk finds out where a name leads, a step at a time and link by link, as the
-// kernel would, but asks the rules before every step off the caller's own path.
+// walk resolves a name one element and one link at a time, as the kernel would. Unlike the kernel,
+// it applies the path rules before every step that leaves the caller's own path.
 type walk struct {
 	request
-	secrets []identity // hidden things, by whatever name they are met
-	dirs    []int      // the folders entered and still open, the root first
-	at      []string   // where the last of dirs is, free of links
-	todo    []string   // the steps that are left; ".." only out of a link
+	secrets []identity // hidden files and folders, recognized under any name
+	dirs    []int      // the open folders on the way, the root first
+	at      []string   // the path of the last of dirs, free of links
+	todo    []string   // the remaining elements; ".." comes only from a link
 	links   int
 }
 
-// resolve gives the link-free path that a clean path leads to inside the root.
+// resolve returns the link-free path within the root that a clean path leads to.
 func (q request) resolve(clean string) (string, error) {
 	todo := segments(clean)
 	w := walk{
@@ -56,16 +56,16 @@ func (w *walk) run() (string, error) {
 	return joined(w.at), nil
 }
 
-// take makes one step: up, down, or along a link.
+// take makes one step: up, down, or through a link.
 func (w *walk) take(step string) error {
 	if step == ".." {
 		return w.up()
 	}
-	// Without a link, the whole path was judged before the walk began.
+	// As long as there was no link, the whole path was checked before the walk began.
 	if w.links > 0 && w.forbids(joined(w.at, step)) {
 		return w.denied(errors.New("a link leads through a denied path"))
 	}
-	here, err := lookAt(w.dirs[len(w.dirs)-1], step)
+	here, err := statAt(w.dirs[len(w.dirs)-1], step)
 	switch {
 	case err != nil:
 		return err
@@ -93,8 +93,8 @@ func (w *walk) enter(step string) error {
 	return nil
 }
 
-// up goes back to the folder by which the walk came, which is what ".." means
-// behind a link: the parent of the place, not of its name.
+// up returns to the parent of the current folder, which is the meaning of ".." in the target of a
+// link: the parent of the real folder, not of its name.
 func (w *walk) up() error {
 	if len(w.at) == 0 {
 		return w.denied(errors.New("a link leaves the root"))
@@ -103,7 +103,7 @@ func (w *walk) up() error {
 	return nil
 }
 
-// backTo leaves folders until depth many beneath the root are left.
+// backTo closes folders until depth folders below the root remain open.
 func (w *walk) backTo(depth int) {
 	for _, dir := range w.dirs[depth+1:] {
 		release(dir, w.dirs[0])
@@ -111,8 +111,8 @@ func (w *walk) backTo(depth int) {
 	w.dirs, w.at = w.dirs[:depth+1], w.at[:depth]
 }
 
-// follow puts the target of a link in its place and judges the path that comes
-// of it, before a step tells whether anything is there.
+// follow replaces a link by its target and checks the resulting path, before a step could reveal
+// whether anything exists there.
 func (w *walk) follow(link string) error {
 	if w.links++; w.links > maxLinks {
 		return w.notFound(errors.New("too many links"))
@@ -140,7 +140,7 @@ func (w *walk) follow(link string) error {
 	return nil
 }
 
-// inside gives the steps that lead from the root to an absolute place in it.
+// inside returns the path elements from the root to an absolute path within it.
 func (r *Root) inside(steps []string) ([]string, bool) {
 	for _, spelling := range []string{r.real, r.given} {
 		base := segments(spelling)
@@ -151,7 +151,7 @@ func (r *Root) inside(steps []string) ([]string, bool) {
 	return nil, false
 }
 
-// joined gives the clean path of steps taken and steps to take; of none, ".".
+// joined returns the clean path of the elements in at and more, or "." if there are none.
 func joined(at []string, more ...string) string {
 	return path.Clean(strings.Join(slices.Concat(at, more), "/"))
 }

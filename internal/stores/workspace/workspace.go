@@ -1,9 +1,10 @@
-// Package workspace is the one room for paths a caller names: it resolves,
-// judges and opens them beneath the root.
+// Package workspace resolves, checks and opens the paths that callers name within the root folder.
+// All such paths go through this package. It does not know tools or contracts, except for path
+// policies.
 //
-// A path is judged twice, as a name and as the place it leads to, and every
-// question is answered relative to open folders, never by a host path. So what
-// was judged is what is opened, however the tree changes meanwhile.
+// A path is checked twice, as a name and as the place it leads to, and all checks are relative to
+// open folders, never to a host path. So the file that was checked is the file that is opened, even
+// if the tree changes meanwhile.
 package workspace
 
 import (
@@ -19,8 +20,8 @@ import (
 	"remit/internal/contract"
 )
 
-// Root is the folder beneath which callers may name paths. It is safe for
-// concurrent use, also with Close.
+// Root is the folder within which callers may name paths. It is safe for concurrent use, including
+// Close.
 type Root struct {
 	given  string // absolute, as the operator spelled it
 	real   string // absolute, free of links
@@ -28,9 +29,9 @@ type Root struct {
 	dir    handle
 }
 
-// Open opens the folder. hidden are host paths (Remit's data folder, its
-// configuration file) that no tool may reach, whether or not they lie beneath
-// the root or exist yet; empty ones are ignored.
+// Open opens the root folder. hidden lists host paths, such as Remit's data folder and its
+// configuration file, that no tool may reach, whether or not they are within the root or exist yet.
+// Empty ones are ignored.
 func Open(dir string, hidden ...string) (*Root, error) {
 	given, err := filepath.Abs(dir)
 	if err != nil {
@@ -51,12 +52,12 @@ func Open(dir string, hidden ...string) (*Root, error) {
 	return &Root{given: given, real: real, hidden: h, dir: opened}, nil
 }
 
-// Close lets go of the folder. Whatever is asked of r later fails.
+// Close closes the folder. Later calls of the methods of r fail.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Judge resolves name beneath the root and applies policy to the name as given
-// and to what it resolves to; a path that policy refuses is Denied before
-// anything tells whether it exists. Without a policy every path is Denied.
+// Judge resolves name within the root and applies policy to the name as given and to the path that
+// it resolves to. A path that policy refuses is Denied, whether or not it exists. Without a policy,
+// every path is Denied.
 func (r *Root) Judge(name string, policy *contract.PathPolicy) (*File, error) {
 	q := request{root: r, name: name, policy: policy}
 	if why := malformed(name); why != "" {
@@ -73,20 +74,19 @@ func (r *Root) Judge(name string, policy *contract.PathPolicy) (*File, error) {
 	return &File{request: q, clean: clean, resolved: resolved}, nil
 }
 
-// The longest path that is looked at. To judge one by its patterns takes time
-// that grows with the square of its steps, so nobody may choose their number:
-// no caller by a name and no repository by a link.
+// Limits for a path. Matching a path with patterns takes time that grows with the square of its
+// elements, so neither a caller's name nor a repository's link may choose their number freely.
 const (
 	maxLength = 4096
 	maxSteps  = 128
 )
 
-// wellFormed tells whether name could be a path beneath a root on any system:
-// of a sane length, relative, slash-separated, and without a step up.
+// wellFormed reports whether name could be a path within a root on any system: not too long,
+// relative, slash-separated, and without "..".
 func wellFormed(name string) bool { return malformed(name) == "" }
 
-// malformed says why name could be no path beneath a root, if so. It looks at the
-// text alone.
+// malformed returns the reason why name cannot be a path within a root, or "". It checks only the
+// text.
 func malformed(name string) string {
 	switch {
 	case name == "":
@@ -116,15 +116,16 @@ func hasDrive(name string) bool {
 	return 'a' <= letter && letter <= 'z'
 }
 
-// request is one question about one path: who is told what, and by which rules.
+// request is an operation on one path with its policy. Its methods create the errors for the
+// caller.
 type request struct {
 	root   *Root
 	name   string // as the caller gave it
 	policy *contract.PathPolicy
 }
 
-// forbids tells whether a clean path is out of bounds, be it allowed or not. It
-// looks at the text alone, so its answer says nothing about what exists.
+// forbids reports whether a clean path is denied, even if it is allowed as well. It checks only the
+// text, so its result does not reveal what exists.
 func (q request) forbids(clean string) bool {
 	plain := plainSpelling(clean)
 	if q.root.hidden.covers(plain) || q.policy.Denies(clean) {
@@ -133,29 +134,29 @@ func (q request) forbids(clean string) bool {
 	return plain != clean && q.policy.Denies(plain)
 }
 
-// File is a path that was judged and may be opened.
+// File is a path that was checked and may be opened.
 type File struct {
 	request
 	clean    string
 	resolved string
 }
 
-// Name is the clean path as the caller named it.
+// Name returns the clean path as the caller named it.
 func (f *File) Name() string { return f.clean }
 
-// Resolved is where it leads inside the root, free of links.
+// Resolved returns the link-free path within the root that Name leads to.
 func (f *File) Resolved() string { return f.resolved }
 
-// ReadAll opens the judged path without following any link and returns its
-// content: TooLarge if it is larger than the policy's Max, Invalid if it is a
-// folder or not a regular file, NotFound if it is not there, Denied if the
-// system refuses or the path has become a link since it was judged.
+// ReadAll opens the checked path without following any link and returns its content. The error is
+// TooLarge if the file is larger than the policy's Max, Invalid if it is a folder or not a regular
+// file, NotFound if it does not exist, and Denied if the system refuses access or the path has
+// become a link since it was checked.
 func (f *File) ReadAll() ([]byte, fs.FileInfo, error) {
 	file, err := f.open()
 	if err != nil {
 		return nil, nil, f.failed(err)
 	}
-	defer file.Close() // only read: there is nothing to lose
+	defer file.Close() // only read, so there is nothing to lose
 	content, info, err := f.contentOf(file)
 	if err != nil {
 		return nil, nil, f.failed(err)
@@ -163,8 +164,8 @@ func (f *File) ReadAll() ([]byte, fs.FileInfo, error) {
 	return content, info, nil
 }
 
-// OpenRead opens a file of ours for reading, if policy lets it through: the file
-// itself, never what a link leads to. It fails as ReadAll does, whatever its size.
+// OpenRead opens one of Remit's own files for reading, if policy allows it: the file itself, never
+// the target of a link. It returns the same errors as ReadAll, except TooLarge.
 func (r *Root) OpenRead(name string, policy *contract.PathPolicy) (*os.File, error) {
 	file, err := r.Judge(name, policy)
 	if err != nil {
@@ -180,7 +181,7 @@ func (r *Root) OpenRead(name string, policy *contract.PathPolicy) (*os.File, err
 	return opened, nil
 }
 
-// segments splits a path into its steps, leaving out those that lead nowhere.
+// segments splits a path into its elements, without empty ones and ".".
 func segments(p string) []string {
 	steps := make([]string, 0, 1+strings.Count(p, "/"))
 	for step := range strings.SplitSeq(p, "/") {
@@ -191,5 +192,5 @@ func segments(p string) []string {
 	return steps
 }
 
-// isOurs tells whether name can be that of a file of ours.
+// isOurs reports whether name is valid for one of Remit's own files.
 func isOurs(name string) bool { return fs.ValidPath(name) && name != "." }

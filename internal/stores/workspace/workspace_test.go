@@ -15,7 +15,7 @@ import (
 	"remit/internal/stores/workspace"
 )
 
-// anywhere is a policy like that of the booster edition: every path but secrets.
+// anywhere returns a policy like that of the booster edition: every path except secrets.
 func anywhere() *contract.PathPolicy {
 	return &contract.PathPolicy{
 		Deny: []string{"**/.env*", "**/secrets", "**/*.key", "**/.git"},
@@ -23,15 +23,15 @@ func anywhere() *contract.PathPolicy {
 	}
 }
 
-// listed is a policy like that of the learning-os edition: a few paths alone.
+// listed returns a policy like that of the learning-os edition: only a few paths.
 func listed() *contract.PathPolicy {
 	p := anywhere()
 	p.Allow = []string{"docs/**", "README.md", "CLAUDE.md"}
 	return p
 }
 
-// plant makes a tree: "a/b=text" a file, "a/b->target" a link, "a/b/" a folder.
-// ROOT in a target stands for the folder itself.
+// plant creates a tree: "a/b=text" is a file, "a/b->target" a link, "a/b/" a folder. ROOT in a
+// target is replaced by the folder itself.
 func plant(t testing.TB, dir string, entries ...string) {
 	t.Helper()
 	for _, entry := range entries {
@@ -58,7 +58,7 @@ func plantOne(dir, entry string) error {
 	}
 }
 
-// realTemp is a temporary folder spelled without links (on macOS it has some).
+// realTemp returns a temporary folder whose path has no links (on macOS the default has some).
 func realTemp(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -78,7 +78,7 @@ func open(t testing.TB, dir string, hidden ...string) *workspace.Root {
 	return root
 }
 
-// answer is what a caller gets to see of one reading.
+// answer is what a caller sees of one read.
 type answer struct {
 	Content  string
 	Resolved string
@@ -114,7 +114,7 @@ func failure(err error) answer {
 func denied(name string) answer   { return refusal(contract.Denied, "Access denied: "+name, name) }
 func notFound(name string) answer { return refusal(contract.NotFound, "File not found: "+name, name) }
 
-// misnamed is what a name gets that is no path, with why that is so.
+// misnamed returns the answer for a name that is not a path, with the reason.
 func misnamed(name, why string) answer {
 	refused := denied(name)
 	refused.Details["details"] = why
@@ -222,7 +222,7 @@ func TestLettersThatOnlyResembleAreOtherNames(t *testing.T) {
 	check(t, read(open(t, dir), "ﬁnal ß K\u200d.md", anywhere()), answer{Content: "F", Resolved: "ﬁnal ß K\u200d.md"})
 }
 
-func TestDeniedTellsNothingAboutExistence(t *testing.T) {
+func TestDeniedDoesNotRevealExistence(t *testing.T) {
 	dir := realTemp(t)
 	data := filepath.Join(dir, ".remit")
 	root := open(t, dir, data)
@@ -276,7 +276,7 @@ func TestHidden(t *testing.T) {
 		"conf/nested":        refusal(contract.Invalid, "conf/nested is a folder, not a file", "conf/nested"),
 		"later/data/x":       denied("later/data/x"), // it does not exist yet
 		"copy.yaml":          denied("copy.yaml"),    // a hard link to remit.yaml
-		"conf.yaml":          denied("conf.yaml"),    // a hard link to one outside
+		"conf.yaml":          denied("conf.yaml"),    // a hard link to a file outside
 	} {
 		t.Run(name, func(t *testing.T) { check(t, read(root, name, &contract.PathPolicy{}), want) })
 	}
@@ -400,7 +400,7 @@ func TestOpenAppendRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is the whole way of a small file: judged, opened and read.
+// BenchmarkRead measures a small file from the check to the end of the read.
 func BenchmarkRead(b *testing.B) {
 	dir := realTemp(b)
 	plant(b, dir, "docs/guide/start.md="+strings.Repeat("x", 1000), ".remit/", "remit.yaml=S", "docs/link.md->guide/start.md")

@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/versity/versitygw"
 
-// program gives the path of versitygw, and builds it if it is not there yet. It lies in
-// the user's cache, by the version that tools/go.mod names.
+// program returns the path of versitygw, and builds it if it is missing. It is stored in the user's
+// cache, by the version in tools/go.mod.
 func program() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {
@@ -38,7 +38,7 @@ func program() (string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", err
 	}
-	// Several test binaries may want it at the same time; one builds it.
+	// Several test binaries may need it at the same time; one builds it.
 	lock, err := os.OpenFile(bin+".lock", os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return "", err
@@ -53,18 +53,18 @@ func program() (string, error) {
 	return bin, build(root, bin)
 }
 
-// build makes the program, which is there whole or not at all.
+// build builds the program and moves it into place when it is complete.
 func build(root, bin string) error {
 	half := bin + ".half"
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-modfile=tools/go.mod", "-ldflags=-s -w", "-o", half, module+"/cmd/versitygw")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("versitygw could not be built: %w\n%s", err, out)
+		return fmt.Errorf("build versitygw: %w\n%s", err, out)
 	}
 	return os.Rename(half, bin)
 }
 
-// moduleRoot is the folder of go.mod above the package that is tested.
+// moduleRoot returns the folder of go.mod above the tested package.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -75,13 +75,13 @@ func moduleRoot() (string, error) {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("there is no go.mod above the test")
+			return "", errors.New("find go.mod above the test: not found")
 		}
 		dir = filepath.Dir(dir)
 	}
 }
 
-// versionIn finds the version of versitygw that a go.mod asks for.
+// versionIn returns the version of versitygw in a go.mod file.
 func versionIn(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package s3test gives tests a private S3 store, versitygw over a folder, which is gone when they are.
+// Package s3test starts a private S3 store for tests, versitygw on a folder, and removes it when
+// the tests end. It contains no tests of the store itself.
 package s3test
 
 import (
@@ -17,37 +18,37 @@ type Server struct {
 	Secret   string // AWS_SECRET_ACCESS_KEY
 
 	dir   string    // holds the buckets and the log
-	made  int       // buckets
-	alive io.Closer // is closed by the end of this process, and ends the server
+	made  int       // number of buckets
+	alive io.Closer // the end of this process closes it, which stops the server
 }
 
-// Start gives the store, which is started by the first test that asks. The program is
-// built once a machine, which takes minutes; test.sh does it before the tests.
+// Start returns the store, and starts it for the first test. The program is built once per machine,
+// which takes minutes; test.sh builds it before the tests.
 //
-// Where it cannot be built the test is skipped, or fails if CI is true.
+// If it cannot be built, Start skips the test, or fails it if CI is "true".
 func Start(t testing.TB) *Server {
 	t.Helper()
 	return start(t)
 }
 
-// URL is the address of a library in a bucket, as --books takes it. The prefix may be empty.
+// URL returns the URL of a library in a bucket, as --books takes it. The prefix may be empty.
 func (s *Server) URL(bucket, prefix string) string {
 	query := url.Values{"endpoint": {s.Endpoint}, "region": {s.Region}, "path_style": {"true"}}
 	return (&url.URL{Scheme: "s3", Host: bucket, Path: "/" + prefix, RawQuery: query.Encode()}).String()
 }
 
-// Env is what a program needs in its environment to be let in.
+// Env returns the environment variables that a program needs to use the store.
 func (s *Server) Env() []string {
 	return []string{"AWS_ACCESS_KEY_ID=" + s.Key, "AWS_SECRET_ACCESS_KEY=" + s.Secret, "AWS_REGION=" + s.Region}
 }
 
-// Getenv looks up Env, and nothing else.
+// Getenv returns a variable of Env, and no other.
 func (s *Server) Getenv(name string) (string, bool) {
 	value, ok := map[string]string{"AWS_ACCESS_KEY_ID": s.Key, "AWS_SECRET_ACCESS_KEY": s.Secret, "AWS_REGION": s.Region}[name]
 	return value, ok
 }
 
-// leaveOut ends a test that cannot run here, and says so.
+// leaveOut skips or fails a test that cannot run here, and records that in REMIT_NOTES.
 func leaveOut(t testing.TB, why string) {
 	t.Helper()
 	words := "all that runs on S3: " + why

@@ -10,5 +10,5 @@ func start(t testing.TB) *Server {
 	return nil
 }
 
-// Bucket makes a bucket for this test and gives its name.
+// Bucket creates a bucket for this test and returns its name.
 func (*Server) Bucket(testing.TB) string { return "" }

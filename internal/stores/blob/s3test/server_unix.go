@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// shared is the server that lives as long as this binary.
+// shared is the server that runs until this binary ends.
 var shared struct {
 	sync.Mutex
 	*Server
@@ -36,7 +36,7 @@ func start(t testing.TB) *Server {
 	if err != nil {
 		leaveOut(t, err.Error())
 	}
-	for range 5 { // somebody else may take the port
+	for range 5 { // another process may take the port
 		if shared.Server, err = launch(bin); err == nil {
 			return shared.Server
 		}
@@ -45,8 +45,9 @@ func start(t testing.TB) *Server {
 	return nil
 }
 
-// The guard runs the server. When it hears the end of its input, the tests have ended, in
-// whatever way: then the server ends at once. When the server has ended, its folder goes.
+// The guard is a shell script that runs the server. The end of its input means that the tests have
+// ended, in whatever way: then it kills the server. When the server has ended, it removes the
+// folder.
 const guard = `
 dir=$1 bin=$2
 shift 2
@@ -75,12 +76,12 @@ func launch(bin string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Endpoint: fmt.Sprintf("http://127.0.0.1:%d", port), Region: "us-east-1", Key: "remit", Secret: rand.Text(), dir: dir}
-	health := "/" + rand.Text() // nobody else answers there
-	// It outlives the test: all tests of the binary share the server.
+	health := "/" + rand.Text() // no other server answers there
+	// The context is not that of the test, because all tests of the binary share the server.
 	cmd := exec.CommandContext(context.Background(), "/bin/sh", "-c", guard, "sh", dir, bin,
 		"--port", fmt.Sprintf("127.0.0.1:%d", port), "--region", s.Region, "--health", health, "posix", filepath.Join(dir, "buckets"))
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "ROOT_ACCESS_KEY=" + s.Key, "ROOT_SECRET_KEY=" + s.Secret}
-	// A session of its own: what a terminal sends to the tests is not for the guard.
+	// The guard has its own session, so that signals from a terminal to the tests do not reach it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if s.alive, err = cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -94,13 +95,13 @@ func launch(bin string) (*Server, error) {
 	}
 	ended := make(chan string, 1)
 	go func() {
-		log, _ := io.ReadAll(out) // what there is of it
+		log, _ := io.ReadAll(out) // as much as there is
 		ended <- string(log)
 	}()
 	return s, awaitReady(s.Endpoint+health, ended)
 }
 
-// freePort is a port that nobody had a moment ago.
+// freePort returns a port that was free a moment ago.
 func freePort() (int, error) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,7 +131,7 @@ func awaitReady(health string, ended <-chan string) error {
 	}
 }
 
-// Bucket makes a bucket for this test and gives its name.
+// Bucket creates a bucket for this test and returns its name.
 func (s *Server) Bucket(t testing.TB) string {
 	t.Helper()
 	shared.Lock()

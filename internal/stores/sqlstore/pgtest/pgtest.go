@@ -1,4 +1,5 @@
-// Package pgtest gives tests a private PostgreSQL, which is gone when they are.
+// Package pgtest starts private PostgreSQL servers for tests, and removes them when the tests end.
+// It contains no tests of the store itself.
 package pgtest
 
 import (
@@ -6,24 +7,24 @@ import (
 	"testing"
 )
 
-// Database returns the address of a new, empty database on a server that all tests
-// of this binary share. It is dropped at the end of the test. The shared server does
-// not sync its disk, which makes no difference but in speed: it is never killed.
+// Database returns the URL of a new, empty database on a server that all tests of this binary
+// share. The database is dropped at the end of the test. The shared server does not sync its disk,
+// which only makes it faster, because it is never killed.
 //
-// Without PostgreSQL on this machine the test is skipped, or fails if CI is true.
+// If PostgreSQL is not installed, Database skips the test, or fails it if CI is "true".
 func Database(t testing.TB) string {
 	t.Helper()
 	return sharedServer(t, overSocket).database(t)
 }
 
-// TCPDatabase is Database for clients that know no Unix sockets: its server listens
-// on 127.0.0.1.
+// TCPDatabase is like Database for clients that do not support Unix sockets: its server listens on
+// 127.0.0.1.
 func TCPDatabase(t testing.TB) string {
 	t.Helper()
 	return sharedServer(t, overTCP).database(t)
 }
 
-// New starts a server for this test alone, to be treated badly.
+// New starts a server for this test alone, which the test may kill or pause.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := newServer(t, overSocket, disk)
@@ -33,7 +34,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// transport is how clients reach a server.
+// transport is how clients connect to a server.
 type transport int
 
 const (
@@ -41,7 +42,7 @@ const (
 	overTCP
 )
 
-// missing ends a test that cannot run here.
+// missing skips or fails a test that cannot run here.
 func missing(t testing.TB) {
 	t.Helper()
 	const words = "PostgreSQL's server is not installed (package postgresql): NOT TESTED on PostgreSQL"

@@ -11,7 +11,7 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-func one(t *testing.T, url string) error {
+func ping(t *testing.T, url string) error {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDatabases(t *testing.T) {
 			t.Errorf("%s: two tests have one database", name)
 		}
 		for _, url := range []string{first, second} {
-			if err := one(t, url); err != nil {
+			if err := ping(t, url); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -39,18 +39,18 @@ func TestDatabases(t *testing.T) {
 func TestServer(t *testing.T) {
 	s := pgtest.New(t)
 	for _, end := range []func(testing.TB){s.Stop, s.Kill} {
-		if err := one(t, s.URL()); err != nil {
+		if err := ping(t, s.URL()); err != nil {
 			t.Fatal(err)
 		}
 		end(t)
-		if err := one(t, s.URL()); err == nil {
+		if err := ping(t, s.URL()); err == nil {
 			t.Fatal("a server that has ended answers")
 		}
 		s.Start(t)
 	}
 	s.Pause(t)
 	s.Resume(t)
-	if err := one(t, s.URL()); err != nil {
+	if err := ping(t, s.URL()); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,10 +4,10 @@ package pgtest
 
 import "testing"
 
-// Server is a server of one test; there is none on this system.
+// Server is a server of one test. It is not supported on this system.
 type Server struct{ syncs bool }
 
-// disk is where a server would keep its data.
+// disk is the folder in which a server would store its data.
 const disk = ""
 
 func sharedServer(t testing.TB, by transport) *Server { return newServer(t, by, disk) }
@@ -17,19 +17,19 @@ func newServer(t testing.TB, _ transport, _ string) *Server {
 	return nil
 }
 
-// URL is the address of a database of its own.
+// URL returns the URL of a database of this server.
 func (*Server) URL() string { return "" }
 
-// Start starts the server, which was stopped or killed.
+// Start starts the server after it was stopped or killed.
 func (*Server) Start(testing.TB) {}
 
-// Stop ends the server in good order.
+// Stop shuts the server down in an orderly way.
 func (*Server) Stop(testing.TB) {}
 
 // Kill ends all processes of the server at once, with SIGKILL.
 func (*Server) Kill(testing.TB) {}
 
-// Pause stops all processes of the server until Resume.
+// Pause suspends all processes of the server until Resume.
 func (*Server) Pause(testing.TB) {}
 
 // Resume undoes Pause.

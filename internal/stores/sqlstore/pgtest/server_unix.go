@@ -29,22 +29,22 @@ import (
 // Server is a server of one test.
 type Server struct {
 	bin  string // the folder of PostgreSQL's programs
-	dir  string // holds the data, the log and the socket; short, as the name of a socket has to be
-	host string // the folder of the socket, or an address
+	dir  string // holds the data, the log and the socket; short, because socket names are limited in length
+	host string // the folder of the socket, or an IP address
 	port int
-	made int // databases
+	made int // number of databases made
 
-	syncs bool // its disk with each commit
+	syncs bool // syncs the disk on each commit
 
-	guard   *exec.Cmd // runs while the server does
-	orders  io.WriteCloser
-	process int // PostgreSQL's first process
+	guard   *exec.Cmd // runs as long as the server
+	stdin   io.WriteCloser
+	process int // the id of PostgreSQL's main process
 }
 
-// longEnough is how long a server is waited for, on a machine that is busy with others.
-const longEnough = 5 * time.Minute
+// startTimeout is the timeout for a server on a busy machine.
+const startTimeout = 5 * time.Minute
 
-// shared are the servers that live as long as this binary.
+// shared holds the servers that run until this binary ends.
 var shared struct {
 	sync.Mutex
 	servers map[transport]*Server
@@ -57,7 +57,7 @@ func sharedServer(t testing.TB, by transport) *Server {
 	if s := shared.servers[by]; s != nil {
 		return s
 	}
-	s := newServer(t, by, roomy())
+	s := newServer(t, by, sharedFolder())
 	s.Start(t)
 	if shared.servers == nil {
 		shared.servers = map[transport]*Server{}
@@ -66,9 +66,9 @@ func sharedServer(t testing.TB, by transport) *Server {
 	return s
 }
 
-// roomy is where servers that are never killed keep their data: in memory if there is
-// room, for tests would mostly wait for a slow disk.
-func roomy() string {
+// sharedFolder returns the folder in which servers that are never killed store their data: in
+// memory if there is enough space, because tests would mostly wait for a slow disk.
+func sharedFolder() string {
 	const memory, room = "/dev/shm", 4 << 30
 	var free unix.Statfs_t
 	if err := unix.Statfs(memory, &free); err != nil || free.Bavail*uint64(free.Bsize) < room {
@@ -77,10 +77,11 @@ func roomy() string {
 	return memory
 }
 
-// disk is where all others do: the usual place of tests can be too long for a socket.
+// disk is the folder for all other servers. The default temporary folder can be too long for a
+// socket.
 const disk = "/tmp"
 
-// newServer makes the folder of a server beneath another.
+// newServer creates the folder of a server within another folder.
 func newServer(t testing.TB, by transport, within string) *Server {
 	t.Helper()
 	bin := programs()
@@ -103,12 +104,12 @@ func newServer(t testing.TB, by transport, within string) *Server {
 	return s
 }
 
-// programs is the folder of PostgreSQL's programs of the latest version; empty if
-// there are none. Debian and Homebrew keep them out of PATH.
+// programs returns the folder of PostgreSQL's programs of the latest version, or "" if there are
+// none. Debian and Homebrew do not add them to PATH.
 func programs() string {
 	latest, bin := -1, ""
 	for _, pattern := range []string{"/usr/lib/postgresql/*/bin/initdb", "/usr/local/pgsql*/bin/initdb", "/opt/homebrew/opt/postgresql*/bin/initdb", "/usr/local/opt/postgresql*/bin/initdb"} {
-		found, _ := filepath.Glob(pattern) // the patterns are well formed
+		found, _ := filepath.Glob(pattern) // the patterns are valid
 		for _, path := range found {
 			name := filepath.Base(filepath.Dir(filepath.Dir(path))) // 17, or postgresql@17
 			version, _ := strconv.Atoi(name[strings.LastIndex(name, "@")+1:])
@@ -123,8 +124,8 @@ func programs() string {
 	return bin
 }
 
-// account is who runs the server; nil for whoever runs the tests. PostgreSQL refuses
-// to run as root.
+// account returns the user that runs the server, or nil for the current user. PostgreSQL refuses to
+// run as root.
 func account() *syscall.Credential {
 	if os.Getuid() != 0 {
 		return nil
@@ -139,7 +140,7 @@ func account() *syscall.Credential {
 	return nil
 }
 
-// freePort is a port that nobody had a moment ago.
+// freePort returns a port that was free a moment ago.
 func freePort(t testing.TB) int {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -153,10 +154,10 @@ func freePort(t testing.TB) int {
 	return port
 }
 
-// The guard makes the data of the server, if there are none, runs it, says its id and
-// waits for orders. When it hears a line it ends the server in good order. When it hears
-// the end, the tests have ended, in whatever way: then the server ends at once, even if it
-// is stopped, and its folder goes.
+// The guard is a shell script that creates the server's data if there is none, runs the server,
+// prints its process id and waits for orders on standard input. On a line, it shuts the server down
+// in an orderly way. On end of file, the tests have ended, in whatever way: then it stops the
+// server immediately, even if the server is paused, and removes its folder.
 const guard = `
 dir=$1 bin=$2
 shift 2
@@ -177,23 +178,23 @@ else
 fi 2>/dev/null
 `
 
-// Start starts the server, which was stopped or killed.
+// Start starts the server after it was stopped or killed.
 func (s *Server) Start(t testing.TB) {
 	t.Helper()
 	listen := ""
 	if s.host != s.dir {
 		listen = s.host
 	}
-	// It outlives the test: the server may be shared.
+	// The context is not that of the test, because the server may be shared.
 	s.guard = exec.CommandContext(context.Background(), "/bin/sh", "-c", guard, "sh", s.dir, s.bin, "-p", strconv.Itoa(s.port),
 		"-c", "listen_addresses="+listen, "-c", "fsync="+strconv.FormatBool(s.syncs), "-c", "max_connections=200")
-	// A session of its own: what a terminal sends to the tests is not for the guard.
+	// The guard has its own session, so that signals from a terminal to the tests do not reach it.
 	s.guard.SysProcAttr, s.guard.Dir = &syscall.SysProcAttr{Credential: account(), Setsid: true}, s.dir
 	out, err := s.guard.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.orders, err = s.guard.StdinPipe(); err != nil {
+	if s.stdin, err = s.guard.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.guard.Start(); err != nil {
@@ -209,10 +210,10 @@ func (s *Server) Start(t testing.TB) {
 	s.awaitReady(t)
 }
 
-// awaitReady waits until the server takes connections.
+// awaitReady waits until the server accepts connections.
 func (s *Server) awaitReady(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	for {
 		err := s.connect(ctx, func(*pgx.Conn) error { return nil })
@@ -227,15 +228,15 @@ func (s *Server) awaitReady(t testing.TB) {
 	}
 }
 
-// giveUp ends the test of a server that does not start.
+// giveUp fails the test because the server does not start.
 func (s *Server) giveUp(t testing.TB, err error) {
 	t.Helper()
-	log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // tells more than the error, if it is there
+	log, _ := os.ReadFile(filepath.Join(s.dir, "log")) // tells more than the error, if it exists
 	s.remove(t)
 	t.Fatalf("PostgreSQL does not start: %v\n%s", err, log)
 }
 
-// address is that of a database of the server.
+// address returns the URL of a database of the server.
 func (s *Server) address(name string) string {
 	if s.host != s.dir {
 		return fmt.Sprintf("postgres://app@%s/%s?sslmode=disable", net.JoinHostPort(s.host, strconv.Itoa(s.port)), name)
@@ -253,7 +254,7 @@ func (s *Server) connect(ctx context.Context, f func(*pgx.Conn) error) error {
 
 func (s *Server) exec(t testing.TB, query string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), longEnough)
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
 	err := s.connect(ctx, func(conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, query)
@@ -264,10 +265,10 @@ func (s *Server) exec(t testing.TB, query string) {
 	}
 }
 
-// URL is the address of a database of its own.
+// URL returns the URL of a database of this server.
 func (s *Server) URL() string { return s.address("postgres") }
 
-// database makes a database for one test.
+// database creates a database for one test.
 func (s *Server) database(t testing.TB) string {
 	t.Helper()
 	shared.Lock()
@@ -279,10 +280,10 @@ func (s *Server) database(t testing.TB) string {
 	return s.address(name)
 }
 
-// Stop ends the server in good order.
+// Stop shuts the server down in an orderly way.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
-	if _, err := io.WriteString(s.orders, "stop\n"); err != nil {
+	if _, err := io.WriteString(s.stdin, "stop\n"); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitEnd(t)
@@ -294,7 +295,7 @@ func (s *Server) Kill(t testing.TB) {
 	s.Pause(t) // so that no process is started meanwhile
 	children := s.children(t)
 	s.signal(t, syscall.SIGKILL)
-	if _, err := io.WriteString(s.orders, "nothing is left to stop\n"); err != nil {
+	if _, err := io.WriteString(s.stdin, "nothing is left to stop\n"); err != nil {
 		t.Fatal(err)
 	}
 	s.awaitEnd(t)
@@ -303,18 +304,18 @@ func (s *Server) Kill(t testing.TB) {
 
 func (s *Server) awaitEnd(t testing.TB) {
 	t.Helper()
-	_ = s.guard.Wait() // how it ended is of no interest
+	_ = s.guard.Wait() // the exit status does not matter
 	s.guard = nil
 }
 
-// awaitGone waits until processes that were killed are no more: as long as one holds the
-// memory that they shared, the next server refuses to start.
+// awaitGone waits until killed processes have ended: as long as one of them holds the shared
+// memory, the next server refuses to start.
 func awaitGone(t testing.TB, ids []int) {
 	t.Helper()
-	for deadline := time.Now().Add(longEnough); len(ids) > 0; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(startTimeout); len(ids) > 0; time.Sleep(5 * time.Millisecond) {
 		ids = slices.DeleteFunc(ids, func(id int) bool {
 			state, err := exec.CommandContext(t.Context(), "ps", "-o", "stat=", "-p", strconv.Itoa(id)).Output()
-			return err != nil || strings.HasPrefix(string(state), "Z") // nobody may ever ask how it ended
+			return err != nil || strings.HasPrefix(string(state), "Z") // a zombie may never be waited for
 		})
 		if time.Now().After(deadline) {
 			t.Fatalf("processes %d of PostgreSQL do not end", ids)
@@ -322,7 +323,7 @@ func awaitGone(t testing.TB, ids []int) {
 	}
 }
 
-// Pause stops all processes of the server until Resume.
+// Pause suspends all processes of the server until Resume.
 func (s *Server) Pause(t testing.TB) {
 	t.Helper()
 	s.signal(t, syscall.SIGSTOP)
@@ -334,8 +335,8 @@ func (s *Server) Resume(t testing.TB) {
 	s.signal(t, syscall.SIGCONT)
 }
 
-// signal reaches the first process before its children, so that it starts no more of
-// them. They are no group: each has a session of its own.
+// signal sends a signal to the main process before its children, so that it starts no more of them.
+// They form no process group, because each has its own session.
 func (s *Server) signal(t testing.TB, signal syscall.Signal) {
 	t.Helper()
 	children := []int{}
@@ -369,11 +370,11 @@ func (s *Server) children(t testing.TB) []int {
 	return children
 }
 
-// remove ends the server, if it runs, and removes its data.
+// remove stops the server, if it runs, and removes its data.
 func (s *Server) remove(t testing.TB) {
 	t.Helper()
 	if s.guard != nil {
-		if err := s.orders.Close(); err != nil {
+		if err := s.stdin.Close(); err != nil {
 			t.Error(err)
 		}
 		s.awaitEnd(t)

@@ -12,14 +12,14 @@ import (
 	"remit/internal/engine/identity/identitytest"
 )
 
-func TestPeople(t *testing.T) {
+func TestConsoleSessions(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		identitytest.Sessions(t, func(t *testing.T) identity.SessionStore { return open(t, url(t)).People() })
 	})
 }
 
-// signInAt lets people in whose sessions are kept at url.
+// signInAt returns a sign-in whose sessions are stored at url.
 func signInAt(t *testing.T, url, secret, place string) *identity.SignIn {
 	t.Helper()
 	db := open(t, url)
@@ -39,7 +39,7 @@ func linkFor(t *testing.T, s *identity.SignIn, role identity.Role) string {
 	return link
 }
 
-func TestLinkLetsOneIn(t *testing.T) {
+func TestLinkIsSingleUse(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		signIn := signInAt(t, at, "secret", "/w")
@@ -57,7 +57,7 @@ func TestLinkLetsOneIn(t *testing.T) {
 				}
 				in.Add(1)
 				if want := (identity.Person{Name: "grace", Role: identity.Approver}); who != want || !expires.Equal(noon().Add(12*time.Hour).Truncate(time.Microsecond)) {
-					t.Errorf("%v is in until %s", who, expires)
+					t.Errorf("%v is signed in until %s", who, expires)
 				}
 				other := signInAt(t, at, "secret", "/w") // a replica
 				if got, err := other.Person(t.Context(), cookie); err != nil || got != who {
@@ -73,13 +73,13 @@ func TestLinkLetsOneIn(t *testing.T) {
 		}
 		wg.Wait()
 		if n := in.Load(); n != 1 {
-			t.Errorf("one link let %d in", n)
+			t.Errorf("%d sign-ins with one link", n)
 		}
 	})
 }
 
-// TestDatabaseCannotSignIn: nothing that can be done to a row lets a person do more,
-// nor do sessions of another machine or workspace count.
+// TestDatabaseCannotSignIn checks that no change of a row gives a person more rights, and that
+// sessions of another machine or workspace are not valid.
 func TestDatabaseCannotSignIn(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
@@ -101,7 +101,7 @@ func TestDatabaseCannotSignIn(t *testing.T) {
 				}
 				behind(t, at, c.statement)
 				if who, err := signInAt(t, at, "secret", "/w").Person(t.Context(), cookie); err == nil || contract.AsError(err).Kind != contract.Denied {
-					t.Errorf("%v is in, error %v", who, err)
+					t.Errorf("%v is signed in, error %v", who, err)
 				}
 			})
 		}

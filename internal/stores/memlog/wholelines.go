@@ -12,24 +12,23 @@ const (
 	markSize  = 256
 )
 
-// whole describes the whole lines at the start of a file, so that only what came
-// after them must be read. The zero value is true of any file.
-type whole struct {
-	size  int64 // of all of them, newlines included
+// wholeLines describes the complete lines at the start of a file, so that only what follows them
+// must be read. The zero value is valid for any file.
+type wholeLines struct {
+	size  int64 // total size, including newlines
 	lines int64
-	last  int64 // where the last of them starts
+	last  int64 // offset of the last of them
 
-	// Signs by which an edit in place is noticed: the bytes before size, and the
-	// time of the last change.
+	// mark and changed reveal an edit in place: they are the bytes before size, and the time of the
+	// last change.
 	mark    []byte
 	changed time.Time
 }
 
-// stillIn tells whether the file still starts with these lines. A file that grew
-// is taken to have been appended to if the bytes where it used to end are the
-// same: anything put in or taken out before them would have shifted them. One
-// that shrank has no such bytes.
-func (w *whole) stillIn(f io.ReaderAt, now os.FileInfo) bool {
+// stillIn reports whether the file still starts with these lines. If the file grew and the bytes at
+// its old end are unchanged, it counts as appended to: an insertion or removal before them would
+// have moved them. If it shrank, those bytes are gone.
+func (w *wholeLines) stillIn(f io.ReaderAt, now os.FileInfo) bool {
 	if now.Size() == w.size && !now.ModTime().Equal(w.changed) {
 		return false
 	}
@@ -39,8 +38,8 @@ func (w *whole) stillIn(f io.ReaderAt, now os.FileInfo) bool {
 	return err == nil && bytes.Equal(mark, w.mark)
 }
 
-// extend takes in the whole lines between size and end, a chunk at a time.
-func (w *whole) extend(f io.ReaderAt, end int64) error {
+// extend adds the complete lines between size and end, one chunk at a time.
+func (w *wholeLines) extend(f io.ReaderAt, end int64) error {
 	if end == w.size {
 		return nil
 	}
@@ -55,13 +54,13 @@ func (w *whole) extend(f io.ReaderAt, end int64) error {
 	return w.takeMark(f)
 }
 
-func (w *whole) takeMark(f io.ReaderAt) error {
+func (w *wholeLines) takeMark(f io.ReaderAt) error {
 	w.mark = append(w.mark[:0], make([]byte, min(w.size, markSize))...)
 	return readFull(f, w.mark, w.size-int64(len(w.mark)))
 }
 
-// count takes in the lines that end within chunk, which starts at offset at.
-func (w *whole) count(chunk []byte, at int64) {
+// count adds the lines that end within chunk, which starts at offset at.
+func (w *wholeLines) count(chunk []byte, at int64) {
 	n := bytes.Count(chunk, []byte{'\n'})
 	if n == 0 {
 		return
@@ -75,8 +74,8 @@ func (w *whole) count(chunk []byte, at int64) {
 	w.size = at + int64(end) + 1
 }
 
-// stamp records that the file as it is now is known.
-func (w *whole) stamp(f *os.File) error {
+// stamp records the modification time of the file, whose content is known now.
+func (w *wholeLines) stamp(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -85,7 +84,7 @@ func (w *whole) stamp(f *os.File) error {
 	return nil
 }
 
-// readFull fills p from offset at; to find the file shorter than that is an error.
+// readFull fills p from offset at. It returns an error if the file is shorter.
 func readFull(f io.ReaderAt, p []byte, at int64) error {
 	n, err := f.ReadAt(p, at)
 	if n == len(p) {

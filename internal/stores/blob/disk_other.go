@@ -2,5 +2,5 @@
 
 package blob
 
-// openBeneath opens what is beneath a folder.
+// openBeneath opens a file or folder below a folder without following links.
 func openBeneath(dir int, name string, flags int) (int, error) { return walkBeneath(dir, name, flags) }

@@ -7,7 +7,7 @@ import (
 	"remit/internal/engine/jobs/jobstest"
 )
 
-func TestBackground(t *testing.T) {
+func TestJobs(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		jobstest.Suite(t, func(t *testing.T) jobs.Store {

@@ -11,10 +11,10 @@ import (
 	"remit/internal/frontends/webhook"
 )
 
-// webhookKey is the variable that holds what messages about requests are signed with.
+// webhookKey is the environment variable with the key that signs webhook messages.
 const webhookKey = "REMIT_WEBHOOK_SECRET"
 
-// addWebhook has a server told of new approval requests, if the settings name one.
+// addWebhook sends new approval requests to the configured webhook, if any.
 func (a *App) addWebhook() error {
 	if a.settings.Webhook == "" {
 		return nil
@@ -22,14 +22,14 @@ func (a *App) addWebhook() error {
 	text, _ := environmentOf(a.settings)(webhookKey)
 	secret, err := webhook.ParseSecret(text)
 	if err != nil {
-		return fmt.Errorf("webhook: its messages are signed with %s: %w", webhookKey, err)
+		return fmt.Errorf("webhook: read the signing key from %s: %w", webhookKey, err)
 	}
 	a.webhook = &webhook.Sender{URL: a.settings.Webhook, Secret: secret, Link: a.approvalPage, Log: a.log, Now: time.Now}
-	a.waiting.told = a.webhook.Requested
+	a.waiting.notify = a.webhook.Requested
 	return nil
 }
 
-// environmentOf is where the settings come from that name no flag.
+// environmentOf returns the environment for settings that have no flag.
 func environmentOf(s cli.Settings) func(string) (string, bool) {
 	if s.Env == nil {
 		return func(string) (string, bool) { return "", false }
@@ -37,17 +37,17 @@ func environmentOf(s cli.Settings) func(string) (string, bool) {
 	return s.Env
 }
 
-// waitingGauge counts the requests that wait for a person.
+// waitingGauge counts the requests that wait for approval.
 func (a *App) waitingGauge() telemetry.Gauge {
 	return telemetry.Gauge{
-		Name: "remit.approvals.waiting", Unit: "{request}", Help: "Requests that wait for a person's approval, 100 if there are more.",
+		Name: "remit.approvals.waiting", Unit: "{request}", Help: "Requests waiting for a person's approval, counted up to 100.",
 		Value: func(ctx context.Context) (float64, bool) {
 			store, err := a.Approvals(ctx)
 			if err != nil {
 				return 0, false
 			}
-			const most = 100 // each is read whole, with what it would write
-			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: most})
+			const maxWaiting = 100 // each request is read completely, with its arguments
+			list, err := store.List(ctx, approval.ListOptions{Now: time.Now(), Limit: maxWaiting})
 			return float64(len(list)), err == nil
 		},
 	}

@@ -9,21 +9,22 @@ import (
 	"remit/internal/engine/idempotency"
 )
 
-// keys keeps the answers of keyed calls.
-type keys struct{ db *DB }
+// idempotencyKeys stores the answers of calls that have an idempotency key. It implements
+// idempotency.Store.
+type idempotencyKeys struct{ db *DB }
 
-// Once returns the answers of keyed calls in this database.
-func (db *DB) Once() idempotency.Store { return keys{db} }
+// Once returns the store of idempotency keys in this database.
+func (db *DB) Once() idempotency.Store { return idempotencyKeys{db} }
 
-// The states of a key: claimed by a call outside of the database that has not come
-// back, or kept with its answer.
+// The states of a key: claimed by a call whose effect is outside of the database and has not
+// finished, or kept with its answer.
 const (
 	stateClaimed = "claimed"
 	stateKept    = "kept"
 )
 
-// Whoever takes the same key at the same time waits here for the end of the other's
-// transaction, in whichever process.
+// A transaction that takes the same key at the same time waits here until the other one ends, in
+// whichever process that runs.
 const takeKey = `
 INSERT INTO once_keys (principal, tool, key, request, state, created_at, lease_until)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -37,23 +38,27 @@ const keepAnswer = `
 UPDATE once_keys SET state = 'kept', answer = $4, lease_until = NULL
 WHERE principal = $1 AND tool = $2 AND key = $3`
 
-const giveUpKey = `
+const releaseKey = `
 DELETE FROM once_keys
 WHERE principal = $1 AND tool = $2 AND key = $3 AND state = 'claimed'`
 
-// Each call that takes a key forgets up to two old ones, so that there are never more
-// than those of the last days for long, and no call pays for many.
+// Each call that takes a key deletes up to two expired ones. So expired keys do not pile up, and no
+// single call has to delete many.
 const pruneKeys = `
 DELETE FROM once_keys WHERE (principal, tool, key) IN (
 	SELECT principal, tool, key FROM once_keys
 	WHERE created_at <= $1 ORDER BY created_at LIMIT 2`
 
-func (k keys) Find(ctx context.Context, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
+func (k idempotencyKeys) Find(
+	ctx context.Context, id idempotency.ID, request string, now time.Time,
+) (answer []byte, found bool, err error) {
 	return lookUpKey(ctx, k.db.reader(ctx), id, request, now)
 }
 
-func (k keys) Do(ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
-	var failed error // as the effect gave it
+func (k idempotencyKeys) Do(
+	ctx context.Context, id idempotency.ID, request string, now time.Time, effect idempotency.Effect,
+) (answer []byte, replayed bool, err error) {
+	var failed error // the error of the effect itself
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		failed = nil
 		answer, replayed, err = k.take(ctx, tx, id, request, stateKept, now, time.Time{})
@@ -63,18 +68,20 @@ func (k keys) Do(ctx context.Context, id idempotency.ID, request string, now tim
 		if answer, failed = effect(ctx); failed != nil {
 			return failed
 		}
-		return keep(ctx, tx, id, answer)
+		return storeAnswer(ctx, tx, id, answer)
 	})
 	if failed != nil {
 		return nil, false, failed
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("keep a call with a key: %w", err)
+		return nil, false, fmt.Errorf("store keyed call: %w", err)
 	}
 	return answer, replayed, nil
 }
 
-func (k keys) DoOutside(ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect) (answer []byte, replayed bool, err error) {
+func (k idempotencyKeys) DoOutside(
+	ctx context.Context, id idempotency.ID, request string, now, lease time.Time, effect idempotency.Effect,
+) (answer []byte, replayed bool, err error) {
 	err = k.db.change(ctx, func(ctx context.Context, tx runner) (err error) {
 		answer, replayed, err = k.take(ctx, tx, id, request, stateClaimed, now, lease)
 		return err
@@ -89,34 +96,37 @@ func (k keys) DoOutside(ctx context.Context, id idempotency.ID, request string, 
 	if errors.Is(err, idempotency.ErrUnknown) {
 		return nil, false, err
 	}
-	return answer, false, k.settle(ctx, id, answer, err)
+	return answer, false, k.recordOutcome(ctx, id, answer, err)
 }
 
-// settle notes what became of an effect outside, whoever still waits for it, and gives
-// back how it failed. A claim that cannot be given up ends by itself.
-func (k keys) settle(ctx context.Context, id idempotency.ID, answer []byte, failed error) error {
-	ctx, cancel := withPatience(context.WithoutCancel(ctx))
+// recordOutcome records the outcome of an effect outside of the database, even if the caller has
+// gone, and returns the error of the effect. A claim that cannot be released expires by itself.
+func (k idempotencyKeys) recordOutcome(ctx context.Context, id idempotency.ID, answer []byte, failed error) error {
+	ctx, cancel := withTimeout(context.WithoutCancel(ctx))
 	defer cancel()
 	err := k.db.change(ctx, func(ctx context.Context, tx runner) error {
 		if failed == nil {
-			return keep(ctx, tx, id, answer)
+			return storeAnswer(ctx, tx, id, answer)
 		}
-		return exec(ctx, tx, giveUpKey, id.Principal, id.Tool, id.Key)
+		return exec(ctx, tx, releaseKey, id.Principal, id.Tool, id.Key)
 	})
 	if failed == nil && err != nil {
-		return fmt.Errorf("%w: keep its answer: %w", idempotency.ErrUnknown, err)
+		return fmt.Errorf("%w: store its answer: %w", idempotency.ErrUnknown, err)
 	}
 	return failed
 }
 
-// take makes a key ours. If it is somebody's already it tells what came of that.
-func (k keys) take(ctx context.Context, tx runner, id idempotency.ID, request, state string, now, lease time.Time) (answer []byte, replayed bool, err error) {
+// take claims a key for this call. If another call has it already, take returns the outcome of that
+// call.
+func (k idempotencyKeys) take(
+	ctx context.Context, tx runner, id idempotency.ID, request, state string, now, lease time.Time,
+) (answer []byte, replayed bool, err error) {
 	prune := pruneKeys
-	if k.db.shared { // leave out those that others are deleting, for which it would wait
+	if k.db.shared { // skip keys that other transactions are deleting, instead of waiting for them
 		prune += " FOR UPDATE SKIP LOCKED"
 	}
 	if err := exec(ctx, tx, prune+")", micros(now.Add(-idempotency.Kept))); err != nil {
-		return nil, false, fmt.Errorf("forget old keys: %w", err)
+		return nil, false, fmt.Errorf("delete old keys: %w", err)
 	}
 	taken, err := changesOne(tx.ExecContext(ctx, takeKey, id.Principal, id.Tool, id.Key, request, state, micros(now), micros(lease)))
 	if err != nil {
@@ -126,22 +136,22 @@ func (k keys) take(ctx context.Context, tx runner, id idempotency.ID, request, s
 		return nil, false, nil
 	}
 	answer, replayed, err = lookUpKey(ctx, tx, id, request, now)
-	if err == nil && !replayed { // given up between the two statements; whoever comes next may have it
+	if err == nil && !replayed { // released between the two statements; the next call may take it
 		err = idempotency.ErrBusy
 	}
 	return answer, replayed, err
 }
 
-// keep notes the answer of a call whose key is ours.
-func keep(ctx context.Context, tx runner, id idempotency.ID, answer []byte) error {
+// storeAnswer stores the answer of a call that holds its key.
+func storeAnswer(ctx context.Context, tx runner, id idempotency.ID, answer []byte) error {
 	kept, err := changesOne(tx.ExecContext(ctx, keepAnswer, id.Principal, id.Tool, id.Key, answer))
 	if err == nil && !kept {
-		err = errors.New("the key was forgotten meanwhile")
+		err = errors.New("the key was deleted meanwhile")
 	}
 	return err
 }
 
-// lookUpKey tells what a key came to.
+// lookUpKey returns the answer stored under a key, or an error that says why there is none.
 func lookUpKey(ctx context.Context, tx runner, id idempotency.ID, request string, now time.Time) (answer []byte, found bool, err error) {
 	var usedFor, state string
 	var lease time.Time

@@ -13,7 +13,7 @@ import (
 	"remit/internal/stores/sqlstore/pgtest"
 )
 
-// source gives a database that is open.
+// source returns a Source of a database that is already open.
 func source(db *sqlstore.DB) sqlstore.Source {
 	return func(context.Context) (*sqlstore.DB, error) { return db, nil }
 }
@@ -23,7 +23,8 @@ func TestLimiter(t *testing.T) {
 	ratelimittest.Suite(t, ratelimit.ReplicaSkew, func(t *testing.T) ratelimit.Limiter { return source(open(t, pgtest.Database(t))).Limiter() })
 }
 
-// TestLimitsHoldAcrossReplicas: three replicas let pass what one would.
+// TestLimitsHoldAcrossReplicas checks that three replicas together admit as many requests as one
+// would.
 func TestLimitsHoldAcrossReplicas(t *testing.T) {
 	url := pgtest.Database(t)
 	var replicas []ratelimit.Limiter
@@ -33,7 +34,7 @@ func TestLimitsHoldAcrossReplicas(t *testing.T) {
 	ratelimittest.ExactlyN(t, replicas...)
 }
 
-func TestIdleLimitsAreForgotten(t *testing.T) {
+func TestIdleLimitsAreDeleted(t *testing.T) {
 	url := pgtest.Database(t)
 	l := source(open(t, url)).Limiter()
 	ask := func(key string, r ratelimit.Rate, now time.Time) {

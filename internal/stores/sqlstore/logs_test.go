@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCloseTriesOnce: when a log is closed while the database is away, what waits is
-// given up together and not batch by batch.
+// TestCloseTriesOnce checks that a log that is closed while the database is unreachable gives up
+// all queued entries together, not batch by batch.
 func TestCloseTriesOnce(t *testing.T) {
 	begun, fail, tries := make(chan struct{}), make(chan struct{}), 0
 	q := &lineQueue{store: func(context.Context, []*entry) error {
@@ -20,7 +20,7 @@ func TestCloseTriesOnce(t *testing.T) {
 	first := q.append(&entry{durable: true})
 	<-begun
 	var last *entry
-	for range 3 * mostBatched {
+	for range 3 * maxBatch {
 		last = q.append(&entry{})
 	}
 	closed := make(chan error)
@@ -29,11 +29,11 @@ func TestCloseTriesOnce(t *testing.T) {
 		runtime.Gosched()
 	}
 	close(fail)
-	if err := <-closed; err != errTest { //nolint:errorlint // the very same
+	if err := <-closed; err != errTest { //nolint:errorlint // must be this very error
 		t.Errorf("close: %v", err)
 	}
 	for _, e := range []*entry{first, last} {
-		if err := e.wait(t.Context()); err != errTest { //nolint:errorlint // the very same
+		if err := e.wait(t.Context()); err != errTest { //nolint:errorlint // must be this very error
 			t.Errorf("an entry that was given up gets %v", err)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// backgroundTasks keeps calls that run in the background.
+// backgroundTasks stores calls that run in the background. It implements jobs.Store.
 type backgroundTasks struct{ db *DB }
 
-// Background returns the background tasks of this database.
+// Background returns the store of background tasks in this database.
 func (db *DB) Background() jobs.Store { return backgroundTasks{db} }
 
 const pruneTasks = `DELETE FROM background_tasks WHERE expires_at <= $1`
@@ -32,19 +32,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
 
 func (s backgroundTasks) Add(ctx context.Context, t jobs.Task) error {
 	values := append([]any{
-		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.words(t.Client), t.Arguments, words(t.Capabilities),
+		t.ID, t.Place, t.Principal, t.Tool, t.Digest, t.Face, s.db.bytesOrText(t.Client), t.Arguments, joinCapabilities(t.Capabilities),
 		micros(t.CreatedAt), micros(t.ExpiresAt()), t.Poll.Microseconds(),
-	}, s.courseOf(&t)...)
-	return s.db.transact(ctx, "keep a task", func(ctx context.Context, tx runner) error {
-		if err := makeRoom(ctx, tx, &t); err != nil {
+	}, s.stateColumns(&t)...)
+	return s.db.transact(ctx, "store a task", func(ctx context.Context, tx runner) error {
+		if err := checkCapacity(ctx, tx, &t); err != nil {
 			return err
 		}
 		return exec(ctx, tx, addTask, values...)
 	})
 }
 
-// makeRoom forgets what is expired and refuses a principal who has too many.
-func makeRoom(ctx context.Context, tx runner, t *jobs.Task) error {
+// checkCapacity deletes expired tasks and refuses a principal that has too many unfinished ones.
+func checkCapacity(ctx context.Context, tx runner, t *jobs.Task) error {
 	now := micros(t.CreatedAt)
 	if err := exec(ctx, tx, pruneTasks, now); err != nil {
 		return fmt.Errorf("prune expired tasks: %w", err)
@@ -82,24 +82,25 @@ WHERE id = $1 AND revision = $2 AND status IN ('working', 'input_required')`
 
 func (s backgroundTasks) Swap(ctx context.Context, t jobs.Task) (bool, error) {
 	return transacted(ctx, s.db, "change a task", func(ctx context.Context, tx runner) (bool, error) {
-		return changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.courseOf(&t)...)...))
+		return changesOne(tx.ExecContext(ctx, swapTask, append([]any{t.ID, t.Revision}, s.stateColumns(&t)...)...))
 	})
 }
 
-// storedResume is what the next run of a task goes on from. It is in databases as JSON: its tags must not change, nor those of
-// engine.Round, engine.Question and engine.ProtocolError.
+// storedResume is the state from which the next run of a task continues. Databases hold it as JSON,
+// so its tags must not change, nor those of engine.Round, engine.Question and engine.ProtocolError.
 type storedResume struct {
 	engine.Round
 	Answers map[string]jsontree.Value `json:"answers,omitempty"`
 	Asked   []string                  `json:"asked,omitempty"`
 }
 
-// courseOf are the columns that change, in the order in which both statements name them.
-func (s backgroundTasks) courseOf(t *jobs.Task) []any {
+// stateColumns returns the values of the columns that change, in the order in which both statements
+// name them.
+func (s backgroundTasks) stateColumns(t *jobs.Task) []any {
 	resume := storedResume{Round: t.Round, Answers: t.Answers, Asked: t.Asked}
 	resume.Round.Asked = t.Round.Asked.UTC().Truncate(time.Microsecond)
 	return []any{
-		t.Status, s.db.words(t.Message), micros(t.UpdatedAt),
+		t.Status, s.db.bytesOrText(t.Message), micros(t.UpdatedAt),
 		jsonColumn{t.Questions},
 		jsonColumn{t.Fault},
 		jsonColumn{resume},
@@ -124,8 +125,8 @@ func scanTask(row scanner) (t jobs.Task, err error) {
 	return t, err
 }
 
-// words are the capabilities as one text.
-func words(capabilities []engine.Capability) string {
+// joinCapabilities joins the capabilities into one string, separated by spaces.
+func joinCapabilities(capabilities []engine.Capability) string {
 	all := make([]string, len(capabilities))
 	for i, c := range capabilities {
 		all[i] = string(c)

@@ -11,20 +11,20 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// limiter counts requests for all who share the database.
+// limiter counts requests for all processes that share the database.
 type limiter struct {
 	source  Source
-	pruneAt atomic.Int64 // when idle keys are next looked for
+	pruneAt atomic.Int64 // when to delete idle keys next
 }
 
-// Limiter returns rate limits that hold for all who share a database of PostgreSQL.
-// They survive a restart of Remit, not a crash of the database.
+// Limiter returns rate limits that hold for all processes that share a PostgreSQL database. They
+// survive a restart of Remit, but not a crash of the database.
 func (s Source) Limiter() ratelimit.Limiter { return &limiter{source: s} }
 
-// admitRequest is ratelimit.Memory's rule in one statement, so that nothing can come between
-// what is read and what is written. clock is the latest reading of all who
-// asked for the key (see ratelimit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size
-// of the bucket and $5 the skew, in nanoseconds.
+// admitRequest is the rule of ratelimit.Memory in one statement, so that no other request can come
+// between its read and its write. clock is the latest time seen for the key by any process (see
+// ratelimit.ReplicaSkew). $1 is the key, $2 now, $3 the step, $4 the size of the bucket and $5 the
+// skew, in nanoseconds.
 const admitRequest = `
 INSERT INTO rate_limits AS r (key, full_at, seen_at, passed) VALUES ($1, $2::bigint + $3::bigint, $2, TRUE)
 ON CONFLICT (key) DO UPDATE SET (full_at, seen_at, passed) = (
@@ -34,15 +34,15 @@ ON CONFLICT (key) DO UPDATE SET (full_at, seen_at, passed) = (
 		LATERAL (SELECT greatest(held, clock) + $3 AS next) AS c)
 RETURNING full_at, passed`
 
-// A bucket that is full is the same as one never seen.
+// A full bucket is equivalent to a key never seen.
 const pruneLimits = `
 DELETE FROM rate_limits WHERE key IN (
 	SELECT key FROM rate_limits WHERE full_at <= $1 LIMIT 10000 FOR UPDATE SKIP LOCKED)`
 
-// prunePause is how long idle keys may stay: looking for them costs more than a call.
-const prunePause = time.Minute
+// pruneInterval is how long idle keys may stay, because deleting them costs more than a call.
+const pruneInterval = time.Minute
 
-// Allow keeps the promise of ratelimit.Limiter.
+// Allow implements ratelimit.Limiter.
 func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now time.Time) (time.Duration, error) {
 	if r == (ratelimit.Rate{}) {
 		return 0, nil
@@ -50,14 +50,14 @@ func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now t
 	if err := r.Check(); err != nil {
 		return 0, err
 	}
-	ctx, cancel := withPatience(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	db, err := l.source(ctx)
 	if err != nil {
 		return 0, err
 	}
 	l.prune(ctx, db, now)
-	sum := sha256.Sum256([]byte(key)) // a caller may be called anything, a text of the database may not
+	sum := sha256.Sum256([]byte(key)) // hashed, because a caller's name may hold bytes that TEXT cannot
 	step := int64(r.Step())
 	size := step * int64(r.Requests)
 	var full int64
@@ -73,10 +73,10 @@ func (l *limiter) Allow(ctx context.Context, key string, r ratelimit.Rate, now t
 	return time.Duration(full + step - size - now.UnixNano()), nil
 }
 
-// prune forgets idle keys now and then. That it fails is no reason to refuse a call.
+// prune deletes idle keys now and then. If it fails, the call is still served.
 func (l *limiter) prune(ctx context.Context, db *DB, now time.Time) {
 	due := l.pruneAt.Load()
-	if now.UnixNano() < due || !l.pruneAt.CompareAndSwap(due, now.Add(prunePause).UnixNano()) {
+	if now.UnixNano() < due || !l.pruneAt.CompareAndSwap(due, now.Add(pruneInterval).UnixNano()) {
 		return
 	}
 	_, _ = db.reader(ctx).ExecContext(ctx, pruneLimits, now.Add(-ratelimit.ReplicaSkew).UnixNano())

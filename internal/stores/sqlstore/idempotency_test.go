@@ -15,7 +15,7 @@ import (
 	"remit/internal/toolsets/tasks"
 )
 
-func TestOnce(t *testing.T) {
+func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		idempotencytest.Suite(t, func(t *testing.T) idempotency.Store { return open(t, url(t)).Once() })
@@ -26,7 +26,7 @@ func keyed(key string) idempotency.ID {
 	return idempotency.ID{Principal: "ada", Tool: "tasks/add_task", Key: key}
 }
 
-// addOne is the effect of a call that adds a task.
+// addOne returns the effect of a call that adds a task.
 func addOne(db *sqlstore.DB, title string) idempotency.Effect {
 	return func(ctx context.Context) ([]byte, error) {
 		added, err := db.Tasks().Add(ctx, tasks.New{UserID: "ada", Title: title, Priority: tasks.Medium}, noon())
@@ -43,20 +43,21 @@ func tasksOf(t *testing.T, db *sqlstore.DB) int64 {
 	return page.Total
 }
 
-// TestOnceAcrossReplicas: of many that call with one key, each by its own replica,
-// one has an effect and all get its answer.
-func TestOnceAcrossReplicas(t *testing.T) {
+// TestIdempotencyKeysAcrossReplicas checks that of many calls with one key, each through its own replica, one
+// has an effect and all get its answer.
+func TestIdempotencyKeysAcrossReplicas(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		at := url(t)
 		replicas := []*sqlstore.DB{open(t, at), open(t, at)}
-		for round := range 5 {
+		for attempt := range 5 {
 			var fresh atomic.Int64
 			var all sync.WaitGroup
 			answers := make([]string, 16)
 			for n := range answers {
 				all.Go(func() {
 					db := replicas[n%len(replicas)]
-					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("round-", round)), "r", noon(), addOne(db, "milk"))
+					answer, replayed, err := db.Once().Do(t.Context(), keyed(fmt.Sprint("attempt-", attempt)),
+						"r", noon(), addOne(db, "milk"))
 					if err != nil {
 						t.Error(err)
 					}
@@ -67,8 +68,8 @@ func TestOnceAcrossReplicas(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := tasksOf(t, replicas[0]); fresh.Load() != 1 || n != int64(round+1) {
-				t.Fatalf("round %d: %d were carried out, %d tasks are there", round, fresh.Load(), n)
+			if n := tasksOf(t, replicas[0]); fresh.Load() != 1 || n != int64(attempt+1) {
+				t.Fatalf("attempt %d: %d calls had an effect, %d tasks exist", attempt, fresh.Load(), n)
 			}
 			for _, answer := range answers {
 				if answer != answers[0] {
@@ -79,8 +80,9 @@ func TestOnceAcrossReplicas(t *testing.T) {
 	})
 }
 
-// TestOnceKeepsBothOrNeither: what an effect did goes away with the record of it.
-func TestOnceKeepsBothOrNeither(t *testing.T) {
+// TestEffectAndKeyAreAtomic checks that an effect is rolled back together with the record of its
+// key.
+func TestEffectAndKeyAreAtomic(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		db := open(t, url(t))
 		broken := errors.New("too late")
@@ -90,7 +92,7 @@ func TestOnceKeepsBothOrNeither(t *testing.T) {
 			}
 			return nil, broken
 		})
-		if err != broken { //nolint:errorlint // as it is
+		if err != broken { //nolint:errorlint // must be this very error
 			t.Errorf("error %v, want the effect's own", err)
 		}
 		if n := tasksOf(t, db); n != 0 {
@@ -99,9 +101,9 @@ func TestOnceKeepsBothOrNeither(t *testing.T) {
 	})
 }
 
-// TestOldKeysAreForgotten: a key is kept for seven days; after that, calls with other
-// keys clear it away.
-func TestOldKeysAreForgotten(t *testing.T) {
+// TestOldKeysAreDeleted checks that a key is stored for seven days, and that calls with other
+// keys delete it after that.
+func TestOldKeysAreDeleted(t *testing.T) {
 	engines(t, func(t *testing.T, url func(t *testing.T) string) {
 		keys := open(t, url(t)).Once()
 		answer := func(context.Context) ([]byte, error) { return []byte("1"), nil }

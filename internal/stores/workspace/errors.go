@@ -9,14 +9,14 @@ import (
 	"remit/internal/contract"
 )
 
-// The answers below name the path as the caller spelled it and nothing else of
-// the host; what really happened goes into the cause.
+// The errors below name the path as the caller spelled it, and no other path of the host. The real
+// failure goes into the cause.
 
 func (q request) denied(cause error) error {
 	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).Because(cause)
 }
 
-// misnamed denies what is no path beneath the root, and says why.
+// misnamed denies a name that is not a path within the root, and says why.
 func (q request) misnamed(why string) error {
 	return contract.Errorf(contract.Denied, "Access denied: %s", q.name).With("path", q.name).With("details", why)
 }
@@ -38,14 +38,14 @@ func (q request) tooLarge(size, limit int64) error {
 		With("path", q.name).With("size", size).With("max", limit)
 }
 
-// failed turns what the system said into an answer. An answer passes unchanged.
+// failed converts a system error to a contract.Error. It returns a contract.Error unchanged.
 func (q request) failed(err error) error {
 	var answer *contract.Error
 	switch {
 	case errors.As(err, &answer):
 		return answer
 	case isAny(err, fs.ErrNotExist, syscall.ENOTDIR, syscall.ENAMETOOLONG, syscall.EINVAL, syscall.EILSEQ):
-		// The last two: a name that this disk cannot even hold.
+		// The last two mean that this file system cannot store such a name.
 		return q.notFound(err)
 	case isAny(err, fs.ErrPermission, syscall.ELOOP):
 		return q.denied(err)

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Source gives a database, which it opens when that is first asked for. What is kept
-// for all who share a database of PostgreSQL comes from one: a program starts, and goes
-// on, while the database cannot be reached.
+// Source returns a database, which it opens on first use. The stores that processes share on
+// PostgreSQL use a Source, so that a program can start, and keep running, while the database is
+// unreachable.
 type Source func(ctx context.Context) (*DB, error)
 
-// A log is a row that counts, and a row for each entry. Whoever has locked the row
-// that counts may append; entries that were appended never change. The table knows
-// the number of an entry's first line: one of text may have several.
+// A log consists of one row with its counts, and one row for each entry. A transaction that has
+// locked the row with the counts may append. Appended entries never change. The table holds the
+// number of the first line of an entry, because a text entry may have several lines.
 
 const lockLog = `SELECT lines, bytes, tip FROM logs WHERE log = $1 FOR UPDATE`
 
@@ -30,19 +30,19 @@ const addEntries = `
 INSERT INTO log_lines (log, line, body)
 SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[])`
 
-// A change is seen by its time, so no two have the same.
+// Readers detect a change by its time, so no two changes get the same time.
 const countEntries = `
 UPDATE logs SET lines = $2, bytes = $3, changed_at = greatest(changed_at + 1, $4), tip = $5
 WHERE log = $1`
 
-// logCount is what a log holds.
+// logCount is the size of a log.
 type logCount struct {
 	lines int64
-	bytes int64  // with a newline for each line
-	tip   []byte // what the next entry builds on, if it builds on any
+	bytes int64  // including a newline for each line
+	tip   []byte // state that the next entry builds on, if any
 }
 
-// lockCount gives the calling transaction a log for itself, and tells whether that is new.
+// lockCount locks a log for the calling transaction. isNew reports whether it created the log.
 func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count logCount, isNew bool, err error) {
 	read := into(&count.lines, &count.bytes, &count.tip)
 	if _, found, err := find(ctx, tx, lockLog, read, log); found || err != nil {
@@ -55,59 +55,59 @@ func lockCount(ctx context.Context, tx runner, log string, now time.Time) (count
 	return count, isNew, err
 }
 
-// addLines adds rows, which are the log, the number and the body of an entry each.
+// addLines adds rows. Each row holds the log, the number and the body of an entry.
 func addLines(ctx context.Context, tx runner, rows [][]any) error {
-	return doing("add entries", exec(ctx, tx, addEntries, columnsOf(rows)...))
+	return wrap("add entries", exec(ctx, tx, addEntries, columnsOf(rows)...))
 }
 
-// keepCount writes what a log holds now.
-func keepCount(ctx context.Context, tx runner, log string, count logCount, now time.Time) error {
-	return doing("count entries", exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip))
+// storeCount stores the new counts of a log.
+func storeCount(ctx context.Context, tx runner, log string, count logCount, now time.Time) error {
+	return wrap("count entries", exec(ctx, tx, countEntries, log, count.lines, count.bytes, micros(now), count.tip))
 }
 
-// ErrClosed is what an entry fails with when its log was closed before.
+// ErrClosed is the error of an entry that is appended after its log was closed.
 var ErrClosed = errors.New("log is closed")
 
 var errTooMany = errors.New("too many entries wait for the database")
 
 const (
-	mostBatched = 256                   // entries that one transaction keeps others waiting for
-	mostWaiting = 1 << 16               // entries that nobody waits for, while the database is slow
-	lull        = 50 * time.Millisecond // for which such an entry may wait for company
+	maxBatch   = 256                   // maximum number of entries in one transaction, which others wait for
+	maxWaiting = 1 << 16               // maximum number of queued entries that no caller waits for
+	batchDelay = 50 * time.Millisecond // how long such an entry may wait for more entries to join its batch
 )
 
-// lineQueue gathers what many append, and has it stored in that order, a batch a
-// transaction. It has a goroutine only while there is something to do.
+// lineQueue collects entries from many callers and stores them in order, one batch per transaction.
+// Its goroutine runs only while there is work.
 type lineQueue struct {
-	// store keeps a batch, all of it or nothing, and tells each entry its place.
+	// store stores a batch, all of it or nothing, and sets the place of each entry.
 	store func(ctx context.Context, batch []*entry) error
 
 	mu      sync.Mutex
 	waiting []*entry
-	running chan struct{} // closed when the goroutine ends; nil while there is none
-	timer   *time.Timer   // which starts it; nil while none is set
+	running chan struct{} // closed when the goroutine ends; nil while none runs
+	timer   *time.Timer   // starts the goroutine; nil while not set
 	closed  bool
-	lost    error // the last failure of an entry that nobody waits for
+	lost    error // the last error of an entry that no caller waits for
 }
 
-// entry is something on its way into a log.
+// entry is an entry that is queued or being written.
 type entry struct {
 	queue   *lineQueue
 	body    []byte
-	day     string // of a record
-	durable bool   // whether somebody waits for it
+	day     string // of an audit record
+	durable bool   // a caller waits for it
 
-	// The queue's mutex guards what follows, except that line and size are its
-	// goroutine's own until done is closed.
-	taken   bool // in a batch: only the database knows how it ends; before, it may be withdrawn
+	// The queue's mutex guards the fields below, except that line and size belong to its goroutine
+	// until done is closed.
+	taken   bool // part of a batch, so its outcome depends on the database; until then it can be withdrawn
 	settled bool
 	line    int64 // the number of its first line
-	size    int   // in bytes, with its newline
+	size    int   // in bytes, including the newline
 	err     error
 	done    chan struct{}
 }
 
-// append gives an entry its place in the queue and returns at once.
+// append queues an entry and returns immediately.
 func (q *lineQueue) append(e *entry) *entry {
 	e.queue, e.done = q, make(chan struct{})
 	q.mu.Lock()
@@ -116,7 +116,7 @@ func (q *lineQueue) append(e *entry) *entry {
 	case q.closed:
 		e.settle(ErrClosed)
 		return e
-	case !e.durable && len(q.waiting) >= mostWaiting:
+	case !e.durable && len(q.waiting) >= maxWaiting:
 		q.lost = errTooMany
 		e.settle(errTooMany)
 		return e
@@ -126,7 +126,7 @@ func (q *lineQueue) append(e *entry) *entry {
 	case e.durable:
 		q.start()
 	case q.timer == nil && q.running == nil:
-		q.timer = time.AfterFunc(lull, func() {
+		q.timer = time.AfterFunc(batchDelay, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()
 			q.start()
@@ -141,7 +141,7 @@ func (q *lineQueue) isClosed() bool {
 	return q.closed
 }
 
-// start sees to it that what waits is stored. The mutex is held.
+// start makes sure that queued entries are stored. The caller holds the mutex.
 func (q *lineQueue) start() {
 	if q.timer != nil {
 		q.timer.Stop()
@@ -153,30 +153,31 @@ func (q *lineQueue) start() {
 	}
 }
 
-// run stores batch after batch until nothing waits.
+// run stores batches until the queue is empty.
 func (q *lineQueue) run(done chan struct{}) {
 	defer close(done)
 	for {
-		runtime.Gosched() // let those that the last batch answered join this one
+		runtime.Gosched() // let callers that the last batch answered join this one
 		batch := q.take()
 		if batch == nil {
 			return
 		}
-		// Whoever waits for it waits on: only its end tells whether it was kept.
-		ctx, cancel := withPatience(context.Background())
+		// The callers wait on without a deadline of their own: only the end of the transaction
+		// tells whether the batch was stored.
+		ctx, cancel := withTimeout(context.Background())
 		err := q.store(ctx, batch)
 		cancel()
 		q.answer(batch, err)
 	}
 }
 
-// take moves the oldest entries out of the queue; nil if there are none, and then
-// the goroutine is over.
+// take moves the oldest entries out of the queue. It returns nil if there are none, and then the
+// goroutine ends.
 func (q *lineQueue) take() []*entry {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var batch []*entry
-	for len(batch) < mostBatched && len(q.waiting) > 0 {
+	for len(batch) < maxBatch && len(q.waiting) > 0 {
 		e := q.waiting[0]
 		q.waiting[0], q.waiting = nil, q.waiting[1:]
 		if !e.settled {
@@ -193,7 +194,7 @@ func (q *lineQueue) take() []*entry {
 func (q *lineQueue) answer(batch []*entry, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if err != nil && q.closed { // nobody waits for the end to try the rest, batch by batch
+	if err != nil && q.closed { // nobody waits while the rest is tried batch by batch
 		batch, q.waiting = slices.Concat(batch, q.waiting), nil
 	}
 	for _, e := range batch {
@@ -207,14 +208,14 @@ func (q *lineQueue) answer(batch []*entry, err error) {
 	}
 }
 
-// settle records how it ended. The queue's mutex is held.
+// settle records the outcome of an entry. The caller holds the queue's mutex.
 func (e *entry) settle(err error) {
 	e.settled, e.err, e.body = true, err, nil
 	close(e.done)
 }
 
-// wait returns when the entry is kept. If ctx ends before it was taken into a batch
-// it is withdrawn; once taken, wait waits for what becomes of the batch.
+// wait returns when the entry is stored. If ctx ends before the entry is part of a batch, the entry
+// is withdrawn; after that, wait waits for the outcome of the batch.
 func (e *entry) wait(ctx context.Context) error {
 	select {
 	case <-e.done:
@@ -230,8 +231,8 @@ func (e *entry) wait(ctx context.Context) error {
 	return e.err
 }
 
-// close has what waits stored. It reports the failure of entries that nobody waited
-// for: they have no other way to say so.
+// close stores what is queued. It returns the error of entries that no caller waited for, because
+// no one else reports it.
 func (q *lineQueue) close() error {
 	q.mu.Lock()
 	q.closed = true
@@ -241,10 +242,10 @@ func (q *lineQueue) close() error {
 	if running != nil {
 		<-running
 	}
-	return q.lost // the goroutine is gone
+	return q.lost // safe without the mutex: the goroutine has ended
 }
 
-// logInfo describes a log as if it were a file.
+// logInfo describes a log as an fs.FileInfo.
 type logInfo struct {
 	db      *DB
 	name    string
