@@ -157,13 +157,13 @@ type requestPage struct {
 	Arguments        []argument
 	Diff             *comparison
 	Unchanged        bool // the file already has this content
-	Waits            bool
+	Waiting          bool
 	Approved, Denied bool
 }
 
 // Explained reports whether the diff shows everything that will be written, so that the page can
 // fold the arguments.
-func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Cut == 0 && !p.Unchanged }
+func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Omitted == 0 && !p.Unchanged }
 
 func (v *visit) request() error {
 	_, request, err := v.loadRequest()
@@ -207,9 +207,9 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
 		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
 	}
-	page.Waits = page.State == "waiting"
+	page.Waiting = page.State == "waiting"
 	page.contract(v, r)
-	if page.Waits {
+	if page.Waiting {
 		page.preview(v, r)
 	} else if waiting, err := v.waiting(v.r.Context(), 1); err == nil && len(waiting) > 0 {
 		page.NextID = waiting[0].ID

@@ -185,7 +185,7 @@ func TestTwoDecideAtOnce(t *testing.T) {
 func TestRequestStateWaitsForADecision(t *testing.T) {
 	c := newFixture(t)
 	c.Preview = func(context.Context, approval.Request) (string, string, string, bool) {
-		t.Error("files are compared for an answer that shows none")
+		t.Error("the diff is computed although it is not shown")
 		return "", "", "", false
 	}
 	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
@@ -197,6 +197,6 @@ func TestRequestStateWaitsForADecision(t *testing.T) {
 	w := viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil)
 	wants(t, w, 200, "Denied", "cli:grace", "&lt;script&gt;")
 	if strings.Contains(w.Body.String(), "<html") || strings.Contains(w.Body.String(), "<script>") {
-		t.Error("not the part that was asked for")
+		t.Error("the response is not the requested part")
 	}
 }

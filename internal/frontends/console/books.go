@@ -13,20 +13,20 @@ import (
 
 // bookList is the data of the page of all books.
 type bookList struct {
-	Books    []books.Book
-	Pager    pager
-	Cut      bool // the list was truncated
-	Unserved *unserved
+	Books     []books.Book
+	Pager     pager
+	Truncated bool // the list was truncated
+	Unserved  *unserved
 }
 
 func (v *visit) showBooks() error {
 	list := &bookList{Unserved: v.missingTool("books", "books", "list_books", "glob_search", "read_content")}
 	if list.Unserved == nil {
-		answer, cut, err := read[books.ListBooksOut](v, "list_books", nil)
+		answer, truncated, err := read[books.ListBooksOut](v, "list_books", nil)
 		if err != nil {
 			return err
 		}
-		list.Cut = cut
+		list.Truncated = truncated
 		list.Books, list.Pager = pageOf(v, answer.Result, 50)
 	}
 	return v.page("books", "books", "Books", list)
@@ -35,13 +35,13 @@ func (v *visit) showBooks() error {
 // bookPage is the data of the page of a book: its tree, its assets or its history.
 type bookPage struct {
 	books.Book
-	Show    string // "", assets or history
-	Tree    []*folder
-	Files   int
-	Assets  []books.ListedAsset
-	Changes []change
-	Pager   pager
-	Cut     bool // the list was truncated
+	Show      string // "", assets or history
+	Tree      []*folder
+	Files     int
+	Assets    []books.ListedAsset
+	Changes   []change
+	Pager     pager
+	Truncated bool // the list was truncated
 }
 
 func (v *visit) showBook() error {
@@ -87,11 +87,11 @@ func (v *visit) book(id string) (books.Book, error) {
 const filesPerPage = 1000
 
 func (v *visit) listFiles(page *bookPage) error {
-	files, cut, err := v.glob(page.ID, "**")
+	files, truncated, err := v.glob(page.ID, "**")
 	if err != nil {
 		return err
 	}
-	page.Cut, page.Files = cut, len(files)
+	page.Truncated, page.Files = truncated, len(files)
 	shown, pages := pageOf(v, files, filesPerPage)
 	page.Pager = pages
 	page.Tree = treeOf(page.ID, shown)
@@ -99,23 +99,23 @@ func (v *visit) listFiles(page *bookPage) error {
 }
 
 // glob returns the files of a book that match a pattern, as paths in the book.
-func (v *visit) glob(book, pattern string) (files []string, cut bool, err error) {
-	answer, cut, err := read[books.GlobOut](v, "glob_search", arguments{"book_id": book, "pattern": pattern})
+func (v *visit) glob(book, pattern string) (files []string, truncated bool, err error) {
+	answer, truncated, err := read[books.GlobOut](v, "glob_search", arguments{"book_id": book, "pattern": pattern})
 	for _, file := range answer.Result {
 		files = append(files, strings.TrimPrefix(file, "books/"+book+"/"))
 	}
-	return files, cut, err
+	return files, truncated, err
 }
 
 func (v *visit) listAssets(page *bookPage) error {
 	if missing := v.missingTool("assets", "books", "list_assets"); missing != nil {
 		return nil
 	}
-	answer, cut, err := read[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.ID})
+	answer, truncated, err := read[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.ID})
 	if err != nil {
 		return err
 	}
-	page.Cut = cut
+	page.Truncated = truncated
 	page.Assets, page.Pager = pageOf(v, answer.Result, 100)
 	return nil
 }
@@ -135,7 +135,7 @@ func (v *visit) listChanges(page *bookPage) error {
 	if err != nil {
 		return err
 	}
-	page.Cut = len(changes) == maxChanges
+	page.Truncated = len(changes) == maxChanges
 	page.Changes, page.Pager = pageOf(v, changes, 50)
 	return nil
 }

@@ -208,7 +208,7 @@ func (v *visit) sendAsset() error {
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(file)}))
 	}
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.Copy(v.w, asset) // ignore the error: the browser has disconnected
+	_, _ = io.Copy(v.w, asset) // an error means that the browser has disconnected
 	return nil
 }
 

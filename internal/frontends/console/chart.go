@@ -109,7 +109,7 @@ func (v *visit) callSeries() error {
 		return fmt.Errorf("encode chart data: %w", err)
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	_, _ = v.w.Write(body) // ignore the error: the browser has disconnected
+	_, _ = v.w.Write(body) // an error means that the browser has disconnected
 	return nil
 }
 

@@ -1,6 +1,7 @@
 // Package console serves the web console: pages on which people watch what agents do, decide
 // requests for approval, and manage tokens and sessions. It calls tools through the engine like
-// every other front end and never reads a store directly.
+// every other front end. It imports no store: everything else that pages show comes in through the
+// fields of Console.
 package console
 
 import (

@@ -57,15 +57,15 @@ type comparison struct {
 	Added, Removed int
 	Rows           []diffRow
 	Exact          bool // there is no smaller diff
-	Cut            int  // number of rows that are not shown
+	Omitted        int  // number of rows that are not shown
 }
 
 // diffRow is a row of the diff table.
 type diffRow struct {
-	Kind     string // same, add, del or gap
-	Old, New int    // line numbers; 0 for none
-	Text     string
-	Unended  bool // the last line, without a line break
+	Kind      string // same, add, del or gap
+	Old, New  int    // line numbers; 0 for none
+	Text      string
+	NoNewline bool // the last line, without a line break
 }
 
 // Sign returns the sign of an added or removed line, for readers who do not see the colours.
@@ -104,7 +104,7 @@ func comparisonOf(name, before, after string) comparison {
 				from, to = from+1, to+1
 				row.Old, row.New = from, to
 			}
-			row.Text, row.Unended = strings.TrimSuffix(line, "\n"), !strings.HasSuffix(line, "\n")
+			row.Text, row.NoNewline = strings.TrimSuffix(line, "\n"), !strings.HasSuffix(line, "\n")
 			c.add(row)
 		}
 	}
@@ -123,7 +123,7 @@ func (c *comparison) gap(skipped int) {
 
 func (c *comparison) add(row diffRow) {
 	if len(c.Rows) >= maxRows {
-		c.Cut++
+		c.Omitted++
 		return
 	}
 	row.Text = visibleText(row.Text) // only here: most lines are never shown

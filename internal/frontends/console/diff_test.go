@@ -92,8 +92,8 @@ func TestDiffOfTooManyChanges(t *testing.T) {
 		t.Error("the diff does not turn before into after")
 	}
 	c := comparisonOf("f", before, after)
-	if len(c.Rows) != maxRows || c.Cut != 3000+3000+2-maxRows || c.Added != 3000 || c.Removed != 3000 {
-		t.Errorf("%d rows, %d cut, +%d -%d", len(c.Rows), c.Cut, c.Added, c.Removed)
+	if len(c.Rows) != maxRows || c.Omitted != 3000+3000+2-maxRows || c.Added != 3000 || c.Removed != 3000 {
+		t.Errorf("%d rows, %d omitted, +%d -%d", len(c.Rows), c.Omitted, c.Added, c.Removed)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDiffShowsContext(t *testing.T) {
 			{Kind: "del", Old: 8, Text: "8"},
 			{Kind: "add", New: 8, Text: `acht\u202e\x00`},
 			{Kind: "same", Old: 9, New: 9, Text: "9"},
-			{Kind: "add", New: 10, Text: "10", Unended: true},
+			{Kind: "add", New: 10, Text: "10", NoNewline: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -153,7 +153,7 @@ func TestDiffShowsContext(t *testing.T) {
 
 func TestDiffShowsMissingNewline(t *testing.T) {
 	got := comparisonOf("f", "a", "a\n")
-	want := []diffRow{{Kind: "del", Old: 1, Text: "a", Unended: true}, {Kind: "add", New: 1, Text: "a"}}
+	want := []diffRow{{Kind: "del", Old: 1, Text: "a", NoNewline: true}, {Kind: "add", New: 1, Text: "a"}}
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
 		t.Error(diff)
 	}

@@ -20,17 +20,17 @@ type form struct {
 
 // field is the input for one argument. If it is empty, the argument is not sent.
 type field struct {
-	Name     string
-	ID       string // of the HTML element
-	Kind     fieldKind
-	Type     string // as in the contract
-	About    string
-	Required bool
-	Must     bool // the browser requires a value
-	Options  []string
-	Value    string
-	Error    string
-	Default  string // the default value, as JSON
+	Name              string
+	ID                string // of the HTML element
+	Kind              fieldKind
+	Type              string // as in the contract
+	About             string
+	Required          bool
+	RequiredInBrowser bool // the browser requires a value
+	Options           []string
+	Value             string
+	Error             string
+	Default           string // the default value, as JSON
 	Bounds
 }
 
@@ -63,7 +63,7 @@ func newForm(c *contract.Contract) form {
 	for _, p := range properties.Members {
 		made := fieldOf(c, p.Key, &p.Value)
 		made.Required = slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key })
-		made.Must = made.Required
+		made.RequiredInBrowser = made.Required
 		f.Fields = append(f.Fields, made)
 	}
 	return f

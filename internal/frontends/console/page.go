@@ -85,6 +85,6 @@ func (v *visit) execute(status int, name, block string, data any) error {
 	}
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.WriteHeader(status)
-	_, _ = v.w.Write(b.Bytes()) // ignore the error: the browser has disconnected
+	_, _ = v.w.Write(b.Bytes()) // an error means that the browser has disconnected
 	return nil
 }

@@ -40,7 +40,7 @@ type taskColumn struct {
 	Tasks             []tasks.Task
 	Total             int64
 	First, More       string // URLs of the first and the next page; "" if there is none
-	Looked            int    // number of tasks searched, if there are more
+	Searched          int    // number of tasks searched, if there are more
 
 	choose  arguments // the arguments of list_tasks
 	undated bool      // keep only tasks without a due date
@@ -171,7 +171,7 @@ func (v *visit) fillUndated(c *taskColumn, cursor string) (next string, err erro
 			continue
 		}
 		c.Tasks = append(c.Tasks, found...)
-		c.Looked += len(page.Tasks)
+		c.Searched += len(page.Tasks)
 		if cursor = page.NextCursor; cursor == "" || len(c.Tasks) == tasksPerColumn || c.Total == 0 {
 			break
 		}

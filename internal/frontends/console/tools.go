@@ -31,7 +31,7 @@ type toolView struct {
 	Coded      bool // errors have codes
 	Examples   []exampleView
 	Form       form
-	May        bool // the visitor may call it
+	MayTry     bool // the visitor may call it
 	Filled     string
 	Tried      *trial
 	Snippets   snippets
@@ -83,7 +83,7 @@ func (v *visit) toolView(t *engine.Tool) *toolView {
 	size := len(definition.Append(nil))
 	view := &toolView{
 		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Response: responseSize(t.Contract),
-		Input: schemaRows(&t.Input), Form: newForm(t.Contract), May: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
+		Input: schemaRows(&t.Input), Form: newForm(t.Contract), MayTry: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
 	}
 	if !t.Content {
 		view.Output = schemaRows(&t.Output)
