@@ -21,7 +21,8 @@ const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 func TestInbox(t *testing.T) {
 	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
-	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing is waiting", "remit approvals list", "<title>Approvals · Remit</title>")
+	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing is waiting", "remit approvals list",
+		"<title>Approvals · Remit</title>")
 	wants(t, viewer("GET", "/console/approvals?show=decided", nil), 200, "No decisions yet")
 	for i := range 60 {
 		c.addRequest(t, fmt.Sprintf("r%02d", i), "agent:x", `{"n":1}`)
@@ -32,7 +33,8 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	w := viewer("GET", "/console/approvals", nil)
-	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`, "<title>(30) Approvals · Remit</title>")
+	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`,
+		"<title>(30) Approvals · Remit</title>")
 	if strings.Contains(w.Body.String(), "/console/approvals/r34") {
 		t.Error("the first page is not bounded")
 	}
@@ -42,7 +44,8 @@ func TestInbox(t *testing.T) {
 		t.Error("a decided request is listed as waiting")
 	}
 	w = viewer("GET", "/console/approvals?show=decided", nil)
-	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`, "cli:grace", ">approved<", ">denied<")
+	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`,
+		"cli:grace", ">approved<", ">denied<")
 	wants(t, viewer("GET", "/console/approvals?show=decided&page=2", nil), 200, "/console/approvals/r04", "/console/approvals/r00")
 	wants(t, viewer("GET", "/console/approvals?page=0", nil), 400, "page must be a number")
 	wants(t, viewer("GET", "/console/approvals?page=99999999999999999999", nil), 400, "page must be a number")
@@ -81,7 +84,8 @@ func TestRequestPage(t *testing.T) {
 	c.Preview = func(_ context.Context, r approval.Request) (string, string, string, bool) {
 		return "old " + evil + "\n", "new " + evil + "\u202e\n", "memory/" + evil, r.ID == "k3v9q2xa7m"
 	}
-	r := c.addRequest(t, "k3v9q2xa7m", "agent:"+evil+"\u202e", `{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:"+evil+"\u202e",
+		`{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
 	w := c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil)
 	wants(t, w, 200,
 		"<h1>Write something</h1>",
@@ -104,7 +108,8 @@ func TestRequestPage(t *testing.T) {
 
 	c.approvals.all[0].Digest = "sha256:other"
 	c.approvals.all[0].Principal = "console:ada"
-	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "has changed since the request", "You requested this call yourself")
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "has changed since the request",
+		"You requested this call yourself")
 	c.approvals.all[0].Tool = "other/write"
 	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "(not served)")
 	c.now = c.now.Add(time.Hour)
@@ -143,7 +148,8 @@ func TestNothingIsDecidedWithoutARecord(t *testing.T) {
 	c := newFixture(t)
 	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	c.auditErr = errors.New("disk full")
-	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503, "nothing was decided")
+	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503,
+		"nothing was decided")
 	if got := c.approvals.all[0].State; got != approval.Pending {
 		t.Errorf("the request is %s", got)
 	}

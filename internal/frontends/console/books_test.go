@@ -39,12 +39,15 @@ func bookStack(t *testing.T) *stack {
 func TestBookPages(t *testing.T) {
 	s := bookStack(t)
 	expect(t, s.get("/console/books"), 200, `<a href="/console/books/my-book">My Book</a>`)
-	expect(t, s.get("/console/books/my-book"), 200, "part-1", "chapter-02", `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"`,
+	expect(t, s.get("/console/books/my-book"), 200, "part-1", "chapter-02",
+		`href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"`,
 		`href="/console/books/my-book/read/chapters/chapter-01/.summary.md"`)
-	expect(t, s.get("/console/books/my-book?show=assets"), 200, `href="/console/books/my-book/asset/assets/images/p.png"`, "image/png", "agent")
+	expect(t, s.get("/console/books/my-book?show=assets"), 200, `href="/console/books/my-book/asset/assets/images/p.png"`,
+		"image/png", "agent")
 	expect(t, s.get("/console/books/my-book?show=history"), 200, "lesson-02.md", "agent", "write")
 	w := s.get("/console/books/my-book/read/lessons/part-1/chapter-01/lesson-01.md")
-	expect(t, w, 200, "<h1>First &lt;b&gt;</h1>", `<h2 id="h-one">One</h2>`, `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md#h-in-code"`,
+	expect(t, w, 200, "<h1>First &lt;b&gt;</h1>", `<h2 id="h-one">One</h2>`,
+		`href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md#h-in-code"`,
 		`<img src="/console/books/my-book/asset/assets/images/p.png" alt="p" title="t" loading="lazy">`, `<span class="hl-k">func</span>`,
 		"<dt>tags</dt>", "Next", `lesson-02.md"`, "History of this file")
 	expectNot(t, w, "x.md", "q.png", "Previous")
@@ -105,7 +108,8 @@ func TestVersions(t *testing.T) {
 	if got := s.kept.named("console/book_history"); len(got) != 1 || got[0].Principal != "console:ada" || got[0].Outcome != "ok" {
 		t.Errorf("audit records %+v", got)
 	}
-	expect(t, s.get(links[0][1]), 200, "+1</strong>", "−1</strong>", "&lt;script&gt;", "<td>one</td>", "remit books restore my-book lessons/a.md --version ")
+	expect(t, s.get(links[0][1]), 200, "+1</strong>", "−1</strong>", "&lt;script&gt;", "<td>one</td>",
+		"remit books restore my-book lessons/a.md --version ")
 	expect(t, s.get("/console/books/my-book/changes/x%3Cb%3E/lessons/a.md"), 404, "There is no version x&lt;b&gt;", `href="/console/books"`)
 	if got := s.kept.named("console/book_change"); len(got) != 2 || got[0].Principal != "console:ada" || got[0].Outcome != "ok" || got[1].Outcome != "not_found" {
 		t.Errorf("audit records %+v", got)

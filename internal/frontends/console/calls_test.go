@@ -36,7 +36,8 @@ func newCallFixture(t testing.TB, many int) (*fixture, fstest.MapFS) {
 	}
 	record(c.now.Add(-30*time.Hour), "agent:b", "stdio", "resources/read", "not_found", time.Millisecond)
 	for i := range many {
-		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look", []string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i+1)*time.Millisecond)
+		record(c.now.Add(-time.Duration(many-i)*time.Second), "agent:a", "http", "demo/look",
+			[]string{"ok", "limited", "invalid", "ok"}[i%4], time.Duration(i+1)*time.Millisecond)
 	}
 	record(c.now.Add(-time.Second), "agent:<script>alert(3)</script>\u202e", "http", "<img src=x onerror=alert(4)>", "ok", 2*time.Minute)
 	c.Calls = callsIn(files, c.Now)
@@ -53,13 +54,15 @@ func TestCallPages(t *testing.T) {
 	c, _ := newCallFixture(t, 120)
 	viewer := c.as(identity.Viewer)
 	page := viewer("GET", "/console/calls", nil)
-	wants(t, page, 200, "<strong>121</strong> calls, last 24 hours; <strong>60</strong> failed", "demo/look", `rel="next"`, `hx-get="/console/calls/live`, "&lt;img src=x", `\u202e`)
+	wants(t, page, 200, "<strong>121</strong> calls, last 24 hours; <strong>60</strong> failed", "demo/look", `rel="next"`,
+		`hx-get="/console/calls/live`, "&lt;img src=x", `\u202e`)
 	lacks(t, page, "<script>alert", "<img", "resources/read", ">agent:<script>")
 	if seen := regexp.MustCompile(`(value|href|hx-get)="[^"]*"`).ReplaceAllString(page.Body.String(), ""); strings.Contains(seen, "\u202e") {
 		t.Error("a character that changes the text direction is not escaped")
 	}
 	wants(t, viewer("GET", "/console/calls?period=all&outcome=failed", nil), 200, "<strong>61</strong> calls", "resources/read")
-	wants(t, viewer("GET", "/console/calls?period=all&tool=resources/read&caller=agent:b&face=stdio&outcome=not_found", nil), 200, "<strong>1</strong> call,", "Clear")
+	wants(t, viewer("GET", "/console/calls?period=all&tool=resources/read&caller=agent:b&face=stdio&outcome=not_found", nil), 200,
+		"<strong>1</strong> call,", "Clear")
 	wants(t, viewer("GET", "/console/calls?tool=%3Cb%3Enothing", nil), 200, "No matching calls", "&lt;b&gt;nothing (0)")
 	wants(t, viewer("GET", "/console/calls?live=off", nil), 200, "paused", "Resume")
 	lacks(t, viewer("GET", "/console/calls?live=off", nil), "hx-get")
@@ -114,7 +117,8 @@ func TestToolsAndLatency(t *testing.T) {
 	c.now = c.now.Add(time.Minute)
 	viewer := c.as(identity.Viewer)
 	page := viewer("GET", "/console/calls?view=times&period=1h", nil)
-	wants(t, page, 200, "demo/look", "limited 30", "invalid 30", "60 ms", "114 ms", "119 ms", `data-series="/console/calls/series?view=times&amp;period=1h"`, "one row per 1 min")
+	wants(t, page, 200, "demo/look", "limited 30", "invalid 30", "60 ms", "114 ms", "119 ms",
+		`data-series="/console/calls/series?view=times&amp;period=1h"`, "one row per 1 min")
 	lacks(t, page, "<img")
 	w := viewer("GET", "/console/calls/series?period=1h&tool=demo/look", nil)
 	wants(t, w, 200)
@@ -135,7 +139,8 @@ func TestToolsAndLatency(t *testing.T) {
 	slow, _ := newCallFixture(t, 1)
 	slow.Calls = callsIn(fstest.MapFS{"2026-08-01.jsonl": {Data: []byte(
 		`{"time":"2026-08-01T11:59:00Z","tool":"demo/look","outcome":"ok","micros":1500000}` + "\n")}}, slow.Now)
-	wants(t, slow.as(identity.Viewer)("GET", "/console/calls?view=times", nil), 200, `<span class="over">1.5 s<span class="sr"> (over the target)`)
+	wants(t, slow.as(identity.Viewer)("GET", "/console/calls?view=times", nil), 200,
+		`<span class="over">1.5 s<span class="sr"> (over the target)`)
 	wants(t, slow.as(identity.Viewer)("GET", "/console/calls", nil), 200, ">slow<")
 }
 
@@ -208,5 +213,6 @@ func TestNoCallsYet(t *testing.T) {
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("GET", "/console/calls?period=all", nil), 200, "No calls yet", "remit call hello name=Ada")
 	wants(t, viewer("GET", "/console/calls?period=all&view=times", nil), 200, "No matching calls")
-	wants(t, viewer("GET", "/console/calls/series?period=all", nil), 200, `"start":[]`, `"calls":[]`, `"failed":[]`, `"p50":[]`, `"p95":[]`, `"p99":[]`)
+	wants(t, viewer("GET", "/console/calls/series?period=all", nil), 200, `"start":[]`, `"calls":[]`, `"failed":[]`, `"p50":[]`,
+		`"p95":[]`, `"p99":[]`)
 }

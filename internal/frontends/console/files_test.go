@@ -222,7 +222,8 @@ func TestFilePages(t *testing.T) {
 	expect(t, s.get("/console/files/src/main.go?line=3"), 200,
 		`<span class="line hit" id="L3"><a class="no" href="?line=3#L3">3</a><span><span class="hl-c">/* over</span></span>`,
 		`<span class="hl-c">lines */</span>`, `<span class="hl-s">&quot;&lt;b&gt;&quot;</span>`)
-	expect(t, s.get("/console/files/src/long.py?line=1500"), 200, `id="L1001"`, `id="L2000"`, "lines 1001 to 2000 of 2500", "line=1&amp;view=source", "line=2001")
+	expect(t, s.get("/console/files/src/long.py?line=1500"), 200, `id="L1001"`, `id="L2000"`, "lines 1001 to 2000 of 2500",
+		"line=1&amp;view=source", "line=2001")
 	expectNot(t, s.get("/console/files/src/long.py"), `id="L1001"`, "Previous")
 	page := s.get("/console/files/README.md")
 	expect(t, page, 200, `<h2 id="h-the-garden">The garden</h2>`, `href="/console/files/src/main.go"`, "view=source")

@@ -84,7 +84,10 @@ examples: []
 
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	c := &fixture{now: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), people: &fakePeople{cookies: map[string]identity.Person{}}, tokens: &fakeTokens{}, approvals: &requestStore{}}
+	c := &fixture{
+		now:    time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
+		people: &fakePeople{cookies: map[string]identity.Person{}}, tokens: &fakeTokens{}, approvals: &requestStore{},
+	}
 	c.Console = &Console{
 		Version: "9.9.9", Root: "/home/ada/garden", Engine: fixtureEngine(t, c),
 		Approvals: func(context.Context) (approval.Store, error) { return c.approvals, nil },
@@ -127,7 +130,8 @@ func fixtureEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
 		"look":  fixtureTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
 		"write": fixtureTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
 	})
-	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
+	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say},
+		engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
 }
 
 func (c *fixture) Ready(time.Time) error { return c.auditErr }

@@ -329,9 +329,11 @@ func TestForms(t *testing.T) {
 	path := "/console/approvals/k3v9q2xa7m/decide"
 	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1<<20)}}), 413, "larger than 1 MiB")
 	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "application/json"), 400, "accepts only forms")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "multipart/form-data; boundary=x"), 400, "accepts only forms")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "multipart/form-data; boundary=x"), 400,
+		"accepts only forms")
 	wants(t, approver("POST", path, url.Values{"verdict": {"perhaps"}}), 400, "verdict must be approve or deny")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1001)}}), 400, "at most 1000 characters")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1001)}}), 400,
+		"at most 1000 characters")
 	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {"\xff"}}), 400, "reason must be text")
 	if got := c.approvals.all[0].State; got != "pending" {
 		t.Errorf("the request is %s", got)

@@ -134,7 +134,8 @@ func TestRequestExpiresOnOpenPage(t *testing.T) {
 		if heard, _ := l.heard(); !strings.HasSuffix(strings.ReplaceAll(heard, ": still here\n\n", ""), noneWaiting) {
 			t.Errorf("heard %q", heard)
 		}
-		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time", "can request approval again")
+		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time",
+			"can request approval again")
 		l.leave()
 		l.checkHeard(t, "", true)
 	})

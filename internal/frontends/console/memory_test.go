@@ -24,7 +24,8 @@ func TestMemoryPage(t *testing.T) {
 		".claude/memory/best_practices.md":  "# Best\n\n- Look *first*\n\n" + nasty + "\n",
 	})
 	w := s.get("/console/memory")
-	expect(t, w, 200, "Friday, 31 July 2026", "Thursday, 30 July 2026", "Whole cents", "<dt>tags</dt>", "a, b", `{&#34;n&#34;:1}`, "EDA notebook", "decisions.jsonl, line 1", "somebody wrote &lt;b&gt;")
+	expect(t, w, 200, "Friday, 31 July 2026", "Thursday, 30 July 2026", "Whole cents", "<dt>tags</dt>", "a, b", `{&#34;n&#34;:1}`,
+		"EDA notebook", "decisions.jsonl, line 1", "somebody wrote &lt;b&gt;")
 	if body := w.Body.String(); strings.Index(body, "EDA notebook") > strings.Index(body, "Whole cents") || strings.Index(body, "Friday") > strings.Index(body, "EDA notebook") {
 		t.Error("the newest entry is not first")
 	}

@@ -15,7 +15,8 @@ func TestSearchPage(t *testing.T) {
 	})
 	expect(t, s.get("/console/search"), 200, "Search the project")
 	w := s.get("/console/search?q=token&files=src/*")
-	expect(t, w, 200, `href="/console/files/src/auth.go?line=4#L4"`, "// before", "// after", "2 lines in 2 files", "&lt;script&gt;", ">By meaning</h2>", "decisions.jsonl:1")
+	expect(t, w, 200, `href="/console/files/src/auth.go?line=4#L4"`, "// before", "// after", "2 lines in 2 files",
+		"&lt;script&gt;", ">By meaning</h2>", "decisions.jsonl:1")
 	w = s.get("/console/search?q=token")
 	expect(t, w, 200, "Next")
 	expect(t, s.get("/console/search?q=Token+here&case=exact"), 200, "No matching lines")

@@ -88,7 +88,8 @@ func TestPrefetchDoesNotSignIn(t *testing.T) {
 			t.Error("the link is used up")
 		}
 	}
-	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"), http.StatusSeeOther)
+	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"),
+		http.StatusSeeOther)
 }
 
 func TestNextStaysOnServer(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 func TestSettings(t *testing.T) {
 	c := newFixture(t)
 	admin := c.as(identity.Admin)
-	wants(t, admin("GET", "/console/settings", nil), 200, "No agent tokens", "<th scope=\"row\" class=\"mono\">approve</th>", "flag", "default", "demo:write")
+	wants(t, admin("GET", "/console/settings", nil), 200, "No agent tokens", "<th scope=\"row\" class=\"mono\">approve</th>",
+		"flag", "default", "demo:write")
 	scopes, _ := identity.ParseScopes("demo:read", nil)
 	c.tokens.list = []identity.Token{
 		{ID: "1", Name: evil, Scopes: scopes, User: evil},
@@ -87,8 +88,10 @@ func TestLinks(t *testing.T) {
 	if diff := cmp.Diff([]string{`console:ada console/link ok {"name":"grace","role":"approver","address":"192.0.2.1"}`}, c.recorded()); diff != "" {
 		t.Error(diff)
 	}
-	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"nobody"}, "minutes": {"10"}}), 400, "must be viewer, approver or admin")
-	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"viewer"}, "minutes": {"1e9"}}), 400, "minutes must be a number")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"nobody"}, "minutes": {"10"}}), 400,
+		"must be viewer, approver or admin")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"viewer"}, "minutes": {"1e9"}}), 400,
+		"minutes must be a number")
 	wants(t, admin("POST", "/console/settings/links", url.Values{"role": {"viewer"}, "minutes": {"10"}}), 400, "A name is needed")
 }
 

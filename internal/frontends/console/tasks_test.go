@@ -118,7 +118,8 @@ func TestTaskForms(t *testing.T) {
 	if done := column(s.get("/console/tasks?user=grace").Body.String(), "done"); !strings.Contains(done, "Call the dentist") {
 		t.Error("it is not done:", done)
 	}
-	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"  "}, "description": {nasty}}), 400, "Title cannot be empty", "&lt;script&gt;")
+	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"  "}, "description": {nasty}}), 400,
+		"Title cannot be empty", "&lt;script&gt;")
 	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"x"}, "due_date": {"soon"}}), 400, "real date")
 	expect(t, s.post("/console/tasks/99/done?user=grace", nil), 404, "Task not found")
 	expect(t, s.post("/console/tasks/1/done?user=ada", nil), 404)

@@ -86,7 +86,8 @@ func TestToolPages(t *testing.T) {
 	wants(t, list, 200, `href="/console/tools/look"`, `href="/console/tools/write"`, "1.2.3")
 	lacks(t, list, "<script>alert", "<b>something")
 	page := viewer("GET", "/console/tools/look", nil)
-	wants(t, page, 200, "It only reads", "at most 10 characters", "default 1", "<strong>required</strong>", `maxlength="10"`, `min="1"`, `max="3"`,
+	wants(t, page, 200, "It only reads", "at most 10 characters", "default 1", "<strong>required</strong>", `maxlength="10"`,
+		`min="1"`, `max="3"`,
 		"remit call look text=a count=2", "curl http://127.0.0.1:8722/tools/look", "tools/call", "(estimate: ", `action="/console/tools/look/try#answer"`)
 	lacks(t, page, "<script>alert", "<b>something")
 	wants(t, viewer("GET", "/console/tools/look?example=1", nil), 200, `value="a"`, `value="2"`, "Filled in from the example")

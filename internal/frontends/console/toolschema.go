@@ -42,7 +42,8 @@ func (t *schemaTable) object(s *jsontree.Value, depth int) {
 	}
 	required := s.Field("required")
 	for _, p := range s.Field("properties").Members {
-		t.field(p.Key, &p.Value, depth, slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key }))
+		t.field(p.Key, &p.Value, depth,
+			slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key }))
 	}
 	if other := s.Field("additionalProperties"); other.Kind == jsontree.Object {
 		t.field("any other", &other, depth, false)

@@ -103,7 +103,8 @@ func (p *highlighter) diff() {
 	p.lines(func(start, end int) {
 		switch line := p.text[start:end]; {
 		case line == "":
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"),
+			strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
 			p.mark(comment, start, end)
 		case line[0] == '@':
 			p.mark(typeName, start, end)
