@@ -93,7 +93,7 @@ func TestCallsInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	ada, bob := b.window(w, "viewer", "ada"), b.window(w, "viewer", "bob")
 	ada.open("/")
-	ada.sees("Nothing has called yet")
+	ada.sees("No calls yet")
 	ada.stays()
 	bob.open("/console/calls")
 	bob.stays()

@@ -16,11 +16,11 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// requestRow is a request in a list. All of it may have been written by the caller, so
-// what does not show itself is spelt out.
+// requestRow is a request in a list. The caller may have written all of it, so invisible characters
+// are escaped.
 type requestRow struct {
 	ID, Summary, Tool, Principal, State, By string
-	Clipped                                 string // the beginning of the arguments
+	Clipped                                 string // the arguments, shortened
 	Created, Expires                        time.Time
 }
 
@@ -32,7 +32,7 @@ func rowOf(r approval.Request, now time.Time) requestRow {
 	}
 }
 
-// stateOf is how far a request has come, in a word.
+// stateOf returns the state of a request as pages show it.
 func stateOf(r approval.Request, now time.Time) string {
 	if stage := r.Stage(now); stage != string(approval.Pending) {
 		return stage
@@ -40,21 +40,21 @@ func stateOf(r approval.Request, now time.Time) string {
 	return "waiting"
 }
 
-// How much of the list of requests there is to see.
+// Limits of the list of requests.
 const (
-	inboxPage = 25
-	inboxMost = 1000 // the store has no cursor; who needs older ones asks the audit
+	inboxPageSize    = 25
+	maxInboxRequests = 1000 // the store has no cursor; older requests are in the audit log
 )
 
-// inboxView is what the list of requests shows.
+// inboxView is the data of the list of requests.
 type inboxView struct {
 	Decided bool
-	Here    string // the address of this very page
+	Here    string // the URL of this page
 	Rows    []requestRow
 	Pager   pager
 }
 
-// inbox lists what waits, or what was decided, newest first.
+// inbox lists the waiting or the decided requests, newest first.
 func (v *visit) inbox() error {
 	values := v.r.URL.Query()
 	page, err := pageNumber(values.Get("page"))
@@ -74,7 +74,7 @@ func (v *visit) inbox() error {
 		view.Pager.Prev = v.otherPage(page - 1)
 		view.Pager.Note = fmt.Sprintf("Page %d", page)
 	}
-	if more && page < inboxMost/inboxPage {
+	if more && page < maxInboxRequests/inboxPageSize {
 		view.Pager.Next = v.otherPage(page + 1)
 	}
 	if v.r.Header.Get("HX-Request") != "" {
@@ -83,13 +83,13 @@ func (v *visit) inbox() error {
 	return v.page("approvals", "approvals", "Approvals", view)
 }
 
-// otherPage is the address of another page of the same list.
+// otherPage returns the URL of another page of the same list.
 func (v *visit) otherPage(page int) string {
 	number := ""
 	if page > 1 {
 		number = strconv.Itoa(page)
 	}
-	address, _ := query(v.r.URL, "page", number) // a *url.URL is always one
+	address, _ := query(v.r.URL, "page", number) // query accepts every *url.URL
 	return address
 }
 
@@ -98,15 +98,15 @@ func pageNumber(text string) (int, error) {
 		return 1, nil
 	}
 	page, err := strconv.Atoi(text)
-	if err != nil || page < 1 || page > inboxMost/inboxPage {
-		return 0, contract.Errorf(contract.Invalid, "page must be a number from 1 to %d", inboxMost/inboxPage)
+	if err != nil || page < 1 || page > maxInboxRequests/inboxPageSize {
+		return 0, contract.Errorf(contract.Invalid, "page must be a number from 1 to %d", maxInboxRequests/inboxPageSize)
 	}
 	return page, nil
 }
 
-// requests are those of one page of a list, and whether there are more.
+// requests returns one page of the list, and whether there are more.
 func (v *visit) requests(decided bool, page int) (some []approval.Request, more bool, err error) {
-	last := page * inboxPage
+	last := page * inboxPageSize
 	var list []approval.Request
 	if decided {
 		list, err = v.decided(last + 1)
@@ -116,81 +116,81 @@ func (v *visit) requests(decided bool, page int) (some []approval.Request, more 
 	if err != nil {
 		return nil, false, err
 	}
-	return list[min(last-inboxPage, len(list)):min(last, len(list))], len(list) > last, nil
+	return list[min(last-inboxPageSize, len(list)):min(last, len(list))], len(list) > last, nil
 }
 
-// decided are at least so many requests that wait no longer, newest first, unless there
-// are fewer. Those that wait lie between them, usually few.
-func (v *visit) decided(least int) (some []approval.Request, err error) {
+// decided returns at least count requests that are no longer waiting, newest first, or all of them
+// if there are fewer. The store returns waiting requests in between, which are usually few.
+func (v *visit) decided(count int) (some []approval.Request, err error) {
 	ctx, now := v.r.Context(), v.Now()
 	store, err := v.openApprovals(v.r.Context())
 	if err != nil {
 		return nil, err
 	}
-	for _, most := range []int{least + inboxPage, least + inboxMost} {
-		all, err := store.List(ctx, approval.ListOptions{All: true, Limit: most, Now: now})
+	for _, limit := range []int{count + inboxPageSize, count + maxInboxRequests} {
+		all, err := store.List(ctx, approval.ListOptions{All: true, Limit: limit, Now: now})
 		if err != nil {
 			return nil, err
 		}
 		some = slices.DeleteFunc(slices.Clone(all), func(r approval.Request) bool { return stateOf(r, now) == "waiting" })
-		if len(some) >= least || len(all) < most {
+		if len(some) >= count || len(all) < limit {
 			break
 		}
 	}
 	return some, nil
 }
 
-// argument is one of the call, in full.
+// argument is one argument of a call, in full.
 type argument struct{ Name, Value string }
 
-// requestPage is what the page of one request shows.
+// requestPage is the data of the page of one request.
 type requestPage struct {
 	requestRow
 	Version, Digest  string
 	Reason           string
 	Decided, Spent   time.Time
-	ToolLink         string // the page of its contract, if the tool is served
-	Changed          bool   // the contract is another one now
-	Own              bool   // the person who looks asked for it
+	ToolLink         string // the page of the tool, if it is served
+	Changed          bool   // the contract has changed since the request
+	Own              bool   // the visitor made the request
 	MayDecide        bool
-	NextID           string // of another request that waits
+	NextID           string // another waiting request
 	Arguments        []argument
 	Diff             *comparison
-	Unchanged        bool // what would be written is there already
-	Waits            bool
+	Unchanged        bool // the file already has this content
+	Waiting          bool
 	Approved, Denied bool
 }
 
-// Explained tells that the page shows all that will be written, so that the arguments
-// need not stand between it and the decision.
-func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Cut == 0 && !p.Unchanged }
+// Explained reports whether the diff shows everything that will be written, so that the page can
+// fold the arguments.
+func (p *requestPage) Explained() bool { return p.Diff != nil && p.Diff.Omitted == 0 && !p.Unchanged }
 
 func (v *visit) request() error {
-	_, asked, err := v.asked()
+	_, request, err := v.loadRequest()
 	if err != nil {
 		return err
 	}
-	page := v.requestPage(asked)
+	page := v.requestPage(request)
 	return v.page("approval", "approvals", page.Summary, &page)
 }
 
-// requestState answers once the request is decided, so that nobody's reason is
-// overwritten while they type it.
+// requestState responds with the decision once the request is decided. Until then it responds with
+// no content, so that it does not overwrite a reason while somebody types it.
 func (v *visit) requestState() error {
-	_, asked, err := v.asked()
+	_, request, err := v.loadRequest()
 	if err != nil {
 		return err
 	}
-	if stateOf(asked, v.Now()) == "waiting" { // as every open page hears often: no reason to compare files
+	if stateOf(request, v.Now()) == "waiting" { // the usual case: do not compute the diff
 		v.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	page := v.requestPage(asked)
+	page := v.requestPage(request)
 	return v.part("approval", "decision", &page)
 }
 
-// asked is the request that the address names, and the store that it is in.
-func (v *visit) asked() (approval.Store, approval.Request, error) {
+// loadRequest returns the request that the URL names, and its store.
+func (v *visit) loadRequest() (approval.Store, approval.Request, error) {
 	store, err := v.openApprovals(v.r.Context())
 	if err != nil {
 		return nil, approval.Request{}, err
@@ -207,9 +207,9 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 		Own: r.Principal == v.person.Principal(), MayDecide: v.person.Role >= identity.Approver,
 		Approved: r.State == approval.Approved, Denied: r.State == approval.Denied,
 	}
-	page.Waits = page.State == "waiting"
+	page.Waiting = page.State == "waiting"
 	page.contract(v, r)
-	if page.Waits {
+	if page.Waiting {
 		page.preview(v, r)
 	} else if waiting, err := v.waiting(v.r.Context(), 1); err == nil && len(waiting) > 0 {
 		page.NextID = waiting[0].ID
@@ -217,7 +217,7 @@ func (v *visit) requestPage(r approval.Request) requestPage {
 	return page
 }
 
-// contract compares what was asked under with what is served now.
+// contract compares the contract of the request with the one that is served now.
 func (p *requestPage) contract(v *visit, r approval.Request) {
 	_, name, _ := strings.Cut(r.Tool, "/")
 	if !v.Engine.Serves(name) {
@@ -231,7 +231,7 @@ func (p *requestPage) contract(v *visit, r approval.Request) {
 	p.Changed = tool.Digest != r.Digest
 }
 
-// preview compares what a file holds with what it would hold.
+// preview adds a diff between the current and the new content of the file.
 func (p *requestPage) preview(v *visit, r approval.Request) {
 	before, after, name, ok := v.Preview(v.r.Context(), r)
 	if !ok {
@@ -241,11 +241,11 @@ func (p *requestPage) preview(v *visit, r approval.Request) {
 	p.Diff, p.Unchanged = &diff, before == after
 }
 
-// argumentsOf lists arguments by name, each in full.
+// argumentsOf returns the arguments of a call by name, each in full.
 func argumentsOf(source []byte) []argument {
 	args, err := jsontree.Parse(source)
 	if err != nil || args.Kind != jsontree.Object {
-		return []argument{{Name: "arguments", Value: spelt(string(source))}}
+		return []argument{{Name: "arguments", Value: visibleText(string(source))}}
 	}
 	var list []argument
 	for _, m := range args.Members {
@@ -253,35 +253,35 @@ func argumentsOf(source []byte) []argument {
 		if m.Value.Kind != jsontree.String {
 			text = prettyJSON(&m.Value)
 		}
-		list = append(list, argument{approval.Plain(m.Key), spelt(text)})
+		list = append(list, argument{approval.Plain(m.Key), visibleText(text)})
 	}
 	return list
 }
 
-// maxReason is how long the reason of a decision may be.
+// maxReason is the maximum length of the reason of a decision, in characters.
 const maxReason = 1000
 
-// decide keeps what a person decided. Whoever comes second is told who was first.
+// decide records the decision of a person. If somebody else decided first, the person sees who.
 func (v *visit) decide() error {
 	verdict, err := v.verdict()
 	if err != nil {
 		return err
 	}
 	ctx, now := v.r.Context(), v.Now()
-	if err := v.ready("decided"); err != nil {
+	if err := v.auditReady("decided"); err != nil {
 		return err
 	}
-	store, asked, err := v.asked()
+	store, request, err := v.loadRequest()
 	if err != nil {
 		return err
 	}
-	// The answer stays valid for as long as the question would have.
-	_, err = store.Decide(ctx, asked.ID, verdict, now, now.Add(asked.ExpiresAt.Sub(asked.CreatedAt)))
-	v.recordDecision(asked, verdict, err)
-	here := "/console/approvals/" + url.PathEscape(asked.ID)
+	// The decision is valid for as long as the request was.
+	_, err = store.Decide(ctx, request.ID, verdict, now, now.Add(request.ExpiresAt.Sub(request.CreatedAt)))
+	v.recordDecision(request, verdict, err)
+	here := "/console/approvals/" + url.PathEscape(request.ID)
 	if err != nil && contract.AsError(err).Kind == contract.Conflict {
 		v.problem(http.StatusConflict, problem{
-			Title: "Your decision was not kept", Back: here, On: "See the request",
+			Title: "Your decision was not recorded", Link: here, LinkText: "See the request",
 			Message: approval.Plain(contract.AsError(err).Message) + ".",
 		})
 		return nil
@@ -289,15 +289,15 @@ func (v *visit) decide() error {
 	if err != nil {
 		return err
 	}
-	v.goTo(here)
+	v.redirect(here)
 	return nil
 }
 
-// verdict reads what the person chose.
+// verdict parses the form of a decision.
 func (v *visit) verdict() (approval.Verdict, error) {
 	reason := strings.TrimSpace(v.r.PostForm.Get("reason"))
 	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason {
-		return approval.Verdict{}, contract.Errorf(contract.Invalid, "reason must be a text of at most %d characters", maxReason)
+		return approval.Verdict{}, contract.Errorf(contract.Invalid, "reason must be text of at most %d characters", maxReason)
 	}
 	verdict := approval.Verdict{By: v.person.Principal(), Reason: reason}
 	switch v.r.PostForm.Get("verdict") {
@@ -310,11 +310,12 @@ func (v *visit) verdict() (approval.Verdict, error) {
 	return verdict, nil
 }
 
-func (v *visit) recordDecision(asked approval.Request, verdict approval.Verdict, failed error) {
+func (v *visit) recordDecision(request approval.Request, verdict approval.Verdict, failed error) {
 	what := "console/deny"
 	if verdict.Approve {
 		what = "console/approve"
 	}
 	v.record(what, v.person, failed,
-		jsontree.M("request", jsontree.Str(asked.ID)), jsontree.M("tool", jsontree.Str(asked.Tool)), jsontree.M("reason", jsontree.Str(verdict.Reason)))
+		jsontree.M("request", jsontree.Str(request.ID)), jsontree.M("tool", jsontree.Str(request.Tool)),
+		jsontree.M("reason", jsontree.Str(verdict.Reason)))
 }

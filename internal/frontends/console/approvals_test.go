@@ -19,12 +19,13 @@ import (
 const evil = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`
 
 func TestInbox(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
-	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing waits", "remit approvals list", "<title>Approvals · Remit</title>")
-	wants(t, viewer("GET", "/console/approvals?show=decided", nil), 200, "Nothing was decided yet")
+	wants(t, viewer("GET", "/console/approvals", nil), 200, "Nothing is waiting", "remit approvals list",
+		"<title>Approvals · Remit</title>")
+	wants(t, viewer("GET", "/console/approvals?show=decided", nil), 200, "No decisions yet")
 	for i := range 60 {
-		c.ask(t, fmt.Sprintf("r%02d", i), "agent:x", `{"n":1}`)
+		c.addRequest(t, fmt.Sprintf("r%02d", i), "agent:x", `{"n":1}`)
 	}
 	for i := range 30 {
 		if _, err := c.approvals.Decide(t.Context(), fmt.Sprintf("r%02d", i), approval.Verdict{Approve: i%2 == 0, By: "cli:grace"}, c.now, c.now.Add(time.Hour)); err != nil {
@@ -32,17 +33,19 @@ func TestInbox(t *testing.T) {
 		}
 	}
 	w := viewer("GET", "/console/approvals", nil)
-	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`, "<title>(30) Approvals · Remit</title>")
+	wants(t, w, 200, "/console/approvals/r59", "/console/approvals/r35", `href="/console/approvals?page=2"`,
+		"<title>(30) Approvals · Remit</title>")
 	if strings.Contains(w.Body.String(), "/console/approvals/r34") {
 		t.Error("the first page is not bounded")
 	}
 	w = viewer("GET", "/console/approvals?page=2", nil)
 	wants(t, w, 200, "/console/approvals/r34", "/console/approvals/r30", `href="/console/approvals"`)
 	if strings.Contains(w.Body.String(), `rel="next"`) || strings.Contains(w.Body.String(), "/console/approvals/r29") {
-		t.Error("what is decided waits")
+		t.Error("a decided request is listed as waiting")
 	}
 	w = viewer("GET", "/console/approvals?show=decided", nil)
-	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`, "cli:grace", ">approved<", ">denied<")
+	wants(t, w, 200, "/console/approvals/r29", "/console/approvals/r05", `href="/console/approvals?page=2&amp;show=decided"`,
+		"cli:grace", ">approved<", ">denied<")
 	wants(t, viewer("GET", "/console/approvals?show=decided&page=2", nil), 200, "/console/approvals/r04", "/console/approvals/r00")
 	wants(t, viewer("GET", "/console/approvals?page=0", nil), 400, "page must be a number")
 	wants(t, viewer("GET", "/console/approvals?page=99999999999999999999", nil), 400, "page must be a number")
@@ -50,62 +53,65 @@ func TestInbox(t *testing.T) {
 	w = viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true")
 	wants(t, w, 200, "/console/approvals/r29")
 	if strings.Contains(w.Body.String(), "<html") {
-		t.Error("a part is a whole page")
+		t.Error("the part contains a whole page")
 	}
 }
 
-// The last page leads no further, and shows all that was decided before.
+// TestInboxEnds checks that the last page has no next page and shows all decided requests before
+// it.
 func TestInboxEnds(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
-	for i := range inboxMost + 50 {
-		c.ask(t, fmt.Sprintf("r%04d", i), "agent:x", `{}`)
+	for i := range maxInboxRequests + 50 {
+		c.addRequest(t, fmt.Sprintf("r%04d", i), "agent:x", `{}`)
 	}
 	lacks(t, viewer("GET", "/console/approvals?page=40", nil), `rel="next"`)
-	for i := range inboxMost + 10 {
+	for i := range maxInboxRequests + 10 {
 		c.approvals.all[i].State = approval.Denied
 	}
 	w := viewer("GET", "/console/approvals?page=40&show=decided", nil)
-	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010") // 40 that are newer wait
+	wants(t, w, 200, "/console/approvals/r0034", "/console/approvals/r0010") // the 40 newest are waiting
 	lacks(t, w, `rel="next"`)
 	before := c.approvals.lists()
 	wants(t, viewer("GET", "/console/approvals?show=decided", nil, "HX-Request", "true"), 200, "/console/approvals/r1009")
 	if n := c.approvals.lists() - before; n > 2 {
-		t.Errorf("%d lists for one", n)
+		t.Errorf("listed %d times for one page", n)
 	}
 }
 
 func TestRequestPage(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.Preview = func(_ context.Context, r approval.Request) (string, string, string, bool) {
 		return "old " + evil + "\n", "new " + evil + "\u202e\n", "memory/" + evil, r.ID == "k3v9q2xa7m"
 	}
-	r := c.ask(t, "k3v9q2xa7m", "agent:"+evil+"\u202e", `{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
+	r := c.addRequest(t, "k3v9q2xa7m", "agent:"+evil+"\u202e",
+		`{"text":"line 1\nline 2\u202e<b>","list":[1,{"a":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}]}`)
 	w := c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil)
 	wants(t, w, 200,
 		"<h1>Write something</h1>",
 		`href="/console/tools/write"`, "1.2.3", r.Digest[:18],
-		"line 1\nline 2\\u202e&lt;b&gt;", // spelt out, and in lines
+		"line 1\nline 2\\u202e&lt;b&gt;", // invisible characters escaped, line breaks kept
 		"What will be written", `aria-hidden="true">−</span><span class="sr">removed: </span>`, `aria-hidden="true">&#43;</span><span class="sr">added: </span>`,
 		`action="/console/approvals/k3v9q2xa7m/decide"`, "in 59 min",
 	)
 	for _, bad := range []string{"<script>alert", "<img", "\u202e"} {
 		if strings.Contains(w.Body.String(), bad) {
-			t.Errorf("the page holds %q", bad)
+			t.Errorf("the page contains %q", bad)
 		}
 	}
-	if strings.Contains(w.Body.String(), "another one now") || strings.Contains(w.Body.String(), "yourself") {
-		t.Error("warns of what is not so")
+	if strings.Contains(w.Body.String(), "has changed since") || strings.Contains(w.Body.String(), "yourself") {
+		t.Error("a warning is shown without reason")
 	}
-	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/"+r.ID, nil), 200, "needs the role approver")
+	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/"+r.ID, nil), 200, "You need the approver role")
 	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/nothing", nil), 404, "There is no request nothing")
 	wants(t, c.as(identity.Viewer)("GET", "/console/approvals/..%2f..%2fetc", nil), 404)
 
 	c.approvals.all[0].Digest = "sha256:other"
 	c.approvals.all[0].Principal = "console:ada"
-	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "is another one now", "You asked for this yourself")
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "has changed since the request",
+		"You requested this call yourself")
 	c.approvals.all[0].Tool = "other/write"
-	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "(not served now)")
+	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "(not served)")
 	c.now = c.now.Add(time.Hour)
 	wants(t, c.as(identity.Approver)("GET", "/console/approvals/"+r.ID, nil), 200, "Nobody decided in time")
 }
@@ -115,20 +121,20 @@ func TestDecide(t *testing.T) {
 		"approve": {State: approval.Approved, DecidedBy: "console:ada", Reason: "fine"},
 		"deny":    {State: approval.Denied, DecidedBy: "console:ada", Reason: "fine"},
 	} {
-		c := newCore(t)
-		r := c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+		c := newFixture(t)
+		r := c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 		approver := c.as(identity.Approver)
 		w := approver("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {verdict}, "reason": {" fine "}})
 		wants(t, w, 303)
 		if got := w.Header().Get("Location"); got != "/console/approvals/k3v9q2xa7m" {
-			t.Errorf("goes on to %q", got)
+			t.Errorf("redirects to %q", got)
 		}
 		got := c.approvals.all[0]
 		if got.State != want.State || got.DecidedBy != want.DecidedBy || got.Reason != want.Reason || !got.DecidedAt.Equal(c.now) {
-			t.Errorf("kept %+v", got)
+			t.Errorf("stored %+v", got)
 		}
 		if window := r.ExpiresAt.Sub(r.CreatedAt); got.ExpiresAt.Sub(c.now) != window {
-			t.Errorf("the answer counts for %s, want %s", got.ExpiresAt.Sub(c.now), window)
+			t.Errorf("the decision is valid for %s, want %s", got.ExpiresAt.Sub(c.now), window)
 		}
 		wants(t, approver("GET", "/console/approvals/k3v9q2xa7m", nil), 200, "console:ada", "Reason: fine")
 		records := []string{`console:ada console/` + verdict + ` ok {"request":"k3v9q2xa7m","tool":"demo/write","reason":"fine","address":"192.0.2.1"}`}
@@ -139,18 +145,19 @@ func TestDecide(t *testing.T) {
 }
 
 func TestNothingIsDecidedWithoutARecord(t *testing.T) {
-	c := newCore(t)
-	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
-	c.full = errors.New("disk full")
-	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503, "nothing was decided")
+	c := newFixture(t)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.auditErr = errors.New("disk full")
+	wants(t, c.as(identity.Approver)("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 503,
+		"nothing was decided")
 	if got := c.approvals.all[0].State; got != approval.Pending {
 		t.Errorf("the request is %s", got)
 	}
 }
 
 func TestTwoDecideAtOnce(t *testing.T) {
-	c := newCore(t)
-	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c := newFixture(t)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	approver := c.as(identity.Approver)
 	answers := make([]int, 20)
 	var all sync.WaitGroup
@@ -182,12 +189,12 @@ func TestTwoDecideAtOnce(t *testing.T) {
 }
 
 func TestRequestStateWaitsForADecision(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.Preview = func(context.Context, approval.Request) (string, string, string, bool) {
-		t.Error("files are compared for an answer that shows none")
+		t.Error("the diff is computed although it is not shown")
 		return "", "", "", false
 	}
-	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil), 204)
 	if _, err := c.approvals.Decide(t.Context(), "k3v9q2xa7m", approval.Verdict{By: "cli:grace", Reason: evil}, c.now, c.now.Add(time.Hour)); err != nil {
@@ -196,6 +203,6 @@ func TestRequestStateWaitsForADecision(t *testing.T) {
 	w := viewer("GET", "/console/approvals/k3v9q2xa7m/state", nil)
 	wants(t, w, 200, "Denied", "cli:grace", "&lt;script&gt;")
 	if strings.Contains(w.Body.String(), "<html") || strings.Contains(w.Body.String(), "<script>") {
-		t.Error("not the part that was asked for")
+		t.Error("the response is not the requested part")
 	}
 }

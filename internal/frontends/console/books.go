@@ -11,37 +11,37 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// bookList is what the page of all books shows.
+// bookList is the data of the page of all books.
 type bookList struct {
-	Books    []books.Book
-	Pager    pager
-	Cut      bool
-	Unserved *unserved
+	Books     []books.Book
+	Pager     pager
+	Truncated bool // the list was truncated
+	Unserved  *unserved
 }
 
 func (v *visit) showBooks() error {
-	list := &bookList{Unserved: v.lacks("books", "books", "list_books", "glob_search", "read_content")}
+	list := &bookList{Unserved: v.missingTool("books", "books", "list_books", "glob_search", "read_content")}
 	if list.Unserved == nil {
-		answer, cut, err := ask[books.ListBooksOut](v, "list_books", nil)
+		answer, truncated, err := read[books.ListBooksOut](v, "list_books", nil)
 		if err != nil {
 			return err
 		}
-		list.Cut = cut
+		list.Truncated = truncated
 		list.Books, list.Pager = pageOf(v, answer.Result, 50)
 	}
 	return v.page("books", "books", "Books", list)
 }
 
-// bookPage is what the page of a book shows: its tree, its assets or its history.
+// bookPage is the data of the page of a book: its tree, its assets or its history.
 type bookPage struct {
 	books.Book
-	Show    string // "", assets or history
-	Tree    []*folder
-	Files   int
-	Assets  []books.ListedAsset
-	Changes []change
-	Pager   pager
-	Cut     bool // there is more than an answer holds
+	Show      string // "", assets or history
+	Tree      []*folder
+	Files     int
+	Assets    []books.ListedAsset
+	Changes   []change
+	Pager     pager
+	Truncated bool // the list was truncated
 }
 
 func (v *visit) showBook() error {
@@ -65,13 +65,13 @@ func (v *visit) showBook() error {
 	return v.page("book", "books", approval.Plain(cmp.Or(page.Title, page.ID)), page)
 }
 
-// book finds a registered book. One that was never registered may be there all the
-// same: then its name is all that is known.
+// book returns a registered book. A book that was never registered may exist too: then only its id
+// is known.
 func (v *visit) book(id string) (books.Book, error) {
-	if missing := v.lacks("books", "books", "list_books", "glob_search", "read_content"); missing != nil {
+	if missing := v.missingTool("books", "books", "list_books", "glob_search", "read_content"); missing != nil {
 		return books.Book{}, contract.Errorf(contract.NotFound, "%s: %s", missing.Title, missing.Command)
 	}
-	answer, _, err := ask[books.ListBooksOut](v, "list_books", nil)
+	answer, _, err := read[books.ListBooksOut](v, "list_books", nil)
 	if err != nil {
 		return books.Book{}, err
 	}
@@ -83,65 +83,65 @@ func (v *visit) book(id string) (books.Book, error) {
 	return books.Book{ID: id}, nil
 }
 
-// filesInPage is how many files of a book a page shows.
-const filesInPage = 1000
+// filesPerPage is the number of files of a book on one page.
+const filesPerPage = 1000
 
 func (v *visit) listFiles(page *bookPage) error {
-	files, cut, err := v.glob(page.ID, "**")
+	files, truncated, err := v.glob(page.ID, "**")
 	if err != nil {
 		return err
 	}
-	page.Cut, page.Files = cut, len(files)
-	shown, pages := pageOf(v, files, filesInPage)
+	page.Truncated, page.Files = truncated, len(files)
+	shown, pages := pageOf(v, files, filesPerPage)
 	page.Pager = pages
 	page.Tree = treeOf(page.ID, shown)
 	return nil
 }
 
-// glob lists files of a book, by their paths in it.
-func (v *visit) glob(book, pattern string) (files []string, cut bool, err error) {
-	answer, cut, err := ask[books.GlobOut](v, "glob_search", arguments{"book_id": book, "pattern": pattern})
+// glob returns the files of a book that match a pattern, as paths in the book.
+func (v *visit) glob(book, pattern string) (files []string, truncated bool, err error) {
+	answer, truncated, err := read[books.GlobOut](v, "glob_search", arguments{"book_id": book, "pattern": pattern})
 	for _, file := range answer.Result {
 		files = append(files, strings.TrimPrefix(file, "books/"+book+"/"))
 	}
-	return files, cut, err
+	return files, truncated, err
 }
 
 func (v *visit) listAssets(page *bookPage) error {
-	if missing := v.lacks("assets", "books", "list_assets"); missing != nil {
+	if missing := v.missingTool("assets", "books", "list_assets"); missing != nil {
 		return nil
 	}
-	answer, cut, err := ask[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.ID})
+	answer, truncated, err := read[books.ListAssetsOut](v, "list_assets", arguments{"book_id": page.ID})
 	if err != nil {
 		return err
 	}
-	page.Cut = cut
+	page.Truncated = truncated
 	page.Assets, page.Pager = pageOf(v, answer.Result, 100)
 	return nil
 }
 
-// change is a line of the history as pages show it.
+// change is an entry of the history as pages show it.
 type change struct {
 	books.Change
-	Href string // "" if it is not there to be read
-	Diff string // where it is shown what changed; "" if it is no text
+	Href string // the file; "" if it was deleted
+	Diff string // the page with the diff; "" if the file is not text
 }
 
-// changesShown is how many changes a page shows at most.
-const changesShown = 200
+// maxChanges is the maximum number of changes that a page shows.
+const maxChanges = 200
 
 func (v *visit) listChanges(page *bookPage) error {
-	changes, err := v.changes(page.ID, "", changesShown)
+	changes, err := v.changes(page.ID, "", maxChanges)
 	if err != nil {
 		return err
 	}
-	page.Cut = len(changes) == changesShown
+	page.Truncated = len(changes) == maxChanges
 	page.Changes, page.Pager = pageOf(v, changes, 50)
 	return nil
 }
 
-func (v *visit) changes(book, file string, most int) ([]change, error) {
-	found, err := v.History(v.r.Context(), book, file, most)
+func (v *visit) changes(book, file string, limit int) ([]change, error) {
+	found, err := v.History(v.r.Context(), book, file, limit)
 	v.recordFile("console/book_history", book, file, err)
 	if err != nil {
 		return nil, err
@@ -153,12 +153,12 @@ func (v *visit) changes(book, file string, most int) ([]change, error) {
 	return shown, nil
 }
 
-// AssetHref is where an asset of the book is.
+// AssetHref returns the URL of an asset of the book.
 func (p *bookPage) AssetHref(a books.ListedAsset) string {
 	return assetHref(p.ID, path.Join("assets", a.AssetType, a.Filename))
 }
 
-// fileHref is where a file of a book is shown.
+// fileHref returns the URL of the page of a file of a book.
 func fileHref(book, file string) string {
 	if isAsset(file) {
 		return assetHref(book, file)
@@ -166,7 +166,7 @@ func fileHref(book, file string) string {
 	return (&url.URL{Path: "/console/books/" + book + "/read/" + file}).EscapedPath()
 }
 
-// isAsset tells whether a file of a book is a picture or the like, and no text.
+// isAsset reports whether a file of a book is an asset, such as an image, and not text.
 func isAsset(file string) bool { return strings.HasPrefix(file, "assets/") }
 
 func assetHref(book, file string) string {

@@ -39,12 +39,15 @@ func bookStack(t *testing.T) *stack {
 func TestBookPages(t *testing.T) {
 	s := bookStack(t)
 	expect(t, s.get("/console/books"), 200, `<a href="/console/books/my-book">My Book</a>`)
-	expect(t, s.get("/console/books/my-book"), 200, "part-1", "chapter-02", `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"`,
+	expect(t, s.get("/console/books/my-book"), 200, "part-1", "chapter-02",
+		`href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md"`,
 		`href="/console/books/my-book/read/chapters/chapter-01/.summary.md"`)
-	expect(t, s.get("/console/books/my-book?show=assets"), 200, `href="/console/books/my-book/asset/assets/images/p.png"`, "image/png", "agent")
+	expect(t, s.get("/console/books/my-book?show=assets"), 200, `href="/console/books/my-book/asset/assets/images/p.png"`,
+		"image/png", "agent")
 	expect(t, s.get("/console/books/my-book?show=history"), 200, "lesson-02.md", "agent", "write")
 	w := s.get("/console/books/my-book/read/lessons/part-1/chapter-01/lesson-01.md")
-	expect(t, w, 200, "<h1>First &lt;b&gt;</h1>", `<h2 id="h-one">One</h2>`, `href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md#h-in-code"`,
+	expect(t, w, 200, "<h1>First &lt;b&gt;</h1>", `<h2 id="h-one">One</h2>`,
+		`href="/console/books/my-book/read/lessons/part-1/chapter-01/lesson-02.md#h-in-code"`,
 		`<img src="/console/books/my-book/asset/assets/images/p.png" alt="p" title="t" loading="lazy">`, `<span class="hl-k">func</span>`,
 		"<dt>tags</dt>", "Next", `lesson-02.md"`, "History of this file")
 	expectNot(t, w, "x.md", "q.png", "Previous")
@@ -52,8 +55,8 @@ func TestBookPages(t *testing.T) {
 	expect(t, s.get("/console/books/my-book/read/chapters/chapter-01/.summary.md"), 200, "<h1>Summary</h1>", "<em>says</em>")
 }
 
-// TestLongLessons: a page shows no more of a text than browsers show at once, and its
-// pages show all of it.
+// TestLongLessons checks that a page shows a bounded part of a long text, and that its pages
+// together show all of it.
 func TestLongLessons(t *testing.T) {
 	s := newStack(t, nil)
 	var text strings.Builder
@@ -64,13 +67,13 @@ func TestLongLessons(t *testing.T) {
 	s.writeLesson("lessons/line.md", strings.Repeat("é word ", 60_000))
 	s.writeLesson("lessons/data.txt", strings.Repeat("x", 300_000))
 	s.writeLesson("lessons/empty.md", "# Empty\n")
-	const most = 1 << 20
+	const maxBytes = 1 << 20
 	seen := 0
 	for page := 1; page <= 3; page++ {
 		w := s.get(fmt.Sprintf("/console/books/my-book/read/lessons/long.md?page=%d", page))
 		expect(t, w, 200, "<h1>Long</h1>", "shown in 3 parts", fmt.Sprintf("%d of 3", page))
 		seen += strings.Count(w.Body.String(), "<p>Number ")
-		if w.Body.Len() > most || strings.Count(w.Body.String(), "<hr>") != max(0, 2-page) {
+		if w.Body.Len() > maxBytes || strings.Count(w.Body.String(), "<hr>") != max(0, 2-page) {
 			t.Errorf("page %d: %d bytes", page, w.Body.Len())
 		}
 	}
@@ -84,7 +87,7 @@ func TestLongLessons(t *testing.T) {
 	expectNot(t, w, "shown in")
 }
 
-// TestVersions: the history leads to what each change made of a file.
+// TestVersions checks that the history links to the diff of each change.
 func TestVersions(t *testing.T) {
 	s := newStack(t, nil)
 	s.writeLesson("lessons/a.md", "one\n")
@@ -103,12 +106,13 @@ func TestVersions(t *testing.T) {
 		t.Fatalf("%d links in\n%s", len(links), page)
 	}
 	if got := s.kept.named("console/book_history"); len(got) != 1 || got[0].Principal != "console:ada" || got[0].Outcome != "ok" {
-		t.Errorf("the audit holds %+v", got)
+		t.Errorf("audit records %+v", got)
 	}
-	expect(t, s.get(links[0][1]), 200, "+1</strong>", "−1</strong>", "&lt;script&gt;", "<td>one</td>", "remit books restore my-book lessons/a.md --version ")
+	expect(t, s.get(links[0][1]), 200, "+1</strong>", "−1</strong>", "&lt;script&gt;", "<td>one</td>",
+		"remit books restore my-book lessons/a.md --version ")
 	expect(t, s.get("/console/books/my-book/changes/x%3Cb%3E/lessons/a.md"), 404, "There is no version x&lt;b&gt;", `href="/console/books"`)
 	if got := s.kept.named("console/book_change"); len(got) != 2 || got[0].Principal != "console:ada" || got[0].Outcome != "ok" || got[1].Outcome != "not_found" {
-		t.Errorf("the audit holds %+v", got)
+		t.Errorf("audit records %+v", got)
 	}
 }
 
@@ -117,14 +121,14 @@ func TestNoBooks(t *testing.T) {
 	expect(t, s.get("/console/books"), 200, "No books yet", "remit books import")
 }
 
-func TestBooksThatAreNone(t *testing.T) {
+func TestInvalidBookPaths(t *testing.T) {
 	s := bookStack(t)
 	for path, status := range map[string]int{
 		"no-such-book": 404, "No%20Book": 400, "my-book/read/lessons/none.md": 404, "my-book/read/lessons%2f..%2f..%2fregistry.yaml": 0, "my-book/read/%2fetc%2fpasswd": 0,
 		"my-book/read/a%00b": 400, "my-book/read/..%5cx": 400, "my-book/read/": 400, "my-book/read/lessons": 404, "my-book/read/%3Cscript%3E.md": 400,
 	} {
 		w := s.get("/console/books/" + path)
-		harmless(t, w.Body.String())
+		checkHarmless(t, w.Body.String())
 		if w.Code != status && (status != 0 || w.Code == 200 || w.Code >= 500) {
 			t.Errorf("%s: status %d, want %d", path, w.Code, status)
 		}
@@ -136,7 +140,7 @@ func TestAssets(t *testing.T) {
 	kinds := map[string]string{"p.png": "image/png", "x.svg": "image/svg+xml", "x.html": "text/html", "x.pdf": "application/pdf", "x.mp4": "video/mp4", "ä.js": "text/javascript"}
 	s.Asset = func(ctx context.Context, key string) (*books.Asset, error) {
 		if ends, _ := ctx.Deadline(); time.Until(ends) < 4*time.Minute {
-			t.Error("a large asset would break off")
+			t.Error("the deadline is too short for a large asset")
 		}
 		kind := kinds[strings.TrimPrefix(key, books.Key("my-book", "assets/images/"))]
 		if kind == "" {
@@ -175,6 +179,6 @@ func TestAssets(t *testing.T) {
 		outcomes[r.Outcome]++
 	}
 	if outcomes["ok"] != len(kinds) || outcomes["not_found"] == 0 || outcomes["invalid"] == 0 {
-		t.Errorf("the audit holds %v", outcomes)
+		t.Errorf("audit records %v", outcomes)
 	}
 }

@@ -7,17 +7,16 @@ import (
 )
 
 const (
-	// longestPart is how many bytes of a text a page shows: browsers grow slow with more.
-	longestPart = 256 << 10
-	// longestLine is how many bytes of a line of code a page shows.
-	longestLine = 5000
+	// maxPartBytes is how much of a text one page shows: browsers become slow with more.
+	maxPartBytes = 256 << 10
+	// maxLineBytes is how much of a line of code a page shows.
+	maxLineBytes = 5000
 )
 
-// partsOf cuts a text into parts that pages can show, and not within fenced code if that
-// can be helped.
-func partsOf(text string) []string {
+// splitParts splits a text into parts that fit on a page, outside of fenced code if possible.
+func splitParts(text string) []string {
 	var parts []string
-	for len(text) > longestPart {
+	for len(text) > maxPartBytes {
 		at := endOfPart(text)
 		parts = append(parts, text[:at])
 		text = text[at:]
@@ -25,10 +24,10 @@ func partsOf(text string) []string {
 	return append(parts, text)
 }
 
-// endOfPart finds the last blank line of a first part, or else the end of a line, of a
-// word or of a character.
+// endOfPart returns the end of the first part of a text: its last blank line, or else the end of a
+// line, of a word or of a character.
 func endOfPart(text string) int {
-	first := text[:longestPart]
+	first := text[:maxPartBytes]
 	at, blank, fenced := 0, 0, false
 	for line := range strings.Lines(first) {
 		at += len(line)
@@ -40,24 +39,24 @@ func endOfPart(text string) int {
 		}
 	}
 	for _, end := range []int{blank, strings.LastIndexByte(first, '\n') + 1, strings.LastIndexByte(first, ' ') + 1} {
-		if end > longestPart/2 {
+		if end > maxPartBytes/2 {
 			return end
 		}
 	}
-	return wholeCharacters(text, longestPart)
+	return runeBoundary(text, maxPartBytes)
 }
 
-// shortLines cuts lines that are so long that nobody reads them.
+// shortLines truncates very long lines.
 func shortLines(text string) string {
-	if len(text) <= longestLine {
+	if len(text) <= maxLineBytes {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		kept, ended := strings.CutSuffix(line, "\n")
-		if n := len(kept); n > longestLine {
-			kept = kept[:wholeCharacters(kept, longestLine)]
-			kept += fmt.Sprintf(" … and %d bytes more", n-len(kept))
+		if n := len(kept); n > maxLineBytes {
+			kept = kept[:runeBoundary(kept, maxLineBytes)]
+			kept += fmt.Sprintf(" … and %d more bytes", n-len(kept))
 		}
 		b.WriteString(kept)
 		if ended {
@@ -67,17 +66,17 @@ func shortLines(text string) string {
 	return b.String()
 }
 
-// wholeCharacters is the last place up to another one that cuts no character in two.
-func wholeCharacters(text string, at int) int {
+// runeBoundary returns the last position up to at that does not split a character.
+func runeBoundary(text string, at int) int {
 	for at > 0 && !utf8.RuneStart(text[at]) {
 		at--
 	}
 	return at
 }
 
-// takeTitle takes the heading off a text that begins with the title of its page: nobody
-// wants to read it twice. A text without a title gets that of its heading.
-func takeTitle(text, title string) (rest, taken string) {
+// stripTitle removes the first heading of a text if it equals the title of its page, which shows
+// the title already. If there is no title yet, the heading becomes the title.
+func stripTitle(text, title string) (rest, newTitle string) {
 	line, rest, _ := strings.Cut(strings.TrimLeft(text, "\r\n"), "\n")
 	heading, ok := strings.CutPrefix(strings.TrimRight(line, " \t\r"), "# ")
 	heading = strings.TrimSpace(heading)

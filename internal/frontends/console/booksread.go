@@ -21,7 +21,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// lesson is what the page of a file of a book shows.
+// lesson is the data of the page of a file of a book.
 type lesson struct {
 	Book       books.Book
 	Path       string
@@ -30,13 +30,13 @@ type lesson struct {
 	HTML       template.HTML
 	Size       int64
 	Modified   time.Time
-	Parts      int   // so many pages show it
+	Parts      int   // number of pages that it takes
 	Pager      pager // of the parts
 	Prev, Next *bookFile
 	Changes    []change
 }
 
-// frontField is a line of front matter.
+// frontField is a field of the front matter.
 type frontField struct{ Key, Value string }
 
 func (v *visit) showLesson() error {
@@ -45,7 +45,7 @@ func (v *visit) showLesson() error {
 		return err
 	}
 	page := &lesson{Book: book, Path: v.r.PathValue("path")}
-	answer, _, err := ask[books.ReadContentOut](v, "read_content", arguments{"book_id": book.ID, "path": page.Path})
+	answer, _, err := read[books.ReadContentOut](v, "read_content", arguments{"book_id": book.ID, "path": page.Path})
 	if err != nil {
 		return err
 	}
@@ -60,29 +60,29 @@ func (v *visit) showLesson() error {
 	return v.page("lesson", "books", approval.Plain(page.Title), page)
 }
 
-// renderLesson makes a page of the text, or of the part of it that the address names:
-// Markdown is read, all else is shown as it is.
+// renderLesson renders the text, or the part of it that the URL selects: Markdown is formatted,
+// other text is shown as code.
 func (v *visit) renderLesson(l *lesson, text string) {
-	isText := path.Ext(l.Path) != ".md"
-	if !isText {
-		text = l.takeFront(text)
+	isCode := path.Ext(l.Path) != ".md"
+	if !isCode {
+		text = l.stripFront(text)
 	}
 	l.Title = cmp.Or(l.Title, path.Base(l.Path))
 	if text == "" {
 		return
 	}
-	parts := partsOf(text)
+	parts := splitParts(text)
 	l.Parts = len(parts)
 	parts, l.Pager = pageOf(v, parts, 1)
-	if isText {
+	if isCode {
 		l.HTML = `<pre class="code" tabindex="0">` + highlight.Code(languageOf(l.Path), shortLines(parts[0])) + "</pre>"
 		return
 	}
 	l.HTML = l.render(parts[0])
 }
 
-// takeFront takes off a text what the page shows elsewhere: front matter and title.
-func (l *lesson) takeFront(text string) string {
+// stripFront removes the front matter and the title from a text: the page shows them elsewhere.
+func (l *lesson) stripFront(text string) string {
 	front, body := markdown.Split(text)
 	l.Front = frontFields(front)
 	for _, field := range l.Front {
@@ -90,7 +90,7 @@ func (l *lesson) takeFront(text string) string {
 			l.Title = field.Value
 		}
 	}
-	body, l.Title = takeTitle(body, l.Title)
+	body, l.Title = stripTitle(body, l.Title)
 	return body
 }
 
@@ -98,20 +98,20 @@ func (l *lesson) render(part string) template.HTML {
 	return markdown.Render([]byte(part), markdown.Options{
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
-			file, fragment, ok := beside(l.Path, dest)
+			file, fragment, ok := resolveLink(l.Path, dest)
 			return fileHref(l.Book.ID, file) + fragment, ok
 		},
 		Image: func(dest string) (string, bool) {
-			file, _, ok := beside(l.Path, dest)
+			file, _, ok := resolveLink(l.Path, dest)
 			return assetHref(l.Book.ID, file), ok && isAsset(file)
 		},
 	})
 }
 
-// frontFields reads the lines of front matter that are a key and a value; lines that
-// belong to the one before go with it.
+// frontFields parses the lines of front matter of the form "key: value". Lines that continue a
+// value are appended to it.
 func frontFields(front string) []frontField {
-	const most = 40
+	const maxFields = 40
 	var fields []frontField
 	for line := range strings.Lines(front) {
 		line = strings.TrimRight(line, " \r\n")
@@ -122,7 +122,7 @@ func frontFields(front string) []frontField {
 			fields[n-1].Value = strings.TrimSpace(fields[n-1].Value + "\n" + strings.TrimSpace(line))
 		}
 	}
-	fields = fields[:min(len(fields), most)]
+	fields = fields[:min(len(fields), maxFields)]
 	for i := range fields {
 		fields[i].Value = legible(fields[i].Value)
 	}
@@ -136,9 +136,9 @@ func unquoted(value string) string {
 	return value
 }
 
-// beside finds the file that a relative address in another file leads to. Not ok is an
-// address that leads out of the folder that all of them are in.
-func beside(from, dest string) (file, fragment string, ok bool) {
+// resolveLink resolves a relative link in the file from. It returns false if the link is not
+// relative or leads out of the root folder.
+func resolveLink(from, dest string) (file, fragment string, ok bool) {
 	u, err := url.Parse(dest)
 	if err != nil || u.IsAbs() || u.Host != "" || strings.HasPrefix(u.Path, "/") || u.Path == "" {
 		return "", "", false
@@ -150,7 +150,7 @@ func beside(from, dest string) (file, fragment string, ok bool) {
 	return file, fragment, file != ".." && !strings.HasPrefix(file, "../")
 }
 
-// neighbours finds the lessons before and after one.
+// neighbours finds the lessons before and after a lesson.
 func (v *visit) neighbours(l *lesson) error {
 	if !strings.HasPrefix(l.Path, "lessons/") || path.Ext(l.Path) != ".md" {
 		return nil
@@ -160,36 +160,36 @@ func (v *visit) neighbours(l *lesson) error {
 		return err
 	}
 	at := slices.Index(files, l.Path)
-	lead := func(i int) *bookFile {
+	linkTo := func(i int) *bookFile {
 		return &bookFile{Name: strings.TrimPrefix(files[i], "lessons/"), Href: fileHref(l.Book.ID, files[i])}
 	}
 	if at > 0 {
-		l.Prev = lead(at - 1)
+		l.Prev = linkTo(at - 1)
 	}
 	if at >= 0 && at+1 < len(files) {
-		l.Next = lead(at + 1)
+		l.Next = linkTo(at + 1)
 	}
 	return nil
 }
 
-// assetPolicy keeps what is in an asset from doing anything: it may be a page, or a
-// picture with scripts in it.
+// assetPolicy is the Content-Security-Policy of assets. It disables everything active: an asset may
+// be an HTML page, or an SVG image with scripts.
 const assetPolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// sendAsset sends a file of a book. Pictures, sound and films show in the browser, all
-// else is there to be saved.
+// sendAsset sends an asset of a book. Browsers show images, audio and video; everything else is a
+// download.
 func (v *visit) sendAsset() error {
 	book, file := v.r.PathValue("book"), v.r.PathValue("path")
-	if missing := v.lacks("assets", "books", "get_asset"); missing != nil {
+	if missing := v.missingTool("assets", "books", "get_asset"); missing != nil {
 		return contract.Errorf(contract.NotFound, "%s", missing.Title)
 	}
 	if !isPlainPath(file) {
-		err := contract.Errorf(contract.Invalid, "%q is no path in a book", file)
+		err := contract.Errorf(contract.Invalid, "%q is not a path in a book", file)
 		v.recordFile("console/book_asset", book, file, err)
 		return err
 	}
-	// The body is read for as long as the browser may take, which is longer than a page.
-	ctx, cancel := context.WithTimeout(v.lasting, writePatience)
+	// Sending the asset may take longer than rendering a page.
+	ctx, cancel := context.WithTimeout(v.clientCtx, writeTimeout)
 	defer cancel()
 	asset, err := v.Asset(ctx, books.Key(book, file))
 	v.recordFile("console/book_asset", book, file, err)
@@ -203,24 +203,24 @@ func (v *visit) sendAsset() error {
 	if asset.Size >= 0 {
 		h.Set("Content-Length", strconv.FormatInt(asset.Size, 10))
 	}
-	if !showsItself(asset.MIME) {
+	if !isMedia(asset.MIME) {
 		h.Set("Content-Type", "application/octet-stream")
 		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(file)}))
 	}
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.Copy(v.w, asset) // a browser that is gone needs no answer
+	_, _ = io.Copy(v.w, asset) // an error means that the browser has disconnected
 	return nil
 }
 
-// isPlainPath tells whether a path names a file and no way to one.
+// isPlainPath reports whether a path is relative, clean and inside the book.
 func isPlainPath(file string) bool {
 	return file != "" && path.Clean(file) == file && !strings.HasPrefix(file, "/") && !strings.HasPrefix(file, "../") && file != ".." &&
 		!strings.ContainsAny(file, "\\\x00")
 }
 
-// showsItself tells whether browsers show a kind of file without running anything of
-// it, under assetPolicy.
-func showsItself(kind string) bool {
+// isMedia reports whether browsers can show a media type without running any code in it, under
+// assetPolicy.
+func isMedia(kind string) bool {
 	family, _, _ := strings.Cut(kind, "/")
 	return family == "image" || family == "audio" || family == "video"
 }

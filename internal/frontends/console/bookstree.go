@@ -5,19 +5,20 @@ import (
 	"strings"
 )
 
-// folder is a folder of a book with what is in it.
+// folder is a folder of a book with its content.
 type folder struct {
 	Name    string
 	Folders []*folder
 	Files   []bookFile
-	Count   int  // files in it, and in the folders in it
-	Open    bool // people see at once what is in it
+	Count   int  // number of files in it and its subfolders
+	Open    bool // shown unfolded
 }
 
 // bookFile is a file of a book.
 type bookFile struct{ Name, Href string }
 
-// treeOf makes a tree of sorted paths. Lessons come first: they are what a book is for.
+// treeOf builds a tree from sorted paths. Lessons come first, because they are the main content of
+// a book.
 func treeOf(book string, files []string) []*folder {
 	root := &folder{}
 	for _, file := range files {
@@ -26,7 +27,7 @@ func treeOf(book string, files []string) []*folder {
 		dir, name := path.Split(file)
 		for part := range strings.SplitSeq(strings.TrimSuffix(dir, "/"), "/") {
 			if part != "" {
-				at = at.inside(part)
+				at = at.subfolder(part)
 				at.Count++
 			}
 		}
@@ -35,7 +36,7 @@ func treeOf(book string, files []string) []*folder {
 	top := root.Folders
 	for i, f := range top {
 		if f.Name == "lessons" {
-			f.openUp(len(files) <= 100)
+			f.unfold(len(files) <= 100)
 			copy(top[1:i+1], top[:i])
 			top[0] = f
 		}
@@ -46,8 +47,9 @@ func treeOf(book string, files []string) []*folder {
 	return top
 }
 
-// inside gives the folder of a name. Paths are sorted, so it is the last one or new.
-func (f *folder) inside(name string) *folder {
+// subfolder returns the subfolder with a name. Paths are sorted, so it is the last one or a new
+// one.
+func (f *folder) subfolder(name string) *folder {
 	if n := len(f.Folders); n > 0 && f.Folders[n-1].Name == name {
 		return f.Folders[n-1]
 	}
@@ -56,12 +58,12 @@ func (f *folder) inside(name string) *folder {
 	return made
 }
 
-// openUp opens a folder, and those in it if there is little in them.
-func (f *folder) openUp(all bool) {
+// unfold opens a folder, and all of its subfolders if all is true.
+func (f *folder) unfold(all bool) {
 	f.Open = true
 	for _, sub := range f.Folders {
 		if all {
-			sub.openUp(all)
+			sub.unfold(all)
 		}
 	}
 }

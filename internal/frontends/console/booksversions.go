@@ -9,7 +9,7 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// versionPage is what the page of a change of a file shows.
+// versionPage is the data of the page of one change of a file.
 type versionPage struct {
 	Book      books.Book
 	Path      string
@@ -18,7 +18,7 @@ type versionPage struct {
 	Unchanged bool
 }
 
-// showVersion shows what a change made of a file.
+// showVersion shows the diff of one change of a file.
 func (v *visit) showVersion() error {
 	book, err := v.book(v.r.PathValue("book"))
 	if err != nil {
@@ -32,16 +32,16 @@ func (v *visit) showVersion() error {
 	}
 	page.Change = shownChange(book.ID, c)
 	page.Diff, page.Unchanged = comparisonOf(page.Path, before, after), before == after
-	return v.page("version", "books", "Change of "+approval.Plain(path.Base(page.Path)), page)
+	return v.page("version", "books", "Change to "+approval.Plain(path.Base(page.Path)), page)
 }
 
-// recordFile keeps that somebody looked, or tried to look, at what no tool reads for
-// the page.
+// recordFile records that somebody read, or tried to read, something that a page does not read with
+// a tool.
 func (v *visit) recordFile(what, book, file string, failed error) {
-	v.recordAs(facePage, what, v.person, failed, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
+	v.recordAs(frontendPage, what, v.person, failed, jsontree.M("book_id", jsontree.Str(book)), jsontree.M("path", jsontree.Str(file)))
 }
 
-// shownChange makes a line of the history ready to be shown.
+// shownChange adds links to an entry of the history.
 func shownChange(book string, c books.Change) change {
 	shown := change{Change: c}
 	if c.Action != "delete" {

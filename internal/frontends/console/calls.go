@@ -13,56 +13,57 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// callsPerPage is how many calls a page lists.
+// callsPerPage is the number of calls on one page of the list.
 const callsPerPage = 50
 
 // callRow is one call in a list.
 type callRow struct {
 	auditindex.Call
-	promise
+	latencyTarget
 }
 
-// promise is what the contract of a tool aims at.
-type promise struct {
-	Served *engine.Tool // nil if it is not served, or is no tool
+// latencyTarget is the latency target of a tool, from its contract.
+type latencyTarget struct {
+	Served *engine.Tool // nil if the tool is not served, or the record is not of a tool
 }
 
-// Target is the time that the contract aims at; zero if there is none.
-func (p promise) Target() time.Duration {
+// Target returns the latency that the contract aims at, or zero if the tool is not served.
+func (p latencyTarget) Target() time.Duration {
 	if p.Served == nil {
 		return 0
 	}
 	return time.Duration(p.Served.Deadline.Target)
 }
 
-// Over tells whether a time is beyond what the contract aims at.
-func (p promise) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
+// Over reports whether a duration exceeds the target.
+func (p latencyTarget) Over(took time.Duration) bool { return p.Served != nil && took > p.Target() }
 
-// latestShown is how many calls the overview shows.
+// latestShown is the number of calls that the overview shows.
 const latestShown = 10
 
-// latestCalls are the newest calls, for the overview; none before the first call. The block "callrows" of
-// templates/callrows.html shows them.
+// latestCalls returns the newest calls for the overview, or nil if there was no call yet. The block
+// "callrows" of templates/callrows.html shows them.
 func (v *visit) latestCalls(ctx context.Context) []callRow {
 	if v.Calls == nil {
 		return nil
 	}
 	_ = v.Calls.Refresh(ctx) // Status reports it
-	page, err := v.Calls.Page(ctx, auditindex.Filter{Without: facePage}, "", latestShown)
+	page, err := v.Calls.Page(ctx, auditindex.Filter{Without: frontendPage}, "", latestShown)
 	if err != nil || !slices.ContainsFunc(page.Names.Tools, isCall) {
 		return nil
 	}
 	return v.rows(page.Calls)
 }
 
-// isCall tells a call from what people did in the console or with tokens, and from those
-// who were not let in: whoever has only signed in has still to connect something.
+// isCall reports whether a count is of calls to tools, not of sign-ins, actions in the console,
+// actions with tokens, or rejected requests. Somebody who has only signed in still has to connect a
+// client.
 func isCall(of auditindex.Count) bool {
 	set, _, _ := strings.Cut(of.Name, "/")
 	return set != "console" && set != "token" && set != "door"
 }
 
-// rows adds to calls what the contracts say of them.
+// rows adds the latency targets of the tools to calls.
 func (v *visit) rows(calls []auditindex.Call) []callRow {
 	tools := v.served()
 	rows := make([]callRow, len(calls))
@@ -72,20 +73,20 @@ func (v *visit) rows(calls []auditindex.Call) []callRow {
 	return rows
 }
 
-// served are the tools by the names that records have for them.
-func (v *visit) served() map[string]promise {
-	tools := map[string]promise{}
+// served returns the latency targets of the served tools, by the tool names in records.
+func (v *visit) served() map[string]latencyTarget {
+	tools := map[string]latencyTarget{}
 	for _, t := range v.Engine.Tools() {
-		tools[t.ID] = promise{t}
+		tools[t.ID] = latencyTarget{t}
 	}
 	return tools
 }
 
-// period is a stretch of time up to now that people choose.
+// period is a time range up to now that people can choose.
 type period struct {
-	Key, Words string
+	Key, Label string
 	Length     time.Duration // zero is all time
-	Stretch    time.Duration // of the chart; zero divides it into as many as there are for others
+	Interval   time.Duration // of the chart; if zero, the range is divided into maxIntervals
 }
 
 func periods() []period {
@@ -97,49 +98,49 @@ func periods() []period {
 	}
 }
 
-// allFaces chooses what pages read to show themselves too, which is left out otherwise:
-// it is most of what happens while somebody looks, and nobody's call.
-const allFaces = "all"
+// allFrontends selects the reads of console pages too. They are left out by default, because most
+// records are such reads while somebody looks at the console, and nobody called a tool.
+const allFrontends = "all"
 
-// chosen is what the address of a page chooses.
+// chosen is the selection in the URL of a page.
 type chosen struct {
 	auditindex.Filter
-	Face   string // one of them, allFaces, or "" for all but that of pages
+	Via    string // the front end, allFrontends, or "" for all except console pages
 	Period period
-	Live   bool   // the page follows what happens
-	Times  bool   // it shows tools and times, not the list
-	Cursor string // where the list begins
+	Live   bool   // the page updates itself
+	Times  bool   // show tools and latency, not the list
+	Cursor string // the start of the list
 }
 
-// choose reads what an address chooses.
+// choose parses the parameters of a URL.
 func (v *visit) choose(q url.Values) (chosen, error) {
 	c := chosen{
-		Filter: auditindex.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Face: q.Get("face"),
+		Filter: auditindex.Filter{Tool: q.Get("tool"), Caller: q.Get("caller"), Outcome: q.Get("outcome")}, Via: q.Get("face"),
 		Live: q.Get("live") != "off", Times: q.Get("view") == "times", Cursor: q.Get("page"),
 	}
-	switch c.Face {
+	switch c.Via {
 	case "":
-		c.Without = facePage
-	case allFaces:
+		c.Without = frontendPage
+	case allFrontends:
 	default:
-		c.Filter.Face = c.Face
+		c.Face = c.Via
 	}
 	key := cmp.Or(q.Get("period"), "24h")
 	i := slices.IndexFunc(periods(), func(p period) bool { return p.Key == key })
 	if i < 0 {
-		return c, contract.Errorf(contract.Invalid, "There is no period %q; there are 1h, 24h, 7d and all", key)
+		return c, contract.Errorf(contract.Invalid, "Unknown period %q; use 1h, 24h, 7d or all", key)
 	}
 	c.Period = periods()[i]
-	if c.Period.Length > 0 { // whole stretches, so that charts do not waver
-		c.From = v.Now().Truncate(c.Period.Stretch).Add(c.Period.Stretch - c.Period.Length)
+	if c.Period.Length > 0 { // whole intervals, so that the bars of the chart do not shift with each request
+		c.From = v.Now().Truncate(c.Period.Interval).Add(c.Period.Interval - c.Period.Length)
 	}
 	return c, nil
 }
 
-// callsView is what the page of calls shows.
+// callsView is the data of the calls page.
 type callsView struct {
 	URL    *url.URL // of the page
-	Part   string   // the address of the part that follows what happens; "" if it does not
+	Part   string   // the URL of the part that updates itself; "" if the page does not
 	Chosen chosen
 	auditindex.Sums
 	Status auditindex.Status
@@ -149,16 +150,16 @@ type callsView struct {
 	Chart  *chart
 }
 
-// Grouped writes a number with its thousands apart.
+// Grouped formats a number with thousands separators.
 func (callsView) Grouped(n int) string { return grouped(n) }
 
-// Periods are those to choose from.
+// Periods returns the periods to choose from.
 func (callsView) Periods() []period { return periods() }
 
-// livePath is the part of the page of calls that follows what happens.
+// livePath is the URL path of the part of the calls page that updates itself.
 const livePath = "/console/calls/live"
 
-// listCalls answers with the page, or with the part of it that follows what happens.
+// listCalls responds with the calls page, or with the part of it that updates itself.
 func (v *visit) listCalls() error {
 	view, err := v.callsView()
 	switch {
@@ -187,39 +188,39 @@ func (v *visit) callsView() (*callsView, error) {
 		err = v.list(view, c)
 	}
 	if c.Outcome != "" {
-		view.Failed = 0 // of one outcome, all or none are
+		view.Failed = 0 // with a filter on the outcome, all calls failed or none did
 	}
 	return view, err
 }
 
-// unreadable says that the index of calls cannot be read.
+// unreadable wraps a failure to read the index of calls as Unavailable.
 func unreadable(err error) error {
 	if contract.AsError(err).Kind == contract.Invalid {
 		return err
 	}
-	return contract.Errorf(contract.Unavailable, "The record of calls cannot be read right now; try again").Because(err)
+	return contract.Errorf(contract.Unavailable, "The audit records cannot be read right now; try again").Because(err)
 }
 
-// list adds the page of the list that the address chooses.
+// list adds the selected page of the list to the view.
 func (v *visit) list(view *callsView, c chosen) error {
 	page, err := v.Calls.Page(v.r.Context(), c.Filter, c.Cursor, callsPerPage)
 	if err != nil {
 		return unreadable(err)
 	}
 	view.Sums, view.Rows = page.Sums, v.rows(page.Calls)
-	_, view.Pager.Next = turned(view.URL, "page", page.Older)
-	_, view.Pager.Prev = turned(view.URL, "page", page.Newer)
+	_, view.Pager.Next = cursorLinks(view.URL, "page", page.Older)
+	_, view.Pager.Prev = cursorLinks(view.URL, "page", page.Newer)
 	return nil
 }
 
-// toolTimes are the measures of a tool beside what its contract promises.
+// toolTimes are the measured latencies of a tool, with its target.
 type toolTimes struct {
-	promise
+	latencyTarget
 	Sum   auditindex.Tool
 	Kinds []auditindex.Count
 }
 
-// times adds the measures of tools, and the chart.
+// times adds the latencies of tools and the chart to the view.
 func (v *visit) times(view *callsView, c chosen) error {
 	m, err := v.measure(c)
 	if err != nil {
@@ -228,7 +229,7 @@ func (v *visit) times(view *callsView, c chosen) error {
 	view.Sums, view.Chart = m.Sums, v.chart(c, m.Buckets)
 	tools := v.served()
 	for _, sum := range m.Tools {
-		row := toolTimes{promise: tools[sum.Tool], Sum: sum}
+		row := toolTimes{latencyTarget: tools[sum.Tool], Sum: sum}
 		for _, kind := range contract.Kinds() {
 			if n := sum.Kinds[string(kind)]; n > 0 {
 				row.Kinds = append(row.Kinds, auditindex.Count{Name: string(kind), Calls: n})
@@ -239,33 +240,33 @@ func (v *visit) times(view *callsView, c chosen) error {
 	return nil
 }
 
-// callView is one call in full.
+// callView is the data of the page of one call.
 type callView struct {
 	ID     string
 	Record auditindex.Record
 	Time   time.Time
 	Took   time.Duration
-	promise
-	Changed bool // its contract has another version now
+	latencyTarget
+	Changed bool // the contract has another version now
 }
 
-// Text is a part of the record that is text or a number.
+// Text returns a string or number of the record.
 func (c *callView) Text(key string) string { return textOf(&c.Record.Value, key) }
 
-// Arguments are those of the record: redacted when it was made.
+// Arguments returns the recorded arguments. They were redacted when the record was written.
 func (c *callView) Arguments() string {
 	args := c.Record.Value.Field("arguments")
 	return shownJSON(&args)
 }
 
-// Whole is the record as it was kept.
+// Whole returns the whole record as it was written.
 func (c *callView) Whole() string { return shownJSON(&c.Record.Value) }
 
-// Bytes is the size of the answer.
+// Bytes returns the size of the response.
 func (c *callView) Bytes() int64 {
 	n := c.Record.Value.Field("bytes")
 	var size int64
-	_ = n.Decode(&size) // 0 if it is not there
+	_ = n.Decode(&size) // 0 if it is missing
 	return size
 }
 
@@ -283,7 +284,7 @@ func (v *visit) showCall() error {
 	if took := record.Value.Field("micros"); took.Decode(&micros) == nil {
 		view.Took = time.Duration(micros) * time.Microsecond
 	}
-	view.promise = v.served()[view.Text("tool")]
+	view.latencyTarget = v.served()[view.Text("tool")]
 	view.Changed = view.Served != nil && view.Served.Version.String() != view.Text("version")
-	return v.page("call", "calls", "Call of "+view.Text("tool"), view)
+	return v.page("call", "calls", "Call to "+view.Text("tool"), view)
 }

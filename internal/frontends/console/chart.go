@@ -9,23 +9,23 @@ import (
 	"remit/internal/engine/audit/auditindex"
 )
 
-// mostStretches is how many points a chart has if its period does not say.
-const mostStretches = 60
+// maxIntervals is the number of intervals of a chart whose period does not set their length.
+const maxIntervals = 60
 
-// chart is calls and their times over time: for the picture and for the table beside it.
+// chart is the number of calls and their latencies over time, for the chart and the table below it.
 type chart struct {
-	Source  string // where the script of the page finds the numbers
-	Of      string // the tool; "" is all
-	Target  time.Duration
-	Buckets []auditindex.Bucket // those in which there were calls, newest first
-	Stretch time.Duration
+	Source   string // the URL from which the script loads the numbers
+	Of       string // the tool; "" for all
+	Target   time.Duration
+	Buckets  []auditindex.Bucket // the intervals with calls, newest first
+	Interval time.Duration
 }
 
-// Every is how long each stretch is, in words.
-func (c *chart) Every() string { return spanWords(c.Stretch) }
+// Every returns the length of an interval as text.
+func (c *chart) Every() string { return formatSpan(c.Interval) }
 
-// spanWords writes a length of time that people chose, not one that was measured.
-func spanWords(d time.Duration) string {
+// formatSpan formats a configured duration, in hours or minutes. See took for measured ones.
+func formatSpan(d time.Duration) string {
 	switch {
 	case d == 0:
 		return ""
@@ -38,14 +38,14 @@ func spanWords(d time.Duration) string {
 	}
 }
 
-// measure measures what the address of a page chooses.
+// measure computes the latencies of the selected calls.
 func (v *visit) measure(c chosen) (auditindex.Measures, error) {
-	stretches := mostStretches
-	if c.Period.Stretch > 0 {
-		stretches = int(c.Period.Length / c.Period.Stretch)
+	intervals := maxIntervals
+	if c.Period.Interval > 0 {
+		intervals = int(c.Period.Length / c.Period.Interval)
 		c.To = c.From.Add(c.Period.Length)
 	}
-	m, err := v.Calls.Measure(v.r.Context(), c.Filter, stretches)
+	m, err := v.Calls.Measure(v.r.Context(), c.Filter, intervals)
 	if err != nil {
 		return m, unreadable(err)
 	}
@@ -55,10 +55,10 @@ func (v *visit) measure(c chosen) (auditindex.Measures, error) {
 func (v *visit) chart(c chosen, buckets []auditindex.Bucket) *chart {
 	made := &chart{
 		Source: (&url.URL{Path: "/console/calls/series", RawQuery: v.r.URL.RawQuery}).String(),
-		Of:     c.Tool, Target: v.served()[c.Tool].Target(), Stretch: c.Period.Stretch,
+		Of:     c.Tool, Target: v.served()[c.Tool].Target(), Interval: c.Period.Interval,
 	}
-	if len(buckets) > 1 && made.Stretch == 0 {
-		made.Stretch = buckets[1].Start.Sub(buckets[0].Start).Round(time.Second)
+	if len(buckets) > 1 && made.Interval == 0 {
+		made.Interval = buckets[1].Start.Sub(buckets[0].Start).Round(time.Second)
 	}
 	for i := len(buckets) - 1; i >= 0; i-- {
 		if buckets[i].Calls > 0 {
@@ -68,8 +68,8 @@ func (v *visit) chart(c chosen, buckets []auditindex.Bucket) *chart {
 	return made
 }
 
-// points are the numbers of a chart, as its script takes them: times in milliseconds,
-// nothing where there were no calls.
+// points are the numbers of a chart in the format that its script expects: latencies in
+// milliseconds, null for intervals without calls.
 type points struct {
 	Start  []int64    `json:"start"` // in seconds
 	Calls  []int      `json:"calls"`
@@ -77,10 +77,10 @@ type points struct {
 	P50    []*float64 `json:"p50"`
 	P95    []*float64 `json:"p95"`
 	P99    []*float64 `json:"p99"`
-	Target float64    `json:"target"` // zero if there is none
+	Target float64    `json:"target"` // 0 if there is none
 }
 
-// callSeries answers with the numbers of the chart.
+// callSeries responds with the numbers of the chart.
 func (v *visit) callSeries() error {
 	c, err := v.choose(v.r.URL.Query())
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *visit) callSeries() error {
 	if err != nil {
 		return err
 	}
-	// No list is nil: the script takes none that is null.
+	// No list may be nil: the script does not accept null.
 	p := points{
 		Start: []int64{}, Calls: []int{}, Failed: []int{}, P50: []*float64{}, P95: []*float64{}, P99: []*float64{},
 		Target: milliseconds(v.served()[c.Tool].Target()),
@@ -106,14 +106,14 @@ func (v *visit) callSeries() error {
 	}
 	body, err := json.Marshal(p)
 	if err != nil {
-		return fmt.Errorf("encode the numbers of a chart: %w", err)
+		return fmt.Errorf("encode chart data: %w", err)
 	}
 	v.w.Header().Set("Content-Type", "application/json")
-	_, _ = v.w.Write(body) // a browser that is gone needs no answer
+	_, _ = v.w.Write(body) // an error means that the browser has disconnected
 	return nil
 }
 
-// measured is a time for a chart; nil if there was none to measure.
+// measured returns a latency in milliseconds, or nil if nothing was measured.
 func measured(took time.Duration) *float64 {
 	if took == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// connectPage is what the page shows.
+// connectPage is the data of the connect page.
 type connectPage struct {
 	Base     string
 	Identity string
@@ -19,7 +19,7 @@ type connectPage struct {
 	Curl     string
 	Shell    string
 	Admin    bool
-	Token    bool // clients have to send one
+	Token    bool // clients must send a token
 }
 
 func (v *visit) connect() error {
@@ -34,7 +34,7 @@ func (v *visit) connect() error {
 	return v.page("connect", "connect", "Connect", page)
 }
 
-// simplestTool is one that shows how to call any other; nil if none is served.
+// simplestTool returns a tool that shows how to call any other, or nil if none is served.
 func (c *Console) simplestTool() *engine.Tool {
 	tools := c.Engine.Tools()
 	if len(tools) == 0 {
@@ -43,15 +43,15 @@ func (c *Console) simplestTool() *engine.Tool {
 	return tools[max(0, slices.IndexFunc(tools, func(t *engine.Tool) bool { return t.Name == "hello" }))]
 }
 
-// base is where people reach the server, without a slash at the end.
+// base returns the URL of the server without a trailing slash.
 func (c *Console) base() string { return strings.TrimSuffix(c.Base(), "/") }
 
-// clientLink lets links through that open a client. They are made by us; to name what
-// they may begin with keeps it so.
+// clientLink marks a link that opens a client as safe for html/template. We build these links
+// ourselves; the check of the scheme makes sure that it stays so.
 func clientLink(link string) template.URL {
 	u, err := url.Parse(link)
 	if err != nil || !slices.Contains([]string{"https", "cursor", "vscode", "vscode-insiders", "windsurf", "zed", "claude"}, u.Scheme) {
 		return ""
 	}
-	return template.URL(link) //nolint:gosec // its scheme is one of those above, and none of them runs here
+	return template.URL(link) //nolint:gosec // the scheme is in the list above; none of them runs code in the page
 }

@@ -1,5 +1,7 @@
-// Package console is the web console: pages on which people see what agents do, and
-// decide what they may.
+// Package console serves the web console: pages on which people watch what agents do, decide
+// requests for approval, and manage tokens and sessions. It calls tools through the engine like
+// every other front end. It imports no store: everything else that pages show comes in through the
+// fields of Console.
 package console
 
 import (
@@ -17,119 +19,120 @@ import (
 	"remit/internal/toolsets/books"
 )
 
-// Console serves the pages of one workspace. Fields do not change once it serves.
+// Console serves the pages of one workspace. Do not change its fields after Register.
 type Console struct {
 	Version string
-	Root    string         // the folder that is served, for people
-	Engine  *engine.Engine // what people try: contracts are kept in full
-	Pages   *engine.Engine // what pages are made from: the same tools, without rates
-	// Approvals opens the store of approvals; to look at one that was never made leaves
-	// no trace.
+	Root    string         // the served folder, as pages show it
+	Engine  *engine.Engine // runs the calls that people make; enforces contracts in full
+	Pages   *engine.Engine // runs the calls that pages make; the same tools without rate limits
+	// Approvals opens the store of approval requests. Reading from a store that does not exist yet
+	// does not create it.
 	Approvals func(ctx context.Context) (approval.Store, error)
 	Calls     *auditindex.Index
 	People    People
 	Tokens    Tokens
 	Settings  func() []Setting
 	Health    func(ctx context.Context) map[string]error
-	Clients   func(base string) []Client // how clients connect to the server at base
-	Base      func() string              // where people reach the server
-	Secure    bool                       // cookies travel over TLS alone
-	Identity  func() string              // how callers are told apart, in words
-	// TokensNeeded tells whether callers over HTTP have to send a token.
+	Clients   func(base string) []Client // how each client connects to the server at base
+	Base      func() string              // the URL at which people reach the server
+	Secure    bool                       // send cookies over TLS only
+	Identity  func() string              // how callers are identified, as a sentence
+	// TokensNeeded reports whether callers over HTTP must send a token.
 	TokensNeeded func() bool
 	Audit        engine.Auditor
-	Limiter      ratelimit.Limiter // of attempts to sign in
-	// Address tells from where a request comes.
+	Limiter      ratelimit.Limiter // limits failed sign-ins and rejected requests
+	// Address returns the client address of a request.
 	Address func(r *http.Request) string
-	// Preview tells what a file holds now and what it will hold once a request is
-	// approved, and how people name it; not ok if the tool writes no file.
+	// Preview returns the content of a file before and after a request is approved, and the name of
+	// the file for people. It returns false if the tool does not write a file.
 	Preview func(ctx context.Context, r approval.Request) (before, after, name string, ok bool)
-	// History gives the changes of a file of a book, or of the whole book if the path is
-	// empty, the newest first, at most so many.
-	History func(ctx context.Context, book, path string, most int) ([]books.Change, error)
-	// Changed gives a change of a file of a book by its version, with the texts before and
-	// after it.
+	// History returns at most max changes of a file of a book, newest first. If the path is empty,
+	// it returns those of the whole book.
+	History func(ctx context.Context, book, path string, max int) ([]books.Change, error)
+	// Changed returns the change of a file of a book that created a version, with the text before
+	// and after it.
 	Changed func(ctx context.Context, book, path, version string) (before, after string, c books.Change, err error)
-	// Asset opens the asset of a book at a key.
+	// Asset opens the asset of a book that has the given key.
 	Asset func(ctx context.Context, key string) (*books.Asset, error)
 	Now   func() time.Time
 	Log   *slog.Logger
 
-	known http.ServeMux // the pages alone, to tell which methods one takes
-	pages sync.Map      // of what parses a template, once, by its name
-	live  hub
+	routeMux  http.ServeMux // only the pages, to find out which methods a path accepts
+	templates sync.Map      // functions that parse a template once, by its name
+	live      hub
 }
 
-// People are those who are signed in.
+// People manages the sessions of people.
 type People interface {
-	// Redeem exchanges a one-time token for a session; cookie is its secret. An error
-	// is a contract.Denied: the token is not ours, was used, or has expired.
+	// Redeem exchanges a one-time token for a session and returns the secret of its cookie. It
+	// returns a contract.Denied error if the token is unknown, used or expired.
 	Redeem(ctx context.Context, token string) (cookie string, who identity.Person, expires time.Time, err error)
-	// Person is who holds a cookie, and notes that they are there. An error is a
-	// contract.Denied.
+	// Person returns the person whose session has the cookie, and records their activity, which
+	// keeps the session alive. It returns a contract.Denied error if there is no such session.
 	Person(ctx context.Context, cookie string) (identity.Person, error)
-	// Look is Person for requests that no person made.
+	// Look is like Person, but does not record activity. It is for requests that a page makes by
+	// itself.
 	Look(ctx context.Context, cookie string) (identity.Person, error)
-	// End ends the session of a cookie.
+	// End ends the session that has the cookie.
 	End(ctx context.Context, cookie string) error
-	// People are the sessions that let somebody in now, the newest first.
+	// People returns the valid sessions, newest first.
 	People(ctx context.Context) ([]identity.Session, error)
-	// SignOut ends all sessions of a person, and tells how many.
+	// SignOut ends all sessions of a person and returns their number.
 	SignOut(ctx context.Context, name string) (ended int, err error)
-	// Link makes a one-time token for somebody, good for so long.
-	Link(who identity.Person, good time.Duration) (token string, err error)
+	// Link creates a one-time sign-in token for a person. It is valid for the given time.
+	Link(who identity.Person, valid time.Duration) (token string, err error)
 }
 
-// Tokens are those of agents.
+// Tokens manages the tokens of agents.
 type Tokens interface {
 	Create(ctx context.Context, t identity.NewToken) (secret string, made identity.Token, err error)
 	List(ctx context.Context) ([]identity.Token, error)
 	Revoke(ctx context.Context, name string) (identity.Token, error)
 }
 
-// Setting is a part of the effective configuration, secrets left out.
+// Setting is one value of the effective configuration, without secrets.
 type Setting struct{ Key, Value, Origin string }
 
-// Client is a program that Remit can be connected to, and how.
+// Client describes how a program connects to Remit.
 type Client struct {
 	ID, Title string
-	Command   string // to type in a shell; "" if there is none
+	Command   string // the shell command that connects it; "" if there is none
 	Place     string // the file that holds its configuration
 	Language  string // of Snippet: json, toml
-	Snippet   string // what that file must hold
-	Link      string // opens the client and asks there; "" if it knows no such link
+	Snippet   string // the text to put into that file
+	Link      string // a URL that opens the client and installs the server; "" if the client has none
 	Notes     string
 }
 
-// The faces by which people's calls come in. A page that reads what it shows is recorded
-// too, because it may show what is private, but nobody called a tool.
+// The front end names in the records of calls that people make. Reads of a page are recorded too,
+// because the page may show private data, but they are not calls that a person made.
 const (
-	faceConsole = "console" // somebody did something
-	facePage    = "page"    // a page was looked at
+	frontendConsole = "console" // a person called a tool or changed something
+	frontendPage    = "page"    // a page read what it shows
 )
 
-// Register adds the routes of the face: the overview at /, all else beneath
+// Register adds the routes of the console to mux: the overview at /, everything else below
 // /console/.
 func (c *Console) Register(mux *http.ServeMux) {
 	for _, r := range c.routes() {
 		mux.HandleFunc(r.pattern, c.guarded(r))
-		c.known.HandleFunc(r.pattern, http.NotFound)
+		c.routeMux.HandleFunc(r.pattern, http.NotFound)
 	}
 	c.registerPublic(mux)
 	for _, rest := range []string{"/console/", "/{$}"} {
-		mux.HandleFunc(rest, c.protected((*visit).noPage))
+		mux.HandleFunc(rest, c.protected((*visit).notFound))
 	}
 }
 
-// route is a page: who may see it, and what makes it. An error becomes a page of its
-// own, by its kind.
+// route is a page, with the role that it requires. If serve returns an error, the visitor gets the
+// error page for its kind.
 type route struct {
-	pattern string // as http.ServeMux has it: "GET /console/tasks"
+	pattern string // in the syntax of http.ServeMux: "GET /console/tasks"
 	needs   identity.Role
 	serve   func(v *visit) error
 }
 
-// routes are all pages that need a signed-in person.
+// routes returns all pages that require a signed-in person.
 func (*Console) routes() []route {
 	return []route{
 		{"GET /{$}", identity.Viewer, (*visit).overview},
@@ -148,7 +151,7 @@ func (*Console) routes() []route {
 		{"POST /console/logout", identity.Viewer, (*visit).signOut},
 		{"GET /console/tools", identity.Viewer, (*visit).listTools},
 		{"GET /console/tools/{name}", identity.Viewer, (*visit).showTool},
-		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // and more for a tool that writes
+		{"POST /console/tools/{name}/try", identity.Viewer, (*visit).tryTool}, // tools that write require Approver
 		{"GET /console/calls", identity.Viewer, (*visit).listCalls},
 		{"GET " + livePath, identity.Viewer, (*visit).listCalls},
 		{"GET /console/calls/series", identity.Viewer, (*visit).callSeries},
@@ -167,13 +170,13 @@ func (*Console) routes() []route {
 	}
 }
 
-// visit is one request of a person.
+// visit is one request to the console.
 type visit struct {
 	*Console
 	w      http.ResponseWriter
 	r      *http.Request
 	person identity.Person
-	// lasting ends when the browser goes; the context of r ends earlier, when a page
-	// should long have been made.
-	lasting context.Context
+	// clientCtx ends when the browser disconnects. The context of r ends earlier, after
+	// pageTimeout.
+	clientCtx context.Context
 }

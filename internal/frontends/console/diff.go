@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// maxComparisons is how many pairs of lines the search for the fewest changes may compare,
-	// beyond each line once. 2,000 changes need half as many.
+	// maxComparisons bounds the comparisons of lines in the search for the fewest changes, in
+	// addition to one per line. 2,000 changes need half as many.
 	maxComparisons = 1 << 23
-	// around is how many unchanged lines are shown next to a change.
-	around = 3
-	// maxRows is how much of a comparison a page shows.
+	// contextLines is the number of unchanged lines to show around a change.
+	contextLines = 3
+	// maxRows is the maximum number of lines of a diff that a page shows.
 	maxRows = 4000
 )
 
-// compare finds the lines to remove and to add that make after of before. They are the
-// fewest if exact is true: finding those may take too long.
+// compare returns the lines to remove and to add that turn before into after. If exact is true,
+// they are the fewest possible; finding those may take too long.
 func compare(before, after []string) (hunks []diff.Hunk[string], exact bool) {
-	if hunks, exact = fewest(before, after); exact {
+	if hunks, exact = minimal(before, after); exact {
 		return hunks, true
 	}
-	return diff.Hunks(before, after, diff.Context(around), diff.Fast()), false
+	return diff.Hunks(before, after, diff.Context(contextLines), diff.Fast()), false
 }
 
-// fewest finds the fewest changes, unless that takes too many comparisons. Only a panic can
-// stop the library.
-func fewest(before, after []string) (hunks []diff.Hunk[string], ok bool) {
+// minimal finds the fewest changes, unless that takes too many comparisons. The library offers no
+// way to stop it except a panic.
+func minimal(before, after []string) (hunks []diff.Hunk[string], ok bool) {
 	type tooMany struct{}
 	limit := maxComparisons + len(before) + len(after)
 	defer func() {
@@ -45,10 +45,10 @@ func fewest(before, after []string) (hunks []diff.Hunk[string], ok bool) {
 		}
 		return a == b
 	}
-	return diff.HunksFunc(before, after, equal, diff.Context(around), diff.Minimal()), true
+	return diff.HunksFunc(before, after, equal, diff.Context(contextLines), diff.Minimal()), true
 }
 
-// lines cuts a text into its lines; the last one may have no line break.
+// lines splits a text into lines with their line breaks; the last line may have none.
 func lines(text string) []string { return slices.Collect(strings.Lines(text)) }
 
 // comparison is a diff as a page shows it.
@@ -56,35 +56,34 @@ type comparison struct {
 	Name           string
 	Added, Removed int
 	Rows           []diffRow
-	Exact          bool // the fewest changes were found
-	Cut            int  // rows that are not shown
+	Exact          bool // there is no smaller diff
+	Omitted        int  // number of rows that are not shown
 }
 
-// diffRow is a line of the table.
+// diffRow is a row of the diff table.
 type diffRow struct {
-	Kind     string // same, add, del or gap
-	Old, New int    // numbers of lines; 0 is none
-	Text     string
-	Unended  bool // the last line of its text, and it has no line break
+	Kind      string // same, add, del or gap
+	Old, New  int    // line numbers; 0 for none
+	Text      string
+	NoNewline bool // the last line, without a line break
 }
 
-// Sign and Word tell what becomes of a line to those who see no colours, and to those
-// who see nothing.
+// Sign returns the sign of an added or removed line, for readers who do not see the colours.
 func (r diffRow) Sign() string {
 	return map[string]string{"add": "+", "del": "−"}[r.Kind]
 }
 
-// Word is the sign as it is read out.
+// Word returns the same as text for screen readers.
 func (r diffRow) Word() string {
 	return map[string]string{"add": "added: ", "del": "removed: "}[r.Kind]
 }
 
-// comparisonOf lays out what changes: changed lines with a few around them.
+// comparisonOf builds the diff of a file: the changed lines with a few unchanged ones around them.
 func comparisonOf(name, before, after string) comparison {
 	a := lines(before)
 	hunks, exact := compare(a, lines(after))
 	c := comparison{Name: approval.Plain(name), Exact: exact}
-	from := 0 // lines of the text before that are dealt with
+	from := 0 // number of lines of before that are processed
 	for _, h := range hunks {
 		c.gap(h.PosX - from)
 		from = h.PosX
@@ -105,7 +104,7 @@ func comparisonOf(name, before, after string) comparison {
 				from, to = from+1, to+1
 				row.Old, row.New = from, to
 			}
-			row.Text, row.Unended = strings.TrimSuffix(line, "\n"), !strings.HasSuffix(line, "\n")
+			row.Text, row.NoNewline = strings.TrimSuffix(line, "\n"), !strings.HasSuffix(line, "\n")
 			c.add(row)
 		}
 	}
@@ -124,15 +123,15 @@ func (c *comparison) gap(skipped int) {
 
 func (c *comparison) add(row diffRow) {
 	if len(c.Rows) >= maxRows {
-		c.Cut++
+		c.Omitted++
 		return
 	}
-	row.Text = spelt(row.Text) // no sooner: most lines are never shown
+	row.Text = visibleText(row.Text) // only here: most lines are never shown
 	c.Rows = append(c.Rows, row)
 }
 
-// spelt spells out what does not show itself in a text of several lines.
-func spelt(text string) string {
+// visibleText escapes the invisible characters in a text of several lines.
+func visibleText(text string) string {
 	rows := strings.Split(text, "\n")
 	for i, row := range rows {
 		cells := strings.Split(row, "\t")

@@ -15,7 +15,7 @@ import (
 	"remit/internal/complexitytest"
 )
 
-// apply makes the lines after of the lines before, and counts the changes.
+// apply applies the changes to the lines before, and counts them.
 func apply(t interface{ Fatalf(string, ...any) }, before []string, hunks []diff.Hunk[string]) (after []string, changes int) {
 	from := 0
 	for _, h := range hunks {
@@ -38,8 +38,8 @@ func apply(t interface{ Fatalf(string, ...any) }, before []string, hunks []diff.
 	return append(after, before[from:]...), changes
 }
 
-// leastChanges is the fewest lines to remove and add, by the table that everybody
-// learns: slow, and plainly right.
+// leastChanges returns the minimal number of lines to remove and add. It is the textbook dynamic
+// program: slow, but obviously correct.
 func leastChanges(a, b []string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -59,7 +59,7 @@ func leastChanges(a, b []string) int {
 	return row[len(b)]
 }
 
-func TestDiffMakesAfterOfBefore(t *testing.T) {
+func TestDiffTransformsBefore(t *testing.T) {
 	text := rapid.Custom(func(t *rapid.T) string {
 		some := rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "\n", "é\r\n"}), 0, 30).Draw(t, "lines")
 		return strings.Join(some, "") + rapid.SampledFrom([]string{"", "a", "end"}).Draw(t, "end")
@@ -72,12 +72,12 @@ func TestDiffMakesAfterOfBefore(t *testing.T) {
 			t.Fatalf("%q became %q, not %q; exact %v", before, got, after, exact)
 		}
 		if least := leastChanges(lines(before), lines(after)); changes != least {
-			t.Fatalf("%d changes, %d would do", changes, least)
+			t.Fatalf("%d changes, the minimum is %d", changes, least)
 		}
 	})
 }
 
-func TestDiffOfTooMuch(t *testing.T) {
+func TestDiffOfTooManyChanges(t *testing.T) {
 	var a, b strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&a, "old %d\n", i)
@@ -86,19 +86,19 @@ func TestDiffOfTooMuch(t *testing.T) {
 	before, after := "same\n"+a.String()+"end\n", "same\n"+b.String()+"end\n"
 	hunks, exact := compare(lines(before), lines(after))
 	if exact {
-		t.Error("6,000 changes pass for few")
+		t.Error("6,000 changes count as exact")
 	}
 	if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
-		t.Error("the comparison does not make after of before")
+		t.Error("the diff does not turn before into after")
 	}
 	c := comparisonOf("f", before, after)
-	if len(c.Rows) != maxRows || c.Cut != 3000+3000+2-maxRows || c.Added != 3000 || c.Removed != 3000 {
-		t.Errorf("%d rows, %d cut, +%d -%d", len(c.Rows), c.Cut, c.Added, c.Removed)
+	if len(c.Rows) != maxRows || c.Omitted != 3000+3000+2-maxRows || c.Added != 3000 || c.Removed != 3000 {
+		t.Errorf("%d rows, %d omitted, +%d -%d", len(c.Rows), c.Omitted, c.Added, c.Removed)
 	}
 }
 
-// TestDiffIsExact has as many changes as may be, so mixed that a search by landmarks would
-// find more.
+// TestDiffIsExact has the maximum number of changes, mixed so that a heuristic search would find
+// more.
 func TestDiffIsExact(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var before []string
@@ -113,24 +113,23 @@ func TestDiffIsExact(t *testing.T) {
 	hunks, exact := compare(before, after)
 	got, changes := apply(t, before, hunks)
 	if least := leastChanges(before, after); !slices.Equal(got, after) || !exact || changes != least || least < 1000 {
-		t.Errorf("exact %v, %d changes, %d would do", exact, changes, least)
+		t.Errorf("exact %v, %d changes, the minimum is %d", exact, changes, least)
 	}
 }
 
-// TestDiffTakesBoundedTime has texts in which each change means to go through all of the
-// text again.
+// TestDiffTakesBoundedTime has texts in which each change needs a search through the whole text.
 func TestDiffTakesBoundedTime(t *testing.T) {
 	complexitytest.Linear(t, 400_000, func(size int) {
 		before := strings.Repeat("a\n", size/3) + "x\n" + strings.Repeat("a\n", 2*size/3)
 		after := strings.Repeat("a\n", 2*size/3) + "x\n" + strings.Repeat("a\n", size/3)
 		hunks, _ := compare(lines(before), lines(after))
 		if got, _ := apply(t, lines(before), hunks); strings.Join(got, "") != after {
-			t.Error("the comparison does not make after of before")
+			t.Error("the diff does not turn before into after")
 		}
 	})
 }
 
-func TestDiffShowsChangesAndWhatIsNear(t *testing.T) {
+func TestDiffShowsContext(t *testing.T) {
 	before := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	after := "1\n2\n3\n4\n5\n6\n7\nacht\u202e\x00\n9\n10"
 	got := comparisonOf("memory/\u202enotes.md", before, after)
@@ -144,7 +143,7 @@ func TestDiffShowsChangesAndWhatIsNear(t *testing.T) {
 			{Kind: "del", Old: 8, Text: "8"},
 			{Kind: "add", New: 8, Text: `acht\u202e\x00`},
 			{Kind: "same", Old: 9, New: 9, Text: "9"},
-			{Kind: "add", New: 10, Text: "10", Unended: true},
+			{Kind: "add", New: 10, Text: "10", NoNewline: true},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -152,9 +151,9 @@ func TestDiffShowsChangesAndWhatIsNear(t *testing.T) {
 	}
 }
 
-func TestDiffTellsAMissingLineBreak(t *testing.T) {
+func TestDiffShowsMissingNewline(t *testing.T) {
 	got := comparisonOf("f", "a", "a\n")
-	want := []diffRow{{Kind: "del", Old: 1, Text: "a", Unended: true}, {Kind: "add", New: 1, Text: "a"}}
+	want := []diffRow{{Kind: "del", Old: 1, Text: "a", NoNewline: true}, {Kind: "add", New: 1, Text: "a"}}
 	if diff := cmp.Diff(want, got.Rows); diff != "" {
 		t.Error(diff)
 	}
@@ -163,7 +162,7 @@ func TestDiffTellsAMissingLineBreak(t *testing.T) {
 	}
 }
 
-func BenchmarkDiffAtItsWorst(b *testing.B) {
+func BenchmarkDiffWorstCase(b *testing.B) {
 	var before, after strings.Builder
 	for i := range 50_000 {
 		fmt.Fprintf(&before, "line %d\n", i)

@@ -1,4 +1,4 @@
 package console
 
-// CookieName is the name of the cookie that browsers get.
+// CookieName exports cookieName for tests.
 func (c *Console) CookieName() string { return c.cookieName() }

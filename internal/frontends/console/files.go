@@ -15,16 +15,16 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// filePage is what the page of a file of the project shows.
+// filePage is the data of the page of a project file.
 type filePage struct {
 	codebase.File
 	Modified time.Time
-	Parts    int  // so many pages show it as Markdown
-	Markdown bool // it can be read as Markdown
-	Source   bool // its lines are shown, not what they mean
+	Parts    int  // number of pages that it takes as Markdown
+	Markdown bool // the file is Markdown
+	Source   bool // show the source, not formatted Markdown
 	HTML     template.HTML
 	Code     []sourceLine
-	Toggle   string // the address of the other way to show it
+	Toggle   string // the URL of the other view
 	Pager    pager
 }
 
@@ -33,14 +33,14 @@ type sourceLine struct {
 	Number int
 	Href   string
 	HTML   template.HTML
-	Hit    bool // it is the one that was asked for
+	Hit    bool // the URL names this line
 }
 
-// linesInPage is how many lines of a file a page shows.
-const linesInPage = 1000
+// linesPerPage is the number of lines on one page of a file.
+const linesPerPage = 1000
 
 func (v *visit) showFile() error {
-	if missing := v.lacks("files", "context", "read_file"); missing != nil {
+	if missing := v.missingTool("files", "context", "read_file"); missing != nil {
 		return contract.Errorf(contract.NotFound, "%s. %s %s", missing.Title, missing.Text, missing.Command)
 	}
 	name := v.r.PathValue("path")
@@ -69,7 +69,7 @@ func isMarkdown(name string) bool {
 
 func (v *visit) readFile(page *filePage, args arguments) (string, error) {
 	args["path"] = page.Path
-	answer, _, err := ask[codebase.ReadOut](v, "read_file", args)
+	answer, _, err := read[codebase.ReadOut](v, "read_file", args)
 	answer.File.Path = page.Path
 	page.File, page.Modified = answer.File, answer.Metadata.LastModified
 	return page.Content, err
@@ -81,13 +81,13 @@ func (v *visit) readMarkdown(page *filePage) error {
 		return err
 	}
 	_, body := markdown.Split(text)
-	parts := partsOf(body)
+	parts := splitParts(body)
 	page.Parts = len(parts)
 	parts, page.Pager = pageOf(v, parts, 1)
 	page.HTML = markdown.Render([]byte(parts[0]), markdown.Options{
 		Shift: 1, Highlight: highlight.Code,
 		Link: func(dest string) (string, bool) {
-			file, fragment, ok := beside(page.Path, dest)
+			file, fragment, ok := resolveLink(page.Path, dest)
 			return sourceHref(file, 0) + fragment, ok
 		},
 	})
@@ -95,10 +95,10 @@ func (v *visit) readMarkdown(page *filePage) error {
 	return err
 }
 
-// readSource reads the part of a file that a line is in.
+// readSource reads the page of a file that contains a line.
 func (v *visit) readSource(page *filePage, line int) error {
-	from := (max(line, 1)-1)/linesInPage*linesInPage + 1
-	text, err := v.readFile(page, arguments{"offset": from, "limit": linesInPage})
+	from := (max(line, 1)-1)/linesPerPage*linesPerPage + 1
+	text, err := v.readFile(page, arguments{"offset": from, "limit": linesPerPage})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (v *visit) readSource(page *filePage, line int) error {
 	html := strings.TrimSuffix(string(highlight.Code(lang, shortLines(text))), "\n")
 	if text != "" {
 		for i, one := range strings.Split(html, "\n") {
-			// The highlighter ends its spans with their lines, so that a line stands for itself.
+			// The highlighter closes its spans at the end of each line, so each line is valid HTML.
 			page.Code = append(page.Code, sourceLine{
 				Number: from + i, Href: lineQuery(from + i), HTML: template.HTML(one), Hit: from+i == line, //nolint:gosec // see above
 			})
@@ -119,21 +119,21 @@ func (v *visit) readSource(page *filePage, line int) error {
 		page.Toggle, _ = query(v.r.URL, "view", "read", "line", "")
 	}
 	if from > 1 {
-		page.Pager.Prev, _ = query(v.r.URL, "line", from-linesInPage, "view", "source")
+		page.Pager.Prev, _ = query(v.r.URL, "line", from-linesPerPage, "view", "source")
 	}
-	if last := from + linesInPage - 1; last < page.Lines {
+	if last := from + linesPerPage - 1; last < page.Lines {
 		page.Pager.Next, _ = query(v.r.URL, "line", last+1, "view", "source")
 	}
-	if page.Lines > linesInPage {
+	if page.Lines > linesPerPage {
 		page.Pager.Note = fmt.Sprintf("lines %d to %d of %d", from, from+len(page.Code)-1, page.Lines)
 	}
 	return nil
 }
 
-// lineQuery leads to a line of a file.
+// lineQuery returns the query and fragment of a URL that selects a line of a file.
 func lineQuery(line int) string { return fmt.Sprintf("?line=%d#L%d", line, line) }
 
-// languageOf guesses the language of a file by its name, for the highlighter.
+// languageOf guesses the language of a file from its name, for the highlighter.
 func languageOf(name string) string {
 	switch base := strings.ToLower(path.Base(name)); {
 	case strings.HasPrefix(base, "dockerfile"):

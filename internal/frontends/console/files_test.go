@@ -27,10 +27,10 @@ import (
 	"remit/internal/frontends/console"
 )
 
-// nasty is what somebody stores who wants others to run, open or misread something.
+// nasty is stored text that tries to run, open or disguise something.
 const nasty = `"><img src=x onerror=alert(1)><script>alert(1)</script> [a](javascript:alert(1)) ` + "\u202egnp.exe"
 
-// stack is the console in front of a real workspace.
+// stack is a console in front of a real workspace.
 type stack struct {
 	t    *testing.T
 	app  *app.App
@@ -41,7 +41,7 @@ type stack struct {
 	*console.Console
 }
 
-// records are what the console itself keeps in the audit.
+// records collects the audit records that the console itself writes.
 type records struct {
 	mu  sync.Mutex
 	all []audit.Record
@@ -56,14 +56,14 @@ func (r *records) Write(_ context.Context, one *audit.Record, _ bool) error {
 	return nil
 }
 
-// named are the records of a deed.
+// named returns the records of an action.
 func (r *records) named(what string) []audit.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(r.all), func(one audit.Record) bool { return one.Tool != what })
 }
 
-// newStack opens a workspace with files in it.
+// newStack opens a workspace with the given files.
 func newStack(t *testing.T, files map[string]string, changes ...func(*cli.Settings)) *stack {
 	t.Helper()
 	root := t.TempDir()
@@ -146,7 +146,7 @@ func (s *stack) call(tool, args string) jsontree.Value {
 	return answer
 }
 
-// get asks for a page as a browser of somebody who is signed in.
+// get requests a page as the browser of a signed-in person.
 func (s *stack) get(target string) *httptest.ResponseRecorder {
 	return s.send(httptest.NewRequest(http.MethodGet, target, nil))
 }
@@ -166,13 +166,13 @@ func (s *stack) send(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// expect checks the status of a page and what is in it.
+// expect checks the status of a page and that it contains texts.
 func expect(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...string) {
 	t.Helper()
 	if w.Code != status {
 		t.Fatalf("status %d, want %d: %s", w.Code, status, w.Body)
 	}
-	harmless(t, w.Body.String())
+	checkHarmless(t, w.Body.String())
 	for _, text := range texts {
 		if !strings.Contains(w.Body.String(), text) {
 			t.Errorf("no %q in\n%s", text, w.Body)
@@ -180,7 +180,7 @@ func expect(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...str
 	}
 }
 
-// expectNot checks that texts are not on a page.
+// expectNot checks that a page does not contain texts.
 func expectNot(t *testing.T, w *httptest.ResponseRecorder, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -192,11 +192,11 @@ func expectNot(t *testing.T, w *httptest.ResponseRecorder, texts ...string) {
 
 var (
 	harmful = regexp.MustCompile(`(?i)<script>|<img src=x|href="?javascript:|<[a-z][^>"]*("[^"]*"[^>"]*)* on[a-z]+=|\x{202e}| style=`)
-	typed   = regexp.MustCompile(` value="[^"]*"`) // what is in a field of a form stays as it is
+	typed   = regexp.MustCompile(` value="[^"]*"`) // form fields keep their text unchanged
 )
 
-// harmless checks that nothing that was stored became a part of the page.
-func harmless(t *testing.T, page string) {
+// checkHarmless checks that no stored text became markup of the page.
+func checkHarmless(t *testing.T, page string) {
 	t.Helper()
 	page = typed.ReplaceAllString(page, "")
 	if at := harmful.FindStringIndex(page); at != nil {
@@ -222,16 +222,17 @@ func TestFilePages(t *testing.T) {
 	expect(t, s.get("/console/files/src/main.go?line=3"), 200,
 		`<span class="line hit" id="L3"><a class="no" href="?line=3#L3">3</a><span><span class="hl-c">/* over</span></span>`,
 		`<span class="hl-c">lines */</span>`, `<span class="hl-s">&quot;&lt;b&gt;&quot;</span>`)
-	expect(t, s.get("/console/files/src/long.py?line=1500"), 200, `id="L1001"`, `id="L2000"`, "lines 1001 to 2000 of 2500", "line=1&amp;view=source", "line=2001")
+	expect(t, s.get("/console/files/src/long.py?line=1500"), 200, `id="L1001"`, `id="L2000"`, "lines 1001 to 2000 of 2500",
+		"line=1&amp;view=source", "line=2001")
 	expectNot(t, s.get("/console/files/src/long.py"), `id="L1001"`, "Previous")
 	page := s.get("/console/files/README.md")
 	expect(t, page, 200, `<h2 id="h-the-garden">The garden</h2>`, `href="/console/files/src/main.go"`, "view=source")
 	expectNot(t, page, "../x.md", "p.png")
 	expect(t, s.get("/console/files/README.md?view=source"), 200, `<span class="hl-k"># The garden</span>`, "view=read")
 	expect(t, s.get("/console/files/docs/%3Cb%3E&%22x.txt"), 200, "&lt;script&gt;alert(1)")
-	expect(t, s.get("/console/files/empty.txt"), 200, "Nothing is here", "0 lines")
+	expect(t, s.get("/console/files/empty.txt"), 200, "Nothing to show", "0 lines")
 	w := s.get("/console/files/line.txt")
-	expect(t, w, 200, "é … and 995000 bytes more</span>", `id="L2"`, "short")
+	expect(t, w, 200, "é … and 995000 more bytes</span>", `id="L2"`, "short")
 	if w.Body.Len() > 20_000 {
 		t.Errorf("a long line makes a page of %d bytes", w.Body.Len())
 	}
@@ -240,7 +241,7 @@ func TestFilePages(t *testing.T) {
 	expectNot(t, s.get("/console/files/front.md"), "title: x")
 	expect(t, s.get("/console/files/front.md?page=2"), 200, "not front matter")
 	w = s.get("/console/files/no%E2%80%AEgnp.exe")
-	expect(t, w, 404, `no\u202egnp.exe`, `href="/console/search">Go on to the search`)
+	expect(t, w, 404, `no\u202egnp.exe`, `href="/console/search">Go to search`)
 	if w := s.get("/console/files/" + strings.Repeat("a", 5000)); w.Body.Len() > 6000 {
 		t.Errorf("a long name makes a page of %d bytes", w.Body.Len())
 	}
@@ -270,8 +271,8 @@ func TestUnservedPages(t *testing.T) {
 	expect(t, s.get("/console/books/abc/asset/assets/images/x.png"), 404, "No assets are served here")
 }
 
-// TestNoDatabase: what needs none is shown all the same, and the rest says that it will
-// be back.
+// TestNoDatabase checks that pages without a need for the database work without it, and that the
+// others say to try again.
 func TestNoDatabase(t *testing.T) {
 	s := newStack(t, map[string]string{"a.md": "hello world\n"}, func(c *cli.Settings) { c.Database = "postgres://nobody@127.0.0.1:1/none" })
 	expect(t, s.get("/console/tasks"), 503, "not available; try again")
@@ -281,8 +282,8 @@ func TestNoDatabase(t *testing.T) {
 	expect(t, s.get("/console/files/a.md"), 200, "hello world")
 }
 
-// TestContentsAreForPeople: what is in the pages is for those who are.
-func TestContentsAreForPeople(t *testing.T) {
+// TestContentPagesRequireSession checks that the content pages require a session.
+func TestContentPagesRequireSession(t *testing.T) {
 	s := newStack(t, map[string]string{"a.txt": "secret words\n"})
 	s.role = identity.Nobody
 	for _, path := range []string{"tasks", "books", "books/abc", "books/abc/read/x.md", "books/abc/asset/x.png", "search?q=abc", "files/a.txt", "memory"} {

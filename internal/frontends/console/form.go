@@ -9,62 +9,61 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// form asks for the arguments of a tool: field by field, or all of them as JSON where
-// fields could not say the same.
+// form is the form for the arguments of a tool: one field per argument, or one JSON text for all if
+// fields cannot express the arguments.
 type form struct {
 	Fields []field
-	AsJSON bool   // one text for all arguments
+	AsJSON bool   // one JSON text for all arguments
 	JSON   string // that text
 	Error  string // what is wrong with it
 }
 
-// field asks for one argument. An empty one is not given.
+// field is the input for one argument. If it is empty, the argument is not sent.
 type field struct {
-	Name     string
-	ID       string // of its element
-	Kind     fieldKind
-	Type     string // as the contract has it
-	About    string
-	Required bool
-	Must     bool // the browser may insist on it
-	Options  []string
-	Value    string
-	Error    string
-	Default  string // what is taken if it is not given, as JSON
+	Name              string
+	ID                string // of the HTML element
+	Kind              fieldKind
+	Type              string // as in the contract
+	About             string
+	Required          bool
+	RequiredInBrowser bool // the browser requires a value
+	Options           []string
+	Value             string
+	Error             string
+	Default           string // the default value, as JSON
 	Bounds
 }
 
-// Bounds are what a browser can check by itself. The server checks all of it by the
-// contract, whatever the browser did.
+// Bounds are the limits that a browser can check. The server checks the whole contract in any case.
 type Bounds struct{ Min, Max, MinLength, MaxLength string }
 
-// fieldKind is how a field is shown, and how its text is read.
+// fieldKind determines how a field is shown and how its text is parsed.
 type fieldKind string
 
 // The kinds of fields.
 const (
 	asLine   fieldKind = "line"   // a short text
-	asText   fieldKind = "text"   // a long one
+	asText   fieldKind = "text"   // a long text
 	asNumber fieldKind = "number" // a number
-	asChoice fieldKind = "choice" // one of some texts, true and false among them
-	asList   fieldKind = "list"   // scalars, one a line
-	asJSON   fieldKind = "json"   // anything else
+	asChoice fieldKind = "choice" // one of several strings, or true and false
+	asList   fieldKind = "list"   // scalars, one per line
+	asJSON   fieldKind = "json"   // any other value, as JSON
 )
 
-// The names of what a form sends.
+// The names of the parameters that a form sends.
 const (
 	argPrefix = "arg."
-	wholeName = "json"
+	jsonParam = "json"
 )
 
-// newForm makes the empty form of a contract.
+// newForm returns the empty form of a contract.
 func newForm(c *contract.Contract) form {
 	var f form
 	properties, required := c.Input.Field("properties"), c.Input.Field("required")
 	for _, p := range properties.Members {
 		made := fieldOf(c, p.Key, &p.Value)
 		made.Required = slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key })
-		made.Must = made.Required
+		made.RequiredInBrowser = made.Required
 		f.Fields = append(f.Fields, made)
 	}
 	return f
@@ -79,7 +78,7 @@ func fieldOf(c *contract.Contract, name string, schema *jsontree.Value) field {
 	if fallback.Kind != jsontree.Null {
 		f.Default = string(fallback.Append(nil))
 	}
-	if kind.Kind != jsontree.String { // several types, or parts that say more
+	if kind.Kind != jsontree.String { // several types, or a composed schema
 		return f
 	}
 	switch kind.Text {
@@ -103,8 +102,8 @@ func fieldOf(c *contract.Contract, name string, schema *jsontree.Value) field {
 	return f
 }
 
-// isLong tells a text that takes more than a line: one whose bytes the contract bounds,
-// or that may be long and may be empty, which a name may not.
+// isLong reports whether a string takes more than one line: if the contract limits its size in
+// bytes, or if it may be both long and empty, which a name may not be.
 func isLong(c *contract.Contract, name string, schema *jsontree.Value) bool {
 	_, sized := c.Size.Args[name]
 	return sized || len(textOf(schema, "maxLength")) > 3 && textOf(schema, "minLength") == ""
@@ -119,8 +118,8 @@ func textOf(schema *jsontree.Value, key string) string {
 	return v.Text
 }
 
-// fill puts arguments into the form. If its fields would not give the very same back,
-// they are shown as JSON.
+// fill puts arguments into the form. If the fields would not return exactly the same arguments, the
+// form shows JSON instead.
 func (f *form) fill(args *jsontree.Value) {
 	empty := slices.Clone(f.Fields)
 	for i := range f.Fields {
@@ -134,7 +133,7 @@ func (f *form) fill(args *jsontree.Value) {
 	f.Fields, f.AsJSON, f.JSON = empty, true, shownJSON(args)
 }
 
-// values are what a browser would send of the form: to it, every line break is the same.
+// values returns what a browser would send for the form. Browsers send every line break as CRLF.
 func (f *form) values() url.Values {
 	breaks := strings.NewReplacer("\r\n", "\r\n", "\r", "\r\n", "\n", "\r\n")
 	values := url.Values{}
@@ -144,7 +143,7 @@ func (f *form) values() url.Values {
 	return values
 }
 
-// show puts a value into the field as well as it can.
+// show puts a value into the field, as far as the field can show it.
 func (f *field) show(v *jsontree.Value) {
 	switch {
 	case f.Kind == asList && v.Kind == jsontree.Array:
@@ -163,12 +162,12 @@ func (f *field) show(v *jsontree.Value) {
 	}
 }
 
-// read makes arguments of what was sent, and keeps it in the form. It is not ok if some
-// of it cannot be read; then the form says what.
+// read parses what a browser sent into arguments, and keeps the text in the form. If some of it
+// cannot be parsed, it returns false and the form contains the errors.
 func (f *form) read(sent url.Values) (args jsontree.Value, ok bool) {
-	if sent.Has(wholeName) {
-		f.AsJSON, f.JSON = true, newlines(sent.Get(wholeName))
-		return f.readWhole()
+	if sent.Has(jsonParam) {
+		f.AsJSON, f.JSON = true, newlines(sent.Get(jsonParam))
+		return f.readJSON()
 	}
 	args, ok = jsontree.Obj(), true
 	for i := range f.Fields {
@@ -190,7 +189,7 @@ func (f *form) read(sent url.Values) (args jsontree.Value, ok bool) {
 	return args, ok
 }
 
-func (f *form) readWhole() (args jsontree.Value, ok bool) {
+func (f *form) readJSON() (args jsontree.Value, ok bool) {
 	if strings.TrimSpace(f.JSON) == "" {
 		return jsontree.Obj(), true
 	}
@@ -201,11 +200,11 @@ func (f *form) readWhole() (args jsontree.Value, ok bool) {
 	return args, err == nil
 }
 
-// newlines undoes what browsers do to line breaks.
+// newlines converts the CRLF line breaks that browsers send to LF.
 func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
-// read makes a value of the text. What is no number stays text: the contract says what
-// is wrong with it.
+// read parses the text into a value. Text that is not a number stays a string: the contract check
+// then reports the error.
 func (f *field) read() (jsontree.Value, error) {
 	switch {
 	case f.Kind == asJSON:
@@ -233,7 +232,7 @@ func (f *field) readList() jsontree.Value {
 	return list
 }
 
-// scalar reads a number, or true or false; anything else is text.
+// scalar parses a number or boolean; anything else becomes a string.
 func scalar(text string) jsontree.Value {
 	if v, err := jsontree.Parse([]byte(text)); err == nil && (v.Kind == jsontree.Number || v.Kind == jsontree.Bool) {
 		return v
@@ -241,8 +240,9 @@ func scalar(text string) jsontree.Value {
 	return jsontree.Str(text)
 }
 
-// blame puts an error next to the field that it names, and tells whether there is one.
-func (f *form) blame(e *contract.Error) bool {
+// showError puts an error next to the field that it names. It returns false if there is no such
+// field.
+func (f *form) showError(e *contract.Error) bool {
 	named, _ := e.Details["field"].(string)
 	name, _, _ := strings.Cut(named, ".")
 	name, _, _ = strings.Cut(name, "[")

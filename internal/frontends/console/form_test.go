@@ -13,8 +13,8 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// everyContract is all that there is, hidden or not.
-func everyContract(t testing.TB) (list []*contract.Contract) {
+// allContracts returns every contract of the catalog, including hidden ones.
+func allContracts(t testing.TB) (list []*contract.Contract) {
 	t.Helper()
 	sets, err := catalog.Load("conformance")
 	if err != nil {
@@ -29,19 +29,19 @@ func everyContract(t testing.TB) (list []*contract.Contract) {
 	return list
 }
 
-// TestFormsGiveExamplesBack: the form filled with the arguments of an example sends the
-// very same; and what a tool is meant for needs no JSON.
-func TestFormsGiveExamplesBack(t *testing.T) {
-	for _, c := range everyContract(t) {
+// TestFormsReturnExamples checks that a form filled with the arguments of an example sends exactly
+// these, and that the typical ones need no JSON.
+func TestFormsReturnExamples(t *testing.T) {
+	for _, c := range allContracts(t) {
 		for i, e := range c.Examples {
 			f := newForm(c)
 			f.fill(&e.Arguments)
 			if i == 0 && f.AsJSON && e.Result.Kind != jsontree.Null {
-				t.Errorf("%s: the form cannot say %q", c.Name, e.Title)
+				t.Errorf("%s: the form cannot express %q", c.Name, e.Title)
 			}
 			sent := f.values()
 			if f.AsJSON {
-				sent = url.Values{wholeName: {strings.ReplaceAll(f.JSON, "\n", "\r\n")}}
+				sent = url.Values{jsonParam: {strings.ReplaceAll(f.JSON, "\n", "\r\n")}}
 			}
 			again := newForm(c)
 			got, ok := again.read(sent)
@@ -49,13 +49,13 @@ func TestFormsGiveExamplesBack(t *testing.T) {
 				t.Errorf("%s, %s: the form sends %s, want %s", c.Name, e.Title, got.Append(nil), e.Arguments.Append(nil))
 			}
 			if again.AsJSON != f.AsJSON || !f.AsJSON && again.values().Encode() != sent.Encode() {
-				t.Errorf("%s, %s: the form does not keep what was typed", c.Name, e.Title)
+				t.Errorf("%s, %s: the form does not keep its content", c.Name, e.Title)
 			}
 		}
 	}
 }
 
-// formContract has a field of every kind.
+// formContract returns a contract with a field of every kind.
 func formContract(t testing.TB) *contract.Contract {
 	t.Helper()
 	input, err := jsontree.Parse([]byte(`{"type":"object","properties":{
@@ -89,8 +89,8 @@ func TestFieldKinds(t *testing.T) {
 	}
 }
 
-// TestFormsGiveAnythingBack: whatever the arguments, right or wrong.
-func TestFormsGiveAnythingBack(t *testing.T) {
+// TestFormsReturnAnyArguments checks the same for random arguments, valid or not.
+func TestFormsReturnAnyArguments(t *testing.T) {
 	c := formContract(t)
 	text := rapid.SampledFrom([]string{"", "a", " b ", "x\ny", "\n", "\r\n", "\rz", "7", "true", `"`, "<b>", "\u202e", "\x7f", "\U000e0001", "null"})
 	scalarValue := rapid.Custom(func(t *rapid.T) jsontree.Value {
@@ -127,7 +127,7 @@ func TestFormsGiveAnythingBack(t *testing.T) {
 		f.fill(&args)
 		sent := f.values()
 		if f.AsJSON {
-			sent = url.Values{wholeName: {f.JSON}}
+			sent = url.Values{jsonParam: {f.JSON}}
 		}
 		fresh := newForm(c)
 		if got, ok := fresh.read(sent); !ok || !got.Equal(&args) {
@@ -136,7 +136,7 @@ func TestFormsGiveAnythingBack(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestUnreadableForms(t *testing.T) {
 	c := formContract(t)
 	f := newForm(c)
 	if _, ok := f.read(url.Values{"arg.object": {"{"}, "arg.line": {"kept"}}); ok || f.Fields[0].Value != "kept" || f.Fields[8].Value != "{" || !strings.Contains(f.Fields[8].Error, "not valid JSON") {
@@ -149,24 +149,24 @@ func TestWhatCannotBeRead(t *testing.T) {
 	f = newForm(c)
 	got, ok := f.read(url.Values{"arg.whole": {"many"}, "arg.counts": {"1\r\n\r\nx"}, "arg.yes": {"maybe"}, "arg.nothing": {"x"}, "line": {"x"}})
 	if want := `{"whole":"many","yes":"maybe","counts":[1,"x"]}`; !ok || string(got.Append(nil)) != want {
-		t.Errorf("odd texts give %s, want %s for the contract to refuse", got.Append(nil), want)
+		t.Errorf("invalid texts give %s, want %s, for the contract to reject", got.Append(nil), want)
 	}
 }
 
-func TestBlame(t *testing.T) {
+func TestShowError(t *testing.T) {
 	for field, want := range map[string]bool{"line": true, "object.a.b": true, "words[3]": true, "nothing": false, "": false} {
 		f := newForm(formContract(t))
-		if got := f.blame(contract.Errorf(contract.Invalid, "wrong").With("field", field)); got != want {
-			t.Errorf("an error of %q is next to a field: %v", field, got)
+		if got := f.showError(contract.Errorf(contract.Invalid, "wrong").With("field", field)); got != want {
+			t.Errorf("the error of %q is shown next to a field: %v", field, got)
 		}
 	}
 	f := newForm(formContract(t))
-	if f.blame(contract.Errorf(contract.Invalid, "wrong")) {
-		t.Error("an error that names no field is next to one")
+	if f.showError(contract.Errorf(contract.Invalid, "wrong")) {
+		t.Error("an error without a field is shown next to one")
 	}
 }
 
-// TestCommandLines: a shell takes them apart into what was meant.
+// TestCommandLines checks that a shell splits the command lines into the intended words.
 func TestCommandLines(t *testing.T) {
 	odd, err := jsontree.Parse([]byte(`{"line":"it's; $(rm) \"x\"\n\\ é *","whole":3,"yes":true}`))
 	if err != nil {
@@ -203,7 +203,7 @@ func TestCommandLines(t *testing.T) {
 		}
 	}
 	check(formContract(t), &odd)
-	for _, c := range everyContract(t) {
+	for _, c := range allContracts(t) {
 		if len(c.Examples) > 0 {
 			check(c, &c.Examples[0].Arguments)
 		}

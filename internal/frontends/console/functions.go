@@ -17,7 +17,7 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// functions are what every template may use.
+// functions returns the functions that every template may use.
 func (c *Console) functions() template.FuncMap {
 	return template.FuncMap{
 		"ago":          func(at any) (template.HTML, error) { return ago(at, c.Now()) },
@@ -42,59 +42,59 @@ func (c *Console) functions() template.FuncMap {
 	}
 }
 
-// pager leads through the pages of a list: addresses, "" where there is none, and what
-// is shown, in words.
+// pager links to the neighbouring pages of a list. Prev and Next are URLs, empty if there is no
+// such page; Note says which part is shown.
 type pager struct{ Prev, Next, Note string }
 
-// ago is timeTag of a time, or of one that is written as RFC 3339.
+// ago is timeTag for a time.Time or for a string in RFC 3339 format.
 func ago(at any, now time.Time) (template.HTML, error) {
 	switch at := at.(type) {
 	case time.Time:
 		return timeTag(at, now), nil
 	case string:
-		t, _ := time.Parse(time.RFC3339, at) // a time that cannot be read is shown as never
+		t, _ := time.Parse(time.RFC3339, at) // an unreadable time is shown as never
 		return timeTag(t, now), nil
 	default:
-		return "", fmt.Errorf("ago: %T is no time", at)
+		return "", fmt.Errorf("ago: %T is not a time", at)
 	}
 }
 
-// timeTag tells how long ago something was, or how soon it will be. The instant itself
-// is in the title.
+// timeTag returns a <time> element with the distance of t from now, and the exact time in its
+// title.
 func timeTag(t, now time.Time) template.HTML {
 	if t.IsZero() {
 		return `<span class="muted">never</span>`
 	}
 	t = t.UTC()
-	// Nothing in here comes from elsewhere: formats of a time hold no markup.
+	// Safe: the parts are formatted times, which contain no markup.
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // see above
 		t.Format(time.RFC3339), t.Format("Mon 2 Jan 2006, 15:04:05 UTC"), distance(t, now)))
 }
 
-// distance tells the time between two instants as people do.
+// distance describes the time between t and now, for example "5 min ago".
 func distance(t, now time.Time) string {
 	d := now.Sub(t)
-	words := "%s ago"
+	format := "%s ago"
 	if d < 0 {
-		d, words = -d, "in %s"
+		d, format = -d, "in %s"
 	}
 	switch {
 	case d < time.Second:
 		return "now"
 	case d < time.Minute:
-		return fmt.Sprintf(words, fmt.Sprintf("%d s", int(d.Seconds())))
+		return fmt.Sprintf(format, fmt.Sprintf("%d s", int(d.Seconds())))
 	case d < time.Hour:
-		return fmt.Sprintf(words, fmt.Sprintf("%d min", int(d.Minutes())))
+		return fmt.Sprintf(format, fmt.Sprintf("%d min", int(d.Minutes())))
 	case d < 48*time.Hour:
-		return fmt.Sprintf(words, fmt.Sprintf("%d h", int(d.Hours())))
+		return fmt.Sprintf(format, fmt.Sprintf("%d h", int(d.Hours())))
 	case d < 90*24*time.Hour:
-		return fmt.Sprintf(words, fmt.Sprintf("%d days", int(d.Hours()/24)))
+		return fmt.Sprintf(format, fmt.Sprintf("%d days", int(d.Hours()/24)))
 	default:
 		return t.Format(time.DateOnly)
 	}
 }
 
-// byteCount writes a size of any integer type for people.
+// byteCount formats a size, given as any integer type, with a binary unit.
 func byteCount(size any) (string, error) {
 	n, err := integer(size)
 	if err != nil {
@@ -112,7 +112,7 @@ func byteCount(size any) (string, error) {
 	return fmt.Sprintf("%.1f %s", value, unit), nil
 }
 
-// took writes a duration with two or three digits, whatever its integer type.
+// took formats a duration, given as any integer type, with two or three digits.
 func took(duration any) (string, error) {
 	n, err := integer(duration)
 	if err != nil {
@@ -145,15 +145,15 @@ func integer(value any) (int64, error) {
 	}
 }
 
-// clip cuts a text to so many characters.
-func clip(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
+// clip shortens a text to at most limit characters.
+func clip(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return string([]rune(text)[:max(0, most-1)]) + "…"
+	return string([]rune(text)[:max(0, limit-1)]) + "…"
 }
 
-// dict makes the argument of a template from keys and values in turn.
+// dict builds a map from alternating keys and values, as the argument of a template.
 func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
 		return nil, errors.New("dict: a key has no value")
@@ -162,15 +162,15 @@ func dict(pairs ...any) (map[string]any, error) {
 	for i := 0; i < len(pairs); i += 2 {
 		key, ok := pairs[i].(string)
 		if !ok {
-			return nil, fmt.Errorf("dict: the key %v is no string", pairs[i])
+			return nil, fmt.Errorf("dict: key %v is not a string", pairs[i])
 		}
 		made[key] = pairs[i+1]
 	}
 	return made, nil
 }
 
-// query is an address with some of its parameters replaced, so that the state of a page
-// lives in its address. A parameter that becomes "" is left out.
+// query returns a URL with some of its parameters replaced, so that the URL holds the state of the
+// page. A parameter whose new value is "" is removed.
 func query(address any, pairs ...any) (string, error) {
 	var u url.URL
 	switch a := address.(type) {
@@ -185,7 +185,7 @@ func query(address any, pairs ...any) (string, error) {
 		}
 		u = *parsed
 	default:
-		return "", fmt.Errorf("query: %T is no address", address)
+		return "", fmt.Errorf("query: %T is not a URL", address)
 	}
 	changes, err := dict(pairs...)
 	if err != nil {
@@ -203,14 +203,15 @@ func query(address any, pairs ...any) (string, error) {
 	return u.String(), nil
 }
 
-// prettyJSON lays a JSON value out over lines.
+// prettyJSON returns a JSON value with line breaks and indentation.
 func prettyJSON(value *jsontree.Value) string {
 	var b bytes.Buffer
 	_ = json.Indent(&b, value.Append(nil), "", "  ") // a Value is always valid JSON
 	return b.String()
 }
 
-// tone is how an outcome, the state of a request or the priority of a task is coloured.
+// tone returns the CSS class that colours an outcome, the state of a request or the priority of a
+// task.
 func tone(of any) string {
 	switch fmt.Sprint(of) {
 	case "ok", "approved", "used", "replayed":
@@ -223,7 +224,7 @@ func tone(of any) string {
 		return "quiet"
 	case "Low":
 		return ""
-	default: // what the caller may have to do something about
+	default: // errors that the caller can do something about
 		return "warn"
 	}
 }

@@ -48,10 +48,10 @@ func TestSizesAndDurations(t *testing.T) {
 		}
 	}
 	if _, err := byteCount("many"); err == nil {
-		t.Error("a text is a size")
+		t.Error("byteCount accepts a string")
 	}
 	if _, err := took(nil); err == nil {
-		t.Error("nothing is a duration")
+		t.Error("took accepts nil")
 	}
 }
 
@@ -64,11 +64,11 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	if u.RawQuery != "tool=a%2Fb&page=2" {
-		t.Error("the address itself changed")
+		t.Error("query changed its argument")
 	}
 	for _, bad := range [][]any{{u, "page"}, {u, 1, 2}, {3}, {"%zz"}} {
 		if _, err := query(bad[0], bad[1:]...); err == nil {
-			t.Errorf("%v is an address", bad)
+			t.Errorf("query accepts %v", bad)
 		}
 	}
 }

@@ -17,53 +17,55 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// What one request may take.
+// Limits of one request.
 const (
-	pagePatience  = 30 * time.Second // for a page to be made
-	writePatience = 5 * time.Minute  // for a browser to take it in: assets of books can be large
-	maxBody       = 1 << 20          // bytes of a form
+	pageTimeout  = 30 * time.Second // to render a page
+	writeTimeout = 5 * time.Minute  // to send the response; assets of books can be large
+	maxBody      = 1 << 20          // bytes of a form
 )
 
-// policy keeps pages from running, showing or reaching anything but what we serve.
+// policy is the Content-Security-Policy: pages may run, show and reach only what this server
+// serves.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 
-// guarded lets a request through to a page: from our own pages alone, of somebody who
-// is signed in and whose role is enough. Bearer tokens are never looked at.
+// guarded serves a page to a signed-in person whose role is sufficient, and only if the request
+// comes from our own pages. It never accepts bearer tokens.
 func (c *Console) guarded(page route) http.HandlerFunc {
 	return c.protected(func(v *visit) error {
-		if err := v.enter(); err != nil {
+		if err := v.authenticate(); err != nil {
 			return err
 		}
 		if v.person.Role < page.needs {
-			v.refused("role", v.person.Principal())
+			v.recordRefusal("role", v.person.Principal())
 			return contract.Errorf(contract.Denied, "This needs the role %s, and you are signed in as %s. "+
-				"Somebody with the role admin can give you another link under Settings, or on this machine: remit token link --role %s",
+				"An admin can create another link for you under Settings, or on the server's machine with: remit token link --role %s",
 				page.needs, v.person.Role, page.needs)
 		}
 		return page.serve(v)
 	})
 }
 
-// protected is what holds for every request, signed in or not.
+// protected applies the rules for every request, whether or not somebody is signed in: security
+// headers, timeouts, same origin, and a valid form.
 func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 	var sameOrigin http.CrossOriginProtection
 	return func(w http.ResponseWriter, r *http.Request) {
 		c.protect(w.Header())
 		control := http.NewResponseController(w)
-		if control.SetWriteDeadline(time.Now().Add(writePatience)) == nil {
-			defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve others next
+		if control.SetWriteDeadline(time.Now().Add(writeTimeout)) == nil {
+			defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may be reused
 		}
-		ctx, cancel := context.WithTimeout(r.Context(), pagePatience)
+		ctx, cancel := context.WithTimeout(r.Context(), pageTimeout)
 		defer cancel()
-		v := &visit{Console: c, w: w, r: r.WithContext(ctx), lasting: r.Context()}
-		defer v.contain()
+		v := &visit{Console: c, w: w, r: r.WithContext(ctx), clientCtx: r.Context()}
+		defer v.recoverPanic()
 		if err := sameOrigin.Check(r); err != nil {
-			v.refused("origin", v.Address(r))
-			v.fail(contract.Errorf(contract.Denied, "This request came from another web site, so it was not carried out").Because(err))
+			v.recordRefusal("origin", v.Address(r))
+			v.fail(contract.Errorf(contract.Denied, "This request came from another web site, so it was rejected").Because(err))
 			return
 		}
-		if err := v.takeForm(); err != nil {
+		if err := v.parseForm(); err != nil {
 			v.fail(err)
 			return
 		}
@@ -73,7 +75,7 @@ func (c *Console) protected(serve func(v *visit) error) http.HandlerFunc {
 	}
 }
 
-// protect sets the headers that every answer has.
+// protect sets the security headers of every response.
 func (c *Console) protect(h http.Header) {
 	if c.Secure && !c.onLocalhost() {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
@@ -81,29 +83,28 @@ func (c *Console) protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Frame-Options", "DENY")
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "same-origin") // without any, browsers withhold the origin of our own forms too
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would hide the origin of our own forms too
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=(), payment=(), usb=()")
 	h.Set("Cache-Control", "no-store")
 }
 
-// onLocalhost tells whether people reach us under the name that all servers of a machine
-// have: what is said of the name holds for all of them.
+// onLocalhost reports whether the URL of the server has the host name localhost. All servers of the
+// machine share that name, so a strict transport policy for it would affect all of them.
 func (c *Console) onLocalhost() bool {
 	u, err := url.Parse(c.base())
 	return err == nil && strings.EqualFold(u.Hostname(), "localhost")
 }
 
-// takeForm reads the form of a request that has one, so that pages find it in
-// PostForm.
-func (v *visit) takeForm() error {
+// parseForm parses the form of a request that has a body, so that pages find it in PostForm.
+func (v *visit) parseForm() error {
 	if v.r.Method == http.MethodGet || v.r.Method == http.MethodHead {
 		return nil
 	}
 	kind, _, _ := strings.Cut(v.r.Header.Get("Content-Type"), ";")
 	if v.r.ContentLength != 0 && !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
-		return contract.Errorf(contract.Invalid, "This page takes forms alone (application/x-www-form-urlencoded)")
+		return contract.Errorf(contract.Invalid, "This page accepts only forms (application/x-www-form-urlencoded)")
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxBody)
 	err := v.r.ParseForm()
@@ -119,21 +120,22 @@ func (v *visit) takeForm() error {
 	return nil
 }
 
-// contain turns a panic into a page; the stack goes to the log alone.
-func (v *visit) contain() {
+// recoverPanic turns a panic into an error page. The stack goes to the log only.
+func (v *visit) recoverPanic() {
 	fault := recover()
 	if fault == nil {
 		return
 	}
-	if fault == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+	if fault == http.ErrAbortHandler { //nolint:errorlint // net/http compares it with == too
 		panic(fault)
 	}
 	v.fail(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()))
 }
 
-// cookieName tells browsers, where cookies travel over TLS alone, to take the cookie
-// from this very host and nobody else. Cookies know no ports: what is hashed keeps the
-// servers of one machine from taking each other's away.
+// cookieName returns the name of the session cookie. With TLS, the prefix __Host- makes browsers
+// accept the cookie from this host only. Browsers share cookies between the ports of a host, so the
+// name contains a hash of the server's URL: two servers on one machine do not overwrite each
+// other's cookies.
 func (c *Console) cookieName() string {
 	sum := sha256.Sum256([]byte(c.base()))
 	name := "remit_session_" + hex.EncodeToString(sum[:4])
@@ -143,8 +145,8 @@ func (c *Console) cookieName() string {
 	return name
 }
 
-// cookie is the secret of the session that a request belongs to. Two of them are as
-// good as none: another site of the same machine may have planted one.
+// cookie returns the session secret of a request. Two such cookies count as none: another site on
+// the same machine may have set one of them.
 func (c *Console) cookie(r *http.Request) (string, bool) {
 	found := r.CookiesNamed(c.cookieName())
 	if len(found) != 1 || found[0].Value == "" {
@@ -153,27 +155,27 @@ func (c *Console) cookie(r *http.Request) (string, bool) {
 	return found[0].Value, true
 }
 
-// What happens to a request of nobody who is signed in.
+// Errors of requests without a valid session.
 var (
-	errNobody    = errors.New("nobody is signed in")
-	errBadCookie = fmt.Errorf("%w: the cookie is that of no session", errNobody)
+	errNotSignedIn = errors.New("not signed in")
+	errBadCookie   = fmt.Errorf("%w: no session has this cookie", errNotSignedIn)
 )
 
-// clicked tells a request that a person made from one by which a page keeps itself up to
-// date: that must not keep a session alive that nobody uses.
-func clicked(r *http.Request) bool {
+// fromPerson reports whether a person made the request, and not the script of an open page.
+// Automatic requests must not keep an idle session alive.
+func fromPerson(r *http.Request) bool {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	return (mode == "" || mode == "navigate") && r.Header.Get("HX-Request") == "" && r.URL.Path != eventsPath
 }
 
-// signedIn is who sends a request; errNobody if it is nobody.
-func (c *Console) signedIn(r *http.Request) (identity.Person, error) {
+// currentPerson returns the person who sent a request, or errNotSignedIn.
+func (c *Console) currentPerson(r *http.Request) (identity.Person, error) {
 	secret, ok := c.cookie(r)
 	if !ok {
-		return identity.Person{}, errNobody
+		return identity.Person{}, errNotSignedIn
 	}
 	find := c.People.Look
-	if clicked(r) {
+	if fromPerson(r) {
 		find = c.People.Person
 	}
 	person, err := find(r.Context(), secret)
@@ -183,6 +185,7 @@ func (c *Console) signedIn(r *http.Request) (identity.Person, error) {
 	case err == nil || contract.AsError(err).Kind == contract.Denied:
 		return identity.Person{}, errBadCookie
 	default:
-		return identity.Person{}, contract.Errorf(contract.Unavailable, "Who is signed in cannot be looked up right now; try again").Because(err)
+		return identity.Person{}, contract.Errorf(contract.Unavailable,
+			"Your session cannot be looked up right now; try again").Because(err)
 	}
 }

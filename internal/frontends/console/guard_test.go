@@ -18,9 +18,9 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Every answer, whatever it is, keeps browsers from doing what a page does not ask for.
-func TestEveryAnswerIsProtected(t *testing.T) {
-	c := newCore(t)
+// TestSecurityHeaders checks that every response, whatever its status, has all security headers.
+func TestSecurityHeaders(t *testing.T) {
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
 	css, err := assetURL("console.css")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestEveryAnswerIsProtected(t *testing.T) {
 	for name, w := range map[string]http.Header{
 		"a page":              viewer("GET", "/", nil).Header(),
 		"a refusal":           viewer("GET", "/console/settings", nil).Header(),
-		"nobody":              c.send("GET", "/", nil).Header(),
+		"not signed in":       c.send("GET", "/", nil).Header(),
 		"the page to sign in": c.send("GET", "/console/login", nil).Header(),
 		"no page":             viewer("GET", "/console/nowhere", nil).Header(),
 		"a static file":       c.send("GET", css, nil).Header(),
@@ -56,8 +56,8 @@ func TestEveryAnswerIsProtected(t *testing.T) {
 	}
 }
 
-func TestStaticFilesAreKeptForGood(t *testing.T) {
-	c := newCore(t)
+func TestStaticFilesAreCached(t *testing.T) {
+	c := newFixture(t)
 	for _, address := range append(stylesheets(), scripts()...) {
 		w := c.send("GET", address, nil)
 		wants(t, w, 200)
@@ -75,13 +75,13 @@ func TestStaticFilesAreKeptForGood(t *testing.T) {
 	}
 }
 
-func TestNobodySeesAnything(t *testing.T) {
-	c := newCore(t)
-	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
-	c.as(identity.Admin) // somebody is signed in, elsewhere
+func TestAnonymousRequests(t *testing.T) {
+	c := newFixture(t)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c.as(identity.Admin) // another person is signed in
 	name := c.cookieName()
 	for i, r := range c.routes() {
-		c.Address = func(*http.Request) string { return strconv.Itoa(i) } // each is asked from elsewhere, so that none is one too many
+		c.Address = func(*http.Request) string { return strconv.Itoa(i) } // a new address per route, so that no rate limit applies
 		method, pattern, _ := strings.Cut(r.pattern, " ")
 		path := strings.NewReplacer("{$}", "", "{id}", "k3v9q2xa7m", "{name}", "look", "{part}", "calls", "{book}", "b", "{path...}", "p").Replace(pattern)
 		var form url.Values
@@ -107,7 +107,7 @@ func TestNobodySeesAnything(t *testing.T) {
 				t.Errorf("%s %s with %s: status %d", method, path, kind, w.Code)
 			}
 			if strings.Contains(w.Body.String(), "<script") {
-				t.Errorf("%s with %s: somebody who is not signed in runs scripts", path, kind)
+				t.Errorf("%s with %s: an anonymous visitor gets scripts", path, kind)
 			}
 		}
 	}
@@ -116,14 +116,14 @@ func TestNobodySeesAnything(t *testing.T) {
 	}
 }
 
-func TestProgramsGetWords(t *testing.T) {
-	c := newCore(t)
+func TestProgramsGetPlainText(t *testing.T) {
+	c := newFixture(t)
 	w := c.send("GET", "/", nil, "Accept", "*/*")
-	wants(t, w, 401, `Sign in with the link that "remit serve" printed; "remit token link" gives a new one.`)
+	wants(t, w, 401, `Sign in with the link that "remit serve" printed; "remit token link" prints a new one.`)
 	if got := w.Header().Get("Content-Type"); got != "text/plain; charset=utf-8" {
 		t.Errorf("a program gets %s", got)
 	}
-	wants(t, c.as(identity.Viewer)("GET", "/console/settings", nil, "Accept", "*/*"), 403, "You may not do this: This needs the role admin")
+	wants(t, c.as(identity.Viewer)("GET", "/console/settings", nil, "Accept", "*/*"), 403, "Not allowed: This needs the role admin")
 }
 
 func TestRoles(t *testing.T) {
@@ -145,8 +145,8 @@ func TestRoles(t *testing.T) {
 		{identity.Approver, "POST", "/console/settings/links", url.Values{"name": {"x"}, "role": {"admin"}, "minutes": {"10"}}, 403},
 		{identity.Admin, "GET", "/console/settings", nil, 200},
 	} {
-		c := newCore(t)
-		c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+		c := newFixture(t)
+		c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 		w := c.as(test.role)(test.method, test.path, test.form)
 		if w.Code != test.status {
 			t.Errorf("%s: %s %s: status %d, want %d", test.role, test.method, test.path, w.Code, test.status)
@@ -166,8 +166,8 @@ func TestOtherSitesCannotPost(t *testing.T) {
 		"an origin without name":  {"Sec-Fetch-Site", "", "Origin", "null"},
 		"another port of machine": {"Sec-Fetch-Site", "", "Origin", "http://example.com:9999"},
 	} {
-		c := newCore(t)
-		c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+		c := newFixture(t)
+		c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 		for _, path := range []string{"/console/approvals/k3v9q2xa7m/decide", "/console/logout", "/console/settings/tokens", "/console/login"} {
 			w := c.as(identity.Admin)("POST", path, form, headers...)
 			wants(t, w, 403, "came from another web site")
@@ -184,14 +184,15 @@ func TestOtherSitesCannotPost(t *testing.T) {
 	}
 }
 
-// Refusals are recorded, but nobody can fill the record with them.
+// TestRefusalsAreRecorded checks that rejected requests are recorded, but only a limited number of
+// them.
 func TestRefusalsAreRecorded(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
 	wants(t, viewer("POST", "/console/approvals/k3v9q2xa7m/decide", url.Values{"verdict": {"approve"}}), 403)
 	wants(t, viewer("POST", "/console/logout", url.Values{}, "Sec-Fetch-Site", "cross-site"), 403)
 	wants(t, c.send("GET", "/console/"+strings.Repeat("x", 200), nil, "Cookie", c.cookieName()+"=guess"), 401)
-	wants(t, c.send("GET", "/", nil), 401) // who has no cookie has done nothing wrong
+	wants(t, c.send("GET", "/", nil), 401) // a request without a cookie is not a violation
 	want := []string{
 		`console:ada console/refused denied {"path":"/console/approvals/k3v9q2xa7m/decide","reason":"role","address":"192.0.2.1"}`,
 		`nobody console/refused denied {"path":"/console/logout","reason":"origin","address":"192.0.2.1"}`,
@@ -209,16 +210,16 @@ func TestRefusalsAreRecorded(t *testing.T) {
 	}
 }
 
-// Whoever tries cookies has to wait; whoever has a good one never does.
+// TestBadCookiesAreCounted checks that invalid cookies are rate limited and valid ones never are.
 func TestBadCookiesAreCounted(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
 	guess := func() *httptest.ResponseRecorder { return c.send("GET", "/", nil, "Cookie", c.cookieName()+"=guess") }
 	for range 30 {
 		wants(t, guess(), 401)
 	}
 	w := guess()
-	wants(t, w, 429, "Too many requests without a session that is good from your address; try again in 2 s")
+	wants(t, w, 429, "Too many requests without a valid session from your address; try again in 2 s")
 	if w.Header().Get("Retry-After") != "2" || len(c.recorded()) != 30 {
 		t.Errorf("Retry-After %q, %d records", w.Header().Get("Retry-After"), len(c.recorded()))
 	}
@@ -228,9 +229,9 @@ func TestBadCookiesAreCounted(t *testing.T) {
 	wants(t, guess(), 401)
 }
 
-// Two servers on one machine give browsers cookies of two names.
-func TestCookieIsOfOneServer(t *testing.T) {
-	one, two := newCore(t), newCore(t)
+// TestCookieNameDependsOnServer checks that two servers on one machine use different cookie names.
+func TestCookieNameDependsOnServer(t *testing.T) {
+	one, two := newFixture(t), newFixture(t)
 	two.Base = func() string { return "http://127.0.0.1:9999" }
 	if one.cookieName() == two.cookieName() || !strings.HasPrefix(one.cookieName(), "remit_session_") {
 		t.Errorf("%s and %s", one.cookieName(), two.cookieName())
@@ -240,8 +241,9 @@ func TestCookieIsOfOneServer(t *testing.T) {
 	wants(t, two.send("GET", "/", nil, "Cookie", one.cookieName()+"=x; "+two.cookieName()+"=session-of-admin"), 200)
 }
 
-// A page that keeps itself up to date keeps no session alive.
-func TestRefreshesAreNoClicks(t *testing.T) {
+// TestRefreshesAreNotActivity checks that a page that refreshes itself does not keep a session
+// alive.
+func TestRefreshesAreNotActivity(t *testing.T) {
 	for name, test := range map[string]struct {
 		headers []string
 		clicks  int
@@ -252,7 +254,7 @@ func TestRefreshesAreNoClicks(t *testing.T) {
 		"a part of a page today": {[]string{"HX-Request", "true", "Sec-Fetch-Mode", "cors"}, 0},
 		"a script of a page":     {[]string{"Sec-Fetch-Mode", "cors"}, 0},
 	} {
-		c := newCore(t)
+		c := newFixture(t)
 		wants(t, c.as(identity.Viewer)("GET", "/console/overview/approvals", nil, test.headers...), 200)
 		if c.people.touches != test.clicks {
 			t.Errorf("%s: %d clicks, want %d", name, c.people.touches, test.clicks)
@@ -261,13 +263,13 @@ func TestRefreshesAreNoClicks(t *testing.T) {
 }
 
 func TestWrongMethods(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
 	for _, test := range []struct {
 		method, path string
 		status       int
 		allow        string
-		stranger     int // status for one who is not signed in
+		anonymous    int // status without a session
 	}{
 		{"POST", "/", 405, "GET, HEAD", 401},
 		{"PUT", "/console/settings", 405, "GET, HEAD", 401},
@@ -287,12 +289,12 @@ func TestWrongMethods(t *testing.T) {
 		if got := w.Header().Get("Allow"); got != test.allow || w.Header().Get("X-Frame-Options") != "DENY" {
 			t.Errorf("%s %s: Allow is %q, X-Frame-Options %q", test.method, test.path, got, w.Header().Get("X-Frame-Options"))
 		}
-		wants(t, c.send(test.method, test.path, form), test.stranger)
+		wants(t, c.send(test.method, test.path, form), test.anonymous)
 	}
 }
 
-// Only where browsers reach us over TLS, and under a name that is ours, may they be told
-// to use nothing else.
+// TestStrictTransport checks that the header is set only with TLS and with a host name that no
+// other server shares.
 func TestStrictTransport(t *testing.T) {
 	for _, test := range []struct {
 		base   string
@@ -303,7 +305,7 @@ func TestStrictTransport(t *testing.T) {
 		{"https://remit.example.com", true, "max-age=31536000"},
 		{"https://localhost:8722", true, ""},
 	} {
-		c := newCore(t)
+		c := newFixture(t)
 		c.Base, c.Secure = func() string { return test.base }, test.secure
 		if got := c.send("GET", "/console/login", nil).Header().Get("Strict-Transport-Security"); got != test.want {
 			t.Errorf("%s: %q", test.base, got)
@@ -312,7 +314,7 @@ func TestStrictTransport(t *testing.T) {
 }
 
 func TestSlowForm(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	r := httptest.NewRequest(http.MethodPost, "/console/login", iotest.ErrReader(os.ErrDeadlineExceeded))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
@@ -321,23 +323,25 @@ func TestSlowForm(t *testing.T) {
 }
 
 func TestForms(t *testing.T) {
-	c := newCore(t)
-	c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+	c := newFixture(t)
+	c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	approver := c.as(identity.Approver)
 	path := "/console/approvals/k3v9q2xa7m/decide"
 	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1<<20)}}), 413, "larger than 1 MiB")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "application/json"), 400, "takes forms alone")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "multipart/form-data; boundary=x"), 400, "takes forms alone")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "application/json"), 400, "accepts only forms")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}}, "Content-Type", "multipart/form-data; boundary=x"), 400,
+		"accepts only forms")
 	wants(t, approver("POST", path, url.Values{"verdict": {"perhaps"}}), 400, "verdict must be approve or deny")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1001)}}), 400, "at most 1000 characters")
-	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {"\xff"}}), 400, "reason must be a text")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {strings.Repeat("x", 1001)}}), 400,
+		"at most 1000 characters")
+	wants(t, approver("POST", path, url.Values{"verdict": {"approve"}, "reason": {"\xff"}}), 400, "reason must be text")
 	if got := c.approvals.all[0].State; got != "pending" {
 		t.Errorf("the request is %s", got)
 	}
 }
 
-func TestFailuresTellNothingOfOurs(t *testing.T) {
-	c := newCore(t)
+func TestInternalErrorsAreNotShown(t *testing.T) {
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
 	c.approvals.fail = errors.New("sql: secret of the database")
 	w := viewer("GET", "/console/approvals", nil)
@@ -350,7 +354,7 @@ func TestFailuresTellNothingOfOurs(t *testing.T) {
 }
 
 func TestPanicsAreContained(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.mux.HandleFunc("GET /console/broken", c.guarded(route{needs: identity.Viewer, serve: func(*visit) error { panic("of the page") }}))
 	wants(t, c.as(identity.Viewer)("GET", "/console/broken", nil), 500, "Something went wrong")
 	if !strings.Contains(c.log.String(), "of the page") {
@@ -358,24 +362,25 @@ func TestPanicsAreContained(t *testing.T) {
 	}
 }
 
-// What pages do at once may panic too, and the stack of the one that did is logged.
-func TestPanicsOfSeveralAreContained(t *testing.T) {
-	c := newCore(t)
+// TestConcurrentPanicsAreContained checks panics in functions that a page runs concurrently; the
+// stack is logged.
+func TestConcurrentPanicsAreContained(t *testing.T) {
+	c := newFixture(t)
 	done := false
 	c.mux.HandleFunc("GET /console/broken", c.guarded(route{needs: identity.Viewer, serve: func(*visit) error {
-		together(func() { panicOfAPart() }, func() { done = true })
+		runAll(func() { panicInPart() }, func() { done = true })
 		return nil
 	}}))
 	wants(t, c.as(identity.Viewer)("GET", "/console/broken", nil), 500, "Something went wrong")
-	if !done || !strings.Contains(c.log.String(), "panicOfAPart") {
+	if !done || !strings.Contains(c.log.String(), "panicInPart") {
 		t.Errorf("done %v, logged: %s", done, &c.log)
 	}
 }
 
-func panicOfAPart() { panic("of a part") }
+func panicInPart() { panic("of a part") }
 
-func TestErrorsBecomePages(t *testing.T) {
-	c := newCore(t)
+func TestErrorPages(t *testing.T) {
+	c := newFixture(t)
 	var fault error
 	c.mux.HandleFunc("GET /console/broken", c.guarded(route{needs: identity.Viewer, serve: func(*visit) error { return fault }}))
 	viewer := c.as(identity.Viewer)

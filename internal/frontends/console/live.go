@@ -16,24 +16,24 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// How pages are kept up to date.
+// Limits and intervals of the event streams that keep open pages up to date.
 const (
-	lookEvery    = 500 * time.Millisecond // while anybody listens
-	aliveEvery   = 15 * time.Second       // a sign of life, and a look at the session
-	eventTimeout = 30 * time.Second       // for a browser to take an event in
-	maxListeners = 200
-	maxOfSession = 20  // so that nobody takes them all
-	maxCounted   = 100 // waiting requests; more are not told apart
+	pollInterval      = 500 * time.Millisecond // while any page listens
+	keepAliveInterval = 15 * time.Second       // between keep-alive comments, each with a check of the session
+	eventTimeout      = 30 * time.Second       // to write one event to the browser
+	maxListeners      = 200
+	maxPerSession     = 20  // so that one session cannot use all of maxListeners
+	maxCounted        = 100 // waiting requests; more are shown as "99+"
 )
 
-// state is what pages follow.
+// state is what open pages are notified about.
 type state struct {
-	Waiting   int    // requests for approval; no more than maxCounted
-	Approvals string // tells one list of them from another; "" if they cannot be counted
-	Calls     uint64 // grows with every call
+	Waiting   int    // number of waiting requests, at most maxCounted
+	Approvals string // a hash of the waiting requests; "" if they cannot be read
+	Calls     uint64 // a version that grows with every call
 }
 
-// Count is how many requests wait, as pages show it.
+// Count returns the number of waiting requests as pages show it.
 func (s state) Count() string {
 	switch {
 	case s.Approvals == "":
@@ -44,23 +44,23 @@ func (s state) Count() string {
 	return strconv.Itoa(s.Waiting)
 }
 
-// lookNow finds out how things stand, whichever process changed them. No request waits for it that could fail instead, so whatever
-// breaks must not end the server.
-func (c *Console) lookNow(ctx context.Context) (now state) {
+// currentState reads the current state, which other processes may have changed. It recovers from
+// panics, because it also runs outside of any request, where a panic would end the server.
+func (c *Console) currentState(ctx context.Context) (now state) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.Log.Error("how things stand cannot be told", "panic", p, "stack", string(debug.Stack()))
+			c.Log.Error("reading the console state panicked", "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
 	if c.Calls != nil {
 		if err := c.Calls.Refresh(ctx); err != nil {
-			c.Log.Debug("the record of calls cannot be followed", "error", err)
+			c.Log.Debug("refreshing the index of calls failed", "error", err)
 		}
 		now.Calls = c.Calls.Version()
 	}
 	waiting, err := c.waiting(ctx, maxCounted)
 	if err != nil {
-		c.Log.Debug("the waiting approvals cannot be counted", "error", err) // /health and the overview tell it too
+		c.Log.Debug("counting the waiting approvals failed", "error", err) // /health and the overview report it too
 		return now
 	}
 	h := sha256.New()
@@ -71,44 +71,44 @@ func (c *Console) lookNow(ctx context.Context) (now state) {
 	return now
 }
 
-// waiting are the requests that wait for a person, newest first.
-func (c *Console) waiting(ctx context.Context, most int) ([]approval.Request, error) {
+// waiting returns at most limit requests that wait for a person, newest first.
+func (c *Console) waiting(ctx context.Context, limit int) ([]approval.Request, error) {
 	store, err := c.openApprovals(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return store.List(ctx, approval.ListOptions{Limit: most, Now: c.Now()})
+	return store.List(ctx, approval.ListOptions{Limit: limit, Now: c.Now()})
 }
 
 func (c *Console) openApprovals(ctx context.Context) (approval.Store, error) {
 	store, err := c.Approvals(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("open the approvals: %w", err)
+		return nil, fmt.Errorf("open approval store: %w", err)
 	}
 	return store, nil
 }
 
-// hub lets one goroutine look for all pages that are open.
+// hub polls the state in one goroutine for all open pages.
 type hub struct {
 	mu        sync.Mutex
-	listeners map[chan struct{}]string // each is woken when something changed; the session it is of
+	listeners map[chan struct{}]string // channel that wakes the listener -> its session
 	now       state
-	signOuts  int    // how many there were: after each, listeners look at their own session
-	ended     bool   // the server ends
-	stop      func() // ends the one that looks and waits for it; nil if nobody does
+	signOuts  int    // number of sign-outs so far; after each, listeners check their own session
+	ended     bool   // the server is shutting down
+	stop      func() // stops the polling goroutine and waits for it; nil if none runs
 }
 
-// join adds a listener of a session. The first one starts the looking.
-func (h *hub) join(session string, look func(context.Context) state) (chan struct{}, error) {
+// subscribe adds a listener of a session. The first listener starts the polling.
+func (h *hub) subscribe(session string, read func(context.Context) state) (chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case h.ended:
-		return nil, contract.Errorf(contract.Unavailable, "The server ends")
+		return nil, contract.Errorf(contract.Unavailable, "The server is shutting down")
 	case len(h.listeners) >= maxListeners:
-		return nil, crowded(maxListeners, "pages follow")
-	case h.of(session) >= maxOfSession:
-		return nil, crowded(maxOfSession, "pages of yours follow")
+		return nil, tooManyStreams(maxListeners, "pages")
+	case h.countOf(session) >= maxPerSession:
+		return nil, tooManyStreams(maxPerSession, "of your pages")
 	}
 	if h.listeners == nil {
 		h.listeners = map[chan struct{}]string{}
@@ -121,28 +121,29 @@ func (h *hub) join(session string, look func(context.Context) state) (chan struc
 		h.stop = func() { cancel(); <-done }
 		go func() {
 			defer close(done)
-			h.watch(ctx, look)
+			h.poll(ctx, read)
 		}()
 	}
 	return wake, nil
 }
 
-func crowded(most int, who string) error {
-	return contract.Errorf(contract.Limited, "%d %s what happens already; close some", most, who).With("retry_after", 10)
+func tooManyStreams(limit int, pages string) error {
+	return contract.Errorf(contract.Limited, "%d %s already receive live updates, which is the limit; close some",
+		limit, pages).With("retry_after", 10)
 }
 
-// of is how many listeners a session has. The mutex is held.
-func (h *hub) of(session string) (n int) {
-	for _, one := range h.listeners {
-		if one == session {
+// countOf returns the number of listeners of a session. The caller holds the mutex.
+func (h *hub) countOf(session string) (n int) {
+	for _, s := range h.listeners {
+		if s == session {
 			n++
 		}
 	}
 	return n
 }
 
-// leave removes a listener. The last one ends the looking.
-func (h *hub) leave(wake chan struct{}) {
+// unsubscribe removes a listener. The last one stops the polling.
+func (h *hub) unsubscribe(wake chan struct{}) {
 	h.mu.Lock()
 	delete(h.listeners, wake)
 	var stop func()
@@ -155,16 +156,16 @@ func (h *hub) leave(wake chan struct{}) {
 	}
 }
 
-// watch looks again and again, and wakes the listeners when something changed.
-func (h *hub) watch(ctx context.Context, look func(context.Context) state) {
-	tick := time.NewTicker(lookEvery)
+// poll reads the state at intervals and wakes the listeners when it changed.
+func (h *hub) poll(ctx context.Context, read func(context.Context) state) {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		now := look(ctx)
+		now := read(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		h.change(func() bool { changed := h.now != now; h.now = now; return changed })
+		h.update(func() bool { changed := h.now != now; h.now = now; return changed })
 		select {
 		case <-ctx.Done():
 			return
@@ -173,8 +174,8 @@ func (h *hub) watch(ctx context.Context, look func(context.Context) state) {
 	}
 }
 
-// change changes the hub and wakes every listener if that matters to them.
-func (h *hub) change(apply func() bool) {
+// update applies a change to the hub, and wakes every listener if apply returns true.
+func (h *hub) update(apply func() bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !apply() {
@@ -183,56 +184,56 @@ func (h *hub) change(apply func() bool) {
 	for wake := range h.listeners {
 		select {
 		case wake <- struct{}{}:
-		default: // it was woken, and has yet to look
+		default: // it is already awake and has not read the state yet
 		}
 	}
 }
 
-// read is what a listener goes by.
+// read returns what a listener needs after it was woken.
 func (h *hub) read() (now state, signOuts int, ended bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now, h.signOuts, h.ended
 }
 
-// EndStreams ends what would go on for ever, for a server that ends.
+// EndStreams ends all event streams, which would otherwise keep a server from shutting down.
 func (c *Console) EndStreams() {
-	c.live.change(func() bool { c.live.ended = true; return true })
+	c.live.update(func() bool { c.live.ended = true; return true })
 }
 
 const (
 	eventsPath  = "/console/events"
 	eventStream = "text/event-stream"
-	endEvent    = "event: end\ndata: signed out\n\n" // the session is over
+	endEvent    = "event: end\ndata: signed out\n\n" // the session has ended
 )
 
-// follows tells whether the request is that of a page that follows what happens. All it
-// can hear is an event: after any other status it would only ask again, for ever.
-func (v *visit) follows() bool {
+// wantsEvents reports whether a page requests the event stream. Such a page has to be answered with
+// an event: after any other response it would reconnect for ever.
+func (v *visit) wantsEvents() bool {
 	return v.r.URL.Path == eventsPath && v.r.Header.Get("Accept") == eventStream
 }
 
-// events tells a page when something changed, for as long as the session lasts.
+// events sends events to a page when the state changes, for as long as the session is valid.
 func (v *visit) events() error {
 	secret, _ := v.cookie(v.r)
-	wake, err := v.live.join(secret, v.lookNow)
+	wake, err := v.live.subscribe(secret, v.currentState)
 	if err != nil {
 		return err
 	}
-	defer v.live.leave(wake)
+	defer v.live.unsubscribe(wake)
 	v.w.Header().Set("Content-Type", eventStream)
-	v.w.Header().Set("X-Accel-Buffering", "no") // a proxy that collects answers would hold events back
+	v.w.Header().Set("X-Accel-Buffering", "no") // nginx would buffer the events otherwise
 	stream := stream{w: v.w, control: http.NewResponseController(v.w)}
 	_, signOuts, _ := v.live.read()
-	stream.tell(v.lookNow(v.r.Context()), true)
-	alive := time.NewTicker(aliveEvery)
-	defer alive.Stop()
+	stream.send(v.currentState(v.r.Context()), true)
+	keepAlive := time.NewTicker(keepAliveInterval)
+	defer keepAlive.Stop()
 	for stream.err == nil {
 		check := false
 		select {
-		case <-v.lasting.Done():
+		case <-v.clientCtx.Done():
 			return nil
-		case <-alive.C:
+		case <-keepAlive.C:
 			check = true
 			stream.write(": still here\n\n")
 		case <-wake:
@@ -248,19 +249,19 @@ func (v *visit) events() error {
 				return nil
 			}
 		}
-		stream.tell(now, false)
+		stream.send(now, false)
 	}
-	return nil // the browser is gone
+	return nil // the browser has disconnected
 }
 
-// stillSignedIn looks the session up again. Only a session that is over ends a stream:
-// a store that fails for a moment does not.
+// stillSignedIn checks the session again. Only an ended session ends a stream: a store that fails
+// for a moment does not.
 func (v *visit) stillSignedIn() bool {
-	_, err := v.signedIn(v.r.WithContext(v.lasting))
+	_, err := v.currentPerson(v.r.WithContext(v.clientCtx))
 	return err == nil || contract.AsError(err).Kind == contract.Unavailable
 }
 
-// stream writes server-sent events until that fails.
+// stream writes server-sent events until a write fails.
 type stream struct {
 	w       io.Writer
 	control *http.ResponseController
@@ -268,13 +269,13 @@ type stream struct {
 	err     error
 }
 
-// tell sends what changed since the last time, or everything; nothing of requests that
-// cannot be counted.
-func (s *stream) tell(now state, everything bool) {
-	if now.Approvals != "" && (everything || now.Approvals != s.sent.Approvals) {
+// send writes the events for what changed since the last call, or all of them. It leaves out the
+// waiting requests if they could not be read.
+func (s *stream) send(now state, all bool) {
+	if now.Approvals != "" && (all || now.Approvals != s.sent.Approvals) {
 		s.write(fmt.Sprintf("event: approvals\ndata: {\"mark\":%q,\"count\":%q}\n\n", now.Approvals, now.Count()))
 	}
-	if everything || now.Calls != s.sent.Calls {
+	if all || now.Calls != s.sent.Calls {
 		s.write(fmt.Sprintf("event: calls\ndata: {\"mark\":\"%d\"}\n\n", now.Calls))
 	}
 	s.sent = now
@@ -284,7 +285,7 @@ func (s *stream) write(text string) {
 	if s.err != nil {
 		return
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout)) // where there is no deadline to set, nobody waits
+	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout)) // writers without deadlines, as in tests, do not block
 	if _, s.err = io.WriteString(s.w, text); s.err == nil {
 		s.err = s.control.Flush()
 	}

@@ -18,7 +18,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// listener is a browser that follows what happens.
+// listener is a browser that reads the event stream.
 type listener struct {
 	header http.Header
 	leave  context.CancelFunc
@@ -38,7 +38,7 @@ func (l *listener) Write(b []byte) (int, error) {
 	return l.got.Write(b)
 }
 
-// heard is what came since the last time, and whether the stream has ended.
+// heard returns what arrived since the last call, and whether the stream has ended.
 func (l *listener) heard() (string, bool) {
 	synctest.Wait()
 	l.mu.Lock()
@@ -48,8 +48,8 @@ func (l *listener) heard() (string, bool) {
 	return text, l.ended
 }
 
-// listen opens the stream of events, in a bubble of time.
-func (c *core) listen(t *testing.T, cookie string) *listener {
+// listen opens an event stream inside a synctest bubble.
+func (c *fixture) listen(t *testing.T, cookie string) *listener {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &listener{header: http.Header{}, leave: cancel}
 	r := httptest.NewRequest(http.MethodGet, "/console/events", http.NoBody).WithContext(ctx)
@@ -63,17 +63,17 @@ func (c *core) listen(t *testing.T, cookie string) *listener {
 	return l
 }
 
-// liveCore is a core whose time is that of the bubble.
-func liveCore(t *testing.T) (*core, string) {
-	c := newCore(t)
+// newLiveFixture returns a fixture with the clock of the synctest bubble.
+func newLiveFixture(t *testing.T) (*fixture, string) {
+	c := newFixture(t)
 	c.Now = time.Now
 	c.now = time.Now()
 	c.as(identity.Viewer)
 	return c, "session-of-viewer"
 }
 
-// says checks what a listener heard.
-func (l *listener) says(t *testing.T, want string, wantEnd bool) {
+// checkHeard checks what a listener received.
+func (l *listener) checkHeard(t *testing.T, want string, wantEnd bool) {
 	t.Helper()
 	got, ended := l.heard()
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -85,134 +85,137 @@ func (l *listener) says(t *testing.T, want string, wantEnd bool) {
 }
 
 const (
-	nothingWaits = "event: approvals\ndata: {\"mark\":\"e3b0c44298fc1c14\",\"count\":\"0\"}\n\n"
-	oneWaits     = "event: approvals\ndata: {\"mark\":\"fa347eb70a4d91f7\",\"count\":\"1\"}\n\n"
-	noCalls      = "event: calls\ndata: {\"mark\":\"0\"}\n\n"
+	noneWaiting = "event: approvals\ndata: {\"mark\":\"e3b0c44298fc1c14\",\"count\":\"0\"}\n\n"
+	oneWaiting  = "event: approvals\ndata: {\"mark\":\"fa347eb70a4d91f7\",\"count\":\"1\"}\n\n"
+	noCalls     = "event: calls\ndata: {\"mark\":\"0\"}\n\n"
 )
 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
+		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		l.says(t, nothingWaits+noCalls, false)
+		l.checkHeard(t, noneWaiting+noCalls, false)
 		if l.header.Get("Content-Type") != "text/event-stream" || l.header.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("headers: %v", l.header)
 		}
-		c.ask(t, "r1", "agent:x", "{}")
-		time.Sleep(lookEvery)
-		l.says(t, oneWaits, false)
-		time.Sleep(10 * lookEvery)
-		l.says(t, "", false)
+		c.addRequest(t, "r1", "agent:x", "{}")
+		time.Sleep(pollInterval)
+		l.checkHeard(t, oneWaiting, false)
+		time.Sleep(10 * pollInterval)
+		l.checkHeard(t, "", false)
 		if _, err := c.approvals.Decide(t.Context(), "r1", approval.Verdict{}, time.Now(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lookEvery)
-		l.says(t, nothingWaits, false)
-		time.Sleep(aliveEvery)
-		l.says(t, ": still here\n\n", false)
-		time.Sleep(2 * pagePatience) // what bounds a page does not bound a stream
-		l.says(t, strings.Repeat(": still here\n\n", 4), false)
+		time.Sleep(pollInterval)
+		l.checkHeard(t, noneWaiting, false)
+		time.Sleep(keepAliveInterval)
+		l.checkHeard(t, ": still here\n\n", false)
+		time.Sleep(2 * pageTimeout) // the timeout of a page does not apply to a stream
+		l.checkHeard(t, strings.Repeat(": still here\n\n", 4), false)
 		l.leave()
-		l.says(t, "", true)
+		l.checkHeard(t, "", true)
 	})
 }
 
-// TestRequestExpiresWhileLookedAt: pages hear of it, and the page of the request says so.
-func TestRequestExpiresWhileLookedAt(t *testing.T) {
+// TestRequestExpiresOnOpenPage checks that open pages are notified when a request expires, and that
+// its page says so.
+func TestRequestExpiresOnOpenPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
-		c.ask(t, "r1", "agent:x", "{}")
-		asked, err := c.approvals.Get(t.Context(), "r1")
+		c, cookie := newLiveFixture(t)
+		c.addRequest(t, "r1", "agent:x", "{}")
+		request, err := c.approvals.Get(t.Context(), "r1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := c.listen(t, cookie)
-		l.says(t, oneWaits+noCalls, false)
+		l.checkHeard(t, oneWaiting+noCalls, false)
 		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 204)
-		time.Sleep(time.Until(asked.ExpiresAt) + lookEvery)
-		if heard, _ := l.heard(); !strings.HasSuffix(strings.ReplaceAll(heard, ": still here\n\n", ""), nothingWaits) {
+		time.Sleep(time.Until(request.ExpiresAt) + pollInterval)
+		if heard, _ := l.heard(); !strings.HasSuffix(strings.ReplaceAll(heard, ": still here\n\n", ""), noneWaiting) {
 			t.Errorf("heard %q", heard)
 		}
-		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time", "can ask again")
+		wants(t, c.as(identity.Viewer)("GET", "/console/approvals/r1/state", nil), 200, "expired", "Nobody decided in time",
+			"can request approval again")
 		l.leave()
-		l.says(t, "", true)
+		l.checkHeard(t, "", true)
 	})
 }
 
-// Each ends by itself, and the last one takes with it what looks for all.
+// TestEventsEnd checks that streams end, and that the last one stops the polling.
 func TestEventsEnd(t *testing.T) {
 	for name, end := range map[string]struct {
-		do    func(c *core)
+		do    func(c *fixture)
 		after time.Duration
-		says  string
+		heard string
 	}{
-		"the session is over": {func(c *core) { c.people.mu.Lock(); clear(c.people.cookies); c.people.mu.Unlock() }, aliveEvery, ": still here\n\nevent: end\ndata: signed out\n\n"},
-		"signed out": {func(c *core) {
+		"session ended": {func(c *fixture) { c.people.mu.Lock(); clear(c.people.cookies); c.people.mu.Unlock() }, keepAliveInterval, ": still here\n\nevent: end\ndata: signed out\n\n"},
+		"signed out": {func(c *fixture) {
 			c.as(identity.Viewer)("POST", "/console/logout", url.Values{})
 		}, 0, "event: end\ndata: signed out\n\n"},
-		"the server ends": {func(c *core) { c.EndStreams() }, 0, ""},
+		"server shuts down": {func(c *fixture) { c.EndStreams() }, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, cookie := liveCore(t)
+				c, cookie := newLiveFixture(t)
 				one, two := c.listen(t, cookie), c.listen(t, cookie)
-				one.says(t, nothingWaits+noCalls, false)
-				two.says(t, nothingWaits+noCalls, false)
+				one.checkHeard(t, noneWaiting+noCalls, false)
+				two.checkHeard(t, noneWaiting+noCalls, false)
 				end.do(c)
 				time.Sleep(end.after)
-				one.says(t, end.says, true)
-				two.says(t, end.says, true)
+				one.checkHeard(t, end.heard, true)
+				two.checkHeard(t, end.heard, true)
 				if c.live.stop != nil || len(c.live.listeners) != 0 {
-					t.Error("somebody still looks")
+					t.Error("the polling goroutine still runs")
 				}
 			})
 		})
 	}
 }
 
-// A store that fails for a moment signs nobody out.
+// TestEventsOutliveAFailure checks that a store that fails for a moment does not sign anybody out.
 func TestEventsOutliveAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
+		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		l.says(t, nothingWaits+noCalls, false)
+		l.checkHeard(t, noneWaiting+noCalls, false)
 		c.people.mu.Lock()
 		c.people.fail = http.ErrHandlerTimeout
 		c.people.mu.Unlock()
-		time.Sleep(aliveEvery)
-		l.says(t, ": still here\n\n", false)
+		time.Sleep(keepAliveInterval)
+		l.checkHeard(t, ": still here\n\n", false)
 		l.leave()
-		l.says(t, "", true)
+		l.checkHeard(t, "", true)
 	})
 }
 
-// What breaks while it looks for everybody does not end the server, and is no calm.
-func TestLookingBreaks(t *testing.T) {
-	c := newCore(t)
-	c.Approvals = func(context.Context) (approval.Store, error) { panic("nobody thought of it") }
-	if now := c.lookNow(t.Context()); now.Count() != "?" {
-		t.Errorf("it tells %+v", now)
+// TestStatePanics checks that a panic while reading the state does not end the server, and does not
+// count as "nothing is waiting".
+func TestStatePanics(t *testing.T) {
+	c := newFixture(t)
+	c.Approvals = func(context.Context) (approval.Store, error) { panic("unexpected") }
+	if now := c.currentState(t.Context()); now.Count() != "?" {
+		t.Errorf("state %+v", now)
 	}
 }
 
-// A store that fails is not one in which nothing waits.
-func TestWhatCannotBeCounted(t *testing.T) {
+// TestWaitingCannotBeCounted checks that a failing store does not count as "nothing is waiting".
+func TestWaitingCannotBeCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
-		c.ask(t, "r1", "agent:x", "{}")
+		c, cookie := newLiveFixture(t)
+		c.addRequest(t, "r1", "agent:x", "{}")
 		l := c.listen(t, cookie)
-		l.says(t, oneWaits+noCalls, false)
+		l.checkHeard(t, oneWaiting+noCalls, false)
 		fail := func(err error) { c.approvals.mu.Lock(); c.approvals.fail = err; c.approvals.mu.Unlock() }
 		fail(http.ErrHandlerTimeout)
-		time.Sleep(lookEvery)
-		l.says(t, "", false)
-		late := c.listen(t, cookie) // knows of nothing yet
-		late.says(t, noCalls, false)
+		time.Sleep(pollInterval)
+		l.checkHeard(t, "", false)
+		late := c.listen(t, cookie) // has received nothing yet
+		late.checkHeard(t, noCalls, false)
 		w := c.as(identity.Viewer)("GET", "/console/search", nil)
 		wants(t, w, 200, `data-waiting><span data-number>?</span>`, "<title>Search · Remit</title>")
 		fail(nil)
-		c.ask(t, "r2", "agent:x", "{}")
-		time.Sleep(lookEvery)
+		c.addRequest(t, "r2", "agent:x", "{}")
+		time.Sleep(pollInterval)
 		for _, l := range []*listener{l, late} {
 			if heard, _ := l.heard(); !strings.Contains(heard, `"count":"2"`) {
 				t.Errorf("heard %q", heard)
@@ -223,9 +226,10 @@ func TestWhatCannotBeCounted(t *testing.T) {
 	})
 }
 
-// A page whose session ended while nobody saw it hears that at once, and need not ask again.
-func TestEventsOfNobody(t *testing.T) {
-	c := newCore(t)
+// TestEventsWithoutSession checks that a page whose session ended while it was hidden receives the
+// end event at once, so that it does not reconnect.
+func TestEventsWithoutSession(t *testing.T) {
+	c := newFixture(t)
 	for _, cookie := range []string{"", c.cookieName() + "=gone"} {
 		w := c.send("GET", eventsPath, nil, "Accept", "text/event-stream", "Cookie", cookie)
 		if w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" || w.Body.String() != endEvent {
@@ -235,43 +239,43 @@ func TestEventsOfNobody(t *testing.T) {
 	}
 }
 
-func TestOneLooksForAll(t *testing.T) {
+func TestOnePollerForAllPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
+		c, cookie := newLiveFixture(t)
 		open := make([]*listener, maxListeners)
 		for i := range open {
-			session := "session-" + strconv.Itoa(i/maxOfSession)
+			session := "session-" + strconv.Itoa(i/maxPerSession)
 			c.people.cookies[session] = identity.Person{Name: "grace", Role: identity.Viewer}
 			open[i] = c.listen(t, session)
-			if synctest.Wait(); i == maxOfSession-1 {
-				c.refuses(t, session, "20 pages of yours follow") // and others still can
+			if synctest.Wait(); i == maxPerSession-1 {
+				c.checkRefused(t, session, "20 of your pages already receive live updates") // other sessions still can
 			}
 		}
-		c.refuses(t, cookie, "200 pages follow")
+		c.checkRefused(t, cookie, "200 pages already receive live updates")
 		before := c.approvals.lists()
-		time.Sleep(20 * lookEvery)
+		time.Sleep(20 * pollInterval)
 		synctest.Wait()
-		if looks := c.approvals.lists() - before; looks != 20 {
-			t.Errorf("looked %d times, want 20 however many listen", looks)
+		if polls := c.approvals.lists() - before; polls != 20 {
+			t.Errorf("polled %d times, want 20 for any number of listeners", polls)
 		}
 		for _, l := range open {
 			l.leave()
 		}
 		synctest.Wait()
 		before = c.approvals.lists()
-		time.Sleep(20 * lookEvery)
-		if looks := c.approvals.lists() - before; looks != 0 {
-			t.Errorf("looked %d times though nobody listens", looks)
+		time.Sleep(20 * pollInterval)
+		if polls := c.approvals.lists() - before; polls != 0 {
+			t.Errorf("polled %d times without listeners", polls)
 		}
 		again := c.listen(t, cookie)
-		again.says(t, nothingWaits+noCalls, false)
+		again.checkHeard(t, noneWaiting+noCalls, false)
 		again.leave()
-		again.says(t, "", true)
+		again.checkHeard(t, "", true)
 	})
 }
 
-// refuses checks that no other page of a session may follow what happens.
-func (c *core) refuses(t *testing.T, session, why string) {
+// checkRefused checks that a session cannot open another stream.
+func (c *fixture) checkRefused(t *testing.T, session, why string) {
 	t.Helper()
 	l := c.listen(t, session)
 	if said, ended := l.heard(); !ended || l.status != 429 || !strings.Contains(said, why) {
@@ -279,12 +283,12 @@ func (c *core) refuses(t *testing.T, session, why string) {
 	}
 }
 
-// A page that is left open keeps no session alive.
-func TestEventsAreNoClicks(t *testing.T) {
+// TestEventsAreNotActivity checks that an open page does not keep a session alive.
+func TestEventsAreNotActivity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, cookie := liveCore(t)
+		c, cookie := newLiveFixture(t)
 		l := c.listen(t, cookie)
-		time.Sleep(10 * aliveEvery)
+		time.Sleep(10 * keepAliveInterval)
 		l.leave()
 		if _, ended := l.heard(); !ended || c.people.touches != 0 {
 			t.Errorf("ended %v, %d clicks", ended, c.people.touches)

@@ -14,7 +14,7 @@ import (
 	"remit/internal/frontends/console/markdown"
 )
 
-// memoryPage is what the page of memory shows: entries, or a document.
+// memoryPage is the data of the memory page: entries or a document.
 type memoryPage struct {
 	Files              []engine.Resource
 	Types              []string
@@ -27,29 +27,32 @@ type memoryPage struct {
 	Unserved           *unserved
 }
 
-// memoryEntry is an entry as people read it.
+// memoryEntry is an entry as the page shows it.
 type memoryEntry struct {
 	File, Type, Text string
-	Line             int // of the file; 0 if that is not known
+	Line             int // line number in the file; 0 if unknown
 	At               time.Time
 	Fields           []frontField
 
 	tree    jsontree.Value
 	raw     string
-	typeKey string // the field that Type is from
+	typeKey string // the field that contains Type
 }
 
 const (
 	memoryAddress = "memory://"
-	// memoryShown is how many bytes of a memory file a page is made from: its end.
-	memoryShown = 512 << 10
-	// entriesInPage is how many entries a page shows.
-	entriesInPage = 50
+	// maxMemoryBytes is how much of a memory file, counted from its end, a page shows.
+	maxMemoryBytes = 512 << 10
+	// entriesPerPage is the number of entries on one page.
+	entriesPerPage = 50
 )
 
 func (v *visit) showMemory() error {
 	q := v.r.URL.Query()
-	page := &memoryPage{File: q.Get("file"), Type: q.Get("type"), Search: q.Get("search"), Unserved: v.lacks("memory files", "learning-os", "read_repo_file")}
+	page := &memoryPage{
+		File: q.Get("file"), Type: q.Get("type"), Search: q.Get("search"),
+		Unserved: v.missingTool("memory files", "learning-os", "read_repo_file"),
+	}
 	if page.Unserved == nil {
 		if err := v.fillMemory(page); err != nil {
 			return err
@@ -61,7 +64,7 @@ func (v *visit) showMemory() error {
 func (v *visit) fillMemory(page *memoryPage) error {
 	resources, err := v.Pages.Resources(v.r.Context(), nil)
 	if err != nil {
-		return noMemory(err)
+		return memoryError(err)
 	}
 	known := false
 	for _, r := range resources {
@@ -80,37 +83,38 @@ func (v *visit) fillMemory(page *memoryPage) error {
 	}
 }
 
-// noMemory words a failure of what keeps memory files, which may be a database.
-func noMemory(err error) error {
+// memoryError converts an internal failure of the memory store, which may be a database, to
+// Unavailable.
+func memoryError(err error) error {
 	if contract.AsError(err).Kind != contract.Internal {
 		return err
 	}
 	return contract.Errorf(contract.Unavailable, "Memory cannot be read right now; try again").Because(err)
 }
 
-// readTail reads the end of a memory file, from the start of a line, and notes on the
-// page if that is not all of it.
+// readTail reads the end of a memory file, from the start of a line. If that is not the whole file,
+// it adds a note to the page.
 func (v *visit) readTail(page *memoryPage, file string) (text string, whole bool, err error) {
-	who := engine.Visitor{Principal: v.person.Principal(), Face: facePage}
+	who := engine.Visitor{Principal: v.person.Principal(), Face: frontendPage}
 	contents, err := v.Pages.Read(v.r.Context(), who, memoryAddress+file)
 	if err != nil {
-		return "", false, noMemory(err)
+		return "", false, memoryError(err)
 	}
 	text = contents[0].Text
 	if contents[0].Blob != nil {
 		text = strings.ToValidUTF8(string(contents[0].Blob), "\ufffd")
 	}
 	whole = len(contents) == 1
-	if len(text) > memoryShown {
-		text, whole = text[len(text)-memoryShown:], false
+	if len(text) > maxMemoryBytes {
+		text, whole = text[len(text)-maxMemoryBytes:], false
 		if _, rest, _ := strings.Cut(text, "\n"); rest != "" {
 			text = rest
-		} else { // one line that is longer than that
+		} else { // a single line longer than maxMemoryBytes
 			text = strings.ToValidUTF8(text, "")
 		}
 	}
 	if !whole {
-		page.Notes = append(page.Notes, fmt.Sprintf("%s is long: only its newest %d KiB are shown.", file, len(text)>>10))
+		page.Notes = append(page.Notes, fmt.Sprintf("%s is long: only its last %d KiB are shown.", file, len(text)>>10))
 	}
 	return text, whole, nil
 }
@@ -127,7 +131,7 @@ func (v *visit) readDocument(page *memoryPage) error {
 	return nil
 }
 
-// readEntries reads the entries of the files that hold one a line, the newest first.
+// readEntries reads the entries of all files that have one entry per line, newest first.
 func (v *visit) readEntries(page *memoryPage) error {
 	var all []memoryEntry
 	for _, file := range page.Files {
@@ -146,24 +150,24 @@ func (v *visit) readEntries(page *memoryPage) error {
 		}
 	}
 	slices.Sort(page.Types)
-	all = slices.DeleteFunc(all, func(e memoryEntry) bool { return !e.fits(page) })
+	all = slices.DeleteFunc(all, func(e memoryEntry) bool { return !e.matches(page) })
 	slices.SortStableFunc(all, func(a, b memoryEntry) int { return b.At.Compare(a.At) })
 	page.Found = len(all)
-	shown, pages := pageOf(v, all, entriesInPage)
+	shown, pages := pageOf(v, all, entriesPerPage)
 	page.Pager = pages
 	for i := range shown {
-		shown[i].lay()
+		shown[i].fillFields()
 	}
 	page.Days = groupsOf(shown, memoryEntry.day)
 	return nil
 }
 
-func (e *memoryEntry) fits(page *memoryPage) bool {
+func (e *memoryEntry) matches(page *memoryPage) bool {
 	return (page.Type == "" || e.Type == page.Type) &&
 		(page.Search == "" || strings.Contains(strings.ToLower(e.raw), strings.ToLower(page.Search)))
 }
 
-// day is the day on which an entry was written, in words.
+// day returns the date of an entry as text.
 func (e memoryEntry) day() string {
 	if e.At.IsZero() {
 		return "Without a date"

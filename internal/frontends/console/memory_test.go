@@ -24,21 +24,23 @@ func TestMemoryPage(t *testing.T) {
 		".claude/memory/best_practices.md":  "# Best\n\n- Look *first*\n\n" + nasty + "\n",
 	})
 	w := s.get("/console/memory")
-	expect(t, w, 200, "Friday, 31 July 2026", "Thursday, 30 July 2026", "Whole cents", "<dt>tags</dt>", "a, b", `{&#34;n&#34;:1}`, "EDA notebook", "decisions.jsonl, line 1", "somebody wrote &lt;b&gt;")
+	expect(t, w, 200, "Friday, 31 July 2026", "Thursday, 30 July 2026", "Whole cents", "<dt>tags</dt>", "a, b", `{&#34;n&#34;:1}`,
+		"EDA notebook", "decisions.jsonl, line 1", "somebody wrote &lt;b&gt;")
 	if body := w.Body.String(); strings.Index(body, "EDA notebook") > strings.Index(body, "Whole cents") || strings.Index(body, "Friday") > strings.Index(body, "EDA notebook") {
-		t.Error("the newest is not first")
+		t.Error("the newest entry is not first")
 	}
 	expectNot(t, s.get("/console/memory?type=rule"), "EDA notebook")
 	expect(t, s.get("/console/memory?type=task_complete"), 200, "EDA notebook")
 	expect(t, s.get("/console/memory?search=EDA"), 200, "1 entry")
-	expect(t, s.get("/console/memory?search=none+such"), 200, "No entry fits")
+	expect(t, s.get("/console/memory?search=none+such"), 200, "No matching entries")
 	expectNot(t, s.get("/console/memory?file=progress_log.jsonl"), "Whole cents")
 	expect(t, s.get("/console/memory?file=best_practices.md"), 200, `<h2 id="h-best">Best</h2>`, "<em>first</em>")
 	expect(t, s.get("/console/memory?file=..%2f..%2fREADME.md"), 404)
-	expect(t, newStack(t, nil).get("/console/memory"), 200, "Nothing is written down yet")
+	expect(t, newStack(t, nil).get("/console/memory"), 200, "No memory entries yet")
 }
 
-// Everything that an entry holds is shown: only what stands above it is not said again.
+// TestMemoryHidesNothing checks that all fields of an entry are shown, except those that its
+// heading shows already.
 func TestMemoryHidesNothing(t *testing.T) {
 	s := newStack(t, map[string]string{
 		".claude/memory/decisions.jsonl": `{"type":"rule","content":"One","level":"rule","when":""}` + "\n" +
@@ -48,7 +50,7 @@ func TestMemoryHidesNothing(t *testing.T) {
 	w := s.get("/console/memory?file=decisions.jsonl")
 	expect(t, w, 200, "<dt>level</dt>", "<dt>when</dt>", "<dt>empty</dt>", "some day")
 	expectNot(t, w, "<dt>type</dt>", "<dt>content</dt>", "2026-07-30T10:00:00Z</dd>")
-	expect(t, s.get("/console/memory?file=progress_log.jsonl"), 200, "éééé", "is long: only its newest 512 KiB")
+	expect(t, s.get("/console/memory?file=progress_log.jsonl"), 200, "éééé", "is long: only its last 512 KiB")
 }
 
 func TestLongMemory(t *testing.T) {
@@ -58,7 +60,7 @@ func TestLongMemory(t *testing.T) {
 	}
 	s := newStack(t, map[string]string{".claude/memory/decisions.jsonl": lines.String()})
 	w := s.get("/console/memory")
-	expect(t, w, 200, "Entry number 19999.", "is long: only its newest", "1 to 50 of", "page=2")
+	expect(t, w, 200, "Entry number 19999.", "is long: only its last", "1 to 50 of", "page=2")
 	expectNot(t, w, "Entry number 19949.", ", line ")
 	expect(t, s.get("/console/memory?page=2"), 200, "Entry number 19949.", "page=1")
 	expect(t, s.get("/console/memory?page=999999"), 200, "Previous")

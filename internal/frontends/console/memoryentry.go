@@ -9,8 +9,8 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// entriesOf reads the lines of a memory file, the newest first. A line that is no JSON
-// is an entry all the same: people may have written it.
+// entriesOf parses the lines of a memory file, newest first. A line that is not JSON is an entry
+// too: people may have written it.
 func entriesOf(file, text string, whole bool) []memoryEntry {
 	var entries []memoryEntry
 	var last time.Time
@@ -33,7 +33,7 @@ func entriesOf(file, text string, whole bool) []memoryEntry {
 			e.At = timeOf(at)
 		}
 		if e.At.IsZero() {
-			e.At = last // it was written after the one before it
+			e.At = last // assume the time of the previous entry
 		}
 		last = e.At
 		entries = append(entries, e)
@@ -42,7 +42,7 @@ func entriesOf(file, text string, whole bool) []memoryEntry {
 	return entries
 }
 
-// firstOf is the first of the fields that holds a string, and that string.
+// firstOf returns the first of the fields that contains a non-empty string, and that string.
 func firstOf(tree *jsontree.Value, keys ...string) (key, text string) {
 	for _, key := range keys {
 		if value := tree.Field(key); value.Kind == jsontree.String && value.Text != "" {
@@ -61,8 +61,8 @@ func timeOf(text string) time.Time {
 	return time.Time{}
 }
 
-// lay makes fields of an entry: what it says first, then the rest.
-func (e *memoryEntry) lay() {
+// fillFields sets the main text of an entry and its other fields.
+func (e *memoryEntry) fillFields() {
 	if e.tree.Kind != jsontree.Object {
 		e.Text = clip(legible(e.raw), 4000)
 		return
@@ -80,7 +80,7 @@ func (e *memoryEntry) lay() {
 	}
 }
 
-// fieldText is a value as people read it.
+// fieldText returns a value as text for people.
 func fieldText(value *jsontree.Value) string {
 	switch value.Kind {
 	case jsontree.String, jsontree.Number, jsontree.Bool:
@@ -98,7 +98,8 @@ func fieldText(value *jsontree.Value) string {
 	return shownJSON(value)
 }
 
-// scalars are the texts of an array that holds no others.
+// scalars returns the elements of an array as text. It returns false if one of them is an array or
+// object.
 func scalars(list *jsontree.Value) (texts []string, ok bool) {
 	for i := range list.Members {
 		if kind := list.Members[i].Value.Kind; kind == jsontree.Array || kind == jsontree.Object {

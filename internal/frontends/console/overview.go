@@ -5,35 +5,36 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"remit/internal/contract"
 )
 
-// overviewPage is what the overview shows.
+// overviewPage is the data of the overview.
 type overviewPage struct {
 	Root, Version string
 	Sets          []setRow
 	Tools         int
 	ReadOnly      bool
 	Approve       string // what happens to calls that need approval
-	Identity      string // how callers are told apart
+	Identity      string // how callers are identified
 	Checks        []checkRow
-	Well          bool // every check passed
+	Healthy       bool // every check passed
 	Waiting       []requestRow
-	More          bool // others wait too
+	More          string // how many more requests are waiting; empty if none
 	Calls         []callRow
 	Clients       []Client // how to connect, if nothing has called yet
 }
 
-// setRow is a toolset that is served.
+// setRow is a served toolset.
 type setRow struct {
 	Name         string
 	Tools, Write int // how many tools, and how many of them write
 }
 
-// checkRow is one thing that must work.
+// checkRow is the result of one health check.
 type checkRow struct {
 	Name string
 	OK   bool
@@ -45,7 +46,7 @@ func (v *visit) overview() error {
 		page.Tools += set.Tools
 	}
 	page.Approve, page.Identity = v.setting("approve"), v.Identity()
-	page.Checks, page.Well = v.checks()
+	page.Checks, page.Healthy = v.checks()
 	var err error
 	if page.Waiting, page.More, err = v.firstWaiting(); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (v *visit) overview() error {
 	return v.page("overview", "overview", "Overview", page)
 }
 
-// overviewPart answers with a part of the page that follows what happens.
+// overviewPart responds with one of the live parts of the page.
 func (v *visit) overviewPart() error {
 	switch v.r.PathValue("part") {
 	case "approvals":
@@ -74,10 +75,10 @@ func (v *visit) overviewPart() error {
 		}
 		return v.part("overview", "call-list", overviewPage{Calls: calls})
 	}
-	return contract.Errorf(contract.NotFound, "There is no such part")
+	return contract.Errorf(contract.NotFound, "The overview has no such part")
 }
 
-// sets are the toolsets that are served, in the order of the catalog.
+// sets returns the served toolsets in the order of the catalog.
 func (c *Console) sets() []setRow {
 	var rows []setRow
 	for _, tool := range c.Engine.Tools() {
@@ -94,7 +95,7 @@ func (c *Console) sets() []setRow {
 	return rows
 }
 
-// setting is the effective value of a setting; "" if it is not known.
+// setting returns the effective value of a setting, or "" if there is no such setting.
 func (c *Console) setting(key string) string {
 	for _, s := range c.Settings() {
 		if s.Key == key {
@@ -104,35 +105,41 @@ func (c *Console) setting(key string) string {
 	return ""
 }
 
-// checkPatience is how long the checks may hold up the overview.
-const checkPatience = 2 * time.Second
+// healthTimeout bounds how long the health checks may delay the overview.
+const healthTimeout = 2 * time.Second
 
-// checks tells what works; why something does not goes to the log.
-func (v *visit) checks() (rows []checkRow, well bool) {
-	ctx, cancel := context.WithTimeout(v.r.Context(), checkPatience)
+// checks runs the health checks. The reasons of failures go to the log.
+func (v *visit) checks() (rows []checkRow, healthy bool) {
+	ctx, cancel := context.WithTimeout(v.r.Context(), healthTimeout)
 	defer cancel()
 	found := v.Health(ctx)
-	well = true
+	healthy = true
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		err := found[name]
 		if err != nil {
-			well = false
+			healthy = false
 			v.Log.Warn("health check failed", "check", name, "error", err)
 		}
 		rows = append(rows, checkRow{Name: strings.ReplaceAll(name, "_", " "), OK: err == nil})
 	}
-	return rows, well
+	return rows, healthy
 }
 
-// firstWaiting are the requests that the overview shows, and whether there are more.
-func (v *visit) firstWaiting() (rows []requestRow, more bool, err error) {
-	const most = 5
-	waiting, err := v.waiting(v.r.Context(), most+1)
+// firstWaiting returns the waiting requests that the overview shows, and how many more there are.
+func (v *visit) firstWaiting() (rows []requestRow, more string, err error) {
+	const maxShown = 5
+	waiting, err := v.waiting(v.r.Context(), maxCounted)
 	if err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
-	for _, r := range waiting[:min(most, len(waiting))] {
+	for _, r := range waiting[:min(maxShown, len(waiting))] {
 		rows = append(rows, rowOf(r, v.Now()))
 	}
-	return rows, len(waiting) > most, nil
+	if rest := len(waiting) - maxShown; rest > 0 {
+		more = strconv.Itoa(rest)
+	}
+	if len(waiting) >= maxCounted {
+		more += "+"
+	}
+	return rows, more, nil
 }

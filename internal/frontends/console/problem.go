@@ -13,124 +13,132 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// problem is an error as people read it.
+// problem is the data of an error page.
 type problem struct {
 	Title, Message string
-	Back, On       string // a page to go on with, and what it is
+	Link, LinkText string // the page to continue with
 }
 
-// titles are the kinds of failures in the words of a page.
+// titles are the headings of error pages by kind.
 var titles = map[contract.Kind]string{
-	contract.Invalid:     "That does not fit",
-	contract.Denied:      "You may not do this",
+	contract.Invalid:     "Invalid request",
+	contract.Denied:      "Not allowed",
 	contract.NotFound:    "Not found",
-	contract.Conflict:    "It changed meanwhile",
-	contract.TooLarge:    "That is too much",
-	contract.Limited:     "Too many attempts",
-	contract.Pending:     "This waits for approval",
+	contract.Conflict:    "Conflict",
+	contract.TooLarge:    "Too large",
+	contract.Limited:     "Too many requests",
+	contract.Pending:     "Waiting for approval",
 	contract.Unavailable: "Not available right now",
 }
 
 func titleOf(kind contract.Kind) string { return cmp.Or(titles[kind], "Something went wrong") }
 
-// errSlow is what happens to a form that does not arrive in time.
-var errSlow = errors.New("the form was not sent in time")
+// errSlow means that a form did not arrive in time.
+var errSlow = errors.New("read form: timed out")
 
-// fail answers with the page of an error. Callers see its message; the log its cause.
+// fail responds with the error page of an error. Visitors see its message; the log gets its cause.
 func (v *visit) fail(err error) {
-	if errors.Is(err, errNobody) && v.follows() {
+	if errors.Is(err, errNotSignedIn) && v.wantsEvents() {
 		v.w.Header().Set("Content-Type", eventStream)
 		_, _ = io.WriteString(v.w, endEvent)
 		return
 	}
-	if errors.Is(err, errNobody) {
-		v.askToSignIn(http.StatusUnauthorized, "")
+	if errors.Is(err, errNotSignedIn) {
+		v.showSignIn(http.StatusUnauthorized, "")
 		return
 	}
 	if errors.Is(err, errSlow) {
-		v.problem(http.StatusRequestTimeout, problem{Title: "That took too long", Message: "The form did not arrive in time; send it again.", Back: "/", On: "Go on to the overview"})
+		v.problem(http.StatusRequestTimeout, problem{
+			Title: "Request timed out", Message: "The form did not arrive in time; send it again.",
+			Link: "/", LinkText: "Go to the overview",
+		})
 		return
 	}
 	e := contract.AsError(err)
 	message := e.Message
 	if e.Kind == contract.Internal {
-		message = "The log of the server says what happened. Nothing of it is shown here."
-		v.Log.Error("a page of the console failed", "path", v.r.URL.Path, "error", err)
+		message = "The details are in the server log."
+		v.Log.Error("console page failed", "path", v.r.URL.Path, "error", err)
 	} else if e.Cause != nil {
-		v.Log.Info("a request to the console was refused", "path", v.r.URL.Path, "kind", e.Kind, "cause", e.Cause)
+		v.Log.Info("console request rejected", "path", v.r.URL.Path, "kind", e.Kind, "cause", e.Cause)
 	}
 	if seconds, ok := e.Details["retry_after"].(int); ok {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
-	back, on := wayOn(v.r.URL)
-	v.problem(e.Kind.Status(), problem{Title: titleOf(e.Kind), Message: clip(approval.Plain(message), longestMessage), Back: back, On: on})
+	link, text := returnLink(v.r.URL)
+	v.problem(e.Kind.Status(), problem{
+		Title: titleOf(e.Kind), Message: clip(approval.Plain(message), maxMessage), Link: link, LinkText: text,
+	})
 }
 
-// longestMessage is how much of a message is shown: it may name whatever was asked for.
-const longestMessage = 1000
+// maxMessage bounds the characters of a message on a page: it may quote input of any length.
+const maxMessage = 1000
 
-// wayOn leads from a page that failed to the one that people came by.
-func wayOn(failed *url.URL) (back, on string) {
-	for _, part := range []struct{ beneath, page, name string }{
+// returnLink returns the link of an error page: to the page that people most likely came from.
+func returnLink(failed *url.URL) (link, text string) {
+	for _, part := range []struct{ prefix, page, name string }{
 		{"/console/books", "/console/books", "books"},
-		{"/console/files/", "/console/search", "the search"},
-		{"/console/search", "/console/search", "the search"},
+		{"/console/files/", "/console/search", "search"},
+		{"/console/search", "/console/search", "search"},
 		{"/console/tasks", "/console/tasks", "tasks"},
 		{"/console/memory", "/console/memory", "memory"},
 	} {
-		if strings.HasPrefix(failed.Path, part.beneath) && (failed.Path != part.page || failed.RawQuery != "") {
-			return part.page, "Go on to " + part.name
+		if strings.HasPrefix(failed.Path, part.prefix) && (failed.Path != part.page || failed.RawQuery != "") {
+			return part.page, "Go to " + part.name
 		}
 	}
-	return "/", "Go on to the overview"
+	return "/", "Go to the overview"
 }
 
-// noPage answers where there is no page, or none that takes the method. What there is, is
-// told to those who are signed in.
-func (v *visit) noPage() error {
-	if err := v.enter(); err != nil {
+// notFound responds to a path without a page, or to a method that the page does not accept. It
+// requires a session, so that strangers cannot find out which pages exist.
+func (v *visit) notFound() error {
+	if err := v.authenticate(); err != nil {
 		return err
 	}
-	return v.otherMethod()
+	return v.methodNotAllowed()
 }
 
-// otherMethod tells which methods a page takes, if there is one.
-func (v *visit) otherMethod() error {
-	var takes []string
+// methodNotAllowed responds with the methods that a page accepts, or with Not found if there is no
+// such page.
+func (v *visit) methodNotAllowed() error {
+	var accepted []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
 		other := v.r.Clone(v.r.Context())
 		other.Method = method
-		if _, pattern := v.known.Handler(other); pattern != "" {
-			takes = append(takes, method)
+		if _, pattern := v.routeMux.Handler(other); pattern != "" {
+			accepted = append(accepted, method)
 		}
 	}
-	if len(takes) == 0 {
+	if len(accepted) == 0 {
 		return contract.Errorf(contract.NotFound, "There is no such page")
 	}
-	allowed := strings.Join(takes, ", ")
+	allowed := strings.Join(accepted, ", ")
 	v.w.Header().Set("Allow", allowed)
-	back, on := wayOn(v.r.URL)
-	v.problem(http.StatusMethodNotAllowed, problem{Title: "That does not fit", Message: "This page takes " + allowed + " alone.", Back: back, On: on})
+	link, text := returnLink(v.r.URL)
+	v.problem(http.StatusMethodNotAllowed, problem{
+		Title: "Invalid request", Message: "This page accepts only " + allowed + ".", Link: link, LinkText: text,
+	})
 	return nil
 }
 
-// problem answers with words to those who read no pages, and with a page otherwise.
+// problem responds with an error page, or with plain text to programs.
 func (v *visit) problem(status int, p problem) {
-	if !v.readsPages() {
-		v.say(status, p.Title+": "+p.Message)
+	if !v.acceptsHTML() {
+		v.respondText(status, p.Title+": "+p.Message)
 		return
 	}
 	if err := v.pageWith(status, "problem", "", p.Title, p); err != nil {
-		v.Log.Error("the page of an error failed", "path", v.r.URL.Path, "error", err)
-		v.say(http.StatusInternalServerError, "Something went wrong. The log of the server says what.")
+		v.Log.Error("console error page failed", "path", v.r.URL.Path, "error", err)
+		v.respondText(http.StatusInternalServerError, "Something went wrong. The details are in the server log.")
 	}
 }
 
-// readsPages tells a browser from a program such as curl.
-func (v *visit) readsPages() bool { return strings.Contains(v.r.Header.Get("Accept"), "text/html") }
+// acceptsHTML reports whether the client is a browser and not a program such as curl.
+func (v *visit) acceptsHTML() bool { return strings.Contains(v.r.Header.Get("Accept"), "text/html") }
 
-// say answers in plain text.
-func (v *visit) say(status int, text string) {
+// respondText responds with plain text.
+func (v *visit) respondText(status int, text string) {
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write([]byte(text + "\n"))

@@ -9,8 +9,7 @@ import (
 	"remit/internal/toolsets/codebase"
 )
 
-// searchPage is what the page of the search shows: text that matches, and what the
-// project knows, side by side.
+// searchPage is the data of the search page: matching lines and results by meaning, side by side.
 type searchPage struct {
 	Query, Files, Type string
 	Exact              bool // letter case matters
@@ -19,23 +18,23 @@ type searchPage struct {
 	Knowledge          *knowledgeResult
 }
 
-// finding is what every search has to tell.
+// finding is the part that all search results have in common.
 type finding struct {
-	Problem  string // why there is nothing
-	Hint     string // what to do about it
+	Problem  string // why the search failed
+	Hint     string // how to fix it
 	Unserved *unserved
 }
 
-// grepResult is what grep_codebase found.
+// grepResult is the result of grep_codebase.
 type grepResult struct {
 	finding
 	codebase.GrepOut
 	ByFile []group[codebase.Match]
-	First  string // address of the first page; "" if this is it
+	First  string // URL of the first page; "" on the first page
 	Pager  pager
 }
 
-// knowledgeResult is what context_search found.
+// knowledgeResult is the result of context_search.
 type knowledgeResult struct {
 	finding
 	codebase.SearchOut
@@ -48,24 +47,25 @@ func (v *visit) showSearch() error {
 		Types: []string{"all", "pattern", "rule", "decision", "issue"},
 	}
 	if strings.TrimSpace(page.Query) != "" {
-		together(func() { page.Grep = v.grep(page) }, func() { page.Knowledge = v.recall(page) })
+		runAll(func() { page.Grep = v.grep(page) }, func() { page.Knowledge = v.searchKnowledge(page) })
 	}
 	return v.page("search", "search", "Search", page)
 }
 
-// find asks a tool that searches. Its failure is kept from being that of the page.
+// find calls a search tool. It returns a failure as a finding, so that the rest of the page is
+// still shown.
 func find[Out any](v *visit, what, tool string, args arguments) (found Out, f finding) {
-	if f.Unserved = v.lacks(what, "context", tool); f.Unserved != nil {
+	if f.Unserved = v.missingTool(what, "context", tool); f.Unserved != nil {
 		return found, f
 	}
-	found, _, err := ask[Out](v, tool, args)
+	found, _, err := read[Out](v, tool, args)
 	if err == nil {
 		return found, f
 	}
 	failure := contract.AsError(err)
 	f.Problem = failure.Message
 	if failure.Kind == contract.Internal {
-		f.Problem = "Something went wrong; the log of the server says what."
+		f.Problem = "Something went wrong; the details are in the server log."
 	}
 	switch details := failure.Details["details"].(type) {
 	case string:
@@ -79,7 +79,7 @@ func find[Out any](v *visit, what, tool string, args arguments) (found Out, f fi
 	return found, f
 }
 
-// inMilliseconds writes how long a search took, which it tells to the millisecond.
+// inMilliseconds formats the duration of a search, which is reported in milliseconds.
 func inMilliseconds(n int64) string {
 	if n == 0 {
 		return "under 1 ms"
@@ -87,33 +87,33 @@ func inMilliseconds(n int64) string {
 	return strconv.FormatInt(n, 10) + " ms"
 }
 
-// matchesShown is how many lines a page of the search shows.
-const matchesShown = 20
+// matchesPerPage is the number of lines on one page of search results.
+const matchesPerPage = 20
 
 func (v *visit) grep(page *searchPage) *grepResult {
 	found := &grepResult{}
 	found.GrepOut, found.finding = find[codebase.GrepOut](v, "searches in files", "grep_codebase", arguments{
-		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesShown, "context": 1,
+		"pattern": page.Query, "filePattern": page.Files, "caseSensitive": page.Exact, "limit": matchesPerPage, "context": 1,
 		"cursor": v.r.URL.Query().Get("after"),
 	})
 	if found.Unserved == nil {
-		found.First, found.Pager.Next = turned(v.r.URL, "after", found.NextCursor)
+		found.First, found.Pager.Next = cursorLinks(v.r.URL, "after", found.NextCursor)
 	}
 	found.ByFile = groupsOf(found.Matches, func(m codebase.Match) string { return m.File })
 	return found
 }
 
-// shownLine is a line of code, short enough to be one.
+// shownLine returns a line of code, shortened.
 func shownLine(line string) string { return clip(legible(line), 300) }
 
-func (v *visit) recall(page *searchPage) *knowledgeResult {
+func (v *visit) searchKnowledge(page *searchPage) *knowledgeResult {
 	found := &knowledgeResult{}
 	found.SearchOut, found.finding = find[codebase.SearchOut](v, "searches by meaning", "context_search",
 		arguments{"query": page.Query, "type": page.Type, "limit": 10})
 	return found
 }
 
-// sourceHref is where a file of the project is shown, and a line of it if that is not 0.
+// sourceHref returns the URL of a project file, or of a line of it if line is not 0.
 func sourceHref(file string, line int) string {
 	address := (&url.URL{Path: "/console/files/" + file}).EscapedPath()
 	if line == 0 {

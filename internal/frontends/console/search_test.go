@@ -13,12 +13,13 @@ func TestSearchPage(t *testing.T) {
 		"many.txt":                       strings.Repeat("a token here\n", 50),
 		".claude/memory/decisions.jsonl": `{"timestamp":"2026-07-01T10:00:00Z","type":"decision","module":"auth","content":"Tokens are kept in cookies ` + `<script>alert(1)</script>"}` + "\n",
 	})
-	expect(t, s.get("/console/search"), 200, "Look for anything")
+	expect(t, s.get("/console/search"), 200, "Search the project")
 	w := s.get("/console/search?q=token&files=src/*")
-	expect(t, w, 200, `href="/console/files/src/auth.go?line=4#L4"`, "// before", "// after", "2 lines in 2 files", "&lt;script&gt;", "What the project knows", "decisions.jsonl:1")
+	expect(t, w, 200, `href="/console/files/src/auth.go?line=4#L4"`, "// before", "// after", "2 lines in 2 files",
+		"&lt;script&gt;", ">By meaning</h2>", "decisions.jsonl:1")
 	w = s.get("/console/search?q=token")
 	expect(t, w, 200, "Next")
-	expect(t, s.get("/console/search?q=Token+here&case=exact"), 200, "No line matches")
+	expect(t, s.get("/console/search?q=Token+here&case=exact"), 200, "No matching lines")
 	expect(t, s.get("/console/search?q="+url.QueryEscape("[invalid(")), 200, "Invalid regex pattern", "never closed")
 	expect(t, s.get("/console/search?q=ab"), 200, "at least 3 characters")
 	expect(t, s.get("/console/search?q=token&type=idea"), 200, "must be one of")

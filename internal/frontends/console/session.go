@@ -15,10 +15,10 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// loginPath is the page to sign in.
+// loginPath is the path of the sign-in page.
 const loginPath = "/console/login"
 
-// registerPublic adds what is there for people who are not signed in.
+// registerPublic adds the routes that do not require a session.
 func (c *Console) registerPublic(mux *http.ServeMux) {
 	for pattern, serve := range map[string]http.HandlerFunc{
 		"GET " + staticPrefix + "{hash}/{name...}": func(w http.ResponseWriter, r *http.Request) {
@@ -27,47 +27,46 @@ func (c *Console) registerPublic(mux *http.ServeMux) {
 		},
 		"GET " + loginPath: c.protected(func(v *visit) error {
 			token := v.r.URL.Query().Get("token")
-			if token == "" || !v.opensPage() {
-				v.askToSignIn(http.StatusOK, "")
+			if token == "" || !v.isPageLoad() {
+				v.showSignIn(http.StatusOK, "")
 				return nil
 			}
 			return v.signIn(token, v.r.URL.Query().Get("next"))
 		}),
 		"POST " + loginPath: c.protected(func(v *visit) error {
-			return v.signIn(tokenIn(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
+			return v.signIn(extractToken(v.r.PostForm.Get("token")), v.r.PostForm.Get("next"))
 		}),
 	} {
 		mux.HandleFunc(pattern, serve)
-		c.known.HandleFunc(pattern, http.NotFound)
+		c.routeMux.HandleFunc(pattern, http.NotFound)
 	}
 	for _, public := range []string{loginPath, staticPrefix} {
-		mux.HandleFunc(public, c.protected((*visit).otherMethod))
+		mux.HandleFunc(public, c.protected((*visit).methodNotAllowed))
 	}
 }
 
-// opensPage tells whether a browser shows the answer to a person. One that fetches ahead,
-// or a program that looks whether a link is there, must not use it up; and a page of
-// another site must not sign anybody in by what it shows, such as an image.
-func (v *visit) opensPage() bool {
-	shown := v.r.Header.Get("Sec-Fetch-Dest")
-	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (shown == "" || shown == "document")
+// isPageLoad reports whether a browser shows the response to a person. A prefetch, or a program
+// that only checks that a link exists, must not use up a one-time link, and a page of another site
+// must not sign anybody in by embedding the link, for example as an image.
+func (v *visit) isPageLoad() bool {
+	dest := v.r.Header.Get("Sec-Fetch-Dest")
+	return v.r.Method != http.MethodHead && v.r.Header.Get("Sec-Purpose") == "" && (dest == "" || dest == "document")
 }
 
-// recordPatience is how long a record may take to reach the disk.
-const recordPatience = 10 * time.Second
+// recordTimeout bounds the write of an audit record.
+const recordTimeout = 10 * time.Second
 
-// signIn exchanges a one-time token for a session, and goes on to the page that was
-// asked for.
+// signIn exchanges a one-time token for a session and redirects to the page next.
 func (v *visit) signIn(token, next string) error {
 	secret, who, expires, err := v.People.Redeem(v.r.Context(), token)
 	if e := contract.AsError(err); err != nil && e.Kind == contract.Denied {
-		// Only failures count. Links are signed, so nobody guesses one, and whoever has a
-		// good one need not wait for those who try.
-		if err := v.count(badLinks, v.Address(v.r)); err != nil {
+		// Only failures count. Links are signed, so nobody can guess one, and a person with a valid
+		// link must not have to wait because of somebody else's attempts.
+		if err := v.countViolation(badLinks, v.Address(v.r)); err != nil {
 			return err
 		}
 		v.record("console/sign_in", identity.Person{}, err)
-		v.askToSignIn(http.StatusUnauthorized, e.Message)
+		v.showSignIn(http.StatusUnauthorized, e.Message)
 		return nil
 	}
 	if err != nil {
@@ -75,31 +74,34 @@ func (v *visit) signIn(token, next string) error {
 	}
 	v.record("console/sign_in", who, nil)
 	if old, ok := v.cookie(v.r); ok && v.People.End(v.r.Context(), old) != nil {
-		v.Log.Warn("the session before could not be ended; it ends by itself")
+		v.Log.Warn("could not end the previous session; it will expire")
 	}
 	v.setCookie(secret, max(1, int(expires.Sub(v.Now()).Seconds())))
-	v.goTo(localPath(next))
+	v.redirect(safeNext(next))
 	return nil
 }
 
-// record keeps what somebody did about the console itself; a failure to is logged.
+// record writes an audit record of an action in the console. It logs a failure to write.
 func (v *visit) record(what string, who identity.Person, failed error, about ...jsontree.Member) {
-	v.recordAs(faceConsole, what, who, failed, about...)
+	v.recordAs(frontendConsole, what, who, failed, about...)
 }
 
-// ready keeps a deed that gives rights from being done while it could not be recorded.
-// What takes rights away never waits for that.
-func (v *visit) ready(done string) error {
+// auditReady returns an error if an action that grants rights could not be recorded, so that it is
+// not carried out. Actions that take rights away do not check this. done is the verb for the
+// message, such as "decided".
+func (v *visit) auditReady(done string) error {
 	if err := v.Audit.Ready(v.Now()); err != nil {
-		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so nothing was %s; try again later", done).Because(err)
+		return contract.Errorf(contract.Unavailable,
+			"The audit record cannot be written, so nothing was %s; try again later", done).Because(err)
 	}
 	return nil
 }
 
-// recordAs keeps what came by a face. Only the record of a deed is waited for.
-func (v *visit) recordAs(face, what string, who identity.Person, failed error, about ...jsontree.Member) {
+// recordAs is record for a front end. It waits for the record to be durable only if it is of a
+// successful action.
+func (v *visit) recordAs(frontend, what string, who identity.Person, failed error, about ...jsontree.Member) {
 	r := audit.Record{
-		Time: v.Now(), Face: face, Tool: what, Outcome: "ok",
+		Time: v.Now(), Face: frontend, Tool: what, Outcome: "ok",
 		Arguments: jsontree.Obj(append(about, jsontree.M("address", jsontree.Str(v.Address(v.r))))...),
 	}
 	if who.Role > identity.Nobody {
@@ -108,91 +110,92 @@ func (v *visit) recordAs(face, what string, who identity.Person, failed error, a
 	if failed != nil {
 		r.Outcome = string(contract.AsError(failed).Kind)
 	}
-	// What was done is recorded even if the browser has gone meanwhile.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), recordPatience)
+	// Record the action even if the browser has disconnected meanwhile.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), recordTimeout)
 	defer cancel()
-	if err := v.Audit.Write(ctx, &r, failed == nil && face == faceConsole); err != nil {
-		v.Log.Error("the audit record could not be kept", "tool", what, "error", err)
+	if err := v.Audit.Write(ctx, &r, failed == nil && frontend == frontendConsole); err != nil {
+		v.Log.Error("could not write the audit record", "tool", what, "error", err)
 	}
 }
 
-// signOut ends the session, here and in every page that is still open.
+// signOut ends the session and the event streams of its open pages.
 func (v *visit) signOut() error {
 	secret, _ := v.cookie(v.r)
 	if err := v.People.End(v.r.Context(), secret); err != nil {
 		return contract.Errorf(contract.Unavailable, "The session could not be ended; try again").Because(err)
 	}
 	v.record("console/sign_out", v.person, nil)
-	v.live.change(func() bool { v.live.signOuts++; return true })
+	v.live.update(func() bool { v.live.signOuts++; return true })
 	v.setCookie("", -1)
-	v.goTo(loginPath)
+	v.redirect(loginPath)
 	return nil
 }
 
-// setCookie gives the browser a secret for so many seconds; fewer than none take it
-// away. No page and no other site can read or send it.
+// setCookie sets the session cookie for a number of seconds; a negative number deletes it. Scripts
+// cannot read the cookie, and other sites cannot make the browser send it.
 func (v *visit) setCookie(secret string, seconds int) {
-	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // it is Secure wherever there is TLS: on loopback there may be none
+	http.SetCookie(v.w, &http.Cookie{ //nolint:gosec // Secure is set if the server uses TLS, which it may not on loopback
 		Name: v.cookieName(), Value: secret, Path: "/", MaxAge: seconds,
 		HttpOnly: true, Secure: v.Secure, SameSite: http.SameSiteStrictMode,
 	})
 }
 
-// goTo sends the browser to one of our own pages.
-func (v *visit) goTo(path string) {
+// redirect sends the browser to one of our own pages.
+func (v *visit) redirect(path string) {
 	v.w.Header().Set("Location", path)
 	v.w.WriteHeader(http.StatusSeeOther)
 }
 
-// signInPage is what the page to sign in shows.
+// signInPage is the data of the sign-in page.
 type signInPage struct {
-	Next    string // where to go on
-	Failed  string // why the last attempt failed
-	Foreign bool   // the request came from another site, so that browsers held the cookie back
+	Next      string // the page to open after the sign-in
+	Failed    string // why the last attempt failed
+	CrossSite bool   // the request came from another site, so the browser did not send the cookie
 }
 
-// askToSignIn answers with the page to sign in, and with words to programs.
-func (v *visit) askToSignIn(status int, failed string) {
-	const how = `Sign in with the link that "remit serve" printed; "remit token link" gives a new one.`
-	if !v.readsPages() {
+// showSignIn responds with the sign-in page, or with plain text to programs.
+func (v *visit) showSignIn(status int, failed string) {
+	const how = `Sign in with the link that "remit serve" printed; "remit token link" prints a new one.`
+	if !v.acceptsHTML() {
 		if failed != "" {
 			failed += ". "
 		}
-		v.say(status, failed+how)
+		v.respondText(status, failed+how)
 		return
 	}
 	page := signInPage{Next: "/", Failed: failed}
 	switch {
 	case v.r.URL.Path == loginPath:
-		page.Next = localPath(v.r.FormValue("next"))
+		page.Next = safeNext(v.r.FormValue("next"))
 	case v.r.Method == http.MethodGet:
-		page.Next = localPath(v.r.URL.RequestURI())
-		page.Foreign = v.r.Header.Get("Sec-Fetch-Site") == "cross-site"
+		page.Next = safeNext(v.r.URL.RequestURI())
+		page.CrossSite = v.r.Header.Get("Sec-Fetch-Site") == "cross-site"
 	}
 	if err := v.pageWith(status, "signin", "", "Sign in", page); err != nil {
-		v.fail(errors.Join(errors.New("show the page to sign in"), err))
+		v.fail(errors.Join(errors.New("show the sign-in page"), err))
 	}
 }
 
-// localPath lets a path of ours through and turns everything else into the overview,
-// so that no link leads from here to another site.
-func localPath(path string) string {
-	strange := func(r rune) bool { return r == '\\' || unicode.IsControl(r) || unicode.IsSpace(r) }
-	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsFunc(path, strange) {
+// safeNext returns path if it is a page of the console, and the overview otherwise, so that a
+// sign-in link cannot redirect to another site.
+func safeNext(path string) string {
+	unsafe := func(r rune) bool { return r == '\\' || unicode.IsControl(r) || unicode.IsSpace(r) }
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsFunc(path, unsafe) {
 		return "/"
 	}
 	u, err := url.Parse(path)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil {
 		return "/"
 	}
-	if !strings.HasPrefix(u.Path, "/console/") || strings.HasPrefix(u.Path, loginPath) || strings.Contains(u.Path, "//") || strings.Contains(u.Path, "\\") {
+	if !strings.HasPrefix(u.Path, "/console/") || strings.HasPrefix(u.Path, loginPath) ||
+		strings.Contains(u.Path, "//") || strings.Contains(u.Path, "\\") {
 		return "/"
 	}
 	return u.String()
 }
 
-// tokenIn finds the token in what somebody pasted: the token alone, or the whole link.
-func tokenIn(pasted string) string {
+// extractToken returns the token from pasted text: the token itself, or a whole sign-in link.
+func extractToken(pasted string) string {
 	pasted = strings.TrimSpace(pasted)
 	if u, err := url.Parse(pasted); err == nil && u.Query().Get("token") != "" {
 		return u.Query().Get("token")

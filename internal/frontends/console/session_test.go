@@ -16,13 +16,13 @@ import (
 
 func TestSignIn(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		c := newCore(t)
+		c := newFixture(t)
 		c.Secure = secure
 		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
 		w := c.send("GET", "/console/login?token=good&next=/console/approvals/abc%3Fx=1", nil)
 		wants(t, w, http.StatusSeeOther)
 		if got := w.Header().Get("Location"); got != "/console/approvals/abc?x=1" {
-			t.Errorf("goes on to %q", got)
+			t.Errorf("redirects to %q", got)
 		}
 		want := "remit_session_ad01b30d=new-session; Path=/; Max-Age=43200; HttpOnly; SameSite=Strict"
 		if secure {
@@ -37,7 +37,7 @@ func TestSignIn(t *testing.T) {
 		failed := c.send("GET", "/console/login?token=good", nil)
 		wants(t, failed, 401, "This link was used already")
 		if n := strings.Count(failed.Body.String(), "remit token link"); n != 1 {
-			t.Errorf("it says %d times how to get another", n)
+			t.Errorf("the command for a new link is shown %d times", n)
 		}
 		records := []string{
 			`console:grace console/sign_in ok {"address":"192.0.2.1"}`,
@@ -51,19 +51,20 @@ func TestSignIn(t *testing.T) {
 
 func TestSignInByForm(t *testing.T) {
 	for _, pasted := range []string{"good", "  good\n", "http://127.0.0.1:8722/console/login?token=good"} {
-		c := newCore(t)
+		c := newFixture(t)
 		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
 		w := c.send("POST", "/console/login", url.Values{"token": {pasted}, "next": {"/console/tools"}})
 		wants(t, w, http.StatusSeeOther)
 		if got := w.Header().Get("Location"); got != "/console/tools" {
-			t.Errorf("%q: goes on to %q", pasted, got)
+			t.Errorf("%q: redirects to %q", pasted, got)
 		}
 	}
 }
 
-// Whoever signs in anew leaves no session behind that nobody could end any more.
-func TestSignInEndsTheSessionBefore(t *testing.T) {
-	c := newCore(t)
+// TestSignInEndsPreviousSession checks that a new sign-in ends the previous session, whose cookie
+// it overwrites.
+func TestSignInEndsPreviousSession(t *testing.T) {
+	c := newFixture(t)
 	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Viewer}}
 	admin := c.as(identity.Admin)
 	wants(t, admin("GET", "/console/login?token=guess", nil), 401)
@@ -72,9 +73,9 @@ func TestSignInEndsTheSessionBefore(t *testing.T) {
 	wants(t, admin("GET", "/", nil), 401)
 }
 
-// What only looks at a link must not use it up.
-func TestLooksDoNotSignIn(t *testing.T) {
-	c := newCore(t)
+// TestPrefetchDoesNotSignIn checks that prefetches, HEAD requests and embeds do not use up a link.
+func TestPrefetchDoesNotSignIn(t *testing.T) {
+	c := newFixture(t)
 	c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Approver}}
 	for _, w := range []http.Header{
 		c.send("HEAD", "/console/login?token=good", nil).Header(),
@@ -87,10 +88,11 @@ func TestLooksDoNotSignIn(t *testing.T) {
 			t.Error("the link is used up")
 		}
 	}
-	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"), http.StatusSeeOther)
+	wants(t, c.send("GET", "/console/login?token=good", nil, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Dest", "document"),
+		http.StatusSeeOther)
 }
 
-func TestNextLeadsNowhereElse(t *testing.T) {
+func TestNextStaysOnServer(t *testing.T) {
 	for next, want := range map[string]string{
 		"":                               "/",
 		"/":                              "/",
@@ -117,10 +119,10 @@ func TestNextLeadsNowhereElse(t *testing.T) {
 		"/console/approvals/\x00":        "/",
 		"/console/approvals/%5cevil.com": "/",
 	} {
-		if got := localPath(next); got != want {
+		if got := safeNext(next); got != want {
 			t.Errorf("%q leads to %q, want %q", next, got, want)
 		}
-		c := newCore(t)
+		c := newFixture(t)
 		c.people.links = map[string]identity.Person{"good": {Name: "grace", Role: identity.Viewer}}
 		w := c.send("GET", "/console/login?token=good&next="+url.QueryEscape(next), nil)
 		if got := w.Header()["Location"]; !cmp.Equal(got, []string{want}) || len(w.Header()["Set-Cookie"]) != 1 {
@@ -129,13 +131,13 @@ func TestNextLeadsNowhereElse(t *testing.T) {
 	}
 }
 
-func FuzzNextStaysHere(f *testing.F) {
+func FuzzNextStaysOnServer(f *testing.F) {
 	f.Add("/console/approvals")
 	f.Add("//evil.example")
 	f.Add("/console/\\evil")
 	base, _ := url.Parse("http://127.0.0.1:8722/console/login")
 	f.Fuzz(func(t *testing.T, next string) {
-		path := localPath(next)
+		path := safeNext(next)
 		u, err := base.Parse(path)
 		if err != nil || u.Host != base.Host || u.Scheme != "http" || strings.ContainsAny(path, "\r\n\t\\") || strings.HasPrefix(path, "//") {
 			t.Errorf("%q leads to %q", next, path)
@@ -143,11 +145,11 @@ func FuzzNextStaysHere(f *testing.F) {
 	})
 }
 
-// Those who try links have to wait, and keep nobody out who has a good one.
+// TestBruteForce checks that failed sign-ins are rate limited, and that a valid link still works.
 func TestBruteForce(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.people.links = map[string]identity.Person{}
-	for i := range 20 { // good ones do not count
+	for i := range 20 { // successful sign-ins do not count
 		link := "good" + strconv.Itoa(i)
 		c.people.links[link] = identity.Person{Name: "grace", Role: identity.Admin}
 		wants(t, c.send("GET", "/console/login?token="+link, nil), http.StatusSeeOther)
@@ -176,7 +178,7 @@ func TestBruteForce(t *testing.T) {
 }
 
 func TestSignOut(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	viewer := c.as(identity.Viewer)
 	if w := viewer("GET", "/console/logout", nil); w.Code != 404 && w.Code != 405 {
 		t.Errorf("a link signs out: %d", w.Code)
@@ -193,7 +195,7 @@ func TestSignOut(t *testing.T) {
 }
 
 func TestSignInWhenTheStoreFails(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.people.fail = errors.New("disk full")
 	w := c.send("GET", "/console/login?token=good", nil)
 	wants(t, w, 500)
@@ -202,12 +204,13 @@ func TestSignInWhenTheStoreFails(t *testing.T) {
 	}
 }
 
-// Browsers hold the cookie back when a link of another site leads here.
+// TestComingFromAnotherSite checks the sign-in page after a link from another site, for which
+// browsers do not send the cookie.
 func TestComingFromAnotherSite(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	wants(t, c.send("GET", "/console/approvals/abc?x=1", nil, "Sec-Fetch-Site", "cross-site"), 401,
-		`<a href="/console/approvals/abc?x=1">go on to the page</a>`, `name="next" value="/console/approvals/abc?x=1"`)
-	if w := c.send("GET", "/", nil, "Sec-Fetch-Site", "none"); strings.Contains(w.Body.String(), "go on to the page") {
-		t.Error("somebody who came from nowhere is told that they came from another site")
+		`<a href="/console/approvals/abc?x=1">continue to the page</a>`, `name="next" value="/console/approvals/abc?x=1"`)
+	if w := c.send("GET", "/", nil, "Sec-Fetch-Site", "none"); strings.Contains(w.Body.String(), "continue to the page") {
+		t.Error("a direct visit shows the notice for visits from another site")
 	}
 }

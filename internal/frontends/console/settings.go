@@ -14,19 +14,19 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// settingsPage is what the page shows.
+// settingsPage is the data of the settings page.
 type settingsPage struct {
 	Settings []Setting
 	Identity string
 	Person   identity.Person
 	Tokens   []tokenRow
-	Ended    int // tokens that let nobody in any more and are not shown
+	Inactive int // number of expired and revoked tokens that are not shown
 	All      bool
 	Sets     []setRow
 	People   []identity.Session
 }
 
-// tokenRow is a token of an agent as the page shows it.
+// tokenRow is an agent token in the list.
 type tokenRow struct {
 	identity.Token
 	State, Rate string
@@ -47,7 +47,7 @@ func (v *visit) settings() error {
 	now := v.Now()
 	for _, t := range tokens {
 		if !t.Live(now) && !page.All {
-			page.Ended++
+			page.Inactive++
 			continue
 		}
 		row := tokenRow{Token: t, State: tokenState(t, now)}
@@ -59,44 +59,47 @@ func (v *visit) settings() error {
 	return v.page("settings", "settings", "Settings", page)
 }
 
-// tokenState is the state of a token in the words of the page.
+// tokenState returns the state of a token as the page shows it.
 func tokenState(t identity.Token, now time.Time) string {
 	state := t.State(now)
-	return cmp.Or(map[string]string{"foreign": "not made here", "live": "good"}[state], state)
+	return cmp.Or(map[string]string{"foreign": "not created here", "live": "active"}[state], state)
 }
 
-// madePage shows what is shown once.
-type madePage struct {
+// createdPage is the data of the page that shows a new secret, once.
+type createdPage struct {
 	Title, About string
 	Secret       string
 	Label        string
 	Facts        [][2]string
 }
 
-// makeToken makes a token and answers with its secret, which is in no address and is
-// never shown again.
+// makeToken creates a token and responds with its secret. The secret is in no URL and is never
+// shown again.
 func (v *visit) makeToken() error {
 	asked, err := v.newToken()
 	if err != nil {
 		return err
 	}
-	if err := v.ready("made"); err != nil {
+	if err := v.auditReady("created"); err != nil {
 		return err
 	}
 	secret, made, err := v.Tokens.Create(v.r.Context(), asked)
 	if err != nil {
 		return err
 	}
-	v.record("console/token_create", v.person, nil, jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
-	page := madePage{
+	v.record("console/token_create", v.person, nil,
+		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())))
+	page := createdPage{
 		Title: "Token " + made.Name, Label: "token", Secret: secret,
-		About: "Copy the token now: it is kept nowhere and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
-		Facts: [][2]string{{"Scopes", strings.Join(made.Scopes.List(), ", ")}, {"User", userWords(made.User)}, {"Good", untilWords(made.Expires)}},
+		About: "Copy the token now: it is not stored and will not be shown again. The agent sends it as Authorization: Bearer TOKEN.",
+		Facts: [][2]string{
+			{"Scopes", strings.Join(made.Scopes.List(), ", ")}, {"User", userText(made.User)}, {"Valid", validUntil(made.Expires)},
+		},
 	}
-	return v.page("made", "settings", page.Title, page)
+	return v.page("created", "settings", page.Title, page)
 }
 
-// newToken reads the form of a token.
+// newToken parses the form for a new token.
 func (v *visit) newToken() (identity.NewToken, error) {
 	form := v.r.PostForm
 	sets := []string{}
@@ -107,7 +110,9 @@ func (v *visit) newToken() (identity.NewToken, error) {
 	if err != nil {
 		return identity.NewToken{}, contract.Errorf(contract.Invalid, "%s", err)
 	}
-	made := identity.NewToken{Name: strings.TrimSpace(form.Get("name")), User: strings.TrimSpace(form.Get("user")), Scopes: scopes, By: v.person.Principal()}
+	made := identity.NewToken{
+		Name: strings.TrimSpace(form.Get("name")), User: strings.TrimSpace(form.Get("user")), Scopes: scopes, By: v.person.Principal(),
+	}
 	if days := form.Get("days"); days != "never" {
 		n, err := strconv.Atoi(days)
 		if err != nil || n < 1 || n > 3650 {
@@ -125,17 +130,17 @@ func (v *visit) newToken() (identity.NewToken, error) {
 	return made, nil
 }
 
-func userWords(user string) string {
+func userText(user string) string {
 	switch user {
 	case "":
-		return "none: it cannot reach what users own"
+		return "none: it cannot access the data of users"
 	case identity.AnyUser:
 		return "any"
 	}
 	return user
 }
 
-func untilWords(t time.Time) string {
+func validUntil(t time.Time) string {
 	if t.IsZero() {
 		return "until it is revoked"
 	}
@@ -143,16 +148,16 @@ func untilWords(t time.Time) string {
 }
 
 func (v *visit) revokeToken() error {
-	gone, err := v.Tokens.Revoke(v.r.Context(), v.r.PathValue("id"))
+	revoked, err := v.Tokens.Revoke(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(gone.Name)))
-	v.goTo("/console/settings")
+	v.record("console/token_revoke", v.person, nil, jsontree.M("name", jsontree.Str(revoked.Name)))
+	v.redirect("/console/settings")
 	return nil
 }
 
-// signOutOther ends the sessions of a person, here and in every page that is still open.
+// signOutOther ends all sessions of a person and the event streams of their open pages.
 func (v *visit) signOutOther() error {
 	name := v.r.PostForm.Get("name")
 	ended, err := v.People.SignOut(v.r.Context(), name)
@@ -162,13 +167,14 @@ func (v *visit) signOutOther() error {
 	if ended == 0 {
 		return contract.Errorf(contract.NotFound, "Nobody called %q is signed in", name)
 	}
-	v.record("console/sign_out_other", v.person, nil, jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
-	v.live.change(func() bool { v.live.signOuts++; return true })
-	v.goTo("/console/settings")
+	v.record("console/sign_out_other", v.person, nil,
+		jsontree.M("name", jsontree.Str(name)), jsontree.M("sessions", jsontree.Int(int64(ended))))
+	v.live.update(func() bool { v.live.signOuts++; return true })
+	v.redirect("/console/settings")
 	return nil
 }
 
-// makeLink makes a link with which another person can sign in, once.
+// makeLink creates a link with which another person can sign in once.
 func (v *visit) makeLink() error {
 	form := v.r.PostForm
 	role, err := identity.ParseRole(form.Get("role"))
@@ -180,19 +186,19 @@ func (v *visit) makeLink() error {
 		return contract.Errorf(contract.Invalid, "minutes must be a number from 1 to %d", 24*60)
 	}
 	who := identity.Person{Name: strings.TrimSpace(form.Get("name")), Role: role}
-	good := time.Duration(minutes) * time.Minute
-	if err := v.ready("made"); err != nil {
+	valid := time.Duration(minutes) * time.Minute
+	if err := v.auditReady("created"); err != nil {
 		return err
 	}
-	token, err := v.People.Link(who, good)
+	token, err := v.People.Link(who, valid)
 	if err != nil {
 		return err
 	}
 	v.record("console/link", v.person, nil, jsontree.M("name", jsontree.Str(who.Name)), jsontree.M("role", jsontree.Str(role.String())))
-	page := madePage{
+	page := createdPage{
 		Title: "Link for " + who.Name, Label: "link", Secret: v.base() + "/console/login?token=" + url.QueryEscape(token),
-		About: "Whoever opens this link first is signed in. Send it by a way that only this person reads.",
-		Facts: [][2]string{{"Role", role.String()}, {"Good", fmt.Sprintf("once, %s", untilWords(v.Now().Add(good)))}},
+		About: "Whoever opens this link first is signed in as this person. Send it through a channel that only they can read.",
+		Facts: [][2]string{{"Role", role.String()}, {"Valid", fmt.Sprintf("once, %s", validUntil(v.Now().Add(valid)))}},
 	}
-	return v.page("made", "settings", page.Title, page)
+	return v.page("created", "settings", page.Title, page)
 }

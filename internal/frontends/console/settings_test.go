@@ -15,9 +15,10 @@ import (
 )
 
 func TestSettings(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
-	wants(t, admin("GET", "/console/settings", nil), 200, "No agent has a token", "<th scope=\"row\" class=\"mono\">approve</th>", "flag", "default", "demo:write")
+	wants(t, admin("GET", "/console/settings", nil), 200, "No agent tokens", "<th scope=\"row\" class=\"mono\">approve</th>",
+		"flag", "default", "demo:write")
 	scopes, _ := identity.ParseScopes("demo:read", nil)
 	c.tokens.list = []identity.Token{
 		{ID: "1", Name: evil, Scopes: scopes, User: evil},
@@ -26,15 +27,15 @@ func TestSettings(t *testing.T) {
 		{ID: "4", Name: "strange", Scopes: scopes, Foreign: true},
 	}
 	w := admin("GET", "/console/settings", nil)
-	wants(t, w, 200, "&lt;script&gt;", `action="/console/settings/tokens/1/revoke"`, "Show 3 that ended")
+	wants(t, w, 200, "&lt;script&gt;", `action="/console/settings/tokens/1/revoke"`, "Show 3 inactive")
 	if strings.Contains(w.Body.String(), evil) || strings.Contains(w.Body.String(), ">gone<") {
-		t.Error("markup, or a token that ended, is shown")
+		t.Error("markup or an inactive token is shown")
 	}
-	wants(t, admin("GET", "/console/settings?tokens=all", nil), 200, "revoked", "expired", "not made here")
+	wants(t, admin("GET", "/console/settings?tokens=all", nil), 200, "revoked", "expired", "not created here")
 }
 
 func TestTokens(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
 	w := admin("POST", "/console/settings/tokens", url.Values{
 		"name": {" helper "}, "scope": {"demo:read", "demo:write"}, "user": {"ada"}, "days": {"30"}, "rate": {"600/min"},
@@ -44,11 +45,11 @@ func TestTokens(t *testing.T) {
 	made := c.tokens.list[0]
 	if made.Name != "helper" || made.User != "ada" || made.By != "console:ada" || !made.Expires.Equal(c.now.Add(30*24*time.Hour)) ||
 		made.Rate != (ratelimit.Rate{Requests: 600, Per: time.Minute}) || !cmp.Equal(made.Scopes, want) {
-		t.Errorf("made %+v", made)
+		t.Errorf("created %+v", made)
 	}
 	wants(t, admin("POST", "/console/settings/tokens/t1/revoke", url.Values{}), 303)
 	if c.tokens.list[0].Revoked.IsZero() {
-		t.Error("the token is good")
+		t.Error("the token is not revoked")
 	}
 	wants(t, admin("POST", "/console/settings/tokens/nothing/revoke", url.Values{}), 404)
 	records := []string{
@@ -59,61 +60,64 @@ func TestTokens(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Contains(c.log.String()+strings.Join(c.recorded(), ""), "remit_secret") {
-		t.Error("the secret is written down")
+		t.Error("the secret is in the log or the audit records")
 	}
 }
 
-func TestTokensThatMakeNoSense(t *testing.T) {
-	c := newCore(t)
+func TestInvalidTokenForms(t *testing.T) {
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
-	for words, form := range map[string]url.Values{
+	for message, form := range map[string]url.Values{
 		"did you mean &#34;demo&#34;": {"name": {"x"}, "scope": {"dem:read"}, "days": {"7"}},
 		"name at least one scope":     {"name": {"x"}, "days": {"7"}},
 		"days must be a number":       {"name": {"x"}, "scope": {"*:read"}, "days": {"99999"}},
 		"is not a rate":               {"name": {"x"}, "scope": {"*:read"}, "days": {"never"}, "rate": {"often"}},
 	} {
-		wants(t, admin("POST", "/console/settings/tokens", form), 400, words)
+		wants(t, admin("POST", "/console/settings/tokens", form), 400, message)
 	}
 	if len(c.tokens.list) != 0 {
-		t.Errorf("made %v", c.tokens.list)
+		t.Errorf("created %v", c.tokens.list)
 	}
 }
 
 func TestLinks(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
 	w := admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"approver"}, "minutes": {"10"}})
 	wants(t, w, 200, "http://127.0.0.1:8722/console/login?token=link%2Bfor%2Fgrace", "2026-08-01 12:10 UTC")
 	if diff := cmp.Diff([]string{`console:ada console/link ok {"name":"grace","role":"approver","address":"192.0.2.1"}`}, c.recorded()); diff != "" {
 		t.Error(diff)
 	}
-	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"nobody"}, "minutes": {"10"}}), 400, "must be viewer, approver or admin")
-	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"viewer"}, "minutes": {"1e9"}}), 400, "minutes must be a number")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"nobody"}, "minutes": {"10"}}), 400,
+		"must be viewer, approver or admin")
+	wants(t, admin("POST", "/console/settings/links", url.Values{"name": {"grace"}, "role": {"viewer"}, "minutes": {"1e9"}}), 400,
+		"minutes must be a number")
 	wants(t, admin("POST", "/console/settings/links", url.Values{"role": {"viewer"}, "minutes": {"10"}}), 400, "A name is needed")
 }
 
-func TestNothingIsMadeWithoutARecord(t *testing.T) {
-	c := newCore(t)
+func TestNothingIsCreatedWithoutARecord(t *testing.T) {
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
 	c.tokens.list = []identity.Token{{ID: "old", Name: "old"}}
-	c.full = errors.New("disk full")
+	c.auditErr = errors.New("disk full")
 	for path, form := range map[string]url.Values{
 		"tokens": {"name": {"x"}, "scope": {"demo:read"}, "days": {"7"}},
 		"links":  {"name": {"grace"}, "role": {"viewer"}, "minutes": {"10"}},
 	} {
 		w := admin("POST", "/console/settings/"+path, form)
-		wants(t, w, 503, "nothing was made")
+		wants(t, w, 503, "nothing was created")
 		lacks(t, w, "disk full")
 	}
-	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303) // rights are taken away all the same
+	wants(t, admin("POST", "/console/settings/tokens/old/revoke", url.Values{}), 303) // revoking does not require the audit log
 	if len(c.tokens.list) != 1 || c.tokens.list[0].Revoked.IsZero() {
 		t.Errorf("tokens: %+v", c.tokens.list)
 	}
 }
 
-// Whoever holds a session that they should not is signed out, in every page that is open.
+// TestSignOutOther checks that an admin can end all sessions of a person, and that their open pages
+// are notified.
 func TestSignOutOther(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	admin := c.as(identity.Admin)
 	c.people.cookies["one"] = identity.Person{Name: evil, Role: identity.Viewer}
 	c.people.cookies["two"] = identity.Person{Name: evil, Role: identity.Approver}
@@ -125,7 +129,7 @@ func TestSignOutOther(t *testing.T) {
 	c.records = nil
 	wants(t, admin("POST", "/console/settings/signout", url.Values{"name": {evil}}), 303)
 	if _, live := c.people.cookies["one"]; live || c.live.signOuts != 1 {
-		t.Errorf("they are in: %v; pages were told %d times", live, c.live.signOuts)
+		t.Errorf("still signed in: %v; pages were notified %d times", live, c.live.signOuts)
 	}
 	if got := c.recorded(); len(got) != 1 || !strings.HasPrefix(got[0], "console:ada console/sign_out_other ok ") || !strings.Contains(got[0], `"sessions":2`) {
 		t.Errorf("recorded %q", got)
@@ -134,7 +138,7 @@ func TestSignOutOther(t *testing.T) {
 }
 
 func TestOverview(t *testing.T) {
-	c := newCore(t)
+	c := newFixture(t)
 	c.Clients = func(base string) []Client {
 		return []Client{{ID: "one", Title: "One", Command: "one mcp add " + base, Link: "javascript:alert(1)"}, {ID: "two", Title: "Two", Snippet: "{}", Place: "~/two.json", Link: "cursor://x/y?z=1&a=2"}}
 	}
@@ -143,15 +147,15 @@ func TestOverview(t *testing.T) {
 	}
 	viewer := c.as(identity.Viewer)
 	w := viewer("GET", "/", nil)
-	wants(t, w, 200, "/home/ada/garden", "2 tools, 1 of them writes", "code index", ">fails<", ">works<", "Nothing waits",
-		"Nothing has called yet", "one mcp add http://127.0.0.1:8722", "waits for a person where contracts say so")
+	wants(t, w, 200, "/home/ada/garden", "2 tools, 1 of them writes", "code index", ">fails<", ">works<", "Nothing is waiting",
+		"No calls yet", "one mcp add http://127.0.0.1:8722", "wait for a person if the contract requires approval")
 	if strings.Contains(w.Body.String(), "secret reason") || strings.Contains(w.Body.String(), "/console/settings") {
 		t.Error("a viewer sees what is for the log, or for admins")
 	}
 	for range 7 {
-		c.ask(t, "k3v9q2xa7m", "agent:x", `{}`)
+		c.addRequest(t, "k3v9q2xa7m", "agent:x", `{}`)
 	}
-	wants(t, viewer("GET", "/console/overview/approvals", nil), 200, "/console/approvals/k3v9q2xa7m", "More wait")
+	wants(t, viewer("GET", "/console/overview/approvals", nil), 200, "/console/approvals/k3v9q2xa7m", ">2 more waiting<")
 	wants(t, viewer("GET", "/console/overview/calls", nil), 204)
 	wants(t, viewer("GET", "/console/overview/other", nil), 404)
 

@@ -20,9 +20,8 @@ var staticFiles embed.FS
 
 const staticPrefix = "/console/static/"
 
-// assets are the hashes of the static files by their name, worked out when the first
-// page is made. An address holds the hash, so that browsers may keep what is there for
-// good.
+// assets returns the hashes of the static files by name, computed when the first page is rendered.
+// URLs contain the hash, so that browsers may cache the files for ever.
 var assets = sync.OnceValue(func() map[string]string {
 	hashes := map[string]string{}
 	_ = fs.WalkDir(staticFiles, "static", func(name string, entry fs.DirEntry, err error) error {
@@ -33,28 +32,29 @@ var assets = sync.OnceValue(func() map[string]string {
 		sum := sha256.Sum256(content)
 		hashes[strings.TrimPrefix(name, "static/")] = hex.EncodeToString(sum[:6])
 		return err
-	}) // what is embedded can be read
+	}) // embedded files can always be read
 	return hashes
 })
 
-// assetURL is where browsers find a static file.
+// assetURL returns the URL of a static file.
 func assetURL(name string) (string, error) {
 	hash, ok := assets()[name]
 	if !ok {
-		return "", fmt.Errorf("there is no static file %s", name)
+		return "", fmt.Errorf("no static file %s", name)
 	}
 	return staticPrefix + hash + "/" + name, nil
 }
 
-// stylesheets and scripts are the addresses of all there are.
+// stylesheets returns the URLs of all stylesheets, in order.
 func stylesheets() []string { return linked(".css", "vendor/uPlot.min.css", "console.css") }
 
+// scripts returns the URLs of all scripts, in order.
 func scripts() []string {
 	return linked(".js", "vendor/htmx.min.js", "vendor/uPlot.iife.min.js", "console.js")
 }
 
-// linked are the addresses of the files of a kind: some first, then all others that are
-// ours.
+// linked returns the URLs of the static files with an extension: those in first, then all others
+// that are not vendored.
 func linked(kind string, first ...string) []string {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(assets())) {
@@ -71,14 +71,15 @@ func linked(kind string, first ...string) []string {
 	return addresses
 }
 
-// contentType is that of a static file; the system's own table may hold anything.
+// contentType returns the media type of a static file. It does not use the table of the operating
+// system, which may contain anything.
 func contentType(name string) string {
 	known := map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	return cmp.Or(known[path.Ext(name)], "text/plain; charset=utf-8")
 }
 
-// static answers with a file for good if it is the one that the address names, and not
-// at all otherwise.
+// static responds with a static file, cached for ever, if the hash in the URL is current, and with
+// Not found otherwise.
 func (c *Console) static(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	content, err := staticFiles.ReadFile("static/" + name)
@@ -88,5 +89,5 @@ func (c *Console) static(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", contentType(name))
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, _ = w.Write(content) //nolint:gosec // it is a file of ours, and the address only names it
+	_, _ = w.Write(content) //nolint:gosec // the content is an embedded file; the URL only selects it
 }

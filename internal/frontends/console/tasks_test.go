@@ -13,7 +13,7 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// column cuts a column out of the board.
+// column returns the HTML of one column of the board.
 func column(page, key string) string {
 	_, rest, _ := strings.Cut(page, `<section class="column `+key+`"`)
 	column, _, _ := strings.Cut(rest, "</section>")
@@ -62,8 +62,8 @@ func TestTaskBoard(t *testing.T) {
 	expect(t, s.get("/console/tasks?user=nobody"), 200, "No tasks yet")
 	expect(t, s.get("/console/tasks?search=TOMORROW"), 200, "Tomorrow")
 	expectNot(t, s.get("/console/tasks?search=TOMORROW"), "Yesterday")
-	expect(t, s.get("/console/tasks?search=none+such"), 200, "No task fits")
-	expect(t, s.get("/console/tasks?priority=High"), 200, "No task fits")
+	expect(t, s.get("/console/tasks?search=none+such"), 200, "No matching tasks")
+	expect(t, s.get("/console/tasks?priority=High"), 200, "No matching tasks")
 	expect(t, s.get("/console/tasks?priority="+url.QueryEscape(nasty)), 400)
 	expect(t, s.get("/console/tasks?today=nonsense"), 400)
 	expect(t, s.get("/console/tasks?user="+url.QueryEscape(nasty)), 200)
@@ -72,7 +72,8 @@ func TestTaskBoard(t *testing.T) {
 
 var older = regexp.MustCompile(`<a href="([^"]*)">Older`)
 
-// TestTaskPages: each task is on one page of its column, whatever lies between.
+// TestTaskPages checks that each task is on exactly one page of its column, also if other tasks lie
+// in between.
 func TestTaskPages(t *testing.T) {
 	s := newStack(t, nil)
 	for i := range 60 {
@@ -90,7 +91,7 @@ func TestTaskPages(t *testing.T) {
 			part := column(w.Body.String(), key)
 			for _, title := range regexp.MustCompile(`Number \d+\.</p>`).FindAllString(part, -1) {
 				if seen[title] {
-					t.Errorf("%s: %s is there twice", key, title)
+					t.Errorf("%s: %s is listed twice", key, title)
 				}
 				seen[title] = true
 			}
@@ -105,19 +106,20 @@ func TestTaskPages(t *testing.T) {
 	}
 }
 
-func TestTaskDeeds(t *testing.T) {
+func TestTaskForms(t *testing.T) {
 	s := newStack(t, nil)
 	w := s.post("/console/tasks?user=grace", url.Values{"title": {"Call the dentist"}, "new_priority": {"High"}, "due_date": {"2026-08-01"}})
 	expect(t, w, 303)
 	if at := w.Header().Get("Location"); at != "/console/tasks?user=grace" {
-		t.Errorf("led to %q", at)
+		t.Errorf("redirects to %q", at)
 	}
 	expect(t, s.get("/console/tasks?user=grace"), 200, "Call the dentist")
 	expect(t, s.post("/console/tasks/1/done?user=grace", nil), 303)
 	if done := column(s.get("/console/tasks?user=grace").Body.String(), "done"); !strings.Contains(done, "Call the dentist") {
 		t.Error("it is not done:", done)
 	}
-	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"  "}, "description": {nasty}}), 400, "Title cannot be empty", "&lt;script&gt;")
+	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"  "}, "description": {nasty}}), 400,
+		"Title cannot be empty", "&lt;script&gt;")
 	expect(t, s.post("/console/tasks?user=grace", url.Values{"title": {"x"}, "due_date": {"soon"}}), 400, "real date")
 	expect(t, s.post("/console/tasks/99/done?user=grace", nil), 404, "Task not found")
 	expect(t, s.post("/console/tasks/1/done?user=ada", nil), 404)
@@ -127,12 +129,12 @@ func TestTaskDeeds(t *testing.T) {
 	expectNot(t, s.get("/console/tasks?user=grace"), "Add a task")
 }
 
-// TestTaskThatWaits: an operator can have a person asked for each task.
+// TestTaskThatWaits checks the form if an operator requires approval for new tasks.
 func TestTaskThatWaits(t *testing.T) {
 	s := newStack(t, nil, func(c *cli.Settings) {
 		c.Tools = map[string]contract.Tightening{"add_task": {Approval: true}}
 	})
 	w := s.post("/console/tasks?user=grace", url.Values{"title": {"Call the dentist"}})
-	expect(t, w, 202, "This waits for a person", `href="/console/approvals/`, `value="Call the dentist"`)
+	expect(t, w, 202, "This needs a person’s approval", `href="/console/approvals/`, `value="Call the dentist"`)
 	expect(t, s.get("/console/tasks?user=grace"), 200, "No tasks yet")
 }

@@ -7,11 +7,11 @@ import (
 	"remit/internal/contract"
 )
 
-// taskForm is what somebody typed, and what came of it.
+// taskForm is the content of the form for a new task, and its result.
 type taskForm struct {
 	Title, Description, Priority, Due string
 	Problem                           string
-	Approval                          string // the request that it waits for
+	Approval                          string // the approval request that it waits for
 	failed                            contract.Kind
 }
 
@@ -22,13 +22,13 @@ func (f taskForm) status() int {
 	return f.failed.Status()
 }
 
-// Open tells whether somebody is still at it.
+// Open reports whether the form is to be shown unfolded.
 func (f taskForm) Open() bool { return f.Title != "" || f.Problem != "" }
 
-// Chosen is the priority that the form proposes.
+// Chosen returns the selected priority of the form.
 func (f taskForm) Chosen() string { return cmp.Or(f.Priority, "Medium") }
 
-// addTask adds a task of the form.
+// addTask adds the task of the form.
 func (v *visit) addTask() error {
 	form := taskForm{
 		Title: v.r.PostForm.Get("title"), Description: v.r.PostForm.Get("description"),
@@ -46,7 +46,7 @@ func (v *visit) completeTask() error {
 	return v.backToBoard(taskForm{}, err)
 }
 
-// taskUser is whose tasks a form is about.
+// taskUser returns the user whose tasks a form changes.
 func (v *visit) taskUser() string {
 	if user := v.r.URL.Query().Get("user"); user != "" {
 		return user
@@ -54,14 +54,15 @@ func (v *visit) taskUser() string {
 	return v.person.Name
 }
 
-// backToBoard shows the board again: what was typed is kept if it came to nothing.
+// backToBoard shows the board after a form was sent. If the call failed, the form keeps its
+// content.
 func (v *visit) backToBoard(form taskForm, err error) error {
 	if err == nil {
 		http.Redirect(v.w, v.r, v.boardURL().String(), http.StatusSeeOther)
 		return nil
 	}
 	failure := contract.AsError(err)
-	switch form.Approval = waiting(failure); {
+	switch form.Approval = pendingApproval(failure); {
 	case form.Approval != "":
 	case failure.Kind == contract.Invalid || failure.Kind == contract.NotFound || failure.Kind == contract.Conflict:
 		form.Problem = failure.Message

@@ -18,40 +18,40 @@ func (v *visit) listTools() error {
 	return v.page("tools", "tools", "Tools", map[string]any{"Sets": sets, "ReadOnly": v.Engine.ReadOnly})
 }
 
-// toolView is a contract as its page shows it.
+// toolView is the data of the page of a tool.
 type toolView struct {
 	*engine.Tool
 	Hints      []string
-	Tokens     int // what its definition costs a model, about
-	Definition int // bytes of it
-	Answers    string
+	Tokens     int    // estimated tokens of the definition
+	Definition int    // bytes of the definition
+	Response   string // the size limit of responses
 	Input      []schemaRow
 	Output     []schemaRow
 	Errors     []errorRow
 	Coded      bool // errors have codes
 	Examples   []exampleView
 	Form       form
-	May        bool // the person may try it
+	MayTry     bool // the visitor may call it
 	Filled     string
 	Tried      *trial
 	Snippets   snippets
 }
 
-// errorRow is a kind of failure as the contract words it.
+// errorRow is a kind of error, with the contract's rule for it.
 type errorRow struct {
 	Kind contract.Kind
 	contract.ErrorRule
 }
 
-// exampleView is a documented call.
+// exampleView is an example of the contract.
 type exampleView struct {
 	Number    int
 	Title     string
 	Arguments string
 	Answer    string
 	Fails     bool
-	Before    []string // calls that come first
-	Given     []string // files that are there
+	Before    []string // calls that the example makes first
+	Given     []string // files that exist before the example
 }
 
 func (v *visit) showTool() error {
@@ -67,7 +67,7 @@ func (v *visit) showTool() error {
 	return v.page("tool", "tools", t.Title, view)
 }
 
-// prefill fills the form with the example of a number.
+// prefill fills the form with the example of the given number.
 func (t *toolView) prefill(number string) {
 	examples := t.Contract.Examples
 	n, err := strconv.Atoi(number)
@@ -82,8 +82,8 @@ func (v *visit) toolView(t *engine.Tool) *toolView {
 	definition := export.Tool(t.Contract)
 	size := len(definition.Append(nil))
 	view := &toolView{
-		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Answers: answersOf(t.Contract),
-		Input: schemaRows(&t.Input), Form: newForm(t.Contract), May: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
+		Tool: t, Hints: hintsOf(t.Contract), Definition: size, Tokens: (size + 3) / 4, Response: responseSize(t.Contract),
+		Input: schemaRows(&t.Input), Form: newForm(t.Contract), MayTry: v.mayUse(t) == nil, Snippets: v.snippetsOf(t),
 	}
 	if !t.Content {
 		view.Output = schemaRows(&t.Output)
@@ -111,7 +111,7 @@ func viewOf(number int, e *contract.Example) exampleView {
 	return view
 }
 
-// hintsOf tells what a tool does to the world.
+// hintsOf describes the side effects of a tool.
 func hintsOf(c *contract.Contract) []string {
 	choose := func(is bool, yes, no string) string {
 		if is {
@@ -122,28 +122,30 @@ func hintsOf(c *contract.Contract) []string {
 	hints := []string{choose(c.Hints.ReadOnly, "It only reads: calling it changes nothing.", "It writes: calling it may change something.")}
 	if !c.Hints.ReadOnly {
 		hints = append(hints,
-			choose(c.Hints.Destructive, "It may destroy what is there.", "It only adds; it destroys nothing."),
-			choose(c.Hints.Idempotent, "To call it again with the same arguments changes nothing more.", "Each call counts: to call it again does it again."))
+			choose(c.Hints.Destructive, "It is destructive: it may overwrite or delete data.", "It only adds data; it is not destructive."),
+			choose(c.Hints.Idempotent, "It is idempotent: repeating a call with the same arguments changes nothing more.",
+				"It is not idempotent: repeating a call repeats the change."))
 	}
 	return append(hints, choose(c.Hints.OpenWorld, "It reaches beyond this workspace.", "It stays within this workspace."))
 }
 
-// answersOf tells how long answers may become.
-func answersOf(c *contract.Contract) string {
+// responseSize describes the size limit of responses.
+func responseSize(c *contract.Contract) string {
+	limit := "at most " + c.Truncate.Budget.String() + " (about " + tokens(c.Truncate.Budget) + " tokens); "
 	switch {
 	case c.Truncate.List == "":
-		return "not bounded by the contract"
+		return "not limited by the contract"
 	case c.Truncate.Cursor != "":
-		return "at most " + c.Truncate.Budget.String() + " (about " + tokens(c.Truncate.Budget) + " tokens); what is beyond comes with " + c.Truncate.Cursor
+		return limit + "continue with " + c.Truncate.Cursor
 	default:
-		return "at most " + c.Truncate.Budget.String() + " (about " + tokens(c.Truncate.Budget) + " tokens); " + c.Truncate.List + " is cut beyond that"
+		return limit + c.Truncate.List + " is truncated beyond that"
 	}
 }
 
-// tokens estimates what a size costs a model.
+// tokens estimates the number of tokens of a text of the given size.
 func tokens(size contract.Bytes) string { return grouped(int(size+3) / 4) }
 
-// grouped writes a number with its thousands apart.
+// grouped formats a number with thousands separators.
 func grouped(n int) string {
 	digits := strconv.Itoa(n)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -152,13 +154,13 @@ func grouped(n int) string {
 	return digits
 }
 
-// Writes tells what needs another role to be tried.
+// Writes reports whether the tool writes, and so requires another role to be tried.
 func (t *toolView) Writes() bool { return !t.Tool.Hints.ReadOnly }
 
-// Window is how long a request for approval, and then its answer, counts.
-func (t *toolView) Window() string { return spanWords(time.Duration(t.Approval.Window)) }
+// Window returns for how long a request for approval is valid, and then its decision.
+func (t *toolView) Window() string { return formatSpan(time.Duration(t.Approval.Window)) }
 
-// Short is the start of the digest, by which people tell contracts apart.
+// Short returns the start of the digest, enough to tell contracts apart.
 func (t *toolView) Short() string {
 	_, digest, _ := strings.Cut(t.Digest, ":")
 	return digest[:min(len(digest), 12)]

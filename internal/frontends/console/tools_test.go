@@ -15,17 +15,17 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// patient is an approver under whom every call waits.
-type patient struct{}
+// pendingApprover is an approver that leaves every call pending.
+type pendingApprover struct{}
 
-func (patient) Pass(context.Context, approval.Subject, approval.Asker) error {
+func (pendingApprover) Pass(context.Context, approval.Subject, approval.Asker) error {
 	return contract.Errorf(contract.Pending, "Approval needed").With("approval", map[string]any{"id": "k3v9q2xa7m", "status": "pending"})
 }
 
-// workshop is the console with tools to try.
-func workshop(t testing.TB) *core {
+// newToolFixture returns a fixture with tools to try.
+func newToolFixture(t testing.TB) *fixture {
 	t.Helper()
-	c := newCore(t)
+	c := newFixture(t)
 	type in struct {
 		Text  string   `json:"text"`
 		Count int      `json:"count"`
@@ -61,15 +61,15 @@ examples:
     result: {said: aa}
 ` + more
 	}
-	set := enginetest.Load(t, coreSet, map[string]string{
+	set := enginetest.Load(t, fixtureSet, map[string]string{
 		"look":  tool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
 		"write": tool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
 	})
-	c.Engine = enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: patient{}, Audit: c})
+	c.Engine = enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: pendingApprover{}, Audit: c})
 	return c
 }
 
-// lacks checks that an answer does not hold texts.
+// lacks checks that a response does not contain texts.
 func lacks(t *testing.T, w *httptest.ResponseRecorder, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -80,25 +80,26 @@ func lacks(t *testing.T, w *httptest.ResponseRecorder, texts ...string) {
 }
 
 func TestToolPages(t *testing.T) {
-	c := workshop(t)
+	c := newToolFixture(t)
 	viewer := c.as(identity.Viewer)
 	list := viewer("GET", "/console/tools", nil)
 	wants(t, list, 200, `href="/console/tools/look"`, `href="/console/tools/write"`, "1.2.3")
 	lacks(t, list, "<script>alert", "<b>something")
 	page := viewer("GET", "/console/tools/look", nil)
-	wants(t, page, 200, "It only reads", "at most 10 characters", "otherwise 1", "<strong>required</strong>", `maxlength="10"`, `min="1"`, `max="3"`,
-		"remit call look text=a count=2", "curl http://127.0.0.1:8722/tools/look", "tools/call", "an estimate", `action="/console/tools/look/try#answer"`)
+	wants(t, page, 200, "It only reads", "at most 10 characters", "default 1", "<strong>required</strong>", `maxlength="10"`,
+		`min="1"`, `max="3"`,
+		"remit call look text=a count=2", "curl http://127.0.0.1:8722/tools/look", "tools/call", "(estimate: ", `action="/console/tools/look/try#answer"`)
 	lacks(t, page, "<script>alert", "<b>something")
-	wants(t, viewer("GET", "/console/tools/look?example=1", nil), 200, `value="a"`, `value="2"`, "Filled with the example")
+	wants(t, viewer("GET", "/console/tools/look?example=1", nil), 200, `value="a"`, `value="2"`, "Filled in from the example")
 	wants(t, viewer("GET", "/console/tools/look?example=99", nil), 200, `value=""`)
 	wants(t, viewer("GET", "/console/tools/look?as=json", nil), 200, `name="json"`)
 	wants(t, viewer("GET", "/console/tools/lok", nil), 404, "did you mean")
-	wants(t, viewer("GET", "/console/tools/write", nil), 200, "To try it needs the role approver")
+	wants(t, viewer("GET", "/console/tools/write", nil), 200, "You need the approver role to try it")
 	lacks(t, viewer("GET", "/console/tools/write", nil), "<form class=\"try\"")
 }
 
 func TestTrying(t *testing.T) {
-	c := workshop(t)
+	c := newToolFixture(t)
 	viewer, approver := c.as(identity.Viewer), c.as(identity.Approver)
 	try := func(values ...string) url.Values {
 		form := url.Values{}
@@ -115,7 +116,7 @@ func TestTrying(t *testing.T) {
 		more   []string // headers
 		status int
 		want   []string
-		record string // how the call is recorded; "" if there was none
+		record string // start of the audit record; "" for none
 	}{
 		{
 			"fine", viewer, "look", try("arg.text", "<i>x", "arg.count", "2", "arg.words", "a\r\nb"), nil, 200,
@@ -130,8 +131,8 @@ func TestTrying(t *testing.T) {
 		},
 		{"no arguments", viewer, "look", try(), nil, 200, []string{"text is required"}, "console:ada demo/look invalid {}"},
 		{"broken JSON", viewer, "look", try("json", `{"text`), nil, 400, []string{"not valid JSON", "{&#34;text</textarea>"}, ""},
-		{"JSON that is no object", viewer, "look", try("json", `[1]`), nil, 200, []string{"must be an object"}, "console:ada demo/look invalid"},
-		{"a viewer writes", viewer, "write", try("arg.text", "x"), nil, 403, []string{"needs the role approver"}, "console:ada console/refused denied"},
+		{"JSON that is not an object", viewer, "look", try("json", `[1]`), nil, 200, []string{"must be an object"}, "console:ada demo/look invalid"},
+		{"a viewer writes", viewer, "write", try("arg.text", "x"), nil, 403, []string{"you need the role approver to try it"}, "console:ada console/refused denied"},
 		{"an approver writes", approver, "write", try("arg.text", "x"), nil, 200, []string{`href="/console/approvals/k3v9q2xa7m"`}, `console:ada demo/write pending {"text":"x"}`},
 		{"no such tool", approver, "wite", try(), nil, 404, []string{"did you mean"}, ""},
 		{"another site", approver, "write", try("arg.text", "x"), []string{"Sec-Fetch-Site", "cross-site"}, 403, []string{"another web site"}, "nobody console/refused denied"},
@@ -150,7 +151,7 @@ func TestTrying(t *testing.T) {
 		})
 	}
 	if w := approver("GET", "/console/tools/look/try", nil); w.Code == 200 {
-		t.Error("a tool is called by looking")
+		t.Error("GET calls a tool")
 	}
 	for _, r := range c.records {
 		if r.Face != "console" {
@@ -159,17 +160,17 @@ func TestTrying(t *testing.T) {
 	}
 }
 
-// TestEveryContractHasAPage: each of the catalog is shown in full.
+// TestEveryContractHasAPage checks that each contract of the catalog is shown in full.
 func TestEveryContractHasAPage(t *testing.T) {
-	c := newCore(t)
-	for _, contract := range everyContract(t) {
+	c := newFixture(t)
+	for _, contract := range allContracts(t) {
 		w := httptest.NewRecorder()
 		v := &visit{Console: c.Console, w: w, r: httptest.NewRequest(http.MethodGet, "/", nil), person: identity.Person{Name: "ada", Role: identity.Admin}}
 		view := v.toolView(&engine.Tool{Contract: contract, ID: contract.Set + "/" + contract.Name})
 		if err := v.page("tool", "tools", contract.Title, view); err != nil {
 			t.Fatalf("%s: %v", contract.Name, err)
 		}
-		wants(t, w, 200, "<h2>Takes</h2>", "<h2>Errors</h2>", contract.Version.String())
+		wants(t, w, 200, "<h2>Input</h2>", "<h2>Output</h2>", "<h2>Errors</h2>", contract.Version.String())
 		for _, p := range contract.Input.Field("properties").Members {
 			wants(t, w, 200, ">"+p.Key+"<", `name="arg.`+p.Key+`"`)
 		}
@@ -178,9 +179,9 @@ func TestEveryContractHasAPage(t *testing.T) {
 }
 
 func TestSchemasAsRows(t *testing.T) {
-	for _, c := range everyContract(t) {
+	for _, c := range allContracts(t) {
 		for _, row := range append(schemaRows(&c.Input), schemaRows(&c.Output)...) {
-			if row.Type == "" || row.Name == "" || row.Depth > deepest {
+			if row.Type == "" || row.Name == "" || row.Depth > maxSchemaDepth {
 				t.Errorf("%s: %+v", c.Name, row)
 			}
 		}

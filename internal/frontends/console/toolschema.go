@@ -8,22 +8,22 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// schemaRow is one field of a schema, as a table shows it.
+// schemaRow is one field of a schema in the table.
 type schemaRow struct {
 	Name     string
-	Depth    int // how far it is within others; a class indents it
+	Depth    int // nesting depth; a CSS class indents it
 	Type     string
 	Required bool
 	About    string
-	Rules    []string // bounds, choices and the like, in words
-	Codes    []string // the codes of errors here
+	Rules    []string // bounds, choices and other rules, as text
+	Codes    []string // error codes for this field
 }
 
-// deepest is how far schemas are followed; none of ours is deeper, but a reference may
-// lead back to where it stands.
-const deepest = 6
+// maxSchemaDepth bounds how deep schemas are followed. None of ours is deeper, but a reference may
+// be recursive.
+const maxSchemaDepth = 6
 
-// schemaRows lays a schema out as rows.
+// schemaRows returns the fields of a schema as rows.
 func schemaRows(s *jsontree.Value) []schemaRow {
 	t := &schemaTable{root: s}
 	t.object(s, 0)
@@ -35,14 +35,15 @@ type schemaTable struct {
 	rows []schemaRow
 }
 
-// object adds the properties of a schema, and of all schemas that go together with it.
+// object adds the properties of a schema and of all schemas in its allOf.
 func (t *schemaTable) object(s *jsontree.Value, depth int) {
-	if depth > deepest {
+	if depth > maxSchemaDepth {
 		return
 	}
 	required := s.Field("required")
 	for _, p := range s.Field("properties").Members {
-		t.field(p.Key, &p.Value, depth, slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key }))
+		t.field(p.Key, &p.Value, depth,
+			slices.ContainsFunc(required.Members, func(m jsontree.Member) bool { return m.Value.Text == p.Key }))
 	}
 	if other := s.Field("additionalProperties"); other.Kind == jsontree.Object {
 		t.field("any other", &other, depth, false)
@@ -77,7 +78,7 @@ func (t *schemaTable) field(name string, s *jsontree.Value, depth int, required 
 
 // resolved follows a reference within the document.
 func (t *schemaTable) resolved(s *jsontree.Value) *jsontree.Value {
-	for range deepest {
+	for range maxSchemaDepth {
 		name, ok := strings.CutPrefix(textOf(s, "$ref"), "#/$defs/")
 		if !ok {
 			return s
@@ -88,7 +89,7 @@ func (t *schemaTable) resolved(s *jsontree.Value) *jsontree.Value {
 	return s
 }
 
-// typeOf names the type of a field in words.
+// typeOf returns the type of a field as text.
 func typeOf(s *jsontree.Value) string {
 	kind := s.Field("type")
 	switch {
@@ -101,7 +102,7 @@ func typeOf(s *jsontree.Value) string {
 	case kind.Text != "":
 		return kind.Text
 	case kind.Kind == jsontree.Array:
-		return wordsOf(&kind, " or ")
+		return joinValues(&kind, " or ")
 	}
 	if name := textOf(s, "$ref"); name != "" {
 		return name[strings.LastIndexByte(name, '/')+1:]
@@ -116,8 +117,8 @@ func typeOf(s *jsontree.Value) string {
 	return strings.Join(slices.Compact(kinds), " or ")
 }
 
-// wordsOf joins the elements of a list: texts as they are, all else as JSON.
-func wordsOf(list *jsontree.Value, between string) string {
+// joinValues joins the elements of a list: strings as they are, everything else as JSON.
+func joinValues(list *jsontree.Value, between string) string {
 	words := make([]string, len(list.Members))
 	for i, m := range list.Members {
 		words[i] = m.Value.Text
@@ -128,24 +129,24 @@ func wordsOf(list *jsontree.Value, between string) string {
 	return strings.Join(words, between)
 }
 
-// rulesOf tells what a schema asks of a value, in words.
+// rulesOf describes the constraints of a schema.
 func rulesOf(s *jsontree.Value) []string {
 	var rules []string
 	for _, m := range s.Members {
 		value := m.Value.Text
 		switch m.Key {
 		case "enum":
-			rules = append(rules, "one of "+wordsOf(&m.Value, ", "))
+			rules = append(rules, "one of "+joinValues(&m.Value, ", "))
 		case "default":
-			rules = append(rules, "otherwise "+string(m.Value.Append(nil)))
+			rules = append(rules, "default "+string(m.Value.Append(nil)))
 		case "format":
 			rules = append(rules, "a "+value)
 		case "x-trim":
-			rules = append(rules, "white space around it does not count")
+			rules = append(rules, "surrounding white space is ignored")
 		case "x-accepts":
-			rules = append(rules, "taken as "+value+" too")
+			rules = append(rules, "also accepted as "+value)
 		case "x-redact":
-			rules = append(rules, "kept out of records")
+			rules = append(rules, "not recorded")
 		case "examples", "deprecated":
 		default:
 			if rule := export.Words(m.Key, &m.Value); rule != "" {
@@ -156,7 +157,7 @@ func rulesOf(s *jsontree.Value) []string {
 	return rules
 }
 
-// codesOf are the codes of errors that a field may bring about.
+// codesOf returns the error codes that a field may cause.
 func codesOf(s *jsontree.Value) []string {
 	code := s.Field("x-code")
 	if code.Text != "" {

@@ -8,10 +8,10 @@ import (
 	"remit/internal/engine"
 )
 
-// snippets show how to call a tool, with the arguments of its first example.
+// snippets show how to call a tool with the arguments of its first example.
 type snippets struct {
 	MCP, Curl, CLI string
-	Token          bool // curl sends one
+	Token          bool // the curl command sends a token
 }
 
 func (v *visit) snippetsOf(t *engine.Tool) snippets {
@@ -34,13 +34,13 @@ func (v *visit) snippetsOf(t *engine.Tool) snippets {
 	return snippets{MCP: shownJSON(&message), Curl: strings.Join(curl, " \\\n  "), CLI: commandLine(t.Contract, &args), Token: token}
 }
 
-// commandLine is a call as one types it in a shell.
+// commandLine returns a call as a shell command.
 func commandLine(c *contract.Contract, args *jsontree.Value) string {
 	words := []string{"remit", "call", c.Name}
 	properties := c.Input.Field("properties")
 	for _, m := range args.Members {
 		schema := properties.Field(m.Key)
-		if !typedAlike(textOf(&schema, "type"), &m.Value) {
+		if !parsesAs(textOf(&schema, "type"), &m.Value) {
 			return contract.ShellLine(append(words[:3], "--json", string(args.Append(nil)))...)
 		}
 		words = append(words, m.Key+"="+m.Value.Text)
@@ -48,9 +48,9 @@ func commandLine(c *contract.Contract, args *jsontree.Value) string {
 	return contract.ShellLine(words...)
 }
 
-// typedAlike tells whether key=value on the command line gives the very value: it is
-// read by the type that the contract names.
-func typedAlike(kind string, v *jsontree.Value) bool {
+// parsesAs reports whether key=value on the command line gives exactly this value: the CLI parses
+// it by the type in the contract.
+func parsesAs(kind string, v *jsontree.Value) bool {
 	return v.Kind == jsontree.String && kind == "string" || v.Kind == jsontree.Bool && kind == "boolean" ||
 		v.Kind == jsontree.Number && (kind == "integer" || kind == "number")
 }

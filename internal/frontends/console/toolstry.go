@@ -14,34 +14,35 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// trial is what trying a tool came to.
+// trial is the result of a call from the page of a tool.
 type trial struct {
 	Outcome  string
 	Took     time.Duration
 	Bytes    int
 	Body     string
-	Message  string   // of a failure
-	Notes    []string // on an answer
-	Approval string   // the request that waits for a person
+	Message  string   // of an error
+	Notes    []string // about the response
+	Approval string   // the id of the approval request, if the call waits for one
 }
 
-// mayUse refuses people whose role is not enough for what a tool does.
+// mayUse returns an error if the role of the person does not allow calls to the tool.
 func (v *visit) mayUse(t *engine.Tool) error {
 	if t.Hints.ReadOnly || v.person.Role >= identity.Approver {
 		return nil
 	}
-	return contract.Errorf(contract.Denied, "%s writes, so to try it needs the role %s, and you are signed in as %s", t.Name, identity.Approver, v.person.Role)
+	return contract.Errorf(contract.Denied, "%s writes, so you need the role %s to try it, and you are signed in as %s",
+		t.Name, identity.Approver, v.person.Role)
 }
 
-// tryTool calls a tool as the person, with the arguments of the form. The contract is
-// kept as for every caller, and the call is recorded like any other.
+// tryTool calls a tool as the person, with the arguments of the form. The contract is enforced as
+// for every caller, and the call is recorded.
 func (v *visit) tryTool() error {
 	t, err := v.Engine.Find(v.r.PathValue("name"))
 	if err != nil {
 		return err
 	}
 	if err := v.mayUse(t); err != nil {
-		v.refused("role", v.person.Principal())
+		v.recordRefusal("role", v.person.Principal())
 		return err
 	}
 	view := v.toolView(t)
@@ -49,9 +50,9 @@ func (v *visit) tryTool() error {
 	if !ok {
 		return v.pageWith(http.StatusBadRequest, "tool", "tools", t.Title, view)
 	}
-	args, err = jsontree.Parse(args.Append(nil)) // as any face reads them: with their bytes
+	args, err = jsontree.Parse(args.Append(nil)) // as every front end does: parsed from bytes
 	if err != nil {
-		return contract.Errorf(contract.Invalid, "The arguments are no JSON: %v", err)
+		return contract.Errorf(contract.Invalid, "The arguments are not valid JSON: %v", err)
 	}
 	view.Tried, err = v.try(t, args, &view.Form)
 	if err != nil {
@@ -63,40 +64,41 @@ func (v *visit) tryTool() error {
 func (v *visit) try(t *engine.Tool, args jsontree.Value, f *form) (*trial, error) {
 	started := v.Now()
 	result, err := v.Engine.Call(v.r.Context(), engine.Call{
-		Tool: t.Name, Args: args, Principal: v.person.Principal(), Face: faceConsole,
+		Tool: t.Name, Args: args, Principal: v.person.Principal(), Face: frontendConsole,
 	})
 	if err != nil {
 		return nil, err
 	}
 	tried := &trial{Outcome: "ok", Took: v.Now().Sub(started), Bytes: len(result.Body), Body: shownBytes(result.Body)}
-	tried.note(&result)
+	tried.addNotes(&result)
 	switch {
 	case result.Need != nil:
-		tried.Outcome, tried.Message = "asked", "The tool asks something, or goes on as a task, which this page cannot; a client of MCP can."
+		tried.Outcome = "asked"
+		tried.Message = "The tool needs more input or continues as a task, which this page does not support; use an MCP client."
 	case result.Err != nil:
 		tried.Outcome, tried.Message = string(result.Err.Kind), result.Err.Message
-		if f.blame(result.Err) {
+		if f.showError(result.Err) {
 			tried.Message = ""
 		}
-		if tried.Approval = waiting(result.Err); tried.Approval != "" {
-			tried.Message = "" // the page says it with a link
+		if tried.Approval = pendingApproval(result.Err); tried.Approval != "" {
+			tried.Message = "" // the page shows a link to the request instead
 		}
 	}
 	return tried, nil
 }
 
-// note keeps what the engine has to say beside the answer.
-func (t *trial) note(result *engine.Result) {
+// addNotes adds the notes of the engine about the response.
+func (t *trial) addNotes(result *engine.Result) {
 	if note := result.Remarks.Field("note"); note.Text != "" {
 		t.Notes = append(t.Notes, note.Text)
 	}
 	if result.Notes.Truncated {
-		t.Notes = append(t.Notes, "The answer was cut: it would have been longer than the contract allows.")
+		t.Notes = append(t.Notes, "The response was truncated to the size that the contract allows.")
 	}
 }
 
-// shownJSON lays JSON out for people. What does not show itself, such as marks that turn
-// the direction of writing, is spelt out, and it is the same JSON still.
+// shownJSON formats JSON for people. Invisible characters, such as those that change the direction
+// of text, are escaped; the result is still the same JSON.
 func shownJSON(v *jsontree.Value) string { return shownBytes(v.Append(nil)) }
 
 func shownBytes(source []byte) string {

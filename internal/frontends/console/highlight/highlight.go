@@ -1,9 +1,9 @@
-// Package highlight marks the parts of code with classes that a stylesheet colours:
-// hl-c comments, hl-s strings, hl-k keywords, hl-n numbers, hl-t types and names of
-// fields.
+// Package highlight marks the tokens of code with CSS classes: hl-c comments, hl-s strings, hl-k
+// keywords, hl-n numbers, hl-t types and field names.
 //
-// It knows languages by tables and guesses where one would have to parse. Whatever the
-// code is, the HTML holds its text and spans, each within a line, and nothing else.
+// It recognizes tokens with a table per language and does not parse, so it may guess wrong.
+// Whatever the input is, the HTML contains only the escaped text and spans, and no span crosses the
+// end of a line.
 package highlight
 
 import (
@@ -13,56 +13,56 @@ import (
 	"remit/internal/frontends/console/markdown"
 )
 
-// The classes of spans.
+// The CSS classes of spans.
 const (
-	comment = "hl-c"
-	str     = "hl-s"
-	keyword = "hl-k"
-	number  = "hl-n"
-	typed   = "hl-t"
-	plain   = ""
+	comment  = "hl-c"
+	str      = "hl-s"
+	keyword  = "hl-k"
+	number   = "hl-n"
+	typeName = "hl-t"
+	plain    = ""
 )
 
-// Code makes HTML of code in a language, named as people name it after a fence. Code
-// of a language that nobody knows has no spans.
+// Code returns code as HTML. lang is a name as people write it after a code fence. If the language
+// is unknown, the result has no spans.
 func Code(lang, text string) template.HTML {
-	p := &painter{text: strings.ToValidUTF8(text, "\ufffd")}
+	p := &highlighter{text: strings.ToValidUTF8(text, "\ufffd")}
 	if scan := scannerOf(strings.ToLower(lang)); scan != nil {
 		scan(p)
 	}
-	p.paint(plain, len(p.text))
-	return template.HTML(p.out.String()) //nolint:gosec // the charter of this package
+	p.writeSpan(plain, len(p.text))
+	return template.HTML(p.out.String()) //nolint:gosec // see the package comment
 }
 
-// Knows tells whether code of a language gets spans.
+// Knows reports whether Code highlights a language.
 func Knows(lang string) bool { return scannerOf(strings.ToLower(lang)) != nil }
 
-// scannerOf finds what reads a language; nil if nothing does.
-func scannerOf(lang string) func(*painter) {
+// scannerOf returns the scanner of a language, or nil if there is none.
+func scannerOf(lang string) func(*highlighter) {
 	switch lang {
 	case "html", "xml", "svg", "vue", "xhtml":
-		return (*painter).markup
+		return (*highlighter).markup
 	case "diff", "patch":
-		return (*painter).diff
+		return (*highlighter).diff
 	case "md", "markdown", "mdx":
-		return (*painter).markdown
+		return (*highlighter).markdown
 	}
 	if l := languages()[lang]; l != nil {
-		return func(p *painter) { p.scan(l) }
+		return func(p *highlighter) { p.scan(l) }
 	}
 	return nil
 }
 
-// painter writes code with its spans, from the beginning to the end.
-type painter struct {
+// highlighter writes code with spans, from start to end.
+type highlighter struct {
 	text string
-	at   int // all before is written
+	at   int // everything before this position is written
 	out  strings.Builder
 }
 
-// paint writes the text up to a place, as a span of a class. A span ends with its line,
-// so that lines can be taken apart.
-func (p *painter) paint(class string, end int) {
+// writeSpan writes the text up to a position as a span of a class. It splits spans at line ends, so
+// that each line is valid HTML.
+func (p *highlighter) writeSpan(class string, end int) {
 	for p.at < end {
 		stop, more := end, strings.IndexByte(p.text[p.at:end], '\n')
 		if more >= 0 {
@@ -82,16 +82,16 @@ func (p *painter) paint(class string, end int) {
 	}
 }
 
-// mark writes what is left before a place as it is, and then a span.
-func (p *painter) mark(class string, start, end int) {
-	p.paint(plain, start)
-	p.paint(class, end)
+// mark writes the text before start without a span, and the text up to end as a span.
+func (p *highlighter) mark(class string, start, end int) {
+	p.writeSpan(plain, start)
+	p.writeSpan(class, end)
 }
 
-func (p *painter) escaped(text string) { p.out.WriteString(markdown.Escape(text)) }
+func (p *highlighter) escaped(text string) { p.out.WriteString(markdown.Escape(text)) }
 
-// lines calls do with the beginning and the end of each line.
-func (p *painter) lines(do func(start, end int)) {
+// lines calls do with the start and the end of each line.
+func (p *highlighter) lines(do func(start, end int)) {
 	start := 0
 	for line := range strings.Lines(p.text) {
 		do(start, start+len(strings.TrimSuffix(line, "\n")))
@@ -99,14 +99,15 @@ func (p *painter) lines(do func(start, end int)) {
 	}
 }
 
-func (p *painter) diff() {
+func (p *highlighter) diff() {
 	p.lines(func(start, end int) {
 		switch line := p.text[start:end]; {
 		case line == "":
-		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+		case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"),
+			strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
 			p.mark(comment, start, end)
 		case line[0] == '@':
-			p.mark(typed, start, end)
+			p.mark(typeName, start, end)
 		case line[0] == '+':
 			p.mark(str, start, end)
 		case line[0] == '-':
@@ -115,7 +116,7 @@ func (p *painter) diff() {
 	})
 }
 
-func (p *painter) markdown() {
+func (p *highlighter) markdown() {
 	fenced := false
 	p.lines(func(start, end int) {
 		line := strings.TrimLeft(p.text[start:end], " ")
@@ -130,13 +131,13 @@ func (p *painter) markdown() {
 		case strings.HasPrefix(line, ">") || strings.HasPrefix(line, "<!--"):
 			p.mark(comment, start, end)
 		default:
-			p.ticks(start, end)
+			p.inlineCode(start, end)
 		}
 	})
 }
 
-// ticks marks what is between backticks in a line.
-func (p *painter) ticks(start, end int) {
+// inlineCode marks the text between backticks in a line.
+func (p *highlighter) inlineCode(start, end int) {
 	for start < end {
 		open := strings.IndexByte(p.text[start:end], '`')
 		if open < 0 {

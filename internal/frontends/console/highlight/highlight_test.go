@@ -13,7 +13,7 @@ import (
 	"remit/internal/frontends/console/highlight"
 )
 
-// brief writes spans as [class:text], so that a test can be read.
+// brief returns highlighted code with spans as [class:text], to make tests readable.
 func brief(lang, code string) string {
 	out := span.ReplaceAllString(string(highlight.Code(lang, code)), "[$1:$2]")
 	return html.UnescapeString(out)
@@ -61,7 +61,7 @@ func names() []string {
 	return strings.Fields("go python js java c c# rust ruby php kotlin swift bash sql html css json yaml toml markdown diff dockerfile none")
 }
 
-// check finds markup that is not ours, and text that is not the code's.
+// check fails if the output contains other markup than spans, or other text than the code.
 func check(t *testing.T, lang, code string) {
 	t.Helper()
 	out := string(highlight.Code(lang, code))
@@ -94,16 +94,16 @@ func FuzzCode(f *testing.F) {
 	})
 }
 
-// TestLongCode gives 32 KiB of what makes scanners slow, and 256 when there is time.
+// TestLongCode repeats tokens that make scanners slow: 32 KiB, or 256 KiB in full runs.
 func TestLongCode(t *testing.T) {
-	most := 1 << 15
+	maxSize := 1 << 15
 	if os.Getenv("REMIT_FULL") == "true" {
-		most = 1 << 18
+		maxSize = 1 << 18
 	}
 	for _, lang := range names() {
 		for _, part := range []string{"'", "\"", "`", "/*", "<", "<a ", "<!--", "&", "$", "@a", "a", "1", "\\", "# ", "\n", "'''", "\"\"\"", "a:", " ", "\t:", "é"} {
 			t.Run(lang+" "+part, func(t *testing.T) {
-				complexitytest.Linear(t, most, func(size int) { highlight.Code(lang, strings.Repeat(part, size/len(part))) })
+				complexitytest.Linear(t, maxSize, func(size int) { highlight.Code(lang, strings.Repeat(part, size/len(part))) })
 			})
 		}
 	}

@@ -8,49 +8,48 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// language is what tells the parts of code apart.
+// language describes the tokens of a language.
 type language struct {
-	Names  string   // what people call it
-	Line   []string // what begins a comment up to the end of the line
-	Spaced bool     // such a comment has white space before it
-	Block  bool     // /* and */ are around comments
+	Names  string   // names that people use, separated by spaces
+	Line   []string // start of a line comment
+	Spaced bool     // a line comment needs white space before it
+	Block  bool     // has /* block comments */
 	Quotes []quote
-	Fold   bool // letter case does not matter
+	Fold   bool // keywords are case-insensitive
 
-	Capitals  bool   // a name that begins with a capital is a type
-	Keys      string // what follows the name of a field: ":" or "="; empty if nothing tells
-	LineStart bool   `yaml:"line_start"` // words mean something at the beginning of a line alone
-	Hyphens   bool   // names have hyphens
-	Sigils    string // what begins a name: $ of shells, @ of CSS and of decorators
+	Capitals  bool   // a name with a capital first letter is a type
+	Keys      string // what follows a field name: ":" or "="; empty for languages without
+	LineStart bool   `yaml:"line_start"` // keywords count only at the start of a line
+	Hyphens   bool   // names may contain hyphens
+	Sigils    string // prefixes of names: $ in shells, @ in CSS and for decorators
 
 	Keywords, Types string
-	words           map[string]string // the classes of both
+	words           map[string]string // CSS class by keyword or type
 }
 
-// quote is what a string is in.
+// quote is a string delimiter.
 type quote struct {
 	Mark   string
-	Lines  bool // it may go over lines
-	Raw    bool // a backslash has no meaning
-	Single bool // it holds one character
+	Lines  bool // strings may span lines
+	Raw    bool // a backslash does not escape
+	Single bool // a character literal
 }
 
 func (l *language) sigilClass(c byte) string {
 	if c == '@' || c == '#' {
 		return keyword
 	}
-	return typed
+	return typeName
 }
 
 //go:embed languages.yaml
 var languagesYAML []byte
 
-// languages are the tables, by the names of the languages, made when code is first
-// shown.
+// languages returns the tables by language name. They are parsed when code is first highlighted.
 var languages = sync.OnceValue(func() map[string]*language {
 	var list []*language
 	if err := yaml.UnmarshalWithOptions(languagesYAML, &list, yaml.Strict()); err != nil {
-		panic(err) // the file is a part of the program
+		panic(err) // the file is embedded, so this is a bug
 	}
 	all := map[string]*language{}
 	for _, l := range list {
@@ -59,7 +58,7 @@ var languages = sync.OnceValue(func() map[string]*language {
 			l.words[word] = keyword
 		}
 		for word := range strings.FieldsSeq(l.Types) {
-			l.words[word] = typed
+			l.words[word] = typeName
 		}
 		for name := range strings.FieldsSeq(l.Names) {
 			all[name] = l

@@ -2,15 +2,15 @@ package highlight
 
 import "strings"
 
-// scan reads code by the table of its language.
-func (p *painter) scan(l *language) {
+// scan marks code with the table of its language.
+func (p *highlighter) scan(l *language) {
 	for at := 0; at < len(p.text); {
 		at = p.next(l, at)
 	}
 }
 
-// next marks what begins at a place, and gives the place after it.
-func (p *painter) next(l *language, at int) int {
+// next marks the token at a position and returns the position after it.
+func (p *highlighter) next(l *language, at int) int {
 	rest := p.text[at:]
 	if end := l.commentAt(p.text, at); end > at {
 		p.mark(comment, at, end)
@@ -21,7 +21,7 @@ func (p *painter) next(l *language, at int) int {
 			if end, ok := q.end(rest); ok {
 				class := str
 				if l.Keys == ":" && follows(p.text, at+end, l.Keys) {
-					class = typed
+					class = typeName
 				}
 				p.mark(class, at, at+end)
 				return at + end
@@ -43,8 +43,8 @@ func (p *painter) next(l *language, at int) int {
 	return at + 1
 }
 
-// word marks a name, if it means something.
-func (p *painter) word(l *language, at int) int {
+// word marks a name if it is a keyword, a type or a field.
+func (p *highlighter) word(l *language, at int) int {
 	end := at + spanOf(p.text[at:], func(c byte) bool { return isWord(c) || c >= 0x80 || c == '-' && l.Hyphens })
 	name := p.text[at:end]
 	if l.Fold {
@@ -53,16 +53,16 @@ func (p *painter) word(l *language, at int) int {
 	switch {
 	case l.LineStart && !startsLine(p.text, at):
 	case l.Keys != "" && follows(p.text, end, l.Keys):
-		p.mark(typed, at, end)
+		p.mark(typeName, at, end)
 	case l.words[name] != "":
 		p.mark(l.words[name], at, end)
 	case l.Capitals && name[0] >= 'A' && name[0] <= 'Z':
-		p.mark(typed, at, end)
+		p.mark(typeName, at, end)
 	}
 	return end
 }
 
-// follows tells whether a sign comes next, after some blanks or none.
+// follows reports whether a sign comes next, after at most a few blanks.
 func follows(text string, at int, sign string) bool {
 	for n := 0; at < len(text) && n < 32 && (text[at] == ' ' || text[at] == '\t'); n++ {
 		at++
@@ -70,7 +70,7 @@ func follows(text string, at int, sign string) bool {
 	return strings.HasPrefix(text[at:], sign)
 }
 
-// startsLine tells whether nothing but a few blanks is before a place in its line.
+// startsLine reports whether only a few blanks precede a position in its line.
 func startsLine(text string, at int) bool {
 	for n := 0; at > 0 && n < 32 && (text[at-1] == ' ' || text[at-1] == '\t'); n++ {
 		at--
@@ -78,8 +78,8 @@ func startsLine(text string, at int) bool {
 	return at == 0 || text[at-1] == '\n'
 }
 
-// commentAt gives where the comment ends that begins at a place; the place itself if
-// none does.
+// commentAt returns the end of the comment that starts at a position, or the position itself if
+// there is none.
 func (l *language) commentAt(text string, at int) int {
 	rest := text[at:]
 	for _, open := range l.Line {
@@ -100,7 +100,7 @@ func (l *language) commentAt(text string, at int) int {
 	return len(text)
 }
 
-// end finds the end of a string that the text begins with.
+// end returns the length of the string at the start of a text.
 func (q *quote) end(text string) (int, bool) {
 	if q.Single {
 		return endOfCharacter(text)
@@ -118,10 +118,11 @@ func (q *quote) end(text string) (int, bool) {
 	return len(text), true
 }
 
-// endOfCharacter reads 'x' or '\n', but not the lone quote of a lifetime.
+// endOfCharacter returns the length of a character literal such as 'x' or '\n'. It returns false
+// for the single quote of a Rust lifetime.
 func endOfCharacter(text string) (int, bool) {
-	const longest = 12
-	short := text[:min(len(text), longest)]
+	const maxBytes = 12
+	short := text[:min(len(text), maxBytes)]
 	end := strings.IndexByte(short[1:], '\'') + 1
 	if strings.HasPrefix(short, `'\''`) {
 		return 4, true
@@ -146,8 +147,8 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || isDigit(c) || c == '_'
 }
 
-// markup reads HTML and XML.
-func (p *painter) markup() {
+// markup marks HTML and XML.
+func (p *highlighter) markup() {
 	for at := 0; at < len(p.text); {
 		next := strings.IndexAny(p.text[at:], "<&")
 		if next < 0 {
@@ -175,8 +176,8 @@ func (p *painter) markup() {
 	}
 }
 
-// tag reads a tag with its attributes.
-func (p *painter) tag(at int) int {
+// tag marks a tag with its attributes.
+func (p *highlighter) tag(at int) int {
 	isName := func(c byte) bool { return isWord(c) || c == '-' || c == ':' || c == '.' }
 	start := at + 1 + spanOf(p.text[at+1:], func(c byte) bool { return c == '/' || c == '?' || c == '!' })
 	end := start + spanOf(p.text[start:], isName)
@@ -197,7 +198,7 @@ func (p *painter) tag(at int) int {
 			end += length
 		case isName(c):
 			length := spanOf(p.text[end:], isName)
-			p.mark(typed, end, end+length)
+			p.mark(typeName, end, end+length)
 			end += length
 		default:
 			end++

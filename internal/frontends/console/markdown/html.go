@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// maxDetails is how many <details> may be open at once.
+	// maxDetails is the maximum number of open <details> elements.
 	maxDetails = 16
-	// maxElements is how many elements of the text's own HTML may be open at once.
+	// maxElements is the maximum number of open HTML elements of the text.
 	maxElements = 48
-	// maxSummary is how many bytes a <summary> may have.
+	// maxSummary is the maximum size of a <summary> in bytes.
 	maxSummary = 2000
 )
 
-// closeElements closes what is open inside a node.
+// closeElements closes the elements that are open inside a node.
 func (r *renderer) closeElements(n ast.Node) {
 	for len(r.open) > 0 && r.open[len(r.open)-1].in == n {
 		last := r.open[len(r.open)-1]
@@ -31,18 +31,18 @@ func (r *renderer) closeElements(n ast.Node) {
 	}
 }
 
-// closes tells whether an element is the innermost one that is open inside a node.
+// closes reports whether an element is the innermost open one inside a node.
 func (r *renderer) closes(in ast.Node, name string) bool {
 	return len(r.open) > 0 && r.open[len(r.open)-1] == openElement{in, name}
 }
 
 func (r *renderer) rawText(n *ast.RawHTML) string { return string(n.Segments.Value(r.source)) }
 
-// htmlTag writes a tag that stands in a line of text: one of the few that it writes anew, or
-// the tag as text.
+// htmlTag writes an inline HTML tag: a clean version of one of the allowed elements, or the tag as
+// text.
 func (r *renderer) htmlTag(n *ast.RawHTML) {
 	tag := r.rawText(n)
-	match := r.tools.inlineTag.FindStringSubmatch(tag)
+	match := r.shared.inlineTag.FindStringSubmatch(tag)
 	if strings.HasPrefix(tag, "<!--") {
 		return
 	}
@@ -73,7 +73,7 @@ func (r *renderer) htmlTag(n *ast.RawHTML) {
 // attributes returns the attributes of a tag that have a value.
 func (r *renderer) attributes(tag string) map[string]string {
 	attributes := map[string]string{}
-	for _, match := range r.tools.attribute.FindAllStringSubmatch(tag, -1) {
+	for _, match := range r.shared.attribute.FindAllStringSubmatch(tag, -1) {
 		value := match[2]
 		if value[0] == '"' || value[0] == '\'' {
 			value = value[1 : len(value)-1]
@@ -83,8 +83,8 @@ func (r *renderer) attributes(tag string) map[string]string {
 	return attributes
 }
 
-// htmlBlock writes HTML that stands on its own as text, except for <details> and <summary>,
-// which it writes anew.
+// htmlBlock writes an HTML block as text, except for <details> and <summary>, of which it writes a
+// clean version.
 func (r *renderer) htmlBlock(n *ast.HTMLBlock) {
 	text := string(n.Lines().Value(r.source))
 	if n.HasClosure() {
@@ -95,12 +95,12 @@ func (r *renderer) htmlBlock(n *ast.HTMLBlock) {
 		_, text, _ = strings.Cut(text, "-->")
 	case ast.HTMLBlockType6, ast.HTMLBlockType7:
 	default:
-		r.shown(text)
+		r.asText(text)
 		return
 	}
 	for {
 		before, tag, rest := cutDetails(text)
-		r.shown(before)
+		r.asText(before)
 		switch {
 		case tag == "":
 			return
@@ -108,7 +108,7 @@ func (r *renderer) htmlBlock(n *ast.HTMLBlock) {
 			r.open = r.open[:len(r.open)-1]
 			r.write("</details>\n")
 		case tag == "</details>" || len(r.open) >= maxDetails:
-			r.shown(tag)
+			r.asText(tag)
 		default:
 			r.open = append(r.open, openElement{n.Parent(), "details"})
 			r.write(tag + "\n")
@@ -118,7 +118,8 @@ func (r *renderer) htmlBlock(n *ast.HTMLBlock) {
 	}
 }
 
-// cutDetails cuts a text at its first tag of <details>; the tag is empty if there is none.
+// cutDetails splits a text at its first <details> start or end tag; the tag is empty if there is
+// none.
 func cutDetails(text string) (before, tag, rest string) {
 	for at := 0; at < len(text); at++ {
 		next := strings.IndexByte(text[at:], '<')
@@ -135,7 +136,7 @@ func cutDetails(text string) (before, tag, rest string) {
 	return text, "", ""
 }
 
-// summary writes the <summary> that a text begins with, and returns the rest of the text.
+// summary writes the <summary> at the start of a text, and returns the rest of the text.
 func (r *renderer) summary(html string) (rest string) {
 	inside, ok := strings.CutPrefix(strings.TrimLeft(html, " \t\n"), "<summary>")
 	end := strings.Index(inside[:min(len(inside), maxSummary)], "</summary>")
@@ -145,7 +146,7 @@ func (r *renderer) summary(html string) (rest string) {
 	r.write("<summary>")
 	outer := r.source
 	r.source = []byte(strings.TrimSpace(inside[:end]))
-	paragraph := r.tools.summary.Parse(text.NewReader(r.source), parser.WithContext(r.pc)).FirstChild()
+	paragraph := r.shared.summary.Parse(text.NewReader(r.source), parser.WithContext(r.pc)).FirstChild()
 	if paragraph != nil {
 		for n := paragraph.FirstChild(); n != nil; n = n.NextSibling() {
 			r.walk(n)
@@ -157,8 +158,8 @@ func (r *renderer) summary(html string) (rest string) {
 	return inside[end+len("</summary>"):]
 }
 
-// shown writes HTML as text.
-func (r *renderer) shown(html string) {
+// asText writes HTML source as text.
+func (r *renderer) asText(html string) {
 	if html = strings.Trim(html, " \t\n"); html != "" {
 		r.write(`<p class="raw">` + Escape(html) + "</p>\n")
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// goldmark takes quadratic time for several kinds of text, and nothing can stop it. The
-// limits are far above what people write.
+// goldmark takes quadratic time for several kinds of text and cannot be cancelled. These limits are
+// far above what people write.
 const (
-	maxDepth       = 64      // quotes, lists and items inside each other; deeper marks are text
+	maxDepth       = 64      // nested quotes, lists and items; deeper markup stays text
 	maxMarks       = 1_000   // delimiters of emphasis, code, links and HTML in one block
-	maxRescan      = 1 << 26 // bytes from each delimiter to the end of its block, added up
-	maxCells       = 100_000 // cells of tables, including those that rows leave out
-	maxEscapedBars = 4_000   // bars with a backslash before them
+	maxRescan      = 1 << 26 // sum over all delimiters of the bytes up to the end of their block
+	maxCells       = 100_000 // table cells, including those that rows omit
+	maxEscapedBars = 4_000   // bars after a backslash
 	maxDefinitions = 2_000   // lines that may define a reference
 	maxLineMoves   = 1 << 24 // lines of a paragraph times the definitions in it
 )
@@ -25,7 +25,7 @@ var limitsKey = parser.NewContextKey()
 
 // limits counts what one text contains.
 type limits struct {
-	block       ast.Node // whose marks are counted
+	block       ast.Node // the block whose marks are counted
 	marks       int
 	rescan      int
 	cells       int
@@ -37,8 +37,8 @@ type limits struct {
 
 func limitsOf(pc parser.Context) *limits { return pc.Get(limitsKey).(*limits) }
 
-// markCounter is an inline parser that runs before all others. It parses nothing, but once
-// a limit is exceeded it takes all lines as plain text.
+// markCounter is an inline parser that runs before all others. It parses nothing, but once a limit
+// is exceeded it takes all remaining lines as plain text.
 type markCounter struct{}
 
 func (markCounter) Trigger() []byte { return []byte("*_~[]<`") }
@@ -60,8 +60,7 @@ func (markCounter) Parse(parent ast.Node, block text.Reader, pc parser.Context) 
 	return ast.NewTextSegment(segment)
 }
 
-// paragraphs takes definitions of references and tables out of paragraphs, unless a limit
-// is exceeded.
+// paragraphs extracts reference definitions and tables from paragraphs, unless a limit is exceeded.
 type paragraphs struct{}
 
 func (paragraphs) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -76,7 +75,7 @@ func (paragraphs) Transform(node *ast.Paragraph, reader text.Reader, pc parser.C
 	}
 }
 
-// count adds up what the lines of a paragraph may turn out to be.
+// count adds what the lines of a paragraph may be parsed as.
 func (l *limits) count(lines *text.Segments, source []byte) {
 	definitions, columns := 0, 0
 	for i := range lines.Len() {
@@ -97,10 +96,10 @@ func (l *limits) count(lines *text.Segments, source []byte) {
 		l.cells > maxCells || l.escapedBars > maxEscapedBars
 }
 
-// shallow is the parser of a block that contains blocks. It opens none below maxDepth.
-type shallow struct{ parser.BlockParser }
+// depthLimited wraps the parser of a container block. It opens no block below maxDepth.
+type depthLimited struct{ parser.BlockParser }
 
-func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+func (d depthLimited) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	depth := 0
 	for n := parent; n != nil; n = n.Parent() {
 		depth++
@@ -108,5 +107,5 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	if depth > maxDepth {
 		return nil, parser.NoChildren
 	}
-	return s.BlockParser.Open(parent, reader, pc)
+	return d.BlockParser.Open(parent, reader, pc)
 }

@@ -10,10 +10,10 @@ import (
 	"remit/internal/frontends/console/markdown"
 )
 
-const notice = "<p><em>This text is too intricate to be formatted, so its source is shown.</em></p>\n"
+const notice = "<p><em>This text is too complex to format, so its source is shown.</em></p>\n"
 
-// TestLimits has texts just within a limit, which are formatted, and texts just above it,
-// whose source is shown below a notice.
+// TestLimits has texts just within a limit, which are formatted, and texts just above it, whose
+// source is shown below a notice.
 func TestLimits(t *testing.T) {
 	rows := func(n int) string {
 		return "|" + strings.Repeat("a|", 100) + "\n|" + strings.Repeat("-|", 100) + "\n" + strings.Repeat("b\n", n-2)
@@ -26,7 +26,7 @@ func TestLimits(t *testing.T) {
 		{"marks of each cell", "|a|\n|-|\n" + strings.Repeat("|"+strings.Repeat("[a ", 600)+"|\n", 10), strings.Repeat("|"+strings.Repeat("[a ", 600)+"\n", 2)},
 		{"marks in code", "```\n" + strings.Repeat("[a ", 2000) + "\n```\n", strings.Repeat("[a ", 2000)},
 		{"marks in a summary", "<details><summary>" + strings.Repeat("*", 900) + "</summary></details>", "<details><summary>" + strings.Repeat("[", 1001) + "</summary></details>"},
-		{"far looks", paragraph + strings.Repeat("_", 900), strings.Repeat("_a ", 900) + paragraph},
+		{"long rescans", paragraph + strings.Repeat("_", 900), strings.Repeat("_a ", 900) + paragraph},
 		{"cells", rows(1000), rows(1001)},
 		{"cells of all tables", rows(500) + "\n" + rows(500), rows(500) + "\n" + rows(501)},
 		{"a second row of delimiters", rows(900) + "|-|\n" + strings.Repeat("b\n", 99), rows(900) + "|-|\n" + strings.Repeat("b\n", 100)},
@@ -48,7 +48,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestDeepTexts has quotes and lists so deep in each other that the inner ones stay text.
+// TestDeepTexts nests quotes and lists so deeply that the innermost markup stays text.
 func TestDeepTexts(t *testing.T) {
 	for _, c := range []struct{ mark, element string }{{"> ", "<blockquote>"}, {"- ", "<ul>"}, {"1. ", "<ol>"}} {
 		out := ours(strings.Repeat(c.mark, 200) + "a")
@@ -58,14 +58,14 @@ func TestDeepTexts(t *testing.T) {
 	}
 }
 
-// TestUnlikeGoldmark has what goldmark alone gets wrong.
+// TestUnlikeGoldmark has cases that goldmark alone renders wrong.
 func TestUnlikeGoldmark(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"a link that looks like a task", "- [x](y.md)", "<ul>\n<li><a href=\"y.md\">x</a></li>\n</ul>\n"},
-		{"a task without words", "- [x]", "<ul>\n<li><input type=\"checkbox\" disabled checked aria-label=\"done\"> </li>\n</ul>\n"},
+		{"a task without text", "- [x]", "<ul>\n<li><input type=\"checkbox\" disabled checked aria-label=\"done\"> </li>\n</ul>\n"},
 		{"a fence at the end", "```go", "<pre tabindex=\"0\"><code class=\"language-go\"></code></pre>\n"},
-		{"a picture with quotes", `<img alt="'a' src=b" src='c.png'>`, "<p><img src=\"c.png\" alt=\"'a' src=b\" loading=\"lazy\"></p>\n"},
-		{"a turn by name", "a&#x202e;b", "<p>a\ufffdb</p>\n"},
+		{"an image with quotes", `<img alt="'a' src=b" src='c.png'>`, "<p><img src=\"c.png\" alt=\"'a' src=b\" loading=\"lazy\"></p>\n"},
+		{"a direction character as a reference", "a&#x202e;b", "<p>a\ufffdb</p>\n"},
 	} {
 		if got := ours(c.source); got != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
@@ -73,7 +73,7 @@ func TestUnlikeGoldmark(t *testing.T) {
 	}
 }
 
-// TestLongDefinition names a long address again and again: the output stays small.
+// TestLongDefinition refers to a long address many times: the output stays small.
 func TestLongDefinition(t *testing.T) {
 	source := "[a]: /" + strings.Repeat("x", 10_000) + "\n\n" + strings.Repeat("[a] ![a]\n\n", 1000)
 	out := ours(source)
@@ -82,15 +82,15 @@ func TestLongDefinition(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce renders in several goroutines: they share the parser.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrentRender renders in several goroutines, which share the parser.
+func TestConcurrentRender(t *testing.T) {
 	source := corpus(t)["testdata/constructs.md"]
 	want := ours(source)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
 			if ours(source) != want {
-				t.Error("the same text came out otherwise")
+				t.Error("the same text was rendered differently")
 			}
 		})
 	}

@@ -10,9 +10,9 @@ import (
 // rel is the attribute of links to other servers.
 const rel = ` rel="noopener noreferrer nofollow"`
 
-// link writes the beginning of a link; closeElements writes its end.
+// link writes the start tag of a link; closeElements writes its end tag.
 func (r *renderer) link(n *ast.Link) {
-	if r.affords(n.Destination, n.Title) && r.startLink(string(util.URLEscape(n.Destination, true)), unescape(n.Title)) {
+	if r.spend(n.Destination, n.Title) && r.startLink(string(util.URLEscape(n.Destination, true)), unescape(n.Title)) {
 		r.open = append(r.open, openElement{n, "a"})
 	}
 }
@@ -29,7 +29,7 @@ func (r *renderer) autoLink(n *ast.AutoLink) {
 	}
 }
 
-// startLink writes the beginning of a link, unless the link may not lead where it does.
+// startLink writes the start tag of a link. It returns false if the destination is not allowed.
 func (r *renderer) startLink(dest, title string) bool {
 	href, attributes := r.href(dest)
 	if href == "" {
@@ -43,22 +43,23 @@ func (r *renderer) startLink(dest, title string) bool {
 	return true
 }
 
-// affords takes an address and a title from the budget: a long definition may be named
-// again and again.
-func (r *renderer) affords(dest, title []byte) bool {
+// spend subtracts the size of a URL and a title from the budget and reports whether it was
+// sufficient. Many links may share one long definition, so the output could become much larger than
+// the text.
+func (r *renderer) spend(dest, title []byte) bool {
 	r.budget -= len(dest) + len(title)
 	return r.budget >= 0
 }
 
-// href returns the address and further attributes of a link; the address is empty if the
-// link may not lead there.
+// href returns the URL and further attributes of a link. The URL is empty if the destination is not
+// allowed.
 func (r *renderer) href(dest string) (href, attributes string) {
 	switch placeOf(dest) {
-	case here:
+	case fragment:
 		return "#" + IDPrefix + strings.ToLower(dest[1:]), ""
-	case abroad:
+	case external:
 		return dest, rel
-	case near:
+	case relative:
 		if r.Link != nil {
 			if href, ok := r.Link(dest); ok {
 				return href, ""
@@ -68,20 +69,20 @@ func (r *renderer) href(dest string) (href, attributes string) {
 	return "", ""
 }
 
-// markdownImage writes the picture that a node describes.
+// markdownImage writes the image of a node.
 func (r *renderer) markdownImage(n *ast.Image) {
-	if r.affords(n.Destination, n.Title) {
+	if r.spend(n.Destination, n.Title) {
 		r.image(string(util.URLEscape(n.Destination, true)), unescape(n.Title), r.plain(n))
 	} else {
 		r.escaped(r.plain(n))
 	}
 }
 
-// image writes a picture. A picture of another server becomes a link, because loading it
-// would tell that server who reads the page.
+// image writes an image. An image on another server becomes a link, because loading it would reveal
+// to that server who reads the page.
 func (r *renderer) image(dest, title, alt string) {
 	place := placeOf(dest)
-	if place == near && r.Image != nil {
+	if place == relative && r.Image != nil {
 		if src, ok := r.Image(dest); ok {
 			r.write(`<img src="` + Escape(src) + `" alt="` + Escape(strings.ReplaceAll(alt, "\n", " ")) + `"`)
 			if title != "" {
@@ -94,38 +95,38 @@ func (r *renderer) image(dest, title, alt string) {
 	if alt == "" {
 		alt = dest
 	}
-	linked := place == abroad && r.startLink(dest, "")
+	linked := place == external && r.startLink(dest, "")
 	r.escaped(alt)
 	if linked {
 		r.write("</a>")
 	}
 }
 
-// place is where an address leads.
+// place classifies the destination of a link.
 type place uint8
 
 const (
-	nowhere place = iota // no link of ours leads there
-	here                 // to a heading of the same text
-	near                 // to a file, by a relative path
-	abroad               // to another server
+	forbidden place = iota // not allowed
+	fragment               // a heading of the same text
+	relative               // a file, by a relative path
+	external               // another server or a mail address
 )
 
-// placeOf classifies an address that util.URLEscape returned. Only an address with a scheme
-// has a colon before any slash, question mark or hash.
+// placeOf classifies a URL that util.URLEscape returned. A colon before any slash, question mark or
+// hash means that the URL has a scheme.
 func placeOf(dest string) place {
 	at := strings.IndexAny(dest, ":/?#")
 	switch {
 	case strings.HasPrefix(dest, "//"):
-		return nowhere // another server, by the scheme of the page
+		return forbidden // another server, with the scheme of the page
 	case at == 0 && dest[0] == '#':
-		return here
+		return fragment
 	case at < 0 || dest[at] != ':':
-		return near
+		return relative
 	}
 	switch strings.ToLower(dest[:at]) {
 	case "http", "https", "mailto":
-		return abroad
+		return external
 	}
-	return nowhere
+	return forbidden
 }

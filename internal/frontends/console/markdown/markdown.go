@@ -16,29 +16,30 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Options connect a text to the pages around it. The zero Options show no pictures and
-// link to no other file.
+// Options connect a text to the pages around it. The zero value shows no images and links to no
+// other file.
 type Options struct {
-	// Link returns the address of a file that the text links to by a relative path. If it
-	// returns false, only the words of the link are shown.
+	// Link returns the URL of a file that the text links to with a relative path. If it returns
+	// false, only the text of the link is shown.
 	Link func(dest string) (string, bool)
-	// Image returns the address of a picture that the text shows by a relative path. If it
-	// returns false, the description of the picture is shown instead.
+	// Image returns the URL of an image that the text includes with a relative path. If it returns
+	// false, the description of the image is shown instead.
 	Image func(dest string) (string, bool)
-	// Highlight renders code as HTML that contains only spans; nil shows it plain.
+	// Highlight renders code as HTML that contains only spans. If it is nil, code is shown without
+	// highlighting.
 	Highlight func(lang, code string) template.HTML
 	// Shift is added to the level of every heading, so that the headings of the text rank
 	// below those of the page.
 	Shift int
 }
 
-// IDPrefix begins the ids of headings, so that no heading takes an id of the page.
+// IDPrefix is the prefix of the ids of headings, so that no heading gets an id that the page uses.
 const IDPrefix = "h-"
 
-// tooIntricate precedes the source of a text that exceeds a limit.
-const tooIntricate = "<p><em>This text is too intricate to be formatted, so its source is shown.</em></p>\n"
+// tooComplex precedes the source of a text that exceeds a limit.
+const tooComplex = "<p><em>This text is too complex to format, so its source is shown.</em></p>\n"
 
-// Render renders a text, or a part of one. It does not look for front matter: see Split.
+// Render renders a text, or a part of one, as HTML. It does not remove front matter: see Split.
 func Render(source []byte, o Options) template.HTML {
 	cleaned := clean(string(source))
 	limits := &limits{}
@@ -47,16 +48,16 @@ func Render(source []byte, o Options) template.HTML {
 
 	var out strings.Builder
 	out.Grow(2 * len(source))
-	r := &renderer{Options: o, tools: sharedTools(), pc: pc, w: bufio.NewWriter(&out), budget: 100_000 + len(source)}
+	r := &renderer{Options: o, shared: loadShared(), pc: pc, w: bufio.NewWriter(&out), budget: 100_000 + len(source)}
 	r.source = []byte(cleaned)
-	document := r.tools.document.Parse(text.NewReader(r.source), parser.WithContext(pc))
+	document := r.shared.document.Parse(text.NewReader(r.source), parser.WithContext(pc))
 	if !limits.exceeded {
 		r.walk(document)
 	}
 	if limits.exceeded { // a summary is parsed while it is written
 		out.Reset()
 		r.w.Reset(&out)
-		r.write(tooIntricate + `<pre tabindex="0"><code>`)
+		r.write(tooComplex + `<pre tabindex="0"><code>`)
 		r.escaped(cleaned)
 		r.write("</code></pre>\n")
 	}
@@ -64,8 +65,8 @@ func Render(source []byte, o Options) template.HTML {
 	return template.HTML(strings.Map(visible, out.String())) //nolint:gosec // see the package comment
 }
 
-// Split cuts the front matter off a text: the lines between two lines of three hyphens at
-// its very beginning. front is empty if there is none.
+// Split separates the front matter of a text from its body. The front matter is the lines between
+// two lines of three hyphens at the very beginning; front is empty if there is none.
 func Split(source string) (front, body string) {
 	source = strings.TrimPrefix(source, "\ufeff")
 	rest, ok := afterLine(source, "---")
@@ -100,13 +101,13 @@ func clean(source string) string {
 		source = strings.ReplaceAll(source, "\x00", "\ufffd")
 	}
 	if source != "" && !strings.HasSuffix(source, "\n") {
-		source += "\n" // goldmark ignores the language of a fence that ends without it
+		source += "\n" // without it, goldmark ignores the language of a fence at the end
 	}
 	return strings.ToValidUTF8(source, "\ufffd")
 }
 
-// visible replaces NUL and the characters that change the direction of the text after them:
-// people would read something else than what is there.
+// visible replaces NUL and the characters that change the direction of text, because people would
+// read something else than what the text contains.
 func visible(r rune) rune {
 	if r == 0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
 		return '\ufffd'
@@ -116,5 +117,5 @@ func visible(r rune) rune {
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
-// Escape makes text harmless in HTML, in elements and in attributes in double quotes.
+// Escape escapes text for HTML elements and for attributes in double quotes.
 func Escape(text string) string { return escaper.Replace(strings.Map(visible, text)) }

@@ -12,7 +12,7 @@ import (
 	"remit/internal/toolsets/books/bookstest"
 )
 
-// corpus is what lessons and documents look like.
+// corpus returns texts that are typical of lessons and documents, by name.
 func corpus(t testing.TB) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -45,8 +45,8 @@ func TestSameAsGoldmark(t *testing.T) {
 	}
 }
 
-// TestConstructs goes through the parts of the corpus one by one, so that one does not
-// hide behind another.
+// TestConstructs renders the parts of the corpus one by one, so that a difference in one part does
+// not hide another.
 func TestConstructs(t *testing.T) {
 	data, err := os.ReadFile("testdata/constructs.md")
 	if err != nil {
@@ -70,35 +70,35 @@ func TestRender(t *testing.T) {
 		Image: func(dest string) (string, bool) { return "/asset/" + dest, !strings.HasPrefix(dest, "..") },
 	}
 	for _, c := range []struct{ name, source, want string }{
-		{"a heading goes down a level", "# A *b* c!", "<h2 id=\"h-a-b-c\">A <em>b</em> c!</h2>\n"},
+		{"headings are shifted by one level", "# A *b* c!", "<h2 id=\"h-a-b-c\">A <em>b</em> c!</h2>\n"},
 		{"ids are unique", "# A\n# A\n# A-1", "<h2 id=\"h-a\">A</h2>\n<h2 id=\"h-a-1\">A</h2>\n<h2 id=\"h-a-1-1\">A-1</h2>\n"},
-		{"a heading without words", "#", "<h2 id=\"h--0\"></h2>\n"},
+		{"an empty heading", "#", "<h2 id=\"h--0\"></h2>\n"},
 		{"lines at the beginning of a part", "---\ntitle: x\n\n---\nText", "<hr>\n<p>title: x</p>\n<hr>\n<p>Text</p>\n"},
-		{"a link beside", "[a](b.md#c)", "<p><a href=\"/read/b.md#c\">a</a></p>\n"},
+		{"a relative link", "[a](b.md#c)", "<p><a href=\"/read/b.md#c\">a</a></p>\n"},
 		{"a link that is refused", "[a *b*](../b.md)", "<p>a <em>b</em></p>\n"},
 		{"a link to a heading", "[a](#In-code)", "<p><a href=\"#h-in-code\">a</a></p>\n"},
-		{"a link abroad", "[a](https://x.org)", "<p><a href=\"https://x.org\" rel=\"noopener noreferrer nofollow\">a</a></p>\n"},
+		{"an external link", "[a](https://x.org)", "<p><a href=\"https://x.org\" rel=\"noopener noreferrer nofollow\">a</a></p>\n"},
 		{"no other scheme", "[a](javascript:alert(1)) <javascript:alert(1)> [b](data:text/html,x) [c](vbscript:x)", "<p>a javascript:alert(1) b c</p>\n"},
 		{"no scheme in disguise", "[a](JaVaScRiPt:x) [b](&#106;avascript:x) [c](java\\script:x) [d](&#1;javascript:x)", "<p>a b c d</p>\n"},
 		{"no other server by two slashes", "[a](//x.org) ![b](//x.org/p.png)", "<p>a b</p>\n"},
-		{"a backslash is no slash", `[a](/\x.org)`, "<p><a href=\"/read//%5Cx.org\">a</a></p>\n"},
-		{"a picture beside", `![a "b"](c.png "d")`, "<p><img src=\"/asset/c.png\" alt=\"a &quot;b&quot;\" title=\"d\" loading=\"lazy\"></p>\n"},
-		{"a picture that is refused", "![a](../c.png)", "<p>a</p>\n"},
-		{"a picture abroad is a link", "![a](https://x.org/c.png)", "<p><a href=\"https://x.org/c.png\" rel=\"noopener noreferrer nofollow\">a</a></p>\n"},
-		{"a picture of HTML", `<img src="c.png" onerror="alert(1)" alt='x"y'>`, "<p><img src=\"/asset/c.png\" alt=\"x&quot;y\" loading=\"lazy\"></p>\n"},
+		{"a backslash is not a slash", `[a](/\x.org)`, "<p><a href=\"/read//%5Cx.org\">a</a></p>\n"},
+		{"a relative image", `![a "b"](c.png "d")`, "<p><img src=\"/asset/c.png\" alt=\"a &quot;b&quot;\" title=\"d\" loading=\"lazy\"></p>\n"},
+		{"an image that is refused", "![a](../c.png)", "<p>a</p>\n"},
+		{"an external image is a link", "![a](https://x.org/c.png)", "<p><a href=\"https://x.org/c.png\" rel=\"noopener noreferrer nofollow\">a</a></p>\n"},
+		{"an HTML image", `<img src="c.png" onerror="alert(1)" alt='x"y'>`, "<p><img src=\"/asset/c.png\" alt=\"x&quot;y\" loading=\"lazy\"></p>\n"},
 		{"a script", "<script>alert(1)</script>", "<p class=\"raw\">&lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
-		{"a script in a line", "a <script>alert(1)</script>", "<p>a &lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
-		{"a tag without end", `"><img src=x onerror=alert(1)`, "<p>&quot;&gt;&lt;img src=x onerror=alert(1)</p>\n"},
-		{"an element that nobody closes", "a <kbd>b *c", "<p>a <kbd>b *c</kbd></p>\n"},
-		{"elements that cross", "*a <sub>b* c</sub>", "<p><em>a <sub>b</sub></em> c&lt;/sub&gt;</p>\n"},
-		{"a fold", "<details>\n<summary>More *x*</summary>\n\n- a\n\n</details>\n\nb", "<details>\n<summary>More <em>x</em></summary>\n<ul>\n<li>a</li>\n</ul>\n</details>\n<p>b</p>\n"},
-		{"a fold that nobody closes", "> <details>\n> a\n\nb", "<blockquote>\n<details>\n<p class=\"raw\">a</p>\n</details>\n</blockquote>\n<p>b</p>\n"},
-		{"a fold that nobody opened", "</details>", "<p class=\"raw\">&lt;/details&gt;</p>\n"},
-		{"marks that turn the text", "a\u202eb `c\u2066d`", "<p>a\ufffdb <code>c\ufffdd</code></p>\n"},
-		{"what is no text", "a\x00b\xff", "<p>a\ufffdb\ufffd</p>\n"},
+		{"an inline script", "a <script>alert(1)</script>", "<p>a &lt;script&gt;alert(1)&lt;/script&gt;</p>\n"},
+		{"an incomplete tag", `"><img src=x onerror=alert(1)`, "<p>&quot;&gt;&lt;img src=x onerror=alert(1)</p>\n"},
+		{"an unclosed element", "a <kbd>b *c", "<p>a <kbd>b *c</kbd></p>\n"},
+		{"overlapping elements", "*a <sub>b* c</sub>", "<p><em>a <sub>b</sub></em> c&lt;/sub&gt;</p>\n"},
+		{"a details element", "<details>\n<summary>More *x*</summary>\n\n- a\n\n</details>\n\nb", "<details>\n<summary>More <em>x</em></summary>\n<ul>\n<li>a</li>\n</ul>\n</details>\n<p>b</p>\n"},
+		{"an unclosed details element", "> <details>\n> a\n\nb", "<blockquote>\n<details>\n<p class=\"raw\">a</p>\n</details>\n</blockquote>\n<p>b</p>\n"},
+		{"a stray end tag of details", "</details>", "<p class=\"raw\">&lt;/details&gt;</p>\n"},
+		{"characters that change the text direction", "a\u202eb `c\u2066d`", "<p>a\ufffdb <code>c\ufffdd</code></p>\n"},
+		{"invalid bytes", "a\x00b\xff", "<p>a\ufffdb\ufffd</p>\n"},
 		{"code keeps its language", "```go \"><script>\nx < y\n```", "<pre tabindex=\"0\"><code class=\"language-go\">x &lt; y\n</code></pre>\n"},
-		{"a language that is none", "```\"><script>\nx\n```", "<pre tabindex=\"0\"><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>\n"},
-		{"nothing", "", ""},
+		{"an invalid language", "```\"><script>\nx\n```", "<pre tabindex=\"0\"><code class=\"language-&quot;&gt;&lt;script&gt;\">x\n</code></pre>\n"},
+		{"empty", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, string(markdown.Render([]byte(c.source), o))); diff != "" {

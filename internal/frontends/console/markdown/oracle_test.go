@@ -16,8 +16,8 @@ import (
 	"remit/internal/frontends/console/markdown"
 )
 
-// oracle is goldmark as it comes, with GitHub's extensions and without our limits, wrappers
-// and renderers. What we do on purpose, it does too: HTML is shown as text.
+// oracle renders with unmodified goldmark and GitHub's extensions, without our limits, wrappers and
+// renderers. As in this package, HTML is shown as text.
 func oracle(t *testing.T, source string) string {
 	t.Helper()
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(asText{}, 1))))
@@ -42,7 +42,7 @@ func (asText) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 			}
 			switch {
 			case strings.HasPrefix(text, "<!--"):
-			case built.MatchString(text):
+			case allowedTag.MatchString(text):
 				_, _ = w.WriteString(text)
 			default:
 				_, _ = w.WriteString(html.EscapeString(text))
@@ -71,20 +71,20 @@ func (asText) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	})
 }
 
-var built = regexp.MustCompile(`^(<br ?/?>|</?(sub|sup|kbd)>)$`)
+var allowedTag = regexp.MustCompile(`^(<br ?/?>|</?(sub|sup|kbd)>)$`)
 
-// same rubs out what differs on purpose: ids, attributes for keys and screen readers,
-// classes in place of styles, and how the same character is spelt.
+// same removes the intended differences: ids, attributes for the keyboard and screen readers,
+// classes instead of styles, and different escapes of the same character.
 func same(text string) string {
 	for _, rule := range rules {
-		text = rule.what.ReplaceAllString(text, rule.with)
+		text = rule.pattern.ReplaceAllString(text, rule.with)
 	}
 	return html.UnescapeString(text)
 }
 
 var rules = []struct {
-	what *regexp.Regexp
-	with string
+	pattern *regexp.Regexp
+	with    string
 }{
 	{regexp.MustCompile(`<p class="raw">`), "<p>"},
 	{regexp.MustCompile(` (id="h-[^"]*"|tabindex="0"|rel="[^"]*"|loading="lazy"|scope="col"|aria-label="[^"]*")`), ""},

@@ -14,19 +14,20 @@ import (
 	goldmark "github.com/yuin/goldmark/renderer/html"
 )
 
-// renderer writes the nodes that we write otherwise than goldmark does.
+// renderer writes the nodes of a document. It uses goldmark's functions for those that need no
+// other treatment.
 type renderer struct {
 	Options
-	tools  *tools
+	shared *shared
 	pc     parser.Context
 	source []byte
 	w      *bufio.Writer
-	budget int // bytes that the addresses and titles of links may have in all
+	budget int // remaining bytes for the URLs and titles of links
 	ids    map[string]int
 	open   []openElement
 }
 
-// openElement is an element of the text's own HTML that is open inside a node.
+// openElement is an HTML element of the text that is open inside a node.
 type openElement struct {
 	in   ast.Node
 	name string
@@ -40,7 +41,7 @@ func (r *renderer) walk(n ast.Node) {
 	_ = ast.Walk(n, r.node) // r.node returns no errors
 }
 
-// node writes the beginning or the end of a node.
+// node writes the start or the end of a node.
 func (r *renderer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		r.closeElements(n)
@@ -82,12 +83,12 @@ func (r *renderer) node(n ast.Node, entering bool) (ast.WalkStatus, error) {
 	case *extast.TableCell:
 		r.cell(n, entering)
 	default:
-		return r.tools.defaults[n.Kind()](r.w, r.source, n, entering)
+		return r.shared.defaults[n.Kind()](r.w, r.source, n, entering)
 	}
 	return ast.WalkContinue, nil
 }
 
-// plain returns the text of a node without anything else.
+// plain returns the text of a node without markup.
 func (r *renderer) plain(n ast.Node) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -108,7 +109,7 @@ func (r *renderer) plain(n ast.Node) string {
 		case *ast.AutoLink:
 			b.Write(n.Label(r.source))
 		case *ast.RawHTML:
-			if tag := r.rawText(n); !r.tools.inlineTag.MatchString(tag) && !strings.HasPrefix(tag, "<!--") {
+			if tag := r.rawText(n); !r.shared.inlineTag.MatchString(tag) && !strings.HasPrefix(tag, "<!--") {
 				b.WriteString(tag)
 			}
 		}
@@ -117,7 +118,7 @@ func (r *renderer) plain(n ast.Node) string {
 	return b.String()
 }
 
-// unescape resolves backslashes and the names of characters.
+// unescape resolves backslash escapes and character references.
 func unescape(text []byte) string {
 	if !bytes.ContainsAny(text, `\&`) {
 		return string(text)
@@ -140,14 +141,14 @@ func (r *renderer) heading(n *ast.Heading, entering bool) {
 	r.write(`">`)
 }
 
-// id makes an id of the words of a heading, as GitHub does, and a number after it if the id
-// is taken.
-func (r *renderer) id(words string) string {
-	const longest = 100
+// id returns the id of a heading, derived from its text as on GitHub, with a number appended if the
+// id is taken.
+func (r *renderer) id(text string) string {
+	const maxBytes = 100
 	var b strings.Builder
-	for _, c := range strings.ToLower(strings.TrimSpace(words)) {
+	for _, c := range strings.ToLower(strings.TrimSpace(text)) {
 		switch {
-		case b.Len() >= longest:
+		case b.Len() >= maxBytes:
 		case unicode.IsLetter(c) || unicode.IsDigit(c) || c == '-' || c == '_':
 			b.WriteRune(c)
 		case c == ' ' || c == '\n':
@@ -168,7 +169,7 @@ func (r *renderer) id(words string) string {
 	}
 }
 
-// language returns the first word after the fence.
+// language returns the first word after a code fence.
 func (r *renderer) language(n *ast.FencedCodeBlock) string {
 	if n.Info == nil {
 		return ""
@@ -177,7 +178,7 @@ func (r *renderer) language(n *ast.FencedCodeBlock) string {
 	if len(words) == 0 {
 		return ""
 	}
-	return words[0] // more of them would be more classes
+	return words[0] // further words would become further classes
 }
 
 func (r *renderer) code(n ast.Node, lang string, entering bool) {

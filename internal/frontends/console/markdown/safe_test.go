@@ -14,7 +14,7 @@ import (
 	"remit/internal/frontends/console/markdown"
 )
 
-// policy allows the elements of this package and no others.
+// policy allows only the elements of this package.
 func policy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del", "code", "pre",
@@ -36,18 +36,19 @@ func policy() *bluemonday.Policy {
 	return p
 }
 
-// spelt makes the same text of the same HTML, however its characters are spelt.
-func spelt(text string) string {
+// normalize gives equal text for equal HTML, whatever escapes and attribute forms it uses.
+func normalize(text string) string {
 	text = strings.NewReplacer(` disabled=""`, " disabled", ` checked=""`, " checked", ` open=""`, " open").Replace(text)
 	return html.UnescapeString(text)
 }
 
-// checkSafe finds what a sanitiser takes out, and elements that are not closed.
+// checkSafe fails if a sanitizer would remove something from the output, or if an element is not
+// closed.
 func checkSafe(t *testing.T, p *bluemonday.Policy, source string) {
 	t.Helper()
 	out := ours(source)
-	if got := p.Sanitize(out); spelt(got) != spelt(out) {
-		t.Fatalf("of %q\n%s\na sanitiser leaves\n%s", source, out, got)
+	if got := p.Sanitize(out); normalize(got) != normalize(out) {
+		t.Fatalf("%q became\n%s\nwhich the sanitizer changed to\n%s", source, out, got)
 	}
 	if at := unbalanced(out); at != "" {
 		t.Fatalf("%q: %s in\n%s", source, at, out)
@@ -56,7 +57,7 @@ func checkSafe(t *testing.T, p *bluemonday.Policy, source string) {
 
 var tags = regexp.MustCompile(`<(/?)([a-z0-9]+)[^<>]*>`)
 
-// unbalanced tells what is not closed in the right order; "" if all is.
+// unbalanced returns the first tag that is not closed in the right order, or "".
 func unbalanced(out string) string {
 	var open []string
 	for _, m := range tags.FindAllStringSubmatch(out, -1) {
@@ -76,7 +77,7 @@ func unbalanced(out string) string {
 	return ""
 }
 
-// attacks are what others tried on pages that show Markdown.
+// attacks are known attacks on pages that show Markdown.
 var attacks = []string{
 	"<script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "[x](javascript:alert(1))", "[x](  javascript:alert(1))", "![x](javascript:alert(1))",
 	`[x](http://a "onmouseover=alert(1) x=")`, "[x]: javascript:alert(1)\n\n[x]", "<a href='javascript:alert(1)'>x</a>", "<IMG SRC=javascript:alert(1)>",
@@ -86,7 +87,7 @@ var attacks = []string{
 	"<details><summary><script>alert(1)</script></summary>", "</p></div><script>", "<table><tr><td>", "[<img src=x>](a)", "![<script>](a.png)", "<sub><p></sub>",
 }
 
-func TestNothingGetsThrough(t *testing.T) {
+func TestAttacks(t *testing.T) {
 	p := policy()
 	for _, source := range attacks {
 		checkSafe(t, p, source)
@@ -108,33 +109,33 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, source string) { checkSafe(t, p, source) })
 }
 
-// hard are texts that make parsers slow, or deep.
+// hard are texts that make parsers slow or deeply nested.
 var hard = []string{
 	"[", "]", "[a](", "[](<", "[](a \"", "![", "![[](a)", "[a]", "[[a]", "*", "**", "***", "_", "*a ", "*a_ ", "a**b_", "~", "~~", "~a", "`", "``a`", "`a``", "<", "<a", "<a b=\"", "<a b='", "<!--", "<!-", "<sub>",
 	"</sub>", "<kbd>*", "<details>", "<details>\n", "</details>", "<details><summary>", "<details></details>", "&", "&#", "&a;", "\\", ">", "> ", ">>\n", "- ", "* * ", "1. ", "-\n", "- a\n", "- a\n\n", "-\ta\n ", "#", "# a\n", "# \n", "=\n", "a\n=\n", "---\n", "```\n", "~~~a\n",
 	"    a\n", "\ta\n\n", "|", "|a", "|a|\n|-|\n", "|\n", "a\n", "a  \n", " ", "\n", "[a]: b\n", "[a]: b\n\n[a]", "[a]:", "[^1]: a\n", "http://", "http://a.b/(", "www.", "www.a.b)", "a@", "a@b.c ", "@", "<a@", "<http:", "<x ", "<x\n", "<div>\n", "<script>", "<?", "\x00", "\xff", "\r", "\u202e", "- [x] a\n", "\"", "'", "(", ")", "![a](b", "<img src=a ", "[a][", "][",
 }
 
-// TestLongTexts gives much of each, a MiB when there is time: what is quadratic is found,
-// and what is deep ends the program.
+// TestLongTexts repeats each text, up to 1 MiB in full runs: quadratic time fails the test, and
+// unlimited depth crashes it.
 func TestLongTexts(t *testing.T) {
-	most := 1 << 16
+	maxSize := 1 << 16
 	if os.Getenv("REMIT_FULL") == "true" {
-		most = 1 << 20
+		maxSize = 1 << 20
 	}
 	for _, part := range hard {
 		for name, source := range map[string]func(n int) string{
-			"again and again": func(n int) string { return strings.Repeat(part, n) },
+			"repeated": func(n int) string { return strings.Repeat(part, n) },
 			"after a header": func(n int) string {
 				return "|" + strings.Repeat("a|", 200) + "\n|" + strings.Repeat("-|", 200) + "\n" + strings.Repeat(part, n/8)
 			},
-			"and then back": func(n int) string {
-				return strings.Repeat(part, n/16) + "a" + strings.Repeat(backwards(part), n/16)
+			"mirrored": func(n int) string {
+				return strings.Repeat(part, n/16) + "a" + strings.Repeat(mirror(part), n/16)
 			},
 			"after references": func(n int) string { return "[a]: /" + strings.Repeat("x", 1900) + "\n\n" + strings.Repeat(part, n/8) },
 		} {
 			t.Run(part+" "+name, func(t *testing.T) {
-				complexitytest.Linear(t, most, func(size int) {
+				complexitytest.Linear(t, maxSize, func(size int) {
 					text := source(size / len(part))
 					if out := markdown.Render([]byte(text), markdown.Options{}); len(out) > 20*len(text)+1<<20 {
 						t.Errorf("%d bytes became %d", len(text), len(out))
@@ -145,7 +146,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-func backwards(text string) string {
+func mirror(text string) string {
 	b := []byte(text)
 	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
 		b[i], b[j] = b[j], b[i]
@@ -153,13 +154,13 @@ func backwards(text string) string {
 	return strings.NewReplacer("[", "]", "(", ")", "<", ">").Replace(string(b))
 }
 
-func TestHighlighterIsAsked(t *testing.T) {
-	var asked string
+func TestHighlighterIsCalled(t *testing.T) {
+	var got string
 	out := markdown.Render([]byte("```go run\nx\n```"), markdown.Options{Highlight: func(lang, code string) template.HTML {
-		asked = lang + ":" + code
+		got = lang + ":" + code
 		return "<span>x</span>"
 	}})
-	if asked != "go:x\n" || !strings.Contains(string(out), "<span>x</span>") {
-		t.Errorf("asked for %q, made %s", asked, out)
+	if got != "go:x\n" || !strings.Contains(string(out), "<span>x</span>") {
+		t.Errorf("called with %q, rendered %s", got, out)
 	}
 }

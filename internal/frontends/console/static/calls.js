@@ -1,4 +1,4 @@
-// Draws the charts of the page of calls, and keeps them up to date.
+// Draws the charts of the calls page and keeps them up to date.
 "use strict";
 
 (() => {
@@ -14,7 +14,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const span = (ms) => (ms === null || ms === undefined ? "–" : ms >= 1000 ? `${+(ms / 1000).toPrecision(3)} s` : ms >= 1 || ms === 0 ? `${+ms.toPrecision(3)} ms` : `${Math.round(ms * 1000)} µs`);
 
-  // when words an instant of an axis: the time, and the day where it changes.
+  // when formats the ticks of the time axis: the time, and the date where the day changes.
   const when = (_, ticks, __, ___, step) => ticks.map((seconds, i) => {
     const [day, time] = new Date(seconds * 1000).toISOString().split("T");
     if (step >= 86400) return day.slice(5);
@@ -22,12 +22,12 @@
     return fresh ? `${time.slice(0, 5)}\n${day.slice(5)}` : time.slice(0, 5);
   });
 
-  // Counts begin at nothing. Times are a matter of magnitude: a tool may be a thousand times
-  // as fast as its contract aims at.
-  const byCount = { scale: { range: (_, __, most) => [0, (most || 1) * 1.1] }, axis: { values: (_, ticks) => ticks.map((n) => (Number.isInteger(n) ? n : "")) } };
+  // The scale of counts begins at 0. The scale of latencies is logarithmic, because a tool may be
+  // a thousand times faster than the target of its contract.
+  const linear = { scale: { range: (_, __, max) => [0, (max || 1) * 1.1] }, axis: { values: (_, ticks) => ticks.map((n) => (Number.isInteger(n) ? n : "")) } };
   const tens = (low, high) => Array.from({ length: Math.round(Math.log10(high / low)) + 1 }, (_, i) => low * 10 ** i);
-  const byMagnitude = {
-    scale: { distr: 3, range: (_, least, most) => [10 ** Math.floor(Math.log10(least || 1)), 10 ** Math.ceil(Math.log10((most || 1) * 1.2))] },
+  const logarithmic = {
+    scale: { distr: 3, range: (_, min, max) => [10 ** Math.floor(Math.log10(min || 1)), 10 ** Math.ceil(Math.log10((max || 1) * 1.2))] },
     axis: { splits: (_, __, low, high) => tens(low, high), filter: (_, ticks) => ticks, values: (_, ticks) => ticks.map(span) },
   };
 
@@ -48,7 +48,7 @@
 
   const line = (label, name, more) => ({ label, stroke: colour(name), width: 1.5, points: { show: true, size: 5, fill: colour(name) }, value: (_, ms) => span(ms), ...more });
 
-  const some = (counts) => counts.map((n) => n || null); // a bar of nothing would be a line
+  const omitZeros = (counts) => counts.map((n) => n || null); // a bar of height 0 would show as a line
 
   const show = () => {
     for (const chart of charts) chart.destroy();
@@ -56,16 +56,16 @@
     const count = (label, stroke, fill) => ({ label, stroke: colour(stroke), fill: colour(fill), paths: bars, points: { show: false }, value: (_, n, __, at) => (at === null ? "–" : n ?? 0) });
     const flat = numbers.target ? [line("target", "--muted", { dash: [6, 4], points: { show: false } })] : [];
     charts = [
-      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, some(numbers.calls), some(numbers.failed)], byCount),
+      draw(counts, [count("calls", "--accent", "--accent-soft"), count("failed", "--bad", "--bad")], [numbers.start, omitZeros(numbers.calls), omitZeros(numbers.failed)], linear),
       draw(times, [line("p50", "--good"), line("p95", "--wait"), line("p99", "--bad"), ...flat],
-        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], byMagnitude),
+        [numbers.start, numbers.p50, numbers.p95, numbers.p99, ...flat.map(() => numbers.start.map(() => numbers.target))], logarithmic),
     ];
   };
 
   const load = async () => {
     waiting = false;
     const answer = await fetch(plots.dataset.series, { headers: { Accept: "application/json" } }).catch(() => null);
-    if (!answer || !answer.ok) return; // the session is over, or the server away: what is drawn stays
+    if (!answer || !answer.ok) return; // the session has ended or the server is down: keep the old charts
     numbers = await answer.json();
     if (!numbers.calls.some((n) => n > 0)) plots.hidden = true;
     else {

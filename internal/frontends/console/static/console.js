@@ -7,11 +7,11 @@
   let source = null;
   let retry = 0;
 
-  // changed lets the parts of a page that follow something fetch themselves anew.
-  const changed = (what, mark) => {
-    if (seen[what] === mark) return;
-    seen[what] = mark;
-    body.dispatchEvent(new CustomEvent(what));
+  // changed makes the parts of the page that depend on a topic reload themselves.
+  const changed = (topic, mark) => {
+    if (seen[topic] === mark) return;
+    seen[topic] = mark;
+    body.dispatchEvent(new CustomEvent(topic));
   };
 
   const showWaiting = (count) => {
@@ -21,7 +21,7 @@
       badge.querySelector("[data-number]").textContent = count;
       badge.hidden = none;
     }
-    document.getElementById("told").textContent = none ? "No request waits for approval" : `${count} waiting for approval`;
+    document.getElementById("announcement").textContent = none ? "No requests waiting for approval" : `${count} waiting for approval`;
   };
 
   const open = () => {
@@ -29,9 +29,9 @@
     if (source || document.hidden) return;
     source = new EventSource("/console/events");
     source.addEventListener("approvals", (event) => {
-      const told = JSON.parse(event.data);
-      if (seen.approvals !== told.mark) showWaiting(told.count);
-      changed("approvals", told.mark);
+      const data = JSON.parse(event.data);
+      if (seen.approvals !== data.mark) showWaiting(data.count);
+      changed("approvals", data.mark);
     });
     source.addEventListener("calls", (event) => changed("calls", JSON.parse(event.data).mark));
     source.addEventListener("end", () => {
@@ -53,7 +53,7 @@
     source = null;
   };
 
-  // A page that nobody sees need not be up to date; it catches up when it is seen.
+  // A hidden page disconnects; it catches up when it is visible again.
   const follow = () => (document.hidden ? close() : open());
   document.addEventListener("visibilitychange", follow);
   addEventListener("pagehide", close);
@@ -66,25 +66,25 @@
     menu.querySelector("summary").focus();
   });
 
-  // What was copied is told by the button itself, also to those who only hear the page.
-  const copy = async (button, words) => {
+  // The button itself reports the copy, to screen readers too (aria-live).
+  const copy = async (button, label) => {
     const from = document.getElementById(button.dataset.copy);
     try {
       await navigator.clipboard.writeText(from.textContent);
-      const shown = button.firstChild;
-      shown.textContent = "Copied";
-      setTimeout(() => { shown.textContent = words; }, 1500);
+      const text = button.firstChild;
+      text.textContent = "Copied";
+      setTimeout(() => { text.textContent = label; }, 1500);
     } catch {
-      getSelection().selectAllChildren(from); // where pages may not copy, people can
+      getSelection().selectAllChildren(from); // without clipboard access, select the text so that the user can copy it
     }
   };
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.hidden = false;
     button.setAttribute("aria-live", "polite");
-    const words = button.firstChild.textContent; // now: later they may be those of a click before
-    button.addEventListener("click", () => copy(button, words));
+    const label = button.firstChild.textContent; // read it now: at a second click it may be "Copied"
+    button.addEventListener("click", () => copy(button, label));
   }
-  // Forms that change something are sent once, however often the button is pressed.
+  // A form that changes something is sent only once, even if the button is pressed again.
   document.addEventListener("submit", (event) => {
     if (event.target.method !== "post") return;
     if (event.target.dataset.sent) event.preventDefault();

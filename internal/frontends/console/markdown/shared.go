@@ -13,24 +13,24 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// tools are the parts that all texts share.
-type tools struct {
+// shared are the parsers and tables that all texts share.
+type shared struct {
 	document  parser.Parser
-	summary   parser.Parser // of text without blocks
+	summary   parser.Parser // for text without blocks
 	defaults  renderFuncs
 	inlineTag *regexp.Regexp
 	attribute *regexp.Regexp
 }
 
-// renderFuncs are goldmark's functions that write nodes.
+// renderFuncs are goldmark's functions that write nodes, by kind.
 type renderFuncs map[ast.NodeKind]goldmark.NodeRendererFunc
 
-// Register implements the registry that goldmark's renderers ask for.
+// Register implements goldmark's renderer.NodeRendererFuncRegisterer.
 func (f renderFuncs) Register(kind ast.NodeKind, fn goldmark.NodeRendererFunc) { f[kind] = fn }
 
-// sharedTools builds the tools when the first text is rendered.
-var sharedTools = sync.OnceValue(func() *tools {
-	t := &tools{
+// loadShared builds the shared parts when the first text is rendered.
+var loadShared = sync.OnceValue(func() *shared {
+	t := &shared{
 		defaults:  renderFuncs{},
 		inlineTag: regexp.MustCompile(`^(?i:<(/?)(br|img|kbd|sub|sup)(?:[\s/][^>]*)?>)`),
 		attribute: regexp.MustCompile(`([a-zA-Z_:][\w:.-]*)\s*=\s*("[^"]*"|'[^']*'|[^\s"'=<>` + "`" + `]+)`),
@@ -52,13 +52,13 @@ var sharedTools = sync.OnceValue(func() *tools {
 	return t
 })
 
-// blockParsers are those of goldmark, three of them wrapped.
+// blockParsers returns goldmark's block parsers, three of them wrapped.
 func blockParsers(inlineTag *regexp.Regexp) []util.PrioritizedValue {
 	all := parser.DefaultBlockParsers()
 	for i, p := range all {
 		switch p.Value {
 		case parser.NewListParser(), parser.NewBlockquoteParser():
-			all[i].Value = shallow{p.Value.(parser.BlockParser)}
+			all[i].Value = depthLimited{p.Value.(parser.BlockParser)}
 		case parser.NewHTMLBlockParser():
 			all[i].Value = htmlBlocks{p.Value.(parser.BlockParser), inlineTag}
 		}
@@ -66,8 +66,8 @@ func blockParsers(inlineTag *regexp.Regexp) []util.PrioritizedValue {
 	return all
 }
 
-// htmlBlocks is the parser of HTML that stands on its own. It leaves the elements that
-// belong into a line of text to paragraphs.
+// htmlBlocks wraps the parser of HTML blocks. It leaves inline elements at the start of a line to
+// paragraphs.
 type htmlBlocks struct {
 	parser.BlockParser
 	inlineTag *regexp.Regexp
@@ -81,7 +81,7 @@ func (h htmlBlocks) Open(parent ast.Node, reader text.Reader, pc parser.Context)
 	return h.BlockParser.Open(parent, reader, pc)
 }
 
-// taskBoxes is the parser of the boxes of tasks. It leaves [x](address) to links.
+// taskBoxes wraps the parser of task check boxes. It leaves [x](address) to the parser of links.
 type taskBoxes struct{ parser.InlineParser }
 
 func (t taskBoxes) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {

@@ -26,8 +26,8 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// core is the console with fakes around it, at a time that stands still.
-type core struct {
+// fixture is a console with fakes around it and a clock that stands still.
+type fixture struct {
 	*Console
 	mux       *http.ServeMux
 	approvals *requestStore
@@ -36,12 +36,12 @@ type core struct {
 	log       bytes.Buffer
 	now       time.Time
 
-	mu      sync.Mutex
-	records []audit.Record
-	full    error // why no record can be kept
+	mu       sync.Mutex
+	records  []audit.Record
+	auditErr error // returned by Ready
 }
 
-const coreSet = `
+const fixtureSet = `
 name: demo
 title: Demo
 description: For tests.
@@ -63,7 +63,7 @@ defaults:
     internal: {code: 500, message: Internal server error}
 `
 
-func coreTool(name, more string) string {
+func fixtureTool(name, more string) string {
 	return "name: " + name + `
 title: Do something
 description: Does something.
@@ -82,11 +82,14 @@ examples: []
 ` + more
 }
 
-func newCore(t testing.TB) *core {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	c := &core{now: time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC), people: &fakePeople{cookies: map[string]identity.Person{}}, tokens: &fakeTokens{}, approvals: &requestStore{}}
+	c := &fixture{
+		now:    time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC),
+		people: &fakePeople{cookies: map[string]identity.Person{}}, tokens: &fakeTokens{}, approvals: &requestStore{},
+	}
 	c.Console = &Console{
-		Version: "9.9.9", Root: "/home/ada/garden", Engine: coreEngine(t, c),
+		Version: "9.9.9", Root: "/home/ada/garden", Engine: fixtureEngine(t, c),
 		Approvals: func(context.Context) (approval.Store, error) { return c.approvals, nil },
 		People:    c.people, Tokens: c.tokens,
 		Settings: func() []Setting {
@@ -100,7 +103,7 @@ func newCore(t testing.TB) *core {
 		TokensNeeded: func() bool { return false },
 		Clients:      func(string) []Client { return nil },
 		Address: func(r *http.Request) string {
-			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server notes it
+			host, _, _ := net.SplitHostPort(r.RemoteAddr) // as the server does
 			return host
 		},
 		Preview: func(context.Context, approval.Request) (before, after, name string, ok bool) {
@@ -114,7 +117,7 @@ func newCore(t testing.TB) *core {
 	return c
 }
 
-func coreEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
+func fixtureEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
 	t.Helper()
 	type in struct {
 		Text string `json:"text"`
@@ -123,24 +126,25 @@ func coreEngine(t testing.TB, auditor engine.Auditor) *engine.Engine {
 		Said string `json:"said"`
 	}
 	say := engine.Handle(func(_ context.Context, in in) (out, error) { return out{in.Text}, nil })
-	set := enginetest.Load(t, coreSet, map[string]string{
-		"look":  coreTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
-		"write": coreTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
+	set := enginetest.Load(t, fixtureSet, map[string]string{
+		"look":  fixtureTool("look", "hints: {readOnly: true, destructive: false, idempotent: true, openWorld: false}\n"),
+		"write": fixtureTool("write", "hints: {readOnly: false, destructive: false, idempotent: false, openWorld: false}\napproval: {required: true, window: 1h}\n"),
 	})
-	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say}, engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
+	return enginetest.New(t, set, map[string]engine.Handler{"look": say, "write": say},
+		engine.Options{Approvals: &approval.Gate{}, Audit: auditor})
 }
 
-func (c *core) Ready(time.Time) error { return c.full }
+func (c *fixture) Ready(time.Time) error { return c.auditErr }
 
-func (c *core) Write(_ context.Context, r *audit.Record, _ bool) error {
+func (c *fixture) Write(_ context.Context, r *audit.Record, _ bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.records = append(c.records, *r)
 	return nil
 }
 
-// recorded are what the audit has, each in a line.
-func (c *core) recorded() []string {
+// recorded returns the audit records, one line each.
+func (c *fixture) recorded() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var lines []string
@@ -150,8 +154,8 @@ func (c *core) recorded() []string {
 	return lines
 }
 
-// as signs somebody in and gives what sends their requests.
-func (c *core) as(role identity.Role) func(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+// as signs a person in and returns a function that sends requests as that person.
+func (c *fixture) as(role identity.Role) func(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
 	secret := "session-of-" + role.String()
 	c.people.mu.Lock()
 	c.people.cookies[secret] = identity.Person{Name: "ada", Role: role}
@@ -162,7 +166,7 @@ func (c *core) as(role identity.Role) func(method, target string, form url.Value
 }
 
 // send sends a request as a browser does.
-func (c *core) send(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
+func (c *fixture) send(method, target string, form url.Values, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(form.Encode()))
 	r.Header.Set("Accept", "text/html,application/xhtml+xml")
 	if form != nil {
@@ -177,8 +181,8 @@ func (c *core) send(method, target string, form url.Values, headers ...string) *
 	return w
 }
 
-// ask adds a request that waits.
-func (c *core) ask(t testing.TB, id, principal, arguments string) approval.Request {
+// addRequest adds a waiting approval request.
+func (c *fixture) addRequest(t testing.TB, id, principal, arguments string) approval.Request {
 	t.Helper()
 	tool, err := c.Engine.Find("write")
 	if err != nil {
@@ -194,7 +198,7 @@ func (c *core) ask(t testing.TB, id, principal, arguments string) approval.Reque
 	return r
 }
 
-// wants checks the status of an answer and that it holds texts.
+// wants checks the status of a response and that it contains texts.
 func wants(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...string) {
 	t.Helper()
 	if w.Code != status {
@@ -207,13 +211,13 @@ func wants(t *testing.T, w *httptest.ResponseRecorder, status int, texts ...stri
 	}
 }
 
-// fakePeople are sessions by their cookies, and links by their tokens.
+// fakePeople is a People with sessions by cookie and links by token.
 type fakePeople struct {
 	mu      sync.Mutex
 	now     func() time.Time
 	cookies map[string]identity.Person
 	links   map[string]identity.Person
-	touches int // how often a person was there
+	touches int // number of calls of Person
 	fail    error
 }
 
@@ -283,7 +287,7 @@ func (p *fakePeople) Link(who identity.Person, _ time.Duration) (string, error) 
 	return "link+for/" + who.Name, nil
 }
 
-// fakeTokens are tokens of agents.
+// fakeTokens is a Tokens in memory.
 type fakeTokens struct{ list []identity.Token }
 
 func (f *fakeTokens) Create(_ context.Context, n identity.NewToken) (string, identity.Token, error) {
@@ -304,13 +308,13 @@ func (f *fakeTokens) Revoke(_ context.Context, name string) (identity.Token, err
 	return identity.Token{}, contract.Errorf(contract.NotFound, "There is no token %s", name)
 }
 
-// requestStore keeps requests in memory.
+// requestStore is an approval.Store in memory.
 type requestStore struct {
 	approval.Store
 	mu   sync.Mutex
 	all  []approval.Request // oldest first
 	fail error
-	n    int // how often it was listed
+	n    int // number of calls of List
 }
 
 func (s *requestStore) lists() int {
@@ -342,7 +346,7 @@ func (s *requestStore) Decide(_ context.Context, id string, v approval.Verdict, 
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.all, func(r approval.Request) bool { return r.ID == id })
 	if i < 0 {
-		return approval.Request{}, errors.New("decided about nothing")
+		return approval.Request{}, errors.New("no such request")
 	}
 	r := &s.all[i]
 	if r.State != approval.Pending {
