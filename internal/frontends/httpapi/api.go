@@ -94,7 +94,7 @@ func route(mux *http.ServeMux, path string, served methods) {
 	}
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not served here; use "+strings.ReplaceAll(allow, ", ", " or "))
+		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here; use "+strings.ReplaceAll(allow, ", ", " or "))
 	})
 }
 

@@ -42,7 +42,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	leave, ok := a.admit(r)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "Too many requests run at once; try again")
+		refuse(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
 		return
 	}
 	defer leave()
@@ -221,7 +221,7 @@ func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value,
 // foreign finds a body that says of itself that it is no plain JSON.
 func foreign(r *http.Request) *rejection {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is encoded as %q; send it as it is", coding)
+		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is encoded as %q; send it without Content-Encoding", coding)
 	}
 	given := r.Header.Get("Content-Type")
 	if given == "" || given == formType {

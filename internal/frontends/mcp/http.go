@@ -163,7 +163,7 @@ func (e *endpoint) post(x *exchange) {
 	}
 	leave, ok := e.Admit()
 	if !ok {
-		x.busy(guess, "Too many requests run at once; try again")
+		x.busy(guess, "Too many requests are in progress; try again")
 		return
 	}
 	defer leave()
