@@ -12,7 +12,7 @@ import (
 
 const discover = "server/discover"
 
-// TestDiscover: what a client of the modern era is told first.
+// TestDiscover checks the result of server/discover.
 func TestDiscover(t *testing.T) {
 	got := newRig(t, setup{}).ask(modern(1, discover, "", `{}`))
 	got.want(t, discover, http.StatusOK, nil)
@@ -38,8 +38,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestWhatClientsSayOfThemselves: each request has to say it, whole.
-func TestWhatClientsSayOfThemselves(t *testing.T) {
+// TestClientDescription checks that every request must describe its client.
+func TestClientDescription(t *testing.T) {
 	r := newRig(t, setup{})
 	a, _ := open(t, approval.Auto)
 	const version, capabilities = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
@@ -75,8 +75,8 @@ func TestWhatClientsSayOfThemselves(t *testing.T) {
 	}
 }
 
-// TestVersionsOfRequests: header and body agree on one that is spoken.
-func TestVersionsOfRequests(t *testing.T) {
+// TestRequestVersions checks that header and body must name the same supported version.
+func TestRequestVersions(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
 		name, header, body string
@@ -107,9 +107,9 @@ func TestVersionsOfRequests(t *testing.T) {
 	r.do(two).want(t, "two versions", http.StatusBadRequest, -32020)
 }
 
-// TestHeadersAndBody: what stands between client and server goes by the headers,
-// so that they must not say anything else than the body.
-func TestHeadersAndBody(t *testing.T) {
+// TestHeadersMatchBody checks that headers must match the body, because proxies rely on the
+// headers.
+func TestHeadersMatchBody(t *testing.T) {
 	r := newRig(t, setup{})
 	list, text := modern(1, "tools/list", "", `{}`), modern(1, "tools/call", `"name":"test_simple_text","arguments":{}`, `{}`)
 	read := modern(1, "resources/read", `"uri":"test://template/caf\u00e9/data"`, `{}`)
@@ -160,8 +160,7 @@ func TestHeadersAndBody(t *testing.T) {
 	}
 }
 
-// TestMirroredArguments: arguments that a tool wants in headers are there, and say
-// the same.
+// TestMirroredArguments checks that mirrored arguments must be in headers and match.
 func TestMirroredArguments(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
@@ -202,8 +201,8 @@ func TestMirroredArguments(t *testing.T) {
 	r.do(request).want(t, "two of one", http.StatusBadRequest, -32020)
 }
 
-// TestMethodsOfTheModernEra: those of the other era are unknown.
-func TestMethodsOfTheModernEra(t *testing.T) {
+// TestModernMethods checks that legacy methods are unknown.
+func TestModernMethods(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, method := range []string{
 		"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "unknown/method", "tasks/list", "tasks/result",
@@ -235,9 +234,8 @@ func TestMethodsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestResultsOfTheModernEra: each says what it is, those that may be kept say how
-// long.
-func TestResultsOfTheModernEra(t *testing.T) {
+// TestModernResults checks that results state their type and, if cacheable, how long.
+func TestModernResults(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
 		method, params string
@@ -266,9 +264,9 @@ func TestResultsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesThatAreMissing: a call that needs more than the client has is
-// refused, with what it takes.
-func TestCapabilitiesThatAreMissing(t *testing.T) {
+// TestMissingCapabilities checks that a call that needs a missing capability is rejected
+// with its name.
+func TestMissingCapabilities(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct{ tool, capabilities, want string }{
 		{"test_missing_capability", `{}`, `{"sampling":{}}`},
@@ -285,9 +283,9 @@ func TestCapabilitiesThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestNewsOfTheModernEra: progress and logs come before the answer, to those who
-// want them, and a client that takes JSON alone gets the answer.
-func TestNewsOfTheModernEra(t *testing.T) {
+// TestModernNotifications checks that progress and logs come before the result if requested, and
+// that a client that accepts only JSON gets the result.
+func TestModernNotifications(t *testing.T) {
 	r := newRig(t, setup{})
 	with := func(tool, more string) string {
 		return message(1, "tools/call", `{"name":"`+tool+`","arguments":{},"_meta":`+meta(`{}`, more)+`}`)
@@ -308,8 +306,7 @@ func TestNewsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestBothErasAtOnce: one connection, or one address, serves both, message by
-// message.
+// TestBothErasAtOnce checks that one connection, or one URL, serves both eras message by message.
 func TestBothErasAtOnce(t *testing.T) {
 	young := func(id int) string { return modern(id, "tools/list", "", `{}`) }
 	old := func(id int) string { return message(id, "tools/list", `{}`) }
@@ -349,8 +346,8 @@ func TestBothErasAtOnce(t *testing.T) {
 	r.post(young(1)).want(t, "young without headers", http.StatusBadRequest, -32020)
 }
 
-// TestSecondGreeting: a client that greets again is what it says then.
-func TestSecondGreeting(t *testing.T) {
+// TestSecondInitialize checks that a second initialize replaces the first.
+func TestSecondInitialize(t *testing.T) {
 	a, _ := open(t, approval.Ask)
 	c := converse(t, a)
 	c.send(canElicit)
@@ -364,7 +361,7 @@ func TestSecondGreeting(t *testing.T) {
 	c.end()
 }
 
-// TestClosedStreamCancels: in the modern era whoever goes does not want the answer.
+// TestClosedStreamCancels checks that closing a modern stream cancels the call.
 func TestClosedStreamCancels(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"conformance"}})
 	body := message(1, "tools/call", `{"name":"test_tool_with_logging","arguments":{},"_meta":`+meta(`{}`, `,"io.modelcontextprotocol/logLevel":"info"`)+`}`)
