@@ -32,15 +32,15 @@ func TestWho(t *testing.T) {
 		status int
 		who    string
 	}{
-		{"nothing is asked for", auth.Auto, false, "", 200, "local"},
-		{"there is a token", auth.Auto, true, "", 200, ""},
+		{"no token exists", auth.Auto, false, "", 200, "local"},
+		{"a token exists", auth.Auto, true, "", 200, ""},
 		{"identity is on", auth.On, false, "", 200, ""},
 		{"identity is off", auth.Off, true, "", 200, "local"},
 		{"a good token restricts where none is needed", auth.Off, false, good, 200, agent},
-		{"a good token where none is there yet", auth.Auto, false, good, 200, agent},
+		{"a good token where no token exists", auth.Auto, false, good, 200, agent},
 		{"a good token where one is needed", auth.On, true, good, 200, agent},
 		{"a bad token where none is needed", auth.Off, false, "remit_bad", 401, `{"error":"The token is unknown here"}`},
-		{"a token of somebody else", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is not a Remit token: they begin with remit_"}`},
+		{"a token of another issuer", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is not a Remit token: they begin with remit_"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)
@@ -69,15 +69,15 @@ func TestStill(t *testing.T) {
 		{"a good token", true, nil, good, true},
 		{"a revoked token", true, nil, revoked, false},
 		{"a token that cannot be checked", true, nil, broken, true},
-		{"nobody, where none is needed", false, nil, "", true},
-		{"nobody, where one is needed now", true, nil, "", false},
-		{"nobody, where that cannot be told", false, errors.New("the database is away"), "", true},
+		{"anonymous, no token required", false, nil, "", true},
+		{"anonymous, token required now", true, nil, "", false},
+		{"anonymous, check fails", false, errors.New("the database is away"), "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)
 			g.tokens.any, g.tokens.err = tc.any, tc.err
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // whoever has left may still read
+			cancel() // a canceled request may still have an open stream
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/mcp", nil)
 			if tc.token != "" {
 				r.Header.Set("Authorization", "Bearer "+tc.token)
@@ -98,7 +98,7 @@ func TestUnguarded(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+good)
 	if who := g.Who(r); who.Principal != "" || who.Grant != nil {
-		t.Errorf("%v, want nobody", who)
+		t.Errorf("%v, want an anonymous identity", who)
 	}
 }
 
@@ -240,12 +240,12 @@ func TestChallenge(t *testing.T) {
 		status            int
 		header            string
 	}{
-		{"nobody", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
-		{"nobody, and it is known what is needed", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
+		{"anonymous", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
+		{"anonymous, scope known", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
 		{"a scope is missing", "/mcp", good, contract.Errorf(contract.Denied, "no").Because(scope), 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `"`},
 		{"of one toolset", "/mcp/tasks", good, scope, 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `/tasks"`},
 		{"denied for another reason", "/tools/x", good, contract.Errorf(contract.Denied, "no"), 0, ""},
-		{"nobody fails", "/tools/x", "", contract.Errorf(contract.Invalid, "no"), 0, ""},
+		{"anonymous, another error", "/tools/x", "", contract.Errorf(contract.Invalid, "no"), 0, ""},
 		{"nothing is wrong", "/tools/x", "", nil, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

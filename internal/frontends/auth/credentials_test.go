@@ -62,7 +62,7 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", w.Code, got, tc.status, tc.begins)
 			}
 			if tc.begins != "" && !strings.HasSuffix(got, metadata) {
-				t.Errorf("it does not say where metadata is: %s", got)
+				t.Errorf("no resource_metadata: %s", got)
 			}
 			if tc.status == 200 {
 				return
@@ -122,7 +122,7 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("from elsewhere: %d", w.Code)
 		}
 		if got := len(g.audit.records); got != 31 {
-			t.Errorf("%d records, want one for each of the 31 that were told why", got)
+			t.Errorf("%d records, want one for each of the 31 that got a reason", got)
 		}
 		time.Sleep(2 * time.Second)
 		g.expect("remit_again", 401, "unknown")
@@ -209,8 +209,8 @@ func TestClientAddress(t *testing.T) {
 		{"IPv6 in brackets", "192.0.2.1:1", true, []string{"[2001:db8::1]"}, "2001:db8::/64"},
 		{"IPv4 in IPv6", "[::ffff:192.0.2.1]:1", false, nil, "192.0.2.1"},
 		{"a zone", "[fe80::1%eth0]:1", false, nil, "fe80::/64"},
-		{"the proxy names nobody", "192.0.2.1:1", true, []string{"unknown"}, "192.0.2.1"},
-		{"the proxy says nothing", "192.0.2.1:1", true, nil, "192.0.2.1"},
+		{"the proxy sends no address", "192.0.2.1:1", true, []string{"unknown"}, "192.0.2.1"},
+		{"the proxy sends no header", "192.0.2.1:1", true, nil, "192.0.2.1"},
 		{"no address", "@", false, nil, "unknown"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func FuzzAuthorization(f *testing.F) {
 		switch w.Code {
 		case 200:
 			if !ours {
-				t.Errorf("%q came in", header)
+				t.Errorf("%q was accepted", header)
 			}
 		case 400, 401, 503:
 			isJSON(t, w.Body.String())

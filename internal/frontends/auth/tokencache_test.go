@@ -13,7 +13,7 @@ func TestTokenCacheIsBounded(t *testing.T) {
 	for i := range 3 * maxCachedTokens {
 		c.add(fmt.Sprint(i), i, now, now.Add(time.Minute))
 		if what, ok := c.get(fmt.Sprint(i), now); !ok || what != i {
-			t.Fatalf("%d is forgotten at once", i)
+			t.Fatalf("%d is not in the cache", i)
 		}
 	}
 	if len(c.entries) > maxCachedTokens {

@@ -102,12 +102,12 @@ func TestRefusals(t *testing.T) {
 		{"a form", post("look", "text=a", "Content-Type", "application/x-www-form-urlencoded"), 415, `send application/json`, nil},
 		{"text", post("look", "{}", "Content-Type", "text/plain"), 415, `send application/json`, nil},
 		{"another charset", post("look", "{}", "Content-Type", "application/json; charset=latin1"), 415, `send application/json`, nil},
-		{"a type that is none", post("look", "{}", "Content-Type", ";"), 415, `send application/json`, nil},
+		{"an invalid type", post("look", "{}", "Content-Type", ";"), 415, `send application/json`, nil},
 		{"compressed", post("look", "{}", "Content-Encoding", "gzip"), 415, `send it without Content-Encoding`, nil},
 		{"over what the contract allows", post("look", long), 413, "at most 1024 bytes", nil},
 		{"over what the server reads", post("look", long+long), 413, "the body is larger than 3000 bytes", nil},
 		{"over that, and it did not say", withoutLength(long + long), 413, "the body is larger than 3000 bytes", nil},
-		{"nobody", post("private", ""), 403, "needs to know who is calling", nil},
+		{"anonymous", post("private", ""), 403, "needs to know who is calling", nil},
 		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", askQuestion},
 		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.SuspendedError{} }},
 		{"a panic", post("look", ""), 500, "Internal server error", func(context.Context, in) (out, error) { panic("at /home/ann") }},
@@ -193,7 +193,7 @@ func TestRetryAfterOnlyIfSafe(t *testing.T) {
 // TestWrongMethod checks the response to other methods, also beside a catch-all route.
 func TestWrongMethod(t *testing.T) {
 	r := newRig(t, nil)
-	r.mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("it went to the catch-all") })
+	r.mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("the catch-all route was called") })
 	for path, allow := range map[string]string{
 		"/tools": "GET, HEAD", "/tools/look": "GET, HEAD, POST", "/health": "GET, HEAD", "/metrics": "GET, HEAD",
 	} {
@@ -301,7 +301,7 @@ func FuzzPost(f *testing.F) {
 		}
 		var sent *in
 		if err := json.Unmarshal(body, &sent); err != nil {
-			t.Fatalf("%q was taken, but is not JSON: %v", body, err)
+			t.Fatalf("%q was accepted, but is not JSON: %v", body, err)
 		}
 	})
 }

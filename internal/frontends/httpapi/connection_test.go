@@ -182,7 +182,7 @@ func TestChunkedBody(t *testing.T) {
 				sending.Wait()
 			})
 			if n := places.Load(); n != 0 {
-				t.Errorf("%d places are still taken", n)
+				t.Errorf("%d slots are still in use", n)
 			}
 		})
 	}

@@ -78,7 +78,7 @@ func TestCertificateIsRenewed(t *testing.T) {
 		time.Sleep(checkInterval + 1)
 		expectSerial(2)
 		if text := log.String(); strings.Count(text, "the old one stays in use") != 1 {
-			t.Errorf("it says %q", text)
+			t.Errorf("log %q", text)
 		}
 		issue(t, cert, key, 4)
 		time.Sleep(checkInterval + 1)

@@ -181,12 +181,12 @@ func TestShutdownAfterEOF(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		if len(done) != 0 {
-			t.Error("it ended before its responses were read")
+			t.Error("the server ended before its responses were read")
 		}
 		terminate()
 		time.Sleep(15 * time.Second)
 		if len(done) != 1 {
-			t.Error("it does not end")
+			t.Error("the server does not end")
 		}
 		unread.Close()
 		<-done
@@ -278,7 +278,7 @@ func TestAnswerFromAnotherSession(t *testing.T) {
 		t.Errorf("got %s", got.data)
 	}
 	if _, err := os.Stat(filepath.Join(r.root, ".claude/memory/decisions.jsonl")); err == nil {
-		t.Error("it was written")
+		t.Error("the entry was written")
 	}
 }
 

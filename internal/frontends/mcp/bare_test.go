@@ -160,7 +160,7 @@ func TestBareList(t *testing.T) {
 			}
 			_, signed := r.Meta["io.modelcontextprotocol/serverInfo"]
 			if isModern := name != "legacy"; signed != isModern || (r.ResultType == "complete") != isModern {
-				t.Errorf("%s: it is not signed as its era has it: %s", name, got)
+				t.Errorf("%s: wrong resultType or serverInfo: %s", name, got)
 			}
 			delete(r.Meta, "io.modelcontextprotocol/serverInfo")
 			want := map[string]any{}

@@ -28,7 +28,7 @@ func stateOf(t testing.TB, got reply) string {
 	t.Helper()
 	state, _ := got.at("result", "requestState").(string)
 	if got.at("result", "resultType") != "input_required" || state == "" {
-		t.Fatalf("it does not ask: %s", got.body)
+		t.Fatalf("no question: %s", got.body)
 	}
 	return state
 }
@@ -62,7 +62,7 @@ func TestContinuation(t *testing.T) {
 	}
 	partly := r.round(all, `{}`, `{"user_name":{"action":"accept","content":{"name":"Bo"}}}`, "")
 	if got := partly.at("result", "inputRequests").(map[string]any); len(got) != 2 || got["user_name"] != nil {
-		t.Errorf("it asks again for %v", got)
+		t.Errorf("asked again for %v", got)
 	}
 }
 
@@ -128,7 +128,7 @@ func TestForgedState(t *testing.T) {
 			c.pass(time.Hour)
 			return r.round(tool, `{}`, confirmed, state)
 		}},
-		{"by somebody else", func(_ *testing.T, r *rig, _ *clock, state string) reply {
+		{"by another principal", func(_ *testing.T, r *rig, _ *clock, state string) reply {
 			return r.round(tool, `{}`, confirmed, state, principalHeader, "eve")
 		}},
 		{"for another tool", func(_ *testing.T, r *rig, _ *clock, state string) reply {
@@ -147,7 +147,7 @@ func TestForgedState(t *testing.T) {
 			got := tc.again(t, r, c, stateOf(t, r.round(tool, `{}`, "", "")))
 			got.want(t, tc.name, http.StatusBadRequest, -32602)
 			if !strings.Contains(got.body, "requestState") {
-				t.Errorf("it does not say why: %s", got.body)
+				t.Errorf("no reason: %s", got.body)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func approvalKey(t testing.TB, got reply) string {
 			return key
 		}
 	}
-	t.Fatalf("it does not ask for approval: %s", got.body)
+	t.Fatalf("no approval question: %s", got.body)
 	return ""
 }
 

@@ -31,7 +31,7 @@ func TestWriterAfterDisconnect(t *testing.T) {
 	queued := w.size
 	w.mu.Unlock()
 	if queued > highWater+len(line)+1 {
-		t.Errorf("%d bytes wait for nobody", queued)
+		t.Errorf("%d bytes are queued after the disconnect", queued)
 	}
 	if w.close() == nil {
 		t.Error("no error though the client has disconnected")
@@ -69,7 +69,7 @@ func TestWatchableLimit(t *testing.T) {
 		return false
 	})
 	if looks != maxTasks || len(kept.Members) != 0 {
-		t.Errorf("%d looks, %d kept", looks, len(kept.Members))
+		t.Errorf("%d lookups, %d watched", looks, len(kept.Members))
 	}
 }
 
@@ -97,7 +97,7 @@ func TestStreamLimits(t *testing.T) {
 		s.forget()
 		s.add([]byte("late"))
 		if all.bytes.Load() != 0 {
-			t.Errorf("%s: %d bytes are kept for nobody", tc.name, all.bytes.Load())
+			t.Errorf("%s: %d bytes are kept after the end", tc.name, all.bytes.Load())
 		}
 	}
 }
@@ -131,12 +131,12 @@ func TestStreamWithReaderIsKept(t *testing.T) {
 	}
 	n.dropAllEnded()
 	if texts, _, _, _ := read.after(0); len(texts) != 1 || n.stream(read.number) != read {
-		t.Error("the stream was forgotten while somebody read it")
+		t.Error("the stream was dropped while it had a reader")
 	}
 	detach()
 	n.dropAllEnded()
 	if texts, _, _, _ := read.after(0); len(texts) != 0 || n.stream(read.number) != nil {
-		t.Error("the stream is kept though nobody reads it")
+		t.Error("the stream is kept without a reader")
 	}
 }
 
@@ -243,7 +243,7 @@ func FuzzState(f *testing.F) {
 			}
 		}
 		if _, err := s.open(t.Context(), sealed, text, []byte("s")); err == nil && text != "ann" {
-			t.Errorf("%q passes for ann", text)
+			t.Errorf("%q is accepted for ann", text)
 		}
 	})
 }
@@ -270,7 +270,7 @@ func FuzzHeaders(f *testing.F) {
 		if sameText(value, &number) {
 			var n float64
 			if json.Unmarshal([]byte(value), &n) != nil || n != 42 {
-				t.Errorf("%q passes for 42", value)
+				t.Errorf("%q is accepted for 42", value)
 			}
 		}
 	})

@@ -70,7 +70,7 @@ func TestKeys(t *testing.T) {
 		}
 		if signed := first.at("result", "_meta", "io.modelcontextprotocol/serverInfo"); signed != nil {
 			if fmt.Sprint(again.at("result", "_meta", "io.modelcontextprotocol/serverInfo")) != fmt.Sprint(signed) || again.at("result", "resultType") != "complete" {
-				t.Errorf("the repeat is not signed: %s", again.body)
+				t.Errorf("the repeated call has no serverInfo: %s", again.body)
 			}
 		}
 		other := write(strings.Replace(entry, `"x"`, `"y"`, 1), key)

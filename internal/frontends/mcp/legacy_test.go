@@ -72,9 +72,9 @@ func TestSessionRefusals(t *testing.T) {
 		{"none", []string{"Mcp-Session-Id", ""}, 400, 400},
 		{"unknown", []string{"Mcp-Session-Id", "AAAAAAAAAAAAAAAAAAAAAAAAAA"}, 404, 404},
 		{"in small letters", []string{"Mcp-Session-Id", strings.ToLower(s.id)}, 404, 404},
-		{"somebody else's", []string{principalHeader, "eve"}, 404, 404},
-		{"a version that nobody knows", []string{"MCP-Protocol-Version", "2024-01-01"}, 400, 400},
-		{"a version that is none", []string{"MCP-Protocol-Version", "latest"}, 400, 400},
+		{"another principal", []string{principalHeader, "eve"}, 404, 404},
+		{"an unknown version", []string{"MCP-Protocol-Version", "2024-01-01"}, 400, 400},
+		{"not a version", []string{"MCP-Protocol-Version", "latest"}, 400, 400},
 		{"a version of the other era", []string{"MCP-Protocol-Version", "2026-07-28"}, 400, 405},
 		{"no version", []string{"MCP-Protocol-Version", ""}, 200, 0},
 		{"another version that is known", []string{"MCP-Protocol-Version", "2025-11-25"}, 200, 0},
@@ -135,7 +135,7 @@ func TestNegotiation(t *testing.T) {
 		}
 	}
 	if got := r.post(message(1, "initialize", `{}`)); got.at("result", "protocolVersion") != "2025-11-25" {
-		t.Errorf("a client that says nothing: %d %s", got.status, got.body)
+		t.Errorf("a client without a description: %d %s", got.status, got.body)
 	}
 }
 
@@ -196,7 +196,7 @@ func TestCancelOverHTTP(t *testing.T) {
 		return len(answers) == 1
 	})
 	if got := <-answers; got.at("result") != nil || got.at("id") != nil {
-		t.Errorf("it was answered: %d %s", got.status, got.body)
+		t.Errorf("there was a response: %d %s", got.status, got.body)
 	}
 	if got := s.post(call("slow", "test_simple_text", `{}`)); got.text() == "" {
 		t.Errorf("the id cannot be used again: %s", got.body)
@@ -219,12 +219,12 @@ func TestCancelCancelsQuestion(t *testing.T) {
 		t.Errorf("the question was not withdrawn: %s", withdrawn.data)
 	}
 	if rest := stream.ended(); len(rest) != 0 {
-		t.Errorf("it was answered: %v", rest)
+		t.Errorf("there was a response: %v", rest)
 	}
 	s.post(`{"jsonrpc":"2.0","id":"remit-1","result":{"action":"accept","content":{}}}`)
 	time.Sleep(20 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(r.root, ".claude/memory/decisions.jsonl")); err == nil {
-		t.Error("it was written all the same")
+		t.Error("the entry was written nevertheless")
 	}
 }
 

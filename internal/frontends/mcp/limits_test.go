@@ -176,7 +176,7 @@ func TestSlowBody(t *testing.T) {
 				t.Errorf("%d after %s: %s", got.status, took, got.body)
 			}
 			if n, err := conn.Read(make([]byte, 1)); err == nil || time.Since(began) > 10*time.Second {
-				t.Errorf("the connection goes on: %d, %v", n, err)
+				t.Errorf("the connection is still open: %d, %v", n, err)
 			}
 		})
 	}
@@ -213,7 +213,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if r.http.Streams() != 0 {
-			t.Errorf("%d streams are still held", r.http.Streams())
+			t.Errorf("%d streams are still open", r.http.Streams())
 		}
 		for _, conn := range conns {
 			conn.Close()
@@ -240,7 +240,7 @@ func TestKeptBytes(t *testing.T) {
 	}
 	s.delete()
 	if kept := r.http.Kept(); kept != 0 {
-		t.Errorf("%d bytes are kept for nobody", kept)
+		t.Errorf("%d bytes are kept after the end", kept)
 	}
 }
 

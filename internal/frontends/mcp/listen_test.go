@@ -104,7 +104,7 @@ func TestListenToTasks(t *testing.T) {
 	filter := `"notifications":{"taskIds":["` + id + `","nobody",7]}`
 	eve := r.listen(modern(2, listens, filter, knows), principalHeader, "eve")
 	if ack := eve.next(); mustJSON(t, at(ack.data, "params", "notifications")) != `{"taskIds":[]}` {
-		t.Errorf("somebody else's: %s", ack.data)
+		t.Errorf("another principal: %s", ack.data)
 	}
 	stream := r.listen(modern(1, listens, filter, knows))
 	if ack := stream.next(); mustJSON(t, at(ack.data, "params", "notifications")) != `{"taskIds":["`+id+`"]}` {
@@ -162,7 +162,7 @@ func TestListenUntilShutdown(t *testing.T) {
 	}
 	late := r.listen(modern(2, listens, `"notifications":{}`, `{}`))
 	if all := late.ended(); len(all) != 2 {
-		t.Errorf("whoever comes too late gets %+v", all)
+		t.Errorf("a request after shutdown gets %+v", all)
 	}
 	if r.http.Streams() != 0 {
 		t.Errorf("%d streams are left", r.http.Streams())
@@ -199,7 +199,7 @@ func TestListenOverStdio(t *testing.T) {
 		heard[at(got, "params", "_meta", subscription)]++
 	}
 	if heard["a"] != 1 || heard["c"] != 1 || heard["b"] != 0 {
-		t.Errorf("heard %v", heard)
+		t.Errorf("notifications %v", heard)
 	}
 	cancel() // as SIGTERM does
 	ends := map[any]int{}

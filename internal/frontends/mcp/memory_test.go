@@ -93,7 +93,7 @@ func TestMemoryOfLargeMessages(t *testing.T) {
 				}
 			}
 			if more > n*size/4 {
-				t.Errorf("%d KB more are held", more>>10)
+				t.Errorf("%d KB more are in use", more>>10)
 			}
 			if tc.name == "listeners" && r.http.Large() != 0 {
 				t.Errorf("those who only listen count as %d bytes of large requests", r.http.Large())
@@ -139,7 +139,7 @@ func TestMemoryOfLargeMessagesOverStdio(t *testing.T) {
 				}
 			}
 			if more > n*size/4 {
-				t.Errorf("%d KB more are held", more>>10)
+				t.Errorf("%d KB more are in use", more>>10)
 			}
 			c.end()
 		})

@@ -28,7 +28,7 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("versions %s", versions)
 	}
 	if got.at("result", "_meta", "io.modelcontextprotocol/serverInfo", "version") != "1.2.3" {
-		t.Errorf("the server does not say who it is: %s", got.body)
+		t.Errorf("no serverInfo: %s", got.body)
 	}
 	if got.at("result", "capabilities", "tasks") != nil || mustJSON(t, got.at("result", "capabilities", "extensions")) != `{"io.modelcontextprotocol/tasks":{}}` {
 		t.Errorf("capabilities %s", got.body)
@@ -49,14 +49,14 @@ func TestClientDescription(t *testing.T) {
 	}{
 		{"all", `{"_meta":{` + version + `,` + capabilities + `}}`, nil},
 		{"no params", `{}`, -32602},
-		{"meta is none", `{"_meta":7}`, -32602},
+		{"meta is not an object", `{"_meta":7}`, -32602},
 		{"empty", `{"_meta":{}}`, -32602},
 		{"no version", `{"_meta":{` + capabilities + `}}`, -32602},
 		{"version is no string", `{"_meta":{"io.modelcontextprotocol/protocolVersion":2026,` + capabilities + `}}`, -32602},
 		{"no capabilities", `{"_meta":{` + version + `}}`, -32602},
-		{"capabilities are none", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}}`, -32602},
-		{"a level that is none", `{"_meta":{` + version + `,` + capabilities + `,"io.modelcontextprotocol/logLevel":"loud"}}`, -32602},
-		{"odd capabilities", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":7,"extensions":[],"sampling":null}}}`, nil},
+		{"capabilities are not an object", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}}`, -32602},
+		{"an invalid level", `{"_meta":{` + version + `,` + capabilities + `,"io.modelcontextprotocol/logLevel":"loud"}}`, -32602},
+		{"unusual capabilities", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":7,"extensions":[],"sampling":null}}}`, nil},
 	} {
 		body := message("x", discover, tc.params)
 		status := http.StatusOK
@@ -135,7 +135,7 @@ func TestHeadersMatchBody(t *testing.T) {
 		{"encoded with junk", text, []string{"Mcp-Name", "=?base64?dGVzdF9z!W1wbGVfdGV4dA==?="}, -32020},
 		{"marked in capitals", text, []string{"Mcp-Name", "=?BASE64?dGVzdF9zaW1wbGVfdGV4dA==?="}, -32020},
 		{"encoded twice", text, []string{"Mcp-Name", "=?base64?PT9iYXNlNjQ/ZEdWemRGOXphVzF3YkdWZmRHVjRkQT09Pz0=?="}, -32020},
-		{"a name where there is none", list, []string{"Mcp-Name", "whatever"}, nil},
+		{"an unneeded name", list, []string{"Mcp-Name", "whatever"}, nil},
 		{"not ASCII, encoded", read, []string{"Mcp-Name", "=?base64?dGVzdDovL3RlbXBsYXRlL2NhZsOpL2RhdGE=?="}, nil},
 		{"not ASCII, as it is", read, []string{"Mcp-Name", "test://template/caf\xc3\xa9/data"}, -32020},
 		{"not ASCII, Latin 1", read, []string{"Mcp-Name", "test://template/caf\xe9/data"}, -32020},
@@ -185,8 +185,8 @@ func TestMirroredArguments(t *testing.T) {
 		{"no number", `{"region":"eu","priority":42}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "0x2A"}, -32020},
 		{"large numbers that differ", `{"region":"eu","priority":9007199254740993}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "9007199254740992"}, -32020},
 		{"header without argument", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "1"}, -32020},
-		{"null is none", `{"region":"eu","priority":null}`, []string{"Mcp-Param-Region", "eu"}, nil},
-		{"one that nobody knows", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Other", "1"}, nil},
+		{"null counts as missing", `{"region":"eu","priority":null}`, []string{"Mcp-Param-Region", "eu"}, nil},
+		{"an unknown one", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Other", "1"}, nil},
 	} {
 		got := r.ask(modern(1, "tools/call", `"name":"test_x_mcp_header","arguments":`+tc.args, `{}`), tc.headers...)
 		status := http.StatusOK
@@ -356,7 +356,7 @@ func TestSecondInitialize(t *testing.T) {
 	c.receive()
 	c.send(write)
 	if got := c.receive(); !strings.Contains(got, `\"status\":\"pending\"`) {
-		t.Errorf("it was asked: %s", got)
+		t.Errorf("the client was asked: %s", got)
 	}
 	c.end()
 }

@@ -42,7 +42,7 @@ func TestRevoked(t *testing.T) {
 			synctest.Wait()
 			for i, s := range streams {
 				if got := s.ended(); len(got) > 0 {
-					t.Errorf("stream %d still hears: %+v", i, got)
+					t.Errorf("stream %d still gets %+v", i, got)
 				}
 			}
 			r.change()
@@ -68,7 +68,7 @@ func TestRevokedDuringCall(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		s.post(answerTo(question))
 		if got := stream.ended(); len(got) > 0 {
-			t.Errorf("it was answered: %+v", got)
+			t.Errorf("there was a response: %+v", got)
 		}
 	})
 }

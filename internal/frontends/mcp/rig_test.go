@@ -437,7 +437,7 @@ func (s *stream) quiet() {
 	select {
 	case e, ok := <-s.events:
 		if !ok || e.data != "" {
-			s.t.Errorf("something came: %+v (open: %v)", e, ok)
+			s.t.Errorf("unexpected message: %+v (open: %v)", e, ok)
 		}
 	case <-time.After(50 * time.Millisecond):
 	}
@@ -550,7 +550,7 @@ func eventually(t testing.TB, what string, happened func() bool) {
 			return
 		}
 	}
-	t.Errorf("it never happened: %s", what)
+	t.Errorf("timeout: %s", what)
 }
 
 // clock is a clock that is moved by hand.

@@ -204,7 +204,7 @@ func (c *conversation) quiet() {
 	c.t.Helper()
 	select {
 	case line := <-c.out:
-		c.t.Errorf("something came: %s", line)
+		c.t.Errorf("unexpected message: %s", line)
 	case <-time.After(50 * time.Millisecond):
 	}
 }

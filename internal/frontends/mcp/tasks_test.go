@@ -40,7 +40,7 @@ func TestTaskLifecycle(t *testing.T) {
 	eventually(t, "it asks", func() bool { return taskOf(r, id).at("result", "status") == "input_required" })
 	asked, _ := taskOf(r, id).at("result", "inputRequests").(map[string]any)
 	if len(asked) != 1 {
-		t.Fatalf("it asks %v", asked)
+		t.Fatalf("questions %v", asked)
 	}
 	update := func(responses string) reply {
 		return r.ask(modern(1, "tasks/update", `"taskId":"`+id+`","inputResponses":`+responses, knowsTasks))
@@ -54,7 +54,7 @@ func TestTaskLifecycle(t *testing.T) {
 		}
 	}
 	if got := taskOf(r, id).at("result", "status"); got != "input_required" {
-		t.Errorf("nonsense moved it on: %v", got)
+		t.Errorf("an invalid answer was accepted: %v", got)
 	}
 	for key := range asked {
 		update(`{"`+key+`":{"action":"accept","content":{"confirm":true}}}`).want(t, "answer", http.StatusOK, nil)
@@ -76,7 +76,7 @@ func TestTasksBelongToOwner(t *testing.T) {
 		foreign.want(t, method, http.StatusBadRequest, -32602)
 		unknown := r.ask(strings.ReplaceAll(body, id, "0123456789abcdef0123456789abcdef"), principalHeader, "eve")
 		if strings.ReplaceAll(foreign.body, id, "") != strings.ReplaceAll(unknown.body, "0123456789abcdef0123456789abcdef", "") {
-			t.Errorf("%s tells that it is there: %s", method, foreign.body)
+			t.Errorf("%s reveals that it exists: %s", method, foreign.body)
 		}
 		gated := r.ask(modern(1, method, `"taskId":"`+id+`","inputResponses":{}`, `{}`))
 		gated.want(t, method+" without the extension", http.StatusBadRequest, -32021)

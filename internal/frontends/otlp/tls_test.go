@@ -77,11 +77,11 @@ func TestTLS(t *testing.T) {
 			arrives bool
 			says    string
 		}{
-			{"known to each other", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, true, ""},
+			{"mutual TLS", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, true, ""},
 			// TLS 1.3 rejects a client after its side of the handshake is complete, so the error
 			// text depends on what the client does next.
-			{"we are a stranger", map[string]string{"CERTIFICATE": theirs.certificate}, false, ""},
-			{"they are a stranger", map[string]string{"CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, false, "certificate"},
+			{"unknown client", map[string]string{"CERTIFICATE": theirs.certificate}, false, ""},
+			{"unknown server", map[string]string{"CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, false, "certificate"},
 			{"a certificate without its key", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate}, false, "needs its key"},
 			{"no certificate at all", map[string]string{"CERTIFICATE": ours.key}, false, "contains no PEM certificate"},
 		} {

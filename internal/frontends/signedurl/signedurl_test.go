@@ -246,7 +246,7 @@ func TestErrors(t *testing.T) {
 	}
 	r.Close()
 	if !strings.Contains(r.log.String(), "/host/path") {
-		t.Error("the log does not say what happened")
+		t.Error("the log does not contain the cause")
 	}
 }
 

@@ -206,7 +206,7 @@ func FuzzUploadLink(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, query string) {
 		size, by, err := signedurl.ReadUpload(signer, key, query)
 		if err == nil && (key != film || size != 4 || by != "ann") {
-			t.Errorf("%q with %q is taken for %d bytes of %s", key, query, size, by)
+			t.Errorf("%q with %q is accepted for %d bytes of %s", key, query, size, by)
 		}
 	})
 }

@@ -124,7 +124,7 @@ func (r *rig) logged(t *testing.T) string {
 	log := r.log.String()
 	for _, secret := range []string{"milk", "secret-path", "sixteen", "c2l4dGVlbiB", "v1,"} {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log tells %q:\n%s", secret, log)
+			t.Errorf("the log contains %q:\n%s", secret, log)
 		}
 	}
 	return log

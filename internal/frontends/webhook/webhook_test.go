@@ -55,7 +55,7 @@ func TestVerifierRejects(t *testing.T) {
 		r.Requested(request("a", time.Now()))
 		synctest.Wait()
 		if r.attempts() != 1 || r.errs[0] == nil {
-			t.Error("a message with another signature passes: the other tests show nothing")
+			t.Error("a message with another signature is accepted, so the other tests prove nothing")
 		}
 	})
 }
@@ -255,7 +255,7 @@ func TestClose(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody waits for retries", func(t *testing.T) {
+	t.Run("close does not wait for retries", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, answering(http.StatusInternalServerError))
 			r.Requested(request("a", time.Now()))
@@ -266,7 +266,7 @@ func TestClose(t *testing.T) {
 			}
 		})
 	})
-	t.Run("nobody waits long for a slow server", func(t *testing.T) {
+	t.Run("close does not wait long for a slow server", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 			for i := range 5 {
@@ -326,7 +326,7 @@ func TestParseSecret(t *testing.T) {
 			t.Errorf("%q: %q, error %v", tc.text, got, err)
 		}
 		if err != nil && len(tc.text) > 6 && strings.Contains(err.Error(), strings.TrimPrefix(tc.text, "whsec_")) {
-			t.Errorf("the error tells the secret: %v", err)
+			t.Errorf("the error contains the secret: %v", err)
 		}
 	}
 }
