@@ -200,7 +200,7 @@ func (d *Door) check(ctx context.Context, secret string) (caller, *refusal) {
 		return caller{who, "door/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
 	}
 	if d.Issuer == nil {
-		return caller{}, invalidTokenf("This is not a Remit token: they begin with %s", identity.Prefix)
+		return caller{}, invalidTokenf("This is not a Remit token; Remit tokens begin with %s", identity.Prefix)
 	}
 	who, err := d.Issuer.check(ctx, secret, d.Resource(), d.Now)
 	if err != nil {

@@ -40,7 +40,7 @@ func TestWho(t *testing.T) {
 		{"a good token where no token exists", auth.Auto, false, good, 200, agent},
 		{"a good token where one is needed", auth.On, true, good, 200, agent},
 		{"a bad token where none is needed", auth.Off, false, "remit_bad", 401, `{"error":"The token is unknown here"}`},
-		{"a token of another issuer", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is not a Remit token: they begin with remit_"}`},
+		{"a token of another issuer", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is not a Remit token; Remit tokens begin with remit_"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)

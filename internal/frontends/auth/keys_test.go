@@ -177,7 +177,7 @@ func TestOIDCKeysWithdrawn(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		g.expect(signed(bob), 200, "oidc:bob")
 		time.Sleep(time.Hour - time.Second)
-		// Triggers a fetch of the keys.
+		// This token triggers a fetch of the keys.
 		g.expect(oidctest.SignIDToken(rsaKeys()[1], "guess", oidc.RS256, claims(nil)), 401, "not signed by")
 		time.Sleep(time.Second)
 		g.expect(signed(bob), 200, "oidc:bob") // the keys are renewed nevertheless

@@ -106,7 +106,7 @@ func (o *OIDC) verify(ctx context.Context, token string, clock func() time.Time)
 	}
 	check := keys.check()
 	parsed, err := oidc.NewVerifier(o.URL, check, &oidc.Config{
-		// CheckAudience and checkTime check both, with leeway.
+		// The client ID and the expiry are checked by checkAudience and checkTime, with leeway.
 		SupportedSigningAlgs: algorithms(), SkipClientIDCheck: true, SkipExpiryCheck: true,
 	}).Verify(ctx, token)
 	switch {

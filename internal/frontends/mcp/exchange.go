@@ -103,7 +103,7 @@ func (x *exchange) finish(answer []byte, status int) {
 	case !streams && (x.detached || x.r.Context().Err() != nil):
 		return // the client cannot fetch it later
 	case !streams && answer == nil:
-		// Without the id, which may be in use again.
+		// The response has no id, because the id may be in use again.
 		x.write(http.StatusOK, rpcErrorf(codeCancelled, "Cancelled by the client").reply(nil, modern))
 		return
 	case !streams && (x.mayJSON && !x.prefersStream || status != http.StatusOK):
@@ -258,7 +258,7 @@ func (x *exchange) body(guess era) (data []byte, ok bool) {
 			return nil, false
 		}
 		x.releaseLarge = releaseMemory
-		// Ignored if the connection supports no deadlines.
+		// This has no effect on a connection without deadlines.
 		_ = x.control.SetReadDeadline(time.Now().Add(h.limits.Upload))
 	}
 	data, err := readBody(x.r, h.limits.Body)
@@ -300,7 +300,7 @@ func readBody(r *http.Request, limit int64) ([]byte, error) {
 		_, err := io.ReadFull(r.Body, data)
 		return data, err
 	}
-	// Grows with the bytes that arrive, not with the announced length.
+	// The buffer grows with the bytes that arrive, not with the announced length.
 	data := bytes.NewBuffer(make([]byte, 0, initialBodyBytes))
 	n, err := io.CopyN(data, r.Body, r.ContentLength)
 	if err == nil && n < r.ContentLength {

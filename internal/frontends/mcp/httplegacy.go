@@ -59,9 +59,9 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 		x.w.WriteHeader(http.StatusAccepted)
 	case batch:
 		e.runAll(x, n, requests)
-	// Continues if the connection is lost: the client may reconnect for the result, and cancels if
-	// it does not want it.
 	default:
+		// The call continues if the connection is lost: the client may reconnect for the result,
+		// and cancels the call if it does not want the result.
 		q, answer := e.answer(x, n, &requests[0])
 		x.finish(answer, x.challenge(q))
 	}

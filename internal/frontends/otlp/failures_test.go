@@ -79,7 +79,7 @@ func TestHTTPStatus(t *testing.T) {
 		retry      bool
 	}{
 		{429, http.Header{"Retry-After": {"7"}}, "", "429 Too Many Requests", true},
-		// Beyond the time for retries.
+		// The pause is longer than the time for retries.
 		{503, http.Header{"Retry-After": {"3600"}}, "", "503 Service Unavailable", false},
 		{503, http.Header{"Retry-After": {"-1"}}, "", "503", true},
 		{502, nil, "", "502 Bad Gateway", true},

@@ -78,7 +78,7 @@ func (s *settings) connect(o *telemetry.Options, agent string) (release func(), 
 	if s.protocol == protocolGRPC {
 		return s.connectGRPC(o, agent)
 	}
-	// It has the certificates; those of the environment must not reach exporters of http://
+	// The client has the certificates; those of the environment must not reach exporters of http://
 	// endpoints.
 	client := s.client(agent)
 	ctx, url := context.Background(), s.url.String()

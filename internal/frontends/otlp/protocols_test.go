@@ -60,7 +60,7 @@ func TestEveryProtocol(t *testing.T) {
 				checkMetrics(t, c)
 				return
 			}
-			// Those of the process differ in every run.
+			// The values of the process differ in every run.
 			process := protocmp.IgnoreOneofs(&metricspb.NumberDataPoint{}, "value")
 			if diff := cmp.Diff(first.Spans[0], c.Spans[0], protocmp.Transform(), protocmp.IgnoreFields(&tracepb.Span{}, "trace_id", "span_id")); diff != "" {
 				t.Errorf("spans differ from those over gRPC:\n%s", diff)

@@ -151,7 +151,7 @@ func (e *environment) endpoint(protocol string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// Without the value: it may contain a password.
+		// The error omits the value, which may contain a password.
 		return nil, fmt.Errorf("%s: use a URL such as http://localhost:4318", name)
 	}
 	if protocol != protocolGRPC && name == prefix+"ENDPOINT" {
