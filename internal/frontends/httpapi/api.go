@@ -66,7 +66,7 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) (who identity.Ide
 		return who, true
 	}
 	unnamed := identity.Unnamed(who.Grant, "This server")
-	refuse(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
+	writeError(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
 	return who, false
 }
 
@@ -94,18 +94,18 @@ func route(mux *http.ServeMux, path string, handlers methods) {
 	}
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here; use "+strings.ReplaceAll(allow, ", ", " or "))
+		writeError(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here; use "+strings.ReplaceAll(allow, ", ", " or "))
 	})
 }
 
-// refuse answers a request that reached no tool.
-func refuse(w http.ResponseWriter, status int, message string) {
+// writeError answers a request that reached no tool.
+func writeError(w http.ResponseWriter, status int, message string) {
 	body := jsontree.Obj(jsontree.M("error", jsontree.Str(message)))
-	answer(w, status, body.Append(nil))
+	writeJSON(w, status, body.Append(nil))
 }
 
-// answer sends JSON that must not be cached.
-func answer(w http.ResponseWriter, status int, body []byte) {
+// writeJSON sends JSON that must not be cached.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")

@@ -41,7 +41,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	leave, ok := a.admit(r)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
+		writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
 		return
 	}
 	defer leave()
@@ -51,7 +51,7 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuseTool(w, err)
+		writeToolError(w, err)
 		return
 	}
 	key, rejected := idempotencyKey(r)
@@ -71,9 +71,9 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	})
 	switch {
 	case err != nil:
-		refuseTool(w, err)
+		writeToolError(w, err)
 	case result.Need != nil: // unreachable unless the handler created it: scriptClient never asks
-		refuse(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
+		writeError(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
 		finish(w, a.status(w, r, &result), &result, key)
 	default:
@@ -92,10 +92,10 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, result *engine.Resu
 	return result.Tool.Status(result.Err.Kind)
 }
 
-// refuseTool answers a request whose tool does not exist or cannot be loaded.
-func refuseTool(w http.ResponseWriter, err error) {
+// writeToolError answers a request whose tool does not exist or cannot be loaded.
+func writeToolError(w http.ResponseWriter, err error) {
 	failure := contract.AsError(err)
-	refuse(w, failure.Kind.Status(), failure.Message)
+	writeError(w, failure.Kind.Status(), failure.Message)
 }
 
 // finish sends the result of a call.
@@ -121,7 +121,7 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 			header.Set("Retry-After", strconv.Itoa(seconds))
 		}
 	}
-	answer(w, status, result.Body)
+	writeJSON(w, status, result.Body)
 }
 
 // escapeHeader escapes the characters in JSON that a header may not contain.

@@ -38,5 +38,5 @@ func (a *API) health(w http.ResponseWriter, r *http.Request) {
 		jsontree.M("version", jsontree.Str(a.Version)),
 		jsontree.M("checks", checks),
 	)
-	answer(w, status, body.Append(nil))
+	writeJSON(w, status, body.Append(nil))
 }

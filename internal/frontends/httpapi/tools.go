@@ -65,7 +65,7 @@ func (a *API) describe(w http.ResponseWriter, r *http.Request) {
 	}
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuseTool(w, err)
+		writeToolError(w, err)
 		return
 	}
 	newDocument(a.definition(tool)).serve(w, r)

@@ -129,8 +129,8 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	return &st, nil
 }
 
-func badState(why string) *rpcError {
-	return rpcErrorf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", why)
+func badState(reason string) *rpcError {
+	return rpcErrorf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", reason)
 }
 
 // continuation is one round of a modern call.
@@ -255,7 +255,7 @@ func appendQuestions(b []byte, questions []engine.Question) []byte {
 // modern client answers in rounds.
 func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, error) {
 	if q.from.era == legacy {
-		return live{q}, nil
+		return livePeer{q}, nil
 	}
 	digest := ""
 	if tool != nil {
@@ -265,7 +265,7 @@ func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, err
 		return nil, err
 	}
 	deferred := &engine.Rounds{
-		Live:    live{q},
+		Live:    livePeer{q},
 		Answers: q.continuation.answers,
 		Detach:  tool != nil && tool.Task != "" && q.from.tasks && q.server.Tasks != nil,
 	}
@@ -285,13 +285,13 @@ func (q *request) askOrFail(err error) ([]byte, error) {
 	return q.ask(&engine.Need{Questions: wait.Questions, Next: next}, "")
 }
 
-// live is a client that receives messages while a call runs.
-type live struct{ q *request }
+// livePeer is a client that receives messages while a call runs.
+type livePeer struct{ q *request }
 
-var _ engine.Peer = live{}
+var _ engine.Peer = livePeer{}
 
 // Progress sends a progress notification if the client sent a progress token.
-func (p live) Progress(done, total float64, message string) {
+func (p livePeer) Progress(done, total float64, message string) {
 	meta := p.q.params.Field("_meta")
 	token := meta.Field("progressToken")
 	if token.Kind != jsontree.String && token.Kind != jsontree.Number {
@@ -311,7 +311,7 @@ func (p live) Progress(done, total float64, message string) {
 func appendNumber(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
 
 // Log sends a log notification if the client wants this level.
-func (p live) Log(level engine.Level, logger string, data jsontree.Value) {
+func (p livePeer) Log(level engine.Level, logger string, data jsontree.Value) {
 	if p.q.from.logs == nil || int32(level) < p.q.from.logs.Load() {
 		return
 	}
@@ -324,16 +324,16 @@ func (p live) Log(level engine.Level, logger string, data jsontree.Value) {
 }
 
 // Can reports whether the client declared a capability.
-func (p live) Can(c engine.Capability) bool { return p.q.from.can(c) }
+func (p livePeer) Can(c engine.Capability) bool { return p.q.from.can(c) }
 
 // Background does nothing: this client has no tasks.
-func (live) Background() error { return nil }
+func (livePeer) Background() error { return nil }
 
 // Release closes the connection if the client can resume it.
-func (p live) Release() { p.q.out.release() }
+func (p livePeer) Release() { p.q.out.release() }
 
 // Ask asks the client the questions one by one, because a person reads one at a time.
-func (p live) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
+func (p livePeer) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
 	for _, question := range questions {
 		if !p.q.from.can(question.Needs) {
 			return nil, &engine.IncapableError{Needs: question.Needs}

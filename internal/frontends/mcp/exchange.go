@@ -145,9 +145,9 @@ func (x *exchange) refuse(status int, fault *rpcError, e era) {
 }
 
 // busy answers that the client must retry later.
-func (x *exchange) busy(e era, why string) {
+func (x *exchange) busy(e era, reason string) {
 	x.w.Header().Set("Retry-After", "1")
-	x.refuse(http.StatusServiceUnavailable, rpcErrorf(codeBusy, "%s", why), e)
+	x.refuse(http.StatusServiceUnavailable, rpcErrorf(codeBusy, "%s", reason), e)
 }
 
 // detach returns the connection to net/http. After that, nothing may be written.

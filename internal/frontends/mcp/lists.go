@@ -16,7 +16,7 @@ import (
 const defaultPage = 200
 
 // list returns one page of a list.
-func (q *request) list(name string, items []item, keep time.Duration) ([]byte, error) {
+func (q *request) list(name string, items []item, ttl time.Duration) ([]byte, error) {
 	page, next, err := q.page(items)
 	if err != nil {
 		return nil, err
@@ -38,19 +38,19 @@ func (q *request) list(name string, items []item, keep time.Duration) ([]byte, e
 		b = jsontree.AppendString(append(b, `,"nextCursor":`...), next)
 	}
 	scope := "public"
-	if keep < keepFixed {
+	if ttl < ttlFixed {
 		scope = "private"
 	}
-	return q.end(q.cacheable(b, keep, scope)), nil
+	return q.end(q.cacheable(b, ttl, scope)), nil
 }
 
 // listFixed returns a page of a fixed list, with the entries that the client's grant allows.
 func (q *request) listFixed(name string, all fixedList) ([]byte, error) {
-	keep := keepFixed
+	ttl := ttlFixed
 	if q.from.Grant != nil {
-		keep = keepGranted
+		ttl = ttlGranted
 	}
-	return q.list(name, all.allowed(q.from.Grant), keep)
+	return q.list(name, all.allowed(q.from.Grant), ttl)
 }
 
 // page returns the part of a list that the client's cursor selects.
@@ -141,7 +141,7 @@ func (q *request) listResources(ctx context.Context) ([]byte, error) {
 	for i := range all {
 		items[i] = resourceItem(&all[i])
 	}
-	return q.list("resources", items, keepCurrent)
+	return q.list("resources", items, ttlCurrent)
 }
 
 func (q *request) readResource(ctx context.Context) ([]byte, error) {
@@ -159,7 +159,7 @@ func (q *request) readResource(ctx context.Context) ([]byte, error) {
 	}
 	all := jsontree.List(contents, contentsValue)
 	b := all.Append(append(q.begin(1024), `"contents":`...))
-	return q.end(q.cacheable(b, keepCurrent, "private")), nil
+	return q.end(q.cacheable(b, ttlCurrent, "private")), nil
 }
 
 // resourceNotFound converts a not-found error to the error code of the era.

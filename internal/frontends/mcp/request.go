@@ -19,7 +19,7 @@ type request struct {
 	method string
 	params jsontree.Value
 	from   client
-	out    outlet
+	out    messageSender
 	conn   conn
 
 	questions *questions // to the client, during the request; nil in the modern era over HTTP
@@ -30,8 +30,8 @@ type request struct {
 	denied error // set if a token with more rights would have been accepted
 }
 
-// outlet sends messages that belong to a request and come before its response.
-type outlet interface {
+// messageSender sends messages that belong to a request and come before its response.
+type messageSender interface {
 	// send sends a message. It may block, but only as long as the request's own client does.
 	send(message []byte) error
 	// release closes the connection that waits for the response, if the client can resume it.
@@ -219,11 +219,11 @@ func separate(b []byte) []byte {
 }
 
 // cacheable appends how long clients of the modern era may cache a result.
-func (q *request) cacheable(b []byte, keep time.Duration, scope string) []byte {
+func (q *request) cacheable(b []byte, ttl time.Duration, scope string) []byte {
 	if q.from.era != modern {
 		return b
 	}
-	b = strconv.AppendInt(append(separate(b), `"ttlMs":`...), keep.Milliseconds(), 10)
+	b = strconv.AppendInt(append(separate(b), `"ttlMs":`...), ttl.Milliseconds(), 10)
 	b = append(b, `,"cacheScope":"`...)
 	return append(append(b, scope...), '"')
 }

@@ -109,16 +109,16 @@ func (s *Server) capabilities(e era) jsontree.Value {
 
 // How long a client may cache a result.
 const (
-	keepFixed   = 5 * time.Minute // changes only with the program
-	keepGranted = time.Minute     // changes with the caller's token too
-	keepCurrent = time.Second     // depends on files
+	ttlFixed   = 5 * time.Minute // changes only with the program
+	ttlGranted = time.Minute     // changes with the caller's token too
+	ttlCurrent = time.Second     // depends on files
 )
 
 // discover answers server/discover.
 func (s *Server) discover(q *request) []byte {
 	versions := jsontree.Strs(allVersions...)
 	b := versions.Append(append(q.begin(1024), `"supportedVersions":`...))
-	return q.end(q.cacheable(s.appendSelf(b, modern), keepFixed, "public"))
+	return q.end(q.cacheable(s.appendSelf(b, modern), ttlFixed, "public"))
 }
 
 // initialize answers initialize. If the client's version is not supported, the response has the

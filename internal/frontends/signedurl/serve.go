@@ -148,14 +148,14 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	switch coding := r.Header.Get("Content-Encoding"); {
 	case coding != "" && coding != "identity":
-		refuse(w, http.StatusUnsupportedMediaType, validationError,
+		writeError(w, http.StatusUnsupportedMediaType, validationError,
 			fmt.Sprintf("The body is encoded as %q; send it without Content-Encoding", coding))
 		return
 	case r.ContentLength < 0:
-		refuse(w, http.StatusLengthRequired, validationError, fmt.Sprintf("The length of the body is unknown; send Content-Length: %d", size))
+		writeError(w, http.StatusLengthRequired, validationError, fmt.Sprintf("The length of the body is unknown; send Content-Length: %d", size))
 		return
 	case r.ContentLength != size:
-		refuse(w, http.StatusBadRequest, validationError, fmt.Sprintf(
+		writeError(w, http.StatusBadRequest, validationError, fmt.Sprintf(
 			"The body has %d bytes, but this link accepts %d; ask the tool for a link with the right file_size", r.ContentLength, size))
 		return
 	}
@@ -166,12 +166,12 @@ func (h *Handler) upload(w http.ResponseWriter, r *http.Request, key string) {
 	case err == nil:
 		stored := jsontree.Obj(
 			jsontree.M("status", jsontree.Str("success")), jsontree.M("path", jsontree.Str(key)), jsontree.M("file_size", jsontree.Int(size)))
-		answer(w, http.StatusCreated, stored.Append(nil))
+		writeJSON(w, http.StatusCreated, stored.Append(nil))
 	case errors.Is(body.err, os.ErrDeadlineExceeded):
-		refuse(w, http.StatusRequestTimeout, validationError,
+		writeError(w, http.StatusRequestTimeout, validationError,
 			fmt.Sprintf("The upload made no progress for %s and nothing was stored; send it again", body.timeout))
 	case body.err != nil:
-		refuse(w, http.StatusBadRequest, validationError, "The body ended early and nothing was stored; send it again")
+		writeError(w, http.StatusBadRequest, validationError, "The body ended early and nothing was stored; send it again")
 	default:
 		h.fail(w, r, err)
 	}

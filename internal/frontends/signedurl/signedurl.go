@@ -89,7 +89,7 @@ func (h *Handler) route(mux *http.ServeMux, prefix string, serve func(http.Respo
 			return
 		}
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		refuse(w, http.StatusMethodNotAllowed, validationError, r.Method+" is not allowed here; use "+strings.Join(methods, " or "))
+		writeError(w, http.StatusMethodNotAllowed, validationError, r.Method+" is not allowed here; use "+strings.Join(methods, " or "))
 	})
 }
 
@@ -99,7 +99,7 @@ func (h *Handler) limitRequests(w http.ResponseWriter, r *http.Request, serve fu
 		leave, ok := h.Admit()
 		if !ok {
 			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusServiceUnavailable, storageError, "Too many requests are in progress; try again")
+			writeError(w, http.StatusServiceUnavailable, storageError, "Too many requests are in progress; try again")
 			return
 		}
 		defer leave()
@@ -143,18 +143,18 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case failure.Kind == contract.Unavailable || failure.Kind == contract.Internal:
 		h.Log.Error("signed URL request failed", "path", r.URL.Path, "error", err)
 	}
-	answer(w, failure.Kind.Status(), errorContract().Render(failure))
+	writeJSON(w, failure.Kind.Status(), errorContract().Render(failure))
 }
 
-// refuse answers with an error that has an HTTP status of its own.
-func refuse(w http.ResponseWriter, status int, name, message string) {
+// writeError answers with an error that has an HTTP status of its own.
+func writeError(w http.ResponseWriter, status int, name, message string) {
 	failure := contract.Errorf(contract.Invalid, "%s", message)
 	failure.Code = name
-	answer(w, status, errorContract().Render(failure))
+	writeJSON(w, status, errorContract().Render(failure))
 }
 
-// answer sends JSON that must not be cached.
-func answer(w http.ResponseWriter, status int, body []byte) {
+// writeJSON sends JSON that must not be cached.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
