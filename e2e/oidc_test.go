@@ -301,7 +301,7 @@ func TestOIDCAlmostGood(t *testing.T) {
 		"not yet":                      {"", bearer(p.token(p.url(), client(audience, 2*time.Hour)+"&begins=1h", "tasks:read")), 401, `error="invalid_token", error_description="The token is not valid before `},
 		"another key by the same name": {"", bearer(resigned(string(header))), 401, `error="invalid_token", error_description="The token was not signed by `},
 		"another key without a name":   {"", bearer(resigned(`{"alg":"RS256"}`)), 401, `error="invalid_token", error_description="The token was not signed by `},
-		"in the address":               {"?access_token=" + good, nil, 400, `error="invalid_request", error_description="A token in the address ends up in logs`},
+		"in the address":               {"?access_token=" + good, nil, 400, `error="invalid_request", error_description="A token in the URL ends up in logs`},
 		"as a cookie":                  {"", http.Header{"Cookie": {w.signIn().Name + "=" + good}}, 401, `Bearer realm="remit", resource_metadata=`},
 		"with another one":             {"", http.Header{"Authorization": {"Bearer " + good, "Bearer " + good}}, 400, `error="invalid_request"`},
 	} {

@@ -96,7 +96,7 @@ func TestWebhook(t *testing.T) {
 	if len(h.arrived) > 0 {
 		t.Errorf("told of the same request again: %+v", <-h.arrived)
 	}
-	if log := w.stderr.String(); !strings.Contains(log, "a webhook failed; it is tried again") || strings.Contains(log, "/hook") || strings.Contains(log, h.secret) {
+	if log := w.stderr.String(); !strings.Contains(log, "webhook failed; will retry") || strings.Contains(log, "/hook") || strings.Contains(log, h.secret) {
 		t.Errorf("the log says too little, or too much: %s", log)
 	}
 }

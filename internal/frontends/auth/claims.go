@@ -15,62 +15,62 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// verified is what a token of the issuer says.
+// verified holds the claims of a verified token.
 type verified struct {
 	who       *identity.Identity
 	audience  []string
 	expires   time.Time
-	notBefore time.Time // the later of when it was issued and when it begins
+	notBefore time.Time // the later of the claims iat and nbf
 }
 
-// isValid refuses a token before and after its time.
-func (v *verified) isValid(now time.Time) error {
+// checkTime returns an error if the token has expired or is not valid yet.
+func (v *verified) checkTime(now time.Time) error {
 	switch {
 	case v.expires.IsZero():
-		return denied("The token never expires; one with the claim exp is needed")
+		return deniedf("The token never expires; it must have the claim exp")
 	case !now.Before(v.expires.Add(leeway)):
-		return denied("The token expired at %s", v.expires.UTC().Format(time.RFC3339))
+		return deniedf("The token expired at %s", v.expires.UTC().Format(time.RFC3339))
 	case now.Add(leeway).Before(v.notBefore):
-		return denied("The token is not valid before %s", v.notBefore.UTC().Format(time.RFC3339))
+		return deniedf("The token is not valid before %s", v.notBefore.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
 
-// isFor refuses a token that was made for another server: whoever runs that could use
-// it here.
-func (o *OIDC) isFor(audience []string, base string) error {
+// checkAudience returns an error if the token was made for another server. Otherwise the operator
+// of that server could use it here.
+func (o *OIDC) checkAudience(audience []string, base string) error {
 	wanted := cmp.Or(o.Audience, base+"/mcp")
 	for _, is := range audience {
 		if is == wanted || o.Audience == "" && (is == base || is == base+"/" || strings.HasPrefix(is, base+"/mcp/")) {
 			return nil
 		}
 	}
-	return denied("The token is for another audience; this server takes those for %s", wanted)
+	return deniedf("The token is for another audience; this server accepts tokens for %s", wanted)
 }
 
-// read makes an identity of a token whose signature is good.
+// read extracts the identity and the validity period from a token whose signature is valid.
 func (o *OIDC) read(token *oidc.IDToken) (*verified, error) {
 	var claims map[string]json.RawMessage
 	if err := token.Claims(&claims); err != nil {
-		return nil, denied("The claims of the token cannot be read").Because(err)
+		return nil, deniedf("The claims of the token cannot be read").Because(err)
 	}
 	for name := range claims {
-		// Decoders of JSON differ in whether Sub is sub; who may choose some claims
-		// must not choose that one.
+		// JSON decoders differ in whether they treat Sub as sub. A user who may choose some claims
+		// must not be able to set that one.
 		if plain := strings.ToLower(name); plain != name && slices.Contains([]string{"iss", "sub", "aud", "exp", "nbf", "iat"}, plain) {
-			return nil, denied("The token has a claim that is almost %s", plain)
+			return nil, deniedf("The token has a claim whose name differs from %s only in case", plain)
 		}
 	}
 	v := &verified{audience: token.Audience, expires: token.Expiry, notBefore: token.IssuedAt}
-	begins, err := instant(claims["nbf"])
+	begins, err := parseTime(claims["nbf"])
 	if err != nil {
-		return nil, denied("The claim nbf of the token cannot be read").Because(err)
+		return nil, deniedf("The claim nbf of the token cannot be read").Because(err)
 	}
 	if begins.After(v.notBefore) {
 		v.notBefore = begins
 	}
 	if !isName(token.Subject) {
-		return nil, denied("The token needs a claim sub of 1 to %d characters that can be seen", longestName)
+		return nil, deniedf("The token needs a claim sub of 1 to %d printable characters", maxNameBytes)
 	}
 	user, err := o.user(claims)
 	if err != nil {
@@ -83,16 +83,16 @@ func (o *OIDC) read(token *oidc.IDToken) (*verified, error) {
 	return v, nil
 }
 
-// longestName is how many bytes the name of a caller or a user may have.
-const longestName = 255
+// maxNameBytes is the maximum size in bytes of a caller's or user's name.
+const maxNameBytes = 255
 
-// isName tells whether a text can stand in records and before people who decide by it.
+// isName reports whether a text is safe to show in audit records and approval requests.
 func isName(text string) bool {
-	return text != "" && len(text) <= longestName && strings.TrimSpace(text) == text &&
+	return text != "" && len(text) <= maxNameBytes && strings.TrimSpace(text) == text &&
 		!strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
 
-// user is the one whose data the bearer may name: "" if the token names none.
+// user returns the user whose data the caller may access, or "" if the token names none.
 func (o *OIDC) user(claims map[string]json.RawMessage) (string, error) {
 	claim := cmp.Or(o.UserClaim, "sub")
 	raw, given := claims[claim]
@@ -101,25 +101,25 @@ func (o *OIDC) user(claims map[string]json.RawMessage) (string, error) {
 	}
 	user := ""
 	if err := json.Unmarshal(raw, &user); err != nil || !isName(user) {
-		return "", denied("The claim %s of the token names no user", claim).Because(err)
+		return "", deniedf("The claim %s of the token does not name a user", claim).Because(err)
 	}
-	if user == identity.AnyUser { // it would be everybody
-		return "", denied("The claim %s of the token is %q, which is no user", claim, user)
+	if user == identity.AnyUser { // this would grant access to all users
+		return "", deniedf("The claim %s of the token is %q, which is not a user", claim, user)
 	}
-	// People can give themselves any address that nobody verifies.
+	// Users can enter any address that the issuer does not verify.
 	if claim == "email" && !isTrue(claims["email_verified"]) {
-		return "", denied("The claim email of the token was not verified by its issuer: email_verified must be true")
+		return "", deniedf("The claim email of the token was not verified by its issuer: email_verified must be true")
 	}
 	return user, nil
 }
 
-// isTrue reads a truth that some issuers write as text.
+// isTrue reports whether a claim is true. Some issuers write it as a string.
 func isTrue(raw json.RawMessage) bool {
 	return string(raw) == "true" || string(raw) == `"true"`
 }
 
-// scopesOf reads the scopes that are ours, from scope or scp: one text, or a list.
-// Others are for other servers.
+// scopesOf returns the scopes in the claims scope and scp, each a string or a list. It ignores
+// scopes in any other format: they are for other servers.
 func scopesOf(claims map[string]json.RawMessage) identity.Scopes {
 	scopes := identity.Scopes{}
 	for _, name := range []string{"scope", "scp"} {
@@ -139,8 +139,8 @@ func scopesOf(claims map[string]json.RawMessage) identity.Scopes {
 	return scopes
 }
 
-// instant reads a claim that is a time: seconds since 1970, perhaps with a fraction.
-func instant(raw json.RawMessage) (time.Time, error) {
+// parseTime parses a time claim: seconds since 1970, with or without a fraction.
+func parseTime(raw json.RawMessage) (time.Time, error) {
 	if len(raw) == 0 || bytes.Equal(raw, []byte("null")) {
 		return time.Time{}, nil
 	}
@@ -148,9 +148,9 @@ func instant(raw json.RawMessage) (time.Time, error) {
 	if err := json.Unmarshal(raw, &seconds); err != nil {
 		return time.Time{}, err
 	}
-	const most = 1 << 53 // of what a float64 tells apart
-	if seconds < -most || seconds > most {
-		return time.Time{}, fmt.Errorf("%g seconds are no time", seconds)
+	const maxSeconds = 1 << 53 // float64 represents integers exactly up to here
+	if seconds < -maxSeconds || seconds > maxSeconds {
+		return time.Time{}, fmt.Errorf("%g seconds is out of range", seconds)
 	}
 	return time.Unix(int64(seconds), 0), nil
 }

@@ -15,23 +15,23 @@ import (
 	"remit/internal/engine/ratelimit"
 )
 
-// guessRate is how many requests with bad credentials of one address are answered with
-// a reason and recorded. Only failures count.
+// guessRate is how many requests with bad credentials from one address are answered with a reason
+// and recorded. Only failures count.
 var guessRate = ratelimit.Rate{Requests: 30, Per: time.Minute}
 
-// countGuess counts a bad guess, and returns how long to wait if it was one too many.
-// The counts stay in memory: an unknown caller must not cause writes to a database.
+// countGuess counts a failed attempt and returns how long to wait if there were too many. The
+// counts stay in memory: an unknown caller must not cause writes to a database.
 func (d *Door) countGuess(from netip.Prefix, now time.Time) time.Duration {
 	d.guessesOnce.Do(func() { d.guesses = ratelimit.NewMemory() })
-	wait, _ := d.guesses.Allow(context.Background(), from.String(), guessRate, now) // fails for an invalid rate only
+	wait, _ := d.guesses.Allow(context.Background(), from.String(), guessRate, now) // fails only for an invalid rate
 	return wait
 }
 
-// Address tells from where a request comes, as people write it: an address, or the
-// network of one of IPv6. Requests from nowhere that can be told are all "unknown".
-func (d *Door) Address(r *http.Request) string { return shown(d.sender(r)) }
+// Address returns the client's address as text: an IPv4 address or an IPv6 network. It returns
+// "unknown" if the request has no valid address.
+func (d *Door) Address(r *http.Request) string { return formatNetwork(d.clientNetwork(r)) }
 
-func shown(from netip.Prefix) string {
+func formatNetwork(from netip.Prefix) string {
 	switch {
 	case !from.IsValid():
 		return "unknown"
@@ -41,24 +41,24 @@ func shown(from netip.Prefix) string {
 	return from.String()
 }
 
-// sender is the address that a request comes from. Whoever has one of IPv6 has a whole
-// network of them, so that is what counts.
-func (d *Door) sender(r *http.Request) netip.Prefix {
+// clientNetwork returns the network that a request comes from. IPv6 addresses count by their /64
+// network, because one client usually controls all of it.
+func (d *Door) clientNetwork(r *http.Request) netip.Prefix {
 	if d.BehindProxy {
-		// Only the last hop was written by the proxy; the others by whoever likes to.
+		// Only the last address was written by the proxy; a client can forge the others.
 		if hops := r.Header["X-Forwarded-For"]; len(hops) > 0 {
 			last := hops[len(hops)-1]
-			if from := network(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); from.IsValid() {
+			if from := parseNetwork(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); from.IsValid() {
 				return from
 			}
 		}
 	}
-	return network(r.RemoteAddr)
+	return parseNetwork(r.RemoteAddr)
 }
 
-// network is that of an address, with a port or without. It is not valid if the text
-// is no address; all of those count as one.
-func network(address string) netip.Prefix {
+// parseNetwork returns the network of an address with or without a port. The result is not valid if
+// the text is not an address; all such addresses count as one.
+func parseNetwork(address string) netip.Prefix {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
 	}
@@ -70,87 +70,90 @@ func network(address string) netip.Prefix {
 	if ip = ip.Unmap().WithZone(""); ip.Is4() {
 		bits = 32
 	}
-	from, _ := ip.Prefix(bits) // fails for a length that the kind of address does not have
+	from, _ := ip.Prefix(bits) // fails only for a prefix length that does not fit the address
 	return from
 }
 
-// failed counts and records bad credentials, and gives what their sender is told. What
-// could not be checked, or is one too many, is neither.
-func (d *Door) failed(r *http.Request, no *refusal, now time.Time) *refusal {
-	if no.status >= http.StatusInternalServerError {
-		return no
+// recordFailure counts and records a request with bad credentials, and returns the refusal to send.
+// It does not count or record a request that could not be checked, and does not record one that
+// exceeds guessRate.
+func (d *Door) recordFailure(r *http.Request, ref *refusal, now time.Time) *refusal {
+	if ref.status >= http.StatusInternalServerError {
+		return ref
 	}
-	from := d.sender(r)
+	from := d.clientNetwork(r)
 	if wait := d.countGuess(from, now); wait > 0 {
-		return tooOften(wait, tooManyGuesses)
+		return rateLimitedf(wait, tooManyGuesses)
 	}
-	d.Log.Info("refused", "path", clip(r.URL.Path), "address", shown(from), "reason", no.why, "cause", no.cause)
+	d.Log.Info("credentials rejected", "path", truncate(r.URL.Path), "address", formatNetwork(from), "reason", ref.message, "cause", ref.cause)
 	if d.Audit == nil {
-		return no
+		return ref
 	}
 	err := d.Audit.Write(context.WithoutCancel(r.Context()), &audit.Record{
-		Time: now, Face: "http", Client: clip(r.UserAgent()), Tool: "door/token",
+		Time: now, Face: "http", Client: truncate(r.UserAgent()), Tool: "door/token",
 		Arguments: jsontree.Obj(
-			jsontree.M("address", jsontree.Str(shown(from))),
-			jsontree.M("path", jsontree.Str(clip(r.URL.Path))),
-			jsontree.M("reason", jsontree.Str(no.why)),
+			jsontree.M("address", jsontree.Str(formatNetwork(from))),
+			jsontree.M("path", jsontree.Str(truncate(r.URL.Path))),
+			jsontree.M("reason", jsontree.Str(ref.message)),
 		),
 		Outcome: "denied", Duration: d.Now().Sub(now),
 	}, false)
 	if err != nil {
-		d.Log.Error("the audit record could not be kept", "tool", "door/token", "error", err)
+		d.Log.Error("write audit record failed", "tool", "door/token", "error", err)
 	}
-	return no
+	return ref
 }
 
 const tooManyGuesses = "Too many requests with bad credentials came from your address"
 
-// clip cuts what goes into every record.
-func clip(text string) string {
-	const most = 100
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+// truncate truncates a text for an audit or log record.
+func truncate(text string) string {
+	const maxBytes = 100
+	return strings.ToValidUTF8(text[:min(len(text), maxBytes)], "")
 }
 
-// longestToken is how many bytes a token may have. Those of issuers that name many
-// groups take several thousand.
-const longestToken = 8 << 10
+// maxTokenBytes is the maximum size of a token in bytes. Tokens of issuers that list many groups
+// take several thousand.
+const maxTokenBytes = 8 << 10
 
-// bearer reads the token of a request, as RFC 6750 says that it is sent. Nothing that
-// it says of a token repeats any of it.
+// bearer returns the token of a request that follows RFC 6750. Its error messages never contain any
+// part of the token.
 func bearer(r *http.Request) (string, *refusal) {
 	given := r.Header["Authorization"]
 	switch {
 	case hasQueryToken(r.URL):
-		return "", malformed("A token in the address ends up in logs; send it as the header Authorization: Bearer TOKEN, and make a new one")
+		return "", malformedf("A token in the URL ends up in logs; send it as the header Authorization: Bearer TOKEN, and create a new one")
 	case len(given) > 1:
-		return "", malformed("The header Authorization was sent %d times; send it once", len(given))
+		return "", malformedf("The header Authorization was sent %d times; send it once", len(given))
 	}
 	scheme, token, _ := strings.Cut(given[0], " ")
 	token = strings.Trim(token, " ")
 	switch {
 	case !strings.EqualFold(scheme, "Bearer"):
-		return "", &refusal{status: http.StatusUnauthorized, why: "This server takes tokens alone; send the header Authorization: Bearer TOKEN"}
+		return "", &refusal{
+			status: http.StatusUnauthorized, message: "This server accepts bearer tokens only; send the header Authorization: Bearer TOKEN",
+		}
 	case token == "":
-		return "", bad("The header Authorization has no token; send Bearer TOKEN")
-	case len(token) > longestToken:
-		return "", bad("The token has %d bytes; %d are the most that are looked at", len(token), longestToken)
+		return "", invalidTokenf("The header Authorization has no token; send Bearer TOKEN")
+	case len(token) > maxTokenBytes:
+		return "", invalidTokenf("The token has %d bytes; the limit is %d", len(token), maxTokenBytes)
 	case !isToken68(token):
-		return "", bad("The token has characters that no token has; perhaps it was copied with quotation marks or a line break")
+		return "", invalidTokenf("The token has characters that are not allowed; perhaps it was copied with quotation marks or a line break")
 	}
 	return token, nil
 }
 
-// isToken68 tells whether the text is written in the characters of tokens.
+// isToken68 reports whether the text has only the characters of token68 in RFC 9110.
 func isToken68(text string) bool {
 	const characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/"
 	body := strings.TrimRight(text, "=")
 	return body != "" && strings.Trim(body, characters) == ""
 }
 
-// isOurs tells a token of this server from those of others.
-func isOurs(token string) bool { return strings.HasPrefix(token, identity.Prefix) }
+// isRemitToken reports whether a token was made by this server.
+func isRemitToken(token string) bool { return strings.HasPrefix(token, identity.Prefix) }
 
-// hasQueryToken tells whether an address carries a token, however that is spelled.
+// hasQueryToken reports whether the query has a parameter access_token, in any encoding.
 func hasQueryToken(u *url.URL) bool {
 	if u.RawQuery == "" {
 		return false

@@ -16,7 +16,8 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// TestCredentials: what is sent in another way than RFC 6750 says is refused in clear words.
+// TestCredentials checks that credentials that do not follow RFC 6750 are rejected with a clear
+// message.
 func TestCredentials(t *testing.T) {
 	const (
 		metadata = `resource_metadata="https://remit.example.com/.well-known/oauth-protected-resource/mcp"`
@@ -36,22 +37,22 @@ func TestCredentials(t *testing.T) {
 		{"unknown", "/x", []string{"Bearer remit_nobody"}, 401, "The token is unknown here", bad},
 		{"twice", "/x", []string{"Bearer " + good, "Bearer " + good}, 400, "The header Authorization was sent 2 times; send it once", odd},
 		{"good, then another scheme", "/x", []string{"Bearer " + good, "Basic eA=="}, 400, "was sent 2 times", odd},
-		{"two in one", "/x", []string{"Bearer " + good + ", Bearer " + good}, 401, "characters that no token has", bad},
-		{"another scheme", "/x", []string{"Basic eDp5"}, 401, "This server takes tokens alone", `Bearer realm="remit", resource_metadata=`},
-		{"no scheme", "/x", []string{good}, 401, "takes tokens alone", `Bearer realm="remit", resource_metadata=`},
-		{"nothing", "/x", []string{""}, 401, "takes tokens alone", `Bearer realm="remit", resource_metadata=`},
+		{"two in one", "/x", []string{"Bearer " + good + ", Bearer " + good}, 401, "characters that are not allowed", bad},
+		{"another scheme", "/x", []string{"Basic eDp5"}, 401, "This server accepts bearer tokens only", `Bearer realm="remit", resource_metadata=`},
+		{"no scheme", "/x", []string{good}, 401, "accepts bearer tokens only", `Bearer realm="remit", resource_metadata=`},
+		{"nothing", "/x", []string{""}, 401, "accepts bearer tokens only", `Bearer realm="remit", resource_metadata=`},
 		{"no token", "/x", []string{"Bearer"}, 401, "has no token", bad},
 		{"no token but spaces", "/x", []string{"Bearer    "}, 401, "has no token", bad},
-		{"only padding", "/x", []string{"Bearer ==="}, 401, "characters that no token has", bad},
+		{"only padding", "/x", []string{"Bearer ==="}, 401, "characters that are not allowed", bad},
 		{"in quotation marks", "/x", []string{`Bearer "` + good + `"`}, 401, "copied with quotation marks", bad},
-		{"another alphabet", "/x", []string{"Bearer remit_gооd"}, 401, "characters that no token has", bad},
-		{"too long", "/x", []string{"Bearer remit_" + strings.Repeat("a", 9000)}, 401, "The token has 9006 bytes; 8192 are the most", bad},
-		{"in the address", "/x?access_token=" + good, nil, 400, "A token in the address ends up in logs", odd},
+		{"another alphabet", "/x", []string{"Bearer remit_gооd"}, 401, "characters that are not allowed", bad},
+		{"too long", "/x", []string{"Bearer remit_" + strings.Repeat("a", 9000)}, 401, "The token has 9006 bytes; the limit is 8192", bad},
+		{"in the address", "/x?access_token=" + good, nil, 400, "A token in the URL ends up in logs", odd},
 		{"in the address, otherwise spelled", "/x?a=b;access%5ftoken=" + good, nil, 400, "ends up in logs", odd},
 		{"in both", "/x?access_token", []string{"Bearer " + good}, 400, "ends up in logs", odd},
 		{"something else in the address", "/x?token=a&x_access_token=b&a=access_token", nil, 200, "", ""},
 		{"words that would end the header", "/x", []string{"Bearer " + revoked}, 401, "was revoked", bad + `The token 'hel''per' was revoked??Set-Cookie: a=b", ` + metadata},
-		{"it cannot be told", "/x", []string{"Bearer " + broken}, 503, "Who calls cannot be checked right now", ""},
+		{"check fails", "/x", []string{"Bearer " + broken}, 503, "Credentials cannot be checked right now", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)
@@ -61,7 +62,7 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("%d %s, want %d %s", w.Code, got, tc.status, tc.begins)
 			}
 			if tc.begins != "" && !strings.HasSuffix(got, metadata) {
-				t.Errorf("it does not say where metadata is: %s", got)
+				t.Errorf("no resource_metadata: %s", got)
 			}
 			if tc.status == 200 {
 				return
@@ -77,8 +78,9 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestWordsOfTheProtocol: endpoints of MCP answer in JSON-RPC, and each names its own metadata.
-func TestWordsOfTheProtocol(t *testing.T) {
+// TestMCPErrors checks that MCP endpoints answer with JSON-RPC errors, and that each names
+// its own metadata.
+func TestMCPErrors(t *testing.T) {
 	for path, want := range map[string]string{
 		"/mcp":         "/mcp",
 		"/mcp/tasks":   "/mcp/tasks",
@@ -94,8 +96,8 @@ func TestWordsOfTheProtocol(t *testing.T) {
 	}
 }
 
-// TestGuesses: whoever guesses is slowed down, and nobody else is, not even at the same
-// address.
+// TestGuesses checks that invalid tokens are rate limited by address, and that valid tokens from
+// the same address are not.
 func TestGuesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
@@ -120,7 +122,7 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("from elsewhere: %d", w.Code)
 		}
 		if got := len(g.audit.records); got != 31 {
-			t.Errorf("%d records, want one for each of the 31 that were told why", got)
+			t.Errorf("%d records, want one for each of the 31 that got a reason", got)
 		}
 		time.Sleep(2 * time.Second)
 		g.expect("remit_again", 401, "unknown")
@@ -133,8 +135,8 @@ func TestGuesses(t *testing.T) {
 	})
 }
 
-// TestGuessesAtOnce: to send them all at the same time does not help.
-func TestGuessesAtOnce(t *testing.T) {
+// TestGuessesConcurrent checks that concurrent requests cannot bypass that limit.
+func TestGuessesConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
 		begin := make(chan struct{})
@@ -159,7 +161,7 @@ func TestGuessesAtOnce(t *testing.T) {
 	})
 }
 
-// waiting checks when it is told to.
+// waiting blocks every check until begin is closed.
 type waiting struct {
 	*tokens
 	begin chan struct{}
@@ -170,8 +172,8 @@ func (k waiting) Check(ctx context.Context, secret string) (identity.Token, erro
 	return k.tokens.Check(ctx, secret)
 }
 
-// TestRecord: a failure is recorded, without what was sent.
-func TestRecord(t *testing.T) {
+// TestAuditRecord checks that a failure is recorded without the token.
+func TestAuditRecord(t *testing.T) {
 	g := newRig(t)
 	r := httptest.NewRequest(http.MethodPost, "/tools/x", nil)
 	r.RemoteAddr = "[2001:db8::1]:4711"
@@ -191,8 +193,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestSender: the address counts that cannot be made up.
-func TestSender(t *testing.T) {
+// TestClientAddress checks that a client cannot forge its address.
+func TestClientAddress(t *testing.T) {
 	for _, tc := range []struct {
 		name, remote string
 		proxy        bool
@@ -207,8 +209,8 @@ func TestSender(t *testing.T) {
 		{"IPv6 in brackets", "192.0.2.1:1", true, []string{"[2001:db8::1]"}, "2001:db8::/64"},
 		{"IPv4 in IPv6", "[::ffff:192.0.2.1]:1", false, nil, "192.0.2.1"},
 		{"a zone", "[fe80::1%eth0]:1", false, nil, "fe80::/64"},
-		{"the proxy names nobody", "192.0.2.1:1", true, []string{"unknown"}, "192.0.2.1"},
-		{"the proxy says nothing", "192.0.2.1:1", true, nil, "192.0.2.1"},
+		{"the proxy sends no address", "192.0.2.1:1", true, []string{"unknown"}, "192.0.2.1"},
+		{"the proxy sends no header", "192.0.2.1:1", true, nil, "192.0.2.1"},
 		{"no address", "@", false, nil, "unknown"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -229,8 +231,8 @@ func TestSender(t *testing.T) {
 	}
 }
 
-// FuzzAuthorization: whatever the header says, the answer is one of those there are,
-// and nobody but the bearer of a token comes in.
+// FuzzAuthorization checks that any header gets one of the known responses, and that only a valid
+// token is accepted.
 func FuzzAuthorization(f *testing.F) {
 	for _, seed := range []string{"", "Bearer", "Bearer " + good, "bearer\t" + good, "Basic eA==", "Bearer a.b.c", "Bearer " + good + "\r\nX: y", "Bearer =", "Bearer \"", "Bearer remit_\x00"} {
 		f.Add(seed, "/mcp", "")
@@ -242,14 +244,14 @@ func FuzzAuthorization(f *testing.F) {
 		r.URL.Path, r.URL.RawQuery = path, query
 		r.Header["Authorization"] = []string{header}
 		w := httptest.NewRecorder()
-		g.Guard(http.HandlerFunc(g.tell)).ServeHTTP(w, r)
+		g.Guard(http.HandlerFunc(g.answer)).ServeHTTP(w, r)
 		scheme, token, _ := strings.Cut(header, " ")
 		token = strings.Trim(token, " ")
 		ours := strings.EqualFold(scheme, "bearer") && (token == good || token == slow)
 		switch w.Code {
 		case 200:
 			if !ours {
-				t.Errorf("%q came in", header)
+				t.Errorf("%q was accepted", header)
 			}
 		case 400, 401, 503:
 			isJSON(t, w.Body.String())

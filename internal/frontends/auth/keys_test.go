@@ -13,8 +13,8 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 )
 
-// TestOIDCIssuerDown: while the issuer does not answer nobody is told that their token
-// is bad, and it is not asked by everybody.
+// TestOIDCIssuerDown checks that tokens are answered with 503 while the issuer is down, and that
+// not every request asks the issuer.
 func TestOIDCIssuerDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newOIDC(t)
@@ -37,7 +37,7 @@ func TestOIDCIssuerDown(t *testing.T) {
 	})
 }
 
-// TestOIDCUnsafe: an issuer whose word anybody on the way could change is not believed.
+// TestOIDCUnsafe checks that an issuer or its keys at a plain http URL are rejected.
 func TestOIDCUnsafe(t *testing.T) {
 	for name, url := range map[string]string{
 		"the issuer": "http://login.example.com",
@@ -59,13 +59,13 @@ func TestOIDCUnsafe(t *testing.T) {
 	}
 }
 
-// TestOIDCSentElsewhere: nor if it sends to such a place.
-func TestOIDCSentElsewhere(t *testing.T) {
-	for place, status := range map[string]int{"https://login.example.net": 200, "http://login.example.net": 503} {
+// TestOIDCRedirects checks that redirects to a plain http URL are rejected.
+func TestOIDCRedirects(t *testing.T) {
+	for target, status := range map[string]int{"https://login.example.net": 200, "http://login.example.net": 503} {
 		g := newOIDC(t)
 		g.issuer.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Host == "login.example.com" {
-				http.Redirect(w, r, place+r.URL.Path, http.StatusFound)
+				http.Redirect(w, r, target+r.URL.Path, http.StatusFound)
 				return
 			}
 			g.server.ServeHTTP(w, r)
@@ -74,7 +74,7 @@ func TestOIDCSentElsewhere(t *testing.T) {
 	}
 }
 
-// TestOIDCSlow: those who wait for an issuer that does not answer wait for it once.
+// TestOIDCSlow checks that concurrent requests share one request to a slow issuer.
 func TestOIDCSlow(t *testing.T) {
 	g := newOIDC(t)
 	clock := time.Now()
@@ -101,7 +101,7 @@ func TestOIDCSlow(t *testing.T) {
 	}
 }
 
-// TestOIDCKeysDown: the same, if only the keys are not to be had.
+// TestOIDCKeysDown checks that tokens are answered with 503 while the keys cannot be fetched.
 func TestOIDCKeysDown(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter){
 		"an error":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
@@ -112,18 +112,18 @@ func TestOIDCKeysDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := newOIDC(t)
-				well := false
+				healthy := false
 				g.issuer.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.URL.Path == "/keys" && !well {
+					if r.URL.Path == "/keys" && !healthy {
 						answer(w)
 						return
 					}
 					g.server.ServeHTTP(w, r)
 				})
 				g.expect(signed(nil), 503, "cannot be checked right now")
-				g.expect(signed(nil), 503, "cannot be checked right now") // at once
+				g.expect(signed(nil), 503, "cannot be checked right now") // not fetched again
 				g.expect("a.b.c", 401, "signed with a public key")
-				well = true
+				healthy = true
 				time.Sleep(11 * time.Second)
 				g.expect(signed(nil), 200, "oidc:alice")
 			})
@@ -131,8 +131,8 @@ func TestOIDCKeysDown(t *testing.T) {
 	}
 }
 
-// TestOIDCKeys: keys are fetched once, and again for one that is not there, but not by
-// whoever sends bad tokens.
+// TestOIDCKeys checks that keys are fetched once, and again for an unknown key ID, but that invalid
+// tokens cannot trigger many fetches.
 func TestOIDCKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newOIDC(t)
@@ -160,8 +160,8 @@ func TestOIDCKeys(t *testing.T) {
 	})
 }
 
-// TestOIDCKeysWithdrawn: a key that the issuer withdrew counts for an hour at most; and
-// for that long, nobody notices that the issuer is away.
+// TestOIDCKeysWithdrawn checks that a withdrawn key is accepted for at most an hour, and that an
+// outage of the issuer has no effect for that long.
 func TestOIDCKeysWithdrawn(t *testing.T) {
 	bob := map[string]any{"sub": "bob", "exp": nil}
 	synctest.Test(t, func(t *testing.T) {
@@ -177,17 +177,19 @@ func TestOIDCKeysWithdrawn(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		g.expect(signed(bob), 200, "oidc:bob")
 		time.Sleep(time.Hour - time.Second)
-		g.expect(oidctest.SignIDToken(rsaKeys()[1], "guess", oidc.RS256, claims(nil)), 401, "not signed by") // has keys fetched
+		// This token triggers a fetch of the keys.
+		g.expect(oidctest.SignIDToken(rsaKeys()[1], "guess", oidc.RS256, claims(nil)), 401, "not signed by")
 		time.Sleep(time.Second)
-		g.expect(signed(bob), 200, "oidc:bob") // and they are renewed all the same
+		g.expect(signed(bob), 200, "oidc:bob") // the keys are renewed nevertheless
 		g.server.PublicKeys = nil
 		time.Sleep(time.Hour)
 		g.expect(signed(bob), 401, "not signed by")
 	})
 }
 
-// TestOIDCKeysMended: an issuer that answers with a page instead of its keys is away.
-func TestOIDCKeysMended(t *testing.T) {
+// TestOIDCKeysMaintenancePage checks that a maintenance page in place of the keys counts as an
+// outage.
+func TestOIDCKeysMaintenancePage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newOIDC(t)
 		exp := time.Now().Add(24 * time.Hour).Unix()
@@ -203,17 +205,18 @@ func TestOIDCKeysMended(t *testing.T) {
 	})
 }
 
-// TestOIDCVerifiedOnce: a token is verified once a minute, and ends when it ends.
-func TestOIDCVerifiedOnce(t *testing.T) {
+// TestOIDCVerifiedCache checks that a verified token is cached for a minute, but not beyond its
+// expiry.
+func TestOIDCVerifiedCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newOIDC(t)
 		long, short := signed(nil), signed(map[string]any{"exp": time.Now().Unix() - 50})
 		g.expect(long, 200, "oidc:alice")
 		g.expect(short, 200, "oidc:alice")
-		g.server.PublicKeys[0].KeyID = "another" // so a token that is verified now is not good
+		g.server.PublicKeys[0].KeyID = "another" // a token that is verified from now on is invalid
 		time.Sleep(10 * time.Second)
 		g.expect(oidctest.SignIDToken(rsaKeys()[0], "another", oidc.RS256, claims(nil)), 200, "oidc:alice")
-		synctest.Wait() // the keys are kept a moment after whoever waits for them goes on
+		synctest.Wait() // go-oidc stores the keys slightly after the waiting request continues
 		g.expect(short, 401, "expired")
 		g.expect(signed(map[string]any{"sub": "bob"}), 401, "not signed by")
 		time.Sleep(49 * time.Second)

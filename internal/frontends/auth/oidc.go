@@ -20,33 +20,33 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// OIDC takes the tokens of an OpenID Connect issuer: JWTs that it signed for this
-// server.
+// OIDC verifies tokens of an OpenID Connect issuer: JWTs that the issuer signed for this server.
 type OIDC struct {
-	URL       string       // the issuer, as its tokens name it
-	Audience  string       // whom tokens must be for; "" for the addresses of this server
+	URL       string       // the issuer, exactly as in the claim iss
+	Audience  string       // the required audience; "" for the URLs of this server
 	UserClaim string       // the claim that names the user; "" for sub
-	Client    *http.Client // nil for one of its own
+	Client    *http.Client // nil for a client with default settings
 
-	finds    sync.Mutex // held while the issuer is asked where its keys are
-	keys     *keys      // nil if it has not said so yet
-	retry    time.Time  // when to ask an issuer again that did not answer
-	verified recent[*verified]
+	mu       sync.Mutex // held during discovery
+	keys     *keys      // nil until discovery succeeds
+	retry    time.Time  // when to retry a failed discovery
+	verified tokenCache[*verified]
 }
 
-// Validate refuses an issuer that anybody on the way could stand in for.
+// Validate returns an error if the URL of the issuer is malformed or can be intercepted on the
+// parseNetwork.
 func (o *OIDC) Validate() error {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("issuer %q: give the address that it names itself by, such as https://login.example.com", o.URL)
+		return fmt.Errorf("issuer %q: give the URL in the claim iss of its tokens, such as https://login.example.com", o.URL)
 	}
 	if !isSafe(u) {
-		return fmt.Errorf("issuer %q: must be https; plain http is for an issuer on this machine alone", o.URL)
+		return fmt.Errorf("issuer %q: must be https; plain http is allowed only for an issuer on this machine", o.URL)
 	}
 	return nil
 }
 
-// isSafe tells whether nobody on the way can change what is at an address.
+// isSafe reports whether responses from a URL cannot be changed on the network.
 func isSafe(u *url.URL) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && isLoopback(u.Hostname())
 }
@@ -57,23 +57,23 @@ func isLoopback(host string) bool {
 }
 
 const (
-	issuerPatience = 5 * time.Second  // for an answer of the issuer
-	retryEvery     = 2 * time.Second  // how often an issuer is asked that does not answer
-	fetchEvery     = 10 * time.Second // how often keys are fetched at most
-	renewEvery     = time.Hour        // how often they are fetched at least, because one may have been withdrawn
-	longestAnswer  = 1 << 20          // bytes that an issuer may answer with
-	verifiedFor    = time.Minute      // how long a token is not verified again
-	leeway         = time.Minute      // how far the clocks of the issuer and of this machine may be apart
+	issuerTimeout      = 5 * time.Second  // of a request to the issuer
+	retryInterval      = 2 * time.Second  // the minimum time between requests to an issuer that fails
+	minFetchInterval   = 10 * time.Second // the minimum time between two fetches of the keys
+	keyRefreshInterval = time.Hour        // the maximum time between two fetches, because a key may have been withdrawn
+	maxResponseBytes   = 1 << 20          // the maximum size of a response of the issuer
+	verifiedTTL        = time.Minute      // how long a verified token is cached
+	leeway             = time.Minute      // the accepted difference between the issuer's clock and ours
 )
 
-// algorithms are those of signatures that only the issuer can make. Never "none", and
-// never HS256, whose key would be the public one.
+// algorithms returns the accepted signature algorithms. All are asymmetric, so only the issuer can
+// sign. "none" must never be accepted, nor HS256, whose key would be the public key.
 func algorithms() []string {
 	return []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
 }
 
-// check tells who the bearer of a token is. The error is a contract.Denied, or another
-// if the issuer cannot be asked.
+// check returns the identity of the bearer of a token. It returns a contract.Denied error if the
+// token is not valid, and another error if the issuer cannot be reached.
 func (o *OIDC) check(ctx context.Context, token, base string, clock func() time.Time) (*identity.Identity, error) {
 	now := clock()
 	v, known := o.verified.get(token, now)
@@ -82,72 +82,74 @@ func (o *OIDC) check(ctx context.Context, token, base string, clock func() time.
 		if v, err = o.verify(ctx, token, clock); err != nil {
 			return nil, err
 		}
-		if err := o.isFor(v.audience, base); err != nil {
+		if err := o.checkAudience(v.audience, base); err != nil {
 			return nil, err
 		}
 	}
-	if err := v.isValid(now); err != nil {
+	if err := v.checkTime(now); err != nil {
 		return nil, err
 	}
 	if !known {
-		o.verified.add(token, v, now, now.Add(verifiedFor))
+		o.verified.add(token, v, now, now.Add(verifiedTTL))
 	}
 	return v.who, nil
 }
 
-// verify tells what a token says, if the issuer says it.
+// verify checks the signature and the issuer of a token, and returns its claims.
 func (o *OIDC) verify(ctx context.Context, token string, clock func() time.Time) (*verified, error) {
 	if strings.Count(token, ".") != 2 {
-		return nil, denied("The token is neither one of Remit, which begin with %s, nor a JWT", identity.Prefix)
+		return nil, deniedf("The token is neither a Remit token, which begins with %s, nor a JWT", identity.Prefix)
 	}
-	keys, err := o.find(ctx, clock)
+	keys, err := o.findKeys(ctx, clock)
 	if err != nil {
 		return nil, err
 	}
 	check := keys.check()
 	parsed, err := oidc.NewVerifier(o.URL, check, &oidc.Config{
-		SupportedSigningAlgs: algorithms(), SkipClientIDCheck: true, SkipExpiryCheck: true, // both are checked here, with leeway
+		// The client ID and the expiry are checked by checkAudience and checkTime, with leeway.
+		SupportedSigningAlgs: algorithms(), SkipClientIDCheck: true, SkipExpiryCheck: true,
 	}).Verify(ctx, token)
 	switch {
-	case check.away != nil:
-		return nil, away(check.away)
+	case check.keysErr != nil:
+		return nil, issuerUnavailable(check.keysErr)
 	case err == nil:
 		return o.read(parsed)
 	case check.failed:
-		return nil, denied("The token was not signed by %s", o.URL).Because(err)
+		return nil, deniedf("The token was not signed by %s", o.URL).Because(err)
 	case check.passed:
-		return nil, denied("The token is not of the issuer %s, or its claims cannot be read", o.URL).Because(err)
+		return nil, deniedf("The token is not from the issuer %s, or its claims cannot be read", o.URL).Because(err)
 	default:
-		return nil, denied("The token is no JWT that was signed with a public key").Because(err)
+		return nil, deniedf("The token is not a JWT signed with a public key").Because(err)
 	}
 }
 
-// find asks the issuer where its keys are, once. An issuer that does not answer is
-// asked again, but not by everybody who waits.
-func (o *OIDC) find(ctx context.Context, clock func() time.Time) (*keys, error) {
-	o.finds.Lock()
-	defer o.finds.Unlock()
+// findKeys discovers the keys of the issuer once. If the issuer does not answer, find retries after
+// retryInterval, not for every request.
+func (o *OIDC) findKeys(ctx context.Context, clock func() time.Time) (*keys, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.keys != nil {
 		return o.keys, nil
 	}
 	if clock().Before(o.retry) {
-		return nil, away(errors.New("the issuer did not answer a moment ago"))
+		return nil, issuerUnavailable(errors.New("the issuer failed to answer a moment ago"))
 	}
-	place, err := o.discover(ctx)
+	keysURL, err := o.discover(ctx)
 	if err != nil {
-		o.retry = clock().Add(retryEvery)
-		return nil, away(fmt.Errorf("discover %s: %w", o.URL, err))
+		o.retry = clock().Add(retryInterval)
+		return nil, issuerUnavailable(fmt.Errorf("discover %s: %w", o.URL, err))
 	}
-	o.keys = &keys{url: place, client: o.client(), now: clock}
+	o.keys = &keys{url: keysURL, client: o.client(), now: clock}
 	return o.keys, nil
 }
 
-// discover asks the issuer where its keys are.
+// discover returns the URL of the issuer's keys.
 func (o *OIDC) discover(ctx context.Context) (string, error) {
 	if err := o.Validate(); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), issuerPatience) // whoever leaves asked for others too
+	// Other requests use the result, so a client that disconnects must not cancel the check.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), issuerTimeout)
 	defer cancel()
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, o.client()), o.URL)
 	if err != nil {
@@ -159,102 +161,102 @@ func (o *OIDC) discover(ctx context.Context) (string, error) {
 	if err := provider.Claims(&found); err != nil {
 		return "", err
 	}
-	if place, err := url.Parse(found.Keys); err != nil || !isSafe(place) {
-		return "", fmt.Errorf("its keys are at %q, where anybody on the way could change them", found.Keys)
+	if keysURL, err := url.Parse(found.Keys); err != nil || !isSafe(keysURL) {
+		return "", fmt.Errorf("its jwks_uri %q is not https", found.Keys)
 	}
 	return found.Keys, nil
 }
 
-// client is for requests to the issuer: bounded in time and size.
+// client returns an HTTP client for requests to the issuer, with a timeout and a size limit.
 func (o *OIDC) client() *http.Client {
-	client := http.Client{Timeout: issuerPatience}
+	client := http.Client{Timeout: issuerTimeout}
 	if o.Client != nil {
 		client = *o.Client
 	}
-	client.Transport = bounded{cmp.Or(client.Transport, http.DefaultTransport)}
+	client.Transport = limitedTransport{cmp.Or(client.Transport, http.DefaultTransport)}
 	client.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) > 5 || !isSafe(r.URL) {
-			return fmt.Errorf("the issuer sends elsewhere: %s", r.URL)
+			return fmt.Errorf("the issuer redirects to %s, which is not allowed", r.URL)
 		}
 		return nil
 	}
 	return &client
 }
 
-// bounded cuts answers that are too long.
-type bounded struct{ next http.RoundTripper }
+// limitedTransport limits the size of response bodies.
+type limitedTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(r)
 	if err == nil {
 		response.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(response.Body, longestAnswer), response.Body}
+		}{io.LimitReader(response.Body, maxResponseBytes), response.Body}
 	}
 	return response, err
 }
 
-func denied(format string, args ...any) *contract.Error {
+func deniedf(format string, args ...any) *contract.Error {
 	return contract.Errorf(contract.Denied, format, args...)
 }
 
-func away(err error) error {
-	return contract.Errorf(contract.Unavailable, "The issuer of tokens cannot be reached; try again").Because(err)
+func issuerUnavailable(err error) error {
+	return contract.Errorf(contract.Unavailable, "The token issuer cannot be reached; try again").Because(err)
 }
 
-const mostRecent = 1024 // tokens that are remembered
+const maxCachedTokens = 1024 // the capacity of a tokenCache
 
-// recent remembers something of tokens for a while, by their hashes: what is in memory
-// opens no door. It holds a bounded number of them. The zero value is ready to use.
-type recent[T any] struct {
-	mu    sync.Mutex
-	known map[[sha256.Size]byte]remembered[T]
+// tokenCache is a bounded cache of values by token. It stores only hashes of tokens, so a memory
+// dump reveals none. The zero value is ready to use.
+type tokenCache[T any] struct {
+	mu      sync.Mutex
+	entries map[[sha256.Size]byte]cacheEntry[T]
 }
 
-type remembered[T any] struct {
-	what  T
+type cacheEntry[T any] struct {
+	value T
 	until time.Time
 }
 
-// get gives what is remembered of a token.
-func (c *recent[T]) get(token string, now time.Time) (what T, ok bool) {
+// get returns the value of a token that has not expired.
+func (c *tokenCache[T]) get(token string, now time.Time) (value T, ok bool) {
 	key := sha256.Sum256([]byte(token))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, ok := c.known[key]
+	found, ok := c.entries[key]
 	if !ok || !now.Before(found.until) {
-		return what, false
+		return value, false
 	}
-	return found.what, true
+	return found.value, true
 }
 
-// add remembers something of a token until an instant.
-func (c *recent[T]) add(token string, what T, now, until time.Time) {
+// add stores a value for a token until a time.
+func (c *tokenCache[T]) add(token string, value T, now, until time.Time) {
 	key := sha256.Sum256([]byte(token))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil {
-		c.known = map[[sha256.Size]byte]remembered[T]{}
+	if c.entries == nil {
+		c.entries = map[[sha256.Size]byte]cacheEntry[T]{}
 	}
-	if _, known := c.known[key]; !known && len(c.known) >= mostRecent {
-		c.makeRoom(now)
+	if _, known := c.entries[key]; !known && len(c.entries) >= maxCachedTokens {
+		c.evict(now)
 	}
-	c.known[key] = remembered[T]{what, until}
+	c.entries[key] = cacheEntry[T]{value, until}
 }
 
-// makeRoom forgets what is over; if nothing is, then whatever comes first.
-func (c *recent[T]) makeRoom(now time.Time) {
-	for key, found := range c.known {
+// evict removes expired entries, then arbitrary ones until there is room for another.
+func (c *tokenCache[T]) evict(now time.Time) {
+	for key, found := range c.entries {
 		if !now.Before(found.until) {
-			delete(c.known, key)
+			delete(c.entries, key)
 		}
 	}
-	for key := range c.known {
-		if len(c.known) < mostRecent {
+	for key := range c.entries {
+		if len(c.entries) < maxCachedTokens {
 			return
 		}
-		delete(c.known, key)
+		delete(c.entries, key)
 	}
 }

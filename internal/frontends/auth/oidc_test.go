@@ -27,7 +27,7 @@ import (
 
 const issuerURL = "https://login.example.com"
 
-// rsaKeys are made once: that takes time.
+// rsaKeys are generated once because that is slow.
 var rsaKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
 	for i := range keys {
 		var err error
@@ -38,7 +38,7 @@ var rsaKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
 	return keys
 })
 
-// oidcRig is a door with an issuer.
+// oidcRig is a rig with an issuer.
 type oidcRig struct {
 	*rig
 	issuer *issuer
@@ -54,7 +54,7 @@ func newOIDC(t *testing.T) *oidcRig {
 	return g
 }
 
-// claims are those of a good token, with some others put in their place; nil leaves one out.
+// claims returns the claims of a valid token, changed by others; a nil value removes a claim.
 func claims(others map[string]any) string {
 	now := time.Now()
 	all := map[string]any{
@@ -77,7 +77,7 @@ func signed(others map[string]any) string {
 	return oidctest.SignIDToken(rsaKeys()[0], "one", oidc.RS256, claims(others))
 }
 
-// TestOIDCClaims: what each claim of a token that the issuer signed is good for.
+// TestOIDCClaims checks the effect of each claim of a token that the issuer signed.
 func TestOIDCClaims(t *testing.T) {
 	type is = map[string]any
 	const alice = "oidc:alice for alice with *:write,tasks:read"
@@ -92,26 +92,26 @@ func TestOIDCClaims(t *testing.T) {
 			{"good", is{}, 200, alice},
 			{"for the server", is{"aud": base}, 200, alice},
 			{"for a toolset, and others", is{"aud": []string{"x", base + "/mcp/tasks"}}, 200, alice},
-			{"for a server that begins alike", is{"aud": base + ".evil.com"}, 401, "for another audience; this server takes those for https://remit.example.com/mcp"},
+			{"for a server that begins alike", is{"aud": base + ".evil.com"}, 401, "for another audience; this server accepts tokens for https://remit.example.com/mcp"},
 			{"for another address here", is{"aud": base + "/mcpx"}, 401, "another audience"},
-			{"for nobody", is{"aud": nil}, 401, "another audience"},
+			{"no audience", is{"aud": nil}, 401, "another audience"},
 			{"expired within the leeway", is{"exp": in(-59 * time.Second)}, 200, alice},
 			{"expired", is{"exp": in(-60 * time.Second)}, 401, "The token expired at "},
-			{"for ever", is{"exp": nil}, 401, "The token never expires"},
+			{"no expiry", is{"exp": nil}, 401, "The token never expires"},
 			{"not yet, within the leeway", is{"nbf": in(60 * time.Second)}, 200, alice},
 			{"not yet", is{"nbf": in(61 * time.Second)}, 401, "not valid before"},
 			{"not yet, for long", is{"nbf": 1e300}, 401, "The claim nbf of the token cannot be read"},
 			{"from the future", is{"iat": in(61 * time.Second)}, 401, "not valid before"},
 			{"without nbf and iat", is{"nbf": nil, "iat": nil}, 200, alice},
-			{"another issuer", is{"iss": "https://login.example.com.evil.com"}, 401, "The token is not of the issuer https://login.example.com"},
-			{"another spelling of the issuer", is{"iss": issuerURL + "/"}, 401, "not of the issuer"},
-			{"no issuer", is{"iss": nil}, 401, "not of the issuer"},
-			{"nobody", is{"sub": nil}, 401, "needs a claim sub"},
-			{"a name that misleads", is{"sub": "alice\u202enimda"}, 401, "needs a claim sub"},
+			{"another issuer", is{"iss": "https://login.example.com.evil.com"}, 401, "The token is not from the issuer https://login.example.com"},
+			{"another spelling of the issuer", is{"iss": issuerURL + "/"}, 401, "not from the issuer"},
+			{"no issuer", is{"iss": nil}, 401, "not from the issuer"},
+			{"no subject", is{"sub": nil}, 401, "needs a claim sub"},
+			{"a misleading name", is{"sub": "alice\u202enimda"}, 401, "needs a claim sub"},
 			{"a long name", is{"sub": strings.Repeat("a", 256)}, 401, "needs a claim sub"},
-			{"everybody", is{"sub": "*"}, 401, "which is no user"},
-			{"almost sub", is{"SUB": "mallory"}, 401, "a claim that is almost sub"},
-			{"almost aud", is{"aud": "x", "Aud": base}, 401, "a claim that is almost aud"},
+			{"all users", is{"sub": "*"}, 401, "which is not a user"},
+			{"almost sub", is{"SUB": "mallory"}, 401, "differs from sub only in case"},
+			{"almost aud", is{"aud": "x", "Aud": base}, 401, "differs from aud only in case"},
 			{"scp as text", is{"scope": nil, "scp": "books:write other"}, 200, "oidc:alice for alice with books:write"},
 			{"scp as a list", is{"scope": nil, "scp": []string{"books:write", "tasks:read"}}, 200, "oidc:alice for alice with books:write,tasks:read"},
 			{"scope as a list", is{"scope": []string{"books:read"}}, 200, "oidc:alice for alice with books:read"},
@@ -130,7 +130,7 @@ func TestOIDCClaims(t *testing.T) {
 	})
 }
 
-// TestOIDCSettings: the audience and the claim of the user can be set.
+// TestOIDCSettings checks that the audience and the user claim can be set.
 func TestOIDCSettings(t *testing.T) {
 	type is = map[string]any
 	for _, tc := range []struct {
@@ -140,16 +140,16 @@ func TestOIDCSettings(t *testing.T) {
 		words                 string
 	}{
 		{"audience", "api://remit", "", is{"aud": "api://remit"}, 200, "for alice"},
-		{"only that", "api://remit", "", is{}, 401, "takes those for api://remit"},
-		{"not what begins like it", "api://remit", "", is{"aud": "api://remit/mcp/x"}, 401, "takes those for"},
+		{"only that", "api://remit", "", is{}, 401, "accepts tokens for api://remit"},
+		{"not what begins like it", "api://remit", "", is{"aud": "api://remit/mcp/x"}, 401, "accepts tokens for"},
 		{"user", "", "login", is{"login": "al"}, 200, "oidc:alice for al with"},
 		{"no user", "", "login", is{}, 200, "oidc:alice for  with"},
-		{"a user of a wrong kind", "", "login", is{"login": 7}, 401, "The claim login of the token names no user"},
-		{"everybody", "", "login", is{"login": "*"}, 401, "no user"},
+		{"a user of a wrong kind", "", "login", is{"login": 7}, 401, "The claim login of the token does not name a user"},
+		{"all users", "", "login", is{"login": "*"}, 401, "not a user"},
 		{"an address", "", "email", is{"email": "a@example.com", "email_verified": true}, 200, "for a@example.com"},
 		{"an address, verified in words", "", "email", is{"email": "a@example.com", "email_verified": "true"}, 200, "for a@example.com"},
-		{"an address that nobody verified", "", "email", is{"email": "a@example.com", "email_verified": false}, 401, "was not verified"},
-		{"an address of which nobody says so", "", "email", is{"email": "a@example.com"}, 401, "email_verified must be true"},
+		{"an unverified address", "", "email", is{"email": "a@example.com", "email_verified": false}, 401, "was not verified"},
+		{"an address without email_verified", "", "email", is{"email": "a@example.com"}, 401, "email_verified must be true"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newOIDC(t)
@@ -159,7 +159,7 @@ func TestOIDCSettings(t *testing.T) {
 	}
 }
 
-// signedBy is a good token with a header of one's own choosing.
+// signedBy returns a token with valid claims and any header.
 func signedBy(t *testing.T, key *rsa.PrivateKey, header string) string {
 	t.Helper()
 	text := base64.RawURLEncoding.EncodeToString([]byte(header)) + "." + base64.RawURLEncoding.EncodeToString([]byte(claims(nil)))
@@ -171,12 +171,12 @@ func signedBy(t *testing.T, key *rsa.PrivateKey, header string) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// asJWK writes a public key as tokens may carry one.
+// asJWK encodes a public key as a JSON Web Key.
 func asJWK(key *rsa.PublicKey) string {
 	return `{"kty":"RSA","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(key.N.Bytes()) + `"}`
 }
 
-// TestOIDCSignatures: only what the issuer signed with a key of its own counts.
+// TestOIDCSignatures checks that only signatures by the issuer's own keys are accepted.
 func TestOIDCSignatures(t *testing.T) {
 	part := base64.RawURLEncoding.EncodeToString
 	body := part([]byte(claims(nil)))
@@ -195,25 +195,25 @@ func TestOIDCSignatures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Whoever has a key of their own may say in the token where it is to be found.
-	stranger := func(header string) string { return signedBy(t, rsaKeys()[1], header) }
+	// An attacker may put a key of their own, or its URL, into the token's header.
+	byStranger := func(header string) string { return signedBy(t, rsaKeys()[1], header) }
 	for _, tc := range []struct {
 		name, token, words string
 	}{
-		{"a key of somebody else and no name for it", stranger(`{"alg":"RS256"}`), "not signed by"},
-		{"a key that the token brings along", stranger(`{"alg":"RS256","jwk":` + asJWK(&rsaKeys()[1].PublicKey) + `}`), "not signed by"},
-		{"a key at an address in the token", stranger(`{"alg":"RS256","kid":"one","jku":"https://evil.example.com/keys","x5u":"https://evil.example.com/cert"}`), "not signed by"},
-		{"a signature of two kinds", part([]byte(`{"alg":"RS256","alg":"none","kid":"one"}`)) + "." + body + ".", ""},
-		{"something critical that nobody knows", signedBy(t, rsaKeys()[0], `{"alg":"RS256","kid":"one","crit":["remit"],"remit":1}`), "not signed by"},
-		{"none", part([]byte(`{"alg":"none"}`)) + "." + body + ".", "no JWT that was signed with a public key"},
+		{"a foreign key without a key ID", byStranger(`{"alg":"RS256"}`), "not signed by"},
+		{"a key that the token brings along", byStranger(`{"alg":"RS256","jwk":` + asJWK(&rsaKeys()[1].PublicKey) + `}`), "not signed by"},
+		{"a key at an address in the token", byStranger(`{"alg":"RS256","kid":"one","jku":"https://evil.example.com/keys","x5u":"https://evil.example.com/cert"}`), "not signed by"},
+		{"two algorithms", part([]byte(`{"alg":"RS256","alg":"none","kid":"one"}`)) + "." + body + ".", ""},
+		{"an unknown critical header", signedBy(t, rsaKeys()[0], `{"alg":"RS256","kid":"one","crit":["remit"],"remit":1}`), "not signed by"},
+		{"none", part([]byte(`{"alg":"none"}`)) + "." + body + ".", "not a JWT signed with a public key"},
 		{"None", part([]byte(`{"alg":"None","kid":"one"}`)) + "." + body + "." + genuine[2], "signed with a public key"},
 		{"HS256 with the public key", withHMAC(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), "signed with a public key"},
 		{"HS256 with its bytes", withHMAC(public), "signed with a public key"},
 		{"no signature", genuine[0] + "." + genuine[1] + ".", "not signed by https://login.example.com"},
 		{"tampered", genuine[0] + "." + part([]byte(claims(map[string]any{"sub": "root"}))) + "." + genuine[2], "not signed by"},
-		{"a key of somebody else", oidctest.SignIDToken(rsaKeys()[1], "one", oidc.RS256, claims(nil)), "not signed by"},
+		{"a foreign key", oidctest.SignIDToken(rsaKeys()[1], "one", oidc.RS256, claims(nil)), "not signed by"},
 		{"a key of another kind", oidctest.SignIDToken(ec, "one", oidc.ES256, claims(nil)), "not signed by"},
-		{"a key that is not there", oidctest.SignIDToken(rsaKeys()[1], "two", oidc.RS256, claims(nil)), "not signed by"},
+		{"an unknown key ID", oidctest.SignIDToken(rsaKeys()[1], "two", oidc.RS256, claims(nil)), "not signed by"},
 		{"two signatures in JSON", "eyJ" + part([]byte(`{"payload":"e30","signatures":[]}`)), "nor a JWT"},
 		{"five parts", strings.Repeat("a.", 4) + "a", "nor a JWT"},
 		{"no JWT", "a.b.c", "signed with a public key"},
@@ -238,8 +238,9 @@ func TestOIDCSignatures(t *testing.T) {
 	})
 }
 
-// TestOIDCOursIsOurs: a token of Remit is never shown to the issuer's side, nor the other way.
-func TestOIDCOursIsOurs(t *testing.T) {
+// TestOIDCTokensKeptApart checks that Remit tokens never reach the issuer, and the issuer's tokens
+// never reach the token store.
+func TestOIDCTokensKeptApart(t *testing.T) {
 	g := newOIDC(t)
 	g.expect(good, 200, "agent:helper")
 	g.expect("remit_a.b.c", 401, "unknown")
@@ -253,7 +254,7 @@ func TestOIDCOursIsOurs(t *testing.T) {
 	}
 }
 
-// TestValidate: an issuer that anybody could stand in for is none.
+// TestValidate checks which issuer URLs are accepted.
 func TestValidate(t *testing.T) {
 	for url, ok := range map[string]bool{
 		"https://login.example.com": true, "https://login.example.com/realms/x/": true, "http://127.0.0.1:9000": true, "http://localhost:1": true, "http://[::1]:1": true,

@@ -12,92 +12,95 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// What is wrong with a request, as RFC 6750 calls it.
+// Error codes of RFC 6750.
 const (
 	invalidRequest    = "invalid_request"
 	invalidToken      = "invalid_token"
 	insufficientScope = "insufficient_scope"
 )
 
-// refusal is why a request gets no further.
+// refusal describes why a request is rejected.
 type refusal struct {
-	status int
-	code   string        // of RFC 6750; "" if no credentials were sent
-	why    string        // for the sender
-	scope  string        // what would let it pass; "" if that is not known
-	wait   time.Duration // when to come back; zero if waiting does not help
-	cause  error         // for the log
+	status  int
+	code    string        // an error code of RFC 6750; "" if no credentials were sent
+	message string        // sent to the client
+	scope   string        // the scope that the call needs; "" if unknown
+	wait    time.Duration // when to retry; zero if waiting does not help
+	cause   error         // for the log
 }
 
-func malformed(format string, args ...any) *refusal {
-	return &refusal{status: http.StatusBadRequest, code: invalidRequest, why: fmt.Sprintf(format, args...)}
+func malformedf(format string, args ...any) *refusal {
+	return &refusal{status: http.StatusBadRequest, code: invalidRequest, message: fmt.Sprintf(format, args...)}
 }
 
-func bad(format string, args ...any) *refusal {
-	return &refusal{status: http.StatusUnauthorized, code: invalidToken, why: fmt.Sprintf(format, args...)}
+func invalidTokenf(format string, args ...any) *refusal {
+	return &refusal{status: http.StatusUnauthorized, code: invalidToken, message: fmt.Sprintf(format, args...)}
 }
 
-func tooOften(wait time.Duration, format string, args ...any) *refusal {
-	return &refusal{status: http.StatusTooManyRequests, why: fmt.Sprintf(format, args...) + fmt.Sprintf("; try again in %d s", seconds(wait)), wait: wait}
+func rateLimitedf(wait time.Duration, format string, args ...any) *refusal {
+	message := fmt.Sprintf(format, args...) + fmt.Sprintf("; try again in %d s", seconds(wait))
+	return &refusal{status: http.StatusTooManyRequests, message: message, wait: wait}
 }
 
-// unknown is the refusal of nobody in particular.
-func unknown(scope string) *refusal {
-	return &refusal{status: http.StatusUnauthorized, why: "This server needs to know who calls; send the header Authorization: Bearer TOKEN", scope: scope}
+// unauthenticated returns the refusal of an anonymous caller.
+func unauthenticated(scope string) *refusal {
+	return &refusal{
+		status: http.StatusUnauthorized, message: "This server requires a token; send the header Authorization: Bearer TOKEN", scope: scope,
+	}
 }
 
-// uncertain is the refusal of somebody whose right to call cannot be told.
-func uncertain() *refusal {
-	return &refusal{status: http.StatusServiceUnavailable, why: "Who calls cannot be checked right now; try again", wait: time.Second}
+// unavailable returns the refusal of a caller whose credentials cannot be checked at the moment.
+func unavailable() *refusal {
+	return &refusal{status: http.StatusServiceUnavailable, message: "Credentials cannot be checked right now; try again", wait: time.Second}
 }
 
-// seconds rounds up, so that whoever waits for so long passes.
+// seconds rounds up, so that a client that waits this long is accepted.
 func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-// refuse answers in the words of whoever would have been asked.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
+// refuse writes the response: a JSON-RPC error for MCP endpoints, plain JSON for others.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, ref *refusal) {
 	header := w.Header()
-	if no.status == http.StatusUnauthorized || no.status == http.StatusBadRequest {
-		d.challenge(w, r, no)
+	if ref.status == http.StatusUnauthorized || ref.status == http.StatusBadRequest {
+		d.challenge(w, r, ref)
 	}
-	if no.wait > 0 {
-		header.Set("Retry-After", strconv.Itoa(seconds(no.wait)))
+	if ref.wait > 0 {
+		header.Set("Retry-After", strconv.Itoa(seconds(ref.wait)))
 	}
 	var body jsontree.Value
-	if isProtocol(r.URL.Path) {
+	if isMCP(r.URL.Path) {
 		body = jsontree.Obj(jsontree.M("jsonrpc", jsontree.Str("2.0")), jsontree.M("error", jsontree.Obj(
-			jsontree.M("code", jsontree.Int(-32600)), jsontree.M("message", jsontree.Str(no.why)))))
+			jsontree.M("code", jsontree.Int(-32600)), jsontree.M("message", jsontree.Str(ref.message)))))
 	} else {
-		body = jsontree.Obj(jsontree.M("error", jsontree.Str(no.why)))
+		body = jsontree.Obj(jsontree.M("error", jsontree.Str(ref.message)))
 	}
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(no.status)
-	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON that is not sniffed is no page; a client that has gone cannot be told
+	w.WriteHeader(ref.status)
+	_, _ = w.Write(body.Append(nil)) //nolint:gosec // JSON with nosniff is not rendered as a page
 }
 
-// challenge says in a header what would let the request pass.
-func (d *Door) challenge(w http.ResponseWriter, r *http.Request, no *refusal) {
+// challenge sets WWW-Authenticate, which tells the client what the request needs.
+func (d *Door) challenge(w http.ResponseWriter, r *http.Request, ref *refusal) {
 	var b strings.Builder
 	b.WriteString(`Bearer realm="remit"`)
 	add := func(name, value string) {
 		if value != "" {
-			b.WriteString(`, ` + name + `="` + quotable(value) + `"`)
+			b.WriteString(`, ` + name + `="` + sanitizeQuoted(value) + `"`)
 		}
 	}
-	add("error", no.code)
-	if no.code != "" {
-		add("error_description", no.why)
+	add("error", ref.code)
+	if ref.code != "" {
+		add("error_description", ref.message)
 	}
-	add("scope", no.scope)
+	add("scope", ref.scope)
 	add("resource_metadata", d.Resource()+metadataPath+resourcePath(r.URL))
 	w.Header().Set("WWW-Authenticate", b.String())
 }
 
-// quotable leaves the characters that RFC 6750 lets stand between quotation marks, so
-// that nothing ends the value early, or the header.
-func quotable(text string) string {
+// sanitizeQuoted replaces the characters that RFC 6750 does not allow in a quoted string, so that
+// the text cannot end the value or the header.
+func sanitizeQuoted(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '"' || r == '\\':
@@ -109,11 +112,11 @@ func quotable(text string) string {
 	}, text)
 }
 
-// isProtocol tells the addresses of MCP, which answer in its words.
-func isProtocol(path string) bool { return path == "/mcp" || strings.HasPrefix(path, "/mcp/") }
+// isMCP reports whether a path belongs to MCP, whose errors are JSON-RPC.
+func isMCP(path string) bool { return path == "/mcp" || strings.HasPrefix(path, "/mcp/") }
 
-// resourcePath is the endpoint that metadata for a request is about: that of its
-// toolset, or that of all.
+// resourcePath returns the path of the MCP endpoint whose metadata applies to a request: that of
+// its toolset or, by default, /mcp.
 func resourcePath(u *url.URL) string {
 	if toolset, ok := strings.CutPrefix(u.Path, "/mcp/"); ok && toolset != "" {
 		return "/mcp/" + url.PathEscape(toolset)
@@ -121,10 +124,11 @@ func resourcePath(u *url.URL) string {
 	return "/mcp"
 }
 
-// metadataPath is where RFC 9728 has clients look. The path of the resource follows.
+// metadataPath is the well-known path of RFC 9728. The path of the resource follows it.
 const metadataPath = "/.well-known/oauth-protected-resource"
 
-// Register adds what clients read to find out where tokens come from (RFC 9728).
+// Register adds the protected resource metadata (RFC 9728), from which clients learn where to get
+// tokens.
 func (d *Door) Register(mux *http.ServeMux) {
 	for _, resource := range []string{"", "/mcp", "/mcp/{toolset}"} {
 		mux.HandleFunc("GET "+metadataPath+resource, d.metadata)
@@ -132,14 +136,14 @@ func (d *Door) Register(mux *http.ServeMux) {
 	}
 }
 
-// IsMetadata tells the requests that any web page may send, by whatever name the
-// server goes there: what they read is public.
+// IsMetadata reports whether a request reads the metadata. It is public, so any origin and any host
+// name may read it.
 func IsMetadata(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions {
 		return false
 	}
 	rest, ok := strings.CutPrefix(r.URL.Path, metadataPath)
-	return ok && (rest == "" || rest[0] == '/') && path.Clean(r.URL.Path) == r.URL.Path // or it may lead elsewhere
+	return ok && (rest == "" || rest[0] == '/') && path.Clean(r.URL.Path) == r.URL.Path // an unclean path may be routed elsewhere
 }
 
 func (d *Door) metadata(w http.ResponseWriter, r *http.Request) {
@@ -166,10 +170,10 @@ func (d *Door) metadata(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "public, max-age=300")
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(about.Append(nil)) // a client that has gone cannot be told
+	_, _ = w.Write(about.Append(nil)) // a client that has disconnected gets no response
 }
 
-// preflight lets web pages send the headers that clients of MCP send.
+// preflight allows web pages to send the headers of MCP clients.
 func (d *Door) preflight(w http.ResponseWriter, _ *http.Request) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")

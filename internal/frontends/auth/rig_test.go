@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const base = "https://remit.example.com"
 
-// What the tokens of the tests look like. None was ever good anywhere.
+// The tokens of the tests. None was ever valid anywhere.
 const (
 	good    = "remit_good"
 	slow    = "remit_slow"
@@ -33,7 +33,7 @@ const (
 	broken  = "remit_broken"
 )
 
-// tokens are those of the tests.
+// tokens is a fake token store.
 type tokens struct {
 	mu     sync.Mutex
 	asked  int // how often it was asked whether there are any
@@ -69,7 +69,7 @@ func (k *tokens) Any(context.Context) (bool, error) {
 	return k.any, k.err
 }
 
-// auditor keeps records in memory.
+// auditor keeps audit records in memory.
 type auditor struct {
 	mu      sync.Mutex
 	records []*audit.Record
@@ -84,7 +84,7 @@ func (a *auditor) Write(_ context.Context, r *audit.Record, _ bool) error {
 	return nil
 }
 
-// rig is a door and what stands behind it.
+// rig is an authenticator with a handler behind it.
 type rig struct {
 	*auth.Door
 	t       testing.TB
@@ -103,14 +103,14 @@ func newRig(t testing.TB) *rig {
 	}
 	mux := http.NewServeMux()
 	g.Register(mux)
-	mux.Handle("/known", g.Known(http.HandlerFunc(g.tell)))
-	mux.HandleFunc("/", g.tell)
+	mux.Handle("/known", g.Known(http.HandlerFunc(g.answer)))
+	mux.HandleFunc("/", g.answer)
 	g.handler = g.Guard(mux)
 	return g
 }
 
-// tell answers with who calls, and what for.
-func (g *rig) tell(w http.ResponseWriter, r *http.Request) {
+// answer answers with the caller's identity and scopes.
+func (g *rig) answer(w http.ResponseWriter, r *http.Request) {
 	who := g.Who(r)
 	text := who.Principal
 	if who.Grant != nil {
@@ -135,7 +135,7 @@ func (g *rig) send(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// expect checks the answer to a bearer of a token.
+// expect checks the response to a token.
 func (g *rig) expect(token string, status int, words string) {
 	g.t.Helper()
 	w := g.ask("/tools/x", "Bearer "+token)
@@ -144,7 +144,7 @@ func (g *rig) expect(token string, status int, words string) {
 	}
 }
 
-// issuer is an OpenID issuer whose bytes never leave memory.
+// issuer is an in-memory OpenID issuer.
 type issuer struct {
 	http.Handler
 	mu   sync.Mutex
@@ -177,7 +177,7 @@ func (i *issuer) asked(path string) int {
 	return i.gets[path]
 }
 
-// isJSON fails the test unless the text is an object.
+// isJSON fails the test unless the text is a JSON object.
 func isJSON(t testing.TB, text string) {
 	t.Helper()
 	var object map[string]any

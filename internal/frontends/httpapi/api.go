@@ -1,5 +1,5 @@
-// Package httpapi answers plain HTTP: a tool is a POST of its arguments, and
-// scripts, load balancers and Prometheus find what they need beside it.
+// Package httpapi serves the plain HTTP API: calling tools by POST, the tool list, health checks
+// and Prometheus metrics. It does not authenticate callers; package auth does.
 package httpapi
 
 import (
@@ -17,38 +17,38 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// API is the plain HTTP face of one engine. Fields do not change once it serves.
+// API is the plain HTTP front end of an engine. Its fields must not change after the first request.
 type API struct {
 	Engine  *engine.Engine
 	Who     func(*http.Request) identity.Identity
 	Version string // of the program
 	Log     *slog.Logger
-	MaxBody int64                                      // bytes of a request body; 0 is 32 MiB
-	Health  func(ctx context.Context) map[string]error // what must work, by name; nil if nothing must
-	Metrics http.Handler                               // nil if nobody counts
-	// Challenge says in the headers of an answer how to be let in, if err is that nobody
-	// calls or that a token lacks a scope, and gives the status; 0 if it is neither. nil
-	// if everybody is known.
+	MaxBody int64                                      // maximum request body in bytes; 0 means 32 MiB
+	Health  func(ctx context.Context) map[string]error // returns the results of the health checks by name; may be nil
+	Metrics http.Handler                               // nil if metrics are off
+	// Challenge sets the headers that tell the client how to authenticate if err means that the
+	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
+	// or 0 for other errors. It is nil if every caller is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
-	// Admit and AdmitLarge bound the requests that run and the bytes of large ones,
-	// together with those of other faces; nil if nothing is bounded.
+	// Admit and AdmitLarge limit the requests in progress and the bytes of large ones, together
+	// with other front ends. If they are nil, there is no limit.
 	Admit      func() (leave func(), ok bool)
 	AdmitLarge func(size int64) (leave func(), ok bool)
 
 	listOnce sync.Once
-	listed   document // the answer of GET /tools, for those who may do everything
+	toolList document // the response of GET /tools for callers without restrictions
 }
 
 const defaultMaxBody = 32 << 20
 
-// Register adds the routes of the face. It claims its paths for every method, so
-// a catch-all beside it must not name one.
+// Register adds the routes. It handles every method of its paths, so a catch-all route beside it
+// must not name a method.
 func (a *API) Register(mux *http.ServeMux) {
 	route(mux, "/tools", methods{http.MethodGet: a.list})
 	route(mux, "/tools/{name}", methods{http.MethodGet: a.describe, http.MethodPost: a.call})
 	route(mux, "/health", methods{http.MethodGet: a.health})
 	if a.Metrics != nil {
-		route(mux, "/metrics", methods{http.MethodGet: a.onlyKnown(a.Metrics.ServeHTTP)})
+		route(mux, "/metrics", methods{http.MethodGet: a.requireIdentity(a.Metrics.ServeHTTP)})
 	}
 }
 
@@ -59,21 +59,21 @@ func (a *API) who(r *http.Request) identity.Identity {
 	return a.Who(r)
 }
 
-// known answers whoever said nothing of who they are, and gives false.
-func (a *API) known(w http.ResponseWriter, r *http.Request) (who identity.Identity, ok bool) {
+// identify returns the caller's identity. It answers anonymous callers itself and returns false.
+func (a *API) identify(w http.ResponseWriter, r *http.Request) (who identity.Identity, ok bool) {
 	who = a.who(r)
 	if who.Principal != "" || a.Challenge == nil {
 		return who, true
 	}
 	unnamed := identity.Unnamed(who.Grant, "This server")
-	refuse(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
+	writeError(w, cmp.Or(a.Challenge(w, r, unnamed), http.StatusServiceUnavailable), contract.AsError(unnamed).Message)
 	return who, false
 }
 
-// onlyKnown serves those who say who they are.
-func (a *API) onlyKnown(serve http.HandlerFunc) http.HandlerFunc {
+// requireIdentity rejects anonymous callers.
+func (a *API) requireIdentity(serve http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if _, ok := a.known(w, r); ok {
+		if _, ok := a.identify(w, r); ok {
 			serve(w, r)
 		}
 	}
@@ -82,35 +82,35 @@ func (a *API) onlyKnown(serve http.HandlerFunc) http.HandlerFunc {
 // methods are the handlers of one path.
 type methods map[string]http.HandlerFunc
 
-// route serves the methods of a path, and says of all others which there are. The
-// mux would do that too, but not beside a catch-all.
-func route(mux *http.ServeMux, path string, served methods) {
-	allow := "GET, HEAD" // the mux gives HEAD to the handler of GET
-	if served[http.MethodPost] != nil {
+// route serves the methods of a path and answers 405 to all others. The mux would do that too, but
+// not beside a catch-all.
+func route(mux *http.ServeMux, path string, handlers methods) {
+	allow := "GET, HEAD" // the mux passes HEAD to the handler of GET
+	if handlers[http.MethodPost] != nil {
 		allow += ", POST"
 	}
-	for method, handler := range served {
+	for method, handler := range handlers {
 		mux.HandleFunc(method+" "+path, handler)
 	}
 	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		refuse(w, http.StatusMethodNotAllowed, r.Method+" is not served here; use "+strings.ReplaceAll(allow, ", ", " or "))
+		writeError(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here; use "+strings.ReplaceAll(allow, ", ", " or "))
 	})
 }
 
-// refuse answers a request that reached no tool.
-func refuse(w http.ResponseWriter, status int, message string) {
+// writeError answers a request that reached no tool.
+func writeError(w http.ResponseWriter, status int, message string) {
 	body := jsontree.Obj(jsontree.M("error", jsontree.Str(message)))
-	answer(w, status, body.Append(nil))
+	writeJSON(w, status, body.Append(nil))
 }
 
-// answer sends JSON that is true now, and perhaps not in a moment.
-func answer(w http.ResponseWriter, status int, body []byte) {
+// writeJSON sends JSON that must not be cached.
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) //nolint:gosec // JSON that is not sniffed is no page; a client that has gone cannot be told
+	_, _ = w.Write(body) //nolint:gosec // JSON with nosniff is not rendered as a page
 }

@@ -49,7 +49,7 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
-// Remarks has something to say of lists that begin with a word of its own.
+// Remarks returns remarks for lists that begin with a certain word.
 func (o listOut) Remarks() jsontree.Value {
 	if len(o.Result) == 0 || o.Result[0] != "remark" {
 		return jsontree.Value{}
@@ -61,7 +61,7 @@ func list(_ context.Context, in listIn) (listOut, error) {
 	return listOut{strings.Fields(in.Words[:min(len(in.Words), 100)]), engine.Notes{Truncated: in.Total != 0, Total: in.Total}}, nil
 }
 
-// listRig is the face with the one tool that gives a bare list.
+// listRig is the API with one tool that returns a bare list.
 func listRig(t testing.TB) *rig {
 	t.Helper()
 	r := &rig{stats: &stats.Stats{}, mux: http.NewServeMux()}
@@ -72,7 +72,7 @@ func listRig(t testing.TB) *rig {
 	return r
 }
 
-// TestBareList: the body is the list alone, and headers tell what is missing of it.
+// TestBareList checks that the body is the list alone, and that headers report truncation.
 func TestBareList(t *testing.T) {
 	r := listRig(t)
 	for _, tc := range []struct{ args, body, truncated, total string }{
@@ -91,14 +91,14 @@ func TestBareList(t *testing.T) {
 	}
 	got := r.do(post("list", `{"words":"remark"}`)).Header().Get("Remit-Remarks")
 	if want := `{"index":{"files":3},"note":"caf\u00e9 \ud83d\ude00"}`; got != want {
-		t.Errorf("what it says beside its answer is %s, want %s", got, want)
+		t.Errorf("remarks %s, want %s", got, want)
 	}
 	if got := r.do(post("list", `{}`)); got.Code != http.StatusBadRequest || !strings.HasPrefix(got.Body.String(), `{"error":`) {
 		t.Errorf("a failure: %d %s", got.Code, got.Body)
 	}
 }
 
-// TestBareDefinition: a script is told of what it gets.
+// TestBareDefinition checks the definition of a tool with a bare list.
 func TestBareDefinition(t *testing.T) {
 	var definition struct{ OutputSchema struct{ Type string } }
 	if err := json.Unmarshal(listRig(t).get("/tools/list").Body.Bytes(), &definition); err != nil || definition.OutputSchema.Type != "array" {
@@ -106,8 +106,8 @@ func TestBareDefinition(t *testing.T) {
 	}
 }
 
-// TestLargeArgument: as much as ten megabytes are in base64 is one argument like any
-// other; the audit record keeps its size and hash.
+// TestLargeArgument checks an argument of ten megabytes in base64. The audit record keeps only its
+// size and hash.
 func TestLargeArgument(t *testing.T) {
 	r := listRig(t)
 	got := r.do(post("list", `{"words":"`+strings.Repeat(" ", 14<<20)+`"}`))

@@ -19,40 +19,39 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// What the answer of a tool says in headers, so that scripts need not know the
-// shapes of errors.
+// Response headers with the outcome of a call, so that scripts need not parse errors.
 const (
-	outcomeHeader  = "X-Remit-Outcome"  // "ok", or the kind of failure; "pending" waits for a person
-	contractHeader = "X-Remit-Contract" // which promise was kept: set/name@version
+	outcomeHeader  = "X-Remit-Outcome"  // "ok" or the kind of error; "pending" means that a person must approve
+	contractHeader = "X-Remit-Contract" // the contract of the tool: set/name@version
 	replayedHeader = "Idempotency-Replayed"
 
-	truncatedHeader = "Remit-Truncated" // "true": the answer has less than there is
-	totalHeader     = "Remit-Total"     // then how many elements there are, if that is known
-	remarksHeader   = "Remit-Remarks"   // a JSON object of what the tool says beside its answer
+	truncatedHeader = "Remit-Truncated" // "true" if the result was truncated
+	totalHeader     = "Remit-Total"     // then the total number of elements, if it is known
+	remarksHeader   = "Remit-Remarks"   // a JSON object with the tool's remarks on its result
 )
 
 // keyHeader makes a call safe to repeat.
 const keyHeader = "Idempotency-Key"
 
-// bodyPatience is how long a client may take to send its arguments.
-const bodyPatience = 30 * time.Second
+// bodyTimeout is how long a client may take to send the arguments.
+const bodyTimeout = 30 * time.Second
 
 // call runs a tool: POST /tools/{name}, with the arguments as body.
 func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	leave, ok := a.admit(r)
 	if !ok {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, "Too many requests run at once; try again")
+		writeError(w, http.StatusServiceUnavailable, "Too many requests are in progress; try again")
 		return
 	}
 	defer leave()
 	connection := http.NewResponseController(w)
-	// A connection that knows no deadlines is one that its owner bounds. After a
-	// refusal the deadline stays, for the rest of the body.
-	_ = connection.SetReadDeadline(time.Now().Add(bodyPatience))
+	// If the connection supports no deadlines, its owner limits it. After a rejection the deadline
+	// stays, for the rest of the body.
+	_ = connection.SetReadDeadline(time.Now().Add(bodyTimeout))
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuseTool(w, err)
+		writeToolError(w, err)
 		return
 	}
 	key, rejected := idempotencyKey(r)
@@ -61,20 +60,20 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 		args, rejected = a.arguments(w, r)
 	}
 	if rejected != nil {
-		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.why, Body: tool.Render(rejected.why)}, "")
+		finish(w, rejected.status, &engine.Result{Tool: tool, Err: rejected.err, Body: tool.Render(rejected.err)}, "")
 		return
 	}
-	_ = connection.SetReadDeadline(time.Time{}) // else it would end a call that takes longer
+	_ = connection.SetReadDeadline(time.Time{}) // the deadline must not end a long call
 	who := a.who(r)
 	result, err := a.Engine.Call(r.Context(), engine.Call{
-		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Face: "http", Client: client(r), Peer: script{}, Key: key,
+		Tool: tool.Name, Args: args, Principal: who.Principal, Grant: who.Grant, Face: "http", Client: client(r), Peer: scriptClient{}, Key: key,
 		Trace: telemetry.Parent(r.Header.Get("Traceparent"), r.Header.Get("Tracestate")),
 	})
 	switch {
 	case err != nil:
-		refuseTool(w, err)
-	case result.Need != nil: // only a handler that made it up: script gives no cause for it
-		refuse(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
+		writeToolError(w, err)
+	case result.Need != nil: // unreachable unless the handler created it: scriptClient never asks
+		writeError(w, http.StatusNotImplemented, tool.Name+" needs a client that answers questions; call it over MCP")
 	case result.Err != nil:
 		finish(w, a.status(w, r, &result), &result, key)
 	default:
@@ -82,7 +81,8 @@ func (a *API) call(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// status is that of a call which failed. One that takes more rights says how to get them.
+// status returns the status of a failed call. If the caller lacks rights, it also sets the headers
+// that say how to get them.
 func (a *API) status(w http.ResponseWriter, r *http.Request, result *engine.Result) int {
 	if a.Challenge != nil {
 		if status := a.Challenge(w, r, result.Err); status != 0 {
@@ -92,13 +92,13 @@ func (a *API) status(w http.ResponseWriter, r *http.Request, result *engine.Resu
 	return result.Tool.Status(result.Err.Kind)
 }
 
-// refuseTool says why a tool cannot be had: there is none of that name, or the fault is ours.
-func refuseTool(w http.ResponseWriter, err error) {
+// writeToolError answers a request whose tool does not exist or cannot be loaded.
+func writeToolError(w http.ResponseWriter, err error) {
 	failure := contract.AsError(err)
-	refuse(w, failure.Kind.Status(), failure.Message)
+	writeError(w, failure.Kind.Status(), failure.Message)
 }
 
-// finish sends what a call came to.
+// finish sends the result of a call.
 func finish(w http.ResponseWriter, status int, result *engine.Result, key string) {
 	header := w.Header()
 	header.Set(contractHeader, result.Tool.ID+"@"+result.Tool.Version.String())
@@ -113,7 +113,7 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 		}
 	}
 	if result.Remarks.Kind == jsontree.Object {
-		header.Set(remarksHeader, plain(result.Remarks.Append(nil)))
+		header.Set(remarksHeader, escapeHeader(result.Remarks.Append(nil)))
 	}
 	if failure := result.Err; failure != nil {
 		header.Set(outcomeHeader, string(failure.Kind))
@@ -121,18 +121,18 @@ func finish(w http.ResponseWriter, status int, result *engine.Result, key string
 			header.Set("Retry-After", strconv.Itoa(seconds))
 		}
 	}
-	answer(w, status, result.Body)
+	writeJSON(w, status, result.Body)
 }
 
-// plain writes JSON in the characters that a header may have.
-func plain(json []byte) string {
+// escapeHeader escapes the characters in JSON that a header may not contain.
+func escapeHeader(json []byte) string {
 	return jsontree.Spell(string(json), func(r rune) bool { return r < 0x7f })
 }
 
-// retryAfter is when to repeat a call, in seconds; zero if it says nothing. Clients
-// repeat by that header without asking anybody, so a write that may have
-// happened does not carry it, unless its key makes that safe and of use: while nobody
-// knows what became of the call, a repeat will not hear more.
+// retryAfter returns when to repeat a call, in seconds, or 0 if the header is not to be sent.
+// Clients repeat automatically because of that header, so a write that may have happened does not
+// carry it, unless its key makes a repeat safe. It is also omitted while the outcome of the call is
+// unknown, because a repeat would not learn more.
 func retryAfter(tool *engine.Tool, failure *contract.Error, key string) int {
 	switch failure.Kind {
 	case contract.Limited:
@@ -146,7 +146,7 @@ func retryAfter(tool *engine.Tool, failure *contract.Error, key string) int {
 	return 0
 }
 
-// idempotencyKey reads the key of a call as it was sent; "" if there is none.
+// idempotencyKey returns the key of a call, or "" if there is none.
 func idempotencyKey(r *http.Request) (string, *rejection) {
 	given := r.Header.Values(keyHeader)
 	switch len(given) {
@@ -162,10 +162,10 @@ func idempotencyKey(r *http.Request) (string, *rejection) {
 	}
 }
 
-// large is how many bytes make a large request.
-const large = 1 << 20
+// largeBytes is the size in bytes above which a request counts as large.
+const largeBytes = 1 << 20
 
-// admit counts a request; false if there are too many, or too many large ones.
+// admit counts a request. It returns false if there are too many, or too many large ones.
 func (a *API) admit(r *http.Request) (leave func(), ok bool) {
 	leaveAll := func() {}
 	if a.Admit != nil {
@@ -173,9 +173,9 @@ func (a *API) admit(r *http.Request) (leave func(), ok bool) {
 			return nil, false
 		}
 	}
-	if size := r.ContentLength; a.AdmitLarge != nil && (size > large || size < 0) {
-		// What does not say its size may be large; what is too large is not read further.
-		leaveLarge, ok := a.AdmitLarge(min(max(size, large), a.maxBody()))
+	if size := r.ContentLength; a.AdmitLarge != nil && (size > largeBytes || size < 0) {
+		// A body of unknown size may be large. A body over the limit is not read further.
+		leaveLarge, ok := a.AdmitLarge(min(max(size, largeBytes), a.maxBody()))
 		if !ok {
 			leaveAll()
 			return nil, false
@@ -185,20 +185,20 @@ func (a *API) admit(r *http.Request) (leave func(), ok bool) {
 	return leaveAll, true
 }
 
-// rejection is why a body never became a call.
+// rejection is the error of a request that did not become a call.
 type rejection struct {
 	status int
-	why    *contract.Error
+	err    *contract.Error
 }
 
 func reject(status int, kind contract.Kind, format string, args ...any) *rejection {
 	return &rejection{status, contract.Errorf(kind, format, args...)}
 }
 
-// arguments reads the body. An empty one is no arguments at all; what a JSON
-// value has to be beyond that is the contract's affair.
+// arguments reads and parses the body. An empty body means no arguments. The contract checks
+// everything else.
 func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value, *rejection) {
-	if rejected := foreign(r); rejected != nil {
+	if rejected := checkContentType(r); rejected != nil {
 		return jsontree.Value{}, rejected
 	}
 	body, rejected := a.body(w, r)
@@ -218,10 +218,10 @@ func (a *API) arguments(w http.ResponseWriter, r *http.Request) (jsontree.Value,
 	return args, nil
 }
 
-// foreign finds a body that says of itself that it is no plain JSON.
-func foreign(r *http.Request) *rejection {
+// checkContentType rejects a body whose headers say that it is not plain JSON.
+func checkContentType(r *http.Request) *rejection {
 	if coding := r.Header.Get("Content-Encoding"); coding != "" && coding != "identity" {
-		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is encoded as %q; send it as it is", coding)
+		return reject(http.StatusUnsupportedMediaType, contract.Invalid, "the body is encoded as %q; send it without Content-Encoding", coding)
 	}
 	given := r.Header.Get("Content-Type")
 	if given == "" || given == formType {
@@ -235,18 +235,19 @@ func foreign(r *http.Request) *rejection {
 	return nil
 }
 
-// formType is what curl -d says of any body, and so of JSON too.
+// formType is what curl -d sends with any body, so also with JSON.
 const formType = "application/x-www-form-urlencoded"
 
 func (a *API) maxBody() int64 { return cmp.Or(a.MaxBody, defaultMaxBody) }
 
 func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) {
-	most := a.maxBody()
-	tooLarge := reject(http.StatusRequestEntityTooLarge, contract.TooLarge, "the body is larger than %d bytes (%s)", most, contract.Bytes(most))
-	if r.ContentLength > most {
+	limit := a.maxBody()
+	tooLarge := reject(http.StatusRequestEntityTooLarge, contract.TooLarge,
+		"the body is larger than %d bytes (%s)", limit, contract.Bytes(limit))
+	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var over *http.MaxBytesError
 	switch {
 	case err == nil:
@@ -254,15 +255,15 @@ func (a *API) body(w http.ResponseWriter, r *http.Request) ([]byte, *rejection) 
 	case errors.As(err, &over):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, reject(http.StatusRequestTimeout, contract.Unavailable, "the body did not arrive within %s", bodyPatience)
+		return nil, reject(http.StatusRequestTimeout, contract.Unavailable, "the body did not arrive within %s", bodyTimeout)
 	default:
 		return nil, reject(http.StatusBadRequest, contract.Invalid, "the body ended early")
 	}
 }
 
-// client is how the client names itself, cut: it goes into every audit record.
+// client returns the client's name, truncated because every audit record contains it.
 func client(r *http.Request) string {
-	const most = 100
+	const limit = 100
 	name := r.UserAgent()
-	return strings.ToValidUTF8(name[:min(len(name), most)], "")
+	return strings.ToValidUTF8(name[:min(len(name), limit)], "")
 }

@@ -29,7 +29,7 @@ func TestGoodCalls(t *testing.T) {
 		{"no type", post("look", `{"text":"hi"}`, "Content-Type", ""), `{"said":"you said hi"}`},
 		{"a type with its charset", post("look", `{"text":"hi"}`, "Content-Type", `Application/JSON; charset="UTF-8"`), `{"said":"you said hi"}`},
 		{"what curl -d says of any body", post("look", `{"text":"hi"}`, "Content-Type", "application/x-www-form-urlencoded"), `{"said":"you said hi"}`},
-		{"a body of unknown length", sneaky(`{"text":"hi"}`), `{"said":"you said hi"}`},
+		{"a body of unknown length", withoutLength(`{"text":"hi"}`), `{"said":"you said hi"}`},
 		{"a task that is waited for", post("long", ""), `{"said":"you said nothing"}`},
 		{"a known caller", post("private", "", "X-Test-Principal", "ann"), `{"said":"you said nothing"}`},
 	} {
@@ -51,9 +51,9 @@ func TestGoodCalls(t *testing.T) {
 	}
 }
 
-// TestEveryKindHasItsStatus: what the handler says went wrong is the status, and
-// nothing of the cause is in the answer.
-func TestEveryKindHasItsStatus(t *testing.T) {
+// TestErrorStatus checks that each kind of error has its status, and that the response
+// does not contain the cause.
+func TestErrorStatus(t *testing.T) {
 	want := map[contract.Kind]int{
 		contract.Invalid: 400, contract.Denied: 403, contract.NotFound: 404, contract.Conflict: 409, contract.TooLarge: 413,
 		contract.Limited: 429, contract.Pending: 202, contract.Unavailable: 503, contract.Internal: 500,
@@ -74,7 +74,7 @@ func TestEveryKindHasItsStatus(t *testing.T) {
 			}
 			for _, secret := range []string{"SELECT", "/home"} {
 				if strings.Contains(got.Body.String(), secret) {
-					t.Errorf("the cause got out: %s", got.Body)
+					t.Errorf("the cause was leaked: %s", got.Body)
 				}
 			}
 		})
@@ -102,13 +102,13 @@ func TestRefusals(t *testing.T) {
 		{"a form", post("look", "text=a", "Content-Type", "application/x-www-form-urlencoded"), 415, `send application/json`, nil},
 		{"text", post("look", "{}", "Content-Type", "text/plain"), 415, `send application/json`, nil},
 		{"another charset", post("look", "{}", "Content-Type", "application/json; charset=latin1"), 415, `send application/json`, nil},
-		{"a type that is none", post("look", "{}", "Content-Type", ";"), 415, `send application/json`, nil},
-		{"compressed", post("look", "{}", "Content-Encoding", "gzip"), 415, `send it as it is`, nil},
+		{"an invalid type", post("look", "{}", "Content-Type", ";"), 415, `send application/json`, nil},
+		{"compressed", post("look", "{}", "Content-Encoding", "gzip"), 415, `send it without Content-Encoding`, nil},
 		{"over what the contract allows", post("look", long), 413, "at most 1024 bytes", nil},
 		{"over what the server reads", post("look", long+long), 413, "the body is larger than 3000 bytes", nil},
-		{"over that, and it did not say", sneaky(long + long), 413, "the body is larger than 3000 bytes", nil},
-		{"nobody", post("private", ""), 403, "needs to know who is calling", nil},
-		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", ask},
+		{"over that, and it did not say", withoutLength(long + long), 413, "the body is larger than 3000 bytes", nil},
+		{"anonymous", post("private", ""), 403, "needs to know who is calling", nil},
+		{"a tool that asks", post("look", ""), 403, "the client did not declare the capability elicitation.form", askQuestion},
 		{"a handler that suspends by itself", post("look", ""), 501, "call it over MCP", func(context.Context, in) (out, error) { return out{}, &engine.SuspendedError{} }},
 		{"a panic", post("look", ""), 500, "Internal server error", func(context.Context, in) (out, error) { panic("at /home/ann") }},
 	} {
@@ -127,8 +127,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestTooManyAtOnce: whoever is one too many is told to come back, and takes nobody's place.
-func TestTooManyAtOnce(t *testing.T) {
+// TestAdmit checks that requests over the limit get Retry-After and take no slot.
+func TestAdmit(t *testing.T) {
 	running, bytes := 0, int64(0)
 	r := newRig(t, nil)
 	r.api.Admit = func() (func(), bool) {
@@ -153,8 +153,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestPending: a call that waits for a person is accepted, and says so where
-// scripts see it.
+// TestPending checks that a call that needs approval gets 202 and a header that scripts see.
 func TestPending(t *testing.T) {
 	got := newRig(t, nil).do(post("guarded", ""))
 	if want := `{"error":{"code":403,"message":"Approval needed","approval":{"id":"abc"}}}`; got.Code != http.StatusAccepted || got.Body.String() != want {
@@ -173,12 +172,12 @@ func TestRateLimit(t *testing.T) {
 		t.Errorf("%d, Retry-After %q; want 429 and 60", got.Code, after)
 	}
 	if other := r.do(post("scarce", "", "X-Test-Principal", "ann")); other.Code != http.StatusOK {
-		t.Errorf("another caller pays for the first: %d", other.Code)
+		t.Errorf("another caller is limited too: %d", other.Code)
 	}
 }
 
-// TestRetryOnlyWhatIsHarmless: a client that repeats by itself must not write twice.
-func TestRetryOnlyWhatIsHarmless(t *testing.T) {
+// TestRetryAfterOnlyIfSafe checks that clients are not told to repeat a write.
+func TestRetryAfterOnlyIfSafe(t *testing.T) {
 	for tool, want := range map[string]string{"look": "1", "replace": "1", "note": ""} {
 		r := newRig(t, nil)
 		r.handler = func(context.Context, in) (out, error) {
@@ -191,10 +190,10 @@ func TestRetryOnlyWhatIsHarmless(t *testing.T) {
 	}
 }
 
-// TestWrongMethod: also beside a page that takes whatever nobody else does.
+// TestWrongMethod checks the response to other methods, also beside a catch-all route.
 func TestWrongMethod(t *testing.T) {
 	r := newRig(t, nil)
-	r.mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("it went to the catch-all") })
+	r.mux.HandleFunc("/", func(http.ResponseWriter, *http.Request) { t.Error("the catch-all route was called") })
 	for path, allow := range map[string]string{
 		"/tools": "GET, HEAD", "/tools/look": "GET, HEAD, POST", "/health": "GET, HEAD", "/metrics": "GET, HEAD",
 	} {
@@ -205,10 +204,10 @@ func TestWrongMethod(t *testing.T) {
 	}
 }
 
-func TestWhatIsRecorded(t *testing.T) {
+func TestAuditRecord(t *testing.T) {
 	r := newRig(t, nil)
 	r.do(post("look", "", "X-Test-Principal", "ann", "User-Agent", strings.Repeat("é", 60)))
-	r.do(post("look", "not JSON")) // it never became a call
+	r.do(post("look", "not JSON")) // never became a call
 	records := r.Records()
 	if len(records) != 1 {
 		t.Fatalf("%d records, want 1", len(records))
@@ -219,9 +218,9 @@ func TestWhatIsRecorded(t *testing.T) {
 	}
 }
 
-func TestAnswersBeforeTheAnswerAreDropped(t *testing.T) {
+func TestProgressIsDropped(t *testing.T) {
 	r := newRig(t, nil)
-	r.handler = tell
+	r.handler = reportProgress
 	if got := r.do(post("long", "")); got.Body.String() != `{"said":"done"}` {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -237,13 +236,13 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// deadlines notes what a connection is told, and has a body that never comes.
-type deadlines struct {
+// deadlineRecorder records the deadlines that are set, and has a body that never arrives.
+type deadlineRecorder struct {
 	*httptest.ResponseRecorder
 	set []time.Time
 }
 
-func (d *deadlines) SetReadDeadline(at time.Time) error {
+func (d *deadlineRecorder) SetReadDeadline(at time.Time) error {
 	d.set = append(d.set, at)
 	return nil
 }
@@ -252,7 +251,7 @@ type brokenBody struct{ err error }
 
 func (b brokenBody) Read([]byte) (int, error) { return 0, b.err }
 
-func TestBodiesThatDoNotCome(t *testing.T) {
+func TestIncompleteBodies(t *testing.T) {
 	for _, tc := range []struct {
 		err    error
 		length int64
@@ -264,7 +263,7 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		{errors.New("not to be read"), 33 << 20, http.StatusRequestEntityTooLarge, "the body is larger than 33554432 bytes (32MiB)"},
 	} {
 		r := newRig(t, nil)
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		w := &deadlineRecorder{ResponseRecorder: httptest.NewRecorder()}
 		request := post("look", "")
 		request.Body, request.ContentLength = io.NopCloser(brokenBody{tc.err}), tc.length
 		r.mux.ServeHTTP(w, request)
@@ -277,8 +276,8 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// FuzzPost: whatever is posted, the answer is JSON with a status that is promised,
-// and a call that went through was told what the JSON says.
+// FuzzPost checks that any body gets JSON with an expected status, and that the tool got what the
+// JSON says.
 func FuzzPost(f *testing.F) {
 	f.Add("look", "application/json", []byte(`{"text":"hi"}`))
 	f.Add("note", "", []byte(nil))
@@ -302,7 +301,7 @@ func FuzzPost(f *testing.F) {
 		}
 		var sent *in
 		if err := json.Unmarshal(body, &sent); err != nil {
-			t.Fatalf("%q was taken, but is not JSON: %v", body, err)
+			t.Fatalf("%q was accepted, but is not JSON: %v", body, err)
 		}
 	})
 }

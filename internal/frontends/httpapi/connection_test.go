@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// pipes is a listener whose connections stay in the process, so that their
-// deadlines go by the clock of the test.
-type pipes struct {
+// memListener is an in-memory listener, so that its deadlines follow the clock of the test.
+type memListener struct {
 	waiting chan net.Conn
 	closed  chan struct{}
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *memListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.waiting:
 		return c, nil
@@ -31,14 +30,14 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error { close(p.closed); return nil }
+func (p *memListener) Close() error { close(p.closed); return nil }
 
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (p *memListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// connect runs the test with one end of a connection that the face serves.
+// connect runs the test with a connection to the API.
 func connect(t *testing.T, r *rig, test func(t *testing.T, c net.Conn)) {
 	t.Helper()
-	listener := &pipes{make(chan net.Conn), make(chan struct{})}
+	listener := &memListener{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: r.mux}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(listener) }()
@@ -77,8 +76,7 @@ func receive(t *testing.T, c net.Conn) (status int, body string) {
 
 const head = "POST /tools/look HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n"
 
-// TestStalledClient: a client that stops in the middle of its body does not hold
-// the server.
+// TestStalledClient checks that a client that stops in the middle of its body gets 408.
 func TestStalledClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connect(t, newRig(t, nil), func(t *testing.T, c net.Conn) {
@@ -95,8 +93,8 @@ func TestStalledClient(t *testing.T) {
 	})
 }
 
-// TestLongCall: the time for the body is not the time for the call, nor for the
-// next one. Without a body the server watches the connection from the start.
+// TestLongCall checks that the deadline of the body does not apply to the call or to the next
+// request. Without a body, the server watches the connection from the start.
 func TestLongCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil)
@@ -120,9 +118,9 @@ func TestLongCall(t *testing.T) {
 	})
 }
 
-// TestClientGoesAway: a read is given up, a write that does not look back is
+// TestClientDisconnects checks that a disconnect cancels a read, while a write that ignores it is
 // finished and recorded.
-func TestClientGoesAway(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	for _, tc := range []struct {
 		name, tool, outcome string
 		handler             func(context.Context, in) (out, error)
@@ -148,8 +146,8 @@ func TestClientGoesAway(t *testing.T) {
 	}
 }
 
-// TestChunkedBody: a body that does not say its size counts as a large one, is read up
-// to the limit, and gives its place back.
+// TestChunkedBody checks that a body of unknown size counts as large, is read up to the limit, and
+// releases its slot.
 func TestChunkedBody(t *testing.T) {
 	const chunk = 1 << 20
 	for _, tc := range []struct {
@@ -180,17 +178,17 @@ func TestChunkedBody(t *testing.T) {
 				if status != tc.status || !strings.Contains(body, tc.want) {
 					t.Errorf("%d %s, want %d with %s", status, body, tc.status, tc.want)
 				}
-				_ = c.SetDeadline(time.Now()) // what is refused need not be read
+				_ = c.SetDeadline(time.Now()) // the rest of a rejected body need not be read
 				sending.Wait()
 			})
 			if n := places.Load(); n != 0 {
-				t.Errorf("%d places are still taken", n)
+				t.Errorf("%d slots are still in use", n)
 			}
 		})
 	}
 }
 
-// sendChunks sends a body in chunks, until nobody takes them.
+// sendChunks sends a body in chunks until the connection is closed.
 func sendChunks(c net.Conn, first, middle string, times int, last string) {
 	_, err := io.WriteString(c, "POST /tools/look HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
 	for i := 0; err == nil && i <= times+1; i++ {

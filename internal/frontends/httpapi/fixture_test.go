@@ -25,7 +25,8 @@ import (
 	"remit/internal/frontends/httpapi"
 )
 
-// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+// TestMain ignores the goroutine that net/http keeps for half a second after it has rejected a
+// body.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -52,7 +53,7 @@ defaults:
     internal: {code: 500, message: Internal server error}
 `
 
-// toolYAML makes a tool with one optional argument; its handler does as the test says.
+// toolYAML returns a tool with one optional argument; the test sets its handler.
 func toolYAML(name, more string) string {
 	return "name: " + name + `
 title: Do something
@@ -96,19 +97,19 @@ type out struct {
 	Said string `json:"said"`
 }
 
-// rig is the face on an engine with fakes around it.
+// rig is the API on an engine with fakes.
 type rig struct {
 	api   *httpapi.API
 	mux   *http.ServeMux
 	stats *stats.Stats
 	log   bytes.Buffer
 
-	handler func(ctx context.Context, in in) (out, error) // nil echoes
+	handler func(ctx context.Context, in in) (out, error) // nil echoes the argument
 
 	enginetest.Recorder
 }
 
-// Pass lets nothing through that has not been asked for.
+// Pass asks for approval, expects that nobody can answer, and leaves the call pending.
 func (r *rig) Pass(ctx context.Context, _ approval.Subject, ask approval.Asker) error {
 	if ask != nil {
 		if answer, err := ask(ctx, approval.Request{ID: "abc", ExpiresAt: time.Now().Add(time.Hour)}); answer != approval.NotShown || err == nil {
@@ -168,21 +169,21 @@ func post(tool, body string, headers ...string) *http.Request {
 	return request
 }
 
-// sneaky has no length that a client would declare.
-func sneaky(body string) *http.Request {
+// withoutLength returns a request without a Content-Length.
+func withoutLength(body string) *http.Request {
 	request := post("look", "")
 	request.Body, request.ContentLength = io.NopCloser(strings.NewReader(body)), -1
 	return request
 }
 
-// ask is a handler that cannot go on without an answer.
-func ask(ctx context.Context, _ in) (out, error) {
+// askQuestion is a handler that asks a question.
+func askQuestion(ctx context.Context, _ in) (out, error) {
 	_, err := engine.Ask(ctx, engine.Form("name", "Who are you?", engine.YesOrNo()))
 	return out{}, err
 }
 
-// tell is a handler that says how it gets on.
-func tell(ctx context.Context, _ in) (out, error) {
+// reportProgress is a handler that reports progress.
+func reportProgress(ctx context.Context, _ in) (out, error) {
 	engine.Progress(ctx, 1, 2, "half")
 	engine.Tell(ctx, engine.Info, "demo", jsontree.Str("x"))
 	engine.Release(ctx)

@@ -10,33 +10,33 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// healthPatience is how long the checks together may take: a load balancer that
-// waits longer gives up, and learns less.
-const healthPatience = 5 * time.Second
+// healthTimeout is the timeout of all checks together. It is short because a load balancer that
+// gives up first learns less.
+const healthTimeout = 5 * time.Second
 
-// health answers GET /health. It names what does not work; why goes to the log.
+// health answers GET /health. It names the checks that failed; the errors go to the log.
 func (a *API) health(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	var found map[string]error
 	if a.Health != nil {
 		found = a.Health(ctx)
 	}
-	status, word := http.StatusOK, "ok"
+	status, overall := http.StatusOK, "ok"
 	checks := jsontree.Obj()
 	for _, name := range slices.Sorted(maps.Keys(found)) {
-		verdict := "ok"
+		result := "ok"
 		if err := found[name]; err != nil {
-			verdict = "failed"
-			status, word = http.StatusServiceUnavailable, "failing"
+			result = "failed"
+			status, overall = http.StatusServiceUnavailable, "failing"
 			a.Log.Warn("health check failed", "check", name, "error", err)
 		}
-		checks.Members = append(checks.Members, jsontree.M(name, jsontree.Str(verdict)))
+		checks.Members = append(checks.Members, jsontree.M(name, jsontree.Str(result)))
 	}
 	body := jsontree.Obj(
-		jsontree.M("status", jsontree.Str(word)),
+		jsontree.M("status", jsontree.Str(overall)),
 		jsontree.M("version", jsontree.Str(a.Version)),
 		jsontree.M("checks", checks),
 	)
-	answer(w, status, body.Append(nil))
+	writeJSON(w, status, body.Append(nil))
 }

@@ -22,7 +22,7 @@ func keyedRig(t testing.TB) *rig {
 	})
 }
 
-// TestKeys: a repeat gets the same answer, and a header that says so.
+// TestKeys checks that a repeated call gets the same response with a header.
 func TestKeys(t *testing.T) {
 	r := keyedRig(t)
 	calls := 0
@@ -45,7 +45,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestBadKeys: a header that is no key is refused, in the shape of the set.
+// TestBadKeys checks that invalid keys are rejected in the error shape of the toolset.
 func TestBadKeys(t *testing.T) {
 	r := keyedRig(t)
 	for name, values := range map[string][]string{
@@ -64,8 +64,8 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// TestKeyMakesRepeatsSafe: a client may repeat by itself what has a key.
-func TestKeyMakesRepeatsSafe(t *testing.T) {
+// TestRetryAfterWithKey checks that a failed call with a key gets Retry-After.
+func TestRetryAfterWithKey(t *testing.T) {
 	r := keyedRig(t)
 	r.handler = func(context.Context, in) (out, error) {
 		return out{}, contract.Errorf(contract.Unavailable, "The store is down")
@@ -75,9 +75,9 @@ func TestKeyMakesRepeatsSafe(t *testing.T) {
 	}
 }
 
-// TestNoRepeatInVain: where nobody knows what became of a call, its key keeps a repeat
-// from doing harm, but nobody is sent to make one.
-func TestNoRepeatInVain(t *testing.T) {
+// TestNoRetryAfterUnknownOutcome checks that a call with an unknown outcome gets no Retry-After,
+// although its key would make a repeat safe.
+func TestNoRetryAfterUnknownOutcome(t *testing.T) {
 	r := keyedRig(t)
 	r.handler = func(context.Context, in) (out, error) {
 		return out{}, contract.Errorf(contract.Unavailable, "Whether it was written is not known").Because(idempotency.ErrUnknown)
@@ -87,7 +87,7 @@ func TestNoRepeatInVain(t *testing.T) {
 	}
 }
 
-// TestKeysAreListed: a script sees which tools take a key, and how.
+// TestKeysAreListed checks that definitions name the key header for tools that accept it.
 func TestKeysAreListed(t *testing.T) {
 	for tool, want := range map[string]bool{"note": true, "look": false} {
 		if got := keyedRig(t).get("/tools/" + tool).Body.String(); strings.Contains(got, `"idempotencyKey":"Idempotency-Key"`) != want {
@@ -99,7 +99,7 @@ func TestKeysAreListed(t *testing.T) {
 	}
 }
 
-// FuzzKey sends anything as a key: it is one, or the request is a bad one.
+// FuzzKey checks that any key is either valid or rejected.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{"k", "", " ", "a b", "\x00", "é", `"k"`, strings.Repeat("x", 256)} {
 		f.Add(seed)

@@ -14,20 +14,20 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Metrics returns the handler of GET /metrics, for Prometheus. Names follow the conventions of
-// OpenTelemetry for MCP where there is one, and those of Prometheus' own clients for the process.
+// Metrics returns the handler of GET /metrics for Prometheus. Metric names follow the OpenTelemetry
+// conventions for MCP where they exist, and those of the Prometheus clients for the process.
 func Metrics(counts *stats.Stats, version string, more ...prometheus.Collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(more...)
 	registry.MustRegister(
-		counted{counts}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		statsCollector{counts}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "go_gc_cycles_total", Help: "Garbage collections so far."}, func() float64 {
 			var collections debug.GCStats
 			debug.ReadGCStats(&collections)
 			return float64(collections.NumGC)
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "remit_build_info", Help: "Which program this is.",
+			Name: "remit_build_info", Help: "Version of the program.",
 			ConstLabels: prometheus.Labels{"version": version, "goversion": runtime.Version()},
 		}, func() float64 { return 1 }),
 	)
@@ -38,29 +38,30 @@ func Metrics(counts *stats.Stats, version string, more ...prometheus.Collector) 
 	})
 }
 
-// counted collects what stats counts.
-type counted struct{ *stats.Stats }
+// statsCollector exports the counts of stats.
+type statsCollector struct{ *stats.Stats }
 
-// Describe sends nothing: a label without a value is left out, so the labels of a metric differ.
-func (counted) Describe(chan<- *prometheus.Desc) {}
+// Describe sends nothing: labels without a value are omitted, so the labels of a metric vary.
+func (statsCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sums up lines that the conventions do not tell apart: a series must not appear twice.
-func (c counted) Collect(out chan<- prometheus.Metric) {
+// Collect implements prometheus.Collector. It adds up lines that the conventions do not
+// distinguish: a series must not appear twice.
+func (c statsCollector) Collect(out chan<- prometheus.Metric) {
 	lines := c.Snapshot()
 	order, took := telemetry.Operations(lines)
 	for _, o := range order {
 		out <- histogram("mcp_server_operation_duration_seconds",
-			"How long calls took, whichever face they came in by (mcp.server.operation.duration).", took[o],
+			"Duration of calls through any front end (mcp.server.operation.duration).", took[o],
 			"mcp_method_name", o.Method, "gen_ai_operation_name", o.Name, "gen_ai_tool_name", o.Tool, "error_type", o.Error)
 	}
 	out <- histogram("mcp_server_session_duration_seconds",
-		"How long sessions that have ended lasted (mcp.server.session.duration).", c.Sessions())
+		"Duration of sessions that have ended (mcp.server.session.duration).", c.Sessions())
 	for _, l := range lines {
 		if telemetry.IsMethod(l.Tool) {
 			continue
 		}
 		set, tool := telemetry.SplitTool(l.Tool)
-		d, values := describe("remit_calls_total", "Calls of tools by what they came to: ok, replayed, asked, or the kind of failure.",
+		d, values := describe("remit_calls_total", "Tool calls by outcome: ok, replayed, asked, or the kind of error.",
 			"toolset", set, "tool", tool, "outcome", l.Outcome)
 		out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(l.Calls), values...)
 	}
@@ -77,7 +78,8 @@ func histogram(name, help string, d stats.Distribution, labels ...string) promet
 	return prometheus.MustNewConstHistogram(described, d.Total(), d.Sum.Seconds(), buckets, values...)
 }
 
-// describe returns a description with the labels that have a value; labels are names and values in turn.
+// describe returns a description with the labels that have a value. The labels are alternating
+// names and values.
 func describe(name, help string, labels ...string) (d *prometheus.Desc, values []string) {
 	var names []string
 	for i := 0; i+1 < len(labels); i += 2 {

@@ -40,7 +40,7 @@ func scrape(t *testing.T, m http.Handler) map[string]*dto.MetricFamily {
 	return families
 }
 
-// series are the samples of a metric by their labels, spelt in the order of their names.
+// series returns the samples of a metric by their labels, sorted by name.
 func series(family *dto.MetricFamily) map[string]*dto.Metric {
 	found := map[string]*dto.Metric{}
 	for _, m := range family.GetMetric() {
@@ -54,11 +54,11 @@ func series(family *dto.MetricFamily) map[string]*dto.Metric {
 	return found
 }
 
-func TestOperationsAreSummedByTheConventions(t *testing.T) {
+func TestOperationSeries(t *testing.T) {
 	var s stats.Stats
 	for tool, outcomes := range map[string][]string{
 		"demo/look":      {"ok", "ok", "asked", "replayed", "invalid", "denied"},
-		"other/look":     {"ok"}, // another set, on another endpoint
+		"other/look":     {"ok"}, // the same name in another toolset
 		"resources/read": {"ok", "not_found"},
 		"prompts/get":    {"ok"},
 	} {
@@ -95,8 +95,8 @@ func TestOperationsAreSummedByTheConventions(t *testing.T) {
 	}
 }
 
-// TestBuckets: those that OpenTelemetry advises are there, with finer ones below
-// and, for sessions, coarser ones above; each holds all that is below it.
+// TestBuckets checks that the buckets advised by OpenTelemetry exist, with finer ones below and,
+// for sessions, coarser ones above, and that they are cumulative.
 func TestBuckets(t *testing.T) {
 	advised := []float64{.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60, 120, 300}
 	var s stats.Stats
@@ -151,7 +151,8 @@ func TestGaugesAndProcess(t *testing.T) {
 	}
 }
 
-// TestNamesAndLabels: dashboards go by these; the clients of Prometheus may add others.
+// TestNamesAndLabels checks the names that dashboards rely on; the Prometheus clients may add
+// others.
 func TestNamesAndLabels(t *testing.T) {
 	var s stats.Stats
 	s.Observe("demo/look", "denied", time.Millisecond)
@@ -195,9 +196,9 @@ func TestNamesAndLabels(t *testing.T) {
 	}
 }
 
-// TestNamesOfCallersAreNoLabels: whatever is asked for, only tools there are get
-// counted, and what text a label has does not break the format.
-func TestNamesOfCallersAreNoLabels(t *testing.T) {
+// TestLabelsAreBounded checks that only existing tools are counted, and that special
+// characters in a label do not break the format.
+func TestLabelsAreBounded(t *testing.T) {
 	r := newRig(t, nil)
 	for i := range 50 {
 		r.do(post(fmt.Sprintf("made_up_%d", i), ""))
@@ -215,7 +216,7 @@ func TestNamesOfCallersAreNoLabels(t *testing.T) {
 	}
 }
 
-func TestMetricsAreServed(t *testing.T) {
+func TestMetricsRoute(t *testing.T) {
 	r := newRig(t, nil)
 	r.do(post("look", ""))
 	response := r.get("/metrics").Result()

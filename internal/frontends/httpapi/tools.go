@@ -13,7 +13,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// document is JSON that clients may keep, and ask whether it is still true.
+// document is JSON with an ETag, so that clients can cache and revalidate it.
 type document struct {
 	body []byte
 	etag string
@@ -27,7 +27,7 @@ func newDocument(v jsontree.Value) document {
 
 func (d document) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
-	header.Set("Cache-Control", "no-cache") // keep it, but ask
+	header.Set("Cache-Control", "no-cache") // cache, but revalidate
 	header.Set("Content-Type", "application/json")
 	header.Set("Etag", d.etag)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -36,18 +36,18 @@ func (d document) serve(w http.ResponseWriter, r *http.Request) {
 
 // list answers GET /tools.
 func (a *API) list(w http.ResponseWriter, r *http.Request) {
-	who, ok := a.known(w, r)
+	who, ok := a.identify(w, r)
 	switch {
 	case !ok:
 	case who.Grant != nil:
 		a.definitions(who.Grant).serve(w, r)
 	default:
-		a.listOnce.Do(func() { a.listed = a.definitions(nil) })
-		a.listed.serve(w, r)
+		a.listOnce.Do(func() { a.toolList = a.definitions(nil) })
+		a.toolList.serve(w, r)
 	}
 }
 
-// definitions are those of the tools that a grant reaches.
+// definitions returns the definitions of the tools that a grant allows.
 func (a *API) definitions(g *identity.Grant) document {
 	tools := jsontree.Arr()
 	for _, t := range a.Engine.Tools() {
@@ -60,19 +60,19 @@ func (a *API) definitions(g *identity.Grant) document {
 
 // describe answers GET /tools/{name}.
 func (a *API) describe(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.known(w, r); !ok {
+	if _, ok := a.identify(w, r); !ok {
 		return
 	}
 	tool, err := a.Engine.Find(r.PathValue("name"))
 	if err != nil {
-		refuseTool(w, err)
+		writeToolError(w, err)
 		return
 	}
 	newDocument(a.definition(tool)).serve(w, r)
 }
 
-// definition is what a script has to know to call a tool, in the words of MCP
-// where MCP has them.
+// definition returns what a script needs to call a tool, with the field names of MCP where they
+// exist.
 func (a *API) definition(t *engine.Tool) jsontree.Value {
 	members := []jsontree.Member{
 		jsontree.M("name", jsontree.Str(t.Name)),
@@ -84,8 +84,8 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 		jsontree.M("access", jsontree.Str(string(t.Access))),
 		jsontree.M("annotations", annotations(t)),
 		jsontree.M("deadline", jsontree.Obj(
-			jsontree.M("target", span(t.Deadline.Target)),
-			jsontree.M("max", span(t.Deadline.Max)),
+			jsontree.M("target", duration(t.Deadline.Target)),
+			jsontree.M("max", duration(t.Deadline.Max)),
 		)),
 		jsontree.M("maxBytes", jsontree.Int(int64(t.Size.Request))),
 	}
@@ -95,7 +95,7 @@ func (a *API) definition(t *engine.Tool) jsontree.Value {
 	if t.Approval.Required {
 		members = append(members, jsontree.M("approval", jsontree.Obj(
 			jsontree.M("required", jsontree.Boolean(true)),
-			jsontree.M("window", span(t.Approval.Window)),
+			jsontree.M("window", duration(t.Approval.Window)),
 		)))
 	}
 	if a.Engine.Once != nil && !t.Hints.ReadOnly {
@@ -117,4 +117,4 @@ func annotations(t *engine.Tool) jsontree.Value {
 	)
 }
 
-func span(d contract.Duration) jsontree.Value { return jsontree.Str(time.Duration(d).String()) }
+func duration(d contract.Duration) jsontree.Value { return jsontree.Str(time.Duration(d).String()) }

@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// Certificate shows who the server is. Its files are read again when they change, so
-// that a renewal needs no restart.
+// Certificate is a TLS certificate that is reloaded when its files change, so that a renewal needs
+// no restart.
 type Certificate struct {
 	cert, key string
 	log       *slog.Logger
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	stamp   string    // of the files that it was read from
-	looked  time.Time // when they were last looked at
+	stamp   string    // identifies the version of the files that were read
+	checked time.Time // when the files were last checked
 }
 
-// lookEvery is how often the files are looked at, at most.
-const lookEvery = 10 * time.Second
+// checkInterval is the minimum time between two checks of the files.
+const checkInterval = 10 * time.Second
 
-// LoadCertificate reads a certificate and its key, both PEM.
+// LoadCertificate reads a certificate and its key from two PEM files.
 func LoadCertificate(cert, key string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{cert: cert, key: key, log: log}
 	if err := c.read(); err != nil {
-		return nil, fmt.Errorf("read the certificate of --tls-cert and --tls-key: %w", err)
+		return nil, fmt.Errorf("read the certificate in --tls-cert and --tls-key: %w", err)
 	}
 	return c, nil
 }
 
 func (c *Certificate) read() error {
-	stamp := c.stampNow()
+	stamp := c.fileStamp()
 	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
 		return err
 	}
-	c.current, c.stamp, c.looked = &pair, stamp, time.Now()
+	c.current, c.stamp, c.checked = &pair, stamp, time.Now()
 	return nil
 }
 
-// stampNow differs whenever one of the files does.
-func (c *Certificate) stampNow() string {
+// fileStamp returns a text that changes whenever one of the files does.
+func (c *Certificate) fileStamp() string {
 	var all string
 	for _, name := range []string{c.cert, c.key} {
 		if info, err := os.Stat(name); err == nil {
@@ -54,16 +54,16 @@ func (c *Certificate) stampNow() string {
 	return all
 }
 
-// get gives the certificate for a new connection. One that cannot be read leaves the
-// last in place: half of a renewal is no reason to stop.
+// get returns the certificate for a new connection. If the changed files cannot be read, it returns
+// the last certificate, because a renewal may be incomplete.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.looked) > lookEvery {
-		c.looked = time.Now()
-		if c.stampNow() != c.stamp {
+	if time.Since(c.checked) > checkInterval {
+		c.checked = time.Now()
+		if c.fileStamp() != c.stamp {
 			if err := c.read(); err != nil {
-				c.log.Warn("the certificate has changed, but cannot be read; the last one stays", "error", err)
+				c.log.Warn("cannot read the renewed certificate; the old one stays in use", "error", err)
 			}
 		}
 	}

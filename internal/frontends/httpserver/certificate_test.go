@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// issue writes a certificate with a number, and its key.
+// issue writes a certificate with a serial number, and its key.
 func issue(t *testing.T, cert, key string, number int64) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -39,7 +39,7 @@ func issue(t *testing.T, cert, key string, number int64) {
 	write(t, key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), number)
 }
 
-// write gives a file a time of its own: the clock of the test is not that of the disk.
+// write writes a file and sets its modification time: the test's clock differs from the disk's.
 func write(t *testing.T, name string, data []byte, second int64) {
 	t.Helper()
 	if err := os.WriteFile(name, data, 0o600); err != nil {
@@ -50,8 +50,8 @@ func write(t *testing.T, name string, data []byte, second int64) {
 	}
 }
 
-// TestCertificateIsRenewed: a new one is shown soon, and the last one while the new one
-// cannot be read.
+// TestCertificateIsRenewed checks that a new certificate is served soon, and the old one while the
+// new one cannot be read.
 func TestCertificateIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -62,41 +62,41 @@ func TestCertificateIsRenewed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shows := func(number int64) {
+		expectSerial := func(number int64) {
 			t.Helper()
 			got, err := c.get(nil)
 			if err != nil || got.Leaf.SerialNumber.Int64() != number {
 				t.Fatalf("shows %v %v, want number %d", got.Leaf.SerialNumber, err, number)
 			}
 		}
-		shows(1)
+		expectSerial(1)
 		issue(t, cert, key, 2)
-		shows(1) // the disk is not asked for every connection
-		time.Sleep(lookEvery + 1)
-		shows(2)
+		expectSerial(1) // the files are not checked for every connection
+		time.Sleep(checkInterval + 1)
+		expectSerial(2)
 		write(t, key, []byte("half"), 3)
-		time.Sleep(lookEvery + 1)
-		shows(2)
-		if text := log.String(); strings.Count(text, "the last one stays") != 1 {
-			t.Errorf("it says %q", text)
+		time.Sleep(checkInterval + 1)
+		expectSerial(2)
+		if text := log.String(); strings.Count(text, "the old one stays in use") != 1 {
+			t.Errorf("log %q", text)
 		}
 		issue(t, cert, key, 4)
-		time.Sleep(lookEvery + 1)
-		shows(4)
+		time.Sleep(checkInterval + 1)
+		expectSerial(4)
 		if err := os.Remove(cert); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lookEvery + 1)
-		shows(4)
+		time.Sleep(checkInterval + 1)
+		expectSerial(4)
 		if _, err := LoadCertificate(cert, key, slog.Default()); err == nil || !strings.Contains(err.Error(), "--tls-cert") {
 			t.Errorf("a start without it: %v", err)
 		}
 	})
 }
 
-// TestOriginsWhereOthersConnect: a page may ask where it came from, and from where the
-// server is known to be.
-func TestOriginsWhereOthersConnect(t *testing.T) {
+// TestOriginsWhenExposed checks which origins an exposed server allows: its own host name
+// and the configured origin.
+func TestOriginsWhenExposed(t *testing.T) {
 	for _, tc := range []struct {
 		origin, host string
 		tls, want    bool
@@ -104,7 +104,7 @@ func TestOriginsWhereOthersConnect(t *testing.T) {
 		{"https://remit.example.com", "10.0.0.1:8722", false, true},
 		{"https://10.0.0.1:8722", "10.0.0.1:8722", true, true},
 		{"http://10.0.0.1:8722", "10.0.0.1:8722", false, true},
-		{"http://10.0.0.1:8722", "10.0.0.1:8722", true, false}, // anybody on the way can make such a page
+		{"http://10.0.0.1:8722", "10.0.0.1:8722", true, false}, // an attacker on the network can forge such a page
 		{"https://remit.example.com.evil.com", "10.0.0.1:8722", true, false},
 		{"https://remit.example.com:8722", "10.0.0.1:8722", true, false},
 		{"https://evil.com", "10.0.0.1:8722", true, false},
@@ -117,17 +117,18 @@ func TestOriginsWhereOthersConnect(t *testing.T) {
 		if tc.tls {
 			s.TLS = &Certificate{}
 		}
-		if got := s.isOurs(tc.origin, tc.host); got != tc.want {
+		if got := s.isAllowedOrigin(tc.origin, tc.host); got != tc.want {
 			t.Errorf("%q at %q, TLS %v: %v", tc.origin, tc.host, tc.tls, got)
 		}
 	}
-	if (&Server{Exposed: true}).isOurs("", "10.0.0.1") {
-		t.Error("no origin at all passes for that of a server that is known by no name")
+	if (&Server{Exposed: true}).isAllowedOrigin("", "10.0.0.1") {
+		t.Error("an empty origin is accepted if none is configured")
 	}
 }
 
-// TestRefusalsAreNotFramed: what is refused before any face is asked has headers too.
-func TestRefusalsAreNotFramed(t *testing.T) {
+// TestRejectionsHaveSecurityHeaders checks that requests that guard rejects have security headers
+// too.
+func TestRejectionsHaveSecurityHeaders(t *testing.T) {
 	s := &Server{Log: slog.New(slog.DiscardHandler)}
 	w := httptest.NewRecorder()
 	s.guard("127.0.0.1:8722", nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://evil.example/console/", http.NoBody))

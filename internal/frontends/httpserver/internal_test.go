@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// TestConnectionLimit: one too many is told so, and finds a place once another has
-// gone.
+// TestConnectionLimit checks that a connection above the limit gets 503, and that closing one makes
+// room.
 func TestConnectionLimit(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := limit(inner, 2)
+	l := limitConnections(inner, 2)
 	accepted := make(chan net.Conn)
 	go func() {
 		defer close(accepted)
@@ -66,7 +66,7 @@ func TestConnectionLimit(t *testing.T) {
 		t.Error(err)
 	}
 	if err := first.Close(); err == nil {
-		t.Error("closed twice without a word") // and counted once
+		t.Error("closed twice without a word") // and it was counted once
 	}
 	d := dial()
 	defer d.Close()
@@ -79,13 +79,13 @@ func TestConnectionLimit(t *testing.T) {
 	}
 }
 
-// TestSlowReaders: who does not read an answer is not waited for, also if it is not
-// the first on its connection.
+// TestSlowReaders checks that the server does not wait for a client that does not read a response,
+// whether it is the first on its connection or a later one.
 func TestSlowReaders(t *testing.T) {
 	for _, before := range []int{0, 1, 5} {
 		synctest.Test(t, func(t *testing.T) {
 			failed := make(chan time.Time, 1)
-			l := NewPipes()
+			l := NewMemListener()
 			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/small" {
 					fmt.Fprint(w, "small")
@@ -96,7 +96,7 @@ func TestSlowReaders(t *testing.T) {
 				}
 			})}
 			done := make(chan error, 1)
-			go func() { done <- server.Serve(limit(l, 10)) }()
+			go func() { done <- server.Serve(limitConnections(l, 10)) }()
 			conn, theirs := net.Pipe()
 			l.waiting <- theirs
 			defer func() {
@@ -129,8 +129,8 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// TestNames: which names are of this machine.
-func TestNames(t *testing.T) {
+// TestIsLoopback checks which host names count as this machine.
+func TestIsLoopback(t *testing.T) {
 	for host, want := range map[string]bool{
 		"localhost": true, "127.0.0.1": true, "127.255.255.254": true, "::1": true, "[::1]": true, "::ffff:127.0.0.1": true,
 		"": false, "localhost.": false, "localhost.evil.com": false, "127.0.0.1.evil.com": false, "0.0.0.0": false, "::": false, "::ffff:10.0.0.1": false,
@@ -142,9 +142,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// FuzzNames: whatever somebody calls us, a name of this machine is localhost or an
-// address that no other machine can have.
-func FuzzNames(f *testing.F) {
+// FuzzIsLoopback checks that only localhost and loopback addresses count as this machine.
+func FuzzIsLoopback(f *testing.F) {
 	for _, seed := range []string{"localhost:80", "127.0.0.1:80@evil.com", "[::1]:1", "evil.com", "[::1", "http://localhost"} {
 		f.Add(seed)
 	}
@@ -161,7 +160,7 @@ func FuzzNames(f *testing.F) {
 		}
 		host, _, _ = strings.Cut(host, "%")
 		if ip := net.ParseIP(host); !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
-			t.Errorf("%q passes for this machine", name)
+			t.Errorf("%q counts as this machine", name)
 		}
 	})
 }

@@ -19,9 +19,9 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// TestEverythingAtOnce: many callers in one session, with its stream replaced again
-// and again, and calls taken back, leave nobody without their own answer.
-func TestEverythingAtOnce(t *testing.T) {
+// TestConcurrentCalls checks that every concurrent call of one session gets its own result, while
+// streams are replaced and calls are canceled.
+func TestConcurrentCalls(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
 	stop := make(chan struct{})
@@ -87,9 +87,9 @@ func TestEverythingAtOnce(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return r.http.Kept() == 0 && r.http.Running() == 0 && r.http.Streams() == 0 })
 }
 
-// TestWhatWasSentStays: a call that waits for a person does what it was asked,
-// whatever else comes in meanwhile, and though its own connection is gone.
-func TestWhatWasSentStays(t *testing.T) {
+// TestWaitingCallKeepsArguments checks that a call that waits for a person keeps its arguments,
+// whatever arrives meanwhile, even if its connection is lost.
+func TestWaitingCallKeepsArguments(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s := r.initialize("2025-11-25", `{"elicitation":{}}`)
 	entry := func(i int, mark string) string {
@@ -132,9 +132,9 @@ func TestWhatWasSentStays(t *testing.T) {
 	}
 }
 
-// TestManyWhoWait: calls that wait for a person in the middle of their work hold up
-// neither later writes nor the answers that they wait for.
-func TestManyWhoWait(t *testing.T) {
+// TestManyWaitingCalls checks that calls that wait for a person block neither later writes nor the
+// answers that they wait for.
+func TestManyWaitingCalls(t *testing.T) {
 	r := newRig(t, setup{approve: approval.Auto})
 	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(t.Context(), "local", in, out) })
 	c.send(message("hi", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"t","version":"1"}}`))
@@ -167,11 +167,11 @@ func TestManyWhoWait(t *testing.T) {
 	c.end()
 }
 
-// TestEndAfterTheEnd: a program that was told to end does so, also if its client
-// closed stdin long before and reads nothing.
-func TestEndAfterTheEnd(t *testing.T) {
+// TestShutdownAfterEOF checks that the server shuts down even if its client closed stdin long
+// before and reads nothing.
+func TestShutdownAfterEOF(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, setup{pipes: true})
+		r := newRig(t, setup{memNetwork: true})
 		ctx, terminate := context.WithCancel(t.Context())
 		defer terminate()
 		unread, out := io.Pipe()
@@ -181,21 +181,20 @@ func TestEndAfterTheEnd(t *testing.T) {
 		}()
 		time.Sleep(time.Minute)
 		if len(done) != 0 {
-			t.Error("it ended before its answers were read")
+			t.Error("the server ended before its responses were read")
 		}
 		terminate()
 		time.Sleep(15 * time.Second)
 		if len(done) != 1 {
-			t.Error("it does not end")
+			t.Error("the server does not end")
 		}
 		unread.Close()
 		<-done
 	})
 }
 
-// TestTermination: calls and listeners that are under way when the program is told
-// to end are finished first.
-func TestTermination(t *testing.T) {
+// TestShutdownFinishesCalls checks that shutdown finishes running calls and subscriptions first.
+func TestShutdownFinishesCalls(t *testing.T) {
 	r := newRig(t, setup{})
 	ctx, terminate := context.WithCancel(t.Context())
 	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(ctx, "local", in, out) })
@@ -214,34 +213,35 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// broken is a client that has closed its end.
-type broken struct{ writes atomic.Int64 }
+// closedPipe is a client that has closed its end.
+type closedPipe struct{ writes atomic.Int64 }
 
-func (b *broken) Write([]byte) (int, error) {
+func (b *closedPipe) Write([]byte) (int, error) {
 	b.writes.Add(1)
 	return 0, errors.New("broken pipe")
 }
 
-// TestNobodyReads: a client that closed its end and goes on to ask is not answered
-// into our own memory.
-func TestNobodyReads(t *testing.T) {
+// TestClientReadsNothing checks that responses to a client that does not read are not kept in
+// memory.
+func TestClientReadsNothing(t *testing.T) {
 	r := newRig(t, setup{})
 	in, feed := io.Pipe()
 	done := make(chan error, 1)
-	go func() { done <- r.server.ServeStdio(t.Context(), "local", in, &broken{}) }()
+	go func() { done <- r.server.ServeStdio(t.Context(), "local", in, &closedPipe{}) }()
 	for range 2000 {
 		if _, err := io.WriteString(feed, message(1, "tools/list", `{}`)+"\n"); err != nil {
-			break // it has given up, which is fine too
+			break // the server has stopped reading, which is allowed
 		}
 	}
 	feed.Close()
 	if err := <-done; err == nil {
-		t.Error("a client that is gone is no error")
+		t.Error("no error though the client has disconnected")
 	}
 }
 
-// TestAnswersAreNotAnswered: two who answer each other's errors never stop.
-func TestAnswersAreNotAnswered(t *testing.T) {
+// TestErrorsAreNotAnswered checks that error responses are never answered, which could go on
+// forever.
+func TestErrorsAreNotAnswered(t *testing.T) {
 	a, _ := open(t, approval.Auto)
 	got := talk(t, a,
 		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}`,
@@ -256,9 +256,9 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	}
 }
 
-// TestAnswersOfOthers: a question is answered in the session that it was put in,
-// once.
-func TestAnswersOfOthers(t *testing.T) {
+// TestAnswerFromAnotherSession checks that only the session that was asked can answer a question,
+// and only once.
+func TestAnswerFromAnotherSession(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s, eve := r.initialize("2025-11-25", `{"elicitation":{}}`), r.initialize("2025-11-25", `{"elicitation":{}}`)
@@ -278,11 +278,11 @@ func TestAnswersOfOthers(t *testing.T) {
 		t.Errorf("got %s", got.data)
 	}
 	if _, err := os.Stat(filepath.Join(r.root, ".claude/memory/decisions.jsonl")); err == nil {
-		t.Error("it was written")
+		t.Error("the entry was written")
 	}
 }
 
-// TestManyQuestionsOverHTTP: a session cannot have questions open without end.
+// TestManyQuestionsOverHTTP checks that the open questions of a session are limited.
 func TestManyQuestionsOverHTTP(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
@@ -298,8 +298,8 @@ func TestManyQuestionsOverHTTP(t *testing.T) {
 	eventually(t, "nothing runs", func() bool { return r.http.Running() == 0 && r.http.Kept() == 0 })
 }
 
-// TestTricksWithJSON: a message means one thing or is refused.
-func TestTricksWithJSON(t *testing.T) {
+// TestAmbiguousJSON checks that ambiguous JSON is rejected.
+func TestAmbiguousJSON(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
 	for _, tc := range []struct {
@@ -330,8 +330,8 @@ func TestTricksWithJSON(t *testing.T) {
 	}
 }
 
-// TestTricksWithRequests: what could make two servers see two requests is refused.
-func TestTricksWithRequests(t *testing.T) {
+// TestAmbiguousRequests checks that requests that two servers could read differently are rejected.
+func TestAmbiguousRequests(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
 	head := "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nMcp-Session-Id: " + s.id + "\r\n"

@@ -75,7 +75,7 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
-// Remarks has something to say of lists that begin with a word of its own.
+// Remarks returns remarks for lists that begin with a certain word.
 func (o listOut) Remarks() jsontree.Value {
 	if len(o.Result) == 0 || o.Result[0] != "remark" {
 		return jsontree.Value{}
@@ -83,7 +83,7 @@ func (o listOut) Remarks() jsontree.Value {
 	return jsontree.Obj(jsontree.M("index", jsontree.Obj(jsontree.M("files", jsontree.Int(3)))), jsontree.M("note", jsontree.Str("caf\u00e9 \U0001F600")))
 }
 
-// lister serves one tool that gives a bare list, and keeps what is recorded.
+// lister serves one tool that returns a bare list, and records the calls.
 type lister struct {
 	*mcp.Server
 	enginetest.Recorder
@@ -101,7 +101,7 @@ func newLister(t testing.TB) *lister {
 	return l
 }
 
-// overStdio sends one message and gives the answer.
+// overStdio sends one message and returns the response.
 func (l *lister) overStdio(t testing.TB, message string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -125,8 +125,8 @@ func (l *lister) overHTTP(t testing.TB, message string) string {
 	return w.Body.String()
 }
 
-// TestBareList: the text is the list alone, structure has it in its field, and _meta
-// tells what is missing, beside what it says anyway.
+// TestBareList checks that the text is the list alone, that the structured content has it in a
+// field, and that _meta reports truncation and remarks.
 func TestBareList(t *testing.T) {
 	for _, tc := range []struct{ args, list, meta string }{
 		{`{"words":""}`, `[]`, `{}`},
@@ -160,7 +160,7 @@ func TestBareList(t *testing.T) {
 			}
 			_, signed := r.Meta["io.modelcontextprotocol/serverInfo"]
 			if isModern := name != "legacy"; signed != isModern || (r.ResultType == "complete") != isModern {
-				t.Errorf("%s: it is not signed as its era has it: %s", name, got)
+				t.Errorf("%s: wrong resultType or serverInfo: %s", name, got)
 			}
 			delete(r.Meta, "io.modelcontextprotocol/serverInfo")
 			want := map[string]any{}
@@ -174,7 +174,8 @@ func TestBareList(t *testing.T) {
 	}
 }
 
-// TestBareSchema: clients check structure, so the published schema is of an object.
+// TestBareSchema checks that the published schema is an object, because clients check the
+// structured content.
 func TestBareSchema(t *testing.T) {
 	got := newLister(t).overStdio(t, message(1, "tools/list", `{}`))
 	schema, ok := at(got, "result", "tools", "0", "outputSchema").(map[string]any)
@@ -183,8 +184,8 @@ func TestBareSchema(t *testing.T) {
 	}
 }
 
-// TestLargeArgument: as much as ten megabytes are in base64 is one argument like any
-// other; the audit record keeps its size and hash.
+// TestLargeArgument checks an argument of ten megabytes in base64. The audit record keeps only its
+// size and hash.
 func TestLargeArgument(t *testing.T) {
 	params := `"name":"list","arguments":{"words":"` + strings.Repeat(" ", 14<<20) + `"}`
 	for name, call := range map[string]func(*lister) string{

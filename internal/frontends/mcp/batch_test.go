@@ -9,7 +9,7 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// answered gives the answers of a batch by id.
+// answered returns the responses of a batch by id.
 func answered(t testing.TB, text string) map[string]map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -26,7 +26,7 @@ func answered(t testing.TB, text string) map[string]map[string]any {
 	return byID
 }
 
-// TestBatch: 2025-03-26 has batches, whose answers are one list.
+// TestBatch checks that 2025-03-26 has batches, whose responses are one list.
 func TestBatch(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-03-26", allThree)
 	got := s.post(`[` + strings.Join([]string{
@@ -77,7 +77,7 @@ func TestBatchRefusals(t *testing.T) {
 	r.post(`[`+modern(1, "server/discover", "", `{}`)+`]`, "MCP-Protocol-Version", "2026-07-28").want(t, "modern", 400, -32600)
 }
 
-// TestBatchThatAsks: what is asked meanwhile comes first, the answers together.
+// TestBatchThatAsks checks that questions come first and the responses together.
 func TestBatchThatAsks(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-03-26", allThree)
 	stream := s.start(`[` + call(1, "test_elicitation", `{"message":"m"}`) + `,` + call(2, "test_sampling", `{"prompt":"p"}`) + `,` + ping + `]`)
@@ -93,9 +93,8 @@ func TestBatchThatAsks(t *testing.T) {
 	}
 }
 
-// TestBatchTakenBack: of what the client took back there is no answer, also if
-// that leaves none.
-func TestBatchTakenBack(t *testing.T) {
+// TestBatchCanceled checks that canceled requests get no response, even if none is left.
+func TestBatchCanceled(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-03-26", allThree)
 	for _, others := range []string{"", "," + ping} {
 		answers := make(chan reply, 1)
@@ -117,7 +116,7 @@ func TestBatchTakenBack(t *testing.T) {
 	}
 }
 
-// TestBatchOverStdio: the same, line by line.
+// TestBatchOverStdio checks batches over stdio.
 func TestBatchOverStdio(t *testing.T) {
 	a, _ := open(t, approval.Auto)
 	greeting := message(0, "initialize", `{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)

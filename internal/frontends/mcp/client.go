@@ -13,22 +13,22 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// era is one of the two ways to speak the protocol.
+// era is one of the two generations of the protocol.
 type era int
 
 const (
 	legacy era = iota // initialize and sessions, up to 2025-11-25
-	modern            // each request for itself, from 2026-07-28
+	modern            // stateless requests, from 2026-07-28
 )
 
-// The versions that are spoken, the newest first.
+// The supported versions, newest first.
 var (
 	modernVersions = []string{"2026-07-28"}
 	legacyVersions = []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 	allVersions    = slices.Concat(modernVersions, legacyVersions)
 )
 
-// The keys of _meta.
+// Keys of _meta.
 const (
 	metaVersion      = "io.modelcontextprotocol/protocolVersion"
 	metaClient       = "io.modelcontextprotocol/clientInfo"
@@ -40,31 +40,31 @@ const (
 	tasksExtension = "io.modelcontextprotocol/tasks"
 )
 
-// hasBatches tells whether a version of the protocol has batches.
+// hasBatches reports whether a version of the protocol has batches.
 func hasBatches(version string) bool { return version == "2025-03-26" }
 
-// hasPriming tells whether clients of a version expect a stream to begin with an
-// event that has an id and no data; earlier ones stumble over it.
+// hasPriming reports whether clients of a version expect a stream to begin with an event that has
+// an id and no data. Earlier clients fail on such an event.
 func hasPriming(version string) bool { return version >= "2025-11-25" }
 
-// client is what is known of whoever sent a request.
+// client describes the sender of a request.
 type client struct {
 	era     era
 	version string
 	identity.Identity
-	face       string
-	name       string // as it calls itself
-	connection string // tells it from others; "" in the modern era over HTTP, where every request stands alone
+	frontend   string
+	name       string // the name that the client gives itself
+	connection string // identifies the connection; "" in the modern era over HTTP, where requests are independent
 	forms      bool
 	links      bool
 	sampling   bool
 	roots      bool
 	tasks      bool
-	logs       *atomic.Int32 // the least engine.Level it wants to hear; nil if none
-	trace      string        // the W3C traceparent of this request, if it gave one
+	logs       *atomic.Int32 // the minimum engine.Level to send; nil for none
+	trace      string        // the W3C traceparent of this request, or ""
 }
 
-// can tells whether the client declared a capability.
+// can reports whether the client declared a capability.
 func (c *client) can(what engine.Capability) bool {
 	switch what {
 	case engine.Forms:
@@ -82,15 +82,15 @@ func (c *client) can(what engine.Capability) bool {
 	}
 }
 
-// declare takes over what a client says of itself and of what it can do.
+// declare sets the name and the capabilities that a client sent.
 func (c *client) declare(info, capabilities *jsontree.Value) {
-	c.name = brief(info.Field("name").Text) + "/" + brief(info.Field("version").Text)
+	c.name = truncateName(info.Field("name").Text) + "/" + truncateName(info.Field("version").Text)
 	c.forms, c.links = false, false
 	elicitation, elicits := capabilities.Get("elicitation")
 	if elicits && elicitation.Kind == jsontree.Object {
 		_, c.links = elicitation.Get("url")
 		_, c.forms = elicitation.Get("form")
-		// An empty declaration is the old way to say that forms are shown.
+		// An empty declaration is the old way to declare support for forms.
 		c.forms = c.forms || len(elicitation.Members) == 0
 	}
 	_, c.sampling = capabilities.Get("sampling")
@@ -100,18 +100,18 @@ func (c *client) declare(info, capabilities *jsontree.Value) {
 	c.tasks = c.tasks && c.era == modern
 }
 
-// brief cuts what a client says of itself: it goes into every audit record.
-func brief(text string) string { return cutTo(text, 100) }
+// truncateName truncates a client's name or version, because every audit record contains them.
+func truncateName(text string) string { return truncate(text, 100) }
 
-// cutTo cuts a text that is longer than so many bytes.
-func cutTo(text string, most int) string {
-	if len(text) <= most {
+// truncate truncates a text to at most limit bytes.
+func truncate(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "")
+	return strings.ToValidUTF8(text[:limit], "")
 }
 
-// isModern tells whether a message belongs to the modern era by what it says itself.
+// isModern reports whether a message itself says that it belongs to the modern era.
 func isModern(m *message) bool {
 	if m.method == "server/discover" || m.method == "subscriptions/listen" {
 		return true
@@ -125,26 +125,27 @@ func metaOf(m *message) *jsontree.Value {
 	return &meta
 }
 
-// modernClient reads who sends a request of the modern era. Each has to say it.
-func modernClient(m *message, who identity.Identity, face string) (client, *rpcError) {
-	c := client{era: modern, Identity: who, face: face}
+// modernClient reads the client's description from a modern request. Every modern request must
+// contain it.
+func modernClient(m *message, who identity.Identity, frontend string) (client, *rpcError) {
+	c := client{era: modern, Identity: who, frontend: frontend}
 	meta := metaOf(m)
 	version, capabilities := meta.Field(metaVersion), meta.Field(metaCapabilities)
 	switch {
 	case meta.Kind != jsontree.Object:
-		return c, faultf(codeInvalidParams, "Invalid params: params._meta must hold %s and %s", metaVersion, metaCapabilities)
+		return c, rpcErrorf(codeInvalidParams, "Invalid params: params._meta must contain %s and %s", metaVersion, metaCapabilities)
 	case version.Kind != jsontree.String:
-		return c, faultf(codeInvalidParams, "Invalid params: params._meta must name the version of the protocol as %s", metaVersion)
+		return c, rpcErrorf(codeInvalidParams, "Invalid params: params._meta must contain the protocol version as %s", metaVersion)
 	case capabilities.Kind != jsontree.Object:
-		return c, faultf(codeInvalidParams, "Invalid params: params._meta must hold an object as %s", metaCapabilities)
+		return c, rpcErrorf(codeInvalidParams, "Invalid params: params._meta must contain an object %s", metaCapabilities)
 	}
-	c.version = plainVersion(version.Text)
+	c.version = cloneVersion(version.Text)
 	info := meta.Field(metaClient)
 	c.declare(&info, &capabilities)
 	if wanted := meta.Field(metaLogLevel); wanted.Kind == jsontree.String {
 		level, err := engine.ParseLevel(wanted.Text)
 		if err != nil {
-			return c, faultf(codeInvalidParams, "Invalid params: %v", err)
+			return c, rpcErrorf(codeInvalidParams, "Invalid params: %v", err)
 		}
 		c.logs = new(atomic.Int32)
 		c.logs.Store(int32(level))
@@ -152,10 +153,10 @@ func modernClient(m *message, who identity.Identity, face string) (client, *rpcE
 	return c, nil
 }
 
-// traceOf is the trace that a request belongs to: by its own word, or by its header, which
-// may be that of somebody in between.
-func traceOf(r *http.Request, m *message) string {
-	if own := tracedBy(m); own != "" {
+// requestTrace returns the trace of a request. The message takes precedence over the header, which
+// a proxy may have set.
+func requestTrace(r *http.Request, m *message) string {
+	if own := messageTrace(m); own != "" {
 		return own
 	}
 	if given := r.Header["Traceparent"]; len(given) == 1 {
@@ -164,30 +165,30 @@ func traceOf(r *http.Request, m *message) string {
 	return ""
 }
 
-// tracedBy is the trace that a message says it belongs to.
-func tracedBy(m *message) string {
+// messageTrace returns the trace that a message names.
+func messageTrace(m *message) string {
 	meta := metaOf(m)
 	return strings.Clone(telemetry.Parent(meta.Field("traceparent").Text, meta.Field("tracestate").Text))
 }
 
-// plainVersion is a version that does not hold on to the message around it.
-func plainVersion(version string) string {
+// cloneVersion returns a copy of a version, so that it does not keep the message in memory.
+func cloneVersion(version string) string {
 	if i := slices.Index(allVersions, version); i >= 0 {
 		return allVersions[i]
 	}
 	return strings.Clone(version)
 }
 
-// checkVersion refuses a version of the modern era that is not spoken.
+// checkVersion returns an error if a modern version is not supported.
 func (c *client) checkVersion() *rpcError {
 	if slices.Contains(modernVersions, c.version) {
 		return nil
 	}
-	return faultf(codeUnsupported, "Unsupported protocol version").
+	return rpcErrorf(codeUnsupported, "Unsupported protocol version").
 		with("supported", jsontree.Strs(allVersions...)).with("requested", jsontree.Str(c.version))
 }
 
-// The headers of the protocol, as net/http spells them.
+// Headers of the protocol, in net/http's canonical form.
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
@@ -196,8 +197,8 @@ const (
 	headerParam   = "Mcp-Param-"
 )
 
-// checkHeaders refuses a request of the modern era whose headers say something
-// else than its body: what stands between client and server goes by the headers.
+// checkHeaders returns an error if the headers of a modern request do not match its body, because
+// proxies rely on the headers.
 func checkHeaders(h http.Header, m *message, from *client) *rpcError {
 	stated, fault := oneHeader(h, headerVersion)
 	switch {
@@ -218,7 +219,7 @@ func checkHeaders(h http.Header, m *message, from *client) *rpcError {
 	return checkName(h, m)
 }
 
-// checkName compares the header that names what a request is about.
+// checkName compares the header Mcp-Name with the body.
 func checkName(h http.Header, m *message) *rpcError {
 	var source string
 	switch m.method {
@@ -242,20 +243,20 @@ func checkName(h http.Header, m *message) *rpcError {
 	return nil
 }
 
-// oneHeader gives the value of a header that has to be there, once.
+// oneHeader returns the value of a header that must occur exactly once.
 func oneHeader(h http.Header, name string) (string, *rpcError) {
 	switch values := h[name]; len(values) {
 	case 0:
-		return "", faultf(codeHeaders, "Header mismatch: the header %s is missing", name)
+		return "", rpcErrorf(codeHeaders, "Header mismatch: the header %s is missing", name)
 	case 1:
 		return strings.Trim(values[0], " \t"), nil
 	default:
-		return "", faultf(codeHeaders, "Header mismatch: the header %s is there %d times", name, len(values))
+		return "", rpcErrorf(codeHeaders, "Header mismatch: the header %s was sent %d times", name, len(values))
 	}
 }
 
 func mismatch(name, header, body string) *rpcError {
-	return faultf(codeHeaders, "Header mismatch: %s header value %q does not match body value %q", name, header, body)
+	return rpcErrorf(codeHeaders, "Header mismatch: %s header value %q does not match body value %q", name, header, body)
 }
 
 // checkMirrored compares the arguments that a tool wants mirrored in headers.
@@ -265,7 +266,7 @@ func checkMirrored(h http.Header, tool *engine.Tool, args *jsontree.Value) *rpcE
 		value := args.At(mirror.Path...)
 		if value.Kind == jsontree.Null {
 			if len(h[name]) > 0 {
-				return faultf(codeHeaders, "Header mismatch: there is a header %s, but no argument %s", name, strings.Join(mirror.Path, "."))
+				return rpcErrorf(codeHeaders, "Header mismatch: the header %s was sent without the argument %s", name, strings.Join(mirror.Path, "."))
 			}
 			continue
 		}
@@ -274,13 +275,14 @@ func checkMirrored(h http.Header, tool *engine.Tool, args *jsontree.Value) *rpcE
 			return fault
 		}
 		if stated, ok := decodeHeader(sent); !ok || !sameText(stated, &value) {
-			return faultf(codeHeaders, "Header mismatch: %s header value %q does not match the argument %s", name, sent, strings.Join(mirror.Path, "."))
+			return rpcErrorf(codeHeaders, "Header mismatch: %s header value %q does not match the argument %s",
+				name, sent, strings.Join(mirror.Path, "."))
 		}
 	}
 	return nil
 }
 
-// sameText compares a header with an argument; numbers by their value.
+// sameText compares a header with an argument; it compares numbers by value.
 func sameText(stated string, value *jsontree.Value) bool {
 	if value.Kind != jsontree.Number {
 		return stated == value.Text
@@ -289,8 +291,8 @@ func sameText(stated string, value *jsontree.Value) bool {
 	return err == nil && header.Equal(value)
 }
 
-// decodeHeader undoes the encoding of a value that a header cannot hold as it is;
-// false if it is not a proper one.
+// decodeHeader decodes a header value that may be base64-encoded. It returns false if the value is
+// not valid.
 func decodeHeader(value string) (string, bool) {
 	encoded, ok := strings.CutPrefix(value, "=?base64?")
 	if ok {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// exchange is one HTTP request and its answer, which becomes a stream when there
-// is something to say before the answer is there.
+// exchange is one HTTP request and its response. The response becomes a stream when a message must
+// be sent before the result.
 type exchange struct {
 	http    *HTTP
 	w       http.ResponseWriter
@@ -22,41 +22,41 @@ type exchange struct {
 	session *session // of the legacy era
 	size    int      // of the body, in bytes
 
-	giveLarge func() // of the memory for large requests; nil if it took none
+	releaseLarge func() // releases the memory budget of a large request; nil if it has none
 
-	mayJSON     bool
-	mayStream   bool
-	likesStream bool // more than JSON
+	mayJSON       bool
+	mayStream     bool
+	prefersStream bool // prefers a stream to JSON
 
 	mu       sync.Mutex
-	sink     *sink   // once it is a stream
-	stream   *stream // of the session, once it is a stream
-	detached bool    // the connection is not ours any more
-	waiting  int     // questions that are open
+	sink     *sink   // set once the response is a stream
+	stream   *stream // of the session; set once the response is a stream
+	detached bool    // the connection no longer belongs to this exchange
+	waiting  int     // open questions
 	alive    *time.Timer
 }
 
-var errNoStream = errors.New("the client takes no stream")
+var errNoStream = errors.New("the client does not accept a stream")
 
-// send tells the client something before the answer.
+// send sends a message before the result.
 func (x *exchange) send(message []byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.mayStream {
-		if x.session == nil || !x.session.standing.attached() {
+		if x.session == nil || !x.session.general.attached() {
 			return errNoStream
 		}
-		x.session.standing.add(message)
+		x.session.general.add(message)
 		return nil
 	}
 	if x.sink == nil && x.stream == nil {
 		x.openStream()
 	}
-	x.carry(message)
+	x.sendEvent(message)
 	return nil
 }
 
-// openStream turns the answer into a stream. It is called with the lock held.
+// openStream turns the response into a stream. The caller must hold the lock.
 func (x *exchange) openStream() {
 	if x.session != nil {
 		x.stream = x.session.newStream()
@@ -68,11 +68,11 @@ func (x *exchange) openStream() {
 	if x.session != nil && hasPriming(x.session.from.version) {
 		x.sink.write(x.stream.add(nil))
 	}
-	x.alive = time.AfterFunc(keepAlive, x.stayAlive)
+	x.alive = time.AfterFunc(keepAlive, x.sendKeepAlive)
 }
 
-// stayAlive shows that a quiet stream is not dead.
-func (x *exchange) stayAlive() {
+// sendKeepAlive sends a comment, which keeps a quiet stream open.
+func (x *exchange) sendKeepAlive() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.detached && x.sink.write([]byte(": \n\n")) {
@@ -80,8 +80,8 @@ func (x *exchange) stayAlive() {
 	}
 }
 
-// carry puts a message on the stream. It is called with the lock held.
-func (x *exchange) carry(message []byte) {
+// sendEvent sends a message on the stream. The caller must hold the lock.
+func (x *exchange) sendEvent(message []byte) {
 	var text []byte
 	if x.stream != nil {
 		text = x.stream.add(message)
@@ -93,63 +93,64 @@ func (x *exchange) carry(message []byte) {
 	}
 }
 
-// finish gives the answer: as the end of the stream, or by itself. A nil answer
-// was taken back by the client.
+// finish sends the response, as the end of the stream or by itself. A nil answer means that the
+// client canceled the request.
 func (x *exchange) finish(answer []byte, status int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	streams := x.sink != nil || x.stream != nil
 	switch {
 	case !streams && (x.detached || x.r.Context().Err() != nil):
-		return // nobody can come back for it
+		return // the client cannot fetch it later
 	case !streams && answer == nil:
-		x.write(http.StatusOK, faultf(codeCancelled, "Cancelled by the client").reply(nil, modern)) // without the id, which may be in use again
+		// The response has no id, because the id may be in use again.
+		x.write(http.StatusOK, rpcErrorf(codeCancelled, "Cancelled by the client").reply(nil, modern))
 		return
-	case !streams && (x.mayJSON && !x.likesStream || status != http.StatusOK):
+	case !streams && (x.mayJSON && !x.prefersStream || status != http.StatusOK):
 		x.write(status, answer)
 		return
 	case !streams:
 		x.openStream()
 	}
 	if answer != nil {
-		x.carry(answer)
+		x.sendEvent(answer)
 	}
 	if x.stream != nil {
 		x.stream.end()
 	}
 }
 
-// isStream tells whether something was sent already.
+// isStream reports whether a stream was opened.
 func (x *exchange) isStream() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.sink != nil || x.stream != nil
 }
 
-// write gives an answer that is no stream.
+// write sends a response that is not a stream.
 func (x *exchange) write(status int, body []byte) {
 	h := x.w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.w.WriteHeader(status)
-	_, _ = x.w.Write(body) //nolint:gosec // JSON is no page; a client that is gone needs no answer
+	_, _ = x.w.Write(body) //nolint:gosec // JSON is not rendered as a page; a client that has disconnected gets no response
 }
 
-// refuse answers a request that is not carried out.
+// refuse answers a request with an error.
 func (x *exchange) refuse(status int, fault *rpcError, e era) {
 	if x.http.Log != nil {
-		x.http.Log.Debug("refused", "path", x.r.URL.Path, "status", status, "why", fault.text)
+		x.http.Log.Debug("request rejected", "path", x.r.URL.Path, "status", status, "why", fault.text)
 	}
 	x.write(status, fault.reply(fault.id, e))
 }
 
-// busy refuses for now.
-func (x *exchange) busy(e era, why string) {
+// busy answers that the client must retry later.
+func (x *exchange) busy(e era, reason string) {
 	x.w.Header().Set("Retry-After", "1")
-	x.refuse(http.StatusServiceUnavailable, faultf(codeBusy, "%s", why), e)
+	x.refuse(http.StatusServiceUnavailable, rpcErrorf(codeBusy, "%s", reason), e)
 }
 
-// detach gives the connection back to net/http: nothing may be written any more.
+// detach returns the connection to net/http. After that, nothing may be written.
 func (x *exchange) detach() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -159,9 +160,9 @@ func (x *exchange) detach() {
 	}
 }
 
-// release lets the client come back for the answer, if it can: it has to know
-// where it is on the stream. The call still runs in the handler of the request,
-// so the connection is taken from net/http and closed here.
+// release closes the connection so that the client can resume the stream later, if its version
+// supports that. The call still runs in the handler of the request, so the connection is hijacked
+// from net/http and closed here.
 func (x *exchange) release() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -173,23 +174,23 @@ func (x *exchange) release() {
 	}
 	conn, _, err := x.control.Hijack()
 	if err != nil {
-		return // HTTP/2 has no connection to let go
+		return // HTTP/2 connections cannot be hijacked
 	}
 	x.detached = true
 	x.alive.Stop()
-	_ = conn.SetWriteDeadline(time.Now().Add(writePatience)) // to take the connection over has lifted it
-	_, _ = conn.Write([]byte("0\r\n\r\n"))                   // the end of the body; who is gone needs none
+	_ = conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // hijacking removes the deadline
+	_, _ = conn.Write([]byte("0\r\n\r\n"))                  // the end of the chunked body; errors do not matter
 	_ = conn.Close()
 }
 
-// pausing gives up the place among the requests that run: a person may take an
-// hour, and a client that is gone for ever may have left many questions open.
+// pausing releases the slot of a request that waits for a person: that may take an hour, and a
+// client that has disconnected may have left many questions open.
 func (x *exchange) pausing() func() {
 	x.wait(1)
 	return func() { x.wait(-1) }
 }
 
-// wait counts the questions of a request; a batch may have many open.
+// wait counts the open questions of a request; a batch may have several.
 func (x *exchange) wait(more int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -203,8 +204,8 @@ func (x *exchange) wait(more int) {
 	}
 }
 
-// stays counts a stream that stays open; false if there are too many.
-func (x *exchange) stays(e era) (leave func(), ok bool) {
+// admitStream counts a stream that stays open. It returns false if there are too many.
+func (x *exchange) admitStream(e era) (leave func(), ok bool) {
 	if x.http.streams.Add(1) > int64(x.http.limits.Streams) {
 		x.http.streams.Add(-1)
 		x.busy(e, "Too many streams are open; try again later")
@@ -213,24 +214,23 @@ func (x *exchange) stays(e era) (leave func(), ok bool) {
 	return func() { x.http.streams.Add(-1) }, true
 }
 
-// negotiate checks what the client sends and what it takes; a client that says
-// nothing takes anything.
+// negotiate checks Content-Type and Accept. A client without Accept accepts anything.
 func (x *exchange) negotiate(guess era) bool {
 	if kind := x.r.Header.Get("Content-Type"); kind != "application/json" {
 		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != "application/json" {
-			x.refuse(http.StatusUnsupportedMediaType, faultf(codeInvalid, "Invalid request: Content-Type must be application/json"), guess)
+			x.refuse(http.StatusUnsupportedMediaType, rpcErrorf(codeInvalid, "Invalid request: Content-Type must be application/json"), guess)
 			return false
 		}
 	}
 	x.accept()
 	if !x.mayJSON && !x.mayStream {
-		x.refuse(http.StatusNotAcceptable, faultf(codeInvalid, "Invalid request: accept application/json and text/event-stream"), guess)
+		x.refuse(http.StatusNotAcceptable, rpcErrorf(codeInvalid, "Invalid request: accept application/json and text/event-stream"), guess)
 		return false
 	}
 	return true
 }
 
-// accept reads what the client takes, and which of the two it names first.
+// accept parses Accept and which of the two types comes first.
 func (x *exchange) accept() {
 	all := strings.Join(x.r.Header["Accept"], ",")
 	if all == "" || strings.Contains(all, "*/*") {
@@ -240,64 +240,68 @@ func (x *exchange) accept() {
 	json, stream := strings.Index(all, "application/json"), strings.Index(all, "text/event-stream")
 	x.mayJSON = json >= 0 || strings.Contains(all, "application/*")
 	x.mayStream = stream >= 0 || strings.Contains(all, "text/*")
-	x.likesStream = stream >= 0 && stream < json
+	x.prefersStream = stream >= 0 && stream < json
 }
 
 // body reads the request.
 func (x *exchange) body(guess era) (data []byte, ok bool) {
 	h := x.http
 	if x.r.ContentLength > h.limits.Body {
-		x.refuse(http.StatusRequestEntityTooLarge, faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
+		x.refuse(http.StatusRequestEntityTooLarge,
+			rpcErrorf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
 		return nil, false
 	}
 	if size := x.r.ContentLength; size > large || size < 0 {
-		give, ok := h.AdmitLarge(max(size, h.limits.Body/8)) // what does not say its size may be large
+		releaseMemory, ok := h.AdmitLarge(max(size, h.limits.Body/8)) // a body of unknown size may be large
 		if !ok {
-			x.busy(guess, "Too many large requests run at once; try again")
+			x.busy(guess, "Too many large requests are in progress; try again")
 			return nil, false
 		}
-		x.giveLarge = give
-		_ = x.control.SetReadDeadline(time.Now().Add(h.limits.Upload)) // a connection that cannot have one has its own
+		x.releaseLarge = releaseMemory
+		// This has no effect on a connection without deadlines.
+		_ = x.control.SetReadDeadline(time.Now().Add(h.limits.Upload))
 	}
 	data, err := readBody(x.r, h.limits.Body)
-	if err == nil { // else the deadline stays: net/http looks for the rest before it answers
-		x.take()
+	if err == nil { // otherwise the deadline stays, because net/http reads the rest before it answers
+		x.clearReadDeadline()
 		return data, true
 	}
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		x.refuse(http.StatusRequestEntityTooLarge, faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
+		x.refuse(http.StatusRequestEntityTooLarge,
+			rpcErrorf(codeInvalid, "Invalid request: a message may have at most %d bytes", h.limits.Body), guess)
 	} else {
-		x.refuse(http.StatusRequestTimeout, faultf(codeParse, "Parse error: the request did not arrive whole"), guess)
+		x.refuse(http.StatusRequestTimeout, rpcErrorf(codeParse, "Parse error: the request is incomplete"), guess)
 	}
 	return nil, false
 }
 
-// give returns what the request took of the memory for large ones.
-func (x *exchange) give() {
-	if x.giveLarge != nil {
-		x.giveLarge()
-		x.giveLarge = nil
+// releaseMemory releases the memory budget of a large request.
+func (x *exchange) releaseMemory() {
+	if x.releaseLarge != nil {
+		x.releaseLarge()
+		x.releaseLarge = nil
 	}
 }
 
-// take lets a request take its time once it has arrived: the server's deadline for
-// its arrival would end it.
-func (x *exchange) take() { _ = x.control.SetReadDeadline(time.Time{}) }
+// clearReadDeadline removes the read deadline after the request has arrived. Otherwise the deadline
+// would end the request.
+func (x *exchange) clearReadDeadline() { _ = x.control.SetReadDeadline(time.Time{}) }
 
-// largeInAll is how many bytes the large requests under way may have together.
-const largeInAll = 256 << 20
+// maxLargeTotal is the total size of the large requests in progress, in bytes.
+const maxLargeTotal = 256 << 20
 
-func readBody(r *http.Request, most int64) ([]byte, error) {
+func readBody(r *http.Request, limit int64) ([]byte, error) {
 	if r.ContentLength < 0 {
-		return io.ReadAll(http.MaxBytesReader(nil, r.Body, most))
+		return io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
 	}
-	if r.ContentLength <= startOfBody {
+	if r.ContentLength <= initialBodyBytes {
 		data := make([]byte, r.ContentLength)
 		_, err := io.ReadFull(r.Body, data)
 		return data, err
 	}
-	data := bytes.NewBuffer(make([]byte, 0, startOfBody)) // it grows as bytes arrive, not as they are promised
+	// The buffer grows with the bytes that arrive, not with the announced length.
+	data := bytes.NewBuffer(make([]byte, 0, initialBodyBytes))
 	n, err := io.CopyN(data, r.Body, r.ContentLength)
 	if err == nil && n < r.ContentLength {
 		err = io.ErrUnexpectedEOF
@@ -305,5 +309,5 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// startOfBody is how much room a body gets before any of it is there.
-const startOfBody = 64 << 10
+// initialBodyBytes is the initial buffer size for a body.
+const initialBodyBytes = 64 << 10

@@ -1,10 +1,10 @@
 package mcp
 
-// Kept is how many bytes are kept for clients that come back.
-func (h *HTTP) Kept() int64 { return h.kept.bytes.Load() }
+// Kept returns how many bytes are kept for clients that reconnect.
+func (h *HTTP) Kept() int64 { return h.archive.bytes.Load() }
 
-// Running is how many requests count as running.
+// Running returns how many requests are in progress.
 func (h *HTTP) Running() int64 { return h.running.Load() }
 
-// Large is how many bytes count as large requests.
+// Large returns the total size of the large requests in progress.
 func (h *HTTP) Large() int64 { return h.large.Load() }

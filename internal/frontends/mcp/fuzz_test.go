@@ -15,9 +15,8 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// FuzzHTTP sends anything at all: every answer is JSON, a stream or nothing, and the
-// next good request is served. In the headers and the body, SESSION stands for a
-// session that there is.
+// FuzzHTTP checks that every response to any request is JSON, a stream or empty, and that the next
+// valid request succeeds. In headers and body, SESSION stands for the id of an existing session.
 func FuzzHTTP(f *testing.F) {
 	lines := func(headers ...string) string {
 		var b strings.Builder
@@ -91,7 +90,7 @@ func FuzzHTTP(f *testing.F) {
 	})
 }
 
-// wellFormed tells what is wrong with an answer.
+// wellFormed returns what is wrong with a response.
 func wellFormed(w *httptest.ResponseRecorder) string {
 	body := w.Body.Bytes()
 	switch kind := w.Header().Get("Content-Type"); {
@@ -121,7 +120,7 @@ func wellFormed(w *httptest.ResponseRecorder) string {
 	return ""
 }
 
-// isMessage tells whether something is a message of JSON-RPC, or a list of them.
+// isMessage reports whether a value is a JSON-RPC message or a list of them.
 func isMessage(data []byte) bool {
 	var list []json.RawMessage
 	if json.Unmarshal(data, &list) == nil {

@@ -13,12 +13,12 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// Limits bound what clients can make the server hold. What is zero has a default.
+// Limits bounds the resources that clients can use. Zero fields have defaults.
 type Limits struct {
 	Body     int64         // bytes of one request
-	Running  int           // requests that run at once
+	Running  int           // concurrent requests
 	Sessions int           // of the legacy era
-	Streams  int           // that stay open
+	Streams  int           // concurrent streams
 	Idle     time.Duration // after which an unused session ends
 	Upload   time.Duration // for a request to arrive
 }
@@ -34,55 +34,55 @@ func (l Limits) orDefaults() Limits {
 	}
 }
 
-// HTTP serves endpoints over streamable HTTP: both eras, on one address each.
+// HTTP serves MCP endpoints over streamable HTTP, both eras at one URL each.
 type HTTP struct {
-	// SessionEnded is told how long a session of the legacy era lasted; nil if
-	// nobody counts.
+	// SessionEnded is called with the duration of each session of the legacy era that ends. It may
+	// be nil.
 	SessionEnded func(lasted time.Duration)
-	// Log is told of requests that are refused; nil if nobody wants to know.
+	// Log receives rejected requests, at debug level. It may be nil.
 	Log *slog.Logger
 
-	// Challenge says in the headers of an answer how to be let in, if err is that nobody
-	// calls or that a token lacks a scope, and gives the status; 0 if it is neither. nil
-	// if everybody is known.
+	// Challenge sets the headers that tell the client how to authenticate if err means that the
+	// caller is anonymous or that the token lacks a scope. It returns the status of the response,
+	// or 0 for other errors. It is nil if every caller is known.
 	Challenge func(w http.ResponseWriter, r *http.Request, err error) (status int)
 
-	// Still tells whether the sender of a request would be let in now. What is said on a
-	// stream depends on it, however long ago that was opened. nil if everybody is let in.
+	// Still reports whether the sender of a request would still be accepted. Open streams check it
+	// regularly. It is nil if every caller is accepted.
 	Still func(r *http.Request) bool
 
 	who func(*http.Request) identity.Identity
 	now func() time.Time
 
 	limits   Limits
-	sessions sync.Map // of *session by id
+	sessions sync.Map // *session by id
 	count    atomic.Int64
 	streams  atomic.Int64
 	running  atomic.Int64
-	large    atomic.Int64 // bytes of large requests under way
-	kept     archive      // for clients that come back
+	large    atomic.Int64 // bytes of large requests in progress
+	archive  archive      // events kept for clients that reconnect
 	ending   context.Context
 	endAll   context.CancelFunc
 	sweeper  *time.Timer
 }
 
-// NewHTTP prepares to serve. who tells who sends a request.
+// NewHTTP returns a new HTTP. who returns the identity of the sender of a request.
 func NewHTTP(who func(*http.Request) identity.Identity, limits Limits, now func() time.Time) *HTTP {
 	h := &HTTP{who: who, now: now, limits: limits.orDefaults()}
 	h.ending, h.endAll = context.WithCancel(context.Background())
 	h.sweeper = time.AfterFunc(time.Hour, h.sweep)
-	h.sweeper.Reset(sweepEvery) // it is there when it is first used
+	h.sweeper.Reset(sweepInterval) // after the assignment, because sweep uses the field
 	return h
 }
 
-// Sessions is how many sessions there are.
+// Sessions returns the number of sessions.
 func (h *HTTP) Sessions() int { return int(h.count.Load()) }
 
-// Streams is how many streams are open.
+// Streams returns the number of open streams.
 func (h *HTTP) Streams() int { return int(h.streams.Load()) }
 
-// EndStreams ends what would stay open for ever. Requests under way go on, and
-// those that are on their way still find their session.
+// EndStreams ends all open streams and sessions. Requests in progress continue, and requests that
+// arrive still find their session.
 func (h *HTTP) EndStreams() {
 	h.sweeper.Stop()
 	h.endAll()
@@ -92,8 +92,8 @@ func (h *HTTP) EndStreams() {
 	})
 }
 
-// Admit counts a request that runs; false if there are too many. Whoever else
-// serves HTTP beside the endpoints asks too.
+// Admit counts a request in progress. It returns false if there are too many. Other HTTP handlers
+// beside the endpoints use it too.
 func (h *HTTP) Admit() (leave func(), ok bool) {
 	if h.running.Add(1) > int64(h.limits.Running) {
 		h.running.Add(-1)
@@ -104,25 +104,25 @@ func (h *HTTP) Admit() (leave func(), ok bool) {
 
 func (h *HTTP) leave() { h.running.Add(-1) }
 
-// AdmitLarge counts the bytes of a large request; false if there are too many.
+// AdmitLarge counts the bytes of a large request. It returns false if there are too many.
 func (h *HTTP) AdmitLarge(size int64) (leave func(), ok bool) {
-	if h.large.Add(size) > largeInAll {
+	if h.large.Add(size) > maxLargeTotal {
 		h.large.Add(-size)
 		return nil, false
 	}
 	return func() { h.large.Add(-size) }, true
 }
 
-// Endpoint serves one endpoint.
+// Endpoint returns the handler of one endpoint.
 func (h *HTTP) Endpoint(s *Server) http.Handler { return &endpoint{h, s} }
 
-// endpoint is one address.
+// endpoint is the handler of one URL.
 type endpoint struct {
 	*HTTP
 	server *Server
 }
 
-// ServeHTTP answers one HTTP request.
+// ServeHTTP implements http.Handler.
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{http: e.HTTP, w: w, r: r, control: *http.NewResponseController(w)}
 	defer x.detach()
@@ -131,19 +131,19 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		e.post(x)
 	case http.MethodGet:
 		if r.ContentLength == 0 {
-			x.take()
+			x.clearReadDeadline()
 		}
 		e.get(x)
 	case http.MethodDelete:
 		e.delete(x)
 	default:
 		w.Header().Set("Allow", "POST, GET, DELETE")
-		x.refuse(http.StatusMethodNotAllowed, faultf(codeInvalid, "The method %s has no meaning here; use POST", r.Method), legacy)
+		x.refuse(http.StatusMethodNotAllowed, rpcErrorf(codeInvalid, "The method %s is not allowed here; use POST", r.Method), legacy)
 	}
 }
 
-// isModernHeader tells the era by the version header alone. Versions are dates;
-// what is none tells nothing.
+// isModernHeader detects the era from the version header alone. Versions are dates; it ignores any
+// other value.
 func isModernHeader(r *http.Request) bool {
 	values := r.Header[headerVersion]
 	if len(values) == 0 {
@@ -163,12 +163,12 @@ func (e *endpoint) post(x *exchange) {
 	}
 	leave, ok := e.Admit()
 	if !ok {
-		x.busy(guess, "Too many requests run at once; try again")
+		x.busy(guess, "Too many requests are in progress; try again")
 		return
 	}
 	defer leave()
 	data, ok := x.body(guess)
-	defer x.give()
+	defer x.releaseMemory()
 	if !ok {
 		return
 	}
@@ -192,7 +192,8 @@ func (e *endpoint) post(x *exchange) {
 func (e *endpoint) modern(x *exchange, m *message) {
 	switch {
 	case m.isAnswer():
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: answers come with the next round of a call, not by themselves"), modern)
+		x.refuse(http.StatusBadRequest,
+			rpcErrorf(codeInvalid, "Invalid request: send answers as inputResponses when you repeat the call"), modern)
 		return
 	case m.isNotification():
 		x.w.WriteHeader(http.StatusAccepted)
@@ -204,50 +205,50 @@ func (e *endpoint) modern(x *exchange, m *message) {
 		fault = checkHeaders(x.r.Header, m, &q.from)
 	}
 	if fault == nil && m.method == "tools/call" {
-		fault = e.mirrored(x.r, q)
+		fault = e.checkMirroredHeaders(x.r, q)
 	}
 	if fault != nil {
 		x.finish(fault.reply(m.id, modern), fault.status(modern))
 		return
 	}
-	q.from.trace = traceOf(x.r, m)
+	q.from.trace = requestTrace(x.r, m)
 	if m.method == "subscriptions/listen" {
 		e.listen(x, q)
 		return
 	}
 	answer := q.answer(x.r.Context())
-	x.finish(answer, x.challenged(q))
+	x.finish(answer, x.challenge(q))
 }
 
-// challenged gives the status of an answer, and says in its headers how to be let in if
-// that is what it is about.
-func (x *exchange) challenged(q *request) int {
-	if q.refused == nil || x.http.Challenge == nil || x.isStream() {
+// challenge returns the status of a response. If the request lacked authorization, it also sets
+// the headers that say how to get it.
+func (x *exchange) challenge(q *request) int {
+	if q.denied == nil || x.http.Challenge == nil || x.isStream() {
 		return q.status
 	}
-	if status := x.http.Challenge(x.w, x.r, q.refused); status != 0 {
+	if status := x.http.Challenge(x.w, x.r, q.denied); status != 0 {
 		return status
 	}
 	return q.status
 }
 
-// mirrored compares the arguments that are mirrored in headers.
-func (e *endpoint) mirrored(r *http.Request, q *request) *rpcError {
+// checkMirroredHeaders compares the arguments that are mirrored in headers.
+func (e *endpoint) checkMirroredHeaders(r *http.Request, q *request) *rpcError {
 	tool, _ := q.tool()
 	if tool == nil {
-		return nil // the call itself will say so
+		return nil // the call itself reports the error
 	}
 	args := q.params.Field("arguments")
 	return checkMirrored(r.Header, tool, &args)
 }
 
-// listen keeps a stream open until the client closes it or the server ends.
+// listen keeps a stream open until the client closes it or the server shuts down.
 func (e *endpoint) listen(x *exchange, q *request) {
 	if !x.mayStream {
-		x.refuse(http.StatusNotAcceptable, faultf(codeInvalid, "subscriptions/listen answers with text/event-stream; accept it"), modern)
+		x.refuse(http.StatusNotAcceptable, rpcErrorf(codeInvalid, "subscriptions/listen answers with text/event-stream; accept it"), modern)
 		return
 	}
-	leave, ok := x.stays(modern)
+	leave, ok := x.admitStream(modern)
 	if !ok {
 		return
 	}
@@ -255,12 +256,12 @@ func (e *endpoint) listen(x *exchange, q *request) {
 	sub, acknowledgement, err := q.listen(x.r.Context())
 	if err != nil {
 		answer := q.fail(err)
-		x.finish(answer, x.challenged(q))
+		x.finish(answer, x.challenge(q))
 		return
 	}
 	defer sub.close()
 	defer x.pausing()()
-	x.give()
+	x.releaseMemory()
 	to := x.openSink()
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
@@ -269,7 +270,7 @@ func (e *endpoint) listen(x *exchange, q *request) {
 		case <-x.r.Context().Done():
 			return
 		case <-e.ending.Done():
-			to.write(appendData(nil, q.listened()))
+			to.write(appendData(nil, q.listenResult()))
 			return
 		case <-alive.C:
 			ok = to.write([]byte(": \n\n"))

@@ -13,8 +13,8 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// session finds the session that a request names; nil if it names none that is
-// its own.
+// session returns the session that a request names, or nil if there is none or it belongs to
+// another caller or endpoint.
 func (e *endpoint) session(r *http.Request) *session {
 	values := r.Header[headerSession]
 	if len(values) != 1 {
@@ -59,21 +59,27 @@ func (e *endpoint) legacy(x *exchange, n *session, all []message, batch bool) {
 		x.w.WriteHeader(http.StatusAccepted)
 	case batch:
 		e.runAll(x, n, requests)
-	default: // it goes on when the connection is lost: the client may come back for the answer, and says so if it does not want it
+	default:
+		// The call continues if the connection is lost: the client may reconnect for the result,
+		// and cancels the call if it does not want the result.
 		q, answer := e.answer(x, n, &requests[0])
-		x.finish(answer, x.challenged(q))
+		x.finish(answer, x.challenge(q))
 	}
 }
 
-// admit refuses a request without a session, and one whose version is not spoken.
+// admit rejects a request without a session or with an unsupported version.
 func (x *exchange) admit(n *session, id []byte) bool {
 	switch version := x.r.Header.Get(headerVersion); {
 	case n == nil && len(x.r.Header[headerSession]) == 0:
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: the header %s is missing; send initialize first, or speak 2026-07-28, which has no sessions", headerSession).about(id), legacy)
+		x.refuse(http.StatusBadRequest, rpcErrorf(codeInvalid,
+			"Invalid request: the header %s is missing; send initialize first, or use version 2026-07-28, which has no sessions", headerSession,
+		).about(id), legacy)
 	case n == nil:
-		x.refuse(http.StatusNotFound, faultf(codeInvalid, "There is no such session, or it has ended; send initialize again").about(id), legacy)
+		x.refuse(http.StatusNotFound,
+			rpcErrorf(codeInvalid, "There is no such session, or it has ended; send initialize again").about(id), legacy)
 	case version != "" && !slices.Contains(allVersions, strings.Trim(version, " \t")):
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Unsupported protocol version %q; supported are %s", version, strings.Join(allVersions, ", ")).about(id), legacy)
+		x.refuse(http.StatusBadRequest, rpcErrorf(codeInvalid,
+			"Unsupported protocol version %q; use one of %s", version, strings.Join(allVersions, ", ")).about(id), legacy)
 	default:
 		return true
 	}
@@ -83,30 +89,33 @@ func (x *exchange) admit(n *session, id []byte) bool {
 // initialize opens a session.
 func (e *endpoint) initialize(x *exchange, m *message) {
 	if m.isNotification() {
-		x.refuse(http.StatusBadRequest, faultf(codeInvalid, "Invalid request: initialize needs an id"), legacy)
+		x.refuse(http.StatusBadRequest, rpcErrorf(codeInvalid, "Invalid request: initialize needs an id"), legacy)
 		return
 	}
 	if who := e.who(x.r); e.Challenge != nil && who.Principal == "" {
 		unnamed := identity.Unnamed(who.Grant, "This server")
-		x.refuse(cmp.Or(e.Challenge(x.w, x.r, unnamed), http.StatusServiceUnavailable), faultOf(unnamed, legacy).about(m.id), legacy)
+		x.refuse(cmp.Or(e.Challenge(x.w, x.r, unnamed), http.StatusServiceUnavailable), toRPCError(unnamed, legacy).about(m.id), legacy)
 		return
 	}
-	if e.count.Add(1) > int64(e.limits.Sessions) && !e.makeRoom() {
+	if e.count.Add(1) > int64(e.limits.Sessions) && !e.evictIdle() {
 		e.count.Add(-1)
 		x.busy(legacy, "Too many sessions are open; try again later")
 		return
 	}
-	n := newSession(e.server, greet(m, client{Identity: e.who(x.r), face: "http"}), e.now(), &e.kept)
+	n := newSession(e.server, legacyClient(m, client{Identity: e.who(x.r), frontend: "http"}), e.now(), &e.archive)
 	e.sessions.Store(n.id, n)
 	if e.ending.Err() != nil {
-		n.close(false) // the server ends just now
+		n.close(false) // the server is shutting down
 	}
-	q := &request{server: e.server, id: m.id, method: m.method, params: m.params, from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK}
+	q := &request{
+		server: e.server, id: m.id, method: m.method, params: m.params,
+		from: n.from, out: x, conn: n, questions: &n.questions, status: http.StatusOK,
+	}
 	x.w.Header()[headerSession] = []string{n.id}
 	x.finish(q.answer(x.r.Context()), q.status)
 }
 
-// answer runs one request of a session; nil if the client took it back.
+// answer runs one request of a session. It returns nil if the client canceled it.
 func (e *endpoint) answer(x *exchange, n *session, m *message) (*request, []byte) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(x.r.Context()))
 	defer cancel()
@@ -114,16 +123,16 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) (*request, []byte
 	id := bytes.Clone(m.id)
 	q := &request{
 		server: e.server, id: id, method: m.method, params: m.params,
-		from: n.from, out: x, link: n, questions: &n.questions, status: http.StatusOK,
+		from: n.from, out: x, conn: n, questions: &n.questions, status: http.StatusOK,
 	}
-	q.from.Identity, q.from.trace = e.who(x.r), traceOf(x.r, m) // a token that was renewed may let its holder do less
+	q.from.Identity, q.from.trace = e.who(x.r), requestTrace(x.r, m) // a renewed token may have fewer rights
 	if !n.inflight.begin(id, call) {
-		return q, q.fail(faultf(codeInvalid, "Invalid request: a request with this id is still running"))
+		return q, q.fail(rpcErrorf(codeInvalid, "Invalid request: a request with this id is still running"))
 	}
-	q.slim(x.size)
+	q.trim(x.size)
 	answer := q.answer(ctx)
-	if e.kept.full.Load() {
-		e.makeArchiveRoom()
+	if e.archive.full.Load() {
+		e.evictArchive()
 	}
 	if !n.inflight.finish(id, call) {
 		return q, nil
@@ -131,14 +140,14 @@ func (e *endpoint) answer(x *exchange, n *session, m *message) (*request, []byte
 	return q, answer
 }
 
-// runAll carries out the requests of a batch side by side.
+// runAll runs the requests of a batch concurrently.
 func (e *endpoint) runAll(x *exchange, n *session, requests []message) {
 	answers := make([][]byte, len(requests))
 	var all sync.WaitGroup
 	for i := range requests {
 		all.Go(func() {
 			if requests[i].method == "initialize" {
-				answers[i] = faultf(codeInvalid, "Invalid request: initialize cannot be part of a batch").reply(requests[i].id, legacy)
+				answers[i] = rpcErrorf(codeInvalid, "Invalid request: initialize cannot be part of a batch").reply(requests[i].id, legacy)
 				return
 			}
 			_, answers[i] = e.answer(x, n, &requests[i])
@@ -153,90 +162,92 @@ func (e *endpoint) runAll(x *exchange, n *session, requests []message) {
 	x.finish(slices.Concat([]byte{'['}, bytes.Join(answers, []byte{','}), []byte{']'}), http.StatusOK)
 }
 
-// get opens the stream of a session for what belongs to no request, or takes an
-// earlier stream up again.
+// get opens the stream of a session for messages that belong to no request, or resumes an earlier
+// stream.
 func (e *endpoint) get(x *exchange) {
 	if isModernHeader(x.r) {
 		x.w.Header().Set("Allow", "POST")
-		x.refuse(http.StatusMethodNotAllowed, faultf(codeInvalid, "This version of the protocol has no GET; send subscriptions/listen"), modern)
+		x.refuse(http.StatusMethodNotAllowed,
+			rpcErrorf(codeInvalid, "This version of the protocol has no GET; send subscriptions/listen"), modern)
 		return
 	}
 	x.accept()
 	if !x.mayStream {
-		x.refuse(http.StatusNotAcceptable, faultf(codeInvalid, "GET answers with text/event-stream; accept it"), legacy)
+		x.refuse(http.StatusNotAcceptable, rpcErrorf(codeInvalid, "GET answers with text/event-stream; accept it"), legacy)
 		return
 	}
 	n := e.session(x.r)
 	if !x.admit(n, nil) {
 		return
 	}
-	s, from, ok := x.resumed(n)
+	s, from, ok := x.resumeStream(n)
 	if !ok {
 		return
 	}
-	leave, ok := x.stays(legacy)
+	leave, ok := x.admitStream(legacy)
 	if !ok {
 		return
 	}
 	defer leave()
 	n.enter(e.now())
 	defer func() { n.leave(e.now()) }()
-	e.carry(x, n, s, from)
+	e.serveStream(x, n, s, from)
 }
 
-// resumed finds the stream that a client comes back to.
-func (x *exchange) resumed(n *session) (s *stream, from uint64, ok bool) {
+// resumeStream returns the stream that a client resumes.
+func (x *exchange) resumeStream(n *session) (s *stream, from uint64, ok bool) {
 	last := x.r.Header.Get("Last-Event-Id")
 	if last == "" {
-		return n.standing, n.standing.seen(), true
+		return n.general, n.general.seen(), true
 	}
 	number, from, ok := eventID(last)
 	if ok {
 		s = n.stream(number)
 	}
 	if s == nil || !s.has(from) {
-		x.notKept()
+		x.refuseResume()
 		return nil, 0, false
 	}
 	return s, from, true
 }
 
-// notKept refuses a client that comes back for what is gone.
-func (x *exchange) notKept() {
-	x.refuse(http.StatusBadRequest, faultf(codeInvalid, "There is no stream with the event %q, or it is not kept any more; send the request again", x.r.Header.Get("Last-Event-Id")), legacy)
+// refuseResume rejects a client that resumes a stream that is no longer kept.
+func (x *exchange) refuseResume() {
+	x.refuse(http.StatusBadRequest, rpcErrorf(codeInvalid,
+		"There is no stream with the event %q, or it is no longer kept; send the request again", x.r.Header.Get("Last-Event-Id")), legacy)
 }
 
-// carry sends a stream until it is over, or one of the three goes: the client,
-// its session, the server.
-func (e *endpoint) carry(x *exchange, n *session, s *stream, from uint64) {
+// serveStream sends a stream until it ends, the client disconnects, the session ends or the server
+// shuts down.
+func (e *endpoint) serveStream(x *exchange, n *session, s *stream, from uint64) {
 	ctx, cancel := context.WithCancel(x.r.Context())
 	defer cancel()
 	defer context.AfterFunc(e.ending, cancel)()
 	defer context.AfterFunc(n.ended, cancel)()
 	defer s.attach(cancel)()
-	if s != n.standing && !s.has(from) {
-		x.notKept() // forgotten just before it had a reader
+	if s != n.general && !s.has(from) {
+		x.refuseResume() // it was dropped just before it had a reader
 		return
 	}
-	told := n.told() // before the client knows that it is heard: nothing is to fall in between
+	notifications := n.notifications() // before the client gets a response, so that no change is missed in between
 	to := x.openSink()
-	to.write([]byte(": \n\n")) // the headers leave at once
-	if s != n.standing {
+	to.write([]byte(": \n\n")) // send the headers at once
+	if s != n.general {
 		s.pump(ctx, to, from, nil, nil)
 		return
 	}
-	s.pump(ctx, to, from, told.wake, func() {
-		for _, line := range told.next(ctx) {
+	s.pump(ctx, to, from, notifications.wake, func() {
+		for _, line := range notifications.next(ctx) {
 			s.add(line)
 		}
 	})
 }
 
-// delete ends a session, as its client asks.
+// delete ends a session at the client's request.
 func (e *endpoint) delete(x *exchange) {
 	if isModernHeader(x.r) {
 		x.w.Header().Set("Allow", "POST")
-		x.refuse(http.StatusMethodNotAllowed, faultf(codeInvalid, "This version of the protocol has no sessions"), modern)
+		x.refuse(http.StatusMethodNotAllowed, rpcErrorf(codeInvalid, "This version of the protocol has no sessions"), modern)
 		return
 	}
 	n := e.session(x.r)
@@ -247,7 +258,7 @@ func (e *endpoint) delete(x *exchange) {
 	x.w.WriteHeader(http.StatusNoContent)
 }
 
-// drop ends a session, once.
+// drop ends a session. Only the first call has an effect.
 func (h *HTTP) drop(n *session, cancel bool) {
 	if _, was := h.sessions.LoadAndDelete(n.id); was {
 		h.count.Add(-1)
@@ -259,18 +270,18 @@ func (h *HTTP) drop(n *session, cancel bool) {
 	}
 }
 
-// How often idle sessions are looked for, and how idle one is at least that has to
-// make room.
+// How often idle sessions are removed, and the minimum idle time of sessions that are removed early
+// to make room.
 const (
-	sweepEvery = time.Minute
-	makesRoom  = 5 * time.Minute
+	sweepInterval    = time.Minute
+	minEvictableIdle = 5 * time.Minute
 )
 
-// sweep ends the sessions that nobody uses.
+// sweep ends idle sessions.
 func (h *HTTP) sweep() {
 	h.dropIdle(h.now().Add(-h.limits.Idle))
 	if h.ending.Err() == nil {
-		h.sweeper.Reset(sweepEvery)
+		h.sweeper.Reset(sweepInterval)
 	}
 }
 
@@ -283,20 +294,20 @@ func (h *HTTP) dropIdle(since time.Time) {
 	})
 }
 
-// makeArchiveRoom forgets what clients might come back for, of everybody: otherwise
-// whoever came first would keep it all.
-func (h *HTTP) makeArchiveRoom() {
-	if !h.kept.full.CompareAndSwap(true, false) {
-		return // somebody is at it
+// evictArchive drops kept events of all sessions. Otherwise the first clients would use the
+// whole budget.
+func (h *HTTP) evictArchive() {
+	if !h.archive.full.CompareAndSwap(true, false) {
+		return // another goroutine is doing it
 	}
 	h.sessions.Range(func(_, found any) bool {
-		found.(*session).makeRoom()
+		found.(*session).dropAllEnded()
 		return true
 	})
 }
 
-// makeRoom ends sessions that were idle for a while, when there are too many.
-func (h *HTTP) makeRoom() bool {
-	h.dropIdle(h.now().Add(-makesRoom))
+// evictIdle ends sessions that have been idle for a while, when there are too many.
+func (h *HTTP) evictIdle() bool {
+	h.dropIdle(h.now().Add(-minEvictableIdle))
 	return h.count.Load() <= int64(h.limits.Sessions)
 }

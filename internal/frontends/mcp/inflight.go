@@ -11,17 +11,17 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// running is a request under way. A client may reuse the id of one that it took
-// back, so the id alone does not tell one from the other.
+// running is a request in progress. A client may reuse the id of a request that it canceled, so the
+// id alone does not identify it.
 type running struct{ cancel context.CancelFunc }
 
-// inflight are the requests of one client that are under way, by id.
+// inflight holds the requests of one client in progress, by id.
 type inflight struct {
 	mu    sync.Mutex
 	calls map[string]*running
 }
 
-// begin enters a request; false if one with this id is still running.
+// begin adds a request. It returns false if one with this id is still running.
 func (f *inflight) begin(id []byte, call *running) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,7 +35,7 @@ func (f *inflight) begin(id []byte, call *running) bool {
 	return true
 }
 
-// finish tells whether the request was still wanted.
+// finish removes a request. It returns false if the client canceled it.
 func (f *inflight) finish(id []byte, call *running) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -46,7 +46,7 @@ func (f *inflight) finish(id []byte, call *running) bool {
 	return true
 }
 
-// cancel takes a request back, as its client asks.
+// cancel cancels a request at the client's request.
 func (f *inflight) cancel(id []byte) {
 	f.mu.Lock()
 	call := f.calls[string(id)]
@@ -57,7 +57,7 @@ func (f *inflight) cancel(id []byte) {
 	}
 }
 
-// cancelAll ends every request. Each still says so, to whoever listens.
+// cancelAll cancels every request. Each still sends its response.
 func (f *inflight) cancelAll() {
 	f.mu.Lock()
 	calls := slices.Collect(maps.Values(f.calls))
@@ -67,8 +67,8 @@ func (f *inflight) cancelAll() {
 	}
 }
 
-// questions are the requests that we sent to a client of the legacy era and that
-// wait for an answer.
+// questions holds the requests that the server sent to a client of the legacy era and that wait for
+// a response.
 type questions struct {
 	mu      sync.Mutex
 	last    int
@@ -76,15 +76,15 @@ type questions struct {
 	closed  bool
 }
 
-// maxQuestions is how many may be open at a client; no person reads more.
+// maxQuestions is the maximum number of open questions for a client; no person reads more.
 const maxQuestions = 256
 
 var (
-	errNobody  = errors.New("the client is gone")
-	errTooMany = errors.New("too many questions are open at the client")
+	errDisconnected = errors.New("the client has disconnected")
+	errTooMany      = errors.New("too many questions are open at the client")
 )
 
-// put sends a request and waits for the client's answer to it.
+// put sends a request and waits for the client's response.
 func (q *questions) put(ctx context.Context, send func([]byte) error, method string, params []byte) (message, error) {
 	id, answer, err := q.open()
 	if err != nil {
@@ -97,13 +97,13 @@ func (q *questions) put(ctx context.Context, send func([]byte) error, method str
 	select {
 	case m, open := <-answer:
 		if !open {
-			return m, errNobody
+			return m, errDisconnected
 		}
 		return m, nil
 	case <-ctx.Done():
 		q.forget(id)
 		withdrawn := jsontree.Obj(jsontree.M("requestId", jsontree.Str(id)))
-		_ = send(notification("notifications/cancelled", withdrawn.Append(nil))) // who is gone needs no news
+		_ = send(notification("notifications/cancelled", withdrawn.Append(nil))) // the client may have disconnected
 		return message{}, ctx.Err()
 	}
 }
@@ -112,7 +112,7 @@ func (q *questions) open() (string, chan message, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return "", nil, errNobody
+		return "", nil, errDisconnected
 	}
 	if len(q.waiting) >= maxQuestions {
 		return "", nil, errTooMany
@@ -133,8 +133,8 @@ func (q *questions) forget(id string) {
 	delete(q.waiting, id)
 }
 
-// answer hands a response to whoever waits for it; one that nobody waits for is
-// dropped.
+// answer passes a response to the goroutine that waits for it. It drops a response that nothing
+// waits for.
 func (q *questions) answer(m *message) {
 	id, err := strconv.Unquote(string(m.id))
 	if err != nil {
@@ -148,7 +148,7 @@ func (q *questions) answer(m *message) {
 	}
 }
 
-// close tells everyone who waits that no answer will come.
+// close ends all waits: no more responses will come.
 func (q *questions) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,13 +15,13 @@ import (
 	"remit/internal/contract/jsontree"
 )
 
-// failing is a client that has gone.
+// failing is a client that has disconnected.
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, errors.New("gone") }
 
-// TestWriterOfNobody: what nobody reads is not kept.
-func TestWriterOfNobody(t *testing.T) {
+// TestWriterAfterDisconnect checks that output is not queued for a client that has disconnected.
+func TestWriterAfterDisconnect(t *testing.T) {
 	w := newWriter(failing{})
 	line := bytes.Repeat([]byte("x"), 100_000)
 	for range 1000 {
@@ -31,14 +31,14 @@ func TestWriterOfNobody(t *testing.T) {
 	queued := w.size
 	w.mu.Unlock()
 	if queued > highWater+len(line)+1 {
-		t.Errorf("%d bytes wait for nobody", queued)
+		t.Errorf("%d bytes are queued after the disconnect", queued)
 	}
 	if w.close() == nil {
-		t.Error("a client that is gone is no error")
+		t.Error("no error though the client has disconnected")
 	}
 }
 
-// TestWriterKeepsOrder: lines of all lengths leave whole, in the order they were sent.
+// TestWriterKeepsOrder checks that lines of all lengths are written completely and in order.
 func TestWriterKeepsOrder(t *testing.T) {
 	var out, want bytes.Buffer
 	w := newWriter(&out)
@@ -56,33 +56,33 @@ func TestWriterKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestHonourLooksNoFurther: of a list without end, only as much is looked up as one
-// client may watch, also if nothing of it can be watched.
-func TestHonourLooksNoFurther(t *testing.T) {
+// TestWatchableLimit checks that only as many entries of a list are looked up as one client
+// may watch.
+func TestWatchableLimit(t *testing.T) {
 	names := jsontree.Arr()
 	for range 45_000 {
 		names.Members = append(names.Members, jsontree.Member{Value: jsontree.Str("x")})
 	}
 	looks := 0
-	kept := honour(&names, mostTasks, func(string) bool {
+	kept := watchable(&names, maxTasks, func(string) bool {
 		looks++
 		return false
 	})
-	if looks != mostTasks || len(kept.Members) != 0 {
-		t.Errorf("%d looks, %d kept", looks, len(kept.Members))
+	if looks != maxTasks || len(kept.Members) != 0 {
+		t.Errorf("%d lookups, %d watched", looks, len(kept.Members))
 	}
 }
 
-// TestStreamKeeps: of one stream the latest events are kept, and all are counted
-// until they are forgotten.
-func TestStreamKeeps(t *testing.T) {
+// TestStreamLimits checks that the latest events of a stream are kept, and that the total is
+// counted correctly.
+func TestStreamLimits(t *testing.T) {
 	var all archive
 	for _, tc := range []struct {
 		name         string
 		size, events int
 		kept         int
 	}{
-		{"few", 10, 5, 5}, {"many", 10, 500, keptEvents}, {"large", 50_000, 10, 2}, {"one that is too large", keptBytes + 1, 3, 1},
+		{"few", 10, 5, 5}, {"many", 10, 500, maxEvents}, {"large", 50_000, 10, 2}, {"one that is too large", maxStreamBytes + 1, 3, 1},
 	} {
 		s := newStream(1, &all)
 		for range tc.events {
@@ -97,16 +97,15 @@ func TestStreamKeeps(t *testing.T) {
 		s.forget()
 		s.add([]byte("late"))
 		if all.bytes.Load() != 0 {
-			t.Errorf("%s: %d bytes are kept for nobody", tc.name, all.bytes.Load())
+			t.Errorf("%s: %d bytes are kept after the end", tc.name, all.bytes.Load())
 		}
 	}
 }
 
-// TestStreamsInAll: when there is too much of all streams, nothing is kept that no
-// reader waits for.
-func TestStreamsInAll(t *testing.T) {
+// TestArchiveLimit checks that over the total limit only events with a waiting reader are kept.
+func TestArchiveLimit(t *testing.T) {
 	var all archive
-	all.bytes.Store(keptInAll)
+	all.bytes.Store(maxArchiveBytes)
 	unread, read := newStream(1, &all), newStream(2, &all)
 	detach := read.attach(func() {})
 	defer detach()
@@ -119,26 +118,25 @@ func TestStreamsInAll(t *testing.T) {
 	}
 }
 
-// TestStreamOfAReaderIsKept: what is over but not yet read by somebody who came back
-// for it is not forgotten, however many streams come after it.
-func TestStreamOfAReaderIsKept(t *testing.T) {
+// TestStreamWithReaderIsKept checks that a stream that has ended is kept while it has a reader.
+func TestStreamWithReaderIsKept(t *testing.T) {
 	var all archive
 	n := newSession(&Server{}, client{}, time.Now(), &all)
 	read := n.newStream()
 	detach := read.attach(func() {})
 	read.add([]byte("answer"))
 	read.end()
-	for range 3 * keptStreams {
+	for range 3 * maxKeptStreams {
 		n.newStream().end()
 	}
-	n.makeRoom()
+	n.dropAllEnded()
 	if texts, _, _, _ := read.after(0); len(texts) != 1 || n.stream(read.number) != read {
-		t.Error("the stream was forgotten while somebody read it")
+		t.Error("the stream was dropped while it had a reader")
 	}
 	detach()
-	n.makeRoom()
+	n.dropAllEnded()
 	if texts, _, _, _ := read.after(0); len(texts) != 0 || n.stream(read.number) != nil {
-		t.Error("the stream is kept though nobody reads it")
+		t.Error("the stream is kept without a reader")
 	}
 }
 
@@ -161,7 +159,7 @@ func testStates() *States {
 	}
 }
 
-// TestStateOfAnotherSecret: what one server sealed means nothing to another.
+// TestStateOfAnotherSecret checks that a state of another server is rejected.
 func TestStateOfAnotherSecret(t *testing.T) {
 	ours, theirs := testStates(), testStates()
 	theirs.Secret = func() ([]byte, error) { return []byte("another"), nil }
@@ -180,8 +178,8 @@ func TestStateOfAnotherSecret(t *testing.T) {
 	}
 }
 
-// TestStateOfAnotherPlace: what was agreed to in one place is nothing in another.
-func TestStateOfAnotherPlace(t *testing.T) {
+// TestStateOfAnotherWorkspace checks that a state of another workspace is rejected.
+func TestStateOfAnotherWorkspace(t *testing.T) {
 	here, there := testStates(), testStates()
 	here.Place, there.Place = "here", "there"
 	sealed, err := there.seal(&state{Principal: "ann", Subject: []byte("s"), Approved: true})
@@ -196,15 +194,14 @@ func TestStateOfAnotherPlace(t *testing.T) {
 	}
 }
 
-// TestStateWithoutSecret: a server that cannot keep secrets fails, and says nothing
-// of why.
+// TestStateWithoutSecret checks that a missing secret is an error that does not reveal the cause.
 func TestStateWithoutSecret(t *testing.T) {
 	s := testStates()
 	s.Secret = func() ([]byte, error) { return nil, errors.New("open /home/ann/.config: denied") }
-	if _, err := s.seal(&state{}); err == nil || strings.Contains(faultOf(err, modern).text, "/home") {
+	if _, err := s.seal(&state{}); err == nil || strings.Contains(toRPCError(err, modern).text, "/home") {
 		t.Errorf("seal: %v", err)
 	}
-	if _, err := s.open(t.Context(), "x", "", nil); err == nil || strings.Contains(faultOf(err, modern).text, "/home") {
+	if _, err := s.open(t.Context(), "x", "", nil); err == nil || strings.Contains(toRPCError(err, modern).text, "/home") {
 		t.Errorf("open: %v", err)
 	}
 	s = testStates()
@@ -215,15 +212,15 @@ func TestStateWithoutSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.open(t.Context(), sealed, "", []byte("s")); err == nil || faultOf(err, modern).code != codeInternal {
+	if _, err := s.open(t.Context(), sealed, "", []byte("s")); err == nil || toRPCError(err, modern).code != codeInternal {
 		t.Errorf("a state that cannot be spent was used: %v", err)
 	}
 }
 
-// FuzzState: no string opens but the one that was sealed, as it was sealed.
+// FuzzState checks that only the exact sealed string can be opened.
 func FuzzState(f *testing.F) {
 	s := testStates()
-	secret := []byte(rand.Text()) // every process has its own, so that none knows what another has sealed
+	secret := []byte(rand.Text()) // every process has its own, so that seeds of other processes are not valid
 	s.Secret = func() ([]byte, error) { return secret, nil }
 	sealed, err := s.seal(&state{Principal: "ann", Subject: []byte("s"), Number: 1})
 	if err != nil {
@@ -246,12 +243,12 @@ func FuzzState(f *testing.F) {
 			}
 		}
 		if _, err := s.open(t.Context(), sealed, text, []byte("s")); err == nil && text != "ann" {
-			t.Errorf("%q passes for ann", text)
+			t.Errorf("%q is accepted for ann", text)
 		}
 	})
 }
 
-// FuzzHeaders: a value that was encoded comes back, and what comes back can be sent.
+// FuzzHeaders checks that encoded values round-trip, and that decoded values can be sent.
 func FuzzHeaders(f *testing.F) {
 	for _, seed := range []string{"", "plain", "é", " padded ", "=?base64?SGVsbG8=?=", "=?base64?SGVsbG8?=", "=?base64?=", "=?base64??=", "a\tb", "a\x7fb", "line1\nline2"} {
 		f.Add(seed)
@@ -273,13 +270,13 @@ func FuzzHeaders(f *testing.F) {
 		if sameText(value, &number) {
 			var n float64
 			if json.Unmarshal([]byte(value), &n) != nil || n != 42 {
-				t.Errorf("%q passes for 42", value)
+				t.Errorf("%q is accepted for 42", value)
 			}
 		}
 	})
 }
 
-// FuzzMessages: what is taken apart is what another reader of JSON sees.
+// FuzzMessages checks that parsed messages match what encoding/json reads.
 func FuzzMessages(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`, `{"jsonrpc":"2.0","id":"\u0061","method":"ping","params":{}}`, `[{"jsonrpc":"2.0","method":"x"}]`,

@@ -18,7 +18,7 @@ import (
 
 const keyName = "io.remit/idempotencyKey"
 
-// keyedRig is a rig that keeps keys, with the one tool that writes.
+// keyedRig is a rig with idempotency keys and the one tool that writes.
 func keyedRig(t testing.TB, mode approval.Mode) *rig {
 	t.Helper()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}, approve: mode})
@@ -27,7 +27,7 @@ func keyedRig(t testing.TB, mode approval.Mode) *rig {
 	return r
 }
 
-// withMeta is a write with members of _meta, in either era.
+// withMeta returns a write with members of _meta, in either era.
 func withMeta(modernEra bool, args, members string) string {
 	params := `{"name":"write_memory_entry","arguments":` + args + `,"_meta":`
 	if modernEra {
@@ -57,7 +57,7 @@ func linesOf(t testing.TB, r *rig) int {
 	return strings.Count(string(data), "\n")
 }
 
-// TestKeys: a repeat gets the same result, which says that it is one.
+// TestKeys checks that a repeated call gets the same result, marked as replayed.
 func TestKeys(t *testing.T) {
 	eras(t, approval.Auto, func(t *testing.T, r *rig, write func(args, members string) reply) {
 		const key = `"` + keyName + `":"k-1"`
@@ -70,7 +70,7 @@ func TestKeys(t *testing.T) {
 		}
 		if signed := first.at("result", "_meta", "io.modelcontextprotocol/serverInfo"); signed != nil {
 			if fmt.Sprint(again.at("result", "_meta", "io.modelcontextprotocol/serverInfo")) != fmt.Sprint(signed) || again.at("result", "resultType") != "complete" {
-				t.Errorf("the repeat is not signed: %s", again.body)
+				t.Errorf("the repeated call has no serverInfo: %s", again.body)
 			}
 		}
 		other := write(strings.Replace(entry, `"x"`, `"y"`, 1), key)
@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 	})
 }
 
-// TestBadKeys are faults of the request, told in words.
+// TestBadKeys checks that invalid keys are rejected with a clear message.
 func TestBadKeys(t *testing.T) {
 	eras(t, approval.Auto, func(t *testing.T, r *rig, write func(args, members string) reply) {
 		for value, want := range map[string]string{
@@ -106,8 +106,9 @@ func TestBadKeys(t *testing.T) {
 	})
 }
 
-// TestKeyInRounds: the state remembers the key, and a repeat asks nobody.
-func TestKeyInRounds(t *testing.T) {
+// TestKeyInContinuation checks that the state contains the key, and that a repeated call asks
+// nobody.
+func TestKeyInContinuation(t *testing.T) {
 	r := keyedRig(t, approval.Ask)
 	const tool, key = "write_memory_entry", `"` + keyName + `":"k-1"`
 	asked := r.ask(withMeta(true, entry, key))
@@ -124,7 +125,7 @@ func TestKeyInRounds(t *testing.T) {
 	}
 }
 
-// FuzzKey sends anything as a key: it is one, or a fault of the request.
+// FuzzKey checks that any key is either valid or rejected.
 func FuzzKey(f *testing.F) {
 	for _, seed := range []string{`"k"`, `""`, `7`, `"\u0041"`, `"\ud800"`, `{"a":1}`, `null`, "\"\x7f\"", `"k","x":"y"`} {
 		f.Add(seed)

@@ -16,8 +16,8 @@ import (
 
 const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 
-// TestSessionLife: from initialize to DELETE, and nothing after it.
-func TestSessionLife(t *testing.T) {
+// TestSessionLifecycle checks a session from initialize to DELETE.
+func TestSessionLifecycle(t *testing.T) {
 	r := newRig(t, setup{})
 	got := r.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		"MCP-Protocol-Version", "2025-11-25", "Mcp-Method", "initialize") // some clients send both
@@ -60,8 +60,7 @@ func TestSessionLife(t *testing.T) {
 	}
 }
 
-// TestSessionRefusals: a session is for the endpoint, the principal and the
-// version that it was opened with.
+// TestSessionRefusals checks that a session is valid only for its endpoint, principal and version.
 func TestSessionRefusals(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-06-18", `{}`)
@@ -73,9 +72,9 @@ func TestSessionRefusals(t *testing.T) {
 		{"none", []string{"Mcp-Session-Id", ""}, 400, 400},
 		{"unknown", []string{"Mcp-Session-Id", "AAAAAAAAAAAAAAAAAAAAAAAAAA"}, 404, 404},
 		{"in small letters", []string{"Mcp-Session-Id", strings.ToLower(s.id)}, 404, 404},
-		{"somebody else's", []string{principalHeader, "eve"}, 404, 404},
-		{"a version that nobody knows", []string{"MCP-Protocol-Version", "2024-01-01"}, 400, 400},
-		{"a version that is none", []string{"MCP-Protocol-Version", "latest"}, 400, 400},
+		{"another principal", []string{principalHeader, "eve"}, 404, 404},
+		{"an unknown version", []string{"MCP-Protocol-Version", "2024-01-01"}, 400, 400},
+		{"not a version", []string{"MCP-Protocol-Version", "latest"}, 400, 400},
 		{"a version of the other era", []string{"MCP-Protocol-Version", "2026-07-28"}, 400, 405},
 		{"no version", []string{"MCP-Protocol-Version", ""}, 200, 0},
 		{"another version that is known", []string{"MCP-Protocol-Version", "2025-11-25"}, 200, 0},
@@ -104,8 +103,8 @@ func TestSessionRefusals(t *testing.T) {
 	s.do(two).want(t, "two sessions at once", http.StatusNotFound, -32600)
 }
 
-// TestFixedSession: nobody chooses the id of a session.
-func TestFixedSession(t *testing.T) {
+// TestSessionIDNotChosenByClient checks that clients cannot choose a session id.
+func TestSessionIDNotChosenByClient(t *testing.T) {
 	r := newRig(t, setup{})
 	greeting := message(1, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`)
 	got := r.post(greeting, "Mcp-Session-Id", "AAAAAAAAAAAAAAAAAAAAAAAAAA")
@@ -131,19 +130,19 @@ func TestNegotiation(t *testing.T) {
 			t.Errorf("HTTP, %q: %d %s, want %s", wanted, got.status, got.body, want)
 		}
 		a, _ := open(t, approval.Auto)
-		if told := at(mustJSON(t, talk(t, a, greeting)["1"]), "result", "protocolVersion"); told != want {
-			t.Errorf("stdio, %q: %v, want %s", wanted, told, want)
+		if change := at(mustJSON(t, talk(t, a, greeting)["1"]), "result", "protocolVersion"); change != want {
+			t.Errorf("stdio, %q: %v, want %s", wanted, change, want)
 		}
 	}
 	if got := r.post(message(1, "initialize", `{}`)); got.at("result", "protocolVersion") != "2025-11-25" {
-		t.Errorf("a client that says nothing: %d %s", got.status, got.body)
+		t.Errorf("a client without a description: %d %s", got.status, got.body)
 	}
 }
 
-// TestIdleSessions: a session that nobody uses ends, one with a stream does not.
+// TestIdleSessions checks that an idle session ends, and one with a stream does not.
 func TestIdleSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, setup{pipes: true, limits: mcp.Limits{Idle: 10 * time.Minute}})
+		r := newRig(t, setup{memNetwork: true, limits: mcp.Limits{Idle: 10 * time.Minute}})
 		unused, used, listening := r.initialize("2025-11-25", `{}`), r.initialize("2025-11-25", `{}`), r.initialize("2025-11-25", `{}`)
 		stream := listening.get()
 		for range 3 {
@@ -161,8 +160,8 @@ func TestIdleSessions(t *testing.T) {
 	})
 }
 
-// TestDeleteEndsWhatRuns: the calls and streams of a session end with it.
-func TestDeleteEndsWhatRuns(t *testing.T) {
+// TestDeleteEndsCalls checks that the calls and streams of a session end with it.
+func TestDeleteEndsCalls(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
 	standing := s.get()
@@ -186,7 +185,7 @@ func mustJSON(t testing.TB, v any) string {
 	return string(marshal(t, v))
 }
 
-// TestCancelOverHTTP: a call that its client takes back stops, and is not answered.
+// TestCancelOverHTTP checks that a canceled call stops and gets no response.
 func TestCancelOverHTTP(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
@@ -197,16 +196,16 @@ func TestCancelOverHTTP(t *testing.T) {
 		return len(answers) == 1
 	})
 	if got := <-answers; got.at("result") != nil || got.at("id") != nil {
-		t.Errorf("it was answered: %d %s", got.status, got.body)
+		t.Errorf("there was a response: %d %s", got.status, got.body)
 	}
 	if got := s.post(call("slow", "test_simple_text", `{}`)); got.text() == "" {
 		t.Errorf("the id cannot be used again: %s", got.body)
 	}
 }
 
-// TestCancelWithdrawsTheQuestion: whoever takes back a call that waits for a
-// person gets the question back too, and nothing is done.
-func TestCancelWithdrawsTheQuestion(t *testing.T) {
+// TestCancelCancelsQuestion checks that canceling a call that waits for a person also cancels
+// the question, and that nothing is written.
+func TestCancelCancelsQuestion(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s := r.initialize("2025-11-25", `{"elicitation":{"form":{}}}`)
 	stream := s.start(write)
@@ -220,16 +219,16 @@ func TestCancelWithdrawsTheQuestion(t *testing.T) {
 		t.Errorf("the question was not withdrawn: %s", withdrawn.data)
 	}
 	if rest := stream.ended(); len(rest) != 0 {
-		t.Errorf("it was answered: %v", rest)
+		t.Errorf("there was a response: %v", rest)
 	}
 	s.post(`{"jsonrpc":"2.0","id":"remit-1","result":{"action":"accept","content":{}}}`)
 	time.Sleep(20 * time.Millisecond)
 	if _, err := os.Stat(filepath.Join(r.root, ".claude/memory/decisions.jsonl")); err == nil {
-		t.Error("it was written all the same")
+		t.Error("the entry was written nevertheless")
 	}
 }
 
-// TestSameIDTwice: an id is free again once its request is answered, not before.
+// TestSameIDTwice checks that an id can be reused only after its request has ended.
 func TestSameIDTwice(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
@@ -254,8 +253,8 @@ func TestSameIDTwice(t *testing.T) {
 	s.post(call("a/b", "test_simple_text", `{}`)).want(t, "the id again", 200, nil)
 }
 
-// TestCancelByAnotherSpelling: an id is the string, not the way it is spelt.
-func TestCancelByAnotherSpelling(t *testing.T) {
+// TestCancelNormalizesID checks that ids are compared as strings, not by their encoding.
+func TestCancelNormalizesID(t *testing.T) {
 	a, _ := open(t, approval.Ask)
 	c := converse(t, a)
 	c.send(canElicit)
@@ -269,7 +268,7 @@ func TestCancelByAnotherSpelling(t *testing.T) {
 	c.end()
 }
 
-// answerTo accepts what a question asks.
+// answerTo returns a response that accepts a question.
 func answerTo(question event) string {
 	id, _ := at(question.data, "id").(string)
 	result := `{"action":"accept","content":{"username":"u","email":"e","reason":"r","ok":true}}`
@@ -282,8 +281,8 @@ func answerTo(question event) string {
 	return `{"jsonrpc":"2.0","id":"` + id + `","result":` + result + `}`
 }
 
-// TestQuestions: what a client is asked while its call runs, on the stream of the
-// call, or on the standing stream if it takes JSON alone.
+// TestQuestions checks that questions during a call come on its stream, or on the general stream if
+// the client accepts only JSON.
 func TestQuestions(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ tool, args, method, want string }{
@@ -339,7 +338,8 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestApprovalOverHTTP: a person approves through the client; a hasty no is none.
+// TestApprovalOverHTTP checks approval through the client; a refusal that comes too fast does not
+// count.
 func TestApprovalOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -356,7 +356,7 @@ func TestApprovalOverHTTP(t *testing.T) {
 		{"client fails", `"error":{"code":-32601,"message":"no"}`, 0, `\"status\":\"pending\"`, false},
 	} {
 		inBubble(t, tc.name, func(t *testing.T) {
-			r := newRig(t, setup{toolsets: []string{"learning-os"}, pipes: true})
+			r := newRig(t, setup{toolsets: []string{"learning-os"}, memNetwork: true})
 			s := r.initialize("2025-11-25", `{"elicitation":{}}`)
 			stream := s.start(write)
 			question := stream.next()
@@ -372,8 +372,8 @@ func TestApprovalOverHTTP(t *testing.T) {
 	}
 }
 
-// TestProgress: on the stream of the call, before its answer, by its own token,
-// and only for those who gave one.
+// TestProgress checks that progress comes before the result, with the client's token, and only if
+// there is one.
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
@@ -397,13 +397,13 @@ func TestProgress(t *testing.T) {
 	for _, meta := range []string{`{}`, `{"progressToken":null}`, `{"progressToken":{}}`} {
 		got := s.post(message(2, "tools/call", `{"name":"test_tool_with_progress","arguments":{},"_meta":`+meta+`}`))
 		if got.header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: somebody who did not ask was told: %s", meta, got.body)
+			t.Errorf("%s: a client without a token got progress: %s", meta, got.body)
 		}
 	}
 }
 
-// TestLogLevels: a client hears of what is as grave as it wants to hear, from the
-// moment it says so.
+// TestLogLevels checks that a client gets log messages of its level and above, from the moment it
+// sets the level.
 func TestLogLevels(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
 	logged := func() int {

@@ -14,8 +14,8 @@ import (
 	"remit/internal/frontends/mcp"
 )
 
-// TestBodyThatIsTooLarge: whether it says so or not.
-func TestBodyThatIsTooLarge(t *testing.T) {
+// TestBodyTooLarge checks large bodies with and without Content-Length.
+func TestBodyTooLarge(t *testing.T) {
 	r := newRig(t, setup{limits: mcp.Limits{Body: 1000}})
 	s := r.initialize("2025-11-25", `{}`)
 	fits := message(1, "ping", `{"x":"`+strings.Repeat("x", 900)+`"}`)
@@ -37,7 +37,7 @@ func TestBodyThatIsTooLarge(t *testing.T) {
 	}
 }
 
-// TestContentTypes: JSON comes in, JSON or a stream goes out.
+// TestContentTypes checks Content-Type and Accept.
 func TestContentTypes(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
@@ -77,9 +77,9 @@ func TestContentTypes(t *testing.T) {
 	}
 }
 
-// TestTooManyAtOnce: what runs is bounded; what only waits, for a person or for
-// news, does not keep others from being served.
-func TestTooManyAtOnce(t *testing.T) {
+// TestTooManyRequests checks the limit of concurrent requests; requests that wait for a person or
+// for notifications do not count.
+func TestTooManyRequests(t *testing.T) {
 	r := newRig(t, setup{limits: mcp.Limits{Running: 2}})
 	s := r.initialize("2025-11-25", allThree)
 	for i := range 4 {
@@ -104,7 +104,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	for _, got := range []reply{s.post(ping), r.ask(modern(1, discover, "", `{}`))} {
 		got.want(t, "one too many", http.StatusServiceUnavailable, -33000)
 		if got.header.Get("Retry-After") == "" {
-			t.Errorf("it does not say when: %v", got.header)
+			t.Errorf("no Retry-After: %v", got.header)
 		}
 	}
 	cancel()
@@ -113,7 +113,7 @@ func TestTooManyAtOnce(t *testing.T) {
 	eventually(t, "there is room again", func() bool { return s.post(ping).status == http.StatusOK })
 }
 
-// TestTooManySessions: a new client makes room for itself where nobody is at home.
+// TestTooManySessions checks that a new session replaces an idle one when the limit is reached.
 func TestTooManySessions(t *testing.T) {
 	c := newClock()
 	r := newRig(t, setup{limits: mcp.Limits{Sessions: 2}, now: c.now})
@@ -155,16 +155,15 @@ func TestTooManyStreams(t *testing.T) {
 	})
 }
 
-// TestSlowBody: whoever does not finish their request is told so in time, and the
-// connection ends.
+// TestSlowBody checks that an incomplete request times out and that the connection is closed.
 func TestSlowBody(t *testing.T) {
 	for _, head := range []string{
 		"Content-Length: 2000000\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
 		"Content-Length: 1100000\r\n\r\n" + strings.Repeat(" ", 1_000_000),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t, setup{pipes: true, limits: mcp.Limits{Upload: 5 * time.Second}})
-			conn, err := r.pipes.dial()
+			r := newRig(t, setup{memNetwork: true, limits: mcp.Limits{Upload: 5 * time.Second}})
+			conn, err := r.memNetwork.dial()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -177,16 +176,17 @@ func TestSlowBody(t *testing.T) {
 				t.Errorf("%d after %s: %s", got.status, took, got.body)
 			}
 			if n, err := conn.Read(make([]byte, 1)); err == nil || time.Since(began) > 10*time.Second {
-				t.Errorf("the connection goes on: %d, %v", n, err)
+				t.Errorf("the connection is still open: %d, %v", n, err)
 			}
 		})
 	}
 }
 
-// TestClientThatDoesNotRead: it holds up nobody else, and is given up.
-func TestClientThatDoesNotRead(t *testing.T) {
+// TestSlowReader checks that a client that does not read delays nobody else and is
+// disconnected.
+func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, setup{pipes: true})
+		r := newRig(t, setup{memNetwork: true})
 		s := r.initialize("2025-11-25", `{}`)
 		body := modern(1, listens, `"notifications":{"toolsListChanged":true}`, `{}`)
 		var conns []io.ReadWriteCloser
@@ -194,7 +194,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			fmt.Sprintf("GET /mcp HTTP/1.1\r\nHost: p\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", s.id),
 			fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: p\r\nContent-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\nContent-Length: %d\r\n\r\n%s", listens, len(body), body),
 		} {
-			conn, err := r.pipes.dial()
+			conn, err := r.memNetwork.dial()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if r.http.Streams() != 0 {
-			t.Errorf("%d streams are still held", r.http.Streams())
+			t.Errorf("%d streams are still open", r.http.Streams())
 		}
 		for _, conn := range conns {
 			conn.Close()
@@ -221,8 +221,8 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	})
 }
 
-// TestKeptBytes: what is kept for clients that come back is little, and forgotten
-// with the session.
+// TestKeptBytes checks that few events are kept for reconnecting clients, and none after the
+// session has ended.
 func TestKeptBytes(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	writeFile(t, r, "README.md", strings.Repeat("0123456789abcde\n", 30_000))
@@ -240,12 +240,12 @@ func TestKeptBytes(t *testing.T) {
 	}
 	s.delete()
 	if kept := r.http.Kept(); kept != 0 {
-		t.Errorf("%d bytes are kept for nobody", kept)
+		t.Errorf("%d bytes are kept after the end", kept)
 	}
 }
 
-// TestKeptAfterTheEnd: calls that end after their session leave nothing behind.
-func TestKeptAfterTheEnd(t *testing.T) {
+// TestKeptAfterSessionEnd checks that calls that end after their session keep nothing.
+func TestKeptAfterSessionEnd(t *testing.T) {
 	r := newRig(t, setup{})
 	for range 20 {
 		s := r.initialize("2025-11-25", allThree)
@@ -260,8 +260,8 @@ func TestKeptAfterTheEnd(t *testing.T) {
 	eventually(t, "nothing is kept", func() bool { return r.http.Kept() == 0 && r.http.Running() == 0 })
 }
 
-// TestManyLarge: large requests are bounded together, and give back what they took.
-func TestManyLarge(t *testing.T) {
+// TestLargeRequestLimit checks the total limit of large requests, and that it is released.
+func TestLargeRequestLimit(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
 	large := message(1, "ping", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`)
@@ -275,8 +275,8 @@ func TestManyLarge(t *testing.T) {
 	}
 }
 
-// TestOddIDs: an id comes back as it was sent.
-func TestOddIDs(t *testing.T) {
+// TestUnusualIDs checks that an id is returned as it was sent.
+func TestUnusualIDs(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
 	for _, id := range []string{
 		`0`, `-1`, `1.5`, `1e3`, `12345678901234567890123456789`, `""`, `"` + strings.Repeat("x", 4000) + `"`, `"é"`, `"<&>"`, `"\u0000"`, `"\""`, `"\\"`,
@@ -289,7 +289,7 @@ func TestOddIDs(t *testing.T) {
 	for _, id := range []string{`null`, `true`, `[]`, `{}`, `[1]`, `"` + strings.Repeat("x", 4096) + `"`} {
 		s.post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).want(t, id, http.StatusBadRequest, -32600)
 	}
-	for i := range 3 { // a slow one does not get in the way of another with a longer name
+	for i := range 3 { // a string of digits is a valid id
 		s.post(call(strconv.Itoa(i), "test_simple_text", `{}`)).want(t, "a string of digits", http.StatusOK, nil)
 	}
 }

@@ -14,8 +14,8 @@ const subscription = "io.modelcontextprotocol/subscriptionId"
 
 const listens = "subscriptions/listen"
 
-// TestListen: the acknowledgement comes first, then what was asked for and nothing
-// else, each with the id as it was sent.
+// TestListen checks that the acknowledgement comes first, then only the requested notifications,
+// each with the subscription id.
 func TestListen(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -76,7 +76,7 @@ func TestListenRefusals(t *testing.T) {
 	}
 }
 
-// TestListenToResources: what changes on the disk is told, of what was asked for.
+// TestListenToResources checks that changes on disk are sent for the watched resources only.
 func TestListenToResources(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
@@ -95,7 +95,7 @@ func TestListenToResources(t *testing.T) {
 	only.quiet()
 }
 
-// TestListenToTasks: the owner of a task hears of its changes, nobody else does.
+// TestListenToTasks checks that only the owner of a task is notified of its changes.
 func TestListenToTasks(t *testing.T) {
 	t.Parallel()
 	const knows = `{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
@@ -104,7 +104,7 @@ func TestListenToTasks(t *testing.T) {
 	filter := `"notifications":{"taskIds":["` + id + `","nobody",7]}`
 	eve := r.listen(modern(2, listens, filter, knows), principalHeader, "eve")
 	if ack := eve.next(); mustJSON(t, at(ack.data, "params", "notifications")) != `{"taskIds":[]}` {
-		t.Errorf("somebody else's: %s", ack.data)
+		t.Errorf("another principal: %s", ack.data)
 	}
 	stream := r.listen(modern(1, listens, filter, knows))
 	if ack := stream.next(); mustJSON(t, at(ack.data, "params", "notifications")) != `{"taskIds":["`+id+`"]}` {
@@ -124,8 +124,8 @@ func TestListenToTasks(t *testing.T) {
 	eve.quiet()
 }
 
-// TestListenToTooMuch: a filter without end is looked at as far as it may go.
-func TestListenToTooMuch(t *testing.T) {
+// TestListenFilterLimit checks that a long filter is read only up to the limit.
+func TestListenFilterLimit(t *testing.T) {
 	t.Parallel()
 	const knows = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 	r := newRig(t, setup{})
@@ -141,9 +141,9 @@ func TestListenToTooMuch(t *testing.T) {
 	}
 }
 
-// TestListenUntilTheEnd: when the server ends, a listener gets the answer to its
-// request, and sessions their end.
-func TestListenUntilTheEnd(t *testing.T) {
+// TestListenUntilShutdown checks that subscriptions get their result at shutdown, and that sessions
+// end.
+func TestListenUntilShutdown(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
 	standing, asking := s.get(), s.start(call(1, "test_elicitation", `{"message":"m"}`))
@@ -162,7 +162,7 @@ func TestListenUntilTheEnd(t *testing.T) {
 	}
 	late := r.listen(modern(2, listens, `"notifications":{}`, `{}`))
 	if all := late.ended(); len(all) != 2 {
-		t.Errorf("whoever comes too late gets %+v", all)
+		t.Errorf("a request after shutdown gets %+v", all)
 	}
 	if r.http.Streams() != 0 {
 		t.Errorf("%d streams are left", r.http.Streams())
@@ -170,8 +170,8 @@ func TestListenUntilTheEnd(t *testing.T) {
 	s.post(ping).want(t, "a request that was on its way", http.StatusOK, nil)
 }
 
-// TestListenOverStdio: the same on one stream with everything else; a listener
-// that takes it back hears nothing more.
+// TestListenOverStdio checks subscriptions over stdio, and that a canceled one gets no more
+// notifications.
 func TestListenOverStdio(t *testing.T) {
 	r := newRig(t, setup{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -199,7 +199,7 @@ func TestListenOverStdio(t *testing.T) {
 		heard[at(got, "params", "_meta", subscription)]++
 	}
 	if heard["a"] != 1 || heard["c"] != 1 || heard["b"] != 0 {
-		t.Errorf("heard %v", heard)
+		t.Errorf("notifications %v", heard)
 	}
 	cancel() // as SIGTERM does
 	ends := map[any]int{}
@@ -215,16 +215,16 @@ func TestListenOverStdio(t *testing.T) {
 	c.end()
 }
 
-// TestNewsOfOneEraAlone: what a client looked at as a modern one is no news to it as
-// an old one.
-func TestNewsOfOneEraAlone(t *testing.T) {
+// TestNotificationsOfOneEra checks that a modern request for resources does not cause legacy
+// notifications.
+func TestNotificationsOfOneEra(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(t.Context(), "local", in, out) })
 	c.send(modern(1, "resources/list", ``, `{}`))
 	c.receive()
 	writeMemory(t, r, `{}`)
-	time.Sleep(700 * time.Millisecond) // longer than it takes to be noticed
+	time.Sleep(700 * time.Millisecond) // longer than a change takes to be noticed
 	c.send(message(2, "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}`))
 	if got := c.receive(); at(got, "id") != 2.0 {
 		t.Errorf("got %s", got)
@@ -233,8 +233,8 @@ func TestNewsOfOneEraAlone(t *testing.T) {
 	c.end()
 }
 
-// TestManyListenersOverStdio: one connection cannot listen without end.
-func TestManyListenersOverStdio(t *testing.T) {
+// TestTooManyListenersOverStdio checks the limit of subscriptions of one connection.
+func TestTooManyListenersOverStdio(t *testing.T) {
 	r := newRig(t, setup{})
 	c := speak(t, func(in io.Reader, out io.Writer) error { return r.server.ServeStdio(t.Context(), "local", in, out) })
 	refused := 0

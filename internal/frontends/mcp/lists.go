@@ -15,8 +15,8 @@ import (
 
 const defaultPage = 200
 
-// list answers with one page of a list.
-func (q *request) list(name string, items []item, keep time.Duration) ([]byte, error) {
+// list returns one page of a list.
+func (q *request) list(name string, items []item, ttl time.Duration) ([]byte, error) {
 	page, next, err := q.page(items)
 	if err != nil {
 		return nil, err
@@ -38,22 +38,22 @@ func (q *request) list(name string, items []item, keep time.Duration) ([]byte, e
 		b = jsontree.AppendString(append(b, `,"nextCursor":`...), next)
 	}
 	scope := "public"
-	if keep < keepFixed {
+	if ttl < ttlFixed {
 		scope = "private"
 	}
-	return q.end(q.cacheable(b, keep, scope)), nil
+	return q.end(q.cacheable(b, ttl, scope)), nil
 }
 
-// listOffers lists what does not change, as far as the client's grant reaches.
-func (q *request) listOffers(name string, all offers) ([]byte, error) {
-	keep := keepFixed
+// listFixed returns a page of a fixed list, with the entries that the client's grant allows.
+func (q *request) listFixed(name string, all fixedList) ([]byte, error) {
+	ttl := ttlFixed
 	if q.from.Grant != nil {
-		keep = keepGranted
+		ttl = ttlGranted
 	}
-	return q.list(name, all.within(q.from.Grant), keep)
+	return q.list(name, all.allowed(q.from.Grant), ttl)
 }
 
-// page cuts out the part of a list that the client's cursor names.
+// page returns the part of a list that the client's cursor selects.
 func (q *request) page(items []item) (page []item, next string, err error) {
 	size := q.server.PageSize
 	if size <= 0 {
@@ -62,7 +62,7 @@ func (q *request) page(items []item) (page []item, next string, err error) {
 	start := 0
 	if cursor, ok := q.params.Get("cursor"); ok && cursor.Kind != jsontree.Null {
 		if start, err = cursorStart(cursor.Text); err != nil || start > len(items) {
-			return nil, "", faultf(codeInvalidParams, "Invalid params: this list has no such cursor; list again from the start")
+			return nil, "", rpcErrorf(codeInvalidParams, "Invalid params: the cursor is not valid; list again without it")
 		}
 	}
 	end := min(start+size, len(items))
@@ -108,7 +108,7 @@ func resourceItem(r *engine.Resource) item {
 	return typed(v, r.MIME).Append(nil)
 }
 
-// described is what all entries have: a name, words for people, and more.
+// described returns the members that all entries share: name, title, description and more.
 func described(name, title, description string, more ...jsontree.Member) jsontree.Value {
 	v := jsontree.Obj(jsontree.M("name", jsontree.Str(name)))
 	if title != "" {
@@ -128,42 +128,42 @@ func typed(v jsontree.Value, mime string) *jsontree.Value {
 	return &v
 }
 
-// listResources lists what there is right now.
+// listResources lists the current resources.
 func (q *request) listResources(ctx context.Context) ([]byte, error) {
 	all, err := q.server.Engine.Resources(ctx, q.from.Grant)
 	if err != nil {
 		return nil, err
 	}
 	if q.from.era == legacy {
-		q.link.told().watchLists(true, true, true)
+		q.conn.notifications().watchLists(true, true, true)
 	}
 	items := make([]item, len(all))
 	for i := range all {
 		items[i] = resourceItem(&all[i])
 	}
-	return q.list("resources", items, keepCurrent)
+	return q.list("resources", items, ttlCurrent)
 }
 
 func (q *request) readResource(ctx context.Context) ([]byte, error) {
 	uri := q.params.Field("uri")
 	if uri.Kind != jsontree.String {
-		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to read")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: uri must be the URI of a resource")
 	}
 	peer, err := q.peer(ctx, nil)
 	if err != nil {
 		return nil, err
 	}
-	contents, err := q.server.Engine.Read(ctx, q.visitor(peer), uri.Text)
+	contents, err := q.server.Engine.Read(ctx, q.requester(peer), uri.Text)
 	if err != nil {
-		return q.elseAsk(q.noResource(err, uri))
+		return q.askOrFail(q.resourceNotFound(err, uri))
 	}
 	all := jsontree.List(contents, contentsValue)
 	b := all.Append(append(q.begin(1024), `"contents":`...))
-	return q.end(q.cacheable(b, keepCurrent, "private")), nil
+	return q.end(q.cacheable(b, ttlCurrent, "private")), nil
 }
 
-// noResource words a missing resource as the era has it.
-func (q *request) noResource(err error, uri jsontree.Value) error {
+// resourceNotFound converts a not-found error to the error code of the era.
+func (q *request) resourceNotFound(err error, uri jsontree.Value) error {
 	if contract.AsError(err).Kind != contract.NotFound {
 		return err
 	}
@@ -171,7 +171,7 @@ func (q *request) noResource(err error, uri jsontree.Value) error {
 	if q.from.era == legacy {
 		code = codeNoResource
 	}
-	return faultf(code, "Resource not found: %s", uri.Text).with("uri", uri)
+	return rpcErrorf(code, "Resource not found: %s", uri.Text).with("uri", uri)
 }
 
 func contentsValue(c engine.Contents) jsontree.Value {
@@ -187,12 +187,12 @@ func contentsValue(c engine.Contents) jsontree.Value {
 func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
 	name := q.params.Field("name")
 	if name.Kind != jsontree.String {
-		return nil, faultf(codeInvalidParams, "Invalid params: name must say which prompt to get")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: name must be the name of a prompt")
 	}
 	args := map[string]string{}
 	for _, m := range q.params.Field("arguments").Members {
 		if m.Value.Kind != jsontree.String {
-			return nil, faultf(codeInvalidParams, "Invalid params: the argument %s of a prompt must be a string", m.Key)
+			return nil, rpcErrorf(codeInvalidParams, "Invalid params: the argument %s of a prompt must be a string", m.Key)
 		}
 		args[m.Key] = m.Value.Text
 	}
@@ -200,9 +200,9 @@ func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	description, messages, err := q.server.Engine.StartPrompt(ctx, q.visitor(peer), name.Text, args)
+	description, messages, err := q.server.Engine.StartPrompt(ctx, q.requester(peer), name.Text, args)
 	if err != nil {
-		return q.elseAsk(err)
+		return q.askOrFail(err)
 	}
 	all := jsontree.List(messages, func(m engine.Message) jsontree.Value {
 		return jsontree.Obj(jsontree.M("role", jsontree.Str(m.Role)), jsontree.M("content", m.Content))
@@ -211,14 +211,14 @@ func (q *request) getPrompt(ctx context.Context) ([]byte, error) {
 	return q.end(all.Append(append(b, `,"messages":`...))), nil
 }
 
-// mostValues is how many completions the protocol lets us offer at once.
-const mostValues = 100
+// maxCompletions is the maximum number of completions that the protocol allows.
+const maxCompletions = 100
 
 func (q *request) complete(ctx context.Context) ([]byte, error) {
 	ref, argument := q.params.Field("ref"), q.params.Field("argument")
 	name, prefix := argument.Field("name"), argument.Field("value")
 	if name.Kind != jsontree.String || prefix.Kind != jsontree.String {
-		return nil, faultf(codeInvalidParams, "Invalid params: argument must have a name and a value")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: argument must have a name and a value")
 	}
 	var values []string
 	var err error
@@ -228,15 +228,15 @@ func (q *request) complete(ctx context.Context) ([]byte, error) {
 	case "ref/resource":
 		values, err = q.server.Engine.CompleteTemplate(ctx, q.from.Grant, ref.Field("uri").Text, name.Text, prefix.Text)
 	default:
-		return nil, faultf(codeInvalidParams, "Invalid params: ref must be of type ref/prompt or ref/resource")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: ref must be of type ref/prompt or ref/resource")
 	}
 	if err != nil {
 		return nil, err
 	}
 	completion := jsontree.Obj(
-		jsontree.M("values", jsontree.Strs(values[:min(len(values), mostValues)]...)),
+		jsontree.M("values", jsontree.Strs(values[:min(len(values), maxCompletions)]...)),
 		jsontree.M("total", jsontree.Int(int64(len(values)))),
-		jsontree.M("hasMore", jsontree.Boolean(len(values) > mostValues)),
+		jsontree.M("hasMore", jsontree.Boolean(len(values) > maxCompletions)),
 	)
 	return q.end(completion.Append(append(q.begin(256), `"completion":`...))), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// everything lists, page by page, the names of what there is.
+// everything returns the names in a list, read page by page.
 func everything(t *testing.T, method, name string, page func(cursor string) reply) []string {
 	t.Helper()
 	var all []string
@@ -38,7 +38,7 @@ func everything(t *testing.T, method, name string, page func(cursor string) repl
 	return nil
 }
 
-// TestPages: a list in pages is the whole list, in the same order, in both eras.
+// TestPages checks that the pages of a list give the whole list in order, in both eras.
 func TestPages(t *testing.T) {
 	r, whole := newRig(t, setup{page: 2}), newRig(t, setup{page: 100})
 	s, all := r.initialize("2025-11-25", `{}`), whole.initialize("2025-11-25", `{}`)
@@ -72,7 +72,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPagesOverStdio: a cursor counts, however large the message around it is.
+// TestPagesOverStdio checks that a cursor in a large message is used.
 func TestPagesOverStdio(t *testing.T) {
 	r := newRig(t, setup{page: 2})
 	var first, second string
@@ -129,8 +129,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestReading: texts, pictures, families and what is not there, in both eras.
-func TestReading(t *testing.T) {
+// TestReadResource checks texts, images, templates and missing resources, in both eras.
+func TestReadResource(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
 	for _, tc := range []struct {
@@ -182,8 +182,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestResourcesThatAre: the list is what lies on the disk now.
-func TestResourcesThatAre(t *testing.T) {
+// TestListResources checks that the list shows the current files.
+func TestListResources(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s := r.initialize("2025-11-25", `{}`)
 	count := func() int {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// held is how much memory is in use.
-func held() int {
+// memoryInUse returns the memory in use.
+func memoryInUse() int {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -20,16 +20,16 @@ func held() int {
 	return int(m.HeapAlloc)
 }
 
-// hold sends a message over a connection of its own and keeps that open once an
-// answer has begun. Nothing of the message stays with the client.
-func (r *rig) hold(body string, headers ...string) {
+// sendAndHold sends a message over a new connection and keeps it open once the response has begun.
+// The client keeps nothing of the message.
+func (r *rig) sendAndHold(body string, headers ...string) {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	if headers == nil {
 		headers = []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", listens}
 	}
@@ -49,14 +49,14 @@ func (r *rig) hold(body string, headers ...string) {
 	}
 }
 
-// TestLittleIsHeld: what stays after a message is small, however large the message
-// was: a session, a subscription, a listener, a call that waits for a person.
-func TestLittleIsHeld(t *testing.T) {
+// TestMemoryOfLargeMessages checks that a large message is not kept in memory by a session, a
+// subscription or a call that waits for a person.
+func TestMemoryOfLargeMessages(t *testing.T) {
 	const n, size = 6, 5 << 18
 	padding := `"padding":"` + strings.Repeat("x", size) + `"`
 	for _, tc := range []struct {
-		name string
-		hold func(t *testing.T, r *rig, s *session, i int)
+		name        string
+		sendAndHold func(t *testing.T, r *rig, s *session, i int)
 	}{
 		{"sessions", func(t *testing.T, r *rig, _ *session, _ int) {
 			r.post(message(1, "initialize", `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"`+strings.Repeat("n", 200)+`","version":"1"},`+padding+`}`)).want(t, "initialize", http.StatusOK, nil)
@@ -68,32 +68,32 @@ func TestLittleIsHeld(t *testing.T) {
 			s.post(message(1, "resources/subscribe", `{"uri":"test://`+strings.Repeat("x", size)+strconv.Itoa(i)+`"}`)).want(t, "subscribe", http.StatusOK, -32602)
 		}},
 		{"listeners", func(_ *testing.T, r *rig, _ *session, i int) {
-			r.hold(modern(i, listens, `"notifications":{"resourceSubscriptions":["test://`+strconv.Itoa(i)+`"]},`+padding, `{}`))
+			r.sendAndHold(modern(i, listens, `"notifications":{"resourceSubscriptions":["test://`+strconv.Itoa(i)+`"]},`+padding, `{}`))
 		}},
 		{"listeners to long names", func(_ *testing.T, r *rig, _ *session, i int) {
-			r.hold(modern(i, listens, `"notifications":{"resourceSubscriptions":["test://`+strings.Repeat("x", size)+strconv.Itoa(i)+`"]}`, `{}`))
+			r.sendAndHold(modern(i, listens, `"notifications":{"resourceSubscriptions":["test://`+strings.Repeat("x", size)+strconv.Itoa(i)+`"]}`, `{}`))
 		}},
 		{"questions", func(_ *testing.T, _ *rig, s *session, i int) {
-			s.hold(message(i, "tools/call", `{"name":"test_elicitation","arguments":{"message":"m"},`+padding+`}`), s.with(nil)...)
+			s.sendAndHold(message(i, "tools/call", `{"name":"test_elicitation","arguments":{"message":"m"},`+padding+`}`), s.with(nil)...)
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, setup{})
 			s := r.initialize("2025-11-25", allThree)
-			tc.hold(t, r, s, 1000)
-			before := held()
+			tc.sendAndHold(t, r, s, 1000)
+			before := memoryInUse()
 			for i := range n {
-				tc.hold(t, r, s, i)
+				tc.sendAndHold(t, r, s, i)
 			}
 			r.client.CloseIdleConnections()
 			more := 0
-			for range 10 { // what is under way may hold a little for a moment
-				if more = held() - before; more <= n*size/4 {
+			for range 10 { // requests in progress may use a little for a moment
+				if more = memoryInUse() - before; more <= n*size/4 {
 					break
 				}
 			}
 			if more > n*size/4 {
-				t.Errorf("%d KB more are held", more>>10)
+				t.Errorf("%d KB more are in use", more>>10)
 			}
 			if tc.name == "listeners" && r.http.Large() != 0 {
 				t.Errorf("those who only listen count as %d bytes of large requests", r.http.Large())
@@ -102,8 +102,8 @@ func TestLittleIsHeld(t *testing.T) {
 	}
 }
 
-// TestLittleIsHeldOverStdio: the same on one connection.
-func TestLittleIsHeldOverStdio(t *testing.T) {
+// TestMemoryOfLargeMessagesOverStdio checks the same on one stdio connection.
+func TestMemoryOfLargeMessagesOverStdio(t *testing.T) {
 	const n, size = 6, 5 << 18
 	padding := `"padding":"` + strings.Repeat("x", size) + `"`
 	for name, line := range map[string]func(i int) string{
@@ -127,19 +127,19 @@ func TestLittleIsHeldOverStdio(t *testing.T) {
 			c.receive()
 			c.send(line(1000))
 			c.receive()
-			before := held()
+			before := memoryInUse()
 			for i := range n {
 				c.send(line(i))
 				c.receive()
 			}
 			more := 0
-			for range 10 { // what is under way may hold a little for a moment
-				if more = held() - before; more <= n*size/4 {
+			for range 10 { // requests in progress may use a little for a moment
+				if more = memoryInUse() - before; more <= n*size/4 {
 					break
 				}
 			}
 			if more > n*size/4 {
-				t.Errorf("%d KB more are held", more>>10)
+				t.Errorf("%d KB more are in use", more>>10)
 			}
 			c.end()
 		})

@@ -15,36 +15,36 @@ import (
 	"remit/internal/engine"
 )
 
-// message is one JSON-RPC message, taken apart.
+// message is one parsed JSON-RPC message.
 type message struct {
 	id     []byte // as it was sent; nil for a notification
-	method string // empty if it answers a question of ours
+	method string // empty if the message is a response
 	params jsontree.Value
-	result jsontree.Value // of an answer
-	failed bool           // that answer is an error
+	result jsontree.Value // of a response
+	failed bool           // whether the response is an error
 }
 
 func (m *message) isAnswer() bool       { return m.method == "" }
 func (m *message) isNotification() bool { return m.id == nil }
 
-// maxBatch is how many messages a batch may hold.
+// maxBatch is the maximum number of messages in a batch.
 const maxBatch = 100
 
-// readMessages takes apart what a client sent at once: one message, or a batch
-// where the version has batches. The fault is about all of it.
+// readMessages parses one message or, if the version has batches, a batch. The fault applies to all
+// of it.
 func readMessages(data []byte, batches bool) (all []message, batch bool, fault *rpcError) {
 	tree, err := jsontree.Parse(data)
 	if err != nil {
-		return nil, false, faultf(codeParse, "Parse error: %v", err).about(salvageID(data))
+		return nil, false, rpcErrorf(codeParse, "Parse error: %v", err).about(salvageID(data))
 	}
 	switch {
 	case tree.Kind == jsontree.Array && !batches:
-		return nil, true, faultf(codeInvalid, "Invalid request: this version of the protocol has no batches; send one message at a time")
+		return nil, true, rpcErrorf(codeInvalid, "Invalid request: this version of the protocol has no batches; send one message at a time")
 	case tree.Kind == jsontree.Array && (len(tree.Members) == 0 || len(tree.Members) > maxBatch):
-		return nil, true, faultf(codeInvalid, "Invalid request: a batch holds 1 to %d messages, not %d", maxBatch, len(tree.Members))
+		return nil, true, rpcErrorf(codeInvalid, "Invalid request: a batch holds 1 to %d messages, not %d", maxBatch, len(tree.Members))
 	case tree.Kind == jsontree.Array:
 		for i := range tree.Members {
-			m, fault := takeApart(&tree.Members[i].Value)
+			m, fault := parseMessage(&tree.Members[i].Value)
 			if fault != nil {
 				return nil, true, fault.about(m.id)
 			}
@@ -52,33 +52,34 @@ func readMessages(data []byte, batches bool) (all []message, batch bool, fault *
 		}
 		return all, true, nil
 	}
-	m, fault := takeApart(&tree)
+	m, fault := parseMessage(&tree)
 	if fault != nil {
 		return nil, false, fault.about(m.id)
 	}
 	return []message{m}, false, nil
 }
 
-// takeApart checks one message. With a fault, the message has its id at most.
-func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
+// parseMessage parses and checks one message. If it returns a fault, the message contains at most
+// the id.
+func parseMessage(tree *jsontree.Value) (m message, fault *rpcError) {
 	if tree.Kind != jsontree.Object {
-		return m, faultf(codeInvalid, "Invalid request: a message is an object, not %s", tree.Kind)
+		return m, rpcErrorf(codeInvalid, "Invalid request: a message is an object, not %s", tree.Kind)
 	}
 	id, hasID := tree.Get("id")
-	if id.Kind == jsontree.Null && isLostError(tree) {
+	if id.Kind == jsontree.Null && isUnaddressedError(tree) {
 		return m, nil
 	}
 	if hasID && id.Kind != jsontree.String && id.Kind != jsontree.Number {
-		return m, faultf(codeInvalid, "Invalid request: id must be a string or a number")
+		return m, rpcErrorf(codeInvalid, "Invalid request: id must be a string or a number")
 	}
 	if len(id.Raw) > maxID {
-		return m, faultf(codeInvalid, "Invalid request: id may have at most %d bytes", maxID)
+		return m, rpcErrorf(codeInvalid, "Invalid request: id may have at most %d bytes", maxID)
 	}
 	if hasID {
-		m.id = plainID(&id)
+		m.id = normalizeID(&id)
 	}
 	if version := tree.Field("jsonrpc"); version.Kind != jsontree.String || version.Text != "2.0" {
-		return m, faultf(codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
+		return m, rpcErrorf(codeInvalid, `Invalid request: jsonrpc must be "2.0"`)
 	}
 	method, isCall := tree.Get("method")
 	result, answered := tree.Get("result")
@@ -86,37 +87,38 @@ func takeApart(tree *jsontree.Value) (m message, fault *rpcError) {
 	params := tree.Field("params")
 	switch {
 	case isCall && (method.Kind != jsontree.String || method.Text == ""):
-		return m, faultf(codeInvalid, "Invalid request: method must be a string")
+		return m, rpcErrorf(codeInvalid, "Invalid request: method must be a string")
 	case !isCall && (!hasID || answered == failed):
-		return m, faultf(codeInvalid, "Invalid request: a message has a method, or an id with either a result or an error")
+		return m, rpcErrorf(codeInvalid, "Invalid request: a message has a method, or an id with either a result or an error")
 	case isCall && params.Kind != jsontree.Object && params.Kind != jsontree.Null:
-		return m, faultf(codeInvalidParams, "Invalid params: params must be an object, not %s", params.Kind)
+		return m, rpcErrorf(codeInvalidParams, "Invalid params: params must be an object, not %s", params.Kind)
 	}
 	m.method, m.params, m.result, m.failed = method.Text, params, result, failed
 	return m, nil
 }
 
-// maxID is how many bytes an id may have: it is kept as long as its request runs.
+// maxID is the maximum size of an id in bytes. The id is kept as long as its request runs.
 const maxID = 4 << 10
 
-// isLostError tells an error of the client that is about nothing it could name. To
-// answer it with one of ours could go on for ever.
-func isLostError(tree *jsontree.Value) bool {
+// isUnaddressedError reports whether a message is an error of the client that names no request. It
+// must not be answered: two peers could answer each other's errors forever.
+func isUnaddressedError(tree *jsontree.Value) bool {
 	_, isCall := tree.Get("method")
 	_, failed := tree.Get("error")
 	return failed && !isCall
 }
 
-// plainID is an id as it was sent, except that a string is spelt one way: "a" and
-// "\u0061" are the same id.
-func plainID(id *jsontree.Value) []byte {
+// normalizeID returns an id as it was sent, except that a string is normalized: "a" and "\u0061"
+// are the same id.
+func normalizeID(id *jsontree.Value) []byte {
 	if id.Kind == jsontree.String && bytes.IndexByte(id.Raw, '\\') >= 0 {
 		return jsontree.AppendString(nil, id.Text)
 	}
 	return id.Raw
 }
 
-// cancelled reads which request a client takes back; nil, which is the id of none, if it takes none back.
+// cancelled returns the id of the request that a client cancels, or nil if the message cancels
+// none.
 func cancelled(m *message) []byte {
 	if m.method != "notifications/cancelled" {
 		return nil
@@ -125,11 +127,11 @@ func cancelled(m *message) []byte {
 	if id.Kind != jsontree.String && id.Kind != jsontree.Number {
 		return nil
 	}
-	return plainID(&id)
+	return normalizeID(&id)
 }
 
-// salvageID finds the id of a message that we refuse but that others would read,
-// such as one with half a character in a text: its client should not wait in vain.
+// salvageID returns the id of a message that this server rejects but that other parsers accept, for
+// example one with an invalid surrogate. Without the id, its client would wait forever.
 func salvageID(line []byte) []byte {
 	var lenient struct {
 		ID ids `json:"id"`
@@ -143,17 +145,17 @@ func salvageID(line []byte) []byte {
 	return lenient.ID[0]
 }
 
-// ids collects every id of a message; more than one is as bad as none.
+// ids collects every id of a message. More than one is as bad as none.
 type ids [][]byte
 
-// UnmarshalJSON is called for each.
+// UnmarshalJSON implements json.Unmarshaler. It is called for each id.
 func (i *ids) UnmarshalJSON(data []byte) error {
 	*i = append(*i, bytes.Clone(data))
 	return nil
 }
 
-// appendHead opens a response. An id that could not be read is null, as JSON-RPC
-// has it, except in the modern era, whose schema wants it left out.
+// appendHead appends the start of a response. An id that could not be read is null, as JSON-RPC
+// requires, except in the modern era, whose schema omits it.
 func appendHead(b, id []byte, e era) []byte {
 	b = append(b, `{"jsonrpc":"2.0",`...)
 	switch {
@@ -181,8 +183,8 @@ func appendCall(b []byte, method string, params []byte) []byte {
 	return append(append(b, params...), '}')
 }
 
-// The error codes of JSON-RPC and of the protocol. Our own stay outside the
-// range that JSON-RPC reserves.
+// Error codes of JSON-RPC and of the protocol. Our own are outside the range that JSON-RPC
+// reserves.
 const (
 	codeParse         = -32700
 	codeInvalid       = -32600
@@ -199,21 +201,21 @@ const (
 	codeBusy      = -33000
 )
 
-// rpcError is an error of the protocol, in place of a result.
+// rpcError is a JSON-RPC error.
 type rpcError struct {
 	code int
 	text string
 	data jsontree.Value // null if there is none
-	id   []byte         // of the message it is about, if it could be read
+	id   []byte         // of the message that failed, if it could be read
 }
 
 func (f *rpcError) Error() string { return f.text }
 
-func faultf(code int, format string, args ...any) *rpcError {
+func rpcErrorf(code int, format string, args ...any) *rpcError {
 	return &rpcError{code: code, text: fmt.Sprintf(format, args...)}
 }
 
-// about says which message the fault is about, where that could be read.
+// about sets the id of the message that failed.
 func (f *rpcError) about(id []byte) *rpcError {
 	f.id = id
 	return f
@@ -225,23 +227,23 @@ func (f *rpcError) with(name string, value jsontree.Value) *rpcError {
 	return f
 }
 
-// reply is the whole message.
+// reply returns the complete message.
 func (f *rpcError) reply(id []byte, e era) []byte {
 	b := append(appendHead(nil, id, e), `"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(f.code), 10)
 	b = append(b, `,"message":`...)
-	b = jsontree.AppendString(b, cutTo(f.text, mostWords))
+	b = jsontree.AppendString(b, truncate(f.text, maxErrorBytes))
 	if f.data.Kind != jsontree.Null {
 		b = f.data.Append(append(b, `,"data":`...))
 	}
 	return append(b, '}', '}')
 }
 
-// mostWords is how long a message gets: it may quote what the client sent.
-const mostWords = 2000
+// maxErrorBytes is the maximum size of an error text, which may quote what the client sent.
+const maxErrorBytes = 2000
 
-// status is what the fault is on HTTP. Clients of the legacy era take anything
-// but 200 for a fault of the connection.
+// status returns the HTTP status of the error. Clients of the legacy era treat any status but 200
+// as a failed connection.
 func (f *rpcError) status(e era) int {
 	switch {
 	case f.code == codeParse || f.code == codeInvalid:
@@ -259,16 +261,16 @@ func (f *rpcError) status(e era) int {
 	}
 }
 
-// faultOf words a failure that is not the answer of a tool.
-func faultOf(err error, e era) *rpcError {
+// toRPCError converts an error that is not the result of a tool.
+func toRPCError(err error, e era) *rpcError {
 	if fault, ok := errors.AsType[*rpcError](err); ok {
 		return fault
 	}
 	if own, ok := errors.AsType[*engine.ProtocolError](err); ok {
-		return faultf(own.Code, "%s", own.Message)
+		return rpcErrorf(own.Code, "%s", own.Message)
 	}
 	if missing, ok := errors.AsType[*engine.IncapableError](err); ok && e == modern {
-		return faultf(codeMissing, "Missing required client capability: %s", missing.Needs).
+		return rpcErrorf(codeMissing, "Missing required client capability: %s", missing.Needs).
 			with("requiredCapabilities", required(missing.Needs))
 	}
 	failure := contract.AsError(err)
@@ -276,10 +278,10 @@ func faultOf(err error, e era) *rpcError {
 	if failure.Kind == contract.Internal || failure.Kind == contract.Unavailable {
 		code = codeInternal
 	}
-	return faultf(code, "%s", failure.Message)
+	return rpcErrorf(code, "%s", failure.Message)
 }
 
-// required is what a client has to declare.
+// required returns the capabilities object that a client must declare.
 func required(c engine.Capability) jsontree.Value {
 	names := strings.Split(string(c), ".")
 	if c == engine.Tasks {

@@ -12,7 +12,7 @@ import (
 
 const discover = "server/discover"
 
-// TestDiscover: what a client of the modern era is told first.
+// TestDiscover checks the result of server/discover.
 func TestDiscover(t *testing.T) {
 	got := newRig(t, setup{}).ask(modern(1, discover, "", `{}`))
 	got.want(t, discover, http.StatusOK, nil)
@@ -28,7 +28,7 @@ func TestDiscover(t *testing.T) {
 		t.Errorf("versions %s", versions)
 	}
 	if got.at("result", "_meta", "io.modelcontextprotocol/serverInfo", "version") != "1.2.3" {
-		t.Errorf("the server does not say who it is: %s", got.body)
+		t.Errorf("no serverInfo: %s", got.body)
 	}
 	if got.at("result", "capabilities", "tasks") != nil || mustJSON(t, got.at("result", "capabilities", "extensions")) != `{"io.modelcontextprotocol/tasks":{}}` {
 		t.Errorf("capabilities %s", got.body)
@@ -38,8 +38,8 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// TestWhatClientsSayOfThemselves: each request has to say it, whole.
-func TestWhatClientsSayOfThemselves(t *testing.T) {
+// TestClientDescription checks that every request must describe its client.
+func TestClientDescription(t *testing.T) {
 	r := newRig(t, setup{})
 	a, _ := open(t, approval.Auto)
 	const version, capabilities = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
@@ -49,14 +49,14 @@ func TestWhatClientsSayOfThemselves(t *testing.T) {
 	}{
 		{"all", `{"_meta":{` + version + `,` + capabilities + `}}`, nil},
 		{"no params", `{}`, -32602},
-		{"meta is none", `{"_meta":7}`, -32602},
+		{"meta is not an object", `{"_meta":7}`, -32602},
 		{"empty", `{"_meta":{}}`, -32602},
 		{"no version", `{"_meta":{` + capabilities + `}}`, -32602},
 		{"version is no string", `{"_meta":{"io.modelcontextprotocol/protocolVersion":2026,` + capabilities + `}}`, -32602},
 		{"no capabilities", `{"_meta":{` + version + `}}`, -32602},
-		{"capabilities are none", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}}`, -32602},
-		{"a level that is none", `{"_meta":{` + version + `,` + capabilities + `,"io.modelcontextprotocol/logLevel":"loud"}}`, -32602},
-		{"odd capabilities", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":7,"extensions":[],"sampling":null}}}`, nil},
+		{"capabilities are not an object", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":[]}}`, -32602},
+		{"an invalid level", `{"_meta":{` + version + `,` + capabilities + `,"io.modelcontextprotocol/logLevel":"loud"}}`, -32602},
+		{"unusual capabilities", `{"_meta":{` + version + `,"io.modelcontextprotocol/clientCapabilities":{"elicitation":7,"extensions":[],"sampling":null}}}`, nil},
 	} {
 		body := message("x", discover, tc.params)
 		status := http.StatusOK
@@ -75,8 +75,8 @@ func TestWhatClientsSayOfThemselves(t *testing.T) {
 	}
 }
 
-// TestVersionsOfRequests: header and body agree on one that is spoken.
-func TestVersionsOfRequests(t *testing.T) {
+// TestRequestVersions checks that header and body must name the same supported version.
+func TestRequestVersions(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
 		name, header, body string
@@ -107,9 +107,9 @@ func TestVersionsOfRequests(t *testing.T) {
 	r.do(two).want(t, "two versions", http.StatusBadRequest, -32020)
 }
 
-// TestHeadersAndBody: what stands between client and server goes by the headers,
-// so that they must not say anything else than the body.
-func TestHeadersAndBody(t *testing.T) {
+// TestHeadersMatchBody checks that headers must match the body, because proxies rely on the
+// headers.
+func TestHeadersMatchBody(t *testing.T) {
 	r := newRig(t, setup{})
 	list, text := modern(1, "tools/list", "", `{}`), modern(1, "tools/call", `"name":"test_simple_text","arguments":{}`, `{}`)
 	read := modern(1, "resources/read", `"uri":"test://template/caf\u00e9/data"`, `{}`)
@@ -135,7 +135,7 @@ func TestHeadersAndBody(t *testing.T) {
 		{"encoded with junk", text, []string{"Mcp-Name", "=?base64?dGVzdF9z!W1wbGVfdGV4dA==?="}, -32020},
 		{"marked in capitals", text, []string{"Mcp-Name", "=?BASE64?dGVzdF9zaW1wbGVfdGV4dA==?="}, -32020},
 		{"encoded twice", text, []string{"Mcp-Name", "=?base64?PT9iYXNlNjQ/ZEdWemRGOXphVzF3YkdWZmRHVjRkQT09Pz0=?="}, -32020},
-		{"a name where there is none", list, []string{"Mcp-Name", "whatever"}, nil},
+		{"an unneeded name", list, []string{"Mcp-Name", "whatever"}, nil},
 		{"not ASCII, encoded", read, []string{"Mcp-Name", "=?base64?dGVzdDovL3RlbXBsYXRlL2NhZsOpL2RhdGE=?="}, nil},
 		{"not ASCII, as it is", read, []string{"Mcp-Name", "test://template/caf\xc3\xa9/data"}, -32020},
 		{"not ASCII, Latin 1", read, []string{"Mcp-Name", "test://template/caf\xe9/data"}, -32020},
@@ -160,8 +160,7 @@ func TestHeadersAndBody(t *testing.T) {
 	}
 }
 
-// TestMirroredArguments: arguments that a tool wants in headers are there, and say
-// the same.
+// TestMirroredArguments checks that mirrored arguments must be in headers and match.
 func TestMirroredArguments(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
@@ -186,8 +185,8 @@ func TestMirroredArguments(t *testing.T) {
 		{"no number", `{"region":"eu","priority":42}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "0x2A"}, -32020},
 		{"large numbers that differ", `{"region":"eu","priority":9007199254740993}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "9007199254740992"}, -32020},
 		{"header without argument", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Priority", "1"}, -32020},
-		{"null is none", `{"region":"eu","priority":null}`, []string{"Mcp-Param-Region", "eu"}, nil},
-		{"one that nobody knows", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Other", "1"}, nil},
+		{"null counts as missing", `{"region":"eu","priority":null}`, []string{"Mcp-Param-Region", "eu"}, nil},
+		{"an unknown one", `{"region":"eu"}`, []string{"Mcp-Param-Region", "eu", "Mcp-Param-Other", "1"}, nil},
 	} {
 		got := r.ask(modern(1, "tools/call", `"name":"test_x_mcp_header","arguments":`+tc.args, `{}`), tc.headers...)
 		status := http.StatusOK
@@ -202,8 +201,8 @@ func TestMirroredArguments(t *testing.T) {
 	r.do(request).want(t, "two of one", http.StatusBadRequest, -32020)
 }
 
-// TestMethodsOfTheModernEra: those of the other era are unknown.
-func TestMethodsOfTheModernEra(t *testing.T) {
+// TestModernMethods checks that legacy methods are unknown.
+func TestModernMethods(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, method := range []string{
 		"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "unknown/method", "tasks/list", "tasks/result",
@@ -235,9 +234,8 @@ func TestMethodsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestResultsOfTheModernEra: each says what it is, those that may be kept say how
-// long.
-func TestResultsOfTheModernEra(t *testing.T) {
+// TestModernResults checks that results state their type and, if cacheable, how long.
+func TestModernResults(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct {
 		method, params string
@@ -266,9 +264,9 @@ func TestResultsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesThatAreMissing: a call that needs more than the client has is
-// refused, with what it takes.
-func TestCapabilitiesThatAreMissing(t *testing.T) {
+// TestMissingCapabilities checks that a call that needs a missing capability is rejected
+// with its name.
+func TestMissingCapabilities(t *testing.T) {
 	r := newRig(t, setup{})
 	for _, tc := range []struct{ tool, capabilities, want string }{
 		{"test_missing_capability", `{}`, `{"sampling":{}}`},
@@ -285,9 +283,9 @@ func TestCapabilitiesThatAreMissing(t *testing.T) {
 	}
 }
 
-// TestNewsOfTheModernEra: progress and logs come before the answer, to those who
-// want them, and a client that takes JSON alone gets the answer.
-func TestNewsOfTheModernEra(t *testing.T) {
+// TestModernNotifications checks that progress and logs come before the result if requested, and
+// that a client that accepts only JSON gets the result.
+func TestModernNotifications(t *testing.T) {
 	r := newRig(t, setup{})
 	with := func(tool, more string) string {
 		return message(1, "tools/call", `{"name":"`+tool+`","arguments":{},"_meta":`+meta(`{}`, more)+`}`)
@@ -308,8 +306,7 @@ func TestNewsOfTheModernEra(t *testing.T) {
 	}
 }
 
-// TestBothErasAtOnce: one connection, or one address, serves both, message by
-// message.
+// TestBothErasAtOnce checks that one connection, or one URL, serves both eras message by message.
 func TestBothErasAtOnce(t *testing.T) {
 	young := func(id int) string { return modern(id, "tools/list", "", `{}`) }
 	old := func(id int) string { return message(id, "tools/list", `{}`) }
@@ -349,8 +346,8 @@ func TestBothErasAtOnce(t *testing.T) {
 	r.post(young(1)).want(t, "young without headers", http.StatusBadRequest, -32020)
 }
 
-// TestSecondGreeting: a client that greets again is what it says then.
-func TestSecondGreeting(t *testing.T) {
+// TestSecondInitialize checks that a second initialize replaces the first.
+func TestSecondInitialize(t *testing.T) {
 	a, _ := open(t, approval.Ask)
 	c := converse(t, a)
 	c.send(canElicit)
@@ -359,12 +356,12 @@ func TestSecondGreeting(t *testing.T) {
 	c.receive()
 	c.send(write)
 	if got := c.receive(); !strings.Contains(got, `\"status\":\"pending\"`) {
-		t.Errorf("it was asked: %s", got)
+		t.Errorf("the client was asked: %s", got)
 	}
 	c.end()
 }
 
-// TestClosedStreamCancels: in the modern era whoever goes does not want the answer.
+// TestClosedStreamCancels checks that closing a modern stream cancels the call.
 func TestClosedStreamCancels(t *testing.T) {
 	r := newRig(t, setup{toolsets: []string{"conformance"}})
 	body := message(1, "tools/call", `{"name":"test_tool_with_logging","arguments":{},"_meta":`+meta(`{}`, `,"io.modelcontextprotocol/logLevel":"info"`)+`}`)

@@ -12,51 +12,52 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// request is one request of a client, with all that is known of whoever sent it.
+// request is one request of a client.
 type request struct {
 	server *Server
 	id     []byte
 	method string
 	params jsontree.Value
 	from   client
-	out    outlet
-	link   link
+	out    messageSender
+	conn   conn
 
-	questions *questions // to the client, while it waits; nil in the modern era over HTTP
+	questions *questions // to the client, during the request; nil in the modern era over HTTP
 
-	round  round // of a call of the modern era
-	status int   // on HTTP, once it is answered
+	continuation continuation // of a call of the modern era
+	status       int          // on HTTP, set with the response
 
-	refused error // why it was not carried out, if more rights are what it takes
+	denied error // set if a token with more rights would have been accepted
 }
 
-// outlet takes messages that belong to a request and leave before its answer.
-type outlet interface {
-	// send may be slow, but only as slow as the request's own client.
+// messageSender sends messages that belong to a request and come before its response.
+type messageSender interface {
+	// send sends a message. It may block, but only as long as the request's own client does.
 	send(message []byte) error
-	// release ends the connection that waits for the answer, where the client
-	// can come back for it.
+	// release closes the connection that waits for the response, if the client can resume it.
 	release()
 	// pausing is called while a call waits for a person; resume ends the pause.
 	pausing() (resume func())
 }
 
-// link is what outlives a request: the session of a legacy client, or the stdio
-// connection. Over HTTP the modern era has none.
-type link interface {
-	// told is what the client is told of.
-	told() *subscription
+// conn is what outlives a request: the session of a legacy client, or the stdio connection. Modern
+// requests over HTTP have none.
+type conn interface {
+	// notifications returns the client's subscription.
+	notifications() *subscription
 }
 
-// slim lets go of the message around a request, if that is much larger: a call may
-// wait for a person for an hour.
-func (q *request) slim(size int) {
+// trim drops the rest of a message that is much larger than its arguments, because a call may wait
+// for a person for an hour.
+func (q *request) trim(size int) {
 	args := q.params.Field("arguments")
 	if size <= 2*len(args.Raw)+4096 {
 		return
 	}
 	kept := jsontree.Obj()
-	for _, name := range []string{"name", "uri", "cursor", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta"} {
+	for _, name := range []string{
+		"name", "uri", "cursor", "taskId", "ref", "argument", "notifications", "arguments", "inputResponses", "requestState", "_meta",
+	} {
 		if v, ok := q.params.Get(name); ok {
 			kept.Members = append(kept.Members, jsontree.M(name, v))
 		}
@@ -64,7 +65,7 @@ func (q *request) slim(size int) {
 	q.params, q.method = kept.Clone(), strings.Clone(q.method)
 }
 
-// answer carries a request out and gives the whole message for its client.
+// answer runs a request and returns the complete response.
 func (q *request) answer(ctx context.Context) []byte {
 	body, err := q.dispatch(ctx)
 	if err != nil {
@@ -73,34 +74,34 @@ func (q *request) answer(ctx context.Context) []byte {
 	return body
 }
 
-// fail is the message that says why a request was not carried out.
+// fail returns the error response of a request.
 func (q *request) fail(err error) []byte {
-	q.noteRefusal(err)
-	fault := faultOf(err, q.from.era)
+	q.recordDenial(err)
+	fault := toRPCError(err, q.from.era)
 	q.status = fault.status(q.from.era)
 	return fault.reply(q.id, q.from.era)
 }
 
-// noteRefusal remembers a failure that a token with more rights would not have had.
-func (q *request) noteRefusal(err error) {
+// recordDenial records an error that a token with more rights would avoid.
+func (q *request) recordDenial(err error) {
 	var missing *identity.ScopeError
 	if errors.Is(err, identity.ErrNobody) || errors.As(err, &missing) {
-		q.refused = err
+		q.denied = err
 	}
 }
 
-// known refuses whoever said nothing of who they are. The engine knows which tools are
-// for everybody.
-func (q *request) known() error {
+// requireIdentity rejects anonymous callers. Tool calls pass, because the engine decides which
+// tools anonymous callers may use.
+func (q *request) requireIdentity() error {
 	if q.from.Principal != "" || q.method == "tools/call" {
 		return nil
 	}
 	return identity.Unnamed(q.from.Grant, "This server")
 }
 
-// dispatch finds the method. Some belong to one era alone.
+// dispatch calls the handler of the method. Some methods exist in one era only.
 func (q *request) dispatch(ctx context.Context) ([]byte, error) {
-	if err := q.known(); err != nil {
+	if err := q.requireIdentity(); err != nil {
 		return nil, err
 	}
 	s := q.server
@@ -109,17 +110,17 @@ func (q *request) dispatch(ctx context.Context) ([]byte, error) {
 		return q.callTool(ctx)
 	case "tools/list":
 		s.list()
-		return q.listOffers("tools", s.tools)
+		return q.listFixed("tools", s.tools)
 	case "prompts/list":
 		s.list()
-		return q.listOffers("prompts", s.prompts)
+		return q.listFixed("prompts", s.prompts)
 	case "prompts/get":
 		return q.getPrompt(ctx)
 	case "resources/list":
 		return q.listResources(ctx)
 	case "resources/templates/list":
 		s.list()
-		return q.listOffers("resourceTemplates", s.templates)
+		return q.listFixed("resourceTemplates", s.templates)
 	case "resources/read":
 		return q.readResource(ctx)
 	case "completion/complete":
@@ -138,7 +139,7 @@ func (q *request) dispatchModern(ctx context.Context) ([]byte, error) {
 	case "tasks/get", "tasks/update", "tasks/cancel":
 		return q.task(ctx)
 	default:
-		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
+		return nil, rpcErrorf(codeNoMethod, "Method not found: %s", q.method)
 	}
 }
 
@@ -153,62 +154,63 @@ func (q *request) dispatchLegacy() ([]byte, error) {
 	case "resources/subscribe", "resources/unsubscribe":
 		return q.watch()
 	default:
-		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
+		return nil, rpcErrorf(codeNoMethod, "Method not found: %s", q.method)
 	}
 }
 
 func (q *request) setLevel() ([]byte, error) {
 	level, err := engine.ParseLevel(q.params.Field("level").Text)
 	if err != nil {
-		return nil, faultf(codeInvalidParams, "Invalid params: %v", err)
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: %v", err)
 	}
 	q.from.logs.Store(int32(level))
 	return q.end(q.begin(0)), nil
 }
 
-// watch begins, or ends, to tell the client of a resource.
+// watch handles resources/subscribe and resources/unsubscribe.
 func (q *request) watch() ([]byte, error) {
 	uri := q.params.Field("uri")
 	if uri.Kind != jsontree.String || uri.Text == "" {
-		return nil, faultf(codeInvalidParams, "Invalid params: uri must say which resource to watch")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: uri must be the URI of a resource")
 	}
 	if q.method == "resources/unsubscribe" {
-		q.link.told().unwatch(uri.Text)
+		q.conn.notifications().unwatch(uri.Text)
 		return q.end(q.begin(0)), nil
 	}
 	if err := q.server.Engine.MayRead(q.from.Grant, uri.Text); err != nil {
 		return nil, err
 	}
-	if err := q.link.told().watch(uri.Text); err != nil {
+	if err := q.conn.notifications().watch(uri.Text); err != nil {
 		return nil, err
 	}
 	return q.end(q.begin(0)), nil
 }
 
-// begin opens the message of a result with room for size bytes; its members follow.
+// begin appends the start of a result with room for size bytes. The members follow.
 func (q *request) begin(size int) []byte {
 	if q.from.era == modern {
-		size += len(q.server.signature())
+		size += len(q.server.modernResultEnd())
 	}
 	b := make([]byte, 0, size+len(q.id)+64)
 	return append(appendHead(b, q.id, q.from.era), `"result":{`...)
 }
 
-// end closes it. In the modern era every result says what it is and whose.
+// end appends the end of a result. In the modern era it includes the type of the result and the
+// server.
 func (q *request) end(b []byte) []byte {
 	if q.from.era == modern {
-		b = append(separate(b), q.server.signature()...)
+		b = append(separate(b), q.server.modernResultEnd()...)
 	}
 	return append(b, '}', '}')
 }
 
-// endAs closes a result of the modern era that is not complete.
+// endAs appends the end of a modern result that is not complete.
 func (q *request) endAs(b []byte, resultType string) []byte {
 	b = append(separate(b), `"resultType":"`...)
 	return append(append(b, resultType...), `"}}`...)
 }
 
-// separate puts a comma after a member, unless there is none yet.
+// separate appends a comma, unless the object is still empty.
 func separate(b []byte) []byte {
 	if b[len(b)-1] == '{' {
 		return b
@@ -216,12 +218,12 @@ func separate(b []byte) []byte {
 	return append(b, ',')
 }
 
-// cacheable tells clients of the modern era how long they may keep a result.
-func (q *request) cacheable(b []byte, keep time.Duration, scope string) []byte {
+// cacheable appends how long clients of the modern era may cache a result.
+func (q *request) cacheable(b []byte, ttl time.Duration, scope string) []byte {
 	if q.from.era != modern {
 		return b
 	}
-	b = strconv.AppendInt(append(separate(b), `"ttlMs":`...), keep.Milliseconds(), 10)
+	b = strconv.AppendInt(append(separate(b), `"ttlMs":`...), ttl.Milliseconds(), 10)
 	b = append(b, `,"cacheScope":"`...)
 	return append(append(b, scope...), '"')
 }

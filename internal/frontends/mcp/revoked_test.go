@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// TestRevoked: whoever is not let in any more hears nothing more on streams that are
-// open, of either era; a quiet one ends at its next sign of life.
+// TestRevoked checks that open streams of both eras send nothing after the token was revoked; a
+// quiet one ends at its next keep-alive.
 func TestRevoked(t *testing.T) {
 	for _, news := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			var revoked atomic.Bool
-			r := newRig(t, setup{pipes: true})
+			r := newRig(t, setup{memNetwork: true})
 			r.http.Still = func(q *http.Request) bool { return !revoked.Load() || q.Header.Get(principalHeader) != "eve" }
 			const who, eve = principalHeader, "eve"
 			theirs, mine := r.initialize("2025-11-25", allThree, who, eve), r.initialize("2025-11-25", `{}`)
@@ -42,7 +42,7 @@ func TestRevoked(t *testing.T) {
 			synctest.Wait()
 			for i, s := range streams {
 				if got := s.ended(); len(got) > 0 {
-					t.Errorf("stream %d still hears: %+v", i, got)
+					t.Errorf("stream %d still gets %+v", i, got)
 				}
 			}
 			r.change()
@@ -55,11 +55,11 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestRevokedWhileItRuns: nor does the stream of a call say anything more.
-func TestRevokedWhileItRuns(t *testing.T) {
+// TestRevokedDuringCall checks the same for the stream of a running call.
+func TestRevokedDuringCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var revoked atomic.Bool
-		r := newRig(t, setup{pipes: true})
+		r := newRig(t, setup{memNetwork: true})
 		r.http.Still = func(*http.Request) bool { return !revoked.Load() }
 		s := r.initialize("2025-11-25", allThree)
 		stream := s.start(call(1, "test_elicitation", `{"message":"m"}`))
@@ -68,12 +68,12 @@ func TestRevokedWhileItRuns(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		s.post(answerTo(question))
 		if got := stream.ended(); len(got) > 0 {
-			t.Errorf("it was answered: %+v", got)
+			t.Errorf("there was a response: %+v", got)
 		}
 	})
 }
 
-// change makes news that everybody hears who wants to.
+// change causes a notification to all subscribers.
 func (r *rig) change() {
 	r.t.Helper()
 	r.ask(modern(1, "tools/call", `"name":"test_trigger_tool_change","arguments":{}`, `{}`)).want(r.t, "change", http.StatusOK, nil)

@@ -29,28 +29,28 @@ import (
 	"remit/internal/stores/sqlstore"
 )
 
-// setup is what a test chooses of a rig; the zero one is fine.
+// setup holds the options of a rig; the zero value is valid.
 type setup struct {
-	toolsets []string // nil is conformance
-	approve  approval.Mode
-	limits   mcp.Limits
-	page     int
-	now      func() time.Time // of sessions and states
-	pipes    bool             // connections stay in the process, for the clock of a bubble
+	toolsets   []string // nil means conformance
+	approve    approval.Mode
+	limits     mcp.Limits
+	page       int
+	now        func() time.Time // of sessions and states
+	memNetwork bool             // use an in-memory network, for synctest
 }
 
-// rig is a workspace behind an endpoint over HTTP at /mcp, and a second endpoint
-// of the same workspace at /other. The header X-Test-Principal says who calls.
+// rig is a workspace with an endpoint over HTTP at /mcp, and a second endpoint at /other. The
+// header X-Test-Principal sets the caller.
 type rig struct {
-	t      testing.TB
-	app    *app.App
-	root   string
-	server *mcp.Server
-	http   *mcp.HTTP
-	mux    *http.ServeMux
-	url    string
-	client *http.Client
-	pipes  *pipes
+	t          testing.TB
+	app        *app.App
+	root       string
+	server     *mcp.Server
+	http       *mcp.HTTP
+	mux        *http.ServeMux
+	url        string
+	client     *http.Client
+	memNetwork *memNetwork
 }
 
 const principalHeader = "X-Test-Principal"
@@ -89,7 +89,7 @@ func newRig(t testing.TB, s setup) *rig {
 	r.mux = http.NewServeMux()
 	r.mux.Handle("/mcp", r.http.Endpoint(r.server))
 	r.mux.Handle("/other", r.http.Endpoint(other))
-	r.serve(s.pipes)
+	r.serve(s.memNetwork)
 	t.Cleanup(func() {
 		r.http.EndStreams()
 		r.client.CloseIdleConnections()
@@ -104,8 +104,8 @@ func newRig(t testing.TB, s setup) *rig {
 	return r
 }
 
-// inBubble runs a test in which time stands still while anything happens, so that it
-// does not depend on the machine how hasty an answer is.
+// inBubble runs a test with synctest's clock, so that the delay of an answer does not depend on the
+// machine.
 func inBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -168,7 +168,7 @@ func (s *taskStore) close() {
 	}
 }
 
-// serve listens on a port, or on pipes.
+// serve listens on a port or on an in-memory network.
 func (r *rig) serve(inside bool) {
 	transport := &http.Transport{DisableCompression: true}
 	r.client = &http.Client{Transport: transport}
@@ -178,27 +178,26 @@ func (r *rig) serve(inside bool) {
 		r.url = s.URL
 		return
 	}
-	r.pipes = &pipes{waiting: make(chan net.Conn), closed: make(chan struct{})}
+	r.memNetwork = &memNetwork{waiting: make(chan net.Conn), closed: make(chan struct{})}
 	server := &http.Server{Handler: r.mux}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(r.pipes) }()
+	go func() { done <- server.Serve(r.memNetwork) }()
 	r.t.Cleanup(func() {
 		_ = server.Close()
 		<-done
 	})
-	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return r.pipes.dial() }
+	transport.DialContext = func(context.Context, string, string) (net.Conn, error) { return r.memNetwork.dial() }
 	r.url = "http://pipe"
 }
 
-// pipes is a listener whose connections stay in the process, so that their
-// deadlines go by the clock of the test.
-type pipes struct {
+// memNetwork is an in-memory listener, so that its deadlines follow the clock of the test.
+type memNetwork struct {
 	waiting chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
 }
 
-func (p *pipes) dial() (net.Conn, error) {
+func (p *memNetwork) dial() (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
 	case p.waiting <- theirs:
@@ -208,7 +207,7 @@ func (p *pipes) dial() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *memNetwork) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.waiting:
 		return c, nil
@@ -217,22 +216,22 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error {
+func (p *memNetwork) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (p *memNetwork) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// reply is a whole answer.
+// reply is a complete response.
 type reply struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// at follows a path such as "result.content.0.text" into the body; nil if it leads
-// nowhere. A part may be quoted if it holds dots.
+// at returns the value at a path such as "result.content.0.text" in the body, or nil. A part that
+// contains dots may be quoted.
 func (r reply) at(path ...string) any { return at(r.body, path...) }
 
 func at(text string, path ...string) any {
@@ -264,7 +263,7 @@ func (r reply) text() string {
 	return text
 }
 
-// want checks status and error code; nil is no error.
+// want checks status and error code; nil means no error.
 func (r reply) want(t testing.TB, what string, status int, code any) {
 	t.Helper()
 	if n, ok := code.(int); ok {
@@ -275,7 +274,7 @@ func (r reply) want(t testing.TB, what string, status int, code any) {
 	}
 }
 
-// request makes a request; headers come in pairs, and an empty value leaves one out.
+// request returns a request; headers come in pairs, and an empty value removes one.
 func (r *rig) request(ctx context.Context, method, path, body string, headers ...string) *http.Request {
 	r.t.Helper()
 	request, err := http.NewRequestWithContext(ctx, method, r.url+path, strings.NewReader(body))
@@ -319,7 +318,7 @@ func (r *rig) post(body string, headers ...string) reply {
 	return r.do(r.request(context.Background(), http.MethodPost, "/mcp", body, headers...))
 }
 
-// stream is an answer that comes bit by bit.
+// stream is a response that is read bit by bit.
 type stream struct {
 	t      testing.TB
 	status int
@@ -334,11 +333,11 @@ type event struct {
 	comment  bool
 }
 
-// open starts a request and reads its answer as a stream.
+// open sends a request and reads its response as a stream.
 func (r *rig) open(request *http.Request) *stream {
 	r.t.Helper()
 	ctx, cancel := context.WithCancel(request.Context())
-	response, err := r.client.Do(request.WithContext(ctx)) //nolint:bodyclose // who reads it closes it
+	response, err := r.client.Do(request.WithContext(ctx)) //nolint:bodyclose // the reader closes it
 	if err != nil {
 		cancel()
 		r.t.Fatal(err)
@@ -381,10 +380,10 @@ func readEvents(from io.Reader, to chan<- event) {
 	}
 }
 
-// patience is how long anything may take that should happen.
-const patience = 2 * time.Minute
+// testTimeout is the timeout of anything that should happen.
+const testTimeout = 2 * time.Minute
 
-// next gives the next message; comments and events without data are passed over.
+// next returns the next message; it skips comments and events without data.
 func (s *stream) next() event {
 	s.t.Helper()
 	e, ok := s.more()
@@ -394,9 +393,9 @@ func (s *stream) next() event {
 	return e
 }
 
-// more is false when the stream has ended, or nothing came.
+// more returns false when the stream has ended or nothing came.
 func (s *stream) more() (event, bool) {
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(testTimeout)
 	defer timeout.Stop()
 	for {
 		select {
@@ -411,11 +410,11 @@ func (s *stream) more() (event, bool) {
 	}
 }
 
-// ended waits until the stream has ended, and gives what came before.
+// ended waits until the stream has ended, and returns what came before.
 func (s *stream) ended() []event {
 	s.t.Helper()
 	var all []event
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(testTimeout)
 	defer timeout.Stop()
 	for {
 		select {
@@ -438,7 +437,7 @@ func (s *stream) quiet() {
 	select {
 	case e, ok := <-s.events:
 		if !ok || e.data != "" {
-			s.t.Errorf("something came: %+v (open: %v)", e, ok)
+			s.t.Errorf("unexpected message: %+v (open: %v)", e, ok)
 		}
 	case <-time.After(50 * time.Millisecond):
 	}
@@ -472,7 +471,7 @@ func (s *session) post(body string, headers ...string) reply {
 	return s.do(s.request(context.Background(), http.MethodPost, s.path, body, s.with(headers)...))
 }
 
-// start sends a message and reads the answer as it comes.
+// start sends a message and reads the response as a stream.
 func (s *session) start(body string, headers ...string) *stream {
 	s.t.Helper()
 	return s.open(s.request(context.Background(), http.MethodPost, s.path, body, s.with(headers)...))
@@ -488,12 +487,12 @@ func (s *session) delete() reply {
 	return s.do(s.request(context.Background(), http.MethodDelete, s.path, "", s.with(nil)...))
 }
 
-// call is a tools/call.
+// call returns a tools/call request.
 func call(id any, tool, args string) string {
 	return message(id, "tools/call", `{"name":"`+tool+`","arguments":`+args+`}`)
 }
 
-// message is a request; with a nil id it is a notification.
+// message returns a request, or a notification if the id is nil.
 func message(id any, method, params string) string {
 	m := `{"jsonrpc":"2.0",`
 	if id != nil {
@@ -503,13 +502,13 @@ func message(id any, method, params string) string {
 	return m + `"method":"` + method + `","params":` + params + `}`
 }
 
-// meta is what a request of the modern era says of its client.
+// meta returns the _meta of a modern request.
 func meta(capabilities string, more ...string) string {
 	return `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"m","version":"2"},` +
 		`"io.modelcontextprotocol/clientCapabilities":` + capabilities + strings.Join(more, "") + `}`
 }
 
-// modern is a request of the modern era; params are members, without braces.
+// modern returns a modern request; params are members without braces.
 func modern(id any, method, params, capabilities string) string {
 	if params != "" {
 		params += ","
@@ -517,7 +516,7 @@ func modern(id any, method, params, capabilities string) string {
 	return message(id, method, `{`+params+`"_meta":`+meta(capabilities)+`}`)
 }
 
-// modernHeaders are those that go with a message.
+// modernHeaders returns the headers that go with a message.
 func modernHeaders(body string) []string {
 	method, _ := at(body, "method").(string)
 	headers := []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", method}
@@ -531,7 +530,7 @@ func modernHeaders(body string) []string {
 	return headers
 }
 
-// ask sends a message of the modern era with the headers that go with it.
+// ask sends a modern request with its headers.
 func (r *rig) ask(body string, headers ...string) reply {
 	r.t.Helper()
 	return r.post(body, append(modernHeaders(body), headers...)...)
@@ -543,18 +542,18 @@ func (r *rig) listen(body string, headers ...string) *stream {
 	return r.open(r.request(context.Background(), http.MethodPost, "/mcp", body, append(modernHeaders(body), headers...)...))
 }
 
-// eventually waits for something that happens on its own.
+// eventually waits for a condition.
 func eventually(t testing.TB, what string, happened func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(testTimeout); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if happened() {
 			return
 		}
 	}
-	t.Errorf("it never happened: %s", what)
+	t.Errorf("timeout: %s", what)
 }
 
-// clock is a time that only moves when it is told to.
+// clock is a clock that is moved by hand.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -583,7 +582,7 @@ func marshal(t testing.TB, v any) []byte {
 	return b
 }
 
-// raw sends bytes over a connection of its own and gives what comes back.
+// raw sends bytes over a new connection and returns the response.
 func (r *rig) raw(text string) reply {
 	r.t.Helper()
 	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
@@ -591,7 +590,7 @@ func (r *rig) raw(text string) reply {
 		r.t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(testTimeout))
 	if _, err := io.WriteString(c, text); err != nil {
 		r.t.Fatal(err)
 	}
@@ -612,7 +611,7 @@ func readReply(t testing.TB, from io.Reader) reply {
 	return reply{response.StatusCode, response.Header, string(bytes.TrimSpace(body))}
 }
 
-// auditOf are the records of what was called.
+// auditOf returns the lines of the audit log.
 func auditOf(t testing.TB, r *rig) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.root, ".remit/audit/*"))

@@ -1,6 +1,5 @@
-// Package mcp speaks the Model Context Protocol: JSON-RPC in, engine calls out,
-// and back, in both eras, over stdio and over streamable HTTP. It knows the
-// protocol and no tool.
+// Package mcp implements the Model Context Protocol, in both eras, over stdio and streamable HTTP.
+// It translates JSON-RPC messages to engine calls and back. It contains no tools.
 package mcp
 
 import (
@@ -13,40 +12,40 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// Server answers for one endpoint. It serves any number of connections at once.
+// Server serves one endpoint. It can serve any number of connections concurrently.
 type Server struct {
 	Engine       *engine.Engine
-	Tasks        *jobs.Runner  // runs calls as tasks; nil if none can
-	States       *States       // of calls that wait for answers in the modern era; nil if none can wait
+	Tasks        *jobs.Runner  // runs calls as tasks; nil if tasks are off
+	States       *States       // of modern calls that wait for answers; nil if calls cannot wait
 	Version      string        // of the program
-	Instructions func() string // what a client's model is told; called for each greeting
-	PageSize     int           // of lists; zero is 200
+	Instructions func() string // returns the instructions for the client's model; called for each new client
+	PageSize     int           // of lists; zero means 200
 
-	listed    sync.Once
-	tools     offers // ready to send, in the order of the list
-	prompts   offers
-	templates offers
+	listsOnce sync.Once
+	tools     fixedList // encoded, in the order of the list
+	prompts   fixedList
+	templates fixedList
 
-	signed    sync.Once
-	modernEnd []byte // what closes every result of the modern era
+	modernEndOnce sync.Once
+	modernEnd     []byte // the end of every modern result
 }
 
-// item is an entry of a list, as it is sent.
+// item is an encoded entry of a list.
 type item []byte
 
-// offers are the entries of a list that does not change, each with what tells whether a
-// grant reaches it.
-type offers struct {
+// fixedList are the entries of a list that does not change. reach returns an error if a grant does
+// not allow the entry.
+type fixedList struct {
 	items []item
 	reach []func(*identity.Grant) error
 }
 
-func (o *offers) add(i item, reach func(*identity.Grant) error) {
+func (o *fixedList) add(i item, reach func(*identity.Grant) error) {
 	o.items, o.reach = append(o.items, i), append(o.reach, reach)
 }
 
-// within are the entries that a grant reaches.
-func (o *offers) within(g *identity.Grant) []item {
+// allowed returns the entries that a grant allows.
+func (o *fixedList) allowed(g *identity.Grant) []item {
 	if g == nil {
 		return o.items
 	}
@@ -59,9 +58,9 @@ func (o *offers) within(g *identity.Grant) []item {
 	return all
 }
 
-// list makes the lists that never change, the first time one is needed.
+// list builds the fixed lists on first use.
 func (s *Server) list() {
-	s.listed.Do(func() {
+	s.listsOnce.Do(func() {
 		for _, t := range s.Engine.Tools() {
 			s.tools.add(toolItem(t), t.Reach)
 		}
@@ -74,16 +73,16 @@ func (s *Server) list() {
 	})
 }
 
-// signature closes every result of the modern era.
-func (s *Server) signature() []byte {
-	s.signed.Do(func() {
+// modernResultEnd returns the end of every modern result.
+func (s *Server) modernResultEnd() []byte {
+	s.modernEndOnce.Do(func() {
 		end := jsontree.Obj(jsontree.M(metaServer, s.identity()))
 		s.modernEnd = append([]byte(`"resultType":"complete","_meta":`), end.Append(nil)...)
 	})
 	return s.modernEnd
 }
 
-// identity is how the server names itself.
+// identity returns the serverInfo object.
 func (s *Server) identity() jsontree.Value {
 	return jsontree.Obj(
 		jsontree.M("name", jsontree.Str("remit")),
@@ -92,7 +91,7 @@ func (s *Server) identity() jsontree.Value {
 	)
 }
 
-// capabilities are what the server can do in an era.
+// capabilities returns the capabilities of the server in an era.
 func (s *Server) capabilities(e era) jsontree.Value {
 	changes := jsontree.M("listChanged", jsontree.Boolean(true))
 	all := []jsontree.Member{
@@ -108,28 +107,28 @@ func (s *Server) capabilities(e era) jsontree.Value {
 	return jsontree.Obj(all...)
 }
 
-// The time for which a client may keep what it was told.
+// How long a client may cache a result.
 const (
-	keepFixed   = 5 * time.Minute // what changes with the program alone
-	keepGranted = time.Minute     // what changes with the caller's token too
-	keepCurrent = time.Second     // what files hold
+	ttlFixed   = 5 * time.Minute // changes only with the program
+	ttlGranted = time.Minute     // changes with the caller's token too
+	ttlCurrent = time.Second     // depends on files
 )
 
-// discover tells a client of the modern era what there is.
+// discover answers server/discover.
 func (s *Server) discover(q *request) []byte {
 	versions := jsontree.Strs(allVersions...)
 	b := versions.Append(append(q.begin(1024), `"supportedVersions":`...))
-	return q.end(q.cacheable(s.appendSelf(b, modern), keepFixed, "public"))
+	return q.end(q.cacheable(s.appendSelf(b, modern), ttlFixed, "public"))
 }
 
-// initialize greets a client of the legacy era, whose version becomes known. A
-// version that is not spoken gets the newest one that is, as the protocol asks.
+// initialize answers initialize. If the client's version is not supported, the response has the
+// newest legacy version, as the protocol requires.
 func (s *Server) initialize(q *request) []byte {
 	b := jsontree.AppendString(append(q.begin(1024), `"protocolVersion":`...), q.from.version)
 	return q.end(s.appendSelf(b, legacy))
 }
 
-// appendSelf writes the members in which both eras say what the server is.
+// appendSelf appends the members that describe the server in both eras.
 func (s *Server) appendSelf(b []byte, e era) []byte {
 	capabilities, identity := s.capabilities(e), s.identity()
 	b = capabilities.Append(append(b, `,"capabilities":`...))
@@ -137,10 +136,10 @@ func (s *Server) appendSelf(b []byte, e era) []byte {
 	return jsontree.AppendString(append(b, `,"instructions":`...), s.Instructions())
 }
 
-// visitor is a client as the engine knows it.
-func (q *request) visitor(peer engine.Peer) engine.Visitor {
+// requester returns the engine's description of the client.
+func (q *request) requester(peer engine.Peer) engine.Visitor {
 	return engine.Visitor{
-		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.face, Client: q.from.name, Connection: q.from.connection, Peer: peer,
+		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.frontend, Client: q.from.name, Connection: q.from.connection, Peer: peer,
 		Trace: q.from.trace,
 	}
 }

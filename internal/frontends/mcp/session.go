@@ -11,7 +11,7 @@ import (
 	"remit/internal/engine"
 )
 
-// session is a client of the legacy era over HTTP, from initialize on.
+// session is a client of the legacy era over HTTP, starting with initialize.
 type session struct {
 	id     string
 	server *Server
@@ -20,34 +20,34 @@ type session struct {
 	kept   *archive // of all sessions
 
 	used      atomic.Int64 // when it was last used, in Unix seconds
-	open      atomic.Int64 // requests and streams under way
+	open      atomic.Int64 // requests and streams in progress
 	questions questions
 	inflight  inflight
 	ended     context.Context
 	end       context.CancelFunc
 
-	mu       sync.Mutex
-	streams  map[uint64]*stream // of requests
-	order    []uint64           // their numbers, the oldest first
-	lastNo   uint64
-	standing *stream       // what belongs to no request; number 0
-	changes  *subscription // what it is told of; nil until it listens
+	mu      sync.Mutex
+	streams map[uint64]*stream // of requests
+	order   []uint64           // their numbers, oldest first
+	lastNo  uint64
+	general *stream       // for messages that belong to no request; number 0
+	changes *subscription // nil until the client listens
 }
 
-// keptStreams is how many streams of a session are kept for clients that come back.
-const keptStreams = 16
+// maxKeptStreams is how many streams of a session are kept for clients that reconnect.
+const maxKeptStreams = 16
 
 func newSession(s *Server, from client, now time.Time, kept *archive) *session {
 	from.logs = new(atomic.Int32)
 	from.logs.Store(int32(engine.Info))
-	from.connection = rand.Text() // not the id, which is a secret
-	n := &session{id: rand.Text(), server: s, from: from, began: now, standing: newStream(0, kept), kept: kept}
+	from.connection = rand.Text() // not the session id, which is a secret
+	n := &session{id: rand.Text(), server: s, from: from, began: now, general: newStream(0, kept), kept: kept}
 	n.ended, n.end = context.WithCancel(context.Background())
 	n.used.Store(now.Unix())
 	return n
 }
 
-// enter notes that the session is in use; leave that a use is over.
+// enter records that a request or stream starts; leave that it ends.
 func (n *session) enter(now time.Time) {
 	n.open.Add(1)
 	n.used.Store(now.Unix())
@@ -58,12 +58,12 @@ func (n *session) leave(now time.Time) {
 	n.open.Add(-1)
 }
 
-// idle tells whether nobody has used the session since then.
+// idle reports whether the session has not been used since a time.
 func (n *session) idle(since time.Time) bool {
 	return n.open.Load() == 0 && n.used.Load() < since.Unix()
 }
 
-// newStream opens a stream for a request and forgets the oldest one that is over.
+// newStream opens a stream for a request and drops old streams that have ended.
 func (n *session) newStream() *stream {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -75,19 +75,19 @@ func (n *session) newStream() *stream {
 	n.streams[s.number] = s
 	n.order = append(n.order, s.number)
 	if n.ended.Err() != nil {
-		s.forget() // nobody can come back to a session that has ended
+		s.forget() // nobody can resume a session that has ended
 	}
-	n.forgetOver(keptStreams)
+	n.dropEnded(maxKeptStreams)
 	return s
 }
 
-// forgetOver forgets the oldest streams that are over and that nobody reads, until
-// no more than most are left; calls that run are not many, nor are readers. It is
-// called with the lock held.
-func (n *session) forgetOver(most int) {
+// dropEnded drops the oldest streams that have ended and have no reader, until at most limit are
+// left. Running calls and readers are few, so more streams may remain. The caller must hold the
+// lock.
+func (n *session) dropEnded(limit int) {
 	n.order = slices.DeleteFunc(n.order, func(number uint64) bool {
 		s := n.streams[number]
-		if len(n.streams) <= most || !s.isOver() || s.attached() {
+		if len(n.streams) <= limit || !s.hasEnded() || s.attached() {
 			return false
 		}
 		s.forget()
@@ -96,30 +96,30 @@ func (n *session) forgetOver(most int) {
 	})
 }
 
-// stream finds a stream by number; nil if it is not kept any more.
+// stream returns a stream by number, or nil if it is no longer kept.
 func (n *session) stream(number uint64) *stream {
 	if number == 0 {
-		return n.standing
+		return n.general
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.streams[number]
 }
 
-// makeRoom gives up what clients might come back for, for the good of others.
-func (n *session) makeRoom() {
+// dropAllEnded drops all streams that have ended, to free memory for other sessions.
+func (n *session) dropAllEnded() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.forgetOver(0)
+	n.dropEnded(0)
 }
 
-// told gives what the session is told of.
-func (n *session) told() *subscription {
+// notifications returns the subscription of the session.
+func (n *session) notifications() *subscription {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.changes == nil {
 		n.changes = newSubscription(n.server, n.from.Principal, nil)
-		n.changes.watchLists(true, true, false) // that of the resources once it was asked for
+		n.changes.watchLists(true, true, false) // the list of resources is watched once the client has asked for it
 		if n.ended.Err() != nil {
 			n.changes.close()
 		}
@@ -127,13 +127,13 @@ func (n *session) told() *subscription {
 	return n.changes
 }
 
-// close ends everything that belongs to the session. Requests under way are
-// cancelled if the client gave it up, and finished if the server ends.
+// close ends everything that belongs to the session. Requests in progress are canceled if the
+// client ended the session, and finished if the server is shutting down.
 func (n *session) close(cancel bool) {
 	n.end()
 	n.questions.close()
-	n.standing.end()
-	n.standing.forget()
+	n.general.end()
+	n.general.forget()
 	n.mu.Lock()
 	changes := n.changes
 	for _, s := range n.streams {

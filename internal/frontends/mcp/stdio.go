@@ -17,37 +17,40 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// maxLine bounds one message, and so what a client can make us hold.
+// maxLine is the maximum size of one message in bytes, which limits the memory that a client can
+// use.
 const maxLine = 32 << 20
 
-// How many requests of one connection run side by side; more wait unread, so that
-// their answers cannot fill our memory. A call that waits for a person does not
-// count.
+// Limits of one connection. Further requests wait unread, so that their responses cannot fill the
+// memory. A call that waits for a person does not count.
 const (
-	maxRunning = 32
-	maxLarge   = 2       // of those with a large message
-	large      = 1 << 20 // bytes
+	maxRunning      = 32
+	maxLargeRunning = 2       // of requests with a large message
+	large           = 1 << 20 // bytes
 )
 
-// maxListening is how many subscriptions of one connection may be open.
+// maxListening is the maximum number of open subscriptions of one connection.
 const maxListening = 64
 
-// ServeStdio speaks over one pair of streams until in ends or ctx is cancelled.
-// It then finishes the calls that run and sends their answers.
+// ServeStdio serves one pair of streams until in ends or ctx is canceled. It then finishes the
+// running calls and sends their responses.
 func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader, out io.Writer) error {
 	c := &stdio{
-		server: s,
-		out:    newWriter(out),
-		jobs:   make(chan func()),
-		slots:  make(chan struct{}, maxRunning),
-		larges: make(chan struct{}, maxLarge),
-		ended:  make(chan struct{}),
+		server:     s,
+		out:        newWriter(out),
+		jobs:       make(chan func()),
+		slots:      make(chan struct{}, maxRunning),
+		largeSlots: make(chan struct{}, maxLargeRunning),
+		ended:      make(chan struct{}),
 	}
-	c.from = client{Identity: identity.Identity{Principal: principal}, face: "stdio", connection: rand.Text(), version: legacyVersions[0], logs: new(atomic.Int32)}
+	c.from = client{
+		Identity: identity.Identity{Principal: principal}, frontend: "stdio", connection: rand.Text(),
+		version: legacyVersions[0], logs: new(atomic.Int32),
+	}
 	c.from.logs.Store(int32(engine.Info))
 	c.changes = newSubscription(s, principal, nil)
 	err := c.readAll(ctx, in)
-	c.questions.close() // nobody is left to answer
+	c.questions.close() // no more answers can arrive
 	close(c.ended)
 	c.changes.close()
 	close(c.jobs)
@@ -62,41 +65,41 @@ func (s *Server) ServeStdio(ctx context.Context, principal string, in io.Reader,
 		return errors.Join(err, outErr)
 	case <-ctx.Done():
 	}
-	select { // told to end: a client that does not read cannot hold us for ever
+	select { // shutting down: a client that does not read must not block the exit
 	case outErr := <-finished:
 		return errors.Join(err, outErr)
-	case <-time.After(drain):
-		return errors.New("gave up on answers that the client does not read")
+	case <-time.After(drainTimeout):
+		return errors.New("the client did not read the last responses")
 	}
 }
 
-// drain is how long answers may take to leave once the program is told to end.
-const drain = 10 * time.Second
+// drainTimeout is how long responses may take to be written during shutdown.
+const drainTimeout = 10 * time.Second
 
 // stdio is one connection.
 type stdio struct {
 	server    *Server
 	out       *writer
-	from      client // as it introduced itself in the legacy era
-	era       era    // of requests that do not say; the first one tells
-	begun     bool
-	telling   bool // a client of the legacy era is told of changes
+	from      client // as declared in initialize
+	era       era    // of requests that do not state it; set by the first request
+	started   bool
+	notifying bool // notifications to a legacy client have started
 	inflight  inflight
 	questions questions
 	changes   *subscription // of the legacy era
-	lane      engine.Lane
-	ended     chan struct{} // closed when no more is read
+	queue     engine.Lane
+	ended     chan struct{} // closed when nothing more is read
 
-	work   sync.WaitGroup
-	jobs   chan func() // to workers that have nothing to do
-	slots  chan struct{}
-	larges chan struct{}
+	work       sync.WaitGroup
+	jobs       chan func() // for idle workers
+	slots      chan struct{}
+	largeSlots chan struct{}
 
-	listening atomic.Int32 // how many subscriptions are open
+	listening atomic.Int32 // number of open subscriptions
 }
 
-// readAll handles every line. Reading happens in a goroutine of its own, because
-// a read of stdin cannot be interrupted when the program is told to end.
+// readAll handles every line. It reads in a separate goroutine, because a read of stdin cannot be
+// interrupted at shutdown.
 func (c *stdio) readAll(ctx context.Context, in io.Reader) error {
 	lines := make(chan []byte)
 	failed := make(chan error, 1)
@@ -122,8 +125,8 @@ func (c *stdio) readAll(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// readLines gives each line a buffer of its own, since trees keep pointing into
-// it. A line that is too long is skipped and given as nil.
+// readLines calls visit with each line. Every line has its own buffer, because parsed messages
+// point into it. A line that is too long is skipped and reported as nil.
 func readLines(in io.Reader, visit func(line []byte)) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	var line []byte
@@ -155,7 +158,7 @@ func readLines(in io.Reader, visit func(line []byte)) error {
 
 func (c *stdio) receive(ctx context.Context, line []byte) {
 	if line == nil {
-		c.out.send(faultf(codeInvalid, "Invalid request: a message may have at most %d bytes", maxLine).reply(nil, c.era))
+		c.out.send(rpcErrorf(codeInvalid, "Invalid request: a message may have at most %d bytes", maxLine).reply(nil, c.era))
 		return
 	}
 	all, batch, fault := readMessages(line, hasBatches(c.from.version))
@@ -172,14 +175,14 @@ func (c *stdio) receive(ctx context.Context, line []byte) {
 	}
 }
 
-// deliver sends an answer; one that the client took back is nil.
+// deliver sends a response. It ignores nil, the response of a canceled request.
 func (c *stdio) deliver(answer []byte) {
 	if answer != nil {
 		c.out.send(answer)
 	}
 }
 
-// gather gives the answers to a batch as one message, once all are there.
+// gather returns a function that collects the responses to a batch and sends them as one message.
 func (c *stdio) gather(all []message) func([]byte) {
 	var mu sync.Mutex
 	var answers [][]byte
@@ -206,25 +209,28 @@ func (c *stdio) handle(ctx context.Context, m *message, size int, batch bool, de
 	case m.isAnswer():
 		c.questions.answer(m)
 	case m.isNotification():
-		c.inflight.cancel(cancelled(m)) // what else a client tells us changes nothing
+		c.inflight.cancel(cancelled(m)) // other notifications have no effect
 	case batch && (m.method == "initialize" || isModern(m)):
-		deliver(faultf(codeInvalid, "Invalid request: this cannot be part of a batch").reply(m.id, legacy))
+		deliver(rpcErrorf(codeInvalid, "Invalid request: this cannot be part of a batch").reply(m.id, legacy))
 	default:
 		c.request(ctx, m, size, deliver)
 	}
 }
 
-// request finds out who asks, and starts to answer.
+// request identifies the client and starts the request.
 func (c *stdio) request(ctx context.Context, m *message, size int, deliver func([]byte)) {
-	q := &request{server: c.server, id: m.id, method: m.method, params: m.params, out: &slot{conn: c, large: size > large}, link: c, questions: &c.questions}
-	if fault := c.introduce(m, q); fault != nil {
+	q := &request{
+		server: c.server, id: m.id, method: m.method, params: m.params,
+		out: &slot{conn: c, large: size > large}, conn: c, questions: &c.questions,
+	}
+	if fault := c.identify(m, q); fault != nil {
 		deliver(fault.reply(m.id, q.from.era))
 		return
 	}
 	switch m.method {
 	case "tools/call":
 		if _, err := q.tool(); err != nil {
-			deliver(faultOf(err, q.from.era).reply(q.id, q.from.era))
+			deliver(toRPCError(err, q.from.era).reply(q.id, q.from.era))
 			return
 		}
 		c.start(ctx, q, size, deliver)
@@ -232,19 +238,19 @@ func (c *stdio) request(ctx context.Context, m *message, size int, deliver func(
 		"tasks/get", "tasks/update", "tasks/cancel", "subscriptions/listen":
 		c.start(ctx, q, size, deliver)
 	default:
-		deliver(q.answer(ctx)) // at once, in the order in which they came
+		deliver(q.answer(ctx)) // at once, in the order of arrival
 		if m.method == "initialize" {
-			c.tell()
+			c.startNotifications()
 		}
 	}
 }
 
-// introduce finds out who sends a request. The first one tells the era of those
-// that do not say it themselves.
-func (c *stdio) introduce(m *message, q *request) *rpcError {
+// identify identifies the client of a request. The first request determines the era of those that
+// runJob not state it.
+func (c *stdio) identify(m *message, q *request) *rpcError {
 	var fault *rpcError
-	first := !c.begun
-	c.begun = true
+	first := !c.started
+	c.started = true
 	switch {
 	case isModern(m) || c.era == modern && m.method != "initialize":
 		if q.from, fault = modernClient(m, c.from.Identity, "stdio"); fault == nil {
@@ -256,38 +262,38 @@ func (c *stdio) introduce(m *message, q *request) *rpcError {
 		}
 	case m.method == "initialize":
 		c.era = legacy
-		q.from = greet(m, c.from)
+		q.from = legacyClient(m, c.from)
 		c.from = q.from
 	default:
 		q.from = c.from
 	}
-	q.from.trace = tracedBy(m)
+	q.from.trace = messageTrace(m)
 	return fault
 }
 
-// greet is what a client of the legacy era says of itself in initialize.
-func greet(m *message, from client) client {
+// legacyClient returns the client as described in initialize.
+func legacyClient(m *message, from client) client {
 	from.era = legacy
 	from.version = legacyVersions[0]
 	if wanted := m.params.Field("protocolVersion"); slices.Contains(legacyVersions, wanted.Text) {
-		from.version = plainVersion(wanted.Text)
+		from.version = cloneVersion(wanted.Text)
 	}
 	info, capabilities := m.params.Field("clientInfo"), m.params.Field("capabilities")
 	from.declare(&info, &capabilities)
 	return from
 }
 
-// start runs a request side by side with others; its answer is sent when it is
-// there, unless the client took it back.
+// start runs a request concurrently with others. Its response is sent when it is ready, unless the
+// client canceled the request.
 func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]byte)) {
 	q.id = bytes.Clone(q.id)
-	q.slim(size)
-	// A request that was read is finished even if the program is told to end.
+	q.trim(size)
+	// A request that was read is finished even during shutdown.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	call := &running{cancel}
 	if !c.inflight.begin(q.id, call) {
 		cancel()
-		deliver(faultf(codeInvalid, "Invalid request: a request with this id is still running").reply(q.id, q.from.era))
+		deliver(rpcErrorf(codeInvalid, "Invalid request: a request with this id is still running").reply(q.id, q.from.era))
 		return
 	}
 	if q.method == "subscriptions/listen" {
@@ -299,12 +305,12 @@ func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]
 	}
 	leave := func() {}
 	if c.writes(q) {
-		ctx, leave = c.lane.Enter(ctx)
+		ctx, leave = c.queue.Enter(ctx)
 	}
-	place := q.out.(*slot)
-	place.take()
-	c.do(func() {
-		defer place.give()
+	slot := q.out.(*slot)
+	slot.acquire()
+	c.runJob(func() {
+		defer slot.free()
 		defer cancel()
 		defer leave()
 		answer := q.answer(ctx)
@@ -315,9 +321,9 @@ func (c *stdio) start(ctx context.Context, q *request, size int, deliver func([]
 	})
 }
 
-// do runs a job on a worker that waits for one, or on a new one. Workers stay: a
-// new goroutine would have to grow its stack for every call.
-func (c *stdio) do(job func()) {
+// runJob runs a job on an idle worker or on a new one. Workers are reused, because a new goroutine
+// would have to grow its stack for every call.
+func (c *stdio) runJob(job func()) {
 	select {
 	case c.jobs <- job:
 	default:
@@ -330,7 +336,7 @@ func (c *stdio) do(job func()) {
 	}
 }
 
-// writes tells a call that changes something: such keep their order.
+// writes reports whether a request may change something. Such requests keep their order.
 func (c *stdio) writes(q *request) bool {
 	if q.method != "tools/call" {
 		return false

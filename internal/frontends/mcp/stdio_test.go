@@ -20,7 +20,8 @@ import (
 	"remit/internal/frontends/cli"
 )
 
-// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+// TestMain ignores the goroutine that net/http keeps for half a second after it has rejected a
+// body.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -44,7 +45,7 @@ func open(t testing.TB, mode approval.Mode) (*app.App, string) {
 	return a, root
 }
 
-// talk sends lines and returns the replies by id ("null" for those without).
+// talk sends lines and returns the responses by id ("null" for those without).
 func talk(t testing.TB, a *app.App, lines ...string) map[string]map[string]any {
 	t.Helper()
 	var out bytes.Buffer
@@ -73,7 +74,7 @@ func replies(t testing.TB, out []byte) map[string]map[string]any {
 
 const hello = `{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"hello","arguments":{"name":"Ada"}}}`
 
-// TestBadLines: each gets its error, and the next good request is served.
+// TestBadLines checks that each bad line gets an error, and that the next valid request succeeds.
 func TestBadLines(t *testing.T) {
 	a, _ := open(t, approval.Auto)
 	for _, tc := range []struct {
@@ -112,7 +113,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-func TestLineThatIsTooLong(t *testing.T) {
+func TestLineTooLong(t *testing.T) {
 	a, _ := open(t, approval.Auto)
 	in := io.MultiReader(
 		strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"`),
@@ -138,7 +139,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// conversation is a client that talks line by line.
+// conversation is a client that sends and reads line by line.
 type conversation struct {
 	t    *testing.T
 	in   *io.PipeWriter
@@ -151,7 +152,7 @@ func converse(t *testing.T, a *app.App) *conversation {
 	return speak(t, func(in io.Reader, out io.Writer) error { return a.ServeStdio(context.Background(), in, out) })
 }
 
-// speak talks to whatever serves a pair of streams.
+// speak connects a client to a server on a pair of streams.
 func speak(t *testing.T, serve func(in io.Reader, out io.Writer) error) *conversation {
 	t.Helper()
 	inRead, inWrite := io.Pipe()
@@ -192,7 +193,7 @@ func (c *conversation) receive() string {
 			c.t.Fatal("no more lines")
 		}
 		return line
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		c.t.Fatal("nothing comes")
 	}
 	return ""
@@ -203,7 +204,7 @@ func (c *conversation) quiet() {
 	c.t.Helper()
 	select {
 	case line := <-c.out:
-		c.t.Errorf("something came: %s", line)
+		c.t.Errorf("unexpected message: %s", line)
 	case <-time.After(50 * time.Millisecond):
 	}
 }
@@ -260,8 +261,8 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
-// TestManyQuestions: calls that wait for a person do not keep the answers, or
-// other calls, from being read.
+// TestManyQuestions checks that calls that wait for a person do not block the answers or other
+// calls.
 func TestManyQuestions(t *testing.T) {
 	t.Parallel()
 	a, root := open(t, approval.Ask)
@@ -301,7 +302,7 @@ func TestManyQuestions(t *testing.T) {
 
 func jsonInt(n int) string { b, _ := json.Marshal(n); return string(b) }
 
-func TestClientGoesWhileAsked(t *testing.T) {
+func TestClientDisconnectsDuringQuestion(t *testing.T) {
 	a, root := open(t, approval.Ask)
 	c := converse(t, a)
 	c.send(canElicit)
@@ -336,7 +337,7 @@ func TestCancelledCallGetsNoAnswer(t *testing.T) {
 	c.end()
 }
 
-// TestOrderOfWrites: what one client sends is kept in the order it was sent.
+// TestOrderOfWrites checks that the writes of one client keep their order.
 func TestOrderOfWrites(t *testing.T) {
 	t.Parallel()
 	a, root := open(t, approval.Auto)
@@ -356,8 +357,8 @@ func TestOrderOfWrites(t *testing.T) {
 	}
 }
 
-// FuzzStdio sends anything at all, in either era: every line that comes back is
-// JSON-RPC, and a good request of each era at the end is served.
+// FuzzStdio checks that any input, in either era, gets JSON-RPC lines, and that a valid request of
+// each era succeeds at the end.
 func FuzzStdio(f *testing.F) {
 	for _, seed := range []string{
 		hello, write, canElicit, `[]`, `{"jsonrpc":"2.0","id":"remit-1","result":{}}`, "\x00", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,

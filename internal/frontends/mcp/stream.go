@@ -10,23 +10,22 @@ import (
 	"time"
 )
 
-// How much is kept for clients that lost their connection: of one stream, and of
-// all together.
+// Limits of the events that are kept for clients that reconnect: of one stream, and of all streams.
 const (
-	keptEvents = 64
-	keptBytes  = 128 << 10
-	keptInAll  = 64 << 20
+	maxEvents       = 64
+	maxStreamBytes  = 128 << 10
+	maxArchiveBytes = 64 << 20
 )
 
 const (
-	keepAlive     = 15 * time.Second // between signs of life on a quiet stream
-	writePatience = 30 * time.Second // for a client to take what it is sent
-	retryMillis   = 500              // how long a client waits before it comes back
-	lookEvery     = time.Second      // how often it is looked at most whether a client may hear more
+	keepAlive       = 15 * time.Second // between comments on a quiet stream
+	writeTimeout    = 30 * time.Second // the write timeout
+	retryMillis     = 500              // how long a client waits before it reconnects
+	recheckInterval = time.Second      // the minimum time between two checks of a client's credentials
 )
 
-// stream is what a client of the legacy era is sent on one of its streams. It
-// outlives connections: a client that comes back gets what it missed.
+// stream holds the events of one stream of a legacy client. It outlives connections: a client that
+// reconnects gets the events that it missed.
 type stream struct {
 	number uint64
 	all    *archive
@@ -35,54 +34,55 @@ type stream struct {
 	last    uint64   // number of the last event
 	kept    []record // the latest events, in order
 	size    int
-	over    bool          // nothing more will come
-	changed chan struct{} // closed when an event comes or the stream is over
+	ended   bool          // no more events will come
+	changed chan struct{} // closed when an event is added or the stream ends
 	reader  *reader       // nil if there is none
-	sent    uint64        // number of the last event that some reader was sent
+	sent    uint64        // number of the last event that was sent to a reader
 
-	forgotten bool // nothing is kept any more
+	dropped bool // no events are kept any more
 }
 
-// record is an event that is kept.
+// record is a kept event.
 type record struct {
 	number uint64
 	text   []byte
 }
 
-// archive is what is kept of all streams together.
+// archive counts the kept events of all streams.
 type archive struct {
 	bytes atomic.Int64
-	full  atomic.Bool // somebody should make room
+	full  atomic.Bool // events should be dropped
 }
 
 func newStream(number uint64, all *archive) *stream {
 	return &stream{number: number, all: all, changed: make(chan struct{})}
 }
 
-// add keeps a message as the next event and returns its text. A nil message only
-// tells the client where it is.
+// add appends a message as the next event and returns its text. An event with a nil message only
+// gives the client an event id.
 func (s *stream) add(message []byte) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
 	text := appendEvent(nil, s.number, s.last, message)
-	if s.forgotten {
+	if s.dropped {
 		return text
 	}
 	s.kept = append(s.kept, record{s.last, text})
 	s.size += len(text)
-	if s.all.bytes.Add(int64(len(text))) > keptInAll {
+	if s.all.bytes.Add(int64(len(text))) > maxArchiveBytes {
 		s.all.full.Store(true)
 	}
-	for len(s.kept) > 1 && (len(s.kept) > keptEvents || s.size > keptBytes) || len(s.kept) > s.needed() && s.all.bytes.Load() > keptInAll {
+	for len(s.kept) > 1 && (len(s.kept) > maxEvents || s.size > maxStreamBytes) ||
+		len(s.kept) > s.needed() && s.all.bytes.Load() > maxArchiveBytes {
 		s.drop()
 	}
 	s.wake()
 	return text
 }
 
-// needed is how many events are kept even if there is too much of all streams: the
-// one that a reader waits for. It is called with the lock held.
+// needed returns how many events must be kept even if the total is over the limit: the one that a
+// reader waits for. The caller must hold the lock.
 func (s *stream) needed() int {
 	if s.reader != nil {
 		return 1
@@ -90,7 +90,7 @@ func (s *stream) needed() int {
 	return 0
 }
 
-// drop forgets the oldest event. It is called with the lock held.
+// drop removes the oldest event. The caller must hold the lock.
 func (s *stream) drop() {
 	size := len(s.kept[0].text)
 	s.size -= size
@@ -99,35 +99,35 @@ func (s *stream) drop() {
 	s.kept = s.kept[1:]
 }
 
-// forget keeps nothing any more, also of what is yet to come.
+// forget removes all events. Later events are not kept either.
 func (s *stream) forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgotten = true
+	s.dropped = true
 	for len(s.kept) > 0 {
 		s.drop()
 	}
 }
 
-// wake is called with the lock held.
+// wake wakes the readers. The caller must hold the lock.
 func (s *stream) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// end says that nothing more will come.
+// end marks the stream as ended.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.over {
-		s.over = true
+	if !s.ended {
+		s.ended = true
 		s.wake()
 	}
 }
 
-// after gives the events after a number, whether the stream is over, and what
-// tells of more.
-func (s *stream) after(number uint64) (texts [][]byte, last uint64, over bool, more <-chan struct{}) {
+// after returns the events after a number, whether the stream has ended, and a channel that is
+// closed when there is more.
+func (s *stream) after(number uint64) (texts [][]byte, last uint64, ended bool, more <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.kept {
@@ -135,21 +135,21 @@ func (s *stream) after(number uint64) (texts [][]byte, last uint64, over bool, m
 			texts = append(texts, r.text)
 		}
 	}
-	return texts, s.last, s.over, s.changed
+	return texts, s.last, s.ended, s.changed
 }
 
-// reader is a connection that carries the stream.
-type reader struct{ sendAway func() }
+// reader is a connection that sends the stream.
+type reader struct{ disconnect func() }
 
-// attach makes a connection the reader of the stream; an earlier one is sent away.
-func (s *stream) attach(sendAway func()) (detach func()) {
-	mine := &reader{sendAway}
+// attach makes a connection the reader of the stream and disconnects an earlier one.
+func (s *stream) attach(disconnect func()) (detach func()) {
+	mine := &reader{disconnect}
 	s.mu.Lock()
 	before := s.reader
 	s.reader = mine
 	s.mu.Unlock()
 	if before != nil {
-		before.sendAway()
+		before.disconnect()
 	}
 	return func() {
 		s.mu.Lock()
@@ -160,21 +160,21 @@ func (s *stream) attach(sendAway func()) (detach func()) {
 	}
 }
 
-// attached tells whether somebody reads the stream.
+// attached reports whether the stream has a reader.
 func (s *stream) attached() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reader != nil
 }
 
-// isOver tells whether nothing more will come.
-func (s *stream) isOver() bool {
+// hasEnded reports whether the stream has ended.
+func (s *stream) hasEnded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.over
+	return s.ended
 }
 
-// has tells whether all that came after an event is kept; 0 is before the first.
+// has reports whether all events after a number are kept; 0 is before the first.
 func (s *stream) has(number uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,21 +184,21 @@ func (s *stream) has(number uint64) bool {
 	return len(s.kept) > 0 && s.kept[0].number <= number+1
 }
 
-// mark notes how far the events were sent.
+// mark records the number of the last event that was sent.
 func (s *stream) mark(number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent = max(s.sent, number)
 }
 
-// seen is how far the events were sent.
+// seen returns the number of the last event that was sent.
 func (s *stream) seen() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sent
 }
 
-// appendEvent writes an event as the stream carries it.
+// appendEvent appends an event in the format of event streams.
 func appendEvent(b []byte, stream, number uint64, message []byte) []byte {
 	b = strconv.AppendUint(append(b, "id: "...), stream, 10)
 	b = strconv.AppendUint(append(b, '-'), number, 10)
@@ -213,7 +213,7 @@ func appendData(b, message []byte) []byte {
 	return append(b, '\n', '\n')
 }
 
-// eventID takes the id of an event apart.
+// eventID parses the id of an event.
 func eventID(id string) (stream, number uint64, ok bool) {
 	left, right, found := strings.Cut(id, "-")
 	stream, err := strconv.ParseUint(left, 10, 64)
@@ -221,27 +221,27 @@ func eventID(id string) (stream, number uint64, ok bool) {
 	return stream, number, found && err == nil && err2 == nil
 }
 
-// sink is a connection that carries a stream.
+// sink is a connection that sends a stream.
 type sink struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	failed  bool
-	still   func() bool // whether the client may hear more
-	looked  time.Time   // when that was last found out
+	w            http.ResponseWriter
+	control      *http.ResponseController
+	failed       bool
+	stillAllowed func() bool // reports whether the client is still accepted
+	checkedAt    time.Time   // when that was last checked
 }
 
-// openSink answers a request with a stream.
+// openSink starts a response that is a stream.
 func (x *exchange) openSink() *sink {
 	h := x.w.Header()
 	h["Content-Type"] = streamType
 	h["Cache-Control"] = noCache
 	h["X-Accel-Buffering"] = unbuffered
 	x.w.WriteHeader(http.StatusOK)
-	return &sink{w: x.w, control: &x.control, still: x.still, looked: time.Now()}
+	return &sink{w: x.w, control: &x.control, stillAllowed: x.stillAllowed, checkedAt: time.Now()}
 }
 
-// still tells whether the client would be let in now.
-func (x *exchange) still() bool { return x.http.Still == nil || x.http.Still(x.r) }
+// stillAllowed reports whether the client would still be accepted.
+func (x *exchange) stillAllowed() bool { return x.http.Still == nil || x.http.Still(x.r) }
 
 var (
 	streamType = []string{"text/event-stream"}
@@ -250,13 +250,13 @@ var (
 	unbuffered = []string{"no"}
 )
 
-// write sends a text at once; false if the client is gone, does not read, or may not
-// hear more.
+// write sends a text at once. It returns false if the client has disconnected, does not read or is
+// no longer accepted.
 func (s *sink) write(text []byte) bool {
-	if s.failed = s.failed || !s.mayHear(); s.failed {
+	if s.failed = s.failed || !s.recheck(); s.failed {
 		return false
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(writePatience)) // a connection that cannot have one has its own
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout)) // ignored if the connection supports no deadlines
 	_, err := s.w.Write(text)
 	if err == nil {
 		err = s.control.Flush()
@@ -265,25 +265,24 @@ func (s *sink) write(text []byte) bool {
 	return !s.failed
 }
 
-// mayHear looks at the credentials of the client again: a stream outlives a token that
-// is revoked. Signs of life see to it that a quiet one is looked at too.
-func (s *sink) mayHear() bool {
+// recheck checks the client's credentials again, because a stream outlives a revoked token.
+// Keep-alive comments cause checks of quiet streams too.
+func (s *sink) recheck() bool {
 	now := time.Now()
-	if now.Sub(s.looked) < lookEvery {
+	if now.Sub(s.checkedAt) < recheckInterval {
 		return true
 	}
-	s.looked = now
-	return s.still()
+	s.checkedAt = now
+	return s.stillAllowed()
 }
 
-// pump sends the events of a stream from a number on, until the stream is over,
-// ctx ends or the client is gone. due gives messages that other events have made
-// due, if there are such.
+// pump sends the events of a stream after a number, until the stream ends, ctx ends or the client
+// disconnects. If due is not nil, each token on it causes a call of fetch, which adds events.
 func (s *stream) pump(ctx context.Context, to *sink, from uint64, due <-chan struct{}, fetch func()) {
 	alive := time.NewTicker(keepAlive)
 	defer alive.Stop()
 	for {
-		texts, last, over, more := s.after(from)
+		texts, last, ended, more := s.after(from)
 		for _, text := range texts {
 			if !to.write(text) {
 				return
@@ -291,7 +290,7 @@ func (s *stream) pump(ctx context.Context, to *sink, from uint64, due <-chan str
 		}
 		from = last
 		s.mark(last)
-		if over {
+		if ended {
 			return
 		}
 		select {

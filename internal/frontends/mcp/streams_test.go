@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestPriming: a stream begins with an event that says where it is, for the
-// versions whose clients expect one.
+// TestPriming checks that a stream begins with a priming event for the versions whose clients
+// expect one.
 func TestPriming(t *testing.T) {
 	for version, want := range map[string]bool{"2025-11-25": true, "2025-06-18": false, "2025-03-26": false, "2024-11-05": false} {
 		s := newRig(t, setup{}).initialize(version, allThree)
@@ -26,8 +26,8 @@ func TestPriming(t *testing.T) {
 	}
 }
 
-// TestResumption: a client that lost its connection gets what it missed, once, in
-// order, and of that stream alone.
+// TestResumption checks that a client that reconnects gets the events that it missed, once, in
+// order, and of that stream only.
 func TestResumption(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", allThree)
@@ -61,9 +61,9 @@ func TestResumption(t *testing.T) {
 	}
 }
 
-// TestResumedWhileItRuns: the rest of a stream comes as it happens, and the
-// question of a lost stream can still be answered.
-func TestResumedWhileItRuns(t *testing.T) {
+// TestResumeRunningStream checks that a resumed stream continues live, and that the question of a
+// lost stream can still be answered.
+func TestResumeRunningStream(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", allThree)
 	lost := s.start(call(1, "test_elicitation", `{"message":"m"}`))
 	primer := <-lost.events
@@ -79,8 +79,7 @@ func TestResumedWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestReleased: a call that lets its connection go is answered to those who come
-// back.
+// TestReleased checks that a call that released its connection answers clients that resume.
 func TestReleased(t *testing.T) {
 	t.Parallel()
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
@@ -98,7 +97,7 @@ func TestReleased(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	standing.quiet()
-	for _, version := range []string{"2025-06-18", "2025-03-26"} { // their clients do not come back
+	for _, version := range []string{"2025-06-18", "2025-03-26"} { // their clients cannot resume
 		if got := s.initialize(version, `{}`).post(call(1, "test_reconnection", `{}`)); got.text() == "" {
 			t.Errorf("%s: %s", version, got.body)
 		}
@@ -108,9 +107,9 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestStandingStream: what belongs to no request comes there, and what nobody was
-// there to hear waits.
-func TestStandingStream(t *testing.T) {
+// TestGeneralStream checks the stream for messages that belong to no request, and that missed
+// messages are kept.
+func TestGeneralStream(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", `{}`)
 	first := s.get()
@@ -118,15 +117,15 @@ func TestStandingStream(t *testing.T) {
 		t.Fatalf("%d %v", first.status, first.header)
 	}
 	s.post(call(1, "test_trigger_tool_change", `{}`))
-	told := first.next()
-	if told.data != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}` || told.id == "" {
-		t.Errorf("got %+v", told)
+	change := first.next()
+	if change.data != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{}}` || change.id == "" {
+		t.Errorf("got %+v", change)
 	}
 	second := s.get()
 	first.ended() // replaced
 	s.post(call(2, "test_trigger_prompt_change", `{}`))
 	got := second.next()
-	if got.id == told.id { // its reader was sent away before the server knew that it had arrived
+	if got.id == change.id { // its reader was replaced before the server recorded the event as sent
 		got = second.next()
 	}
 	if !strings.Contains(got.data, "notifications/prompts/list_changed") {
@@ -142,18 +141,18 @@ func TestStandingStream(t *testing.T) {
 	if got := third.next(); !strings.Contains(got.data, "tools/list_changed") {
 		t.Errorf("got %+v", got)
 	}
-	third.quiet() // five changes are one piece of news
+	third.quiet() // five changes give one notification
 	third.close()
 	eventually(t, "the server knows that nobody listens", func() bool { return r.http.Streams() == 0 })
-	again := s.get("Last-Event-ID", told.id)
+	again := s.get("Last-Event-ID", change.id)
 	if got, then := again.next(), again.next(); !strings.Contains(got.data, "prompts") || !strings.Contains(then.data, "tools") {
 		t.Errorf("resumed with %+v, then %+v", got, then)
 	}
 }
 
-// TestResourceNews: a client hears of the resources that it watches, of the list
-// once it has seen it, and of nothing after it unsubscribed.
-func TestResourceNews(t *testing.T) {
+// TestResourceNotifications checks notifications of watched resources, of the list once the client
+// has read it, and none after unsubscribing.
+func TestResourceNotifications(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{toolsets: []string{"learning-os"}})
 	s := r.initialize("2025-11-25", `{}`)
@@ -189,7 +188,7 @@ func TestResourceNews(t *testing.T) {
 	}
 }
 
-// writeMemory adds to the decisions, behind the back of the server.
+// writeMemory changes the decisions file without the server.
 func writeMemory(t *testing.T, r *rig, line string) {
 	t.Helper()
 	folder := filepath.Join(r.root, ".claude/memory")
@@ -204,7 +203,7 @@ func writeMemory(t *testing.T, r *rig, line string) {
 	fmt.Fprintln(f, line)
 }
 
-// TestTooManySubscriptions: a client cannot watch without end.
+// TestTooManySubscriptions checks the limit of watched resources.
 func TestTooManySubscriptions(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
 	for i := range 1000 {
@@ -218,8 +217,8 @@ func TestTooManySubscriptions(t *testing.T) {
 	s.post(message(1, "resources/subscribe", `{"uri":"test://one more"}`)).want(t, "one in its place", 200, nil)
 }
 
-// TestLongCallIsKept: the stream of a call that still runs is not forgotten for
-// those of later calls, and what is over is forgotten in time.
+// TestLongCallIsKept checks that the stream of a running call is kept, and that ended streams are
+// dropped in time.
 func TestLongCallIsKept(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", allThree)
 	long := s.start(call("long", "test_elicitation", `{"message":"m"}`))
@@ -246,8 +245,7 @@ func TestLongCallIsKept(t *testing.T) {
 	}
 }
 
-// TestManyEvents: of more events than are kept, a client that comes back gets the
-// last ones.
+// TestManyEvents checks that a client that reconnects after many events gets the latest ones.
 func TestManyEvents(t *testing.T) {
 	s := newRig(t, setup{}).initialize("2025-11-25", `{}`)
 	stream := s.get()
@@ -266,10 +264,10 @@ func TestManyEvents(t *testing.T) {
 	again.quiet()
 }
 
-// TestKeepAlive: a quiet stream shows that it lives, and is not cut.
+// TestKeepAlive checks that a quiet stream gets comments and stays open.
 func TestKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, setup{pipes: true})
+		r := newRig(t, setup{memNetwork: true})
 		s := r.initialize("2025-11-25", allThree)
 		streams := []*stream{
 			s.get(),
@@ -293,9 +291,9 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// TestVanishedClients: whoever goes in the middle of a stream or a call leaves
+// TestDisconnectedClients checks that clients that disconnect during a stream or a call leave
 // nothing behind.
-func TestVanishedClients(t *testing.T) {
+func TestDisconnectedClients(t *testing.T) {
 	r := newRig(t, setup{})
 	for i := range 20 {
 		s := r.initialize("2025-11-25", allThree)

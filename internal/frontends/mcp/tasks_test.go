@@ -23,8 +23,8 @@ func taskOf(r *rig, id string) reply {
 	return r.ask(modern(1, "tasks/get", `"taskId":"`+id+`"`, knowsTasks))
 }
 
-// TestTaskLife: from the call over a question to the answer.
-func TestTaskLife(t *testing.T) {
+// TestTaskLifecycle checks a task from the call through a question to the result.
+func TestTaskLifecycle(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
 	got := r.ask(modern(1, "tools/call", `"name":"confirm_delete","arguments":{"filename":"f"},"task":{"ttl":1}`, knowsTasks))
@@ -40,7 +40,7 @@ func TestTaskLife(t *testing.T) {
 	eventually(t, "it asks", func() bool { return taskOf(r, id).at("result", "status") == "input_required" })
 	asked, _ := taskOf(r, id).at("result", "inputRequests").(map[string]any)
 	if len(asked) != 1 {
-		t.Fatalf("it asks %v", asked)
+		t.Fatalf("questions %v", asked)
 	}
 	update := func(responses string) reply {
 		return r.ask(modern(1, "tasks/update", `"taskId":"`+id+`","inputResponses":`+responses, knowsTasks))
@@ -54,7 +54,7 @@ func TestTaskLife(t *testing.T) {
 		}
 	}
 	if got := taskOf(r, id).at("result", "status"); got != "input_required" {
-		t.Errorf("nonsense moved it on: %v", got)
+		t.Errorf("an invalid answer was accepted: %v", got)
 	}
 	for key := range asked {
 		update(`{"`+key+`":{"action":"accept","content":{"confirm":true}}}`).want(t, "answer", http.StatusOK, nil)
@@ -66,8 +66,8 @@ func TestTaskLife(t *testing.T) {
 	r.ask(modern(1, "tasks/cancel", `"taskId":"`+id+`"`, knowsTasks)).want(t, "cancel what is done", http.StatusOK, nil)
 }
 
-// TestTasksAreTheirOwners: nobody else reads, answers or cancels them.
-func TestTasksAreTheirOwners(t *testing.T) {
+// TestTasksBelongToOwner checks that only the owner can read, answer or cancel a task.
+func TestTasksBelongToOwner(t *testing.T) {
 	r := newRig(t, setup{})
 	id := startTask(t, r, "slow_compute", `{"seconds":60}`)
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
@@ -76,7 +76,7 @@ func TestTasksAreTheirOwners(t *testing.T) {
 		foreign.want(t, method, http.StatusBadRequest, -32602)
 		unknown := r.ask(strings.ReplaceAll(body, id, "0123456789abcdef0123456789abcdef"), principalHeader, "eve")
 		if strings.ReplaceAll(foreign.body, id, "") != strings.ReplaceAll(unknown.body, "0123456789abcdef0123456789abcdef", "") {
-			t.Errorf("%s tells that it is there: %s", method, foreign.body)
+			t.Errorf("%s reveals that it exists: %s", method, foreign.body)
 		}
 		gated := r.ask(modern(1, method, `"taskId":"`+id+`","inputResponses":{}`, `{}`))
 		gated.want(t, method+" without the extension", http.StatusBadRequest, -32021)
@@ -89,8 +89,8 @@ func TestTasksAreTheirOwners(t *testing.T) {
 	eventually(t, "it is cancelled", func() bool { return taskOf(r, id).at("result", "status") == "cancelled" })
 }
 
-// TestNoTasksForOldClients: in the legacy era there are none.
-func TestNoTasksForOldClients(t *testing.T) {
+// TestNoTasksInLegacyEra checks that the legacy era has no tasks.
+func TestNoTasksInLegacyEra(t *testing.T) {
 	r := newRig(t, setup{})
 	s := r.initialize("2025-11-25", knowsTasks)
 	if got := s.post(call(1, "slow_compute", `{"seconds":0}`)); got.text() == "" || got.at("result", "taskId") != nil {

@@ -13,8 +13,7 @@ import (
 	"remit/internal/engine/jobs"
 )
 
-// callTool runs a tool. In the modern era that may take several rounds, or go on
-// as a task.
+// callTool runs a tool. In the modern era a call may take several rounds, or continue as a task.
 func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	tool, err := q.tool()
 	if err != nil {
@@ -30,8 +29,8 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 	}
 	call := engine.Call{
 		Tool: tool.Name, Args: q.params.Field("arguments"), Key: key,
-		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.face, Client: q.from.name, Connection: q.from.connection,
-		Peer: peer, Round: q.round.before, Trace: q.from.trace,
+		Principal: q.from.Principal, Grant: q.from.Grant, Face: q.from.frontend, Client: q.from.name, Connection: q.from.connection,
+		Peer: peer, Round: q.continuation.before, Trace: q.from.trace,
 	}
 	result, err := q.server.Engine.Call(ctx, call)
 	switch {
@@ -44,26 +43,27 @@ func (q *request) callTool(ctx context.Context) ([]byte, error) {
 		return q.ask(result.Need, tool.Digest)
 	}
 	if result.Err != nil {
-		q.noteRefusal(result.Err)
+		q.recordDenial(result.Err)
 	}
 	if fault := protocolFault(result.Err, q.from.era); fault != nil {
 		return nil, fault
 	}
-	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128) // quotes take two bytes in a text
+	// Quotes take two bytes in a JSON string.
+	b := q.begin(2*len(result.Body) + len(result.Body)/4 + len(result.Content) + 128)
 	b = appendOutcome(b, result.Body, result.Structured, result.Content)
-	return q.endNoted(b, marksOf(&result)), nil
+	return q.endWithMeta(b, metaOfResult(&result)), nil
 }
 
 func (q *request) tool() (*engine.Tool, error) {
 	name := q.params.Field("name")
 	if name.Kind != jsontree.String {
-		return nil, faultf(codeInvalidParams, "Invalid params: name must say which tool to call")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: name must be the name of a tool")
 	}
 	return q.server.Engine.Find(name.Text)
 }
 
-// protocolFault tells the failures that are none of the tool's own. A person who
-// could not be asked is no such failure: the call waits for them.
+// protocolFault returns the errors that are protocol errors and not results of the tool. A person
+// who could not be asked is no error: the call is pending.
 func protocolFault(failure *contract.Error, e era) error {
 	if failure == nil || failure.Kind == contract.Pending {
 		return nil
@@ -77,9 +77,9 @@ func protocolFault(failure *contract.Error, e era) error {
 	return nil
 }
 
-// appendOutcome writes the members of what a tool came to: the JSON as text and,
-// on success, as structure too. A failure has no structure, because clients would
-// check it against the output schema.
+// appendOutcome appends the result of a tool: the JSON as text and, on success, as structured
+// content. An error has no structured content, because clients would check it against the output
+// schema.
 func appendOutcome(b, body, structured, content []byte) []byte {
 	if content != nil {
 		return append(append(b, `"content":`...), content...)
@@ -93,23 +93,23 @@ func appendOutcome(b, body, structured, content []byte) []byte {
 	return append(append(b, `,"structuredContent":`...), structured...)
 }
 
-// metaPrefix begins every key of _meta that is ours.
+// metaPrefix is the prefix of Remit's own keys in _meta.
 const metaPrefix = "io.remit/"
 
-// The keys of _meta that make a call safe to repeat, and say that it was a repeat.
+// Keys of _meta that make a call safe to repeat, and that mark a replayed result.
 const (
 	metaKey      = metaPrefix + "idempotencyKey"
 	metaReplayed = metaPrefix + "replayed"
 )
 
-// The keys of _meta that tell of an answer with less than there is: that it is cut, and
-// how many elements there are, if that is known.
+// Keys of _meta that mark a truncated result, and give the total number of elements, if it is
+// known.
 const (
 	metaTruncated = metaPrefix + "truncated"
 	metaTotal     = metaPrefix + "total"
 )
 
-// idempotencyKey reads the key of a call; "" if the client sent none.
+// idempotencyKey returns the key of a call, or "" if the client sent none.
 func (q *request) idempotencyKey() (string, error) {
 	meta := q.params.Field("_meta")
 	key, given := meta.Get(metaKey)
@@ -117,70 +117,70 @@ func (q *request) idempotencyKey() (string, error) {
 		return "", nil
 	}
 	if key.Kind != jsontree.String {
-		return "", faultf(codeInvalidParams, "Invalid params: _meta[%q] must be a string, not %s", metaKey, key.Kind)
+		return "", rpcErrorf(codeInvalidParams, "Invalid params: _meta[%q] must be a string, not %s", metaKey, key.Kind)
 	}
 	if err := idempotency.CheckKey(key.Text); err != nil {
-		return "", faultf(codeInvalidParams, "Invalid params: _meta[%q]: %s", metaKey, contract.AsError(err).Message)
+		return "", rpcErrorf(codeInvalidParams, "Invalid params: _meta[%q]: %s", metaKey, contract.AsError(err).Message)
 	}
 	return key.Text, nil
 }
 
-// marksOf are the members of _meta that a result carries, as JSON without the braces.
-func marksOf(result *engine.Result) []byte {
-	var marks []byte
+// metaOfResult returns the members of a result's _meta, as JSON without the braces.
+func metaOfResult(result *engine.Result) []byte {
+	var meta []byte
 	switch notes := result.Notes; {
 	case result.Replayed:
-		marks = []byte(`"` + metaReplayed + `":true`)
+		meta = []byte(`"` + metaReplayed + `":true`)
 	case notes.Truncated && notes.Total >= 0:
-		marks = strconv.AppendInt([]byte(`"`+metaTruncated+`":true,"`+metaTotal+`":`), notes.Total, 10)
+		meta = strconv.AppendInt([]byte(`"`+metaTruncated+`":true,"`+metaTotal+`":`), notes.Total, 10)
 	case notes.Truncated:
-		marks = []byte(`"` + metaTruncated + `":true`)
+		meta = []byte(`"` + metaTruncated + `":true`)
 	}
 	for _, remark := range result.Remarks.Members {
-		if marks != nil {
-			marks = append(marks, ',')
+		if meta != nil {
+			meta = append(meta, ',')
 		}
-		marks = append(jsontree.AppendString(marks, metaPrefix+remark.Key), ':')
-		marks = remark.Value.Append(marks)
+		meta = append(jsontree.AppendString(meta, metaPrefix+remark.Key), ':')
+		meta = remark.Value.Append(meta)
 	}
-	return marks
+	return meta
 }
 
-// endNoted closes a result with marks in its _meta.
-func (q *request) endNoted(b, marks []byte) []byte {
-	if marks == nil {
+// endWithMeta appends the end of a result with members in its _meta.
+func (q *request) endWithMeta(b, meta []byte) []byte {
+	if meta == nil {
 		return q.end(b)
 	}
 	if q.from.era == legacy {
 		b = append(separate(b), `"_meta":{`...)
 	} else {
-		signature := q.server.signature() // it ends with _meta
-		b = append(separate(b), signature[:len(signature)-1]...)
+		modernResultEnd := q.server.modernResultEnd() // ends with _meta
+		b = append(separate(b), modernResultEnd[:len(modernResultEnd)-1]...)
 		b = append(b, ',')
 	}
-	return append(append(b, marks...), `}}}`...)
+	return append(append(b, meta...), `}}}`...)
 }
 
-// startTask lets a call go on in the background.
+// startTask continues a call as a task.
 func (q *request) startTask(ctx context.Context, call engine.Call) ([]byte, error) {
-	task, err := q.server.Tasks.Start(ctx, call, q.round.answers, q.from.can)
+	task, err := q.server.Tasks.Start(ctx, call, q.continuation.answers, q.from.can)
 	if err != nil {
 		return nil, err
 	}
 	return q.endAs(appendTask(q.begin(256), &task), "task"), nil
 }
 
-// task answers the methods of the tasks extension, for clients that know it.
+// task answers the methods of the tasks extension.
 func (q *request) task(ctx context.Context) ([]byte, error) {
 	if q.server.Tasks == nil {
-		return nil, faultf(codeNoMethod, "Method not found: %s", q.method)
+		return nil, rpcErrorf(codeNoMethod, "Method not found: %s", q.method)
 	}
 	if !q.from.tasks {
 		return nil, &engine.IncapableError{Needs: engine.Tasks}
 	}
 	id := q.params.Field("taskId")
 	if id.Kind != jsontree.String {
-		return nil, faultf(codeInvalidParams, "Invalid params: taskId must say which task")
+		return nil, rpcErrorf(codeInvalidParams, "Invalid params: taskId must be the id of a task")
 	}
 	var err error
 	switch q.method {
@@ -192,7 +192,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 		err = q.updateTask(ctx, id.Text)
 	}
 	if err != nil {
-		return nil, noTask(err)
+		return nil, taskNotFound(err)
 	}
 	return q.end(q.begin(0)), nil
 }
@@ -200,7 +200,7 @@ func (q *request) task(ctx context.Context) ([]byte, error) {
 func (q *request) getTask(ctx context.Context, id string) ([]byte, error) {
 	task, err := q.server.Tasks.Get(ctx, q.from.Principal, id)
 	if err != nil {
-		return nil, noTask(err)
+		return nil, taskNotFound(err)
 	}
 	return q.end(appendWholeTask(q.begin(1024), &task)), nil
 }
@@ -208,25 +208,25 @@ func (q *request) getTask(ctx context.Context, id string) ([]byte, error) {
 func (q *request) updateTask(ctx context.Context, id string) error {
 	given := q.params.Field("inputResponses")
 	if given.Kind != jsontree.Object {
-		return faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
+		return rpcErrorf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
 	}
 	answers := make(map[string]jsontree.Value, len(given.Members))
 	for _, m := range given.Members {
-		if m.Value.Kind == jsontree.Object { // nothing else answers a question
+		if m.Value.Kind == jsontree.Object { // anything else is not an answer
 			answers[m.Key] = m.Value.Clone()
 		}
 	}
 	return q.server.Tasks.Update(ctx, q.from.Principal, id, answers)
 }
 
-func noTask(err error) error {
+func taskNotFound(err error) error {
 	if failure := contract.AsError(err); failure.Kind == contract.NotFound {
-		return faultf(codeInvalidParams, "%s", failure.Message)
+		return rpcErrorf(codeInvalidParams, "%s", failure.Message)
 	}
 	return err
 }
 
-// appendTask writes the members that every form of a task has.
+// appendTask appends the members that every form of a task has.
 func appendTask(b []byte, t *jobs.Task) []byte {
 	b = jsontree.AppendString(append(b, `"taskId":`...), t.ID)
 	b = jsontree.AppendString(append(b, `,"status":`...), string(t.Status))
@@ -239,14 +239,14 @@ func appendTask(b []byte, t *jobs.Task) []byte {
 	return strconv.AppendInt(append(b, `,"pollIntervalMs":`...), max(t.Poll.Milliseconds(), 1), 10)
 }
 
-// appendWholeTask adds what the task asks, or what it came to.
+// appendWholeTask appends a task with its questions or its result.
 func appendWholeTask(b []byte, t *jobs.Task) []byte {
 	b = appendTask(b, t)
 	switch {
 	case t.Status == jobs.InputRequired:
 		return appendQuestions(append(b, `,"inputRequests":`...), t.Questions)
 	case t.Status == jobs.Completed:
-		structured := t.Body // lint keeps bare answers from tasks
+		structured := t.Body // lint rejects bare results for tasks
 		if t.IsError {
 			structured = nil
 		}

@@ -19,11 +19,11 @@ import (
 	"remit/internal/frontends/otlp/otlptest"
 )
 
-// one exports one span. While it is under way wait is called, if there is one; then telemetry is
-// closed. It gives what the log was told.
-func one(t *testing.T, env map[string]string, wait func(log *told)) string {
+// exportOne exports one span. It calls wait, if set, during the export, then closes telemetry and
+// returns the log.
+func exportOne(t *testing.T, env map[string]string, wait func(log *syncBuffer)) string {
 	t.Helper()
-	log := &told{}
+	log := &syncBuffer{}
 	from, _ := source(log)
 	env["OTEL_BSP_SCHEDULE_DELAY"] = "1"
 	env["OTEL_METRICS_EXPORTER"], env["OTEL_LOGS_EXPORTER"] = "none", "none"
@@ -31,7 +31,7 @@ func one(t *testing.T, env map[string]string, wait func(log *told)) string {
 	if tel == nil {
 		return log.String() + "off"
 	}
-	tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: moment})
+	tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Outcome: "ok", Started: fixedTime})
 	if wait != nil {
 		wait(log)
 	}
@@ -39,39 +39,39 @@ func one(t *testing.T, env map[string]string, wait func(log *told)) string {
 	return log.String()
 }
 
-// until waits for what must come.
-func until(t *testing.T, done func() bool) {
+// waitFor waits for a condition.
+func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	for !done() {
 		select {
 		case <-t.Context().Done():
-			t.Fatal("it never came")
+			t.Fatal("the condition was never met")
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// want checks an export that fails: what the log says, and whether there is another attempt
-// while the program runs. When it ends there is none.
-func want(t *testing.T, c *otlptest.Collector, env map[string]string, says string, retry bool) {
+// expectFailure checks an export that fails: the log, and whether a retry follows while the program
+// runs. There is no retry when it ends.
+func expectFailure(t *testing.T, c *otlptest.Collector, env map[string]string, says string, retry bool) {
 	t.Helper()
-	log := one(t, env, func(log *told) {
-		until(t, func() bool { return c.Count() > 0 })
+	log := exportOne(t, env, func(log *syncBuffer) {
+		waitFor(t, func() bool { return c.Count() > 0 })
 		if !retry {
-			until(t, func() bool { return log.String() != "" })
+			waitFor(t, func() bool { return log.String() != "" })
 		} else if text := log.String(); text != "" {
 			t.Errorf("%s: lost at once: %s", says, text)
 		}
 	})
 	if !strings.Contains(log, says) || strings.Count(log, "telemetry was not sent") != 1 || !strings.Contains(log, "lost=1 ") || strings.Contains(log, "geheim") {
-		t.Errorf("told %q, want %q", log, says)
+		t.Errorf("log %q, want %q", log, says)
 	}
 	if c.Tries != 1 {
 		t.Errorf("%s: %d requests", says, c.Tries)
 	}
 }
 
-func TestStatusOfHTTP(t *testing.T) {
+func TestHTTPStatus(t *testing.T) {
 	for _, tc := range []struct {
 		code       int
 		header     http.Header
@@ -79,7 +79,8 @@ func TestStatusOfHTTP(t *testing.T) {
 		retry      bool
 	}{
 		{429, http.Header{"Retry-After": {"7"}}, "", "429 Too Many Requests", true},
-		{503, http.Header{"Retry-After": {"3600"}}, "", "503 Service Unavailable", false}, // later than there is time
+		// The pause is longer than the time for retries.
+		{503, http.Header{"Retry-After": {"3600"}}, "", "503 Service Unavailable", false},
 		{503, http.Header{"Retry-After": {"-1"}}, "", "503", true},
 		{502, nil, "", "502 Bad Gateway", true},
 		{504, nil, "", "504 Gateway Timeout", true},
@@ -96,11 +97,11 @@ func TestStatusOfHTTP(t *testing.T) {
 			_, _ = w.Write([]byte(tc.body))
 			return true
 		}}
-		want(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t), "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key"}, tc.says, tc.retry)
+		expectFailure(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t), "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key"}, tc.says, tc.retry)
 	}
 }
 
-func TestStatusOfGRPC(t *testing.T) {
+func TestGRPCStatus(t *testing.T) {
 	withDelay := func(code codes.Code, delay time.Duration) error {
 		s, err := status.New(code, "slow down").WithDetails(&errdetails.ErrorInfo{Reason: "x"}, &errdetails.RetryInfo{RetryDelay: durationpb.New(delay)})
 		if err != nil {
@@ -128,14 +129,14 @@ func TestStatusOfGRPC(t *testing.T) {
 		{status.Error(codes.InvalidArgument, "x"), "InvalidArgument", false},
 	} {
 		c := &otlptest.Collector{Fail: func(int) error { return tc.err }}
-		want(t, c, map[string]string{
+		expectFailure(t, c, map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_EXPORTER_OTLP_HEADERS": "api-key=geheim-key",
 		}, tc.says, tc.retry)
 	}
 }
 
-// TestNextAttempt: a collector that is away for a moment gets everything.
-func TestNextAttempt(t *testing.T) {
+// TestRetry checks that a short outage of the collector loses nothing.
+func TestRetry(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		t.Run(protocol, func(t *testing.T) {
 			c := &otlptest.Collector{
@@ -153,34 +154,35 @@ func TestNextAttempt(t *testing.T) {
 				},
 			}
 			env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
-			if log := one(t, env, func(*told) { until(t, func() bool { return c.Count() == 2 }) }); log != "" || len(c.Spans) != 1 {
-				t.Errorf("told %q with %d arrived", log, len(c.Spans))
+			if log := exportOne(t, env, func(*syncBuffer) { waitFor(t, func() bool { return c.Count() == 2 }) }); log != "" || len(c.Spans) != 1 {
+				t.Errorf("log %q with %d arrived", log, len(c.Spans))
 			}
 		})
 	}
 }
 
-// TestPartialSuccess: what the collector refuses is told, whichever way it says so.
+// TestPartialSuccess checks that spans that the collector rejects are logged.
 func TestPartialSuccess(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{Rejected: 2}
-		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}, nil)
+		log := exportOne(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}, nil)
 		if !strings.Contains(log, "lost=2 ") || !strings.Contains(log, "too old") {
-			t.Errorf("%s: told %q", protocol, log)
+			t.Errorf("%s: log %q", protocol, log)
 		}
 	}
 }
 
-// TestOddAnswers: a yes of another kind is a yes; who does not speak gRPC is told apart.
-func TestOddAnswers(t *testing.T) {
+// TestUnusualResponses checks that any 2xx is a success, and that a server without gRPC gives a
+// clear error.
+func TestUnusualResponses(t *testing.T) {
 	for _, kind := range []string{"text/html", ""} {
 		c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool {
 			w.Header().Set("Content-Type", kind)
 			_, _ = w.Write([]byte("\xff\xff{"))
 			return true
 		}}
-		if log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t)}, nil); log != "" {
-			t.Errorf("%s: told %q", kind, log)
+		if log := exportOne(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.HTTP(t)}, nil); log != "" {
+			t.Errorf("%s: log %q", kind, log)
 		}
 	}
 	c := &otlptest.Collector{Answer: func(_ int, w http.ResponseWriter) bool { return true }}
@@ -192,12 +194,12 @@ func TestOddAnswers(t *testing.T) {
 	}
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { server.Close() })
-	want(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + l.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "missing HTTP content-type", false)
+	expectFailure(t, c, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + l.Addr().String(), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, "missing HTTP content-type", false)
 }
 
-// TestNobodyThere: that is for another attempt, the end does not wait for one, and the address is
-// told without what lets anybody in.
-func TestNobodyThere(t *testing.T) {
+// TestConnectionRefused checks that a refused connection is retried, that Close does not wait for a
+// retry, and that the log shows the address without credentials.
+func TestConnectionRefused(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -206,22 +208,22 @@ func TestNobodyThere(t *testing.T) {
 	l.Close()
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "http://ada:geheim@" + address + "?key=geheim", "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
-		log := one(t, env, func(log *told) {
-			time.Sleep(300 * time.Millisecond) // there was one attempt
+		log := exportOne(t, env, func(log *syncBuffer) {
+			time.Sleep(300 * time.Millisecond) // exportOne attempt has been made
 			if text := log.String(); text != "" {
 				t.Errorf("%s: lost at once: %s", protocol, text)
 			}
 		})
 		if !strings.Contains(log, address) || !strings.Contains(log, "refused") || !strings.Contains(log, "lost=1 ") || strings.Contains(log, "geheim") {
-			t.Errorf("%s: told %q", protocol, log)
+			t.Errorf("%s: log %q", protocol, log)
 		}
 	}
 }
 
-// overdue is what net/http and gRPC say, whoever is first to notice.
-var overdue = regexp.MustCompile(`deadline exceeded|DeadlineExceeded|Client\.Timeout exceeded`)
+// timeoutTexts lists the error texts of net/http and gRPC for a timeout; either may come first.
+var timeoutTexts = regexp.MustCompile(`deadline exceeded|DeadlineExceeded|Client\.Timeout exceeded`)
 
-// TestSlowCollector: an attempt ends when its time is over, and there is another one.
+// TestSlowCollector checks that an attempt times out and is retried.
 func TestSlowCollector(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
@@ -231,10 +233,10 @@ func TestSlowCollector(t *testing.T) {
 			Answer: func(int, http.ResponseWriter) bool { <-release; return true },
 		}
 		address := c.Serve(t, protocol)
-		log := one(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
-			func(*told) { until(t, func() bool { return c.Count() == 2 }) })
-		if !strings.Contains(log, "lost=1 ") || !overdue.MatchString(log) {
-			t.Errorf("%s: told %q", protocol, log)
+		log := exportOne(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_TIMEOUT": "50"},
+			func(*syncBuffer) { waitFor(t, func() bool { return c.Count() == 2 }) })
+		if !strings.Contains(log, "lost=1 ") || !timeoutTexts.MatchString(log) {
+			t.Errorf("%s: log %q", protocol, log)
 		}
 	}
 }

@@ -15,37 +15,37 @@ import (
 	"remit/internal/frontends/otlp"
 )
 
-// told is a log that can be read while it is written.
-type told struct {
+// syncBuffer is a log that can be read while it is written.
+type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *told) Write(p []byte) (int, error) {
+func (l *syncBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
-func (l *told) String() string {
+func (l *syncBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// moment is when everything happens.
-var moment = time.Date(2026, 11, 16, 12, 0, 0, 123456789, time.UTC)
+// fixedTime is the time of all events.
+var fixedTime = time.Date(2026, 11, 16, 12, 0, 0, 123456789, time.UTC)
 
-// source is one whose times are always the same.
+// source returns a telemetry source with a fixed clock.
 func source(log io.Writer) (telemetry.Source, *stats.Stats) {
 	counted := &stats.Stats{}
 	return telemetry.Source{
-		Version: "1.2.3", Started: moment.Add(-time.Hour), Stats: counted, Now: func() time.Time { return moment },
+		Version: "1.2.3", Started: fixedTime.Add(-time.Hour), Stats: counted, Now: func() time.Time { return fixedTime },
 		Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}, counted
 }
 
-// setenv sets variables as they are in production, where the SDK reads them too.
+// setenv sets the variables in the process, as in production, where the SDK reads them too.
 func setenv(t *testing.T, env map[string]string) func(string) (string, bool) {
 	t.Helper()
 	for name, value := range env {
@@ -66,10 +66,10 @@ const (
 	parent  = "00-" + traceID + "-00f067aa0ba902b7-01"
 )
 
-// export tells of two calls and a line of the log, and ends. It gives what the log was told.
+// export records two calls and two log records, closes telemetry and returns the log.
 func export(t *testing.T, env map[string]string) string {
 	t.Helper()
-	log := &told{}
+	log := &syncBuffer{}
 	from, counted := source(log)
 	tel := otlp.Open(setenv(t, env), from)
 	if tel == nil {
@@ -80,7 +80,7 @@ func export(t *testing.T, env map[string]string) string {
 		counted.Observe("demo/look", outcome, 3*time.Millisecond)
 		tel.Called(ctx, &telemetry.Call{
 			Method: "tools/call", Tool: "demo/look", Outcome: outcome, Version: "1.0.0", Caller: "ada", Face: "stdio",
-			Client: "odd \xff \"client\"\n", Started: moment, Took: 3 * time.Millisecond, Bytes: 12,
+			Client: "odd \xff \"client\"\n", Started: fixedTime, Took: 3 * time.Millisecond, Bytes: 12,
 		})
 		slog.New(tel.Tee(slog.DiscardHandler)).LogAttrs(ctx, slog.LevelWarn, "call", slog.String("tool", "demo/look"), slog.Int("bytes", -12), slog.Bool("ok", i == 0),
 			slog.Duration("took", 3*time.Millisecond), slog.String("empty", ""), slog.Float64("share", .25))

@@ -1,5 +1,5 @@
-// Package otlp builds the exporters of OpenTelemetry's protocol, over HTTP and gRPC, from the
-// standard environment variables.
+// Package otlp builds OpenTelemetry exporters, over HTTP and gRPC, from the standard environment
+// variables. It does not decide what is recorded; package telemetry does.
 package otlp
 
 import (
@@ -18,22 +18,23 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// Open starts telemetry if the environment asks for it; otherwise it returns nil, which is
-// telemetry that is off. What is wrong in the environment is a warning in the log of
-// the source, and telemetry goes on without it.
+// Open starts telemetry if the environment configures it. Otherwise it returns nil, which is a
+// valid telemetry.Telemetry that does nothing. Open logs a warning for each invalid setting and
+// continues without it.
 func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetry.Telemetry {
-	told := map[[2]string]bool{} // three signals read the same variables
+	warned := map[[2]string]bool{} // the three signals read the same variables
 	env := telemetry.Env{Lookup: lookup, Warn: func(name, why string) {
-		if !told[[2]string{name, why}] {
-			told[[2]string{name, why}] = true
-			source.Log.Warn("a setting of telemetry is ignored", "variable", name, "why", why)
+		if !warned[[2]string{name, why}] {
+			warned[[2]string{name, why}] = true
+			source.Log.Warn("telemetry setting ignored", "variable", name, "why", why)
 		}
 	}}
 	wanted := wantedSignals(&env)
 	if len(wanted) == 0 {
 		return nil
 	}
-	// Constructors of the SDK complain about variables that Env has warned of, and quote them.
+	// The SDK's constructors log errors about variables that Env has already warned about, and
+	// quote their values.
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
 	otel.SetLogger(logr.Discard())
 	o := telemetry.Options{Config: telemetry.ReadConfig(&env, source.Version, rand.Text()), Source: source}
@@ -48,7 +49,7 @@ func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetr
 		}
 		if err != nil {
 			o = before
-			source.Log.Warn("a signal of telemetry is not sent", "signal", signal.path[len("/v1/"):], "error", err)
+			source.Log.Warn("telemetry signal not exported", "signal", signal.path[len("/v1/"):], "error", err)
 		}
 	}
 	if o.Spans == nil && o.Logs == nil && o.Metrics == nil {
@@ -62,20 +63,24 @@ func Open(lookup func(string) (string, bool), source telemetry.Source) *telemetr
 	return telemetry.New(o)
 }
 
-// retry applies to the answers that the protocol wants to be retried, and to no answer at all.
-var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: firstPause, MaxInterval: lastPause, MaxElapsedTime: retryTime}
+// retry applies to the responses that the protocol wants to be retried, and to requests without a
+// response.
+var retry = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: initialBackoff, MaxInterval: maxBackoff, MaxElapsedTime: maxRetryTime}
 
-// connect adds the exporter of a signal to the options. release must be called when it is no longer used.
+// connect adds the exporter of a signal to the options. release must be called when it is no longer
+// used.
 func (s *settings) connect(o *telemetry.Options, agent string) (release func(), err error) {
 	for _, value := range s.headers {
 		if value != "" {
 			o.Secrets = append(o.Secrets, value)
 		}
 	}
-	if s.protocol == overGRPC {
+	if s.protocol == protocolGRPC {
 		return s.connectGRPC(o, agent)
 	}
-	client := s.client(agent) // it has the certificates; those of the variables must not reach the exporters of http:// addresses
+	// The client has the certificates; those of the environment must not reach exporters of http://
+	// endpoints.
+	client := s.client(agent)
 	ctx, url := context.Background(), s.url.String()
 	switch s.signal {
 	case &traces:
@@ -100,7 +105,7 @@ func (s *settings) connectGRPC(o *telemetry.Options, agent string) (release func
 	if err != nil {
 		return func() {}, err
 	}
-	ctx, all := context.Background(), max(retryTime, s.timeout)
+	ctx, all := context.Background(), max(maxRetryTime, s.timeout)
 	switch s.signal {
 	case &traces:
 		o.Spans, err = otlptracegrpc.New(ctx, otlptracegrpc.WithGRPCConn(conn), otlptracegrpc.WithHeaders(s.headers),

@@ -24,8 +24,8 @@ import (
 	"remit/internal/frontends/otlp/otlptest"
 )
 
-// TestEveryProtocol: what arrives is the same over each of them, compressed or not, and is
-// what was told.
+// TestEveryProtocol checks that the same, correct data arrives over every protocol, compressed or
+// not.
 func TestEveryProtocol(t *testing.T) {
 	var first *otlptest.Collector
 	for _, tc := range []struct{ protocol, compression string }{
@@ -60,7 +60,8 @@ func TestEveryProtocol(t *testing.T) {
 				checkMetrics(t, c)
 				return
 			}
-			process := protocmp.IgnoreOneofs(&metricspb.NumberDataPoint{}, "value") // those of the process are never the same
+			// The values of the process differ in every run.
+			process := protocmp.IgnoreOneofs(&metricspb.NumberDataPoint{}, "value")
 			if diff := cmp.Diff(first.Spans[0], c.Spans[0], protocmp.Transform(), protocmp.IgnoreFields(&tracepb.Span{}, "trace_id", "span_id")); diff != "" {
 				t.Errorf("spans differ from those over gRPC:\n%s", diff)
 			}
@@ -74,7 +75,7 @@ func TestEveryProtocol(t *testing.T) {
 	}
 }
 
-// values are attributes by key.
+// values returns attributes by key.
 func values(list []*common.KeyValue) map[string]any {
 	all := map[string]any{}
 	for _, kv := range list {
@@ -105,7 +106,7 @@ func checkSpans(t *testing.T, c *otlptest.Collector) {
 	below, root := scope.Spans[0], scope.Spans[1]
 	if hex.EncodeToString(below.TraceId) != traceID || hex.EncodeToString(below.ParentSpanId) != "00f067aa0ba902b7" || below.TraceState != "rojo=1" || below.Flags != 0x301 ||
 		len(below.SpanId) != 8 || below.Name != "tools/call look" || below.Kind != tracepb.Span_SPAN_KIND_SERVER || below.Status.GetCode() != tracepb.Status_STATUS_CODE_UNSET ||
-		below.StartTimeUnixNano != uint64(moment.UnixNano()) || below.EndTimeUnixNano != uint64(moment.UnixNano())+3_000_000 {
+		below.StartTimeUnixNano != uint64(fixedTime.UnixNano()) || below.EndTimeUnixNano != uint64(fixedTime.UnixNano())+3_000_000 {
 		t.Errorf("got %v", below)
 	}
 	has := values(below.Attributes)
@@ -144,9 +145,9 @@ func checkMetrics(t *testing.T, c *otlptest.Collector) {
 	if took.GetAggregationTemporality() != metricspb.AggregationTemporality_AGGREGATION_TEMPORALITY_CUMULATIVE || len(took.GetDataPoints()) != 2 {
 		t.Fatalf("got %v", took)
 	}
-	point := took.DataPoints[1] // ok comes after denied
+	point := took.DataPoints[1] // "ok" is sorted after "denied"
 	if point.Count != 1 || point.GetSum() != .003 || len(point.BucketCounts) != len(point.ExplicitBounds)+1 || !slices.Contains(point.ExplicitBounds, .01) ||
-		point.StartTimeUnixNano != uint64(moment.Add(-time.Hour).UnixNano()) || point.TimeUnixNano != uint64(moment.UnixNano()) {
+		point.StartTimeUnixNano != uint64(fixedTime.Add(-time.Hour).UnixNano()) || point.TimeUnixNano != uint64(fixedTime.UnixNano()) {
 		t.Errorf("got %v", point)
 	}
 	if e := point.Exemplars; len(e) != 1 || hex.EncodeToString(e[0].TraceId) != traceID || e[0].GetAsDouble() != .003 {
@@ -167,7 +168,7 @@ func checkMetrics(t *testing.T, c *otlptest.Collector) {
 	}
 }
 
-// TestDelta: the preference reaches the wire.
+// TestDelta checks that the temporality preference is applied.
 func TestDelta(t *testing.T) {
 	c := &otlptest.Collector{}
 	export(t, map[string]string{"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": c.HTTP(t) + "/v1/metrics", "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE": "delta"})
@@ -181,11 +182,11 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// TestOddNumbers: whatever a gauge says arrives.
-func TestOddNumbers(t *testing.T) {
+// TestSpecialValues checks that special gauge values are exported.
+func TestSpecialValues(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{}
-		from, _ := source(&told{})
+		from, _ := source(&syncBuffer{})
 		tel := otlp.Open(setenv(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_PROTOCOL": protocol}), from)
 		odd := map[string]float64{"nan": math.NaN(), "up": math.Inf(1), "down": math.Inf(-1), "small": 5e-324, "zero": 0}
 		for name, n := range odd {
@@ -204,13 +205,13 @@ func TestOddNumbers(t *testing.T) {
 	}
 }
 
-// TestLargeBatch: lengths of several bytes, in messages within messages.
+// TestLargeBatch checks messages whose lengths take several bytes.
 func TestLargeBatch(t *testing.T) {
 	c := &otlptest.Collector{}
-	from, _ := source(&told{})
+	from, _ := source(&syncBuffer{})
 	tel := otlp.Open(setenv(t, map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://" + c.GRPC(t), "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}), from)
 	for i := range 500 {
-		tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Client: strings.Repeat("x", i), Outcome: "ok", Started: moment})
+		tel.Called(tel.Begin(context.Background(), ""), &telemetry.Call{Method: "tools/call", Tool: "demo/look", Client: strings.Repeat("x", i), Outcome: "ok", Started: fixedTime})
 	}
 	tel.Close()
 	n := 0

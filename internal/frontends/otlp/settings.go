@@ -16,7 +16,7 @@ import (
 	"remit/internal/engine/telemetry"
 )
 
-// signal is one of the three, as variables and addresses name it.
+// signal is traces, metrics or logs, with its names in variables and URLs.
 type signal struct{ name, path string }
 
 var (
@@ -25,19 +25,19 @@ var (
 	logs    = signal{"LOGS", "/v1/logs"}
 )
 
-// The protocols. The SDK has no exporters of metrics and logs for http/json.
+// The supported protocols. The SDK has no exporters of metrics and logs for http/json.
 const (
-	overHTTP = "http/protobuf"
-	overGRPC = "grpc"
+	protocolHTTP = "http/protobuf"
+	protocolGRPC = "grpc"
 )
 
-// settings are how one signal is exported.
+// settings are the export settings of one signal.
 type settings struct {
 	signal      *signal
 	protocol    string
 	url         *url.URL
 	headers     map[string]string
-	timeout     time.Duration // of one attempt
+	timeout     time.Duration // variable one attempt
 	compression otlptracehttp.Compression
 	tls         *tls.Config
 }
@@ -50,16 +50,17 @@ type environment struct {
 
 const prefix = "OTEL_EXPORTER_OTLP_"
 
-// of returns the name of the variable to go by: that of the signal if it is set, else the general one.
-func (e *environment) of(suffix string) string {
+// variable returns the name of the variable to use: that of the signal if it is set, else the
+// general exportOne.
+func (e *environment) variable(suffix string) string {
 	if name := prefix + e.signal.name + "_" + suffix; e.Text(name) != "" {
 		return name
 	}
 	return prefix + suffix
 }
 
-// wantedSignals returns the signals that the environment asks for. Most starts end here, so it
-// looks at few variables.
+// wantedSignals returns the signals that the environment enables. It reads few variables, because
+// most processes enable none.
 func wantedSignals(env *telemetry.Env) []*signal {
 	var wanted []*signal
 	for _, s := range []*signal{&traces, &metrics, &logs} {
@@ -73,12 +74,12 @@ func wantedSignals(env *telemetry.Env) []*signal {
 	return wanted
 }
 
-// wanted reports whether the signal is to be exported: a variable selects it, or has its address.
+// wanted reports whether the signal is enabled: a variable selects it or sets its endpoint.
 func (e *environment) wanted() bool {
 	name := "OTEL_" + e.signal.name + "_EXPORTER"
 	text := e.Text(name)
 	if text == "" {
-		return e.Text(e.of("ENDPOINT")) != ""
+		return e.Text(e.variable("ENDPOINT")) != ""
 	}
 	found := false
 	for word := range strings.SplitSeq(strings.ToLower(text), ",") {
@@ -89,21 +90,21 @@ func (e *environment) wanted() bool {
 		case "prometheus":
 			e.Warn(name, "prometheus needs no exporter: /metrics is always served")
 		default:
-			e.Warn(name, "use otlp or none; nothing else is supported")
+			e.Warn(name, "use otlp or none; other exporters are not supported")
 		}
 	}
 	return found
 }
 
-// read returns the settings of the signal. An error is one that makes it impossible.
+// read returns the settings of the signal. It returns an error only if nothing can be exported.
 func (e *environment) read() (*settings, error) {
 	s := &settings{
 		signal:   e.signal,
-		protocol: e.Choice(e.of("PROTOCOL"), overHTTP, overGRPC),
-		timeout:  e.Millis(e.of("TIMEOUT"), 10*time.Second),
+		protocol: e.Choice(e.variable("PROTOCOL"), protocolHTTP, protocolGRPC),
+		timeout:  e.Millis(e.variable("TIMEOUT"), 10*time.Second),
 		headers:  e.readHeaders(),
 	}
-	if e.Choice(e.of("COMPRESSION"), "none", "gzip") == "gzip" {
+	if e.Choice(e.variable("COMPRESSION"), "none", "gzip") == "gzip" {
 		s.compression = otlptracehttp.GzipCompression
 	}
 	var err error
@@ -116,13 +117,14 @@ func (e *environment) read() (*settings, error) {
 	return s, nil
 }
 
-// readHeaders leaves out what cannot be sent: every export would fail.
+// readHeaders returns the headers to send. It skips invalid ones, with which every export would
+// fail.
 func (e *environment) readHeaders() map[string]string {
-	name := e.of("HEADERS")
+	name := e.variable("HEADERS")
 	headers := map[string]string{}
 	for i, pair := range e.Pairs(name) {
 		if !httpguts.ValidHeaderFieldName(pair.Name) || !httpguts.ValidHeaderFieldValue(pair.Value) {
-			e.Warn(name, fmt.Sprintf("header %d is left out: it cannot be sent", i+1))
+			e.Warn(name, fmt.Sprintf("header %d is skipped: its name or value is not valid", i+1))
 			continue
 		}
 		headers[pair.Name] = pair.Value
@@ -130,37 +132,39 @@ func (e *environment) readHeaders() map[string]string {
 	return headers
 }
 
-// endpoint returns where the signal goes: the general address with the path of the signal,
-// or the signal's own address as it is. The SDK ignores an address that it does not understand,
-// and sends to localhost.
+// endpoint returns the URL of the signal: the general endpoint with the path of the signal, or the
+// signal's own endpoint unchanged. The SDK would ignore an invalid one and export to localhost.
 func (e *environment) endpoint(protocol string) (*url.URL, error) {
-	name := e.of("ENDPOINT")
+	name := e.variable("ENDPOINT")
 	text := e.Text(name)
 	switch {
-	case text == "" && protocol == overGRPC:
+	case text == "" && protocol == protocolGRPC:
 		text = "http://localhost:4317"
 	case text == "":
 		text = "http://localhost:4318"
-	case protocol == overGRPC && !strings.Contains(text, "://"): // host:port, as gRPC has it
+	case protocol == protocolGRPC && !strings.Contains(text, "://"): // host:port, as gRPC accepts it
 		scheme := "https://"
-		if e.Choice(e.of("INSECURE"), "false", "true") == "true" {
+		if e.Choice(e.variable("INSECURE"), "false", "true") == "true" {
 			scheme = "http://"
 		}
 		text = scheme + text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%s: use an address like http://localhost:4318", name) // not the address: it may hold a password
+		// The error omits the value, which may contain a password.
+		return nil, fmt.Errorf("%s: use a URL such as http://localhost:4318", name)
 	}
-	if protocol != overGRPC && name == prefix+"ENDPOINT" {
+	if protocol != protocolGRPC && name == prefix+"ENDPOINT" {
 		u = u.JoinPath(e.signal.path)
 	}
 	return u, nil
 }
 
-// readTLS reads the files. The SDK ignores those that it cannot read, and a certificate without its key.
+// readTLS reads the certificate files. The SDK would ignore unreadable files and a certificate
+// without a key.
 func (e *environment) readTLS() (*tls.Config, error) {
-	authority, key, certificate := e.Text(e.of("CERTIFICATE")), e.Text(e.of("CLIENT_KEY")), e.Text(e.of("CLIENT_CERTIFICATE"))
+	authority, key := e.Text(e.variable("CERTIFICATE")), e.Text(e.variable("CLIENT_KEY"))
+	certificate := e.Text(e.variable("CLIENT_CERTIFICATE"))
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if authority != "" {
 		text, err := os.ReadFile(authority)
@@ -169,11 +173,11 @@ func (e *environment) readTLS() (*tls.Config, error) {
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM", authority)
+			return nil, fmt.Errorf("%s contains no PEM certificate", authority)
 		}
 	}
 	if (key == "") != (certificate == "") {
-		return nil, errors.New("a client certificate needs its key, and the key its certificate")
+		return nil, errors.New("a client certificate needs its key, and a key needs its certificate")
 	}
 	if key != "" {
 		pair, err := tls.LoadX509KeyPair(certificate, key)

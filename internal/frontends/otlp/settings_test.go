@@ -10,7 +10,7 @@ import (
 	"remit/internal/frontends/otlp/otlptest"
 )
 
-func TestWhere(t *testing.T) {
+func TestEndpoint(t *testing.T) {
 	const general, own, protocol = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_PROTOCOL"
 	for _, tc := range []struct {
 		name   string
@@ -32,18 +32,18 @@ func TestWhere(t *testing.T) {
 		{"something else too", map[string]string{general: "http://c", "OTEL_TRACES_EXPORTER": "console, otlp"}, "http/protobuf http://c/v1/traces", "OTEL_TRACES_EXPORTER"},
 		{"disabled", map[string]string{general: "http://c", "OTEL_SDK_DISABLED": "TRUE"}, "off", ""},
 		{"not disabled", map[string]string{general: "http://c", "OTEL_SDK_DISABLED": "1"}, "http/protobuf http://c/v1/traces", "OTEL_SDK_DISABLED"},
-		{"json, which is no more", map[string]string{general: "http://c", protocol: "http/json"}, "http/protobuf http://c/v1/traces", protocol},
+		{"json, no longer supported", map[string]string{general: "http://c", protocol: "http/json"}, "http/protobuf http://c/v1/traces", protocol},
 		{"a protocol of its own", map[string]string{general: "http://c", protocol: "http/protobuf", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": "grpc"}, "grpc http://c", ""},
-		{"a protocol that is none", map[string]string{general: "http://c", protocol: "smoke"}, "http/protobuf http://c/v1/traces", protocol},
+		{"an unknown protocol", map[string]string{general: "http://c", protocol: "smoke"}, "http/protobuf http://c/v1/traces", protocol},
 		{"gRPC by host and port", map[string]string{general: "c:4317", protocol: "grpc"}, "grpc https://c:4317", ""},
-		{"that in the clear", map[string]string{general: "c:4317", protocol: "grpc", "OTEL_EXPORTER_OTLP_INSECURE": "true"}, "grpc http://c:4317", ""},
-		{"a scheme says it already", map[string]string{general: "https://c", protocol: "grpc", "OTEL_EXPORTER_OTLP_INSECURE": "true"}, "grpc https://c", ""},
-		{"no address", map[string]string{general: "c:4318"}, "error OTEL_EXPORTER_OTLP_ENDPOINT: use an address like http://localhost:4318", ""},
-		{"no scheme that we know", map[string]string{own: "unix:///tmp/x"}, "error OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: use an address like http://localhost:4318", ""},
-		{"no host", map[string]string{general: "http://"}, "error OTEL_EXPORTER_OTLP_ENDPOINT: use an address like http://localhost:4318", ""},
+		{"host and port without TLS", map[string]string{general: "c:4317", protocol: "grpc", "OTEL_EXPORTER_OTLP_INSECURE": "true"}, "grpc http://c:4317", ""},
+		{"a scheme takes precedence", map[string]string{general: "https://c", protocol: "grpc", "OTEL_EXPORTER_OTLP_INSECURE": "true"}, "grpc https://c", ""},
+		{"no address", map[string]string{general: "c:4318"}, "error OTEL_EXPORTER_OTLP_ENDPOINT: use a URL such as http://localhost:4318", ""},
+		{"no scheme that we know", map[string]string{own: "unix:///tmp/x"}, "error OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: use a URL such as http://localhost:4318", ""},
+		{"no host", map[string]string{general: "http://"}, "error OTEL_EXPORTER_OTLP_ENDPOINT: use a URL such as http://localhost:4318", ""},
 	} {
 		var warned []string
-		how, where, _, err := otlp.Where(lookup(tc.env), "TRACES", func(name, _ string) { warned = append(warned, name) })
+		how, where, _, err := otlp.Endpoint(lookup(tc.env), "TRACES", func(name, _ string) { warned = append(warned, name) })
 		got := strings.TrimSpace(how + " " + where)
 		if err != nil {
 			got = "error " + err.Error()
@@ -56,14 +56,14 @@ func TestWhere(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	var warned []string
-	_, _, got, err := otlp.Where(lookup(map[string]string{
+	_, _, got, err := otlp.Endpoint(lookup(map[string]string{
 		"OTEL_TRACES_EXPORTER":       "otlp",
 		"OTEL_EXPORTER_OTLP_HEADERS": "api-key=a%3Db%2C%20c, X-Tenant = t ,b ad=1,nl=a%0d%0aX:y,geheim",
 	}), "TRACES", func(_, why string) { warned = append(warned, why) })
 	if err != nil || len(got) != 2 || got["api-key"] != "a=b, c" || got["X-Tenant"] != "t" || len(warned) != 3 || strings.Contains(strings.Join(warned, " "), "geheim") {
 		t.Errorf("got %v (%v), warned %q", got, err, warned)
 	}
-	_, _, got, _ = otlp.Where(lookup(map[string]string{
+	_, _, got, _ = otlp.Endpoint(lookup(map[string]string{
 		"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_HEADERS": "a=1", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "b=2",
 	}), "TRACES", nil)
 	if len(got) != 1 || got["b"] != "2" {
@@ -71,34 +71,36 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestWrongIsToldOnce: what cannot work is one warning a signal, and the others go on.
-func TestWrongIsToldOnce(t *testing.T) {
+// TestWarnsOnce checks that an invalid setting gives one warning a signal, and that other
+// signals are exported.
+func TestWarnsOnce(t *testing.T) {
 	c := &otlptest.Collector{}
 	address := c.HTTP(t)
 	log := export(t, map[string]string{
 		"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "nowhere", "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE": "/there/is/none",
-		"OTEL_BSP_SCHEDULE_DELAY": "soon", "OTEL_EXPORTER_OTLP_TIMEOUT": "long", // which three signals read
+		"OTEL_BSP_SCHEDULE_DELAY": "soon", "OTEL_EXPORTER_OTLP_TIMEOUT": "long", // read by all three signals
 	})
 	if strings.Count(log, "\n") != 4 || strings.Count(log, "signal=traces") != 1 || strings.Count(log, "signal=metrics") != 1 || strings.Count(log, "OTEL_BSP_SCHEDULE_DELAY") != 1 || strings.Count(log, "OTLP_TIMEOUT") != 1 {
-		t.Errorf("told %q", log)
+		t.Errorf("log %q", log)
 	}
 	if len(c.Spans)+len(c.Metrics) != 0 || len(c.Logs) != 1 {
 		t.Errorf("%d of traces, %d of metrics, %d of logs; want the last alone", len(c.Spans), len(c.Metrics), len(c.Logs))
 	}
 }
 
-// TestOffIfNothingIsLeft: without a signal that can be sent there is no telemetry.
-func TestOffIfNothingIsLeft(t *testing.T) {
+// TestOffWithoutSignals checks that telemetry is off if no signal can be exported.
+func TestOffWithoutSignals(t *testing.T) {
 	if log := export(t, nil); log != "off" {
 		t.Errorf("without a variable: %q", log)
 	}
 	if log := export(t, map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "nowhere"}); !strings.HasSuffix(log, "off") || strings.Count(log, "\n") != 1 {
-		t.Errorf("told %q", log)
+		t.Errorf("log %q", log)
 	}
 }
 
-// TestOwnPaths: the address of a signal is taken as it is, the general one gets the path of each.
-func TestOwnPaths(t *testing.T) {
+// TestEndpointPaths checks that a signal's own endpoint is used unchanged, and that the general one
+// gets the path of each signal.
+func TestEndpointPaths(t *testing.T) {
 	c := &otlptest.Collector{}
 	address := c.HTTP(t)
 	export(t, map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": address + "/base", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": address + "/own/path", "OTEL_METRICS_EXPORTER": "none"})
@@ -107,23 +109,23 @@ func TestOwnPaths(t *testing.T) {
 	}
 }
 
-// FuzzEnvironment: whatever stands in the variables, the result is an address that can be
-// asked and headers that can be sent, or an error that repeats nothing of it.
+// FuzzEnvironment checks that any value of the variables gives a valid endpoint and valid headers,
+// or an error that does not quote the value.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("http://localhost:4318", "grpc", "a=b,c=%20")
 	f.Add("localhost:4317", "http/json", "=,%zz=1,a=%0a")
 	f.Add("http://ada:geheim@[::1]:1/x?y#z", "", "geheim")
 	f.Fuzz(func(t *testing.T, endpoint, protocol, headers string) {
-		var told []string
-		_, where, got, err := otlp.Where(lookup(map[string]string{
+		var syncBuffer []string
+		_, where, got, err := otlp.Endpoint(lookup(map[string]string{
 			"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_HEADERS": headers,
-		}), "TRACES", func(name, why string) { told = append(told, name, why) })
+		}), "TRACES", func(name, why string) { syncBuffer = append(syncBuffer, name, why) })
 		if err != nil {
-			told = append(told, err.Error())
+			syncBuffer = append(syncBuffer, err.Error())
 		}
-		for _, text := range told {
+		for _, text := range syncBuffer {
 			if strings.Contains(text, "geheim") {
-				t.Errorf("told %q", text)
+				t.Errorf("log %q", text)
 			}
 		}
 		if err != nil || where == "off" {

@@ -25,14 +25,14 @@ import (
 	"remit/internal/frontends/otlp/otlptest"
 )
 
-// papers are files with a certificate that signs itself, and its key.
-type papers struct {
+// certFiles are the files of a self-signed certificate and its key.
+type certFiles struct {
 	certificate, key string
 	pair             tls.Certificate
 	pool             *x509.CertPool
 }
 
-func newPapers(t *testing.T) papers {
+func newCertFiles(t *testing.T) certFiles {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(t, err)
@@ -47,7 +47,7 @@ func newPapers(t *testing.T) papers {
 	private, err := x509.MarshalECPrivateKey(key)
 	check(t, err)
 	dir := t.TempDir()
-	p := papers{certificate: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), pool: x509.NewCertPool()}
+	p := certFiles{certificate: filepath.Join(dir, "cert.pem"), key: filepath.Join(dir, "key.pem"), pool: x509.NewCertPool()}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	check(t, os.WriteFile(p.certificate, text, 0o600))
 	check(t, os.WriteFile(p.key, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private}), 0o600))
@@ -64,9 +64,9 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// TestTLS: the collector is known by its certificate, and we by ours.
+// TestTLS checks that the collector and the client verify each other's certificates.
 func TestTLS(t *testing.T) {
-	theirs, ours := newPapers(t), newPapers(t)
+	theirs, ours := newCertFiles(t), newCertFiles(t)
 	config := func() *tls.Config {
 		return &tls.Config{Certificates: []tls.Certificate{theirs.pair}, ClientCAs: ours.pool, ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12}
 	}
@@ -77,18 +77,20 @@ func TestTLS(t *testing.T) {
 			arrives bool
 			says    string
 		}{
-			{"known to each other", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, true, ""},
-			// TLS 1.3 refuses us when we think that all is well, so the words depend on what we do then.
-			{"we are a stranger", map[string]string{"CERTIFICATE": theirs.certificate}, false, ""},
-			{"they are a stranger", map[string]string{"CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, false, "certificate"},
+			{"mutual TLS", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, true, ""},
+			// TLS 1.3 rejects a client after its side of the handshake is complete, so the error
+			// text depends on what the client does next.
+			{"unknown client", map[string]string{"CERTIFICATE": theirs.certificate}, false, ""},
+			{"unknown server", map[string]string{"CLIENT_CERTIFICATE": ours.certificate, "CLIENT_KEY": ours.key}, false, "certificate"},
 			{"a certificate without its key", map[string]string{"CERTIFICATE": theirs.certificate, "CLIENT_CERTIFICATE": ours.certificate}, false, "needs its key"},
-			{"no certificate at all", map[string]string{"CERTIFICATE": ours.key}, false, "holds no certificate"},
+			{"no certificate at all", map[string]string{"CERTIFICATE": ours.key}, false, "contains no PEM certificate"},
 		} {
 			t.Run(protocol+" "+tc.name, func(t *testing.T) {
 				c := &otlptest.Collector{}
 				env := map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": protocol}
 				if protocol == "grpc" {
-					env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.GRPC(t, grpc.Creds(credentials.NewTLS(config()))) // without a scheme it is TLS
+					// An endpoint without a scheme uses TLS.
+					env["OTEL_EXPORTER_OTLP_ENDPOINT"] = c.GRPC(t, grpc.Creds(credentials.NewTLS(config())))
 				} else {
 					server := httptest.NewUnstartedServer(c)
 					server.TLS = config()
@@ -100,31 +102,32 @@ func TestTLS(t *testing.T) {
 				for name, value := range tc.env {
 					env["OTEL_EXPORTER_OTLP_"+name] = value
 				}
-				log := one(t, env, nil)
+				log := exportOne(t, env, nil)
 				if tc.arrives != (log == "") || tc.arrives != (len(c.Spans) == 1) || !strings.Contains(log, tc.says) {
-					t.Errorf("told %q with %d arrived, want %q", log, len(c.Spans), tc.says)
+					t.Errorf("log %q with %d arrived, want %q", log, len(c.Spans), tc.says)
 				}
 			})
 		}
 	}
 }
 
-// TestCertificateInTheClear: certificates that another signal needs are no trouble without TLS.
-func TestCertificateInTheClear(t *testing.T) {
+// TestCertificateWithoutTLS checks that certificates for one signal do not affect another without
+// TLS.
+func TestCertificateWithoutTLS(t *testing.T) {
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{}
 		log := export(t, map[string]string{
-			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_CERTIFICATE": newPapers(t).certificate,
+			"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": c.Serve(t, protocol), "OTEL_EXPORTER_OTLP_CERTIFICATE": newCertFiles(t).certificate,
 		})
 		if log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
-			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
+			t.Errorf("%s: log %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
 		}
 	}
 }
 
-// TestInsecureIsForAddressesWithoutAScheme: https:// is TLS, whatever the variable says.
-func TestInsecureIsForAddressesWithoutAScheme(t *testing.T) {
-	theirs := newPapers(t)
+// TestInsecureWithScheme checks that https:// uses TLS even if INSECURE is true.
+func TestInsecureWithScheme(t *testing.T) {
+	theirs := newCertFiles(t)
 	config := &tls.Config{Certificates: []tls.Certificate{theirs.pair}, MinVersion: tls.VersionTLS12}
 	for _, protocol := range []string{"grpc", "http/protobuf"} {
 		c := &otlptest.Collector{}
@@ -141,7 +144,7 @@ func TestInsecureIsForAddressesWithoutAScheme(t *testing.T) {
 			env["OTEL_EXPORTER_OTLP_ENDPOINT"] = server.URL
 		}
 		if log := export(t, env); log != "" || len(c.Spans) != 1 || len(c.Metrics) != 1 || len(c.Logs) != 1 {
-			t.Errorf("%s: told %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
+			t.Errorf("%s: log %q; %d of traces, %d of metrics, %d of logs", protocol, log, len(c.Spans), len(c.Metrics), len(c.Logs))
 		}
 	}
 }

@@ -17,14 +17,14 @@ import (
 
 // Retries of one batch: the pause between two attempts grows from the first to the last.
 const (
-	firstPause = time.Second
-	lastPause  = 10 * time.Second
-	retryTime  = 30 * time.Second
+	initialBackoff = time.Second
+	maxBackoff     = 10 * time.Second
+	maxRetryTime   = 30 * time.Second
 )
 
 // client returns the HTTP client of an exporter.
 func (s *settings) client(agent string) *http.Client {
-	base := http.DefaultTransport.(*http.Transport).Clone() // nobody replaces it
+	base := http.DefaultTransport.(*http.Transport).Clone() // the program never replaces it
 	base.TLSClientConfig = s.tls
 	return &http.Client{
 		Transport: &transport{base, agent}, Timeout: s.timeout,
@@ -61,14 +61,14 @@ func (temporaryError) Temporary() bool { return true }
 
 func (e temporaryError) Unwrap() error { return e.error }
 
-// dial returns the gRPC connection of an exporter; nothing is sent before the first export.
+// dial returns the gRPC connection of an exporter. It does not connect before the first export.
 func (s *settings) dial(agent string) (*grpc.ClientConn, error) {
 	security := insecure.NewCredentials()
 	if s.url.Scheme == "https" {
 		security = credentials.NewTLS(s.tls)
 	}
 	reconnect := backoff.DefaultConfig
-	reconnect.MaxDelay = lastPause
+	reconnect.MaxDelay = maxBackoff
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(security), grpc.WithUserAgent(agent), grpc.WithUnaryInterceptor(s.attempt),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: s.timeout}),

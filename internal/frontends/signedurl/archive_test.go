@@ -13,7 +13,7 @@ import (
 	"remit/internal/contract"
 )
 
-// TestArchive: the zip is streamed, as a file with a name.
+// TestArchive checks that the zip is streamed as a file with a name.
 func TestArchive(t *testing.T) {
 	r := serve(t)
 	link, err := r.signer.Archive("ai-2025", noon.Add(time.Hour))
@@ -36,8 +36,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestArchiveRefused: neither altered nor late.
-func TestArchiveRefused(t *testing.T) {
+// TestArchiveRejected checks that altered and expired URLs are rejected.
+func TestArchiveRejected(t *testing.T) {
 	r := serve(t)
 	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
 	upload, _ := r.signer.Upload("ai-2025-11-24.zip", 4, "ann", noon.Add(time.Hour))
@@ -58,11 +58,11 @@ func TestArchiveRefused(t *testing.T) {
 		})
 	}
 	r.now = noon.Add(time.Hour)
-	r.ask(t, http.MethodGet, link, nil).refused(t, http.StatusForbidden, "InvalidLinkError")
+	r.ask(t, http.MethodGet, link, nil).expectError(t, http.StatusForbidden, "InvalidLinkError")
 }
 
-// TestArchiveBreaksOff: a part is never taken for the whole.
-func TestArchiveBreaksOff(t *testing.T) {
+// TestArchiveAborted checks that a client can detect an incomplete archive.
+func TestArchiveAborted(t *testing.T) {
 	r := serve(t)
 	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
 	r.archive = func(_ context.Context, w io.Writer) error {
@@ -80,8 +80,8 @@ func TestArchiveBreaksOff(t *testing.T) {
 	}
 }
 
-// TestArchiveNobodyReads: whoever makes it learns that the client has gone.
-func TestArchiveNobodyReads(t *testing.T) {
+// TestArchiveClientDisconnects checks that writing the archive fails when the client disconnects.
+func TestArchiveClientDisconnects(t *testing.T) {
 	r := serve(t)
 	link, _ := r.signer.Archive("ai", noon.Add(time.Hour))
 	ended := make(chan error, 1)
@@ -103,9 +103,9 @@ func TestArchiveNobodyReads(t *testing.T) {
 	select {
 	case err := <-ended:
 		if err == nil {
-			t.Error("it ended by itself")
+			t.Error("the archive was complete")
 		}
 	case <-time.After(time.Minute):
-		t.Error("it goes on")
+		t.Error("writing continues after the client has disconnected")
 	}
 }

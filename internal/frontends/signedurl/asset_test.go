@@ -15,7 +15,7 @@ import (
 	"remit/internal/frontends/signedurl"
 )
 
-// TestAssetHeaders: what an asset is, and what a browser may do with it.
+// TestAssetHeaders checks the headers of each type of asset.
 func TestAssetHeaders(t *testing.T) {
 	r := serve(t)
 	for _, tc := range []struct {
@@ -60,8 +60,8 @@ func TestAssetHeaders(t *testing.T) {
 	}
 }
 
-// TestAssetParts: ranges and conditions.
-func TestAssetParts(t *testing.T) {
+// TestAssetRanges checks ranges and conditional requests.
+func TestAssetRanges(t *testing.T) {
 	r := serve(t)
 	etag := r.ask(t, http.MethodGet, signedurl.AssetPath(photo), nil).Header.Get("ETag")
 	for _, tc := range []struct {
@@ -103,8 +103,8 @@ func TestAssetParts(t *testing.T) {
 	}
 }
 
-// tricks are paths that should lead nowhere.
-var tricks = []string{
+// maliciousPaths are paths that must not be found.
+var maliciousPaths = []string{
 	"", "books", "books/ai", "books/ai/assets", "books/ai/assets/", "books/ai/lessons/lesson.md", "books/ai/book.yaml", "registry.yaml", ".history/ai/x",
 	"books/ai/assets/../lessons/lesson.md", "books/ai/assets/%2e%2e/lessons/lesson.md", "books/ai/assets/%2E./lessons/lesson.md",
 	"books/ai/assets/..%2flessons%2flesson.md", "books%2fai%2fassets%2fimages%2fphoto.png", "books/ai/assets/images%2fphoto.png",
@@ -114,25 +114,25 @@ var tricks = []string{
 	"books/ai/assets/images/%70hoto.png", "books/ai/assets/images/photo%20.png", "Books/ai/assets/images/photo.png", "books/ai/assets/" + strings.Repeat("a/", 3000) + "%2e%2e",
 }
 
-// TestAssetTricks: nothing but an asset can be had, however it is spelt. The requests
-// are sent as they stand here: a client would mend them.
-func TestAssetTricks(t *testing.T) {
+// TestAssetMaliciousPaths checks that only assets can be read, however the path is spelled. It
+// sends raw requests, because a client would normalize the paths.
+func TestAssetMaliciousPaths(t *testing.T) {
 	r := serve(t)
-	for _, trick := range tricks {
+	for _, path := range maliciousPaths {
 		conn, err := net.Dial("tcp", r.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "GET /cdn/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", trick)
+		fmt.Fprintf(conn, "GET /cdn/%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
 		response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
-			t.Fatalf("%q: %v", trick, err)
+			t.Fatalf("%q: %v", path, err)
 		}
 		response.Body.Close()
 		conn.Close()
 		redirected := response.StatusCode == http.StatusTemporaryRedirect || response.StatusCode == http.StatusMovedPermanently
 		if response.StatusCode != http.StatusNotFound && response.StatusCode != http.StatusBadRequest && !redirected {
-			t.Errorf("%q: %d", trick, response.StatusCode)
+			t.Errorf("%q: %d", path, response.StatusCode)
 		}
 	}
 	r.Close()
@@ -141,21 +141,20 @@ func TestAssetTricks(t *testing.T) {
 	}
 }
 
-// TestAssetAbsent: in the words of the tools.
-func TestAssetAbsent(t *testing.T) {
+// TestAssetNotFound checks that the error has the shape of the book tools.
+func TestAssetNotFound(t *testing.T) {
 	r := serve(t)
 	got := r.ask(t, http.MethodGet, "/cdn/books/ai/assets/images/absent.png", nil)
 	want := `{"error":"ContentNotFoundError","message":"Content not found: books/ai/assets/images/absent.png","path":"books/ai/assets/images/absent.png"}`
-	if got.refused(t, http.StatusNotFound, "ContentNotFoundError"); got.body != want {
+	if got.expectError(t, http.StatusNotFound, "ContentNotFoundError"); got.body != want {
 		t.Errorf("got %s", got.body)
 	}
 }
 
-// FuzzAssetPath: whatever is asked for, the library is only asked for clean keys of
-// assets, and for those as they were sent.
+// FuzzAssetPath checks that only valid asset keys reach the library, exactly as they were sent.
 func FuzzAssetPath(f *testing.F) {
-	for _, trick := range append(slices.Clone(tricks), photo, drawing) {
-		f.Add(trick)
+	for _, path := range append(slices.Clone(maliciousPaths), photo, drawing) {
+		f.Add(path)
 	}
 	clean := regexp.MustCompile(`^books/[A-Za-z0-9_-][A-Za-z0-9_.-]*/assets(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)+$`)
 	f.Fuzz(func(t *testing.T, path string) {
@@ -163,7 +162,7 @@ func FuzzAssetPath(f *testing.F) {
 		if err != nil || len(path) > 10_000 {
 			return
 		}
-		s := &shelf{}
+		s := &memLibrary{}
 		mux := http.NewServeMux()
 		(&signedurl.Handler{Library: s}).Register(mux)
 		mux.ServeHTTP(httptest.NewRecorder(), &http.Request{Method: http.MethodGet, URL: address, Header: http.Header{}})

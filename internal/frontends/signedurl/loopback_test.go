@@ -12,12 +12,13 @@ import (
 	"remit/internal/frontends/signedurl"
 )
 
-// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+// TestMain ignores the goroutine that net/http keeps for half a second after it has rejected a
+// body.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-// TestLoopback: it begins with the first link, once, and ends when it is closed.
+// TestLoopback checks that serving starts once, with the first URL, and ends with Close.
 func TestLoopback(t *testing.T) {
 	var begun, ended atomic.Int64
 	l := &signedurl.Loopback{Serve: func(ctx context.Context, ready func(string)) error {
@@ -40,11 +41,12 @@ func TestLoopback(t *testing.T) {
 		t.Errorf("begun %d times, ended %d times, %v", begun.Load(), ended.Load(), err)
 	}
 	if _, err := l.Base(); err == nil {
-		t.Error("it begins again after its end")
+		t.Error("Base succeeds after Close")
 	}
 }
 
-// TestLoopbackFails: whoever wants a link is told, and the next one tries again.
+// TestLoopbackFails checks that a failed start returns an error, and that the next call tries
+// again.
 func TestLoopbackFails(t *testing.T) {
 	errBusy := errors.New("no port is free")
 	tries := 0

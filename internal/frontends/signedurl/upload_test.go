@@ -23,8 +23,8 @@ func (r *rig) uploadLink(t *testing.T) string {
 	return link
 }
 
-// nothingReceived checks that the library got no upload.
-func (r *rig) nothingReceived(t *testing.T) {
+// expectNothingReceived checks that the library got no upload.
+func (r *rig) expectNothingReceived(t *testing.T) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,14 +33,14 @@ func (r *rig) nothingReceived(t *testing.T) {
 	}
 }
 
-// forget forgets what the library got.
-func (r *rig) forget() {
+// reset clears what the library got.
+func (r *rig) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.received = nil
 }
 
-// TestUpload: the bytes arrive, with whose they are.
+// TestUpload checks that the content and its author arrive.
 func TestUpload(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
@@ -58,8 +58,8 @@ func TestUpload(t *testing.T) {
 	}
 }
 
-// TestUploadRefused: a link is good for what it was made for and nothing else.
-func TestUploadRefused(t *testing.T) {
+// TestUploadRejected checks that a URL is valid only for what it was made for.
+func TestUploadRejected(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
 	archive, _ := r.signer.Archive("ai", noon.Add(time.Hour))
@@ -86,13 +86,13 @@ func TestUploadRefused(t *testing.T) {
 		"of another library":  foreign,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r.ask(t, http.MethodPut, altered, strings.NewReader("FILM")).refused(t, http.StatusForbidden, "InvalidLinkError")
-			r.nothingReceived(t)
+			r.ask(t, http.MethodPut, altered, strings.NewReader("FILM")).expectError(t, http.StatusForbidden, "InvalidLinkError")
+			r.expectNothingReceived(t)
 		})
 	}
 }
 
-// TestUploadExpires: to the second.
+// TestUploadExpires checks the expiry to the second.
 func TestUploadExpires(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
@@ -100,28 +100,28 @@ func TestUploadExpires(t *testing.T) {
 	if got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM")); got.StatusCode != http.StatusCreated {
 		t.Errorf("got %d %s", got.StatusCode, got.body)
 	}
-	r.forget()
+	r.reset()
 	r.now = noon.Add(time.Hour)
 	got := r.ask(t, http.MethodPut, link, strings.NewReader("FILM"))
-	if got.refused(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, "expired") {
+	if got.expectError(t, http.StatusForbidden, "InvalidLinkError"); !strings.Contains(got.body, "expired") {
 		t.Errorf("got %s", got.body)
 	}
-	r.nothingReceived(t)
+	r.expectNothingReceived(t)
 }
 
-// TestUploadSizes: what a body says of itself must be what the link says.
+// TestUploadSizes checks that the size of the body must match the URL.
 func TestUploadSizes(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
 	for _, body := range []string{"", "FIL", "FILMS"} {
-		r.ask(t, http.MethodPut, link, strings.NewReader(body)).refused(t, http.StatusBadRequest, "ValidationError")
+		r.ask(t, http.MethodPut, link, strings.NewReader(body)).expectError(t, http.StatusBadRequest, "ValidationError")
 	}
-	r.ask(t, http.MethodPut, link, io.MultiReader(strings.NewReader("FILM"))).refused(t, http.StatusLengthRequired, "ValidationError")
-	r.ask(t, http.MethodPut, link, strings.NewReader("FILM"), "Content-Encoding", "gzip").refused(t, http.StatusUnsupportedMediaType, "ValidationError")
-	r.nothingReceived(t)
+	r.ask(t, http.MethodPut, link, io.MultiReader(strings.NewReader("FILM"))).expectError(t, http.StatusLengthRequired, "ValidationError")
+	r.ask(t, http.MethodPut, link, strings.NewReader("FILM"), "Content-Encoding", "gzip").expectError(t, http.StatusUnsupportedMediaType, "ValidationError")
+	r.expectNothingReceived(t)
 }
 
-// send sends bytes over a connection of its own and gives what comes back.
+// send sends bytes over a new connection and returns the response.
 func (r *rig) send(t *testing.T, text string, then func(net.Conn)) (status int, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", r.Listener.Addr().String())
@@ -143,7 +143,7 @@ func (r *rig) send(t *testing.T, text string, then func(net.Conn)) (status int, 
 	return response.StatusCode, string(data)
 }
 
-// TestUploadEndsEarly: nothing is stored, and whoever still listens is told.
+// TestUploadEndsEarly checks that nothing is stored, and that the client gets an error.
 func TestUploadEndsEarly(t *testing.T) {
 	r := serve(t)
 	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nFI", r.uploadLink(t))
@@ -151,23 +151,24 @@ func TestUploadEndsEarly(t *testing.T) {
 	if status != http.StatusBadRequest || !strings.Contains(body, "ended early") {
 		t.Errorf("got %d %s", status, body)
 	}
-	r.nothingReceived(t)
+	r.expectNothingReceived(t)
 }
 
-// TestUploadStandsStill: it is given up.
-func TestUploadStandsStill(t *testing.T) {
+// TestUploadStalls checks that an upload without progress is aborted.
+func TestUploadStalls(t *testing.T) {
 	r := serve(t)
 	r.handler.Patience = 50 * time.Millisecond
 	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nFI", r.uploadLink(t))
 	status, body := r.send(t, start, func(net.Conn) {})
-	if status != http.StatusRequestTimeout || !strings.Contains(body, "stood still") {
+	if status != http.StatusRequestTimeout || !strings.Contains(body, "made no progress") {
 		t.Errorf("got %d %s", status, body)
 	}
-	r.nothingReceived(t)
+	r.expectNothingReceived(t)
 }
 
-// TestUploadIsReadLate: a bad link is refused before a client has sent anything.
-func TestUploadIsReadLate(t *testing.T) {
+// TestUploadChecksURLFirst checks that a URL that is not valid is rejected before the client sends
+// the body.
+func TestUploadChecksURLFirst(t *testing.T) {
 	r := serve(t)
 	start := fmt.Sprintf("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n", with(r.uploadLink(t), "size", "5"))
 	if status, body := r.send(t, start, func(net.Conn) {}); status != http.StatusForbidden {
@@ -175,12 +176,12 @@ func TestUploadIsReadLate(t *testing.T) {
 	}
 }
 
-// TestNoSecret: without it no link is made, and none is followed.
+// TestNoSecret checks that no URL is made or accepted without the secret.
 func TestNoSecret(t *testing.T) {
 	r := serve(t)
 	link := r.uploadLink(t)
 	r.signer.Secret = func() ([]byte, error) { return nil, errors.New("the database is away") }
-	r.ask(t, http.MethodPut, link, strings.NewReader("FILM")).refused(t, http.StatusServiceUnavailable, "StorageError")
+	r.ask(t, http.MethodPut, link, strings.NewReader("FILM")).expectError(t, http.StatusServiceUnavailable, "StorageError")
 	if _, err := r.signer.Upload(film, 4, "ann", noon); err == nil {
 		t.Error("a link was made")
 	}
@@ -189,7 +190,7 @@ func TestNoSecret(t *testing.T) {
 	}
 }
 
-// FuzzUploadLink: of all links, one alone is good.
+// FuzzUploadLink checks that no altered URL is accepted.
 func FuzzUploadLink(f *testing.F) {
 	signer := &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Now: func() time.Time { return noon }}
 	good, err := signer.Upload(film, 4, "ann", noon.Add(time.Hour))
@@ -205,7 +206,7 @@ func FuzzUploadLink(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, query string) {
 		size, by, err := signedurl.ReadUpload(signer, key, query)
 		if err == nil && (key != film || size != 4 || by != "ann") {
-			t.Errorf("%q with %q is taken for %d bytes of %s", key, query, size, by)
+			t.Errorf("%q with %q is accepted for %d bytes of %s", key, query, size, by)
 		}
 	})
 }

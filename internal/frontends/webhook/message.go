@@ -19,8 +19,8 @@ import (
 	"remit/internal/engine/approval"
 )
 
-// requested is the body of a message.
-type requested struct {
+// payload is the JSON body of a message.
+type payload struct {
 	Type      string `json:"type"`
 	ID        string `json:"id"`
 	Tool      string `json:"tool"`
@@ -33,60 +33,60 @@ type requested struct {
 	URL       string `json:"url,omitempty"`
 }
 
-// longestPreview is how many bytes of arguments are told. The page of the request
-// shows all of them.
-const longestPreview = 4 << 10
+// maxPreviewBytes is the maximum size of the arguments preview in bytes. The approval page shows
+// all arguments.
+const maxPreviewBytes = 4 << 10
 
-// compose writes the message of a request.
+// compose creates the message for an approval request.
 func (s *Sender) compose(r approval.Request) *message {
-	says := requested{
-		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version, Principal: approval.Plain(r.Principal), Summary: approval.Plain(r.Summary),
-		Arguments: preview(string(r.Arguments)), CreatedAt: r.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339),
+	content := payload{
+		Type: "approval.requested", ID: r.ID, Tool: r.Tool, Version: r.Version,
+		Principal: approval.Plain(r.Principal), Summary: approval.Plain(r.Summary), Arguments: preview(string(r.Arguments)),
+		CreatedAt: r.CreatedAt.UTC().Format(time.RFC3339), ExpiresAt: r.ExpiresAt.UTC().Format(time.RFC3339),
 	}
 	if s.Link != nil {
-		says.URL = s.Link(r.ID)
+		content.URL = s.Link(r.ID)
 	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(says) // texts can always be written
+	_ = encoder.Encode(content) // a struct of strings never fails
 	now := s.Now()
-	until := now.Add(longest)
+	until := now.Add(maxRetryTime)
 	if r.ExpiresAt.Before(until) {
-		until = r.ExpiresAt // nobody can decide later
+		until = r.ExpiresAt // after that, nobody can decide
 	}
 	return &message{id: r.ID, body: bytes.TrimSuffix(body.Bytes(), []byte("\n")), due: now, until: until}
 }
 
-// preview is the start of a text, with whatever does not show itself spelt out, so
-// that a caller cannot word it to read like another.
+// preview returns the start of a text with invisible characters escaped, so that a caller cannot
+// disguise the arguments.
 func preview(text string) string {
 	const more = "…"
-	head := cut(text, longestPreview) // a text may be large, and most of it is not needed
+	head := cut(text, maxPreviewBytes) // do not escape a large text in full
 	shown := approval.Plain(head)
-	if len(head) == len(text) && len(shown) <= longestPreview {
+	if len(head) == len(text) && len(shown) <= maxPreviewBytes {
 		return shown
 	}
-	return cut(shown, longestPreview-len(more)) + more
+	return cut(shown, maxPreviewBytes-len(more)) + more
 }
 
-// cut leaves at most so many bytes of a text, and no half character.
-func cut(text string, most int) string {
-	if len(text) <= most {
+// cut truncates a text to at most limit bytes, without splitting a character.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
 	}
-	return text[:most]
+	return text[:limit]
 }
 
-// post makes one attempt. The error says nothing of the address but what the network
-// does.
+// post makes one attempt. Its error does not contain the URL.
 func (s *Sender) post(ctx context.Context, m *message) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(m.body))
 	if err != nil {
-		return errors.New("the address of the webhook is none")
+		return errors.New("the webhook URL is not valid")
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("User-Agent", "remit")
@@ -94,25 +94,25 @@ func (s *Sender) post(ctx context.Context, m *message) error {
 	r.Header.Set("Webhook-Id", id)
 	r.Header.Set("Webhook-Timestamp", stamp)
 	r.Header.Set("Webhook-Signature", "v1,"+sign(s.Secret, id, stamp, m.body))
-	answer, err := s.client.Do(r)
+	response, err := s.client.Do(r)
 	var wrapped *url.Error
 	switch {
 	case errors.As(err, &wrapped):
-		return wrapped.Err // without the address
+		return wrapped.Err // without the URL
 	case err != nil:
 		return err
 	}
-	_ = answer.Body.Close() // what it says is nobody's business
+	_ = response.Body.Close() // the response body is not used
 	switch {
-	case answer.StatusCode == http.StatusGone:
+	case response.StatusCode == http.StatusGone:
 		return errGone
-	case answer.StatusCode < 200 || answer.StatusCode > 299:
-		return fmt.Errorf("the server answered %d", answer.StatusCode)
+	case response.StatusCode < 200 || response.StatusCode > 299:
+		return fmt.Errorf("the server answered %d", response.StatusCode)
 	}
 	return nil
 }
 
-// sign is the signature of Standard Webhooks.
+// sign returns the signature of Standard Webhooks.
 func sign(secret []byte, id, stamp string, body []byte) string {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write([]byte(id + "." + stamp + "."))
@@ -120,12 +120,12 @@ func sign(secret []byte, id, stamp string, body []byte) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// leastSecret is how many bytes a secret must have: whoever sees one message can try
-// guesses on it for ever.
-const leastSecret = 16
+// minSecretBytes is the minimum size of a secret in bytes. A receiver of one message can try to
+// guess it offline, without limit.
+const minSecretBytes = 16
 
-// ParseSecret reads a secret as people write it: whsec_ and base64, as servers show
-// it, or plain text. No error tells any of it.
+// ParseSecret parses a secret: either whsec_ and base64, as services show it, or plain text. Its
+// errors do not contain the secret.
 func ParseSecret(text string) ([]byte, error) {
 	secret := []byte(text)
 	if rest, ok := strings.CutPrefix(text, "whsec_"); ok {
@@ -134,8 +134,8 @@ func ParseSecret(text string) ([]byte, error) {
 			return nil, errors.New("what follows whsec_ must be base64")
 		}
 	}
-	if len(secret) < leastSecret {
-		return nil, fmt.Errorf("it has %d bytes and needs at least %d, such as those of: openssl rand -base64 32", len(secret), leastSecret)
+	if len(secret) < minSecretBytes {
+		return nil, fmt.Errorf("it has %d bytes and needs at least %d; create one with: openssl rand -base64 32", len(secret), minSecretBytes)
 	}
 	return secret, nil
 }

@@ -25,8 +25,7 @@ const secretText = "whsec_c2l4dGVlbiBieXRlcyBhdCBsZWFzdA=="
 
 var secretBytes = []byte("sixteen bytes at least")
 
-// verify is what a receiver does, written from the text of Standard Webhooks and not
-// from our code.
+// verify checks a message as a receiver does. It follows the Standard Webhooks text, not our code.
 func verify(h http.Header, body []byte, secret []byte, now time.Time) error {
 	id, stamp := h.Get("webhook-id"), h.Get("webhook-timestamp")
 	seconds, err := strconv.ParseInt(stamp, 10, 64)
@@ -48,15 +47,15 @@ func verify(h http.Header, body []byte, secret []byte, now time.Time) error {
 	return errors.New("no signature fits")
 }
 
-// receiver is a server that messages are sent to.
+// receiver is the server that gets the messages.
 type receiver struct {
 	mu     sync.Mutex
 	now    func() time.Time
 	answer func(attempt int, w http.ResponseWriter, r *http.Request)
 	ids    []string    // webhook-id of each attempt
-	times  []time.Time // and when it came
+	times  []time.Time // when each attempt arrived
 	bodies []string
-	faults []error
+	errs   []error
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -65,7 +64,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		err = verify(request.Header, body, secretBytes, r.now())
 	}
 	r.mu.Lock()
-	r.faults = append(r.faults, err)
+	r.errs = append(r.errs, err)
 	r.ids = append(r.ids, request.Header.Get("webhook-id"))
 	r.times = append(r.times, r.now())
 	r.bodies = append(r.bodies, string(body))
@@ -83,23 +82,23 @@ func request(id string, now time.Time) approval.Request {
 	}
 }
 
-// rig is a sender and the server it tells, on the clock of the test.
+// rig is a sender and its receiver, on the clock of the test.
 type rig struct {
 	*webhook.Sender
 	*receiver
-	log    *bytes.Buffer // to be read once the sender is closed
-	server *http.Server
-	lines  *pipes
+	log     *bytes.Buffer // read only after the sender is closed
+	server  *http.Server
+	network *memNetwork
 }
 
 func newRig(t *testing.T, answer func(attempt int, w http.ResponseWriter, r *http.Request)) *rig {
 	t.Helper()
-	r := &rig{receiver: &receiver{now: time.Now, answer: answer}, log: &bytes.Buffer{}, lines: newPipes()}
+	r := &rig{receiver: &receiver{now: time.Now, answer: answer}, log: &bytes.Buffer{}, network: newMemNetwork()}
 	r.server = &http.Server{Handler: r.receiver}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		_ = r.server.Serve(r.lines)
+		_ = r.server.Serve(r.network)
 	}()
 	t.Cleanup(func() {
 		r.Close()
@@ -112,27 +111,26 @@ func newRig(t *testing.T, answer func(attempt int, w http.ResponseWriter, r *htt
 	}
 	r.Sender = &webhook.Sender{
 		URL: "http://hooks.example.com/of/secret-path", Secret: secret, Now: time.Now,
-		Client: &http.Client{Transport: &http.Transport{DialContext: r.lines.dial}},
+		Client: &http.Client{Transport: &http.Transport{DialContext: r.network.dial}},
 		Log:    slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	return r
 }
 
-// logged closes the sender and gives what it logged; a log never tells what only the
-// receiver is to know.
+// logged closes the sender and returns its log. It fails the test if the log contains a secret.
 func (r *rig) logged(t *testing.T) string {
 	t.Helper()
 	r.Close()
 	log := r.log.String()
 	for _, secret := range []string{"milk", "secret-path", "sixteen", "c2l4dGVlbiB", "v1,"} {
 		if strings.Contains(log, secret) {
-			t.Errorf("the log tells %q:\n%s", secret, log)
+			t.Errorf("the log contains %q:\n%s", secret, log)
 		}
 	}
 	return log
 }
 
-// pauses are the times between attempts.
+// pauses returns the times between attempts.
 func (r *rig) pauses() []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -151,7 +149,7 @@ func (r *rig) attempts() int {
 
 func (r *rig) verified(t *testing.T) {
 	t.Helper()
-	for i, err := range r.faults {
+	for i, err := range r.errs {
 		if err != nil {
 			t.Errorf("attempt %d: %v", i+1, err)
 		}
@@ -162,8 +160,8 @@ func answering(status int) func(int, http.ResponseWriter, *http.Request) {
 	return func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 }
 
-// anHourPasses until all is quiet, on the clock of the test.
-func anHourPasses() {
+// sleepAnHour sleeps for an hour of the test's clock, so that all attempts end.
+func sleepAnHour() {
 	time.Sleep(time.Hour)
 	synctest.Wait()
 }

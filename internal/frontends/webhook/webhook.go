@@ -1,5 +1,5 @@
-// Package webhook tells a server of new approval requests, in words that it can check
-// the sender of.
+// Package webhook notifies a server of new approval requests. Messages are signed as Standard
+// Webhooks specifies, so the receiver can verify the sender. The package does not accept decisions.
 package webhook
 
 import (
@@ -17,12 +17,13 @@ import (
 )
 
 const (
-	mostWaiting = 256              // messages that wait at once; nobody reads more
-	attemptTime = 10 * time.Second // for one attempt, from the name of the host to the status
-	longest     = 10 * time.Minute // from the request to the last attempt
+	maxQueued      = 256              // the capacity of the queue
+	attemptTimeout = 10 * time.Second // the timeout of one attempt, from the DNS lookup to the status
+	maxRetryTime   = 10 * time.Minute // the maximum time from the request to the last attempt
 )
 
-// pauseAfter is how long to wait after so many failed attempts; false to give up.
+// pauseAfter returns how long to wait after a number of failed attempts, and false if the sender
+// must give up.
 func pauseAfter(attempts int) (time.Duration, bool) {
 	pauses := [...]time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute}
 	if attempts > len(pauses) {
@@ -31,13 +32,13 @@ func pauseAfter(attempts int) (time.Duration, bool) {
 	return pauses[attempts-1], true
 }
 
-// Sender tells one server, by the rules of Standard Webhooks. Fields do not change
-// once it sends. Nothing runs before the first request; whoever owns it closes it.
+// Sender notifies one server as Standard Webhooks specifies. Its fields must not change after the
+// first call. It starts no goroutine before the first request; its owner must call Close.
 type Sender struct {
-	URL    string                 // it may hold a secret, and is never logged
-	Secret []byte                 // what messages are signed with; see ParseSecret
-	Link   func(id string) string // the page on which a person decides; nil if there is none
-	Client *http.Client           // nil is one of its own; redirects are never followed
+	URL    string                 // may contain a secret, so it is never logged
+	Secret []byte                 // the signing key; see ParseSecret
+	Link   func(id string) string // returns the URL of the approval page; nil if there is none
+	Client *http.Client           // nil for a client with default settings; redirects are never followed
 	Log    *slog.Logger
 	Now    func() time.Time
 
@@ -45,65 +46,66 @@ type Sender struct {
 	client  *http.Client
 	writer  *batchwriter.Writer[*message]
 	closing atomic.Bool
-	gone    atomic.Bool // the server wants to hear no more
+	gone    atomic.Bool // the server answered 410
 }
 
-// message is what one request is told with, as often as it takes.
+// message is the notification of one approval request.
 type message struct {
 	id       string
 	body     []byte
 	attempts int
-	due      time.Time // of the next attempt
-	until    time.Time // no attempt but the first is made later
+	due      time.Time // the time of the next attempt
+	until    time.Time // after this time only a first attempt is made
 }
 
-// Requested tells the server of a new request, soon: it never waits. A message that
-// there is no room for is given up, as the log then says.
+// Requested queues the notification of a new approval request. It never blocks: if the queue is
+// full, it drops the message and logs that.
 func (s *Sender) Requested(r approval.Request) {
 	s.once.Do(s.start)
 	if s.gone.Load() {
-		return // which was said when it became known
+		return // logged when the server answered 410
 	}
 	m := s.compose(r)
 	switch {
 	case s.writer.Add(m):
 	case s.closing.Load():
-		s.giveUp(m, errEnd)
+		s.giveUp(m, errShutdown)
 	default:
-		s.giveUp(m, errors.New("too many messages wait already"))
+		s.giveUp(m, errors.New("the queue is full"))
 	}
 }
 
-// start makes the client and the writer.
+// start creates the client and the writer.
 func (s *Sender) start() {
 	s.client = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	if s.Client != nil {
 		*s.client = *s.Client
 	}
-	// Who is redirected could be led anywhere, with a signed message.
+	// A redirect could send a signed message to any server.
 	s.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	s.writer = batchwriter.New(batchwriter.Options[*message]{
-		Write: s.send, Max: mostWaiting, Due: func(m *message) time.Time { return m.due }, Timeout: attemptTime,
+		Write: s.send, Max: maxQueued, Due: func(m *message) time.Time { return m.due }, Timeout: attemptTimeout,
 	})
 }
 
-// Close lets what was never tried be tried once, for a moment, and ends the sending.
+// Close gives every message that was never sent one attempt, within a short time, and stops the
+// sender.
 func (s *Sender) Close() {
 	s.once.Do(s.start)
 	s.closing.Store(true)
 	for _, m := range s.writer.Close(context.Background()) {
-		s.giveUp(m, errEnd)
+		s.giveUp(m, errShutdown)
 	}
 	s.client.CloseIdleConnections()
 }
 
 var (
-	errEnd = errors.New("the program ends")
-	// errGone is the answer of a server that wants to hear no more.
-	errGone = errors.New("the server answered 410: it wants to hear no more")
+	errShutdown = errors.New("the server is shutting down")
+	// errGone means that the server accepts no more messages.
+	errGone = errors.New("the server answered 410: no more messages are sent")
 )
 
-// send sends the one message of a batch, and sees to what comes next if that fails.
+// send sends the one message of a batch and schedules a retry if that fails.
 func (s *Sender) send(ctx context.Context, batch []*message) (retry []*message, _ error) {
 	m := batch[0]
 	if err := s.tooLate(m); err != nil {
@@ -114,7 +116,7 @@ func (s *Sender) send(ctx context.Context, batch []*message) (retry []*message, 
 	err := s.post(ctx, m)
 	switch {
 	case err == nil:
-		s.Log.Debug("a webhook was sent", "request", m.id, "host", s.host(), "attempts", m.attempts)
+		s.Log.Debug("webhook sent", "request", m.id, "host", s.host(), "attempts", m.attempts)
 		return nil, nil
 	case errors.Is(err, errGone):
 		s.gone.Store(true)
@@ -129,11 +131,11 @@ func (s *Sender) send(ctx context.Context, batch []*message) (retry []*message, 
 		s.giveUp(m, err)
 		return nil, nil
 	}
-	s.Log.Warn("a webhook failed; it is tried again", "request", m.id, "host", s.host(), "pause", pause, "error", err)
+	s.Log.Warn("webhook failed; will retry", "request", m.id, "host", s.host(), "pause", pause, "error", err)
 	return batch, nil
 }
 
-// tooLate tells why a message is not sent any more; nil if it is.
+// tooLate returns why a message must not be sent any more, or nil.
 func (s *Sender) tooLate(m *message) error {
 	switch {
 	case s.gone.Load():
@@ -141,19 +143,20 @@ func (s *Sender) tooLate(m *message) error {
 	case m.attempts == 0:
 		return nil
 	case s.closing.Load():
-		return errEnd
+		return errShutdown
 	case s.Now().After(m.until):
-		return errors.New("others took the time for another attempt")
+		return errors.New("the time for retries has passed")
 	}
 	return nil
 }
 
-// giveUp says so, but nothing of what the message says.
+// giveUp logs that a message was dropped, without its content.
 func (s *Sender) giveUp(m *message, err error) {
-	s.Log.Error("a webhook was given up; the request waits all the same", "request", m.id, "host", s.host(), "attempts", m.attempts, "error", err)
+	s.Log.Error("webhook dropped; the approval request still waits",
+		"request", m.id, "host", s.host(), "attempts", m.attempts, "error", err)
 }
 
-// host is as much of the address as a log may show.
+// host returns the part of the URL that may be logged.
 func (s *Sender) host() string {
 	u, err := url.Parse(s.URL)
 	if err != nil {

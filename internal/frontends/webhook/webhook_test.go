@@ -17,7 +17,7 @@ import (
 	"remit/internal/frontends/webhook"
 )
 
-// TestOverTheNetwork: a real server on this machine hears of a request, in full.
+// TestOverTheNetwork checks a complete message over a real network connection.
 func TestOverTheNetwork(t *testing.T) {
 	heard := make(chan struct{})
 	r := &receiver{now: time.Now, answer: func(int, http.ResponseWriter, *http.Request) { close(heard) }}
@@ -28,11 +28,11 @@ func TestOverTheNetwork(t *testing.T) {
 		Link: func(id string) string { return "https://remit.example.com/console/approvals/" + id },
 	}
 	sender.Requested(request("k3v9q2xa7m", time.Date(2026, 11, 16, 12, 0, 0, 5, time.FixedZone("", 3600))))
-	// It has expired by our clock, but a first attempt is always made.
+	// The request has expired, but a first attempt is always made.
 	<-heard
 	sender.Close()
-	if r.faults[0] != nil || r.ids[0] != "msg_k3v9q2xa7m" {
-		t.Errorf("%s: %v", r.ids[0], r.faults[0])
+	if r.errs[0] != nil || r.ids[0] != "msg_k3v9q2xa7m" {
+		t.Errorf("%s: %v", r.ids[0], r.errs[0])
 	}
 	var got map[string]any
 	if err := json.Unmarshal([]byte(r.bodies[0]), &got); err != nil {
@@ -48,14 +48,14 @@ func TestOverTheNetwork(t *testing.T) {
 	}
 }
 
-func TestVerifierRefuses(t *testing.T) {
+func TestVerifierRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil)
 		r.Secret = []byte("another secret, also long")
 		r.Requested(request("a", time.Now()))
 		synctest.Wait()
-		if r.attempts() != 1 || r.faults[0] == nil {
-			t.Error("a message with another signature passes: the other tests show nothing")
+		if r.attempts() != 1 || r.errs[0] == nil {
+			t.Error("a message with another signature is accepted, so the other tests prove nothing")
 		}
 	})
 }
@@ -68,21 +68,21 @@ func TestServerFailsTwice(t *testing.T) {
 			}
 		})
 		r.Requested(request("a", time.Now()))
-		anHourPasses()
+		sleepAnHour()
 		if diff := cmp.Diff([]time.Duration{time.Second, 5 * time.Second}, r.pauses()); diff != "" {
 			t.Errorf("pauses differ (-want +got):\n%s", diff)
 		}
-		r.verified(t) // each attempt is signed with its own time
+		r.verified(t) // each attempt is signed with its own timestamp
 		if len(slices.Compact(slices.Clone(r.ids))) != 1 {
 			t.Errorf("one message has several ids: %v", r.ids)
 		}
-		if log := r.logged(t); strings.Contains(log, "given up") || !strings.Contains(log, "the server answered 500") {
+		if log := r.logged(t); strings.Contains(log, "webhook dropped") || !strings.Contains(log, "the server answered 500") {
 			t.Errorf("the log:\n%s", log)
 		}
 	})
 }
 
-func TestServerNeverAnswersWell(t *testing.T) {
+func TestServerAlwaysFails(t *testing.T) {
 	for name, status := range map[string]int{"an error": 503, "no such page": 404, "elsewhere": 302, "too many": 429} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestServerNeverAnswersWell(t *testing.T) {
 				})
 				began := time.Now()
 				r.Requested(request("a", began))
-				anHourPasses()
+				sleepAnHour()
 				want := []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute}
 				if diff := cmp.Diff(want, r.pauses()); diff != "" {
 					t.Errorf("pauses differ (-want +got):\n%s", diff)
@@ -101,7 +101,7 @@ func TestServerNeverAnswersWell(t *testing.T) {
 					t.Errorf("the last attempt comes after %s", last)
 				}
 				log := r.logged(t)
-				if !strings.Contains(log, "level=ERROR") || !strings.Contains(log, "given up") || !strings.Contains(log, "host=hooks.example.com") || !strings.Contains(log, "attempts=6") {
+				if !strings.Contains(log, "level=ERROR") || !strings.Contains(log, "webhook dropped") || !strings.Contains(log, "host=hooks.example.com") || !strings.Contains(log, "attempts=6") {
 					t.Errorf("the log:\n%s", log)
 				}
 			})
@@ -109,25 +109,25 @@ func TestServerNeverAnswersWell(t *testing.T) {
 	}
 }
 
-// TestServerIsDead: nobody listens. Calls go on, and the log says so.
-func TestServerIsDead(t *testing.T) {
+// TestServerIsDown checks that calls continue if nothing listens, and that this is logged.
+func TestServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil)
-		r.lines.Close()
+		r.network.Close()
 		began := time.Now()
 		r.Requested(request("a", began))
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the call waited %s", took)
 		}
-		anHourPasses()
-		if log := r.logged(t); strings.Count(log, "given up") != 1 || !strings.Contains(log, "dial") {
+		sleepAnHour()
+		if log := r.logged(t); strings.Count(log, "webhook dropped") != 1 || !strings.Contains(log, "dial") {
 			t.Errorf("the log:\n%s", log)
 		}
 	})
 }
 
-// TestServerIsSlow: each attempt ends after ten seconds, and other requests have their
-// turn while one waits.
+// TestServerIsSlow checks that each attempt ends after ten seconds, and that other messages are
+// sent between the attempts.
 func TestServerIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) {
@@ -142,21 +142,21 @@ func TestServerIsSlow(t *testing.T) {
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the calls waited %s", took)
 		}
-		anHourPasses()
+		sleepAnHour()
 		if len(r.ids) < 2 || r.ids[1] != "msg_quick" || r.times[1].Sub(began) != 10*time.Second {
 			t.Errorf("attempts %v at %v", r.ids, r.times)
 		}
 		if last := r.times[len(r.times)-1].Sub(began); last > 10*time.Minute {
 			t.Errorf("the last attempt comes after %s", last)
 		}
-		if log := r.logged(t); !strings.Contains(log, "given up") {
+		if log := r.logged(t); !strings.Contains(log, "webhook dropped") {
 			t.Errorf("the log:\n%s", log)
 		}
 	})
 }
 
-// TestServerWantsNoMore: after 410 nothing is sent any more, also not what waits.
-func TestServerWantsNoMore(t *testing.T) {
+// TestServerAnswersGone checks that nothing is sent after 410, not even queued messages.
+func TestServerAnswersGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(attempt int, w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(map[bool]int{true: http.StatusInternalServerError, false: http.StatusGone}[attempt == 1])
@@ -164,9 +164,9 @@ func TestServerWantsNoMore(t *testing.T) {
 		r.Requested(request("a", time.Now()))
 		synctest.Wait()
 		r.Requested(request("b", time.Now()))
-		anHourPasses()
+		sleepAnHour()
 		r.Requested(request("c", time.Now()))
-		anHourPasses()
+		sleepAnHour()
 		if diff := cmp.Diff([]string{"msg_a", "msg_b"}, r.ids); diff != "" {
 			t.Errorf("attempts differ (-want +got):\n%s", diff)
 		}
@@ -176,7 +176,7 @@ func TestServerWantsNoMore(t *testing.T) {
 	})
 }
 
-func TestTooManyWait(t *testing.T) {
+func TestQueueFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 		for i := range 300 {
@@ -186,7 +186,7 @@ func TestTooManyWait(t *testing.T) {
 		if r.attempts() != 1 {
 			t.Errorf("%d attempts at once", r.attempts())
 		}
-		if log := r.log.String(); strings.Count(log, "too many messages wait") != 300-256-1 {
+		if log := r.log.String(); strings.Count(log, "the queue is full") != 300-256-1 {
 			t.Errorf("the log has %d lines", strings.Count(log, "\n"))
 		}
 	})
@@ -198,16 +198,16 @@ func TestRequestExpires(t *testing.T) {
 		short := request("a", time.Now())
 		short.ExpiresAt = time.Now().Add(10 * time.Second)
 		r.Requested(short)
-		anHourPasses()
-		if r.attempts() != 3 { // at once, after one second, after five more
+		sleepAnHour()
+		if r.attempts() != 3 { // at once, after one second, after five more seconds
 			t.Errorf("%d attempts for a request of ten seconds", r.attempts())
 		}
 	})
 }
 
-// TestTooLate: what waited for its next attempt behind a slow one is not tried when nobody
-// can decide any more.
-func TestTooLate(t *testing.T) {
+// TestRetryAfterExpiry checks that a retry delayed by a slow attempt is not made after the request
+// has expired.
+func TestRetryAfterExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(attempt int, w http.ResponseWriter, request *http.Request) {
 			if attempt == 1 {
@@ -227,7 +227,7 @@ func TestTooLate(t *testing.T) {
 		if diff := cmp.Diff([]string{"msg_short", "msg_slow"}, r.ids); diff != "" {
 			t.Errorf("attempts differ (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(log, "request=short") || !strings.Contains(log, "attempts=1 error=\"others took") {
+		if !strings.Contains(log, "request=short") || !strings.Contains(log, "attempts=1 error=\"the time for retries") {
 			t.Errorf("the log:\n%s", log)
 		}
 	})
@@ -246,27 +246,27 @@ func TestClose(t *testing.T) {
 				r.Requested(request(fmt.Sprint(i), time.Now()))
 			}
 			log := r.logged(t)
-			if r.attempts() != 5 || strings.Contains(log, "given up") {
+			if r.attempts() != 5 || strings.Contains(log, "webhook dropped") {
 				t.Errorf("%d went out:\n%s", r.attempts(), log)
 			}
 			r.Requested(request("late", time.Now()))
-			if r.attempts() != 5 || !strings.Contains(r.log.String(), "the program ends") {
+			if r.attempts() != 5 || !strings.Contains(r.log.String(), "the server is shutting down") {
 				t.Error("something was sent after the end")
 			}
 		})
 	})
-	t.Run("nobody waits for retries", func(t *testing.T) {
+	t.Run("close does not wait for retries", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, answering(http.StatusInternalServerError))
 			r.Requested(request("a", time.Now()))
 			synctest.Wait()
 			began := time.Now()
-			if log := r.logged(t); time.Since(began) != 0 || !strings.Contains(log, "given up") {
+			if log := r.logged(t); time.Since(began) != 0 || !strings.Contains(log, "webhook dropped") {
 				t.Errorf("after %s:\n%s", time.Since(began), log)
 			}
 		})
 	})
-	t.Run("nobody waits long for a slow server", func(t *testing.T) {
+	t.Run("close does not wait long for a slow server", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t, func(_ int, _ http.ResponseWriter, request *http.Request) { <-request.Context().Done() })
 			for i := range 5 {
@@ -275,7 +275,7 @@ func TestClose(t *testing.T) {
 			synctest.Wait()
 			began := time.Now()
 			log := r.logged(t)
-			if took := time.Since(began); took != 2*time.Second || strings.Count(log, "given up") != 5 {
+			if took := time.Since(began); took != 2*time.Second || strings.Count(log, "webhook dropped") != 5 {
 				t.Errorf("after %s:\n%s", took, log)
 			}
 		})
@@ -326,7 +326,7 @@ func TestParseSecret(t *testing.T) {
 			t.Errorf("%q: %q, error %v", tc.text, got, err)
 		}
 		if err != nil && len(tc.text) > 6 && strings.Contains(err.Error(), strings.TrimPrefix(tc.text, "whsec_")) {
-			t.Errorf("the error tells the secret: %v", err)
+			t.Errorf("the error contains the secret: %v", err)
 		}
 	}
 }

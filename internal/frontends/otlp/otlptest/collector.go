@@ -1,5 +1,5 @@
-// Package otlptest is a collector for tests: it takes what is exported over gRPC and
-// HTTP, and decodes it with the official types.
+// Package otlptest provides a collector for tests. It receives exports over gRPC and HTTP, and
+// decodes them with the official types.
 package otlptest
 
 import (
@@ -18,19 +18,19 @@ import (
 	colmetrics "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	coltrace "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // what a collector takes
+	_ "google.golang.org/grpc/encoding/gzip" // register gzip, which collectors accept
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 )
 
-// Collector keeps what it gets. What it answers is set before anybody asks; the rest may be
-// read when whoever exports has ended, or with Lock held.
+// Collector records the requests that it receives. Set Fail, Answer and Rejected before the first
+// request; read the rest after the exporter is closed or with the lock held.
 type Collector struct {
 	coltrace.UnimplementedTraceServiceServer
 
-	Fail     func(try int) error                              // over gRPC; nil: it takes all
-	Answer   func(try int, w http.ResponseWriter) (done bool) // over HTTP; nil: it takes all
-	Rejected int64                                            // how many spans it refuses of each batch
+	Fail     func(try int) error                              // answers over gRPC; nil accepts all requests
+	Answer   func(try int, w http.ResponseWriter) (done bool) // answers over HTTP; nil accepts all requests
+	Rejected int64                                            // how many spans to reject of each batch
 
 	sync.Mutex
 	Spans   []*coltrace.ExportTraceServiceRequest
@@ -38,12 +38,12 @@ type Collector struct {
 	Logs    []*collogs.ExportLogsServiceRequest
 	Headers []map[string][]string // of each request
 	Paths   []string              // of each request
-	Wrong   []string              // what requests had that they should not
-	Tries   int                   // how many requests there were
+	Wrong   []string              // errors in requests
+	Tries   int                   // the number of requests
 }
 
-// arrived is called for every request.
-func (c *Collector) arrived(header map[string][]string, path string) int {
+// record records a request and returns the number of requests.
+func (c *Collector) record(header map[string][]string, path string) int {
 	c.Lock()
 	defer c.Unlock()
 	c.Tries++
@@ -52,7 +52,7 @@ func (c *Collector) arrived(header map[string][]string, path string) int {
 	return c.Tries
 }
 
-// Count gives how many requests there were so far.
+// Count returns the number of requests so far.
 func (c *Collector) Count() int {
 	c.Lock()
 	defer c.Unlock()
@@ -81,7 +81,7 @@ func (c *Collector) complain(format string, args ...any) {
 func (c *Collector) called(ctx context.Context, m proto.Message) error {
 	header, _ := metadata.FromIncomingContext(ctx)
 	method, _ := grpc.Method(ctx)
-	try := c.arrived(header, method)
+	try := c.record(header, method)
 	if _, ok := ctx.Deadline(); !ok {
 		c.complain("a call without a deadline")
 	}
@@ -94,7 +94,7 @@ func (c *Collector) called(ctx context.Context, m proto.Message) error {
 	return nil
 }
 
-// Export takes spans.
+// Export implements the trace service.
 func (c *Collector) Export(ctx context.Context, m *coltrace.ExportTraceServiceRequest) (*coltrace.ExportTraceServiceResponse, error) {
 	answer := &coltrace.ExportTraceServiceResponse{}
 	if c.Rejected > 0 {
@@ -108,7 +108,9 @@ type metricsService struct {
 	*Collector
 }
 
-func (s metricsService) Export(ctx context.Context, m *colmetrics.ExportMetricsServiceRequest) (*colmetrics.ExportMetricsServiceResponse, error) {
+func (s metricsService) Export(
+	ctx context.Context, m *colmetrics.ExportMetricsServiceRequest,
+) (*colmetrics.ExportMetricsServiceResponse, error) {
 	return &colmetrics.ExportMetricsServiceResponse{}, s.called(ctx, m)
 }
 
@@ -121,7 +123,7 @@ func (s logsService) Export(ctx context.Context, m *collogs.ExportLogsServiceReq
 	return &collogs.ExportLogsServiceResponse{}, s.called(ctx, m)
 }
 
-// GRPC serves gRPC until the test ends, and gives host and port.
+// GRPC serves gRPC until the test ends. It returns host and port.
 func (c *Collector) GRPC(t *testing.T, options ...grpc.ServerOption) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -135,7 +137,7 @@ func (c *Collector) GRPC(t *testing.T, options ...grpc.ServerOption) string {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(l) // it is stopped below
+		_ = server.Serve(l) // stopped below
 	}()
 	t.Cleanup(func() {
 		server.Stop()
@@ -144,7 +146,7 @@ func (c *Collector) GRPC(t *testing.T, options ...grpc.ServerOption) string {
 	return l.Addr().String()
 }
 
-// Serve serves a protocol of OTLP until the test ends, and gives the address.
+// Serve serves an OTLP protocol until the test ends. It returns the endpoint.
 func (c *Collector) Serve(t *testing.T, protocol string) string {
 	t.Helper()
 	if protocol == "grpc" {
@@ -153,9 +155,9 @@ func (c *Collector) Serve(t *testing.T, protocol string) string {
 	return c.HTTP(t)
 }
 
-// ServeHTTP takes OTLP over HTTP.
+// ServeHTTP implements http.Handler for OTLP over HTTP.
 func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	try := c.arrived(r.Header, r.URL.Path)
+	try := c.record(r.Header, r.URL.Path)
 	body, err := io.ReadAll(r.Body)
 	if r.Header.Get("Content-Encoding") == "gzip" && err == nil {
 		body, err = unzip(body)
@@ -185,7 +187,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.accept(w)
 }
 
-// protobuf is the encoding that is understood.
+// protobuf is the supported content type.
 const protobuf = "application/x-protobuf"
 
 func messageFor(path string) proto.Message {
@@ -222,7 +224,7 @@ func unzip(body []byte) ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// HTTP serves OTLP over HTTP until the test ends, and gives the address.
+// HTTP serves OTLP over HTTP until the test ends. It returns the URL.
 func (c *Collector) HTTP(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(c)

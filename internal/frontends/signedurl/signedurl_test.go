@@ -30,32 +30,32 @@ const (
 
 var noon = time.Date(2025, 11, 24, 12, 0, 0, 0, time.UTC)
 
-// shelf is a library in memory.
-type shelf struct {
+// memLibrary is a library in memory.
+type memLibrary struct {
 	mu       sync.Mutex
 	assets   map[string]string // content by key
 	types    map[string]string
-	asked    []string // keys of assets that somebody asked for
+	asked    []string // keys of requested assets
 	open     int
 	received map[string]string
 	by       string
-	err      error // of everything
+	err      error // returned by all methods
 	archive  func(ctx context.Context, w io.Writer) error
 }
 
 type open struct {
 	*strings.Reader
-	shelf *shelf
+	memLibrary *memLibrary
 }
 
 func (o open) Close() error {
-	o.shelf.mu.Lock()
-	defer o.shelf.mu.Unlock()
-	o.shelf.open--
+	o.memLibrary.mu.Lock()
+	defer o.memLibrary.mu.Unlock()
+	o.memLibrary.open--
 	return nil
 }
 
-func (s *shelf) Asset(_ context.Context, key string) (*signedurl.Asset, error) {
+func (s *memLibrary) Asset(_ context.Context, key string) (*signedurl.Asset, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, key)
@@ -73,7 +73,7 @@ func (s *shelf) Asset(_ context.Context, key string) (*signedurl.Asset, error) {
 	}, nil
 }
 
-func (s *shelf) Receive(_ context.Context, key string, size int64, by string, body io.Reader) error {
+func (s *memLibrary) Receive(_ context.Context, key string, size int64, by string, body io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, size))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *shelf) Receive(_ context.Context, key string, size int64, by string, bo
 	return nil
 }
 
-func (s *shelf) Archive(ctx context.Context, bookID string, w io.Writer) error {
+func (s *memLibrary) Archive(ctx context.Context, bookID string, w io.Writer) error {
 	s.mu.Lock()
 	err, archive := s.err, s.archive
 	s.mu.Unlock()
@@ -98,9 +98,9 @@ func (s *shelf) Archive(ctx context.Context, bookID string, w io.Writer) error {
 	return err
 }
 
-// rig is a server of links.
+// rig is a server with an in-memory library.
 type rig struct {
-	*shelf
+	*memLibrary
 	*httptest.Server
 	handler *signedurl.Handler
 	signer  *signedurl.Signer
@@ -110,12 +110,12 @@ type rig struct {
 
 func serve(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{now: noon, shelf: &shelf{
+	r := &rig{now: noon, memLibrary: &memLibrary{
 		assets: map[string]string{drawing: "<svg/>", photo: "0123456789", notes: "Grüße", page: "<p>", deck: "%PDF", film: "film"},
 		types:  map[string]string{drawing: "image/svg+xml", photo: "image/png", notes: "text/plain", page: "text/html", deck: "application/pdf"},
 	}}
 	r.signer = &signedurl.Signer{Secret: func() ([]byte, error) { return []byte("secret"), nil }, Place: "file:///library", Now: func() time.Time { return r.now }}
-	r.handler = &signedurl.Handler{Library: r.shelf, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
+	r.handler = &signedurl.Handler{Library: r.memLibrary, Signer: r.signer, Log: slog.New(slog.NewTextHandler(&r.log, nil))}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", http.NotFound)
 	r.handler.Register(mux)
@@ -124,14 +124,14 @@ func serve(t *testing.T) *rig {
 	return r
 }
 
-// answer is what came back.
+// answer is a response.
 type answer struct {
 	*http.Response
 	body string
-	err  error // of reading the body
+	err  error // from reading the body
 }
 
-// ask sends a request whose address is sent as it stands.
+// ask sends a request without normalizing its path.
 func (r *rig) ask(t *testing.T, method, address string, body io.Reader, headers ...string) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, r.URL+address, body)
@@ -152,8 +152,8 @@ func (r *rig) ask(t *testing.T, method, address string, body io.Reader, headers 
 	return answer{response, string(data), err}
 }
 
-// refused checks that an answer is an error in the words of the book tools.
-func (a answer) refused(t *testing.T, status int, name string) {
+// expectError checks that a response is an error in the shape of the book tools.
+func (a answer) expectError(t *testing.T, status int, name string) {
 	t.Helper()
 	var said struct{ Error, Message string }
 	if err := json.Unmarshal([]byte(a.body), &said); err != nil || a.StatusCode != status || said.Error != name || said.Message == "" {
@@ -164,7 +164,7 @@ func (a answer) refused(t *testing.T, status int, name string) {
 	}
 }
 
-// TestLeads: links are told from all else.
+// TestLeads checks which paths belong to this package.
 func TestLeads(t *testing.T) {
 	for path, want := range map[string]bool{"/cdn/x": true, "/upload/x": true, "/archives/x": true, "/mcp": false, "/cdnx": false, "/": false, "/tools/cdn/": false} {
 		if got := signedurl.Leads(&http.Request{URL: &url.URL{Path: path}}); got != want {
@@ -173,8 +173,8 @@ func TestLeads(t *testing.T) {
 	}
 }
 
-// TestOtherMethods are told which there are.
-func TestOtherMethods(t *testing.T) {
+// TestMethodNotAllowed checks that other methods get 405 and the allowed ones.
+func TestMethodNotAllowed(t *testing.T) {
 	r := serve(t)
 	for _, tc := range []struct{ method, address, allow string }{
 		{http.MethodPost, signedurl.AssetPath(photo), "GET, HEAD"},
@@ -184,15 +184,15 @@ func TestOtherMethods(t *testing.T) {
 		{http.MethodPut, "/archives/ai-2025-11-24.zip", "GET, HEAD"},
 	} {
 		got := r.ask(t, tc.method, tc.address, nil)
-		got.refused(t, http.StatusMethodNotAllowed, "ValidationError")
+		got.expectError(t, http.StatusMethodNotAllowed, "ValidationError")
 		if got.Header.Get("Allow") != tc.allow {
 			t.Errorf("%s %s allows %s", tc.method, tc.address, got.Header.Get("Allow"))
 		}
 	}
 }
 
-// TestTooMany: links are bounded with all else.
-func TestTooMany(t *testing.T) {
+// TestAdmit checks that Admit limits the requests.
+func TestAdmit(t *testing.T) {
 	r := serve(t)
 	full, left := false, 0
 	r.handler.Admit = func() (func(), bool) { return func() { left++ }, !full }
@@ -211,8 +211,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestFailuresAreWorded: callers see what is for them, and the log the rest.
-func TestFailuresAreWorded(t *testing.T) {
+// TestErrors checks that clients get the message and the log gets the cause.
+func TestErrors(t *testing.T) {
 	r := serve(t)
 	fail := func(err error) {
 		r.mu.Lock()
@@ -238,7 +238,7 @@ func TestFailuresAreWorded(t *testing.T) {
 			r.ask(t, http.MethodPut, upload, strings.NewReader("film")),
 			r.ask(t, http.MethodGet, archive, nil),
 		} {
-			got.refused(t, tc.status, tc.name)
+			got.expectError(t, tc.status, tc.name)
 			if strings.Contains(got.body, "host") || got.Header.Get("Content-Disposition") != "" {
 				t.Errorf("got %s %v", got.body, got.Header)
 			}
@@ -246,17 +246,17 @@ func TestFailuresAreWorded(t *testing.T) {
 	}
 	r.Close()
 	if !strings.Contains(r.log.String(), "/host/path") {
-		t.Error("the log does not say what happened")
+		t.Error("the log does not contain the cause")
 	}
 }
 
-// queryOf is what comes after the path of an address.
+// queryOf returns the query of a URL.
 func queryOf(address string) string {
 	_, query, _ := strings.Cut(address, "?")
 	return "?" + query
 }
 
-// with gives an address with a parameter changed.
+// with returns a URL with a parameter changed.
 func with(address, name, value string) string {
 	path, rawQuery, _ := strings.Cut(address, "?")
 	query, _ := url.ParseQuery(rawQuery)

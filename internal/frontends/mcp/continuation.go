@@ -20,16 +20,15 @@ import (
 	"remit/internal/engine"
 )
 
-// States are what calls of the modern era remember between their rounds. The
-// client keeps each for us, sealed: it can neither read nor change it, nor use
-// it twice, for another call, or for somebody else.
+// States keeps the state of modern calls between their rounds. The client stores it, encrypted: it
+// cannot read or change the state, use it twice, or use it for another call or principal.
 type States struct {
-	// Secret is what they are sealed with. It stays the same over a restart.
+	// Secret returns the encryption secret, which must survive a restart.
 	Secret func() ([]byte, error)
-	// Place is what they belong to, such as a workspace: a person who agreed in one
-	// has agreed to nothing in another that has the same secret.
+	// Place identifies the workspace that a state belongs to: an approval in one workspace must not
+	// count in another one with the same secret.
 	Place string
-	// Spend takes note of a state that was used; false if it was used before.
+	// Spend records that a state was used. It returns false if it was used before.
 	Spend func(ctx context.Context, token string, now, expires time.Time) (fresh bool, err error)
 	Now   func() time.Time
 
@@ -39,25 +38,25 @@ type States struct {
 }
 
 const (
-	stateWindow = time.Hour // as long as a person may take to answer
-	maxState    = 64 << 10  // bytes; clients send it along as one string
+	stateWindow = time.Hour // the time that a person has to answer
+	maxState    = 64 << 10  // bytes; clients send it back as one string
 )
 
-// state is what a call remembers.
+// state is the state of a call between two rounds.
 type state struct {
 	Principal string                     `json:"p"`
-	Subject   []byte                     `json:"s"` // digest of what is called
+	Subject   []byte                     `json:"s"` // digest of the call
 	Expires   int64                      `json:"e"` // in Unix milliseconds
-	Token     string                     `json:"t"` // makes it single
+	Token     string                     `json:"t"` // makes it single-use
 	Number    int                        `json:"n"`
 	Approved  bool                       `json:"a,omitempty"`
-	Key       string                     `json:"i,omitempty"` // of idempotency
+	Key       string                     `json:"i,omitempty"` // the idempotency key
 	AskedAt   int64                      `json:"w"`
 	Asked     []string                   `json:"k"` // keys of all questions so far
 	Answers   map[string]json.RawMessage `json:"v,omitempty"`
 }
 
-// prepare makes the cipher, the first time a call waits.
+// prepare creates the cipher on first use.
 func (s *States) prepare() (cipher.AEAD, error) {
 	s.once.Do(func() {
 		var secret []byte
@@ -74,13 +73,13 @@ func (s *States) prepare() (cipher.AEAD, error) {
 	return s.aead, s.err
 }
 
-// seal hands a state to its client.
+// seal encrypts a state for the client.
 func (s *States) seal(st *state) (string, error) {
 	aead, err := s.prepare()
 	if err != nil {
 		return "", contract.Errorf(contract.Unavailable, "The call cannot wait for an answer right now; try again later").Because(err)
 	}
-	if st.Expires == 0 { // the first round; later ones do not start the clock again
+	if st.Expires == 0 { // the first round; later ones do not extend it
 		st.Expires = s.Now().Add(stateWindow).UnixMilli()
 	}
 	st.Token = rand.Text()
@@ -89,13 +88,13 @@ func (s *States) seal(st *state) (string, error) {
 		return "", fmt.Errorf("encode state: %w", err)
 	}
 	if len(plain) > maxState {
-		return "", faultf(codeInvalidParams, "Invalid params: the answers are larger than %d bytes", maxState)
+		return "", rpcErrorf(codeInvalidParams, "Invalid params: the answers are larger than %d bytes", maxState)
 	}
-	sealed := aead.Seal(nil, nil, plain, []byte(s.Place)) //nolint:gosec // this cipher makes its nonce itself
+	sealed := aead.Seal(nil, nil, plain, []byte(s.Place)) //nolint:gosec // this cipher generates its own nonce
 	return base64.RawURLEncoding.EncodeToString(sealed), nil
 }
 
-// open takes a state back, once.
+// open decrypts a state and marks it as used.
 func (s *States) open(ctx context.Context, sealed, principal string, subject []byte) (*state, error) {
 	aead, err := s.prepare()
 	if err != nil {
@@ -103,15 +102,15 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	}
 	data, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
 	if err != nil {
-		return nil, badState("is not one of ours")
+		return nil, badState("was not issued by this server")
 	}
 	plain, err := aead.Open(nil, nil, data, []byte(s.Place))
 	if err != nil {
-		return nil, badState("is not one of ours")
+		return nil, badState("was not issued by this server")
 	}
 	var st state
 	if err := json.Unmarshal(plain, &st); err != nil {
-		return nil, badState("is of another version of the server")
+		return nil, badState("is from another version of the server")
 	}
 	now, expires := s.Now(), time.UnixMilli(st.Expires)
 	switch {
@@ -130,36 +129,36 @@ func (s *States) open(ctx context.Context, sealed, principal string, subject []b
 	return &st, nil
 }
 
-func badState(why string) *rpcError {
-	return faultf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", why)
+func badState(reason string) *rpcError {
+	return rpcErrorf(codeInvalidParams, "Invalid params: requestState %s; make the call again without it", reason)
 }
 
-// round is a call of the modern era in one of its rounds.
-type round struct {
+// continuation is one round of a modern call.
+type continuation struct {
 	subject []byte
-	expires int64 // of its state, in Unix milliseconds; zero before there is one
+	expires int64 // of its state, in Unix milliseconds; zero before the first state
 	before  engine.Round
-	asked   map[string]bool           // keys of the questions that were certainly put
+	asked   map[string]bool           // keys of the questions that were asked
 	answers map[string]jsontree.Value // of all rounds so far
 }
 
-// readRound reads what a request brings along from earlier rounds.
-func (q *request) readRound(ctx context.Context, digest string) error {
-	r := &q.round
+// readContinuation reads the answers and the state from earlier rounds.
+func (q *request) readContinuation(ctx context.Context, digest string) error {
+	r := &q.continuation
 	given, brings := q.params.Get("inputResponses")
 	sealed, resumes := q.params.Get("requestState")
 	if !brings && !resumes {
 		return nil
 	}
 	if brings && given.Kind != jsontree.Object {
-		return faultf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
+		return rpcErrorf(codeInvalidParams, "Invalid params: inputResponses must be an object, not %s", given.Kind)
 	}
 	for _, m := range given.Members {
 		if m.Value.Kind != jsontree.Object {
-			return faultf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
+			return rpcErrorf(codeInvalidParams, "Invalid params: inputResponses.%s must be an object, not %s", m.Key, m.Value.Kind)
 		}
 	}
-	if resumes { // once all else is right: the state is spent by it
+	if resumes { // after all other checks, because this spends the state
 		if err := q.resume(ctx, digest, &sealed); err != nil {
 			return err
 		}
@@ -173,12 +172,12 @@ func (q *request) readRound(ctx context.Context, digest string) error {
 	return nil
 }
 
-// resume takes up the state that the client kept for us.
+// resume restores the state that the client sent back.
 func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Value) error {
 	if q.server.States == nil || sealed.Kind != jsontree.String {
-		return badState("is not one of ours")
+		return badState("was not issued by this server")
 	}
-	r := &q.round
+	r := &q.continuation
 	r.subject = q.subject(digest)
 	st, err := q.server.States.open(ctx, sealed.Text, q.from.Principal, r.subject)
 	if err != nil {
@@ -192,13 +191,13 @@ func (q *request) resume(ctx context.Context, digest string, sealed *jsontree.Va
 	}
 	for key, raw := range st.Answers {
 		if r.answers[key], err = jsontree.Parse(raw); err != nil {
-			return badState("is of another version of the server")
+			return badState("is from another version of the server")
 		}
 	}
 	return nil
 }
 
-// subject is the digest of what is called, under which contract.
+// subject returns the digest of the call and its contract.
 func (q *request) subject(digest string) []byte {
 	args := q.params.Field("arguments")
 	if args.Kind == jsontree.Null {
@@ -209,11 +208,11 @@ func (q *request) subject(digest string) []byte {
 	return sum[:]
 }
 
-// ask ends a round: the client is told what to answer.
+// ask ends a round with questions to the client.
 func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
-	r := &q.round
+	r := &q.continuation
 	if q.server.States == nil {
-		return nil, faultf(codeInternal, "This server cannot wait for answers")
+		return nil, rpcErrorf(codeInternal, "This server cannot wait for answers")
 	}
 	if r.subject == nil {
 		r.subject = q.subject(digest)
@@ -231,7 +230,7 @@ func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
 	}
 	for _, question := range need.Questions {
 		st.Asked = append(st.Asked, question.Key)
-		delete(st.Answers, question.Key) // given before it was asked, it is no answer
+		delete(st.Answers, question.Key) // an answer given before the question does not count
 	}
 	sealed, err := q.server.States.seal(&st)
 	if err != nil {
@@ -242,7 +241,7 @@ func (q *request) ask(need *engine.Need, digest string) ([]byte, error) {
 	return q.endAs(b, "input_required"), nil
 }
 
-// appendQuestions writes questions by their keys.
+// appendQuestions appends questions by their keys.
 func appendQuestions(b []byte, questions []engine.Question) []byte {
 	all := jsontree.Obj()
 	for _, q := range questions {
@@ -252,47 +251,47 @@ func appendQuestions(b []byte, questions []engine.Question) []byte {
 	return all.Append(b)
 }
 
-// peer is the client of a request as the engine reaches it. In the legacy era it
-// can be asked while a call runs; in the modern era it answers in rounds.
+// peer returns the engine's view of the client. A legacy client can be asked while a call runs; a
+// modern client answers in rounds.
 func (q *request) peer(ctx context.Context, tool *engine.Tool) (engine.Peer, error) {
 	if q.from.era == legacy {
-		return live{q}, nil
+		return livePeer{q}, nil
 	}
 	digest := ""
 	if tool != nil {
 		digest = tool.Digest
 	}
-	if err := q.readRound(ctx, digest); err != nil {
+	if err := q.readContinuation(ctx, digest); err != nil {
 		return nil, err
 	}
-	rounds := &engine.Rounds{
-		Live:    live{q},
-		Answers: q.round.answers,
+	deferred := &engine.Rounds{
+		Live:    livePeer{q},
+		Answers: q.continuation.answers,
 		Detach:  tool != nil && tool.Task != "" && q.from.tasks && q.server.Tasks != nil,
 	}
-	if q.round.asked != nil {
-		rounds.Asked = func(key string) bool { return q.round.asked[key] }
+	if q.continuation.asked != nil {
+		deferred.Asked = func(key string) bool { return q.continuation.asked[key] }
 	}
-	return rounds, nil
+	return deferred, nil
 }
 
-// elseAsk ends a round with the question that err holds, or the request with err.
-func (q *request) elseAsk(err error) ([]byte, error) {
+// askOrFail ends the round with the questions in err, or returns err.
+func (q *request) askOrFail(err error) ([]byte, error) {
 	wait, ok := errors.AsType[*engine.SuspendedError](err)
 	if q.from.era == legacy || !ok {
 		return nil, err
 	}
-	next := engine.Round{Number: q.round.before.Number + 1}
+	next := engine.Round{Number: q.continuation.before.Number + 1}
 	return q.ask(&engine.Need{Questions: wait.Questions, Next: next}, "")
 }
 
-// live is a client that hears of a call while it runs.
-type live struct{ q *request }
+// livePeer is a client that receives messages while a call runs.
+type livePeer struct{ q *request }
 
-var _ engine.Peer = live{}
+var _ engine.Peer = livePeer{}
 
-// Progress tells a client that gave a token for it.
-func (p live) Progress(done, total float64, message string) {
+// Progress sends a progress notification if the client sent a progress token.
+func (p livePeer) Progress(done, total float64, message string) {
 	meta := p.q.params.Field("_meta")
 	token := meta.Field("progressToken")
 	if token.Kind != jsontree.String && token.Kind != jsontree.Number {
@@ -306,13 +305,13 @@ func (p live) Progress(done, total float64, message string) {
 	if message != "" {
 		b = jsontree.AppendString(append(b, `,"message":`...), message)
 	}
-	_ = p.q.out.send(notification("notifications/progress", append(b, '}'))) // who is gone needs no news
+	_ = p.q.out.send(notification("notifications/progress", append(b, '}'))) // the client may have disconnected
 }
 
 func appendNumber(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
 
-// Log tells a client that wants to hear of messages of this level.
-func (p live) Log(level engine.Level, logger string, data jsontree.Value) {
+// Log sends a log notification if the client wants this level.
+func (p livePeer) Log(level engine.Level, logger string, data jsontree.Value) {
 	if p.q.from.logs == nil || int32(level) < p.q.from.logs.Load() {
 		return
 	}
@@ -321,27 +320,26 @@ func (p live) Log(level engine.Level, logger string, data jsontree.Value) {
 		params.Members = append(params.Members, jsontree.M("logger", jsontree.Str(logger)))
 	}
 	params.Members = append(params.Members, jsontree.M("data", data))
-	_ = p.q.out.send(notification("notifications/message", params.Append(nil))) // who is gone needs no news
+	_ = p.q.out.send(notification("notifications/message", params.Append(nil))) // the client may have disconnected
 }
 
-// Can tells what the client declared.
-func (p live) Can(c engine.Capability) bool { return p.q.from.can(c) }
+// Can reports whether the client declared a capability.
+func (p livePeer) Can(c engine.Capability) bool { return p.q.from.can(c) }
 
-// Background has no task to offer.
-func (live) Background() error { return nil }
+// Background does nothing: this client has no tasks.
+func (livePeer) Background() error { return nil }
 
-// Release lets the connection go.
-func (p live) Release() { p.q.out.release() }
+// Release closes the connection if the client can resume it.
+func (p livePeer) Release() { p.q.out.release() }
 
-// Ask puts the questions to the client, one after the other: a person reads one
-// at a time.
-func (p live) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
+// Ask asks the client the questions one by one, because a person reads one at a time.
+func (p livePeer) Ask(ctx context.Context, questions []engine.Question) (map[string]jsontree.Value, error) {
 	for _, question := range questions {
 		if !p.q.from.can(question.Needs) {
 			return nil, &engine.IncapableError{Needs: question.Needs}
 		}
 	}
-	engine.Placed(ctx) // later writes do not wait for a person
+	engine.Placed(ctx) // later writes must not wait for a person
 	defer p.q.out.pausing()()
 	answers := make(map[string]jsontree.Value, len(questions))
 	for _, question := range questions {

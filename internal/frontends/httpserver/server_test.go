@@ -24,7 +24,8 @@ import (
 	"remit/internal/frontends/httpserver"
 )
 
-// TestMain lets a connection be that net/http keeps for half a second after it has refused a body.
+// TestMain ignores the goroutine that net/http keeps for half a second after it has rejected a
+// body.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
@@ -62,8 +63,7 @@ func serve(t *testing.T) (addr string, end func() error) {
 	return "", nil
 }
 
-// send sends bytes over a connection of its own; the status is zero if nothing
-// came back.
+// send sends bytes over a new connection. The status is zero if there is no response.
 func send(t *testing.T, addr, text string) (status int, body string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -88,9 +88,9 @@ func receive(from io.Reader) (status int, body string) {
 	return response.StatusCode, string(data)
 }
 
-// TestWhoIsHeard: on every address, a web page of somebody else is refused, by
-// whatever name it comes, and programs of this machine are not.
-func TestWhoIsHeard(t *testing.T) {
+// TestHostsAndOrigins checks that every route rejects foreign host names and origins, and accepts
+// local programs.
+func TestHostsAndOrigins(t *testing.T) {
 	addr, _ := serve(t)
 	_, port, _ := net.SplitHostPort(addr)
 	ask := func(route, host string, origins ...string) int {
@@ -153,7 +153,8 @@ func TestWhoIsHeard(t *testing.T) {
 	}
 }
 
-// TestAddresses: only loopback is listened on, and the refusal names the flag.
+// TestAddresses checks that only loopback addresses are accepted, and that the error names the
+// flag.
 func TestAddresses(t *testing.T) {
 	for _, addr := range []string{
 		"0.0.0.0:0", ":0", "[::]:0", "192.168.1.1:0", "8.8.8.8:53", "example.com:80", "[fe80::1]:0", "localhost.evil.com:0", "127.0.0.1.evil.com:0",
@@ -176,15 +177,15 @@ func TestAddresses(t *testing.T) {
 			t.Errorf("%s: %v", addr, err)
 			continue
 		}
-		if _, err := httpserver.Listen(t.Context(), l.Addr().String(), false); err == nil || !strings.Contains(err.Error(), "another program listens there") {
+		if _, err := httpserver.Listen(t.Context(), l.Addr().String(), false); err == nil || !strings.Contains(err.Error(), "the address is in use") {
 			t.Errorf("%s twice: %v", addr, err)
 		}
 		l.Close()
 	}
 }
 
-// TestHeadersThatAreTooLarge: they are refused as such.
-func TestHeadersThatAreTooLarge(t *testing.T) {
+// TestLargeHeaders checks that large headers are answered with 431.
+func TestLargeHeaders(t *testing.T) {
 	addr, _ := serve(t)
 	for name, header := range map[string]string{
 		"one": "X: " + strings.Repeat("x", 100_000) + "\r\n", "many": strings.Repeat("X: 1234567890123456789012345678901234567890\r\n", 3000),
@@ -199,15 +200,15 @@ func TestHeadersThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// TestRefusalReachesTheSender: a client that sends too much, or waits to be told
-// to send it, sees why it is refused, soon.
-func TestRefusalReachesTheSender(t *testing.T) {
+// TestRejectionReachesClient checks that a client that sends too much, or waits for 100 Continue,
+// sees the response soon.
+func TestRejectionReachesClient(t *testing.T) {
 	addr, _ := serve(t)
 	head := "POST /mcp HTTP/1.1\r\nHost: " + addr + "\r\nContent-Type: application/json\r\nContent-Length: 50000000\r\n"
 	if status, body := send(t, addr, head+"\r\n"+strings.Repeat(" ", 50_000_000)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("all at once: %d %s", status, body)
 	}
-	// Who is not refused at once would be answered 408, once the body was waited for.
+	// If the server waited for the body, it would answer 408.
 	if status, body := send(t, addr, head+"Expect: 100-continue\r\n\r\n"); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("after it asked: %d %s", status, body)
 	}
@@ -216,10 +217,10 @@ func TestRefusalReachesTheSender(t *testing.T) {
 	}
 }
 
-// start serves a handler on pipes; end tells it to end and gives what Serve said.
-func start(t *testing.T, grace time.Duration, handler http.HandlerFunc) (l *httpserver.Pipes, end func() error) {
+// start serves a handler on an in-memory network; end stops it and returns the error of Serve.
+func start(t *testing.T, grace time.Duration, handler http.HandlerFunc) (l *httpserver.MemListener, end func() error) {
 	t.Helper()
-	l = httpserver.NewPipes()
+	l = httpserver.NewMemListener()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &httpserver.Server{Handler: handler, Log: slog.New(slog.DiscardHandler), EndStreams: func() {}}
 	done := make(chan error, 1)
@@ -232,8 +233,8 @@ func start(t *testing.T, grace time.Duration, handler http.HandlerFunc) (l *http
 	return l, end
 }
 
-// TestSlowClients: who does not finish a request, or does not begin one, is not
-// waited for.
+// TestSlowClients checks that the server does not wait for clients that never begin or finish a
+// request.
 func TestSlowClients(t *testing.T) {
 	const head = "POST / HTTP/1.1\r\nHost: localhost\r\n"
 	for _, tc := range []struct {
@@ -268,8 +269,9 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestEnd: what is under way is answered, what takes too long is given up.
-func TestEnd(t *testing.T) {
+// TestShutdown checks that shutdown finishes requests in progress, and aborts those that take too
+// long.
+func TestShutdown(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		takes time.Duration
@@ -308,8 +310,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestEndOfTheProgram: streams end with their answer, and then the program.
-func TestEndOfTheProgram(t *testing.T) {
+// TestShutdownEndsStreams checks that shutdown completes open streams and then ends the program.
+func TestShutdownEndsStreams(t *testing.T) {
 	addr, end := serve(t)
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -336,7 +338,7 @@ func TestEndOfTheProgram(t *testing.T) {
 	if err != nil || !strings.Contains(string(rest), `"resultType":"complete"`) {
 		t.Errorf("the stream ended with %q, %v", rest, err)
 	}
-	if err := <-ended; err != nil { // as there is if a stream has to be given up
+	if err := <-ended; err != nil { // Serve fails if a stream has to be aborted
 		t.Error(err)
 	}
 	if conn, err := net.Dial("tcp", addr); err == nil {

@@ -21,7 +21,7 @@ import (
 	"remit/internal/frontends/auth"
 )
 
-// TestWho: who calls, by mode and by what they send.
+// TestWho checks the caller's identity for every mode and kind of credentials.
 func TestWho(t *testing.T) {
 	const agent = "agent:helper for ann with tasks:read"
 	for _, tc := range []struct {
@@ -32,15 +32,15 @@ func TestWho(t *testing.T) {
 		status int
 		who    string
 	}{
-		{"nothing is asked for", auth.Auto, false, "", 200, "local"},
-		{"there is a token", auth.Auto, true, "", 200, ""},
+		{"no token exists", auth.Auto, false, "", 200, "local"},
+		{"a token exists", auth.Auto, true, "", 200, ""},
 		{"identity is on", auth.On, false, "", 200, ""},
 		{"identity is off", auth.Off, true, "", 200, "local"},
 		{"a good token restricts where none is needed", auth.Off, false, good, 200, agent},
-		{"a good token where none is there yet", auth.Auto, false, good, 200, agent},
+		{"a good token where no token exists", auth.Auto, false, good, 200, agent},
 		{"a good token where one is needed", auth.On, true, good, 200, agent},
 		{"a bad token where none is needed", auth.Off, false, "remit_bad", 401, `{"error":"The token is unknown here"}`},
-		{"a token of somebody else", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is no token of Remit: those begin with remit_"}`},
+		{"a token of another issuer", auth.Auto, false, "eyJhbGciOiJub25lIn0.e30.", 401, `{"error":"This is not a Remit token; Remit tokens begin with remit_"}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)
@@ -56,8 +56,8 @@ func TestWho(t *testing.T) {
 	}
 }
 
-// TestStill: what stays open ends when its credentials are not good any more, and not
-// because they cannot be checked right now.
+// TestStill checks that a long-lived response ends when its credentials become invalid, but not
+// when they cannot be checked.
 func TestStill(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -69,15 +69,15 @@ func TestStill(t *testing.T) {
 		{"a good token", true, nil, good, true},
 		{"a revoked token", true, nil, revoked, false},
 		{"a token that cannot be checked", true, nil, broken, true},
-		{"nobody, where none is needed", false, nil, "", true},
-		{"nobody, where one is needed now", true, nil, "", false},
-		{"nobody, where that cannot be told", false, errors.New("the database is away"), "", true},
+		{"anonymous, no token required", false, nil, "", true},
+		{"anonymous, token required now", true, nil, "", false},
+		{"anonymous, check fails", false, errors.New("the database is away"), "", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			g := newRig(t)
 			g.tokens.any, g.tokens.err = tc.any, tc.err
 			ctx, cancel := context.WithCancel(t.Context())
-			cancel() // whoever has left may still read
+			cancel() // a canceled request may still have an open stream
 			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/mcp", nil)
 			if tc.token != "" {
 				r.Header.Set("Authorization", "Bearer "+tc.token)
@@ -92,17 +92,17 @@ func TestStill(t *testing.T) {
 	}
 }
 
-// TestUnguarded: credentials that Guard has not seen are nobody's.
+// TestUnguarded checks that credentials that Guard has not checked give no identity.
 func TestUnguarded(t *testing.T) {
 	g := newRig(t)
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+good)
 	if who := g.Who(r); who.Principal != "" || who.Grant != nil {
-		t.Errorf("%v, want nobody", who)
+		t.Errorf("%v, want an anonymous identity", who)
 	}
 }
 
-// TestKnown: what is not for everybody tells nobody how to become somebody.
+// TestKnown checks that anonymous callers are rejected with a challenge.
 func TestKnown(t *testing.T) {
 	g := newRig(t)
 	if w := g.ask("/known"); w.Code != 200 {
@@ -118,11 +118,11 @@ func TestKnown(t *testing.T) {
 		t.Errorf("with a token: %d", w.Code)
 	}
 	if len(g.audit.records) > 0 {
-		t.Errorf("no credentials are no bad ones, but were recorded: %v", g.audit.records[0])
+		t.Errorf("a request without credentials was recorded: %v", g.audit.records[0])
 	}
 }
 
-// TestRequired: it is looked for tokens once a second, until there was one.
+// TestRequired checks that the server looks for tokens once a second until one exists.
 func TestRequired(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
@@ -142,9 +142,9 @@ func TestRequired(t *testing.T) {
 		check(false, 1)
 		time.Sleep(time.Millisecond)
 		g.tokens.err = errors.New("the database is away")
-		check(true, 2) // there may be one
+		check(true, 2) // a token may exist
 		if who := g.Who(httptest.NewRequest(http.MethodGet, "/", http.NoBody)); who.Principal != "" || who.Grant != identity.Unsure {
-			t.Errorf("while nobody can tell, it is %+v who calls", who)
+			t.Errorf("identity is %+v while tokens cannot be checked", who)
 		}
 		g.tokens.err = nil
 		time.Sleep(time.Second)
@@ -158,8 +158,8 @@ func TestRequired(t *testing.T) {
 	})
 }
 
-// TestRequiredWhereTheClockIsSetBack: then it is looked again at once.
-func TestRequiredWhereTheClockIsSetBack(t *testing.T) {
+// TestRequiredClockSetBack checks that a clock set back expires the cached result.
+func TestRequiredClockSetBack(t *testing.T) {
 	g := newRig(t)
 	now := time.Now()
 	g.Now = func() time.Time { return now }
@@ -170,33 +170,33 @@ func TestRequiredWhereTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// TestRequiredOfOneWhoLeaves: one who has left asks for those who stay.
-func TestRequiredOfOneWhoLeaves(t *testing.T) {
+// TestRequiredCanceledRequest checks that a canceled request does not cancel the check for others.
+func TestRequiredCanceledRequest(t *testing.T) {
 	g := newRig(t)
-	g.Tokens = leaver{g.tokens}
+	g.Tokens = cancelable{g.tokens}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if g.Required(ctx) {
-		t.Error("the end of one request made identity necessary for all")
+		t.Error("a canceled request made a token required")
 	}
 }
 
-// leaver heeds its context.
-type leaver struct{ *tokens }
+// cancelable fails if its context is canceled.
+type cancelable struct{ *tokens }
 
-func (l leaver) Any(ctx context.Context) (bool, error) { return false, ctx.Err() }
+func (l cancelable) Any(ctx context.Context) (bool, error) { return false, ctx.Err() }
 
-// TestRequiredWithIssuer: an issuer is reason enough.
+// TestRequiredWithIssuer checks that an issuer makes a token required.
 func TestRequiredWithIssuer(t *testing.T) {
 	g := newRig(t)
 	g.Issuer = &auth.OIDC{URL: "https://login.example.com"}
 	if !g.Required(t.Context()) || g.tokens.asked > 0 {
-		t.Error("with an issuer callers have to say who they are, whatever tokens there are")
+		t.Error("a token must be required if an issuer is set")
 	}
 }
 
-// TestRates: each token has its own, and the default where it has none.
-func TestRates(t *testing.T) {
+// TestRateLimits checks that each token has its own rate limit, and that a default applies.
+func TestRateLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newRig(t)
 		for range 2 {
@@ -223,14 +223,14 @@ func TestRates(t *testing.T) {
 	})
 }
 
-// failing cannot tell.
+// failing is a rate limiter that fails.
 type failing struct{}
 
 func (failing) Allow(context.Context, string, ratelimit.Rate, time.Time) (time.Duration, error) {
 	return 0, errors.New("the database is away")
 }
 
-// TestChallenge: an engine's denial tells what would help, or that nothing would.
+// TestChallenge checks the header and the status for each kind of denial by the engine.
 func TestChallenge(t *testing.T) {
 	const metadata = `resource_metadata="https://remit.example.com/.well-known/oauth-protected-resource/mcp`
 	scope := fmt.Errorf("tasks/add_task: %w", &identity.ScopeError{Needs: identity.Scope{Set: "tasks", Write: true}})
@@ -240,12 +240,12 @@ func TestChallenge(t *testing.T) {
 		status            int
 		header            string
 	}{
-		{"nobody", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
-		{"nobody, and it is known what is needed", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
+		{"anonymous", "/tools/x", "", identity.Unnamed(nil, "This server"), 401, `Bearer realm="remit", ` + metadata + `"`},
+		{"anonymous, scope known", "/mcp", "", scope, 401, `Bearer realm="remit", scope="tasks:write", ` + metadata + `"`},
 		{"a scope is missing", "/mcp", good, contract.Errorf(contract.Denied, "no").Because(scope), 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `"`},
 		{"of one toolset", "/mcp/tasks", good, scope, 403, `Bearer realm="remit", error="insufficient_scope", error_description="This needs a token with the scope tasks:write", scope="tasks:write", ` + metadata + `/tasks"`},
 		{"denied for another reason", "/tools/x", good, contract.Errorf(contract.Denied, "no"), 0, ""},
-		{"nobody fails", "/tools/x", "", contract.Errorf(contract.Invalid, "no"), 0, ""},
+		{"anonymous, another error", "/tools/x", "", contract.Errorf(contract.Invalid, "no"), 0, ""},
 		{"nothing is wrong", "/tools/x", "", nil, 0, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-// TestMetadata: clients learn where tokens come from, at the address of each endpoint.
+// TestMetadata checks the protected resource metadata of each endpoint.
 func TestMetadata(t *testing.T) {
 	const rest = `"scopes_supported":["tasks:read","tasks:write"],"bearer_methods_supported":["header"],"resource_name":"Remit"}`
 	get := func(g *rig, path string) *httptest.ResponseRecorder {
@@ -293,7 +293,7 @@ func TestMetadata(t *testing.T) {
 	}
 	w := g.send(httptest.NewRequest(http.MethodOptions, "/.well-known/oauth-protected-resource/mcp", nil))
 	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Headers") != "*" {
-		t.Errorf("before a web page asks: %d %v", w.Code, w.Header())
+		t.Errorf("preflight: %d %v", w.Code, w.Header())
 	}
 	if got := g.ask("/tools/x").Header().Get("Access-Control-Allow-Origin"); got != "" {
 		t.Errorf("web pages may read more than metadata: %s", got)
@@ -304,29 +304,29 @@ func TestMetadata(t *testing.T) {
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		if got := auth.IsMetadata(httptest.NewRequest(method, path, nil)); got != want {
-			t.Errorf("%s is for everybody: %v", request, got)
+			t.Errorf("IsMetadata(%s) = %v", request, got)
 		}
 	}
 }
 
-// silent is a client that reads nothing.
-type silent struct{ header http.Header }
+// discardWriter is a ResponseWriter that discards the body.
+type discardWriter struct{ header http.Header }
 
-func (s silent) Header() http.Header         { return s.header }
-func (s silent) Write(b []byte) (int, error) { return len(b), nil }
-func (s silent) WriteHeader(int)             {}
+func (s discardWriter) Header() http.Header         { return s.header }
+func (s discardWriter) Write(b []byte) (int, error) { return len(b), nil }
+func (s discardWriter) WriteHeader(int)             {}
 
-// TestNothingIsAllocated: whoever calls where identity is off pays nothing for it.
-func TestNothingIsAllocated(t *testing.T) {
+// TestGuardAllocatesNothing checks that Guard and Who allocate nothing if no token is required.
+func TestGuardAllocatesNothing(t *testing.T) {
 	g, r := newRig(t), httptest.NewRequest(http.MethodPost, "/tools/x", nil)
 	handler := g.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if g.Who(r).Principal != "local" {
-			t.Error("somebody else calls")
+			t.Error("wrong principal")
 		}
 	}))
 	now := time.Now()
 	g.Now = func() time.Time { return now }
-	w := silent{http.Header{}}
+	w := discardWriter{http.Header{}}
 	if n := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(w, r) }); n != 0 {
 		t.Errorf("%v allocations a request, want 0", n)
 	}
@@ -339,7 +339,7 @@ func BenchmarkGuard(b *testing.B) {
 			name = "token"
 		}
 		b.Run(name, func(b *testing.B) {
-			g, r, w := newRig(b), httptest.NewRequest(http.MethodPost, "/tools/x", nil), silent{http.Header{}}
+			g, r, w := newRig(b), httptest.NewRequest(http.MethodPost, "/tools/x", nil), discardWriter{http.Header{}}
 			g.Limiter = nil
 			if token != "" {
 				r.Header.Set("Authorization", "Bearer "+token)
@@ -353,8 +353,9 @@ func BenchmarkGuard(b *testing.B) {
 	}
 }
 
-// TestTokenIsNowhere: whatever is sent, nothing that others see repeats it.
-func TestTokenIsNowhere(t *testing.T) {
+// TestTokenNotLeaked checks that no response, log line or audit record contains a token that was
+// sent.
+func TestTokenNotLeaked(t *testing.T) {
 	for _, token := range []string{"remit_sEcReTsEcReT", "sEcReTsEcReT", "eyJhbGciOiJub25lIn0.sEcReTsEcReT.", "sEcReTsEcReT\"\r\n", strings.Repeat("sEcReT", 9000)} {
 		g := newRig(t)
 		for _, header := range []string{"Bearer " + token, "Basic " + token, token} {
@@ -364,42 +365,42 @@ func TestTokenIsNowhere(t *testing.T) {
 				seen += string(r.Arguments.Append(nil)) + fmt.Sprint(*r)
 			}
 			if strings.Contains(seen, "sEcReT") {
-				t.Errorf("it is told: %s", seen)
+				t.Errorf("the token was leaked: %s", seen)
 			}
 		}
 	}
 }
 
-// TestRequiredOfMany: those who ask while somebody looks go by that look.
-func TestRequiredOfMany(t *testing.T) {
+// TestRequiredConcurrent checks that concurrent requests share one check.
+func TestRequiredConcurrent(t *testing.T) {
 	g := newRig(t)
 	g.Now = time.Now
-	slow := &slowTokens{tokens: g.tokens, looking: make(chan struct{}, 20), goOn: make(chan struct{})}
+	slow := &slowTokens{tokens: g.tokens, lookups: make(chan struct{}, 20), release: make(chan struct{})}
 	g.Tokens = slow
 	var all sync.WaitGroup
 	all.Go(func() { g.Required(t.Context()) })
-	<-slow.looking
+	<-slow.lookups
 	for range 19 {
 		all.Go(func() { g.Required(t.Context()) })
 	}
 	for range 10_000 {
-		runtime.Gosched() // so that they wait by now
+		runtime.Gosched() // let them reach the lock
 	}
-	close(slow.goOn)
+	close(slow.release)
 	all.Wait()
-	if n := len(slow.looking); n != 0 {
-		t.Errorf("%d looked again", n)
+	if n := len(slow.lookups); n != 0 {
+		t.Errorf("%d more checks", n)
 	}
 }
 
-// slowTokens takes its time.
+// slowTokens blocks until it is released.
 type slowTokens struct {
 	*tokens
-	looking, goOn chan struct{}
+	lookups, release chan struct{}
 }
 
 func (s *slowTokens) Any(context.Context) (bool, error) {
-	s.looking <- struct{}{}
-	<-s.goOn
+	s.lookups <- struct{}{}
+	<-s.release
 	return false, nil
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// round asks a tool with what earlier rounds came to.
+// round calls a tool with the state and answers of earlier rounds.
 func (r *rig) round(tool, args, responses, state string, headers ...string) reply {
 	r.t.Helper()
 	params := `"name":"` + tool + `","arguments":` + args
@@ -28,16 +28,16 @@ func stateOf(t testing.TB, got reply) string {
 	t.Helper()
 	state, _ := got.at("result", "requestState").(string)
 	if got.at("result", "resultType") != "input_required" || state == "" {
-		t.Fatalf("it does not ask: %s", got.body)
+		t.Fatalf("no question: %s", got.body)
 	}
 	return state
 }
 
 const confirmed = `{"confirm":{"action":"accept","content":{"ok":true}}}`
 
-// TestRounds: a call that asks goes on when it is answered; what it was told in
-// earlier rounds it knows in later ones.
-func TestRounds(t *testing.T) {
+// TestContinuation checks that a call continues when it is answered, and that later rounds have the
+// earlier answers.
+func TestContinuation(t *testing.T) {
 	r := newRig(t, setup{})
 	const twice = "test_input_required_result_multi_round"
 	first := r.round(twice, `{}`, "", "")
@@ -62,12 +62,12 @@ func TestRounds(t *testing.T) {
 	}
 	partly := r.round(all, `{}`, `{"user_name":{"action":"accept","content":{"name":"Bo"}}}`, "")
 	if got := partly.at("result", "inputRequests").(map[string]any); len(got) != 2 || got["user_name"] != nil {
-		t.Errorf("it asks again for %v", got)
+		t.Errorf("asked again for %v", got)
 	}
 }
 
-// TestAnswersWithoutState: what decides nothing may be answered at once; what is
-// more than was asked is passed over.
+// TestAnswersWithoutState checks that answers without a state are accepted if they decide nothing,
+// and that extra answers are ignored.
 func TestAnswersWithoutState(t *testing.T) {
 	r := newRig(t, setup{})
 	const tool = "test_input_required_result_elicitation"
@@ -97,7 +97,7 @@ func TestAnswersWithoutState(t *testing.T) {
 	}
 }
 
-// TestForgedState: a state is for one use, of one call, by one caller, for a while.
+// TestForgedState checks that a state is valid once, for one call, one caller and a limited time.
 func TestForgedState(t *testing.T) {
 	t.Parallel()
 	const tool = "test_input_required_result_tampered_state"
@@ -128,7 +128,7 @@ func TestForgedState(t *testing.T) {
 			c.pass(time.Hour)
 			return r.round(tool, `{}`, confirmed, state)
 		}},
-		{"by somebody else", func(_ *testing.T, r *rig, _ *clock, state string) reply {
+		{"by another principal", func(_ *testing.T, r *rig, _ *clock, state string) reply {
 			return r.round(tool, `{}`, confirmed, state, principalHeader, "eve")
 		}},
 		{"for another tool", func(_ *testing.T, r *rig, _ *clock, state string) reply {
@@ -147,7 +147,7 @@ func TestForgedState(t *testing.T) {
 			got := tc.again(t, r, c, stateOf(t, r.round(tool, `{}`, "", "")))
 			got.want(t, tc.name, http.StatusBadRequest, -32602)
 			if !strings.Contains(got.body, "requestState") {
-				t.Errorf("it does not say why: %s", got.body)
+				t.Errorf("no reason: %s", got.body)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestForgedState(t *testing.T) {
 	}
 }
 
-// TestStateOfOtherArguments: what was asked about one call is no answer to another.
+// TestStateOfOtherArguments checks that a state does not fit a call with other arguments.
 func TestStateOfOtherArguments(t *testing.T) {
 	r := newRig(t, setup{})
 	asked := r.round("test_elicitation", `{"message":"delete one"}`, "", "")
@@ -173,7 +173,7 @@ func TestStateOfOtherArguments(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfTheState: none can be changed.
+// TestEveryByteOfTheState checks that no byte can be changed.
 func TestEveryByteOfTheState(t *testing.T) {
 	r := newRig(t, setup{})
 	const tool = "test_input_required_result_tampered_state"
@@ -194,7 +194,7 @@ func TestEveryByteOfTheState(t *testing.T) {
 	}
 }
 
-// TestStateIsSpentOnce: of many who use one at the same time, one gets through.
+// TestStateIsSpentOnce checks that only one of many concurrent uses succeeds.
 func TestStateIsSpentOnce(t *testing.T) {
 	r := newRig(t, setup{})
 	const tool = "test_input_required_result_tampered_state"
@@ -217,8 +217,8 @@ func TestStateIsSpentOnce(t *testing.T) {
 	}
 }
 
-// TestStateThatIsTooLarge: a client cannot make us carry what it likes.
-func TestStateThatIsTooLarge(t *testing.T) {
+// TestStateTooLarge checks the size limit of a state.
+func TestStateTooLarge(t *testing.T) {
 	r := newRig(t, setup{})
 	big := `{"padding":{"x":"` + strings.Repeat("x", 70_000) + `"}}`
 	r.round("test_input_required_result_tampered_state", `{}`, big, "").want(t, "too large", http.StatusBadRequest, -32602)
@@ -226,7 +226,7 @@ func TestStateThatIsTooLarge(t *testing.T) {
 
 const entry = `{"file":"decisions.jsonl","entry":{"timestamp":"2026-01-09T10:30:00Z","type":"x"}}`
 
-// approvalKey is the one question about a write.
+// approvalKey returns the key of the one approval question.
 func approvalKey(t testing.TB, got reply) string {
 	t.Helper()
 	questions, _ := got.at("result", "inputRequests").(map[string]any)
@@ -235,13 +235,12 @@ func approvalKey(t testing.TB, got reply) string {
 			return key
 		}
 	}
-	t.Fatalf("it does not ask for approval: %s", got.body)
+	t.Fatalf("no approval question: %s", got.body)
 	return ""
 }
 
-// TestApprovalInRounds: a write passes when a person said yes to this very write,
-// and in no other case.
-func TestApprovalInRounds(t *testing.T) {
+// TestApprovalByContinuation checks that a write runs only if a person approved exactly this write.
+func TestApprovalByContinuation(t *testing.T) {
 	t.Parallel()
 	const tool = "write_memory_entry"
 	answer := func(key, action string) string {
@@ -286,7 +285,7 @@ func TestApprovalInRounds(t *testing.T) {
 		}, "belongs to another call", false},
 	} {
 		inBubble(t, tc.name, func(t *testing.T) {
-			r := newRig(t, setup{toolsets: []string{"learning-os"}, pipes: true})
+			r := newRig(t, setup{toolsets: []string{"learning-os"}, memNetwork: true})
 			asked := r.round(tool, entry, "", "")
 			got := tc.then(t, r, approvalKey(t, asked), stateOf(t, asked))
 			if tc.want == "" {
@@ -301,9 +300,9 @@ func TestApprovalInRounds(t *testing.T) {
 	}
 }
 
-// TestApprovedRoundGoesOn: what was approved in one round is not asked again in the
-// next, and a second question does not stand for an approval.
-func TestApprovedRoundGoesOn(t *testing.T) {
+// TestApprovalHoldsForNextRound checks that an approval holds for the next round, and that another
+// question does not count as an approval.
+func TestApprovalHoldsForNextRound(t *testing.T) {
 	r := newRig(t, setup{})
 	const tool = "test_guarded_elicitation"
 	first := r.round(tool, `{}`, `{"reason":{"action":"accept","content":{"reason":"early"}}}`, "")
@@ -325,8 +324,8 @@ func TestApprovedRoundGoesOn(t *testing.T) {
 	approvalKey(t, again) // the approval is spent
 }
 
-// TestPromptInRounds: prompts ask too.
-func TestPromptInRounds(t *testing.T) {
+// TestPromptContinuation checks that prompts can ask too.
+func TestPromptContinuation(t *testing.T) {
 	r := newRig(t, setup{})
 	const name = `"name":"test_input_required_result_prompt"`
 	asked := r.ask(modern(1, "prompts/get", name, allThree))
@@ -338,8 +337,7 @@ func TestPromptInRounds(t *testing.T) {
 	r.ask(modern(1, "prompts/get", name, `{}`)).want(t, "a client without forms", http.StatusBadRequest, -32021)
 }
 
-// TestLinks: a person can be sent to a page, by clients that say they open pages,
-// in both eras.
+// TestLinks checks that clients that can open URLs are sent to a page, in both eras.
 func TestLinks(t *testing.T) {
 	r := newRig(t, setup{})
 	const tool, opens = "test_url_elicitation", `{"elicitation":{"url":{}}}`
@@ -360,7 +358,7 @@ func TestLinks(t *testing.T) {
 	s := r.initialize("2025-11-25", opens)
 	stream := s.start(call(4, tool, `{}`))
 	question := stream.next()
-	for question.data == "" { // where the stream begins
+	for question.data == "" { // skip the priming event
 		question = stream.next()
 	}
 	if at(question.data, "method") != "elicitation/create" || at(question.data, "params", "mode") != "url" || at(question.data, "params", "elicitationId") == nil {

@@ -6,45 +6,45 @@ import (
 	"sync"
 )
 
-// slot is the place of a request among those that run.
+// slot is the slot of a running request.
 type slot struct {
 	conn  *stdio
 	large bool
 
 	mu      sync.Mutex
-	waiting int // questions that are open
+	waiting int // open questions
 }
 
-func (s *slot) take() {
+func (s *slot) acquire() {
 	s.conn.slots <- struct{}{}
 	if s.large {
-		s.conn.larges <- struct{}{}
+		s.conn.largeSlots <- struct{}{}
 	}
 }
 
-func (s *slot) give() {
+func (s *slot) free() {
 	if s.large {
-		<-s.conn.larges
+		<-s.conn.largeSlots
 	}
 	<-s.conn.slots
 }
 
-// send gives a message to the one stream that there is.
+// send sends a message on the shared stream.
 func (s *slot) send(line []byte) error {
 	s.conn.out.send(line)
 	return nil
 }
 
-// release has nothing to let go: the stream belongs to all requests.
+// release does nothing: all requests share the stream.
 func (*slot) release() {}
 
-// pausing gives up the place while a person thinks, so that other requests, and
-// the answer itself, can be read.
+// pausing releases the slot while a person decides, so that other requests, and the answer itself,
+// can be read.
 func (s *slot) pausing() func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting++; s.waiting == 1 {
-		s.give()
+		s.free()
 	}
 	return s.resume
 }
@@ -53,19 +53,19 @@ func (s *slot) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.waiting--; s.waiting == 0 {
-		s.take()
+		s.acquire()
 	}
 }
 
-func (c *stdio) told() *subscription { return c.changes }
+func (c *stdio) notifications() *subscription { return c.changes }
 
-// tell begins to tell a client of the legacy era of changes.
-func (c *stdio) tell() {
-	if c.telling {
+// startNotifications starts to send notifications to a client of the legacy era.
+func (c *stdio) startNotifications() {
+	if c.notifying {
 		return
 	}
-	c.telling = true
-	c.changes.watchLists(true, true, false) // that of the resources once it was asked for
+	c.notifying = true
+	c.changes.watchLists(true, true, false) // the list of resources is watched once the client has asked for it
 	c.work.Go(func() {
 		for {
 			select {
@@ -80,18 +80,17 @@ func (c *stdio) tell() {
 	})
 }
 
-// listen carries out a subscriptions/listen until the client takes it back or
-// the connection ends.
+// listen serves a subscriptions/listen until the client cancels it or the connection ends.
 func (c *stdio) listen(ctx context.Context, q *request, call *running) {
 	defer c.inflight.finish(q.id, call)
 	defer c.listening.Add(-1)
 	if c.listening.Add(1) > maxListening {
-		c.out.send(faultf(codeBusy, "At most %d subscriptions can be open at once", maxListening).reply(q.id, modern))
+		c.out.send(rpcErrorf(codeBusy, "At most %d subscriptions can be open at once", maxListening).reply(q.id, modern))
 		return
 	}
 	sub, acknowledgement, err := q.listen(ctx)
 	if err != nil {
-		c.out.send(faultOf(err, modern).reply(q.id, modern))
+		c.out.send(toRPCError(err, modern).reply(q.id, modern))
 		return
 	}
 	defer sub.close()
@@ -101,7 +100,7 @@ func (c *stdio) listen(ctx context.Context, q *request, call *running) {
 		case <-ctx.Done():
 			return
 		case <-c.ended:
-			c.out.send(q.listened())
+			c.out.send(q.listenResult())
 			return
 		case <-sub.wake:
 			for _, line := range sub.next(ctx) {
@@ -111,25 +110,24 @@ func (c *stdio) listen(ctx context.Context, q *request, call *running) {
 	}
 }
 
-// writer sends whole lines. Lines that come while one write is under way leave
-// together in the next; a client that does not read slows its callers down
-// instead of filling our memory.
+// writer writes whole lines. Lines that arrive during a write are written together in the next one.
+// If the client does not read, send blocks instead of filling the memory.
 type writer struct {
-	out     io.Writer
-	mu      sync.Mutex
-	changed *sync.Cond
-	queued  [][]byte // in the order in which they leave; the last one is a buffer that takes further lines
-	size    int      // of what is queued
-	left    [][]byte // was queued before, and can hold what is queued next
-	spare   [][]byte // buffers: one is filled while the other one is written
-	closed  bool
-	err     error
-	done    chan struct{}
+	out      io.Writer
+	mu       sync.Mutex
+	changed  *sync.Cond
+	queued   [][]byte // in order; the last one is a buffer to which further lines are appended
+	size     int      // of the queue in bytes
+	reusable [][]byte // the previous queue slice, for reuse
+	spare    [][]byte // buffers for reuse: one is filled while the other is written
+	closed   bool
+	err      error
+	done     chan struct{}
 }
 
 const (
-	highWater = 4 << 20  // how much may wait for a client that does not read
-	longLine  = 64 << 10 // from here on a line is not copied to leave with others
+	highWater = 4 << 20  // the queue size above which send blocks
+	longLine  = 64 << 10 // longer lines are not copied into a buffer
 )
 
 func newWriter(out io.Writer) *writer {
@@ -139,7 +137,7 @@ func newWriter(out io.Writer) *writer {
 	return w
 }
 
-// send queues one line, without its newline. Nobody may change it any more.
+// send queues one line, without its newline. The caller must not change it afterwards.
 func (w *writer) send(line []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -147,13 +145,13 @@ func (w *writer) send(line []byte) {
 		w.changed.Wait()
 	}
 	if w.err != nil {
-		return // nobody reads any more
+		return // the client no longer reads
 	}
 	w.size += len(line) + len("\n")
 	isLong := len(line) >= longLine
 	if isLong {
 		w.queued = append(w.queued, line)
-		line = nil // its newline leaves with what follows
+		line = nil // its newline is written with what follows
 	}
 	if isLong || len(w.queued) == 0 {
 		w.queued = append(w.queued, w.takeSpare())
@@ -183,15 +181,16 @@ func (w *writer) run() {
 			return
 		}
 		batch := w.queued
-		w.queued, w.size = w.left[:0], 0
+		w.queued, w.size = w.reusable[:0], 0
 		w.mu.Unlock()
 		err := w.write(batch)
 		w.mu.Lock()
-		if buffer := batch[len(batch)-1]; len(w.spare) < 2 && cap(buffer) <= highWater/2 { // one large answer must not stay in memory
+		// Do not keep a large buffer in memory.
+		if buffer := batch[len(batch)-1]; len(w.spare) < 2 && cap(buffer) <= highWater/2 {
 			w.spare = append(w.spare, buffer[:0])
 		}
 		clear(batch)
-		w.left = batch
+		w.reusable = batch
 		w.err = err
 		w.changed.Broadcast()
 	}
@@ -206,7 +205,7 @@ func (w *writer) write(batch [][]byte) error {
 	return nil
 }
 
-// close sends what is queued and waits until it is out.
+// close writes the queue and waits until that is done.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true

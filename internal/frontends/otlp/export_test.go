@@ -2,8 +2,8 @@ package otlp
 
 import "remit/internal/engine/telemetry"
 
-// Where gives the address that a signal goes to, and the headers, for tests of the variables.
-func Where(lookup func(string) (string, bool), name string, warn func(name, why string)) (protocol, address string, headers map[string]string, err error) {
+// Endpoint returns the endpoint and the headers of a signal.
+func Endpoint(lookup func(string) (string, bool), name string, warn func(name, why string)) (protocol, address string, headers map[string]string, err error) {
 	env := telemetry.Env{Lookup: lookup, Warn: warn}
 	for _, s := range wantedSignals(&env) {
 		if s.name != name {

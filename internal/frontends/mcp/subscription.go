@@ -12,43 +12,42 @@ import (
 	"remit/internal/engine"
 )
 
-// subscription is what a client wants to hear of, in either era. What it has not
-// been told yet waits here, each thing once: a client that reads slowly misses
-// no change and fills no memory.
+// subscription holds what a client of either era is notified of. Pending notifications wait here,
+// each only once, so a client that reads slowly misses no change and uses little memory.
 type subscription struct {
 	server    *Server
 	principal string
 	id        []byte // of the request that opened it; nil in the legacy era
 
 	mu    sync.Mutex
-	lists [len(listChanged)]bool // which lists it wants to hear of, by the kind of change
-	uris  map[string]func()      // each with what ends its watch; "" is the list of resources
+	lists [len(listChanged)]bool // which lists to notify of, by kind of change
+	uris  map[string]func()      // functions that end each watch; "" is the list of resources
 	tasks map[string]func()
 
 	pending []event
-	wake    chan struct{} // holds one token while something is pending
+	wake    chan struct{} // holds a token while events are pending
 	stop    func()
 	closed  bool
 }
 
-// listChanged are the notifications of lists, by the kind of change.
+// listChanged are the notifications of list changes, by kind of change.
 var listChanged = [...]string{
 	engine.ToolsChanged:     "notifications/tools/list_changed",
 	engine.PromptsChanged:   "notifications/prompts/list_changed",
 	engine.ResourcesChanged: "notifications/resources/list_changed",
 }
 
-// event is a change that a client is to be told of.
+// event is a change that the client must be notified of.
 type event struct {
 	change engine.Change
-	task   string // not empty if it is about a task
+	task   string // the task, if the event is about one
 }
 
 const (
-	mostURIs  = 1000 // that one client may watch
-	mostTasks = 200
+	maxURIs  = 1000 // that one client may watch
+	maxTasks = 200
 
-	longestURI = 8 << 10 // bytes
+	maxURIBytes = 8 << 10 // bytes
 )
 
 func newSubscription(s *Server, principal string, id []byte) *subscription {
@@ -56,12 +55,12 @@ func newSubscription(s *Server, principal string, id []byte) *subscription {
 		server: s, principal: principal, id: id,
 		uris: map[string]func(){}, tasks: map[string]func(){}, wake: make(chan struct{}, 1),
 	}
-	sub.stop = s.Engine.Listen(sub.hear)
+	sub.stop = s.Engine.Listen(sub.onChange)
 	return sub
 }
 
-// hear takes a change in, if the client wants to hear of it.
-func (s *subscription) hear(c engine.Change) {
+// onChange adds a change to the pending events if the client watches it.
+func (s *subscription) onChange(c engine.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, wanted := s.uris[c.URI]
@@ -73,7 +72,7 @@ func (s *subscription) hear(c engine.Change) {
 	}
 }
 
-// add is called with the lock held.
+// add queues an event, unless it is pending already. The caller must hold the lock.
 func (s *subscription) add(e event) {
 	if slices.Contains(s.pending, e) {
 		return
@@ -81,32 +80,32 @@ func (s *subscription) add(e event) {
 	s.pending = append(s.pending, e)
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is awake already
+	default: // a token is there already
 	}
 }
 
-// watch begins to watch a resource.
+// watch starts to watch a resource.
 func (s *subscription) watch(uri string) error {
-	if len(uri) > longestURI {
-		return faultf(codeInvalidParams, "Invalid params: a uri may have at most %d bytes", longestURI)
+	if len(uri) > maxURIBytes {
+		return rpcErrorf(codeInvalidParams, "Invalid params: a uri may have at most %d bytes", maxURIBytes)
 	}
-	uri = strings.Clone(uri) // without the message around it
-	return s.begin(s.uris, uri, mostURIs, "resources", func() func() { return s.server.Engine.Watch(uri) })
+	uri = strings.Clone(uri) // a copy, which does not keep the message in memory
+	return s.begin(s.uris, uri, maxURIs, "resources", func() func() { return s.server.Engine.Watch(uri) })
 }
 
-// begin starts a watch, unless there is one already.
-func (s *subscription) begin(watches map[string]func(), name string, most int, what string, watch func() func()) error {
+// begin starts a watch unless it exists already.
+func (s *subscription) begin(watches map[string]func(), name string, limit int, what string, watch func() func()) error {
 	s.mu.Lock()
 	_, known := watches[name]
-	full := len(watches) >= most
+	full := len(watches) >= limit
 	s.mu.Unlock()
 	if known {
 		return nil
 	}
 	if full {
-		return faultf(codeInvalidParams, "Invalid params: at most %d %s can be watched at once", most, what)
+		return rpcErrorf(codeInvalidParams, "Invalid params: at most %d %s can be watched at once", limit, what)
 	}
-	end := watch() // with no lock held: it may look at the disk, and may tell of a change at once
+	end := watch() // without the lock: it may read the disk and report a change at once
 	s.mu.Lock()
 	_, known = watches[name]
 	if keep := !known && !s.closed; keep {
@@ -127,17 +126,17 @@ func (s *subscription) unwatch(uri string) {
 	}
 }
 
-// watchLists begins to watch lists; that of the resources costs looks at the disk.
+// watchLists starts to watch lists. Watching the resources requires disk reads.
 func (s *subscription) watchLists(tools, prompts, resources bool) {
 	s.mu.Lock()
 	s.lists = [...]bool{engine.ToolsChanged: tools, engine.PromptsChanged: prompts, engine.ResourcesChanged: resources}
 	s.mu.Unlock()
 	if resources {
-		_ = s.watch("") // one more is never too many
+		_ = s.watch("") // one more never exceeds the limit
 	}
 }
 
-// watchTask begins to watch a task of the same principal; false if there is none.
+// watchTask starts to watch a task of the same principal. It returns false if there is none.
 func (s *subscription) watchTask(ctx context.Context, id string) bool {
 	if s.server.Tasks == nil {
 		return false
@@ -145,8 +144,8 @@ func (s *subscription) watchTask(ctx context.Context, id string) bool {
 	if _, err := s.server.Tasks.Get(ctx, s.principal, id); err != nil {
 		return false
 	}
-	id = strings.Clone(id) // without the message around it
-	return nil == s.begin(s.tasks, id, mostTasks, "tasks", func() func() {
+	id = strings.Clone(id) // a copy, which does not keep the message in memory
+	return nil == s.begin(s.tasks, id, maxTasks, "tasks", func() func() {
 		return s.server.Tasks.Watch(id, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -155,7 +154,7 @@ func (s *subscription) watchTask(ctx context.Context, id string) bool {
 	})
 }
 
-// next gives the notifications that are due, and forgets them.
+// next returns and removes the pending notifications.
 func (s *subscription) next(ctx context.Context) [][]byte {
 	s.mu.Lock()
 	due := s.pending
@@ -188,7 +187,7 @@ func (s *subscription) taskNotification(ctx context.Context, id string) []byte {
 	return s.message("notifications/tasks", appendWholeTask(nil, &task))
 }
 
-// message is a notification that says, in the modern era, which request it is for.
+// message returns a notification. In the modern era it contains the id of the subscription.
 func (s *subscription) message(method string, members []byte) []byte {
 	b := []byte{'{'}
 	if s.id != nil {
@@ -214,15 +213,15 @@ func (s *subscription) close() {
 	}
 }
 
-// listen opens the subscription that a subscriptions/listen asks for, and gives
-// the acknowledgement, which is the first that the client hears.
+// listen opens the subscription of a subscriptions/listen request. It also returns the
+// acknowledgement, which must be sent first.
 func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
-	if err := q.known(); err != nil {
+	if err := q.requireIdentity(); err != nil {
 		return nil, nil, err
 	}
 	filter := q.params.Field("notifications")
 	if filter.Kind != jsontree.Object {
-		return nil, nil, faultf(codeInvalidParams, "Invalid params: notifications must say what to listen to")
+		return nil, nil, rpcErrorf(codeInvalidParams, "Invalid params: notifications must be an object that names what to listen to")
 	}
 	if _, tasks := filter.Get("taskIds"); tasks && !q.from.tasks {
 		return nil, nil, &engine.IncapableError{Needs: engine.Tasks}
@@ -231,32 +230,33 @@ func (q *request) listen(ctx context.Context) (*subscription, []byte, error) {
 	sub := newSubscription(q.server, q.from.Principal, q.id)
 	tools, prompts, resources := filter.Field("toolsListChanged"), filter.Field("promptsListChanged"), filter.Field("resourcesListChanged")
 	sub.watchLists(tools.True(), prompts.True(), resources.True())
-	honoured := jsontree.Obj()
+	watched := jsontree.Obj()
 	for _, name := range []string{"toolsListChanged", "promptsListChanged", "resourcesListChanged"} {
 		if wanted := filter.Field(name); wanted.True() {
-			honoured.Members = append(honoured.Members, jsontree.M(name, wanted))
+			watched.Members = append(watched.Members, jsontree.M(name, wanted))
 		}
 	}
 	if uris, ok := filter.Get("resourceSubscriptions"); ok {
-		honoured.Members = append(honoured.Members, jsontree.M("resourceSubscriptions", honour(&uris, mostURIs, func(uri string) bool {
+		watched.Members = append(watched.Members, jsontree.M("resourceSubscriptions", watchable(&uris, maxURIs, func(uri string) bool {
 			return q.server.Engine.MayRead(q.from.Grant, uri) == nil && sub.watch(uri) == nil
 		})))
 	}
 	if ids, ok := filter.Get("taskIds"); ok {
-		honoured.Members = append(honoured.Members, jsontree.M("taskIds", honour(&ids, mostTasks, func(id string) bool {
+		watched.Members = append(watched.Members, jsontree.M("taskIds", watchable(&ids, maxTasks, func(id string) bool {
 			return sub.watchTask(ctx, id)
 		})))
 	}
-	acknowledged := honoured.Append([]byte(`"notifications":`))
-	q.params, q.method = jsontree.Value{}, strings.Clone(q.method) // the message may be large, and the subscription lasts
+	acknowledged := watched.Append([]byte(`"notifications":`))
+	// Do not keep a large message in memory as long as the subscription.
+	q.params, q.method = jsontree.Value{}, strings.Clone(q.method)
 	return sub, sub.message("notifications/subscriptions/acknowledged", acknowledged), nil
 }
 
-// honour keeps the strings of a list that can be watched. It does not even look at
-// more than one client may watch: each may cost a look into a store.
-func honour(list *jsontree.Value, most int, watch func(string) bool) jsontree.Value {
+// watchable returns the strings of a list that can be watched. It ignores entries beyond the limit,
+// because each may require a store access.
+func watchable(list *jsontree.Value, limit int, watch func(string) bool) jsontree.Value {
 	kept := jsontree.Arr()
-	for _, m := range list.Members[:min(len(list.Members), most)] {
+	for _, m := range list.Members[:min(len(list.Members), limit)] {
 		if m.Value.Kind == jsontree.String && watch(m.Value.Text) {
 			kept.Members = append(kept.Members, jsontree.Member{Value: m.Value})
 		}
@@ -264,8 +264,8 @@ func honour(list *jsontree.Value, most int, watch func(string) bool) jsontree.Va
 	return kept
 }
 
-// listened is the answer to a subscriptions/listen that we end ourselves.
-func (q *request) listened() []byte {
+// listenResult returns the result of a subscriptions/listen that the server ends.
+func (q *request) listenResult() []byte {
 	b := append(q.begin(128), `"resultType":"complete","_meta":{"`+metaSubscription+`":`...)
 	return append(append(b, q.id...), `}}}`...)
 }

@@ -6,17 +6,18 @@ import (
 	"sync"
 )
 
-// pipes is a network within the process, so that its deadlines go by the clock of the
-// test.
-type pipes struct {
+// memNetwork is an in-memory network, so that its deadlines follow the clock of the test.
+type memNetwork struct {
 	waiting chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
 }
 
-func newPipes() *pipes { return &pipes{waiting: make(chan net.Conn), closed: make(chan struct{})} }
+func newMemNetwork() *memNetwork {
+	return &memNetwork{waiting: make(chan net.Conn), closed: make(chan struct{})}
+}
 
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *memNetwork) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.waiting:
 		return c, nil
@@ -25,14 +26,14 @@ func (p *pipes) Accept() (net.Conn, error) {
 	}
 }
 
-func (p *pipes) Close() error {
+func (p *memNetwork) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return nil
 }
 
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "localhost"} }
+func (p *memNetwork) Addr() net.Addr { return &net.UnixAddr{Name: "localhost"} }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *memNetwork) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	select {
 	case p.waiting <- theirs:

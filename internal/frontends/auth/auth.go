@@ -1,0 +1,308 @@
+// Package auth authenticates HTTP requests: it reads the bearer token, finds the caller's identity
+// and scopes, limits the request rate of each token, and answers requests that it rejects. It does
+// not decide which tools a caller may use; the engine does.
+package auth
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"remit/internal/contract"
+	"remit/internal/engine"
+	"remit/internal/engine/identity"
+	"remit/internal/engine/ratelimit"
+)
+
+// Tokens looks up the tokens of agents.
+type Tokens interface {
+	// Check returns the token with this secret. The message of a contract.Denied error is for the
+	// caller; any other error means that the token could not be checked. Check is safe for
+	// concurrent use.
+	Check(ctx context.Context, secret string) (identity.Token, error)
+	// Any reports whether a valid token exists. It is safe for concurrent use.
+	Any(ctx context.Context) (bool, error)
+}
+
+var _ Tokens = (*identity.Tokens)(nil)
+
+// Mode says whether callers must send a token.
+type Mode int
+
+// The modes of authentication.
+const (
+	Auto Mode = iota // required once a token exists or an issuer is set
+	On               // seen required
+	Off              // never required; credentials that are sent are still checked
+)
+
+// agentRate is the request rate of an agent whose token does not set one.
+var agentRate = ratelimit.Rate{Requests: 6000, Per: time.Minute}
+
+// Door authenticates requests. Set its fields before the first use; Issuer, Limiter, Audit, Scopes
+// and DeadlineFactor are optional.
+type Door struct {
+	Tokens   Tokens
+	Issuer   *OIDC // nil if no OIDC issuer is set
+	Mode     Mode
+	Local    identity.Identity // the caller's identity where no token is required
+	Resource func() string     // returns the public base URL of this server, without a trailing slash
+	Scopes   func() []string   // returns the supported scopes, for the metadata document
+	// BehindProxy means that requests come through the operator's proxy, so the last address in
+	// X-Forwarded-For is the client's.
+	BehindProxy bool
+	Limiter     ratelimit.Limiter // nil: no rate limit
+	Audit       engine.Auditor
+	Log         *slog.Logger
+	Now         func() time.Time
+	// DeadlineFactor multiplies the timeout of token lookups, as engine.Options.DeadlineFactor does
+	// for contract deadlines. It is for tests.
+	DeadlineFactor int
+
+	requirement requirement
+	guessesOnce sync.Once
+	guesses     *ratelimit.Memory
+}
+
+// identityKey is the context key for the identity of a request with credentials.
+type identityKey struct{}
+
+// Guard checks the credentials of every request and rejects those that are not valid. Requests
+// without credentials pass; the engine rejects them if the tool requires identity.
+func (d *Door) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header["Authorization"] == nil && !hasQueryToken(r.URL) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		who, ref := d.admit(r)
+		if ref != nil {
+			d.refuse(w, r, ref)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, who)))
+	})
+}
+
+// Who returns the identity of the sender of a request that passed Guard. An empty principal means
+// that the caller is anonymous.
+func (d *Door) Who(r *http.Request) identity.Identity {
+	if r.Header["Authorization"] != nil {
+		if who, ok := r.Context().Value(identityKey{}).(*identity.Identity); ok {
+			return *who
+		}
+		return identity.Identity{} // Guard did not check these credentials
+	}
+	switch {
+	case !d.Required(r.Context()):
+		return d.Local
+	case d.requirement.unsure.Load():
+		return identity.Identity{Grant: identity.Unsure}
+	default:
+		return identity.Identity{}
+	}
+}
+
+// Still reports whether a request that was accepted earlier would be accepted now. It is for
+// long-lived responses. If the credentials cannot be checked at the moment, it returns true.
+func (d *Door) Still(r *http.Request) bool {
+	if r.Header["Authorization"] == nil {
+		who := d.Who(r)
+		return who.Principal != "" || who.Grant == identity.Unsure
+	}
+	// The client may have disconnected already.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), d.lookupTimeout())
+	defer cancel()
+	secret, ref := bearer(r)
+	if ref == nil {
+		_, ref = d.check(ctx, secret)
+	}
+	return ref == nil || ref.status >= http.StatusInternalServerError
+}
+
+// Known rejects anonymous callers. It is for lists, metrics and everything else that is not public.
+func (d *Door) Known(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if who := d.Who(r); who.Grant == identity.Unsure {
+			d.refuse(w, r, unavailable())
+			return
+		} else if who.Principal == "" {
+			d.refuse(w, r, unauthenticated(""))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Challenge answers a call that the engine denied. It sets WWW-Authenticate and returns the status
+// of the response: 401 if the caller is anonymous, 403 if the token lacks a scope. If no other
+// token would help, it returns 0 and sets nothing.
+func (d *Door) Challenge(w http.ResponseWriter, r *http.Request, err error) (status int) {
+	var lacks *identity.ScopeError
+	scope := ""
+	if errors.As(err, &lacks) {
+		scope = lacks.Needs.String()
+	} else if !errors.Is(err, identity.ErrNobody) {
+		return 0
+	}
+	var ref *refusal
+	switch nobody := d.Who(r).Principal == ""; {
+	case nobody:
+		ref = unauthenticated(scope)
+	case lacks != nil:
+		ref = &refusal{status: http.StatusForbidden, code: insufficientScope, message: "This needs a token with the scope " + scope, scope: scope}
+	default:
+		return 0
+	}
+	d.challenge(w, r, ref)
+	return ref.status
+}
+
+// admit authenticates a request with credentials and applies the rate limit. A valid token is
+// accepted no matter how many invalid ones came from the same address: clients on one machine or
+// behind one router share an address, and nobody can guess 32 random bytes.
+func (d *Door) admit(r *http.Request) (*identity.Identity, *refusal) {
+	now := d.Now()
+	var caller caller
+	secret, ref := bearer(r)
+	if ref == nil {
+		caller, ref = d.check(r.Context(), secret)
+	}
+	if ref != nil {
+		return nil, d.recordFailure(r, ref, now)
+	}
+	if ref := d.checkRate(r.Context(), caller, now); ref != nil {
+		return nil, ref
+	}
+	return caller.who, nil
+}
+
+// caller is an authenticated caller.
+type caller struct {
+	who  *identity.Identity
+	key  string // the key of the rate limit
+	rate ratelimit.Rate
+}
+
+// check returns the owner of a token.
+func (d *Door) check(ctx context.Context, secret string) (caller, *refusal) {
+	if isRemitToken(secret) {
+		token, err := d.Tokens.Check(ctx, secret)
+		if err != nil {
+			return caller{}, d.checkFailed(err)
+		}
+		who := &identity.Identity{Principal: token.Principal(), Grant: token.Grant()}
+		return caller{who, "door/token/" + token.ID, cmp.Or(token.Rate, agentRate)}, nil
+	}
+	if d.Issuer == nil {
+		return caller{}, invalidTokenf("This is not a Remit token; Remit tokens begin with %s", identity.Prefix)
+	}
+	who, err := d.Issuer.check(ctx, secret, d.Resource(), d.Now)
+	if err != nil {
+		return caller{}, d.checkFailed(err)
+	}
+	return caller{who, "door/" + who.Principal, agentRate}, nil
+}
+
+// checkFailed converts the error of a check into a refusal. Only a denied token is answered with
+// 401: a client must not ask for a new token because of an error on the server.
+func (d *Door) checkFailed(err error) *refusal {
+	failure := contract.AsError(err)
+	if failure.Kind == contract.Denied {
+		ref := invalidTokenf("%s", failure.Message)
+		ref.cause = failure.Cause
+		return ref
+	}
+	d.Log.Warn("token check failed", "error", err)
+	return unavailable()
+}
+
+// checkRate applies the rate limit of an agent.
+func (d *Door) checkRate(ctx context.Context, c caller, now time.Time) *refusal {
+	if d.Limiter == nil {
+		return nil
+	}
+	wait, err := d.Limiter.Allow(ctx, c.key, c.rate, now)
+	if err != nil {
+		d.Log.Warn("rate limit check failed", "caller", c.who.Principal, "error", err)
+		return &refusal{
+			status: http.StatusServiceUnavailable, message: "The rate limit cannot be checked right now; try again", wait: time.Second,
+		}
+	}
+	if wait > 0 {
+		return rateLimitedf(wait, "This token has sent more than %d requests in %s", c.rate.Requests, c.rate.Per)
+	}
+	return nil
+}
+
+const (
+	tokenPollInterval  = time.Second     // how often to check whether a token exists
+	tokenLookupTimeout = 4 * time.Second // the timeout of that check; callers wait for it
+)
+
+// requirement caches whether callers must send a token.
+type requirement struct {
+	seen   atomic.Bool  // a token has existed since the start
+	last   atomic.Bool  // the result of the last check
+	unsure atomic.Bool  // whether the last check failed
+	until  atomic.Int64 // when the result expires, in Unix nanoseconds
+	mu     sync.Mutex
+}
+
+// Required reports whether callers must send a token. Once a token has existed, it returns true
+// until the program ends: revoking the last token does not open the server.
+func (d *Door) Required(ctx context.Context) bool {
+	switch {
+	case d.Mode != Auto:
+		return d.Mode == On
+	case d.Issuer != nil || d.requirement.seen.Load():
+		return true
+	}
+	if d.requirement.isFresh(d.Now()) {
+		return d.requirement.last.Load()
+	}
+	return d.checkTokens(ctx)
+}
+
+// isFresh reports whether the last result is still fresh. A result that expires later than the
+// interval allows means that the clock was set back; it is not fresh.
+func (n *requirement) isFresh(now time.Time) bool {
+	left := n.until.Load() - now.UnixNano()
+	return 0 < left && left <= int64(tokenPollInterval)
+}
+
+// lookupTimeout returns the timeout of a token lookup.
+func (d *Door) lookupTimeout() time.Duration {
+	return tokenLookupTimeout * time.Duration(max(1, d.DeadlineFactor))
+}
+
+// checkTokens checks whether a token exists. If the check fails, callers must send a token, because
+// one may exist.
+func (d *Door) checkTokens(ctx context.Context) bool {
+	n := &d.requirement
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.isFresh(d.Now()) {
+		return n.last.Load() // another request checked meanwhile
+	}
+	// Other requests use the result, so a client that disconnects must not cancel the check.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.lookupTimeout())
+	defer cancel()
+	found, err := d.Tokens.Any(ctx)
+	if err != nil {
+		d.Log.Warn("check for tokens failed; callers must send a token", "error", err)
+	}
+	if found {
+		n.seen.Store(true)
+		d.Log.Info("a token exists; callers must send one from now on")
+	}
+	n.unsure.Store(err != nil)
+	n.last.Store(found || err != nil)
+	n.until.Store(d.Now().Add(tokenPollInterval).UnixNano())
+	return n.last.Load()
+}

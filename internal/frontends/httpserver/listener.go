@@ -1,0 +1,145 @@
+package httpserver
+
+import (
+	"net"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// limitedListener is a listener with a maximum number of open connections.
+type limitedListener struct {
+	net.Listener
+	maxOpen int64
+	open    atomic.Int64
+	peak    atomic.Int64 // since memory was last released
+
+	mu    sync.Mutex
+	conns map[*trackedConn]struct{}
+}
+
+func limitConnections(l net.Listener, maxOpen int64) *limitedListener {
+	return &limitedListener{Listener: l, maxOpen: maxOpen, conns: map[*trackedConn]struct{}{}}
+}
+
+// refusal is the response to a connection above the limit.
+const refusal = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n" +
+	"Content-Type: application/json\r\nContent-Length: 55\r\n\r\n" +
+	`{"error":"too many connections are open; try it again"}`
+
+// Accept returns the next connection within the limit.
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if open := l.open.Add(1); open <= l.maxOpen {
+			if open > l.peak.Load() {
+				l.peak.Store(open) // a race may store the smaller value; an estimate is enough
+			}
+			return l.track(conn), nil
+		}
+		l.open.Add(-1)
+		_, _ = conn.Write([]byte(refusal)) // a few bytes never block
+		_ = conn.Close()
+	}
+}
+
+// track counts a connection until it is closed.
+func (l *limitedListener) track(conn net.Conn) *trackedConn {
+	c := &trackedConn{Conn: conn, of: l}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conns[c] = struct{}{}
+	return c
+}
+
+func (l *limitedListener) untrack(c *trackedConn) {
+	l.open.Add(-1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.conns, c)
+}
+
+// closeUnused closes connections on which the client never sent anything. Clients open some in
+// reserve, and Shutdown would wait for them.
+func (l *limitedListener) closeUnused() {
+	l.mu.Lock()
+	var unused []*trackedConn
+	for c := range l.conns {
+		if !c.sentData.Load() {
+			unused = append(unused, c)
+		}
+	}
+	l.mu.Unlock()
+	for _, c := range unused {
+		_ = c.Close() // no request is lost
+	}
+}
+
+// trackedConn is a connection that is counted until it is closed, and whose write deadline ends a
+// client that does not read.
+type trackedConn struct {
+	net.Conn
+	of       *limitedListener
+	once     sync.Once
+	sentData atomic.Bool  // the client has sent data
+	extended atomic.Int64 // when the write deadline was last extended, in Unix nanoseconds
+}
+
+// A write has at least writeTimeout and at most half as much again. Extending the deadline at every
+// write would cost more than many a response.
+const (
+	writeTimeout = 30 * time.Second
+	extendAfter  = writeTimeout / 2
+)
+
+// Read implements net.Conn. It records that the client has sent data.
+func (c *trackedConn) Read(into []byte) (int, error) {
+	n, err := c.Conn.Read(into)
+	if n > 0 && !c.sentData.Load() {
+		c.sentData.Store(true)
+	}
+	return n, err
+}
+
+// Write implements net.Conn. It extends the write deadline if that is due.
+func (c *trackedConn) Write(data []byte) (int, error) {
+	if now := time.Now(); now.UnixNano()-c.extended.Load() > int64(extendAfter) {
+		c.extended.Store(now.UnixNano())
+		if err := c.Conn.SetWriteDeadline(now.Add(writeTimeout + extendAfter)); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(data)
+}
+
+// SetWriteDeadline implements net.Conn, but never removes the deadline: net/http does that after
+// every response, and the next one would have none.
+func (c *trackedConn) SetWriteDeadline(at time.Time) error {
+	if at.IsZero() {
+		return nil
+	}
+	c.extended.Store(time.Now().UnixNano()) // so that the next write does not extend the handler's deadline
+	return c.Conn.SetWriteDeadline(at)
+}
+
+// Close implements net.Conn.
+func (c *trackedConn) Close() error {
+	c.once.Do(func() { c.of.untrack(c) })
+	return c.Conn.Close()
+}
+
+// manyConnections is the number of connections above which memory is released early.
+const manyConnections = 500
+
+// releaseMemory returns memory to the operating system when most of many connections have closed.
+// The runtime would keep most of it for minutes.
+func (l *limitedListener) releaseMemory() {
+	if peak, open := l.peak.Load(), l.open.Load(); peak >= manyConnections && open <= peak/4 {
+		l.peak.Store(open)
+		debug.FreeOSMemory()
+	}
+}
