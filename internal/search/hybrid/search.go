@@ -17,8 +17,9 @@ type Query struct {
 	// Weigh returns the factor by which the score of a chunk is multiplied. Nil means 1 for all.
 	Weigh func(ID) float32
 	// Fine returns the exact vectors of the best candidates, in their order, for rescoring. It is
-	// called with 40 and four times the limit, whichever is more, if there are that many. A nil
-	// vector leaves the score of its chunk unchanged, and a nil Fine leaves all scores unchanged.
+	// called with at least 40 candidates, or four times the limit if that is more, as far as there
+	// are that many. A nil vector leaves the score of its chunk unchanged, and a nil Fine leaves all
+	// scores unchanged.
 	Fine func([]ID) ([][]float32, error)
 	// Limit is the maximum number of hits; 0 means 10.
 	Limit int
