@@ -45,7 +45,7 @@ func TestArchiveAgainstZip(t *testing.T) {
 				return err
 			})
 		growth := peak(t, server.pid) - before
-		t.Logf("it takes %d bytes, that of zip -r %d; the server grew by %.1f MB", sizeOf(t, ours), sizeOf(t, theirs), float64(growth)/1e6)
+		t.Logf("the archive has %d bytes, that of zip -r %d; the server grew by %.1f MB", sizeOf(t, ours), sizeOf(t, theirs), float64(growth)/1e6)
 		if growth > archiveGrowth {
 			t.Errorf("the server grew by %d bytes, more than %d", growth, archiveGrowth)
 		}
@@ -82,12 +82,12 @@ func TestArchiveOfMuch(t *testing.T) {
 	begun := time.Since(start)
 	rest, err := io.Copy(io.Discard, response.Body)
 	if err != nil || rest < 99*20<<20 {
-		t.Fatalf("%d bytes came, %v", rest, err)
+		t.Fatalf("%d bytes arrived, %v", rest, err)
 	}
 	all, growth := time.Since(start), peak(t, server.pid)-before
-	t.Logf("the first of %d MB came after %s, the last after %s; the server grew by %.1f MB", rest>>20, begun, all, float64(growth)/1e6)
+	t.Logf("the first of %d MB arrived after %s, the last after %s; the server grew by %.1f MB", rest>>20, begun, all, float64(growth)/1e6)
 	if begun > all/10 {
-		t.Errorf("the first MB came after %s of %s", begun, all)
+		t.Errorf("the first MB arrived after %s of %s", begun, all)
 	}
 	if growth > archiveGrowth {
 		t.Errorf("the server grew by %d bytes, more than %d", growth, archiveGrowth)

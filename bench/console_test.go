@@ -35,7 +35,7 @@ const (
 // tasks.
 func TestConsolePages(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it writes a hundred thousand records")
+		t.Skip("this test writes a hundred thousand records")
 	}
 	cmd := remitWithTasks(t, consoleTasks)
 	recordCalls(t, filepath.Join(cmd.Dir, ".remit", "audit"), consoleCalls)
@@ -68,7 +68,7 @@ const millionBar = 60 * time.Millisecond
 // takes no more memory, than with ten thousand.
 func TestMillionCalls(t *testing.T) {
 	if os.Getenv("REMIT_FULL") != "true" {
-		t.Skip("it writes a million records; set REMIT_FULL=true to run it")
+		t.Skip("this test writes a million records; set REMIT_FULL=true to run it")
 	}
 	t.Run("files and SQLite", func(t *testing.T) {
 		millionCalls(t, func(t *testing.T, cmd *exec.Cmd, calls int) (flags []string) {
@@ -346,6 +346,6 @@ func startHTTPTee(t *testing.T, cmd *exec.Cmd, log *bytes.Buffer) *httpServer {
 			return &httpServer{cmd.Process.Pid, string(found[1])}
 		}
 	}
-	t.Fatal("it did not log its address")
+	t.Fatal("the server did not log its address")
 	return nil
 }

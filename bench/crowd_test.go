@@ -171,7 +171,7 @@ func (s *httpServer) waitReleased(t *testing.T, warm int) {
 	}
 	t.Logf("%.1f MB when the crowd has gone", float64(now)/(1<<20))
 	if now > limit {
-		t.Errorf("the server keeps %d bytes of a crowd that left", now)
+		t.Errorf("the server keeps %d bytes after the crowd left", now)
 	}
 }
 
@@ -207,6 +207,6 @@ func (s *httpServer) waitGoroutines(t *testing.T, before int) {
 	}
 	t.Logf("%d goroutines before the crowd, %d after", before, now)
 	if now > before+few {
-		t.Error("the server kept goroutines of a crowd that left")
+		t.Error("the server kept goroutines after the crowd left")
 	}
 }

@@ -172,7 +172,7 @@ func (c *callerGroup) next() ([]*repeatedCall, error) {
 		return nil, nil
 	}
 	if err != nil || n == 0 {
-		return nil, fmt.Errorf("no answer came: %w", err)
+		return nil, fmt.Errorf("wait for answers: %w", err)
 	}
 	var answered []*repeatedCall
 	for _, e := range events[:n] {

@@ -49,7 +49,7 @@ func TestIndexOfManyFiles(t *testing.T) {
 		t.Errorf("it takes %v", first)
 	}
 	if again := run("with nothing changed"); again*rememberAgain > first {
-		t.Errorf("it takes %v again, the first time %v", again, first)
+		t.Errorf("the second run takes %v, the first took %v", again, first)
 	}
 	server := root + "/src/net/http/server.go"
 	text, err := os.ReadFile(server)
@@ -60,7 +60,7 @@ func TestIndexOfManyFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := run("with one file changed"); again*rememberAgain > first {
-		t.Errorf("it takes %v for one file, for all %v", again, first)
+		t.Errorf("indexing one changed file takes %v, indexing all takes %v", again, first)
 	}
 }
 

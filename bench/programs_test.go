@@ -124,10 +124,10 @@ func install(t *testing.T, folder string) {
 func measures(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it measures for seconds")
+		t.Skip("this test measures for several seconds")
 	}
 	if underRace() {
-		t.Skip("the race detector would be measured")
+		t.Skip("the race detector would distort the figures")
 	}
 }
 

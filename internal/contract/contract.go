@@ -46,7 +46,7 @@ type Contract struct {
 	Owner       string             `json:"owner,omitempty" yaml:"owner"` // the argument that names the owner of the data: the caller itself
 	Input       jsontree.Value     `json:"input" yaml:"input"`
 	Output      jsontree.Value     `json:"output,omitzero" yaml:"output"`
-	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the output's only list; all but structuredContent hold just it
+	Bare        string             `json:"bare,omitempty" yaml:"bare"`       // the output's only list, sent without the object around it
 	Content     bool               `json:"content,omitempty" yaml:"content"` // answers with content blocks; no output schema
 	Task        TaskMode           `json:"task,omitempty" yaml:"task"`
 	Rate        Rate               `json:"rate,omitzero" yaml:"rate"`
@@ -127,7 +127,7 @@ type Example struct {
 	Arguments jsontree.Value    `json:"arguments" yaml:"arguments"`
 	Result    jsontree.Value    `json:"result,omitzero" yaml:"result"`
 	Error     jsontree.Value    `json:"error,omitzero" yaml:"error"`
-	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // the fields that differ from run to run: id, data.id, data.list[].id
+	Varies    []string          `json:"varies,omitempty" yaml:"varies"` // fields that differ from run to run: id, data.list[].id
 }
 
 // Step is a call of another tool of the set that prepares the data an example needs.

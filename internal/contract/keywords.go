@@ -107,7 +107,8 @@ func (c *compiler) join() error {
 	seen := visits{}
 	for _, r := range c.refs {
 		if seen.findCycle(r.from) {
-			return fmt.Errorf("%s: $ref: %q refers back to this schema for the same value, so checking it would never end", orRoot(r.at), r.to)
+			return fmt.Errorf("%s: $ref: %q refers back to this schema for the same value, so checking it would never end",
+				orRoot(r.at), r.to)
 		}
 	}
 	return nil

@@ -294,10 +294,12 @@ func (l *linter) truncation(c *Contract) {
 	}
 	list := data.prop(t.List)
 	l.need(list != nil && slices.Equal(list.types, []string{"array"}), "truncate.list", "%q is not an array of the answer's data", t.List)
-	l.need(list == nil || list.minItems <= 1, "truncate.list", "an answer may be cut to a single element of %s, but minItems requires more", t.List)
+	l.need(list == nil || list.minItems <= 1, "truncate.list",
+		"an answer may be cut to a single element of %s, but minItems requires more", t.List)
 	l.need(t.Budget > 4*cursorReserve, "truncate.budget", "must be over %s", Bytes(4*cursorReserve))
 	if t.Cursor == "" {
-		l.need(c.Hints.ReadOnly && c.Task == "", "truncate", "only a read-only tool that is not a task can truncate its answer without a cursor")
+		l.need(c.Hints.ReadOnly && c.Task == "", "truncate",
+			"only a read-only tool that is not a task can truncate its answer without a cursor")
 		return
 	}
 	cursor := data.prop(t.Cursor)

@@ -111,7 +111,7 @@ func TestNearest(t *testing.T) {
 		}
 	}
 	if got := contract.Nearest("a", nil); got != "" {
-		t.Errorf("among none, %q is near", got)
+		t.Errorf("without candidates, Nearest returns %q", got)
 	}
 }
 

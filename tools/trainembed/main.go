@@ -109,7 +109,8 @@ func (j *job) flags() *flag.FlagSet {
 	flags.StringVar(&j.cache, "cache", filepath.Join(home, "trainembed"), "folder of the downloads")
 	flags.StringVar(&j.list, "packages", "", "list of packages (default the committed one)")
 	flags.StringVar(&j.pairs, "pairs", "", "file of pairs (default pairs.jsonl.gz in the cache)")
-	flags.StringVar(&j.eval, "eval", filepath.FromSlash("../../internal/search/eval/sets"), "folder of the evaluation sets that no pair may overlap")
+	flags.StringVar(&j.eval, "eval", filepath.FromSlash("../../internal/search/eval/sets"),
+		"folder of the evaluation sets that no pair may overlap")
 	flags.StringVar(&j.table, "out", filepath.FromSlash("../../internal/search/model/table.bin"), "file of the table")
 	j.train.Flags(flags)
 	j.train.Log = j.log

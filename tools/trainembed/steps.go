@@ -65,7 +65,8 @@ func (j *job) makePairs(ctx context.Context) error {
 		return fmt.Errorf("find evaluation sets: %w", err)
 	}
 	if len(sets) == 0 {
-		return fmt.Errorf("there are no evaluation sets in %s: run this from the root of the repository, or name the folder with -eval", j.eval)
+		return fmt.Errorf("there are no evaluation sets in %s: run this from the root of the repository, or name the folder with -eval",
+			j.eval)
 	}
 	own, err := fs.Sub(wordings, "wordings")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 func Markdown(sets []*contract.Set) []byte {
 	p := &page{}
 	p.line("# Tools\n")
-	p.line("Every tool is bound by a contract, which states its arguments, its answers and its errors.\nThis page is generated from the contracts.\n")
+	p.line("Every tool is bound by a contract, which states its arguments, its answers and its errors.\n" +
+		"This page is generated from the contracts.\n")
 	p.overview(sets)
 	for _, set := range sets {
 		p.line("## Toolset `%s`: %s\n", set.Name, set.Title)
@@ -185,7 +186,8 @@ func (p *page) paths(c *contract.Contract) {
 			p.line("Paths in `%s`: only %s.\n", policy.Arg, patterns(policy.Allow))
 		}
 		if len(policy.Deny) > 0 {
-			p.line("Always denied, at any depth and in any letter case: %s. Paths outside the root, and links that lead there, are denied too.\n", patterns(policy.Deny))
+			p.line("Always denied, at any depth and in any letter case: %s. "+
+				"Paths outside the root, and links that lead there, are denied too.\n", patterns(policy.Deny))
 		}
 		if policy.Max > 0 {
 			p.line("Files of at most %s.\n", policy.Max)

@@ -171,7 +171,7 @@ func TestStrictNulls(t *testing.T) {
 			sent := completed(schemaOf(t, function), e.Arguments.Clone())
 			nulls += len(sent.Members) - len(e.Arguments.Members)
 			if got, err := c.Accept(sent); err != nil || !got.Equal(&want) {
-				t.Errorf("%s, %q: %s came to %s, %v", c.Name, e.Title, sent.Append(nil), got.Append(nil), err)
+				t.Errorf("%s, %q: %s was accepted as %s, %v", c.Name, e.Title, sent.Append(nil), got.Append(nil), err)
 			}
 		}
 	}

@@ -308,8 +308,10 @@ func (d *posted) headers(outcomes ...string) []jsontree.Member {
 		return jsontree.Obj(text("description", about), jsontree.M("schema", schema))
 	}
 	members := []jsontree.Member{
-		jsontree.M("X-Remit-Outcome", header("The outcome of the call", jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Strs(outcomes...))))),
-		jsontree.M("X-Remit-Contract", header("The contract of the tool", jsontree.Obj(text("type", "string"), text("const", d.Set+"/"+d.Name+"@"+d.Version.String())))),
+		jsontree.M("X-Remit-Outcome", header("The outcome of the call",
+			jsontree.Obj(text("type", "string"), jsontree.M("enum", jsontree.Strs(outcomes...))))),
+		jsontree.M("X-Remit-Contract", header("The contract of the tool",
+			jsontree.Obj(text("type", "string"), text("const", d.Set+"/"+d.Name+"@"+d.Version.String())))),
 	}
 	if outcomes[0] != "ok" {
 		return members

@@ -90,10 +90,10 @@ func TestHugePowers(t *testing.T) {
 		t.Errorf("2.0 as a uint8 is %d", small)
 	}
 	if v := parse(t, "-2.0"); v.Decode(&small) == nil {
-		t.Error("-2 is no uint8")
+		t.Error("-2 must not decode to a uint8")
 	}
 	if v := parse(t, `"2"`); v.Decode(&n) == nil {
-		t.Error("a string is no integer")
+		t.Error("a string must not decode to an integer")
 	}
 }
 

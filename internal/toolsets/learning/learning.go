@@ -197,7 +197,8 @@ func (t *Tools) Write(ctx context.Context, in WriteIn) (WriteOut, error) {
 	case errors.As(err, &failure): // the store's own error is more precise
 		return WriteOut{}, failure
 	case err != nil:
-		return WriteOut{}, contract.Errorf(contract.Unavailable, "The entry could not be written, and nothing was stored. Try again").Because(err)
+		return WriteOut{}, contract.Errorf(contract.Unavailable,
+			"The entry could not be written, and nothing was stored. Try again").Because(err)
 	}
 	return WriteOut{Success: true, BytesWritten: place.Bytes, LineNumber: place.Line, Timestamp: t.Now()}, nil
 }

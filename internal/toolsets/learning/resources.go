@@ -26,7 +26,8 @@ const maxText = engine.MaxRead - 1<<10
 func (resources) Templates() []engine.Template {
 	return []engine.Template{{
 		URI: memoryTemplate, Name: "memory", Title: "Memory file",
-		Description: "A memory file, oldest entry first. If it is over 4 MiB: its last 4 MiB, from the start of a line, and a note that says so.",
+		Description: "A memory file, oldest entry first. If it is over 4 MiB: " +
+			"its last 4 MiB, from the start of a line, and a note that says so.",
 	}}
 }
 
@@ -88,7 +89,8 @@ func (s resources) Read(ctx context.Context, uri string) ([]engine.Contents, err
 		return []engine.Contents{contents}, nil
 	}
 	if len(tail.Text) == 0 {
-		return nil, contract.Errorf(contract.TooLarge, "%s ends in a line of more than %d bytes, which is too long to read", uri, maxText).With("uri", uri)
+		return nil, contract.Errorf(contract.TooLarge,
+			"%s ends in a line of more than %d bytes, which is too long to read", uri, maxText).With("uri", uri)
 	}
 	note := fmt.Sprintf("%s is %d bytes. These are its last %d bytes, from the start of a line; the %d bytes before them are left out.",
 		file, tail.Before+int64(len(tail.Text)), len(tail.Text), tail.Before)

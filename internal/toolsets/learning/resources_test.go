@@ -286,7 +286,7 @@ func TestLongLogs(t *testing.T) {
 	}
 	got, err = s.Read(context.Background(), ann, "memory://best_practices.md")
 	if err != nil || got[0].Text != "" || string(got[0].Blob) != "caf\xe9\n" {
-		t.Errorf("what is no text is given as bytes: %v %v", got, err)
+		t.Errorf("a file that is not text must be returned as bytes: %v %v", got, err)
 	}
 }
 
@@ -400,7 +400,7 @@ func TestRecordDecision(t *testing.T) {
 		}
 		texts, _ = s.start(t, "record_decision", map[string]string{"title": "Use SQLite"})
 		if strings.Contains(texts[0], "Context:") {
-			t.Errorf("%s: a context that nobody gave: %s", edition, texts[0])
+			t.Errorf("%s: the prompt has a context that was not given: %s", edition, texts[0])
 		}
 		if _, _, err := s.StartPrompt(context.Background(), ann, "record_decision", nil); kindOf(err) != contract.Invalid {
 			t.Errorf("%s: without a title: %v", edition, err)

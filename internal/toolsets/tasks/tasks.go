@@ -204,7 +204,8 @@ func failure(ctx context.Context, err error) error {
 		return nil
 	case errors.Is(err, ErrUnknown):
 		return contract.Errorf(contract.Unavailable,
-			"It is unknown whether the change was made; repeat the call with the same idempotency key, or list the tasks first").Because(err)
+			"It is unknown whether the change was made; repeat the call with the same "+
+				"idempotency key, or list the tasks first").Because(err)
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return err
 	default:

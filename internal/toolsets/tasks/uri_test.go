@@ -21,13 +21,13 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, cursor string, id int64) {
 		after, err := list.resume(cursor)
 		if err == nil && (after < 1 || list.cursor(after) != cursor) {
-			t.Errorf("%q leads on from %d", cursor, after)
+			t.Errorf("%q continues after %d", cursor, after)
 		}
 		if id < 1 {
 			return
 		}
 		if after, err := list.resume(list.cursor(id)); err != nil || after != id {
-			t.Errorf("the cursor of %d leads on from %d, error %v", id, after, err)
+			t.Errorf("the cursor of %d continues after %d, error %v", id, after, err)
 		}
 	})
 }
