@@ -229,7 +229,7 @@ func (w *work) checkAudit() error {
 		return nil
 	}
 	if err := w.engine.Audit.Ready(w.started); err != nil {
-		return contract.Errorf(contract.Unavailable, "The audit record cannot be kept, so %s was not run; try again later",
+		return contract.Errorf(contract.Unavailable, "The audit record cannot be written, so %s was not run; try again later",
 			w.tool.Name).Because(err)
 	}
 	return nil

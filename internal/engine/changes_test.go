@@ -161,7 +161,7 @@ func TestWatch(t *testing.T) {
 		passPolls(5)
 		listener.expect(t, "nothing is watched")
 		if more := b.polls.Load() - polls; more != 0 {
-			t.Errorf("%d looks though nothing is watched", more)
+			t.Errorf("%d polls though nothing is watched", more)
 		}
 
 		again := e.Watch("a://none")
@@ -198,11 +198,11 @@ func TestWatchersShareOnePoll(t *testing.T) {
 			stops[i] = e.Watch("a://1")
 		}
 		if polls := b.polls.Swap(0); polls != 1 {
-			t.Errorf("%d looks to begin with, want 1", polls)
+			t.Errorf("%d polls to begin with, want 1", polls)
 		}
 		passPolls(10)
 		if polls := b.polls.Load(); polls != 10 {
-			t.Errorf("%d looks in 5 s, want 10", polls)
+			t.Errorf("%d polls in 5 s, want 10", polls)
 		}
 		for _, stop := range stops[1:] {
 			stop()
@@ -236,7 +236,7 @@ func TestOneGoroutinePolls(t *testing.T) {
 		b.polls.Store(0)
 		passPolls(10)
 		if polls := b.polls.Load(); polls != 20 {
-			t.Errorf("%d looks at two addresses in 5 s, want 20", polls)
+			t.Errorf("%d polls of two URIs in 5 s, want 20", polls)
 		}
 		stop()
 		other()

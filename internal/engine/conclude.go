@@ -32,7 +32,7 @@ func (w *work) conclude(ctx context.Context, answer jsontree.Value, err error) R
 	record := w.record(&result, took)
 	if auditErr := w.engine.writeAudit(ctx, record, w.wrote()); auditErr != nil && w.wrote() && result.Err == nil {
 		result.fail(contract.Errorf(contract.Unavailable,
-			"The call was carried out, but its audit record could not be kept; do not repeat it").Because(auditErr))
+			"The call was carried out, but its audit record could not be written; do not repeat it").Because(auditErr))
 		record = w.record(&result, took)
 	}
 	info := telemetry.Call{Method: "tools/call", Tool: w.tool.ID, Connection: w.call.Connection}

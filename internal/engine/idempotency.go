@@ -40,7 +40,7 @@ func (w *work) replay(ctx context.Context, args *jsontree.Value) (answer jsontre
 		return answer, nil
 	}
 	if w.engine.Once == nil {
-		return answer, contract.Errorf(contract.Invalid, "This server keeps no idempotency keys; call %s without one", w.tool.Name)
+		return answer, contract.Errorf(contract.Invalid, "This server does not store idempotency keys; call %s without one", w.tool.Name)
 	}
 	w.request = w.digest(args)
 	limited := w.engine.withDeadline(ctx, w.engine.timeout(w.tool), w.caller(), w.call.Grant, nil)
@@ -153,11 +153,12 @@ func (w *work) keyError(ctx context.Context, err error) error {
 	case errors.Is(err, idempotency.ErrOther):
 		return refuse(contract.Conflict, "Idempotency key %s was used for another call; use a new key", w.next.Key)
 	case errors.Is(err, idempotency.ErrBusy):
-		return refuse(contract.Unavailable, "The call with idempotency key %s is still under way; repeat it in a moment", w.next.Key)
+		return refuse(contract.Unavailable, "The call with idempotency key %s is still running; repeat it in a moment", w.next.Key)
 	case w.ran && w.tool.transactional:
 		return refuse(contract.Unavailable, "Whether %s was carried out is not known; repeat it with the same idempotency key", w.tool.Name)
 	case w.ran:
-		return refuse(contract.Unavailable, "%s was carried out, but its idempotency key could not be kept; do not repeat it", w.tool.Name)
+		return refuse(contract.Unavailable, "%s was carried out, but its idempotency key could not be stored; do not repeat it",
+			w.tool.Name)
 	case errors.Is(err, idempotency.ErrUnknown):
 		return refuse(contract.Conflict, "Whether the call with idempotency key %s was carried out is not known, because it broke off; "+
 			"check that, and use a new key if it was not", w.next.Key)

@@ -155,7 +155,7 @@ func TestBadKeys(t *testing.T) {
 func TestNoKeyStore(t *testing.T) {
 	r := newRig(t, nil)
 	got := r.keyed(t, "k", good)
-	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "keeps no idempotency keys") ||
+	if got.Err == nil || got.Err.Kind != contract.Invalid || !strings.Contains(got.Err.Message, "does not store idempotency keys") ||
 		r.handled() != 0 {
 		t.Errorf("result %s", got.Body)
 	}
@@ -333,16 +333,16 @@ func TestKeyStoreFails(t *testing.T) {
 		want                string
 	}{
 		{name: "cannot be read", find: down, kind: contract.Unavailable, want: "so note was not run; try again"},
-		{name: "busy", find: idempotency.ErrBusy, kind: contract.Unavailable, want: "key k is still under way; repeat it in a moment"},
+		{name: "busy", find: idempotency.ErrBusy, kind: contract.Unavailable, want: "key k is still running; repeat it in a moment"},
 		{name: "unknown", find: idempotency.ErrUnknown, kind: contract.Conflict, want: "was carried out is not known"},
 		{name: "cannot claim", before: down, kind: contract.Unavailable, want: "so note was not run; try again"},
-		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still under way"},
+		{name: "others were faster", before: idempotency.ErrBusy, transactional: true, kind: contract.Unavailable, want: "still running"},
 		{name: "another call was faster", after: idempotency.ErrOther, transactional: true, kind: contract.Conflict,
 			want: "was used for another call"},
 		{name: "lost inside", after: down, transactional: true, kind: contract.Unavailable,
 			want: "Whether note was carried out is not known; repeat it with the same idempotency key"},
 		{name: "lost outside", after: idempotency.ErrUnknown, kind: contract.Unavailable,
-			want: "note was carried out, but its idempotency key could not be kept; do not repeat it"},
+			want: "note was carried out, but its idempotency key could not be stored; do not repeat it"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := keyedRig(t, &failingStore{&idempotencytest.Memory{}, tc.find, tc.before, tc.after}, tc.transactional)
@@ -419,7 +419,7 @@ func TestConcurrentCallsWithOneKey(t *testing.T) {
 		for range 16 {
 			all.Go(func() {
 				got, err := e.Call(t.Context(), engine.Call{Tool: "note", Principal: "ann", Key: "k", Args: args})
-				busy := got.Err != nil && strings.Contains(got.Err.Message, "still under way")
+				busy := got.Err != nil && strings.Contains(got.Err.Message, "still running")
 				if err != nil || !busy && string(got.Body) != `{"said":"1"}` {
 					t.Errorf("%s, %v", got.Body, err)
 				}

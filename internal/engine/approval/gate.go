@@ -232,7 +232,8 @@ func storeFailed(ctx context.Context, s Subject, err error) error {
 
 // Unreachable returns the error for a caller when the store fails or cannot be opened.
 func Unreachable(s Subject, cause error) error {
-	return contract.Errorf(contract.Unavailable, "Approvals cannot be reached right now, so %s was not run; try again later", s.Tool).
+	return contract.Errorf(contract.Unavailable,
+		"The approval store cannot be reached right now, so %s was not run; try again later", s.Tool).
 		Because(cause)
 }
 

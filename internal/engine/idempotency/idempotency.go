@@ -24,7 +24,7 @@ const Grace = 2 * time.Minute
 // These errors say why a call with a key is neither carried out nor answered.
 var (
 	ErrOther   = errors.New("the key was used for another call")
-	ErrBusy    = errors.New("a call with the key is under way")
+	ErrBusy    = errors.New("a call with the key is still running")
 	ErrUnknown = errors.New("whether the call with the key was carried out is not known")
 )
 

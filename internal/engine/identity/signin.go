@@ -89,11 +89,11 @@ func (s *SignIn) read(token string) (linkClaims, error) {
 	}
 	text, err := base64.RawURLEncoding.DecodeString(body)
 	if err != nil {
-		return linkClaims{}, fmt.Errorf("read a link that was signed: %w", err)
+		return linkClaims{}, fmt.Errorf("decode signed link: %w", err)
 	}
 	var claims linkClaims
 	if err := json.Unmarshal(text, &claims); err != nil {
-		return linkClaims{}, fmt.Errorf("read a link that was signed: %w", err)
+		return linkClaims{}, fmt.Errorf("decode signed link: %w", err)
 	}
 	if s.Now().Unix() >= claims.Expires {
 		return linkClaims{}, badLink("has expired")

@@ -267,7 +267,7 @@ func storeFailed(ctx context.Context, err error) error {
 	if kind := contract.AsError(err).Kind; kind == contract.NotFound || kind == contract.Limited {
 		return err
 	}
-	return contract.Errorf(contract.Unavailable, "Tasks cannot be reached right now; try again later").Because(err)
+	return contract.Errorf(contract.Unavailable, "The task store cannot be reached right now; try again later").Because(err)
 }
 
 // current returns the current state of a task. It finds no task that is expired or belongs to

@@ -97,7 +97,7 @@ func empty(t *testing.T, s auditindex.Store) {
 	b := NewBook()
 	x := indexOf(b, s)
 	if n := total(t, x, auditindex.Filter{}); n != 0 {
-		t.Errorf("%d calls before the first look", n)
+		t.Errorf("%d calls before the first update", n)
 	}
 	settled(t, b, x)
 	page, err := x.Page(t.Context(), auditindex.Filter{Tool: "none"}, "", 10)
