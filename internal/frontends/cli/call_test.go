@@ -49,8 +49,8 @@ type listOut struct {
 
 func (o listOut) Notes() engine.Notes { return o.notes }
 
-// TestBareList: the list goes to scripts as every other face gives it, and what is
-// missing of it is told to the person.
+// TestBareList checks that stdout has the same list as the other front ends, and stderr says how
+// much of it is missing.
 func TestBareList(t *testing.T) {
 	set := enginetest.Load(t, "name: demo\ntitle: Demo\ndescription: For tests.\nshape: plain\n", map[string]string{"list": listYAML})
 	list := func(_ context.Context, in listIn) (listOut, error) {
@@ -58,7 +58,7 @@ func TestBareList(t *testing.T) {
 	}
 	e := enginetest.New(t, set, map[string]engine.Handler{"list": engine.Handle(list)}, engine.Options{})
 	for total, want := range map[string]string{
-		"0": "", "7": "(cut: showing 2 of 7)\n", "-1": "(cut: showing 2, and there are more)\n",
+		"0": "", "7": "(truncated: showing 2 of 7)\n", "-1": "(truncated: showing 2, and there are more)\n",
 	} {
 		var printed, told bytes.Buffer
 		program := &cli.Program{
@@ -77,7 +77,7 @@ func TestBareList(t *testing.T) {
 	}
 }
 
-// toolsOnly is a workspace that can do nothing but call tools.
+// toolsOnly is a workspace that can only call tools.
 type toolsOnly struct {
 	cli.Workspace
 	engine *engine.Engine

@@ -40,7 +40,7 @@ func (p *Program) lintTarget(args []string) ([]*contract.Set, error) {
 	}
 	sets, err := contract.LoadAll(os.DirFS(args[0]))
 	if err == nil && len(sets) == 0 {
-		err = fmt.Errorf("no _set.yaml beneath %s", args[0])
+		err = fmt.Errorf("no _set.yaml in %s or its subfolders", args[0])
 	}
 	return sets, err
 }
@@ -78,7 +78,7 @@ func (p *Program) scaffold(dir, name string) error {
 		return usageError{err}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder: %w", err)
+		return fmt.Errorf("create the folder: %w", err)
 	}
 	file := filepath.Join(dir, name+".yaml")
 	if err := createFile(file, draft); err != nil {
@@ -98,7 +98,7 @@ func (p *Program) scaffold(dir, name string) error {
 	return nil
 }
 
-// createFile writes a file that must not be there yet.
+// createFile writes a new file. It fails if the file exists.
 func createFile(name string, content []byte) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
@@ -149,7 +149,7 @@ func (p *Program) printReview(report []contract.ToolReview) {
 	}
 }
 
-// loadContracts reads a catalog, or a single contract as a set of its own.
+// loadContracts reads a catalog, or a single contract as a set of one.
 func loadContracts(file string) ([]*contract.Set, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

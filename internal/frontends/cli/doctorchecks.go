@@ -20,21 +20,22 @@ import (
 	"remit/internal/frontends/cli/clients"
 )
 
-// How long what doctor asks may take.
+// The timeouts of the checks of doctor.
 const (
-	askPatience   = 3 * time.Second
-	startPatience = 10 * time.Second
+	healthTimeout  = 3 * time.Second
+	versionTimeout = 10 * time.Second
 )
 
-// noRecordFix is for a data folder that nobody can write in.
-const noRecordFix = "Give yourself the right to write there, or name another folder with --data. Until then no call is on record, so none is carried out."
+// noRecordFix is the fix for a data folder that cannot be written.
+const noRecordFix = "Make the folder writable, or name another one with --data. Until then every call is refused, because it cannot be recorded."
 
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// wrapped breaks a text into lines of so many columns; fewer than 20 are no limit.
+// wrapped breaks text into lines of at most room columns. It does not break lines if room is below
+// 20.
 func wrapped(text string, room int) []string {
 	if room < 20 {
 		return []string{text}
@@ -50,21 +51,21 @@ func wrapped(text string, room int) []string {
 	return append(lines, line)
 }
 
-// checkWorkspace reads the root, and writes there what it then removes.
+// checkWorkspace checks that the root can be read, and written by creating and removing a file.
 func checkWorkspace(s *Settings) Check {
 	c := Check{Name: "workspace", Status: Well, Found: s.Root + " can be read and written"}
 	if _, err := os.ReadDir(s.Root); err != nil {
-		return Check{"workspace", Failed, fmt.Sprintf("%s cannot be read: %v", s.Root, reasonOf(err)), "Give yourself the right to read it, or name another with --root."}
+		return Check{"workspace", Failed, fmt.Sprintf("%s cannot be read: %v", s.Root, reasonOf(err)), "Make it readable, or name another folder with --root."}
 	}
 	if s.ReadOnly {
-		c.Found = s.Root + " can be read; --read-only keeps it from being written"
+		c.Found = s.Root + " can be read; --read-only prevents writes"
 	} else if err := tryWriting(s.Root); err != nil {
-		return Check{"workspace", Warned, fmt.Sprintf("%s cannot be written: %v", s.Root, err), "Give yourself the right to write there, or use --read-only so that no tool offers to."}
+		return Check{"workspace", Warned, fmt.Sprintf("%s cannot be written: %v", s.Root, err), "Make it writable, or use --read-only so that no tool that writes is offered."}
 	}
 	return c
 }
 
-// tryWriting makes a file and removes it.
+// tryWriting creates a file and removes it.
 func tryWriting(folder string) error {
 	f, err := os.CreateTemp(folder, ".remit-doctor-*")
 	if err != nil {
@@ -73,7 +74,7 @@ func tryWriting(folder string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// reasonOf leaves out the path or the address that the message names already.
+// reasonOf removes the path or the address from an error, because the message already has it.
 func reasonOf(err error) error {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
@@ -84,33 +85,33 @@ func reasonOf(err error) error {
 	return err
 }
 
-// checkData looks at Remit's own folder, as it is: it is made with the first that is
-// kept there.
+// checkData checks the data folder. It does not create the folder: Remit does that when it first
+// stores something.
 func checkData(s *Settings) []Check {
 	info, err := os.Lstat(s.Data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Check{checkMaking(s.Data)}
+		return []Check{checkCanCreate(s.Data)}
 	case err != nil:
-		return []Check{{"data", Failed, fmt.Sprintf("%s cannot be looked at: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
+		return []Check{{"data", Failed, fmt.Sprintf("%s cannot be read: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
 	case info.Mode()&fs.ModeSymlink != 0:
-		return []Check{{"data", Failed, s.Data + " is a link", "A workspace could lead your data elsewhere with it. Remove it, or name the folder that it leads to with --data."}}
+		return []Check{{"data", Failed, s.Data + " is a symbolic link", "A workspace could redirect your data with it. Remove it, or name its target with --data."}}
 	case !info.IsDir():
-		return []Check{{"data", Failed, s.Data + " is no folder", "Move it away, or name another folder with --data."}}
+		return []Check{{"data", Failed, s.Data + " is not a folder", "Move it away, or name another folder with --data."}}
 	}
 	checks := []Check{{"data", Well, s.Data + " can be written", ""}}
 	if err := tryWriting(s.Data); err != nil {
 		checks[0] = Check{"data", Failed, fmt.Sprintf("%s cannot be written: %v", s.Data, err), noRecordFix}
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 && runtime.GOOS != "windows" {
-		checks = append(checks, Check{"data mode", Warned, fmt.Sprintf("%s has mode %o: others on this machine can look into it", s.Data, info.Mode().Perm()), "chmod 700 " + s.Data})
+		checks = append(checks, Check{"data mode", Warned, fmt.Sprintf("%s has mode %o: others on this machine can read it", s.Data, info.Mode().Perm()), "chmod 700 " + s.Data})
 	}
 	return append(checks, checkIgnored(s)...)
 }
 
-// checkMaking tells whether a folder that is not there could be made: somebody could
-// write in the first above it that is there.
-func checkMaking(folder string) Check {
+// checkCanCreate checks whether a missing folder can be created: its nearest existing parent must
+// be writable.
+func checkCanCreate(folder string) Check {
 	above := filepath.Dir(folder)
 	for ; above != filepath.Dir(above); above = filepath.Dir(above) {
 		if _, err := os.Lstat(above); err == nil {
@@ -118,12 +119,12 @@ func checkMaking(folder string) Check {
 		}
 	}
 	if err := tryWriting(above); err != nil {
-		return Check{"data", Failed, fmt.Sprintf("%s is not there and cannot be made: %v", folder, err), noRecordFix}
+		return Check{"data", Failed, fmt.Sprintf("%s does not exist and cannot be created: %v", folder, err), noRecordFix}
 	}
-	return Check{"data", Well, folder + " is not there yet; it is made when something is first kept", ""}
+	return Check{"data", Well, folder + " does not exist yet; Remit creates it when it first stores something", ""}
 }
 
-// checkIgnored tells whether git keeps its hands off a data folder in a repository.
+// checkIgnored checks that git ignores a data folder inside a repository.
 func checkIgnored(s *Settings) []Check {
 	beneath, err := filepath.Rel(s.Root, s.Data)
 	if err != nil || !filepath.IsLocal(beneath) || !isInRepository(s.Root) {
@@ -133,7 +134,7 @@ func checkIgnored(s *Settings) []Check {
 	if err == nil && strings.Contains("\n"+strings.ReplaceAll(string(ignore), "\r", "")+"\n", "\n*\n") {
 		return []Check{{"git", Well, "git ignores " + s.Data, ""}}
 	}
-	return []Check{{"git", Warned, filepath.Join(s.Data, ".gitignore") + " does not say \"*\", so git may take your data along", "echo '*' > " + filepath.Join(s.Data, ".gitignore")}}
+	return []Check{{"git", Warned, filepath.Join(s.Data, ".gitignore") + " has no line \"*\", so git may commit your data", "echo '*' > " + filepath.Join(s.Data, ".gitignore")}}
 }
 
 func isInRepository(folder string) bool {
@@ -142,14 +143,14 @@ func isInRepository(folder string) bool {
 	return err == nil || above != folder && isInRepository(above)
 }
 
-// checkAddress tells whether serve could listen, or does.
+// checkAddress checks whether the address is free for serve, or Remit listens there already.
 func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	const name = "address"
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Addr)
 	if err == nil {
-		_ = listener.Close() // nobody came
+		_ = listener.Close() // no connection was accepted
 		return Check{name, Well, s.Addr + " is free for serve", ""}
 	}
 	scheme := "http://"
@@ -159,16 +160,16 @@ func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	version, status, asked := healthAt(ctx, scheme+s.Addr)
 	switch {
 	case asked != nil:
-		return Check{name, Failed, fmt.Sprintf("serve cannot listen on %s (%v), and what is there does not answer as Remit does", s.Addr, reasonOf(err)), "End what listens there, or choose another address with --addr."}
+		return Check{name, Failed, fmt.Sprintf("serve cannot listen on %s (%v), and the program that listens there is not Remit", s.Addr, reasonOf(err)), "Stop that program, or choose another address with --addr."}
 	case version != p.Version:
-		return Check{name, Warned, fmt.Sprintf("Remit %s serves %s; this is %s", version, s.Addr, p.Version), "Restart \"remit serve\" with this version."}
+		return Check{name, Warned, fmt.Sprintf("Remit %s serves %s; this program is version %s", version, s.Addr, p.Version), "Restart \"remit serve\" with this version."}
 	case status != "ok":
-		return Check{name, Warned, fmt.Sprintf("Remit serves %s, and is %s", s.Addr, status), "Its log says which part does not work; GET /health names it."}
+		return Check{name, Warned, fmt.Sprintf("Remit serves %s with status %s", s.Addr, status), "See its log, or GET /health, for the part that does not work."}
 	}
 	return Check{name, Well, "Remit serves " + s.Addr, ""}
 }
 
-// healthAt asks a server whether it is Remit, and how it is.
+// healthAt returns the version and status of a Remit server. It fails if the server is not Remit.
 func healthAt(ctx context.Context, base string) (version, status string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/health", nil)
 	if err != nil {
@@ -176,7 +177,8 @@ func healthAt(ctx context.Context, base string) (version, status string, err err
 	}
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		// The certificate is for a name that others use. Nothing secret is sent, and nothing taken on trust.
+		// The certificate is for the public name, not this address. No secret is sent, and the
+		// answer is only shown.
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, //nolint:gosec // see above
 	}
 	defer client.CloseIdleConnections()
@@ -184,18 +186,18 @@ func healthAt(ctx context.Context, base string) (version, status string, err err
 	if err != nil {
 		return "", "", err
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
-	var said struct {
+	defer func() { _ = response.Body.Close() }() // nothing was written to it
+	var health struct {
 		Status, Version string
 		Checks          map[string]string
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&said); err != nil || said.Version == "" || said.Checks == nil {
-		return "", "", errors.New("it does not say what Remit says")
+	if err := json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&health); err != nil || health.Version == "" || health.Checks == nil {
+		return "", "", errors.New("the answer is not that of Remit")
 	}
-	return said.Version, said.Status, nil
+	return health.Version, health.Status, nil
 }
 
-// checkClock compares the clock with what cannot be in its future.
+// checkClock compares the clock with the build time of this program, which cannot be in the future.
 func (p *Program) checkClock() Check {
 	now := p.Now()
 	c := Check{Name: "clock", Status: Well, Found: now.Format(time.RFC3339)}
@@ -206,55 +208,55 @@ func (p *Program) checkClock() Check {
 	info, err := os.Stat(path)
 	if err == nil && info.ModTime().After(now.Add(24*time.Hour)) {
 		c.Status = Warned
-		c.Found = fmt.Sprintf("the clock says %s, but this program was made at %s", now.Format(time.RFC3339), info.ModTime().Format(time.RFC3339))
-		c.Fix = "Set the clock: approvals, tokens and rate limits go by it."
+		c.Found = fmt.Sprintf("the clock shows %s, but this program was built at %s", now.Format(time.RFC3339), info.ModTime().Format(time.RFC3339))
+		c.Fix = "Set the clock: approvals, tokens and rate limits depend on it."
 	}
 	return c
 }
 
-// checkClients looks at the entries of clients that were connected.
+// checkClients checks the entries of Remit in the configuration files of clients.
 func (p *Program) checkClients() []Check {
 	system, err := clients.SystemOf(runtime.GOOS, p.Env)
 	if err != nil {
-		return []Check{{"clients", Warned, err.Error(), "Without it no client can be connected with \"remit install\"."}}
+		return []Check{{"clients", Warned, err.Error(), "Set it; \"remit install\" cannot connect a client without it."}}
 	}
 	var checks []Check
 	connected := 0
 	for _, c := range clients.All() {
-		said, isThere, err := c.Installed(c.File(system), "remit")
+		entry, found, err := c.Installed(c.File(system), "remit")
 		switch {
 		case err != nil:
-			checks = append(checks, Check{"client " + c.Name, Warned, err.Error(), "Mend it there; until then the client may not read it either."})
-		case isThere:
+			checks = append(checks, Check{"client " + c.Name, Warned, err.Error(), "Correct the file there; until then the client may not be able to read it either."})
+		case found:
 			connected++
-			checks = append(checks, p.checkEntry(c, said))
+			checks = append(checks, p.checkEntry(c, entry))
 		}
 	}
 	if connected == 0 {
-		checks = append(checks, Check{"clients", Well, "none is connected by its own file; \"remit install CLIENT\" connects one", ""})
+		checks = append(checks, Check{"clients", Well, "no client has Remit in its own configuration file; \"remit install CLIENT\" connects one", ""})
 	}
 	return checks
 }
 
-// checkEntry tells whether a client would start this program.
-func (p *Program) checkEntry(c *clients.Client, said clients.Entry) Check {
+// checkEntry checks that a client starts this program.
+func (p *Program) checkEntry(c *clients.Client, entry clients.Entry) Check {
 	name, again := "client "+c.Name, "remit install "+c.Name
 	switch {
-	case said.Command == "" && said.URL != "":
-		return Check{name, Well, "connects to " + withoutPassword(said.URL), ""}
-	case !filepath.IsAbs(said.Command):
-		return Check{name, Warned, fmt.Sprintf("starts %q, which is no whole path: it may find another program, or none", said.Command), again}
-	case !isFile(said.Command):
-		return Check{name, Failed, "starts " + said.Command + ", which is not there", again}
+	case entry.Command == "" && entry.URL != "":
+		return Check{name, Well, "connects to " + withoutPassword(entry.URL), ""}
+	case !filepath.IsAbs(entry.Command):
+		return Check{name, Warned, fmt.Sprintf("starts %q, which is not an absolute path: the client may start another program, or none", entry.Command), again}
+	case !isFile(entry.Command):
+		return Check{name, Failed, "starts " + entry.Command + ", which does not exist", again}
 	}
-	if own, err := ownPath(os.Executable); err == nil && samePlace(own, said.Command) {
-		return Check{name, Well, "starts " + said.Command, ""}
+	if own, err := ownPath(os.Executable); err == nil && samePlace(own, entry.Command) {
+		return Check{name, Well, "starts " + entry.Command, ""}
 	}
-	version := versionOf(said.Command)
+	version := versionOf(entry.Command)
 	if version != p.Version {
-		return Check{name, Warned, fmt.Sprintf("starts %s, which says it is %q; this is remit %s", said.Command, version, p.Version), again}
+		return Check{name, Warned, fmt.Sprintf("starts %s, which is %q, not remit %s", entry.Command, version, p.Version), again}
 	}
-	return Check{name, Well, "starts " + said.Command + ", of this version", ""}
+	return Check{name, Well, "starts " + entry.Command + ", which has this version", ""}
 }
 
 func samePlace(a, b string) bool {
@@ -266,18 +268,18 @@ func samePlace(a, b string) bool {
 	return err == nil && os.SameFile(first, second)
 }
 
-// versionOf asks a program that is named as this one is; others are not started.
+// versionOf runs "remit version" of a program named remit. It does not start other programs.
 func versionOf(command string) string {
 	if base := strings.TrimSuffix(filepath.Base(command), ".exe"); base != "remit" {
 		return base
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), startPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), versionTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command, "version")
-	cmd.WaitDelay = time.Second // for what it started itself and left behind
+	cmd.WaitDelay = time.Second // for child processes that it left running
 	out, err := cmd.Output()
 	if err != nil {
-		return "nothing at all"
+		return "unknown"
 	}
 	first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return strings.TrimPrefix(first, "remit ")

@@ -50,10 +50,10 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestTableCutsTheColumnThatGives(t *testing.T) {
+func TestTableShrinksOneColumn(t *testing.T) {
 	t.Parallel()
 	var sheet table
-	sheet.gives = 1
+	sheet.shrink = 1
 	sheet.add("ID", "TITLE", "DUE")
 	sheet.add("7", "Learn to play the piano", "2026-11-16")
 	sheet.add("12", "牛乳を買う", "")
@@ -76,7 +76,7 @@ func TestTableCutsTheColumnThatGives(t *testing.T) {
 	}
 }
 
-// trimmed leaves out the spaces at the end of lines, which nobody sees.
+// trimmed removes the spaces at the end of lines.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -89,7 +89,7 @@ func TestTableFits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.RuneFrom([]rune("ab e\u0301牛🥛ß…")))
-		sheet := table{gives: rapid.IntRange(0, 2).Draw(t, "gives")}
+		sheet := table{shrink: rapid.IntRange(0, 2).Draw(t, "gives")}
 		for range rapid.IntRange(1, 5).Draw(t, "rows") {
 			sheet.add(text.Draw(t, "a"), text.Draw(t, "b"), text.Draw(t, "c"))
 		}

@@ -17,7 +17,7 @@ import (
 	"remit/internal/engine/identity"
 )
 
-// office is a workspace that can do nothing but tell who calls.
+// office is a workspace that can only manage identities.
 type office struct {
 	Workspace
 	tokens identity.Tokens
@@ -55,7 +55,7 @@ func (*office) ConsoleURL(path string) string { return "http://127.0.0.1:8722" +
 func (*office) Reach(context.Context) error   { return nil }
 func (*office) Close() error                  { return nil }
 
-// The office keeps tokens as simply as it can; sqlstore is what keeps the promises.
+// The office stores tokens in memory; the real store is sqlstore.
 func (o *office) Add(_ context.Context, t identity.Token) error {
 	o.kept = append([]identity.Token{t}, o.kept...)
 	return nil
@@ -82,7 +82,7 @@ func (o *office) Revoke(_ context.Context, name string, now time.Time) (identity
 
 func (*office) Use(context.Context, string, time.Time) error { return nil }
 
-// room is where sessions are, the newest last.
+// room stores sessions in memory, newest last.
 type room struct {
 	identity.SessionStore
 	people []identity.Session
@@ -103,7 +103,7 @@ func (r *room) End(_ context.Context, hash string) error {
 	return nil
 }
 
-// clerk types commands about tokens.
+// clerk runs commands about tokens.
 type clerk struct {
 	t      *testing.T
 	office *office
@@ -117,10 +117,10 @@ func newClerk(t *testing.T) *clerk {
 	return c
 }
 
-// types runs a command and gives what it says; it must end with the exit code.
+// types runs a command and returns its output. The command must end with the exit code.
 func (c *clerk) types(code int, args ...string) (out, errOut string) {
 	c.t.Helper()
-	var said, complained bytes.Buffer
+	var stdout, stderr bytes.Buffer
 	program := &Program{
 		Version: "test",
 		Open:    func(context.Context, Settings, *slog.Logger) (Workspace, error) { return c.office, nil },
@@ -131,24 +131,24 @@ func (c *clerk) types(code int, args ...string) (out, errOut string) {
 		Now:    func() time.Time { return c.now },
 		Args:   append([]string{"token"}, append(args, "--root", c.t.TempDir())...),
 		Env:    func(string) (string, bool) { return "", false },
-		Stdin:  strings.NewReader(""), Stdout: &said, Stderr: &complained,
+		Stdin:  strings.NewReader(""), Stdout: &stdout, Stderr: &stderr,
 	}
 	if got := program.Main(c.t.Context()); got != code {
-		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, said.String(), complained.String())
+		c.t.Fatalf("remit token %q ended with %d, want %d\n%s%s", args, got, code, stdout.String(), stderr.String())
 	}
-	return said.String(), complained.String()
+	return stdout.String(), stderr.String()
 }
 
 func contains(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(text, word) {
-			t.Errorf("%q is not said:\n%s", word, text)
+			t.Errorf("%q is not printed:\n%s", word, text)
 		}
 	}
 }
 
-// TestTokenIsPrintedAlone: what a script captures is the token and nothing else.
+// TestTokenIsPrintedAlone checks that stdout has only the token, for scripts.
 func TestTokenIsPrintedAlone(t *testing.T) {
 	c := newClerk(t)
 	out, errOut := c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:write,books:read", "--user", "ada", "--rate", "600/min", "--expires", "2027-01-31")
@@ -156,7 +156,7 @@ func TestTokenIsPrintedAlone(t *testing.T) {
 	if strings.ContainsAny(secret, " \n") {
 		t.Errorf("stdout is %q", out)
 	}
-	contains(t, errOut, `Made the token "ci"`, `books:read, tasks:write for the user "ada" alone, 600/min at most`, "good until 2027-02-01 00:00:00",
+	contains(t, errOut, `Created the token "ci"`, `books:read, tasks:write for the user "ada" only, 600/min at most`, "valid until 2027-02-01 00:00:00",
 		"not shown again", "From now on", `Bearer`)
 	if strings.Contains(errOut, secret) {
 		t.Error("the secret is on stderr as well")
@@ -196,19 +196,19 @@ func TestTokenRefusals(t *testing.T) {
 		args string
 		want string
 	}{
-		{ExitUsage, "create", "say --name, such as --name ci"},
+		{ExitUsage, "create", "add --name, such as --name ci"},
 		{ExitUsage, "create --name ci --scopes task:read", `did you mean "tasks"?`},
 		{ExitUsage, "create --name ci --scopes tasks", "TOOLSET:read or TOOLSET:write"},
 		{ExitUsage, "create --name ci --scopes ,", "at least one scope"},
 		{ExitUsage, "create --name ci --rate 600", "write it like 100/min"},
-		{ExitUsage, "create --name ci --expires soon", "write it like 90d, 12h, 2027-01-31 or never"},
-		{ExitUsage, "create --name ci --expires 2026-11-15", "2026-11-15 is over"},
+		{ExitUsage, "create --name ci --expires soon", "use a value such as 90d, 12h, 2027-01-31 or never"},
+		{ExitUsage, "create --name ci --expires 2026-11-15", "2026-11-15 is in the past"},
 		{ExitUsage, "create --name ci --expires 99999999d", "90d"},
 		{ExitFailed, "create --name ci\u202e", "cannot be seen"},
 		{ExitFailed, "revoke nobody", `There is no token "nobody"; "remit token list" shows`},
 		{ExitUsage, "revoke", "remit token revoke NAME|ID"},
 		{ExitUsage, "link --role root", "must be viewer, approver or admin"},
-		{ExitUsage, "link --expires 10", "write it like 10m, 12h or 7d"},
+		{ExitUsage, "link --expires 10", "use a value such as 10m, 12h or 7d"},
 		{ExitFailed, "link --expires 8d", "7 days"},
 		{ExitUsage, "create ci", "unknown command"},
 		{ExitUsage, "lst", `did you mean "list"?`},
@@ -230,8 +230,8 @@ func TestTokenList(t *testing.T) {
 	for _, name := range []string{"ci", "old", "short", "strange"} {
 		c.types(ExitOK, "create", "--name", name, "--user", "ada", "--expires", map[bool]string{true: "1h", false: "90d"}[name == "short"])
 	}
-	said, _ := c.types(ExitOK, "revoke", "old")
-	contains(t, said, `Revoked the token "old"`, "2026-11-16 23:30:00", "lets nobody in")
+	out, _ = c.types(ExitOK, "revoke", "old")
+	contains(t, out, `Revoked the token "old"`, "2026-11-16 23:30:00", "calls with it are refused")
 	c.office.kept[0].Name, c.office.kept[0].Hash = "strange\u202e", "hash-of-another" // so the seal is not ours
 	c.now = c.now.Add(time.Hour)
 
@@ -296,7 +296,7 @@ func TestTokenLink(t *testing.T) {
 	}
 }
 
-// signIn lets people in at the console.
+// signIn signs people in at the console.
 func (c *clerk) signIn(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
@@ -333,13 +333,13 @@ func TestTokenSignout(t *testing.T) {
 		want string
 		left int
 	}{
-		{ExitUsage, []string{"signout"}, "say whom to sign out", 4},
-		{ExitUsage, []string{"signout", "grace", "--all"}, "say whom to sign out", 4},
+		{ExitUsage, []string{"signout"}, "name the person to sign out", 4},
+		{ExitUsage, []string{"signout", "grace", "--all"}, "name the person to sign out", 4},
 		{ExitFailed, []string{"signout", ""}, "A name is needed", 4},
 		{ExitOK, []string{"signout", "eve"}, `Nobody called "eve" is signed in; "remit token sessions" shows who is`, 4},
-		{ExitOK, []string{"signout", "grace"}, "Sessions that were ended: 2.", 2},
-		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 2.", 0},
-		{ExitOK, []string{"signout", "--all"}, "Sessions that were ended: 0.", 0},
+		{ExitOK, []string{"signout", "grace"}, "Ended sessions: 2.", 2},
+		{ExitOK, []string{"signout", "--all"}, "Ended sessions: 2.", 0},
+		{ExitOK, []string{"signout", "--all"}, "Ended sessions: 0.", 0},
 	} {
 		out, errOut := c.types(tc.code, tc.args...)
 		if contains(t, out+errOut, tc.want); len(c.office.room.people) != tc.left {
@@ -355,8 +355,8 @@ func TestTokenSignout(t *testing.T) {
 	}
 }
 
-// TestTokenDeeds: what gives rights is recorded, and not done if it cannot be.
-func TestTokenDeeds(t *testing.T) {
+// TestTokenAudit checks that granting rights is recorded, and refused if it cannot be recorded.
+func TestTokenAudit(t *testing.T) {
 	c := newClerk(t)
 	c.types(ExitOK, "create", "--name", "ci", "--scopes", "tasks:read", "--user", "ada")
 	c.types(ExitOK, "revoke", "ci")
@@ -385,12 +385,12 @@ func TestTokenDeeds(t *testing.T) {
 	}
 }
 
-// TestWelcome: the link that a server prints is kept in logs, so it is good for an hour
-// alone, and says so.
+// TestWelcome checks that the sign-in link which serve prints is valid for only an hour, because
+// logs keep it, and that the line says so.
 func TestWelcome(t *testing.T) {
 	c := newClerk(t)
-	line := (&Program{}).welcome(c.office)
-	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "good once, within an hour", "remit token link")
+	line := (&Program{}).signInLine(c.office)
+	contains(t, line, "http://127.0.0.1:8722/console/login?token=", "valid once, for an hour", "remit token link")
 	_, rest, _ := strings.Cut(line, "token=")
 	token, _, _ := strings.Cut(rest, " ")
 	printed := c.now
@@ -409,7 +409,7 @@ func TestSpan(t *testing.T) {
 		"10m": 10 * time.Minute, "12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "36500d": 36500 * 24 * time.Hour,
 		"": 0, "d": 0, "0d": 0, "-1d": 0, "1": 0, "1w": 0, "1.5h": 0, "36501d": 0, "99999999999999999999d": 0, "1 d": 0, "1h30m": 0,
 	} {
-		if got, err := span(text); got != want || (err == nil) != (want > 0) {
+		if got, err := parseDuration(text); got != want || (err == nil) != (want > 0) {
 			t.Errorf("%q is %s, error %v", text, got, err)
 		}
 	}
