@@ -69,7 +69,8 @@ func webAddress(target *string) func(string) error {
 		switch {
 		case text == "":
 			return nil
-		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.ContainsAny(text, "?#"):
+		case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil,
+			strings.ContainsAny(text, "?#"):
 			return errors.New("must be a URL such as https://books.example.com, with no user, query or fragment")
 		}
 		*target = strings.TrimRight(text, "/")
@@ -143,7 +144,8 @@ func (f *configFile) checkWithin(root string) error {
 	for _, key := range operatorOnly() {
 		if _, given := f.settings[key]; given {
 			set := setting{key: key}
-			return fmt.Errorf("%s: %s cannot be set by a file in the workspace; use --%s or %s, or name this file with --config", f.place(key), key, set.flag(), set.variable())
+			return fmt.Errorf("%s: %s cannot be set by a file in the workspace; use --%s or %s, or name this file with --config",
+				f.place(key), key, set.flag(), set.variable())
 		}
 	}
 	for _, s := range schemes {
@@ -154,7 +156,8 @@ func (f *configFile) checkWithin(root string) error {
 		for _, place := range places {
 			if !isWithin(root, strings.TrimPrefix(place, s.beneath)) {
 				set := setting{key: s.key}
-				return fmt.Errorf("%s: %s points outside the workspace; set it with --%s or %s instead", f.place(s.key), s.key, set.flag(), set.variable())
+				return fmt.Errorf("%s: %s points outside the workspace; set it with --%s or %s instead",
+					f.place(s.key), s.key, set.flag(), set.variable())
 			}
 		}
 	}

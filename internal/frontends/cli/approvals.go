@@ -80,7 +80,8 @@ func viewOf(r approval.Request) requestView {
 	}
 	return requestView{
 		ID: r.ID, State: r.Stage(time.Now()), Tool: r.Tool, Version: r.Version, Digest: r.Digest, Principal: r.Principal, Arguments: args,
-		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy, Reason: r.Reason, SpentAt: r.SpentAt,
+		CreatedAt: r.CreatedAt, ExpiresAt: r.ExpiresAt, DecidedAt: r.DecidedAt, DecidedBy: r.DecidedBy,
+		Reason: r.Reason, SpentAt: r.SpentAt,
 	}
 }
 
@@ -125,7 +126,8 @@ func (p *Program) decideCommand(verb string, approve bool) *cobra.Command {
 
 func (p *Program) printDecision(r approval.Request, approved bool) {
 	if approved {
-		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n", r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
+		fmt.Fprintf(p.Stdout, "Approved %s: %s may run once with these arguments, until %s.\n",
+			r.ID, r.Tool, r.ExpiresAt.Local().Format(time.DateTime))
 		return
 	}
 	fmt.Fprintf(p.Stdout, "Denied %s: %s was not run.\n", r.ID, r.Tool)

@@ -58,7 +58,8 @@ func (p *Program) printRecords(records []jsontree.Value) {
 	for _, r := range records {
 		at, micros, args := r.Field("time"), r.Field("micros"), r.Field("arguments")
 		caller, frontend, tool, outcome := r.Field("principal"), r.Field("face"), r.Field("tool"), r.Field("outcome")
-		t.add(p.moment(at.Text), caller.Text, frontend.Text, tool.Text, outcome.Text, micros.Text+"µs", approval.Plain(string(args.Append(nil))))
+		t.add(p.moment(at.Text), caller.Text, frontend.Text, tool.Text, outcome.Text,
+			micros.Text+"µs", approval.Plain(string(args.Append(nil))))
 	}
 	t.write(p.Stdout)
 }

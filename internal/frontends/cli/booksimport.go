@@ -55,7 +55,8 @@ func (b *bookCommands) importFrom(cmd *cobra.Command, l *books.Library, place st
 	bar.end()
 	if err != nil {
 		if written := countFiles(done, "created") + countFiles(done, "updated"); written > 0 {
-			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to continue.\n", written+countFiles(done, "unchanged"), plural(len(done.Files), "file"))
+			fmt.Fprintf(b.Stderr, "%d of %s are in the book. Run the same command again to continue.\n",
+				written+countFiles(done, "unchanged"), plural(len(done.Files), "file"))
 		}
 		return err
 	}
@@ -135,7 +136,8 @@ func (b *bookCommands) printImported(done books.Imported) {
 			counts = append(counts, fmt.Sprintf("%d %s", n, outcome))
 		}
 	}
-	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n", plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
+	fmt.Fprintf(b.Stdout, "Imported %s (%s) into %s, %q: %s.\n",
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title), strings.Join(counts, ", "))
 	if done.Links > 0 {
 		fmt.Fprintf(b.Stdout, "Updated %s to the new paths.\n", plural(done.Links, "link"))
 	}
@@ -167,5 +169,6 @@ func (b *bookCommands) printPlan(done books.Imported) {
 	}
 	lines.write(b.Stdout)
 	b.printLeft(done)
-	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing was written.\n", plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
+	fmt.Fprintf(b.Stdout, "%s (%s) would go into %s, %q. Nothing was written.\n",
+		plural(len(done.Files), "file"), size(done.Bytes), done.Book, approval.Plain(done.Title))
 }

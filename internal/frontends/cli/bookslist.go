@@ -59,7 +59,8 @@ func (b *bookCommands) create() *cobra.Command {
 			return err
 		}
 		return b.show(made, func() {
-			fmt.Fprintf(b.Stdout, "Created %s, %q: book.yaml, a lesson and a summary in the library.\n", made.ID, approval.Plain(made.Title))
+			fmt.Fprintf(b.Stdout, "Created %s, %q: book.yaml, a lesson and a summary in the library.\n",
+				made.ID, approval.Plain(made.Title))
 		})
 	})
 	c.Flags().StringVar(&title, "title", "", "title of the book (default: made from the id)")

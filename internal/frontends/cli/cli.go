@@ -180,7 +180,8 @@ func (p *Program) completeFlags(root *cobra.Command) {
 		"log-level":   {"debug", "info", "warn", "error"},
 	}
 	for name, words := range values {
-		_ = root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+		fixed := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+		_ = root.RegisterFlagCompletionFunc(name, fixed) // the flag was just added
 	}
 	_ = root.RegisterFlagCompletionFunc("toolsets", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		sets, err := p.Catalog()
@@ -379,5 +380,6 @@ func (p *Program) signInLine(w Workspace) string {
 	if err != nil {
 		return fmt.Sprintf("Console: cannot create a sign-in link (%s)\n", message(err))
 	}
-	return fmt.Sprintf("Console: %s (valid once, for an hour; \"remit token link\" creates another)\n", identities.ConsoleURL("/console/login?token="+token))
+	return fmt.Sprintf("Console: %s (valid once, for an hour; \"remit token link\" creates another)\n",
+		identities.ConsoleURL("/console/login?token="+token))
 }

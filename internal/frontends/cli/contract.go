@@ -88,7 +88,8 @@ func (p *Program) scaffold(dir, name string) error {
 	if err != nil {
 		return fmt.Errorf("name the set: %w", err)
 	}
-	if err := createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set))); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = createFile(filepath.Join(dir, "_set.yaml"), contract.DraftSet(filepath.Base(set)))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("write the draft: %w", err)
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. Now:\n"+

@@ -56,12 +56,19 @@ func (p *Program) doctorCommand() *cobra.Command {
 // runChecks runs all checks. A problem that prevents further checks is reported like any other.
 func (p *Program) runChecks(cmd *cobra.Command) []Check {
 	checks := []Check{
-		{Name: "version", Status: Well, Found: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)},
+		{
+			Name: "version", Status: Well,
+			Found: fmt.Sprintf("remit %s, %s, %s on %s", p.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH),
+		},
 		p.checkClock(),
 	}
 	settings, err := resolveSettings(cmd.Flags(), p.Env)
 	if err != nil {
-		checks = append(checks, Check{"configuration", Failed, message(err), "Correct the setting; \"remit init\" writes a file that explains every setting."})
+		checks = append(checks, Check{
+			"configuration", Failed,
+			message(err),
+			"Correct the setting; \"remit init\" writes a file that explains every setting.",
+		})
 		return append(checks, p.checkClients()...)
 	}
 	checks = append(checks, checkConfiguration(&settings), checkWorkspace(&settings))
@@ -95,7 +102,8 @@ func checkConfiguration(s *Settings) Check {
 	}
 	if loosened := s.Loosened(); len(loosened) > 0 {
 		c.Status, c.Found = Warned, fmt.Sprintf("%s switches off protections: %s", s.Config, strings.Join(loosened, ", "))
-		c.Fix = "Anybody who can write that file can switch off protections. Remove the setting from it, or set it by flag or environment variable."
+		c.Fix = "Anybody who can write that file can switch off protections. Remove the setting from it, or set it by " +
+			"flag or environment variable."
 	}
 	return c
 }

@@ -27,7 +27,8 @@ const (
 )
 
 // noRecordFix is the fix for a data folder that cannot be written.
-const noRecordFix = "Make the folder writable, or name another one with --data. Until then every call is refused, because it cannot be recorded."
+const noRecordFix = "Make the folder writable, or name another one with --data. Until then every call is refused, " +
+	"because it cannot be recorded."
 
 func isFile(name string) bool {
 	info, err := os.Stat(name)
@@ -55,12 +56,20 @@ func wrapped(text string, room int) []string {
 func checkWorkspace(s *Settings) Check {
 	c := Check{Name: "workspace", Status: Well, Found: s.Root + " can be read and written"}
 	if _, err := os.ReadDir(s.Root); err != nil {
-		return Check{"workspace", Failed, fmt.Sprintf("%s cannot be read: %v", s.Root, reasonOf(err)), "Make it readable, or name another folder with --root."}
+		return Check{
+			"workspace", Failed,
+			fmt.Sprintf("%s cannot be read: %v", s.Root, reasonOf(err)),
+			"Make it readable, or name another folder with --root.",
+		}
 	}
 	if s.ReadOnly {
 		c.Found = s.Root + " can be read; --read-only prevents writes"
 	} else if err := tryWriting(s.Root); err != nil {
-		return Check{"workspace", Warned, fmt.Sprintf("%s cannot be written: %v", s.Root, err), "Make it writable, or use --read-only so that no tool that writes is offered."}
+		return Check{
+			"workspace", Warned,
+			fmt.Sprintf("%s cannot be written: %v", s.Root, err),
+			"Make it writable, or use --read-only so that no tool that writes is offered.",
+		}
 	}
 	return c
 }
@@ -95,7 +104,11 @@ func checkData(s *Settings) []Check {
 	case err != nil:
 		return []Check{{"data", Failed, fmt.Sprintf("%s cannot be read: %v", s.Data, reasonOf(err)), "Name another folder with --data."}}
 	case info.Mode()&fs.ModeSymlink != 0:
-		return []Check{{"data", Failed, s.Data + " is a symbolic link", "A workspace could redirect your data with it. Remove it, or name its target with --data."}}
+		return []Check{{
+			"data", Failed,
+			s.Data + " is a symbolic link",
+			"A workspace could redirect your data with it. Remove it, or name its target with --data.",
+		}}
 	case !info.IsDir():
 		return []Check{{"data", Failed, s.Data + " is not a folder", "Move it away, or name another folder with --data."}}
 	}
@@ -104,7 +117,11 @@ func checkData(s *Settings) []Check {
 		checks[0] = Check{"data", Failed, fmt.Sprintf("%s cannot be written: %v", s.Data, err), noRecordFix}
 	}
 	if open := info.Mode().Perm() & 0o077; open != 0 && runtime.GOOS != "windows" {
-		checks = append(checks, Check{"data mode", Warned, fmt.Sprintf("%s has mode %o: others on this machine can read it", s.Data, info.Mode().Perm()), "chmod 700 " + s.Data})
+		checks = append(checks, Check{
+			"data mode", Warned,
+			fmt.Sprintf("%s has mode %o: others on this machine can read it", s.Data, info.Mode().Perm()),
+			"chmod 700 " + s.Data,
+		})
 	}
 	return append(checks, checkIgnored(s)...)
 }
@@ -134,7 +151,11 @@ func checkIgnored(s *Settings) []Check {
 	if err == nil && strings.Contains("\n"+strings.ReplaceAll(string(ignore), "\r", "")+"\n", "\n*\n") {
 		return []Check{{"git", Well, "git ignores " + s.Data, ""}}
 	}
-	return []Check{{"git", Warned, filepath.Join(s.Data, ".gitignore") + " has no line \"*\", so git may commit your data", "echo '*' > " + filepath.Join(s.Data, ".gitignore")}}
+	return []Check{{
+		"git", Warned,
+		filepath.Join(s.Data, ".gitignore") + " has no line \"*\", so git may commit your data",
+		"echo '*' > " + filepath.Join(s.Data, ".gitignore"),
+	}}
 }
 
 func isInRepository(folder string) bool {
@@ -160,11 +181,23 @@ func (p *Program) checkAddress(ctx context.Context, s *Settings) Check {
 	version, status, asked := healthAt(ctx, scheme+s.Addr)
 	switch {
 	case asked != nil:
-		return Check{name, Failed, fmt.Sprintf("serve cannot listen on %s (%v), and the program that listens there is not Remit", s.Addr, reasonOf(err)), "Stop that program, or choose another address with --addr."}
+		return Check{
+			name, Failed,
+			fmt.Sprintf("serve cannot listen on %s (%v), and the program that listens there is not Remit", s.Addr, reasonOf(err)),
+			"Stop that program, or choose another address with --addr.",
+		}
 	case version != p.Version:
-		return Check{name, Warned, fmt.Sprintf("Remit %s serves %s; this program is version %s", version, s.Addr, p.Version), "Restart \"remit serve\" with this version."}
+		return Check{
+			name, Warned,
+			fmt.Sprintf("Remit %s serves %s; this program is version %s", version, s.Addr, p.Version),
+			"Restart \"remit serve\" with this version.",
+		}
 	case status != "ok":
-		return Check{name, Warned, fmt.Sprintf("Remit serves %s with status %s", s.Addr, status), "See its log, or GET /health, for the part that does not work."}
+		return Check{
+			name, Warned,
+			fmt.Sprintf("Remit serves %s with status %s", s.Addr, status),
+			"See its log, or GET /health, for the part that does not work.",
+		}
 	}
 	return Check{name, Well, "Remit serves " + s.Addr, ""}
 }
@@ -191,7 +224,8 @@ func healthAt(ctx context.Context, base string) (version, status string, err err
 		Status, Version string
 		Checks          map[string]string
 	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&health); err != nil || health.Version == "" || health.Checks == nil {
+	err = json.NewDecoder(io.LimitReader(response.Body, 64<<10)).Decode(&health)
+	if err != nil || health.Version == "" || health.Checks == nil {
 		return "", "", errors.New("the answer is not that of Remit")
 	}
 	return health.Version, health.Status, nil
@@ -208,7 +242,8 @@ func (p *Program) checkClock() Check {
 	info, err := os.Stat(path)
 	if err == nil && info.ModTime().After(now.Add(24*time.Hour)) {
 		c.Status = Warned
-		c.Found = fmt.Sprintf("the clock shows %s, but this program was built at %s", now.Format(time.RFC3339), info.ModTime().Format(time.RFC3339))
+		c.Found = fmt.Sprintf("the clock shows %s, but this program was built at %s",
+			now.Format(time.RFC3339), info.ModTime().Format(time.RFC3339))
 		c.Fix = "Set the clock: approvals, tokens and rate limits depend on it."
 	}
 	return c
@@ -226,14 +261,22 @@ func (p *Program) checkClients() []Check {
 		entry, found, err := c.Installed(c.File(system), "remit")
 		switch {
 		case err != nil:
-			checks = append(checks, Check{"client " + c.Name, Warned, err.Error(), "Correct the file there; until then the client may not be able to read it either."})
+			checks = append(checks, Check{
+				"client " + c.Name, Warned,
+				err.Error(),
+				"Correct the file there; until then the client may not be able to read it either.",
+			})
 		case found:
 			connected++
 			checks = append(checks, p.checkEntry(c, entry))
 		}
 	}
 	if connected == 0 {
-		checks = append(checks, Check{"clients", Well, "no client has Remit in its own configuration file; \"remit install CLIENT\" connects one", ""})
+		checks = append(checks, Check{
+			"clients", Well,
+			"no client has Remit in its own configuration file; \"remit install CLIENT\" connects one",
+			"",
+		})
 	}
 	return checks
 }
@@ -245,7 +288,11 @@ func (p *Program) checkEntry(c *clients.Client, entry clients.Entry) Check {
 	case entry.Command == "" && entry.URL != "":
 		return Check{name, Well, "connects to " + withoutPassword(entry.URL), ""}
 	case !filepath.IsAbs(entry.Command):
-		return Check{name, Warned, fmt.Sprintf("starts %q, which is not an absolute path: the client may start another program, or none", entry.Command), again}
+		return Check{
+			name, Warned,
+			fmt.Sprintf("starts %q, which is not an absolute path: the client may start another program, or none", entry.Command),
+			again,
+		}
 	case !isFile(entry.Command):
 		return Check{name, Failed, "starts " + entry.Command + ", which does not exist", again}
 	}

@@ -52,7 +52,9 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 	}
 	for _, m := range measured {
 		if m.Unanswered+m.Missing > 0 {
-			fmt.Fprintf(p.Stderr, "remit: %s: skipped %d questions without an answer; %d answers are not among the documents and count as not found\n", approval.Plain(m.Set), m.Unanswered, m.Missing)
+			fmt.Fprintf(p.Stderr, "remit: %s: skipped %d questions without an answer; %d answers are not among the "+
+				"documents and count as not found\n",
+				approval.Plain(m.Set), m.Unanswered, m.Missing)
 		}
 	}
 	return p.show(measured, func() {
@@ -60,7 +62,8 @@ func (p *Program) eval(ctx context.Context, files []string) error {
 		t.add("SET", "DOCUMENTS", "QUESTIONS", "METHOD", "NDCG@10", "RECALL@10")
 		for _, m := range measured {
 			for _, s := range m.Scores {
-				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method, fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
+				t.add(approval.Plain(m.Set), strconv.Itoa(m.Documents), strconv.Itoa(m.Questions), s.Method,
+					fmt.Sprintf("%.3f", s.NDCG), fmt.Sprintf("%.3f", s.Recall))
 			}
 		}
 		t.write(p.Stdout)

@@ -17,7 +17,8 @@ func (g *grepCommands) explained(err error, pattern string) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	fmt.Fprintf(g.Stderr, "remit: %s\n%s", fmt.Sprintf("the pattern is wrong at column %d: %s", wrong.Column, approval.Plain(wrong.Why)), caret(pattern, wrong.Column))
+	fmt.Fprintf(g.Stderr, "remit: the pattern is wrong at column %d: %s\n%s",
+		wrong.Column, approval.Plain(wrong.Why), caret(pattern, wrong.Column))
 	return failure{ExitUsage}
 }
 

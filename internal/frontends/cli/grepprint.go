@@ -84,8 +84,8 @@ func (o *output) text(text string) string {
 
 // quotePath returns a path, quoted if it has invisible characters.
 func quotePath(path string) string {
-	plain := utf8.ValidString(path) && !strings.HasPrefix(path, `"`) && !strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsGraphic(r) })
-	if plain {
+	hasHidden := strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsGraphic(r) })
+	if utf8.ValidString(path) && !strings.HasPrefix(path, `"`) && !hasHidden {
 		return path
 	}
 	return strconv.Quote(path)

@@ -60,7 +60,8 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 	}
 	fmt.Fprintf(p.Stdout, "Wrote %s. It explains every setting.\n", file)
 	if chosen.client == nil {
-		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n", strings.Join(clients.Names(), ", "))
+		fmt.Fprintf(p.Stdout, "Next: connect a client with \"remit install CLIENT\" (%s), or run \"remit serve\".\n",
+			strings.Join(clients.Names(), ", "))
 		return nil
 	}
 	if err := p.install(cmd, chosen.client, &installOptions{name: "remit", settled: true}); err != nil {
@@ -79,7 +80,9 @@ func (p *Program) startInit(cmd *cobra.Command) (string, *choices, error) {
 			continue
 		}
 		if !slices.Contains([]string{"toolsets", "approve", "read_only"}, s.key) {
-			return "", nil, usageError{fmt.Errorf("init accepts only --root, --toolsets, --approve and --read-only; set %s in the file, or give --%s when you start Remit", s.key, s.flag())}
+			return "", nil, usageError{fmt.Errorf("init accepts only --root, --toolsets, --approve and --read-only; "+
+				"set %s in the file, or give --%s when you start Remit",
+				s.key, s.flag())}
 		}
 		chosen.settings[s.key], _ = r.lookup(s.key)
 	}
@@ -141,7 +144,10 @@ func (p *Program) askAll(chosen *choices) error {
 		}
 	}
 	if _, known := chosen.settings["approve"]; !known {
-		about := "How should Remit handle calls that need approval?\n  ask          a person decides\n  auto         they are allowed; a warning is logged at every start\n  deny         they are denied\n"
+		about := "How should Remit handle calls that need approval?\n" +
+			"  ask          a person decides\n" +
+			"  auto         they are allowed; a warning is logged at every start\n" +
+			"  deny         they are denied\n"
 		err := p.ask(in, chosen, "approve", about, func(text string) error { _, err := approval.ParseMode(text); return err })
 		if err != nil {
 			return err

@@ -107,7 +107,8 @@ func (p *Program) uninstall(c *clients.Client, file string, o *installOptions) e
 	case clients.Restored:
 		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s is as it was before.\n", c.Title, change.File)
 	default:
-		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s was removed from %s. Other changes to the file were kept.\n", c.Title, o.name, change.File)
+		fmt.Fprintf(p.Stdout, "%s is no longer connected: %s was removed from %s. Other changes to the file were kept.\n",
+			c.Title, o.name, change.File)
 	}
 	return nil
 }
@@ -123,7 +124,11 @@ func (p *Program) printInstall(c *clients.Client, file string, s clients.Server)
 	if err != nil {
 		return err
 	}
-	state := map[clients.Was]string{clients.Same: "already contains this", clients.Other: "this would replace the present entry", clients.Absent: "this would be added to it"}[change.Was]
+	state := map[clients.Was]string{
+		clients.Same:   "already contains this",
+		clients.Other:  "this would replace the present entry",
+		clients.Absent: "this would be added to it",
+	}[change.Was]
 	switch {
 	case unread != nil:
 		state = "would not be changed"
@@ -192,7 +197,9 @@ func (p *Program) checkRemote(c *clients.Client, s *clients.Server) error {
 	}
 	if c.NeedsToken(*s) {
 		if s.Token, _ = p.Env(s.TokenEnv); s.Token == "" {
-			return fmt.Errorf("%s does not read environment variables, so the token itself must be written to its file; set %s to the token and try again", c.Title, s.TokenEnv)
+			return fmt.Errorf("%s does not read environment variables, so the token itself must be written to its "+
+				"file; set %s to the token and try again",
+				c.Title, s.TokenEnv)
 		}
 	}
 	return nil
@@ -216,7 +223,9 @@ func forwardedFlags(flags *pflag.FlagSet) ([]string, error) {
 		}
 		value := f.Value.String()
 		if withoutPassword(value) != value {
-			return nil, fmt.Errorf("--%s contains a password, which must not be written to the file of a client; set %s in the environment of the client instead", s.flag(), s.variable())
+			return nil, fmt.Errorf("--%s contains a password, which must not be written to the file of a client; set "+
+				"%s in the environment of the client instead",
+				s.flag(), s.variable())
 		}
 		if place, ok := strings.CutPrefix(value, folderScheme); ok {
 			value = folderScheme + absolutePath(place)
@@ -257,7 +266,8 @@ func ownPath(executable func() (string, error)) (string, error) {
 	}
 	for part := range strings.SplitSeq(filepath.ToSlash(path), "/") {
 		if strings.HasPrefix(part, "go-build") {
-			return "", errors.New("this program was started with go run and is deleted when it ends; build it first: go build -o bin/remit ./cmd/remit, then bin/remit install")
+			return "", errors.New("this program was started with go run and is deleted when it ends; build it first: " +
+				"go build -o bin/remit ./cmd/remit, then bin/remit install")
 		}
 	}
 	return path, nil

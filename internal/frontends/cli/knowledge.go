@@ -45,7 +45,8 @@ func (p *Program) searchCommand() *cobra.Command {
 	f.IntVarP(&k.limit, "limit", "n", 5, "show at most this many results, 1 to 20")
 	f.BoolVar(&k.full, "full", false, "show complete texts, not only their first lines")
 	f.BoolVar(&p.asJSON, "json", false, "print as JSON")
-	_ = c.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)) // the flag was just added
+	fixed := cobra.FixedCompletions(knownTypes(), cobra.ShellCompDirectiveNoFileComp)
+	_ = c.RegisterFlagCompletionFunc("type", fixed) // the flag was just added
 	return c
 }
 

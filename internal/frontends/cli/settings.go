@@ -60,7 +60,8 @@ func (s *Settings) Values() []Value { return s.values }
 func (s *Settings) Loosened() []string {
 	var keys []string
 	for _, v := range s.values {
-		if v.Origin == FromFile && (v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off") {
+		isOff := v.Key == "approve" && v.Value == "auto" || (v.Key == "rate_limits" || v.Key == "identity") && v.Value == "off"
+		if v.Origin == FromFile && isOff {
 			keys = append(keys, v.Key+": "+v.Value)
 		}
 	}

@@ -102,7 +102,9 @@ func asPriority(word string) string {
 }
 
 // pages reads pages of tasks until there are no more or limit is reached. A limit of 0 reads all.
-func (t *taskCommands) pages(ctx context.Context, limit int, arguments []jsontree.Member) (tasks []jsontree.Value, total jsontree.Value, err error) {
+func (t *taskCommands) pages(
+	ctx context.Context, limit int, arguments []jsontree.Member,
+) (tasks []jsontree.Value, total jsontree.Value, err error) {
 	tasks = []jsontree.Value{}
 	page := arguments
 	for {

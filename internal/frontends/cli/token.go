@@ -66,7 +66,8 @@ func (p *Program) tokenCreate() *cobra.Command {
 	flags.StringVar(&n.name, "name", "", "name of the agent in the audit log and in approvals; must be unique among valid tokens")
 	flags.StringVar(&n.scopes, "scopes", "*:read", "toolsets that the token may use, such as tasks:read,books:write")
 	flags.StringVar(&n.user, "user", "", "user whose data the token may use: '*' for any user, '' for none (default: your login name)")
-	flags.StringVar(&n.expires, "expires", "90d", "when the token expires: a duration such as 90d or 12h, the last valid day such as 2027-01-31, or never")
+	flags.StringVar(&n.expires, "expires", "90d", "when the token expires: a duration such as 90d or 12h, the last "+
+		"valid day such as 2027-01-31, or never")
 	flags.StringVar(&n.rate, "rate", "", "rate limit of the token, such as 600/min (default: the limit of the server)")
 	flags.BoolVar(&p.asJSON, "json", false, "print the token and its rights as JSON")
 	return c
@@ -112,7 +113,8 @@ func (p *Program) createToken(ctx context.Context, who Identity, wanted identity
 		return err
 	}
 	if err := who.Record(ctx, "token/create", wanted.By,
-		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())), jsontree.M("user", jsontree.Str(made.User))); err != nil {
+		jsontree.M("name", jsontree.Str(made.Name)), jsontree.M("scopes", jsontree.Str(made.Scopes.String())),
+		jsontree.M("user", jsontree.Str(made.User))); err != nil {
 		_, undone := who.Tokens().Revoke(ctx, made.ID)
 		return errors.Join(err, undone)
 	}
@@ -263,7 +265,8 @@ func (p *Program) tokenRevoke() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n", t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
+			fmt.Fprintf(p.Stdout, "Revoked the token %q (%s) at %s: calls with it are refused.\n",
+				t.Name, t.ID, t.Revoked.In(p.Now().Location()).Format(time.DateTime))
 			return who.Record(ctx, "token/revoke", operator(), jsontree.M("name", jsontree.Str(t.Name)))
 		}),
 	}
@@ -290,11 +293,14 @@ func (p *Program) tokenLink() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := who.Record(ctx, "token/link", operator(), jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String()))); err != nil {
+			err = who.Record(ctx, "token/link", operator(),
+				jsontree.M("name", jsontree.Str(name)), jsontree.M("role", jsontree.Str(r.String())))
+			if err != nil {
 				return err // the link was not shown to anybody
 			}
 			fmt.Fprintln(p.Stdout, who.ConsoleURL("/console/login?token="+url.QueryEscape(token)))
-			fmt.Fprintf(p.Stderr, "The link signs %q in as %s. It works once, until %s, while \"remit serve\" runs.\n", name, r, p.Now().Add(good).Format(time.DateTime))
+			fmt.Fprintf(p.Stderr, "The link signs %q in as %s. It works once, until %s, while \"remit serve\" runs.\n",
+				name, r, p.Now().Add(good).Format(time.DateTime))
 			return nil
 		}),
 	}

@@ -70,7 +70,9 @@ func lock(file string) (unlock func(), err error) {
 	case errors.Is(err, fs.ErrExist):
 		return nil, fmt.Errorf("%s is locked and was not changed; try again in a moment, or remove %s if no client is running", file, name)
 	case err != nil:
-		return nil, fmt.Errorf("%s was not changed, because its folder is not writable: %w; make it writable, or add by hand what --print shows", file, err)
+		return nil, fmt.Errorf("%s was not changed, because its folder is not writable: %w; make it writable, or add "+
+			"by hand what --print shows",
+			file, err)
 	}
 	return func() { _ = os.Remove(name) }, nil // our own empty folder
 }

@@ -99,7 +99,9 @@ func (c *Client) put(text []byte, s Server) ([]byte, error) {
 	}
 	for _, text := range append([]string{s.Command, s.URL, s.Token}, s.Args...) {
 		if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-			return nil, fmt.Errorf("%q contains control or invalid characters, which the file of %s cannot hold; move the program or the folder to another path", text, c.Title)
+			return nil, fmt.Errorf("%q contains control or invalid characters, which the file of %s cannot hold; move "+
+				"the program or the folder to another path",
+				text, c.Title)
 		}
 	}
 	fields, err := c.entry(s)
@@ -175,4 +177,5 @@ func (c *Client) entry(s Server) ([]field, error) {
 
 // errNoHTTP is returned for a URL in the file of Claude Desktop, the only client that supports
 // none.
-var errNoHTTP = errors.New("Claude Desktop's file supports only servers that it starts itself; leave out --url, or add the URL in its settings under Connectors")
+var errNoHTTP = errors.New("Claude Desktop's file supports only servers that it starts itself; leave out --url, or add " +
+	"the URL in its settings under Connectors")

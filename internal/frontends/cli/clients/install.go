@@ -133,7 +133,8 @@ func (c *Client) open(file, name string) (*clientFile, error) {
 // explain adds the file and the next step to a SyntaxError.
 func (k *clientFile) explain(err error) error {
 	if wrong, ok := errors.AsType[*SyntaxError](err); ok {
-		return fmt.Errorf("%s was not changed, because it cannot be parsed at %w; correct it there, or add by hand what --print shows", k.file, wrong)
+		return fmt.Errorf("%s was not changed, because it cannot be parsed at %w; correct it there, or add by hand what --print shows",
+			k.file, wrong)
 	}
 	return err
 }
@@ -162,7 +163,8 @@ func (k *clientFile) planned(s Server) ([]byte, Change, error) {
 	if k.exists && !k.hasBackup(change.Was) {
 		change.Backup = k.backup()
 	} else if len(entry.others) > 0 && !entry.sameKind(s) {
-		return nil, change, fmt.Errorf("%s was not changed: the present entry %s has the fields %s, which would be lost; remove them by hand, or the whole entry with --remove, and try again",
+		return nil, change, fmt.Errorf("%s was not changed: the present entry %s has the fields %s, which would be "+
+			"lost; remove them by hand, or the whole entry with --remove, and try again",
 			k.file, k.name, strings.Join(entry.others, ", "))
 	}
 	return after, change, nil
@@ -181,7 +183,9 @@ func (k *clientFile) checkIntended(entry Entry) error {
 	case k.exists && k.info.Mode()&0o200 == 0:
 		return fmt.Errorf("%s is read-only and was not changed; make it writable, or add by hand what --print shows", k.file)
 	case !k.isOurs(entry):
-		return fmt.Errorf("%s was not changed: its server %s is not Remit (it starts %s); choose another name with --name, or remove that server by hand", k.file, k.name, entry.Command)
+		return fmt.Errorf("%s was not changed: its server %s is not Remit (it starts %s); choose another name with "+
+			"--name, or remove that server by hand",
+			k.file, k.name, entry.Command)
 	}
 	return nil
 }

@@ -26,18 +26,24 @@ var known = []*Client{
 	},
 	{ // modelcontextprotocol.io, "Connect to local MCP servers", November 2026.
 		Name: "claude-desktop", Title: "Claude Desktop",
-		Notes: []string{"Quit Claude Desktop and start it again: it reads the file only at start.", "If it does not list the server, check which file \"Edit Config\" opens in its settings under Developer: some Windows editions use another file.", "This file supports only servers that Claude Desktop starts itself; add URLs in its settings under Connectors."},
-		file:  func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
-		in:    jsonFile{"mcpServers"},
+		Notes: []string{
+			"Quit Claude Desktop and start it again: it reads the file only at start.",
+			"If it does not list the server, check which file \"Edit Config\" opens in its settings under Developer: " +
+				"some Windows editions use another file.",
+			"This file supports only servers that Claude Desktop starts itself; add URLs in its settings under Connectors.",
+		},
+		file: func(s System) string { return s.join(s.settings(), "Claude", "claude_desktop_config.json") },
+		in:   jsonFile{"mcpServers"},
 	},
-	{ //nolint:gosec // token is the syntax for a variable, no secret. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
+	{ //nolint:gosec // token is the syntax for a variable. cursor.com/docs/context/mcp and /docs/mcp/install-links, November 2026
 		Name: "cursor", Title: "Cursor",
 		Notes: []string{"The server is listed in Cursor's settings under MCP, where it can be switched on and off."},
 		file:  func(s System) string { return s.join(s.Home, ".cursor", "mcp.json") },
 		in:    jsonFile{"mcpServers"},
 		stdio: "stdio", address: "url", token: "${env:%s}",
 		links: func(s Server, entry []field) []Link {
-			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(base64.StdEncoding.EncodeToString(compactJSON(entry)))
+			config := base64.StdEncoding.EncodeToString(compactJSON(entry))
+			query := "?name=" + url.QueryEscape(s.Name) + "&config=" + url.QueryEscape(config)
 			return []Link{
 				{Title: "Cursor", URL: "cursor://anysphere.cursor-deeplink/mcp/install" + query},
 				{Title: "Cursor", URL: "https://cursor.com/en/install-mcp" + query, Web: true},
@@ -46,7 +52,10 @@ var known = []*Client{
 	},
 	{ //nolint:gosec // as above. code.visualstudio.com/docs/copilot/reference/mcp-configuration, November 2026; user profile since 1.102
 		Name: "vscode", Title: "Visual Studio Code",
-		Notes: []string{"The entry is for all your folders, in the default profile. \"MCP: List Servers\" in the command palette starts it and shows its output."},
+		Notes: []string{
+			"The entry is for all your folders, in the default profile. " +
+				"\"MCP: List Servers\" in the command palette starts it and shows its output.",
+		},
 		file:  func(s System) string { return s.join(s.settings(), "Code", "User", "mcp.json") },
 		in:    jsonFile{"servers"},
 		stdio: "stdio", http: "http", address: "url", token: "${env:%s}",
@@ -90,10 +99,13 @@ var known = []*Client{
 	},
 	{ // As "gemini mcp add" of 0.61.0 writes it at user scope.
 		Name: "gemini", Title: "Gemini CLI",
-		Notes: []string{"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.", "Type /mcp in Gemini CLI to see the server."},
-		file:  func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
-		in:    jsonFile{"mcpServers"},
-		http:  "http", address: "url", token: "${%s}",
+		Notes: []string{
+			"The entry is for all your projects (user scope); Gemini CLI starts servers only in folders that you trust.",
+			"Type /mcp in Gemini CLI to see the server.",
+		},
+		file: func(s System) string { return s.join(s.Home, ".gemini", "settings.json") },
+		in:   jsonFile{"mcpServers"},
+		http: "http", address: "url", token: "${%s}",
 		command: func(s Server, _ []field) []string {
 			line := []string{"gemini", "mcp", "add", "--scope", "user"}
 			if s.URL == "" {
@@ -104,7 +116,10 @@ var known = []*Client{
 	},
 	{ // zed.dev/docs/ai/mcp, November 2026. It does not mention environment variables.
 		Name: "zed", Title: "Zed",
-		Notes:   []string{"The server is listed in Zed's settings under AI, MCP Servers.", "Zed does not read environment variables: with --token-env the token itself is written to its file."},
+		Notes: []string{
+			"The server is listed in Zed's settings under AI, MCP Servers.",
+			"Zed does not read environment variables: with --token-env the token itself is written to its file.",
+		},
 		file:    func(s System) string { return s.join(s.zedSettings(), "settings.json") },
 		in:      jsonFile{"context_servers"},
 		literal: true,

@@ -63,14 +63,18 @@ func (f tomlFile) isOf(t *tomlTable, name string) bool {
 func (f tomlFile) checkTables(text []byte, t *tomlTable, name string) error {
 	isOurs := len(t.path) > 0 && t.path[0] == f.key
 	if isOurs && t.array && len(t.path) <= 2 {
-		return syntaxError(text, t.start, "[[%s]] is an array of tables; Codex expects a table such as [%s.%s]", strings.Join(t.path, "."), f.key, name)
+		return syntaxError(text, t.start, "[[%s]] is an array of tables; Codex expects a table such as [%s.%s]",
+			strings.Join(t.path, "."), f.key, name)
 	}
 	for _, p := range t.pairs {
 		switch {
 		case len(t.path) == 0 && p.key[0] == f.key:
-			return syntaxError(text, p.start, "%s is not written as a table; write each server as a table [%s.NAME], or add [%s.%s] by hand", f.key, f.key, f.key, name)
+			return syntaxError(text, p.start, "%s is not written as a table; write each server as a table [%s.NAME], "+
+				"or add [%s.%s] by hand",
+				f.key, f.key, f.key, name)
 		case isOurs && len(t.path) == 1 && p.key[0] == name:
-			return syntaxError(text, p.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand", name, f.key, name)
+			return syntaxError(text, p.start, "%s is not in a table of its own; write it as [%s.%s], or change it by hand",
+				name, f.key, name)
 		}
 	}
 	return nil
