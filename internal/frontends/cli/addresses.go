@@ -19,14 +19,14 @@ const (
 func (r *resolver) books(s *Settings) error {
 	text, origin := r.lookup("books")
 	var shown []string
-	for _, place := range splitList(text) {
-		if folder, ok := strings.CutPrefix(place, folderScheme); ok && folder != "" {
-			place = folderScheme + s.folder(folder, origin)
+	for _, location := range splitList(text) {
+		if folder, ok := strings.CutPrefix(location, folderScheme); ok && folder != "" {
+			location = folderScheme + s.folder(folder, origin)
 		}
-		s.Books, shown = append(s.Books, place), append(shown, withoutPassword(place))
+		s.Books, shown = append(s.Books, location), append(shown, withoutPassword(location))
 	}
-	r.note("books", strings.Join(shown, ","), origin)
-	if err := checkPlaces(s.Books); err != nil {
+	r.record("books", strings.Join(shown, ","), origin)
+	if err := checkLocations(s.Books); err != nil {
 		return r.file.wrongValue("books", origin, err)
 	}
 	return nil
@@ -41,21 +41,21 @@ func (s *Settings) folder(name string, origin Origin) string {
 	return s.absolute(filepath.FromSlash(name), origin)
 }
 
-// checkPlaces rejects invalid locations, and two of the same kind: the registry stores only the
+// checkLocations rejects invalid locations, and two of the same kind: the registry stores only the
 // kind of a book's location.
-func checkPlaces(places []string) error {
+func checkLocations(locations []string) error {
 	kinds := map[string]bool{}
-	for _, place := range places {
+	for _, location := range locations {
 		kind := folderScheme
-		if strings.HasPrefix(place, bucketScheme) {
+		if strings.HasPrefix(location, bucketScheme) {
 			kind = bucketScheme
 		}
-		if !strings.HasPrefix(place, kind) || place == kind {
-			return fmt.Errorf("%q must be file://FOLDER or s3://BUCKET/PREFIX", withoutPassword(place))
+		if !strings.HasPrefix(location, kind) || location == kind {
+			return fmt.Errorf("%q must be file://FOLDER or s3://BUCKET/PREFIX", withoutPassword(location))
 		}
 		kinds[kind] = true
 	}
-	if len(places) == 0 || len(places) != len(kinds) {
+	if len(locations) == 0 || len(locations) != len(kinds) {
 		return errors.New("give a folder or a bucket, or one of each; the registry cannot distinguish two of the same kind")
 	}
 	return nil
@@ -91,14 +91,14 @@ func issuerAddress(target *string) func(string) error {
 func (r *resolver) webhook(s *Settings) error {
 	text, origin := r.lookup("webhook")
 	if text == "" {
-		r.note("webhook", "", origin)
+		r.record("webhook", "", origin)
 		return nil
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
 		return r.file.wrongValue("webhook", origin, errors.New("must be a URL such as https://hooks.example.com/remit"))
 	}
-	r.note("webhook", u.Scheme+"://"+u.Host+"/***", origin)
+	r.record("webhook", u.Scheme+"://"+u.Host+"/***", origin)
 	s.Webhook = text
 	return nil
 }
@@ -118,16 +118,16 @@ func withoutPassword(address string) string {
 			rest = user + ":***" + rest[at:]
 		}
 	}
-	place, parameters, _ := strings.Cut(rest, "?")
+	location, parameters, _ := strings.Cut(rest, "?")
 	isSecret := func(word string) bool { return strings.Contains(strings.ToLower(parameters), word) }
 	if slices.ContainsFunc([]string{"pass", "secret", "token", "access_key"}, isSecret) {
-		rest = place + "?***"
+		rest = location + "?***"
 	}
 	return scheme + "://" + rest
 }
 
 // schemes lists the settings that say where data is stored or sent, with the prefix before a path.
-var schemes = []struct{ key, beneath string }{
+var schemes = []struct{ key, prefix string }{
 	{"data", ""}, {"database", "sqlite://"}, {"books", folderScheme}, {"public_url", ""}, {"embeddings", ""},
 }
 
@@ -145,36 +145,36 @@ func (f *configFile) checkWithin(root string) error {
 		if _, given := f.settings[key]; given {
 			set := setting{key: key}
 			return fmt.Errorf("%s: %s cannot be set by a file in the workspace; use --%s or %s, or name this file with --config",
-				f.place(key), key, set.flag(), set.variable())
+				f.position(key), key, set.flag(), set.variable())
 		}
 	}
 	for _, s := range schemes {
-		places := []string{f.settings[s.key]}
+		locations := []string{f.settings[s.key]}
 		if s.key == "books" {
-			places = splitList(f.settings[s.key])
+			locations = splitList(f.settings[s.key])
 		}
-		for _, place := range places {
-			if !isWithin(root, strings.TrimPrefix(place, s.beneath)) {
+		for _, location := range locations {
+			if !isWithin(root, strings.TrimPrefix(location, s.prefix)) {
 				set := setting{key: s.key}
 				return fmt.Errorf("%s: %s points outside the workspace; set it with --%s or %s instead",
-					f.place(s.key), s.key, set.flag(), set.variable())
+					f.position(s.key), s.key, set.flag(), set.variable())
 			}
 		}
 	}
 	return nil
 }
 
-func isWithin(root, place string) bool {
-	if place == "" || strings.HasPrefix(place, "DATA/") && filepath.IsLocal(place) {
+func isWithin(root, location string) bool {
+	if location == "" || strings.HasPrefix(location, "DATA/") && filepath.IsLocal(location) {
 		return true // not set, or in the data folder, which has its own check
 	}
-	if strings.Contains(place, "://") { // the URL of a server
+	if strings.Contains(location, "://") { // the URL of a server
 		return false
 	}
-	place = expandPrefix(place, "ROOT/", root+"/")
-	if !filepath.IsAbs(place) {
-		place = filepath.Join(root, place)
+	location = expandPrefix(location, "ROOT/", root+"/")
+	if !filepath.IsAbs(location) {
+		location = filepath.Join(root, location)
 	}
-	beneath, err := filepath.Rel(root, place)
-	return err == nil && filepath.IsLocal(beneath)
+	relative, err := filepath.Rel(root, location)
+	return err == nil && filepath.IsLocal(relative)
 }

@@ -60,7 +60,7 @@ func TestBareList(t *testing.T) {
 	for total, want := range map[string]string{
 		"0": "", "7": "(truncated: showing 2 of 7)\n", "-1": "(truncated: showing 2, and there are more)\n",
 	} {
-		var printed, told bytes.Buffer
+		var printed, errOut bytes.Buffer
 		program := &cli.Program{
 			Version: "test",
 			Open: func(context.Context, cli.Settings, *slog.Logger) (cli.Workspace, error) {
@@ -69,10 +69,10 @@ func TestBareList(t *testing.T) {
 			Logger: func(io.Writer, slog.Level) *slog.Logger { return slog.New(slog.DiscardHandler) },
 			Now:    time.Now, Args: []string{"call", "list", "total=" + total, "--root", t.TempDir()},
 			Env:   func(string) (string, bool) { return "", false },
-			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &told,
+			Stdin: strings.NewReader(""), Stdout: &printed, Stderr: &errOut,
 		}
-		if code := program.Main(t.Context()); code != 0 || printed.String() != "[\"a\",\"b\"]\n" || told.String() != want {
-			t.Errorf("of %s: %d, %s%s", total, code, printed.String(), told.String())
+		if code := program.Main(t.Context()); code != 0 || printed.String() != "[\"a\",\"b\"]\n" || errOut.String() != want {
+			t.Errorf("of %s: %d, %s%s", total, code, printed.String(), errOut.String())
 		}
 	}
 }

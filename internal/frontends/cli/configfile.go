@@ -24,15 +24,15 @@ import (
 // configFile is a parsed remit.yaml: the settings, the operator's rules for tools, and the position
 // of each key.
 type configFile struct {
-	name     string
-	settings map[string]string
-	tools    map[string]contract.Tightening
-	places   map[string]*token.Position // by key: approve, tools.hello, tools.hello.rate
+	name      string
+	settings  map[string]string
+	tools     map[string]contract.Tightening
+	positions map[string]*token.Position // by key: approve, tools.hello, tools.hello.rate
 }
 
-// place returns the position of a key as FILE:LINE:COLUMN, or only the file if it lacks the key.
-func (f *configFile) place(key string) string {
-	if at, ok := f.places[key]; ok {
+// position returns the position of a key as FILE:LINE:COLUMN, or only the file if it lacks the key.
+func (f *configFile) position(key string) string {
+	if at, ok := f.positions[key]; ok {
 		return fmt.Sprintf("%s:%d:%d", f.name, at.Line, at.Column)
 	}
 	return f.name
@@ -41,7 +41,7 @@ func (f *configFile) place(key string) string {
 // wrongValue returns an error that says which setting is wrong and where it was set.
 func (f *configFile) wrongValue(key string, origin Origin, err error) error {
 	if origin == FromFile {
-		return fmt.Errorf("%s: %s: %w", f.place(key), shorten(key), err)
+		return fmt.Errorf("%s: %s: %w", f.position(key), shorten(key), err)
 	}
 	return fmt.Errorf("%s (from %s): %w", key, origin, err)
 }
@@ -119,7 +119,7 @@ func brackets(data []byte) int {
 // have no effect. Errors give the position and never quote the text of the file, which may not be a
 // configuration file at all.
 func readConfig(name string, asked bool) (configFile, error) {
-	file := configFile{name: name, settings: map[string]string{}, places: map[string]*token.Position{}}
+	file := configFile{name: name, settings: map[string]string{}, positions: map[string]*token.Position{}}
 	data, err := readFile(name, asked)
 	if errors.Is(err, fs.ErrNotExist) && !asked {
 		return file, nil
@@ -136,7 +136,7 @@ func (f *configFile) parse(data []byte) error {
 	if err := f.isText(data); err != nil {
 		return err
 	}
-	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // each reports duplicates with their positions
+	tree, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // forEachKey reports duplicates with their positions
 	if err != nil {
 		return f.syntaxError(err, data)
 	}
@@ -145,7 +145,7 @@ func (f *configFile) parse(data []byte) error {
 	case 0:
 		return nil
 	case 1:
-		return f.each(docs[0].Body, "", f.readSetting)
+		return f.forEachKey(docs[0].Body, "", f.readSetting)
 	default:
 		return f.wrong(docs[1].Body.GetToken().Position, "a second YAML document begins here; put all settings into one document")
 	}
@@ -157,8 +157,8 @@ func (f *configFile) isText(data []byte) error {
 	for row := range bytes.Lines(data) {
 		line++
 		if at := bytes.IndexFunc(row, isNotText); at >= 0 {
-			place := token.Position{Line: line, Column: utf8.RuneCount(row[:at]) + 1}
-			return f.wrong(&place, "invalid character; remove it, or save the file as UTF-8")
+			position := token.Position{Line: line, Column: utf8.RuneCount(row[:at]) + 1}
+			return f.wrong(&position, "invalid character; remove it, or save the file as UTF-8")
 		}
 	}
 	return nil
@@ -221,9 +221,9 @@ type entry struct {
 	value ast.Node
 }
 
-// each calls read for every key of a mapping, which may be empty. It stores the position of each
-// key and rejects duplicates.
-func (f *configFile) each(node ast.Node, path string, read func(entry) error) error {
+// forEachKey calls read for every key of a mapping, which may be empty. It stores the position of
+// each key and rejects duplicates.
+func (f *configFile) forEachKey(node ast.Node, path string, read func(entry) error) error {
 	if node == nil || node.Type() == ast.NullType {
 		return nil
 	}
@@ -243,10 +243,10 @@ func (f *configFile) each(node ast.Node, path string, read func(entry) error) er
 			e.key = strings.ReplaceAll(e.key, "-", "_") // accept the spelling of the flags
 		}
 		e.path = strings.TrimPrefix(path+"."+e.key, ".")
-		if first, twice := f.places[e.path]; twice {
+		if first, twice := f.positions[e.path]; twice {
 			return f.wrong(at, "key %s is already set on line %d; remove one of them", quoted(e.path), first.Line)
 		}
-		f.places[e.path] = at
+		f.positions[e.path] = at
 		list = append(list, e)
 	}
 	for _, e := range list {
@@ -267,14 +267,14 @@ func (f *configFile) readSetting(e entry) error {
 	case !slices.Contains(known, e.key):
 		return f.unknownKey(e, known)
 	case e.key != "tools":
-		words, err := f.words(e)
-		f.settings[e.key] = strings.Join(words, ",") // the form that a flag takes
+		values, err := f.values(e)
+		f.settings[e.key] = strings.Join(values, ",") // the form that a flag takes
 		return err
 	}
 	f.tools = map[string]contract.Tightening{}
-	return f.each(e.value, e.path, func(tool entry) error {
+	return f.forEachKey(e.value, e.path, func(tool entry) error {
 		var rule contract.Tightening
-		err := f.each(tool.value, tool.path, func(part entry) error { return f.readRule(&rule, part) })
+		err := f.forEachKey(tool.value, tool.path, func(part entry) error { return f.readRule(&rule, part) })
 		f.tools[tool.key] = rule
 		return err
 	})
@@ -307,25 +307,25 @@ func (f *configFile) readRule(rule *contract.Tightening, e entry) error {
 		}
 		return f.wrongAt(e.path, e.at, "must be a single value")
 	}
-	words, err := f.words(e)
+	values, err := f.values(e)
 	if err != nil {
 		return err
 	}
 	switch into := field.Addr().Interface().(type) {
 	case *bool:
-		if *into = words[0] == "true"; !*into && e.key == "approval" {
+		if *into = values[0] == "true"; !*into && e.key == "approval" {
 			err = errors.New("false has no effect, because rules can only make contracts stricter; write true, or remove the key")
 		}
 	case encoding.TextUnmarshaler:
-		if err = into.UnmarshalText([]byte(words[0])); err == nil && field.IsZero() {
-			err = fmt.Errorf("%q must be greater than zero", words[0])
+		if err = into.UnmarshalText([]byte(values[0])); err == nil && field.IsZero() {
+			err = fmt.Errorf("%q must be greater than zero", values[0])
 		}
 	case *[]string:
-		*into = words
+		*into = values
 	case *string:
-		*into = words[0]
+		*into = values[0]
 	}
-	if err == nil && (len(words) == 0 || field.Kind() == reflect.String && strings.TrimSpace(words[0]) == "") {
+	if err == nil && (len(values) == 0 || field.Kind() == reflect.String && strings.TrimSpace(values[0]) == "") {
 		err = errors.New("is empty, which changes nothing; write a value, or remove the key")
 	}
 	if err != nil {
@@ -343,13 +343,13 @@ func (f *configFile) unknownKey(e entry, known []string) error {
 	return f.wrong(e.at, "unknown key %s; %s", quoted(e.path), meant)
 }
 
-// words returns a single value or the values of a list.
-func (f *configFile) words(e entry) ([]string, error) {
+// values returns a single value or the values of a list.
+func (f *configFile) values(e entry) ([]string, error) {
 	nodes := []ast.Node{e.value}
 	if list, ok := e.value.(*ast.SequenceNode); ok {
 		nodes = list.Values
 	}
-	words := make([]string, len(nodes))
+	values := make([]string, len(nodes))
 	for i, node := range nodes {
 		switch node := node.(type) {
 		case nil, *ast.NullNode:
@@ -357,12 +357,12 @@ func (f *configFile) words(e entry) ([]string, error) {
 		case *ast.AnchorNode, *ast.AliasNode, *ast.TagNode:
 			return nil, f.wrongAt(e.path, e.at, "anchors and tags are not supported; write the value itself")
 		case *ast.LiteralNode:
-			words[i] = node.Value.Value
+			values[i] = node.Value.Value
 		case ast.ScalarNode:
-			words[i] = fmt.Sprint(node.GetValue())
+			values[i] = fmt.Sprint(node.GetValue())
 		default:
 			return nil, f.wrongAt(e.path, e.at, "must be a single value")
 		}
 	}
-	return words, nil
+	return values, nil
 }

@@ -52,8 +52,8 @@ func TestBrokenConfig(t *testing.T) {
 		{"a mapping for a value", "approve:\n  mode: ask\n", `remit.yaml:1:1: approve: must be a single value`},
 		{"no value", "approve:\nwatch: on\n", `remit.yaml:1:1: approve: has no value; write one, or remove the key`},
 		{"a list within a list", "toolsets:\n- tasks\n- [books]\n", `remit.yaml:1:1: toolsets: must be a single value`},
-		{"rules that are none", "approve: ask\ntools: none\n", `remit.yaml:2:8: tools: must be keys with values, such as "approve: ask", one per line`},
-		{"a rule that is none", "tools:\n  hello: hide\n", `remit.yaml:2:10: tools.hello: must be keys with values`},
+		{"rules of the wrong type", "approve: ask\ntools: none\n", `remit.yaml:2:8: tools: must be keys with values, such as "approve: ask", one per line`},
+		{"a rule of the wrong type", "tools:\n  hello: hide\n", `remit.yaml:2:10: tools.hello: must be keys with values`},
 		{"approval false", "tools:\n  write_memory_entry: {approval: false}\n", `remit.yaml:2:24: tools.write_memory_entry.approval: false has no effect, because rules can only make contracts stricter; write true, or remove the key`},
 		{"approval no", "tools:\n  hello: {approval: no}\n", `remit.yaml:2:11: tools.hello.approval: must be true or false`},
 		{"hide 1", "tools:\n  hello: {hide: 1}\n", `remit.yaml:2:11: tools.hello.hide: must be true or false`},
@@ -97,7 +97,7 @@ func TestBrokenConfig(t *testing.T) {
 				t.Fatalf("got  %v\nwant %s", err, tc.want)
 			}
 			if strings.Contains(err.Error(), "hunter2") || strings.ContainsAny(err.Error(), "\n\x1b") {
-				t.Errorf("it tells what the file says: %v", err)
+				t.Errorf("the error quotes the file: %v", err)
 			}
 		})
 	}
@@ -130,8 +130,8 @@ func TestConfigFile(t *testing.T) {
 		"approve": ":2:1", "read_only": ":3:1", "tools": ":7:1", "tools.hello": ":8:3", "tools.hello.rate": ":9:5", "tools.add_task.title": ":14:26",
 		"watch": "", "tools.nobody": "",
 	} {
-		if got := file.place(key); got != file.name+want {
-			t.Errorf("place of %s: %s, want %s", key, got, file.name+want)
+		if got := file.position(key); got != file.name+want {
+			t.Errorf("position of %s: %s, want %s", key, got, file.name+want)
 		}
 	}
 	for _, nothing := range []string{"", "\n", "# nothing\n", "---\n", "tools:\n", "null\n", "{}"} {
@@ -203,13 +203,13 @@ func FuzzConfigFile(f *testing.F) {
 			return
 		}
 		for key := range file.settings {
-			if !slices.Contains(settingKeys(), key) || file.place(key) == name {
-				t.Errorf("%q: %s at %s", data, key, file.place(key))
+			if !slices.Contains(settingKeys(), key) || file.position(key) == name {
+				t.Errorf("%q: %s at %s", data, key, file.position(key))
 			}
 		}
 		for tool := range file.tools {
-			if file.place("tools."+tool) == name {
-				t.Errorf("%q: %s has no place", data, tool)
+			if file.position("tools."+tool) == name {
+				t.Errorf("%q: %s has no position", data, tool)
 			}
 		}
 	})

@@ -135,8 +135,8 @@ func (p *Program) printChecks(checks []Check, failed, warned int) error {
 
 // printFix prints a problem and its fix, wrapped to the width of the terminal.
 func (p *Program) printFix(c Check) {
-	room := widthOf(p.Stdout)
-	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", room-2), wrapped(c.Fix, room-2)) {
+	maxWidth := widthOf(p.Stdout)
+	for i, line := range slices.Concat(wrapped(c.Name+": "+c.Found+".", maxWidth-2), wrapped(c.Fix, maxWidth-2)) {
 		lead := "  "
 		if i == 0 {
 			lead = "- "

@@ -18,14 +18,14 @@ import (
 
 var errNotYes = errors.New("say yes")
 
-// patient is a workspace with checks of its own.
-type patient struct {
+// checkedWorkspace is a workspace with checks of its own.
+type checkedWorkspace struct {
 	Workspace
 	checks []Check
 }
 
-func (p patient) Checks(context.Context) []Check { return p.checks }
-func (patient) Close() error                     { return nil }
+func (p checkedWorkspace) Checks(context.Context) []Check { return p.checks }
+func (checkedWorkspace) Close() error                     { return nil }
 
 // findings runs doctor and returns its checks by name.
 func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) {
@@ -54,7 +54,7 @@ func (p *person) findings(t *testing.T, args ...string) (map[string]Check, int) 
 }
 
 func (p *person) isWell() {
-	p.open = func(Settings) (Workspace, error) { return patient{}, nil }
+	p.open = func(Settings) (Workspace, error) { return checkedWorkspace{}, nil }
 }
 
 func TestDoctorWell(t *testing.T) {
@@ -89,7 +89,7 @@ func TestDoctorFinds(t *testing.T) {
 		}},
 		{"what the workspace finds", "books", "gone", Failed, func(_ *testing.T, p *person) {
 			p.open = func(Settings) (Workspace, error) {
-				return patient{checks: []Check{{"books", Failed, "gone", "bring them back"}}}, nil
+				return checkedWorkspace{checks: []Check{{"books", Failed, "gone", "bring them back"}}}, nil
 			}
 		}},
 		{"a broken file", "configuration", `unknown key "aprove"`, Failed, func(t *testing.T, p *person) {

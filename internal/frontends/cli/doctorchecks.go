@@ -35,16 +35,16 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// wrapped breaks text into lines of at most room columns. It does not break lines if room is below
-// 20.
-func wrapped(text string, room int) []string {
-	if room < 20 {
+// wrapped breaks text into lines of at most maxWidth columns. It does not break lines if maxWidth
+// is below 20.
+func wrapped(text string, maxWidth int) []string {
+	if maxWidth < 20 {
 		return []string{text}
 	}
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {
-		if line != "" && columns(line)+1+columns(word) > room {
+		if line != "" && columns(line)+1+columns(word) > maxWidth {
 			lines, line = append(lines, line), ""
 		}
 		line = strings.TrimSpace(line + " " + word)

@@ -39,8 +39,8 @@ func helpOf(t *testing.T, code int, args ...string) (out, errOut string) {
 	return stdout.String(), stderr.String()
 }
 
-// TestGlobalFlags checks that the help of the root lists every global flag once, in a group, and that
-// other commands list only their own flags and say where the global ones are.
+// TestGlobalFlags checks that the help of the root lists every global flag once, in a group, and
+// that other commands list only their own flags and say where the global ones are.
 func TestGlobalFlags(t *testing.T) {
 	root, _ := helpOf(t, ExitOK, "--help")
 	for _, group := range flagGroups() {

@@ -51,7 +51,7 @@ func (p *Program) initWorkspace(cmd *cobra.Command, yes bool) error {
 		}
 	}
 	text := configText(chosen.settings)
-	check := configFile{name: file, settings: map[string]string{}, places: map[string]*token.Position{}}
+	check := configFile{name: file, settings: map[string]string{}, positions: map[string]*token.Position{}}
 	if err := errors.Join(p.checkToolsets(chosen.settings["toolsets"]), check.parse(text)); err != nil {
 		return usageError{err}
 	}

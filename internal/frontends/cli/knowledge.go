@@ -149,8 +149,8 @@ func (k *knowledgeCommands) showOne(out *output, r *knowledge.Hit) {
 			break
 		}
 		line = approval.Plain(strings.ReplaceAll(line, "\t", "    "))
-		if room := widthOf(k.Stdout); room > 0 && !k.full {
-			line = cut(line, room-7)
+		if maxWidth := widthOf(k.Stdout); maxWidth > 0 && !k.full {
+			line = cut(line, maxWidth-7)
 		}
 		out.print("      ", line, "\n")
 	}
@@ -190,7 +190,7 @@ func (k *knowledgeCommands) index(cmd *cobra.Command, w Workspace, _ []string) e
 func (k *knowledgeCommands) refresh(ctx context.Context, know *knowledge.Index) (knowledge.State, error) {
 	bar := k.bar("Indexing")
 	defer bar.end()
-	lines := &progressLines{out: k.Stderr, silent: bar.room > 0, printed: time.Now()}
+	lines := &progressLines{out: k.Stderr, silent: bar.maxWidth > 0, printed: time.Now()}
 	err := know.Run(ctx, func(s knowledge.State) {
 		bar.update(indexProgress(s))
 		lines.update(indexProgress(s))

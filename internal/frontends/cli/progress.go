@@ -20,12 +20,12 @@ type Progress struct {
 // bar is a progress bar. It appears only on a terminal, and only if the operation takes longer than
 // barAfter.
 type bar struct {
-	out   io.Writer
-	what  string
-	room  int // columns of the terminal; 0 shows nothing
-	now   func() time.Time
-	begun time.Time
-	drawn time.Time // zero until it is shown
+	out      io.Writer
+	what     string
+	maxWidth int // columns of the terminal; 0 shows nothing
+	now      func() time.Time
+	begun    time.Time
+	drawn    time.Time // zero until it is shown
 }
 
 const (
@@ -35,18 +35,18 @@ const (
 
 // bar returns a progress bar on stderr.
 func (p *Program) bar(what string) *bar {
-	return &bar{out: p.Stderr, what: what, room: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
+	return &bar{out: p.Stderr, what: what, maxWidth: widthOf(p.Stderr), now: time.Now, begun: time.Now()}
 }
 
 // update shows the progress.
 func (b *bar) update(at Progress) {
 	now := b.now()
-	if b.room == 0 || now.Sub(b.begun) < barAfter || now.Sub(b.drawn) < barEvery {
+	if b.maxWidth == 0 || now.Sub(b.begun) < barAfter || now.Sub(b.drawn) < barEvery {
 		return
 	}
 	b.drawn = now
-	line := cut(b.line(at, now.Sub(b.begun)), b.room-1) // writing the last column would wrap
-	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.room-1-columns(line), 0)))
+	line := cut(b.line(at, now.Sub(b.begun)), b.maxWidth-1) // writing the last column would wrap
+	fmt.Fprint(b.out, "\r"+line+strings.Repeat(" ", max(b.maxWidth-1-columns(line), 0)))
 }
 
 // updateBytes shows the progress of an operation on a book.
@@ -57,7 +57,7 @@ func (b *bar) updateBytes(at books.Progress) {
 // end removes the bar.
 func (b *bar) end() {
 	if !b.drawn.IsZero() {
-		fmt.Fprint(b.out, "\r"+strings.Repeat(" ", b.room-1)+"\r")
+		fmt.Fprint(b.out, "\r"+strings.Repeat(" ", b.maxWidth-1)+"\r")
 	}
 }
 

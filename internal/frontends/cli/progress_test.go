@@ -12,7 +12,7 @@ func TestBar(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
-	b := &bar{out: &out, what: "Importing", room: 60, now: func() time.Time { return now }, begun: now}
+	b := &bar{out: &out, what: "Importing", maxWidth: 60, now: func() time.Time { return now }, begun: now}
 	b.update(Progress{Done: 1, Total: 4_000_000, Name: "a.md"})
 	if b.end(); out.Len() != 0 {
 		t.Fatalf("at once it shows %q", out.String())

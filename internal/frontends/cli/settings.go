@@ -215,7 +215,7 @@ func resolveSettings(flags *pflag.FlagSet, env func(string) (string, bool)) (Set
 	s.Data = r.path(&s, "data")
 	database, databaseOrigin := r.lookup("database")
 	s.Database = expandPrefix(database, "sqlite://DATA/", "sqlite://"+s.Data+"/")
-	r.note("database", withoutPassword(s.Database), databaseOrigin)
+	r.record("database", withoutPassword(s.Database), databaseOrigin)
 	err = errors.Join(
 		r.books(&s),
 		r.parse("public_url", webAddress(&s.PublicURL)),
@@ -252,7 +252,7 @@ func (r *resolver) root() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the root folder: %w", err)
 	}
-	r.note("root", root, origin)
+	r.record("root", root, origin)
 	if info, err := os.Stat(root); err != nil || !info.IsDir() {
 		return "", fmt.Errorf("root (from %s): folder %s does not exist", origin, root)
 	}
@@ -307,7 +307,7 @@ func (r *resolver) access(s *Settings) error {
 func (r *resolver) optionalPath(s *Settings, key string) string {
 	text, origin := r.lookup(key)
 	if text == "" {
-		r.note(key, "", origin)
+		r.record(key, "", origin)
 		return ""
 	}
 	return r.path(s, key)
@@ -341,7 +341,7 @@ func (r *resolver) lookup(key string) (string, Origin) {
 	return s.fallback, FromDefault
 }
 
-func (r *resolver) note(key, text string, origin Origin) {
+func (r *resolver) record(key, text string, origin Origin) {
 	r.found = append(r.found, Value{key, text, origin})
 }
 
@@ -350,7 +350,7 @@ func (r *resolver) note(key, text string, origin Origin) {
 func (r *resolver) path(s *Settings, key string) string {
 	text, origin := r.lookup(key)
 	text = s.absolute(text, origin)
-	r.note(key, text, origin)
+	r.record(key, text, origin)
 	return text
 }
 
@@ -377,7 +377,7 @@ func expandPrefix(text, word, folder string) string {
 // parse reads a value. Its error says which setting is wrong and where it was set.
 func (r *resolver) parse(key string, read func(string) error) error {
 	text, origin := r.lookup(key)
-	r.note(key, text, origin)
+	r.record(key, text, origin)
 	if err := read(text); err != nil {
 		return r.file.wrongValue(key, origin, err)
 	}

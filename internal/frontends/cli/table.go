@@ -52,14 +52,14 @@ func (t *table) write(w io.Writer) {
 	t.writeWithin(w, widthOf(w))
 }
 
-// writeWithin writes lines of at most room columns; 0 is no limit.
-func (t *table) writeWithin(w io.Writer, room int) {
-	if room <= 0 {
-		room = math.MaxInt
+// writeWithin writes lines of at most maxWidth columns; 0 is no limit.
+func (t *table) writeWithin(w io.Writer, maxWidth int) {
+	if maxWidth <= 0 {
+		maxWidth = math.MaxInt
 	}
-	widths := t.widths(room)
+	widths := t.widths(maxWidth)
 	for i := range t.rows {
-		fmt.Fprintln(w, t.line(i, widths, room))
+		fmt.Fprintln(w, t.line(i, widths, maxWidth))
 	}
 }
 
@@ -69,7 +69,7 @@ const (
 )
 
 // widths returns the width of each column.
-func (t *table) widths(room int) []int {
+func (t *table) widths(maxWidth int) []int {
 	var widths []int
 	for _, row := range t.rows {
 		for i, text := range row {
@@ -79,7 +79,7 @@ func (t *table) widths(room int) []int {
 			widths[i] = max(widths[i], columns(text))
 		}
 	}
-	over := gap*(len(widths)-1) - room
+	over := gap*(len(widths)-1) - maxWidth
 	for _, n := range widths {
 		over += n
 	}
@@ -89,15 +89,15 @@ func (t *table) widths(room int) []int {
 	return widths
 }
 
-// line formats a row, truncated to room columns.
-func (t *table) line(row int, widths []int, room int) string {
+// line formats a row, truncated to maxWidth columns.
+func (t *table) line(row int, widths []int, maxWidth int) string {
 	var b strings.Builder
 	cells := t.rows[row]
 	for i, text := range cells {
-		text = cut(text, min(widths[i], room))
-		room -= widths[i] + gap
+		text = cut(text, min(widths[i], maxWidth))
+		maxWidth -= widths[i] + gap
 		b.WriteString(t.coloured(cell{row, i}, text))
-		if i < len(cells)-1 && room > 0 {
+		if i < len(cells)-1 && maxWidth > 0 {
 			b.WriteString(strings.Repeat(" ", widths[i]-columns(text)+gap))
 		}
 	}
@@ -193,17 +193,17 @@ func columnsOf(r rune) int {
 	}
 }
 
-// cut truncates text to room columns, with an ellipsis at the end.
-func cut(text string, room int) string {
-	if room < 1 {
+// cut truncates text to maxWidth columns, with an ellipsis at the end.
+func cut(text string, maxWidth int) string {
+	if maxWidth < 1 {
 		return ""
 	}
-	if len(text) <= room || columns(text) <= room {
+	if len(text) <= maxWidth || columns(text) <= maxWidth {
 		return text
 	}
 	var b strings.Builder
 	for _, r := range text {
-		if room -= columnsOf(r); room < 1 { // one is for the ellipsis
+		if maxWidth -= columnsOf(r); maxWidth < 1 { // one is for the ellipsis
 			break
 		}
 		b.WriteRune(r)
